@@ -147,7 +147,7 @@ export class TunnelEnd {
   /** Servers: `next` has arrived, and the next connection is not attached yet. */
   #isAsked = false
   /** What the client has sent after `next`. */
-  #early: Uint8Array[] = []
+  #early: Uint8Array[] | undefined
   #earlyBytes = 0
   #earlyEnd = false
   /** Beats after our close frame with nothing received and nothing left to send. */
@@ -199,42 +199,28 @@ export class TunnelEnd {
     this.#fate = { connected: false, reason: undefined, lost: false }
     this.#localEnded = this.#localFinished = this.#localClosed = this.#remoteEnded = this.#isAsked = false
     // A socket whose connection has ended may emit further events while the wire serves the next one.
-    const whileAttached = (act: () => void) => () => {
-      if (this.#local === local) act()
-    }
     readSteadily(local, {
       take: (slab, from, to) => this.#onLocalData(slab, from, to),
       done: () => wire.writableLength === 0,
       largest: LARGEST_FRAMED_READ,
     })
-    local.on(
-      'drain',
-      whileAttached(() => wire.resume()),
-    )
-    local.on(
-      'end',
-      whileAttached(() => this.#onLocalEnd()),
-    )
-    local.on(
-      'error',
-      whileAttached(() => this.#onLocalGone()),
-    )
-    local.on(
-      'finish',
-      whileAttached(() => {
-        this.#localFinished = true
-        this.#rest()
-      }),
-    )
-    local.on(
-      'close',
-      whileAttached(() => {
-        this.#onLocalGone()
-        this.#localClosed = true
-        this.#rest()
-        this.#settle()
-      }),
-    )
+    local.on('drain', () => {
+      if (this.#local === local) wire.resume()
+    })
+    local.on('end', () => {
+      if (this.#local === local) this.#onLocalEnd()
+    })
+    local.on('error', () => {
+      if (this.#local === local) this.#onLocalGone()
+    })
+    if (this.#options.lasting) local.on('finish', () => this.#onLocalFinished(local))
+    local.on('close', () => {
+      if (this.#local !== local) return
+      this.#onLocalGone()
+      this.#localClosed = true
+      this.#rest()
+      this.#settle()
+    })
     // First bytes from the agent. The manager keeps what it needs for a retry until they arrive.
     if (this.#options.role === 'server') {
       if (this.#mode === 'tunnel') this.#send(OPCODE.text, this.#lasts ? OK_NEXT : OK)
@@ -349,6 +335,12 @@ export class TunnelEnd {
     else if (this.#options.role === 'server') this.#close('service_ended')
   }
 
+  #onLocalFinished(local: TunnelSocket): void {
+    if (this.#local !== local) return
+    this.#localFinished = true
+    this.#rest()
+  }
+
   #onLocalGone(): void {
     const isAsked = this.#localEnded && this.#options.onTerminalEnd !== undefined
     if (!isAsked && (!this.#localEnded || !this.#remoteEnded)) this.#close('reset')
@@ -452,6 +444,7 @@ export class TunnelEnd {
 
   /** Copied, because the reader of the wire owns the buffer. */
   #keepEarly(chunk: Uint8Array): void {
+    this.#early ??= []
     this.#early.push(chunk.slice())
     this.#earlyBytes += chunk.length
     if (this.#earlyBytes > MAX_EARLY_BYTES) this.#wire.pause()
@@ -459,10 +452,10 @@ export class TunnelEnd {
 
   #passOnEarly(): void {
     const [early, isEnd] = [this.#early, this.#earlyEnd]
-    this.#early = []
+    this.#early = undefined
     this.#earlyBytes = 0
     this.#earlyEnd = false
-    for (const chunk of early) this.#onPayload('binary', chunk, true)
+    for (const chunk of early ?? []) this.#onPayload('binary', chunk, true)
     if (isEnd) this.#onEof()
     if (this.#localFull) this.#wire.pause()
     this.#localFull = false
