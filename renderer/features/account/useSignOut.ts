@@ -1,5 +1,4 @@
 import { useRouter } from 'vue-router'
-import { useInvitations } from '../folders/useInvitations.ts'
 import { useFolders } from '../folders/useFolders.ts'
 import { useResources } from '../sessions/useResources.ts'
 import { useSessions } from '../sessions/useSessions.ts'
