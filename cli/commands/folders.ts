@@ -3,6 +3,7 @@ import { AppError, FolderPermission } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { findFolder, findTrashed, folderTable } from './find-folder.ts'
+import { addFolderFileCommands } from './folder-files.ts'
 import { addFolderUploadCommand } from './folder-upload.ts'
 import { addFolderSharingCommands, permitShare, sharesTable } from './folder-sharing.ts'
 
@@ -110,6 +111,7 @@ export function addFolderCommands(program: Command): void {
 
   addFolderSharingCommands(folder)
   addFolderUploadCommand(folder)
+  addFolderFileCommands(folder)
 
   folder
     .command('hosts')

@@ -1,0 +1,160 @@
+import { stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { type Command } from 'commander'
+import { AppError, type FileEntry } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { listenForInterrupt } from '../interrupt.ts'
+import { createOutput, table } from '../output.ts'
+import { downloadFile, type DownloadSource, isSafeName, makeLocalDirectory } from '../transfer/download.ts'
+import { inParallel } from '../transfer/in-parallel.ts'
+import { showProgress, sizeText } from '../transfer/progress.ts'
+import { listRemote, type RemoteEntry, type RemoteTree, walkRemote } from '../transfer/remote-tree.ts'
+import { findFolder } from './find-folder.ts'
+
+interface FileFlags {
+  json?: boolean
+}
+
+const AT_ONCE = 8
+
+/** Adds the commands on files in a folder, besides `upload`. */
+export function addFolderFileCommands(folder: Command): void {
+  folder
+    .command('files <folder> [path]')
+    .description('Files and directories in a folder, or in a directory of it.')
+    .option('--json', 'print JSON')
+    .action(async (reference: string, path = '', { json = false }: FileFlags) => {
+      const { api } = await connect()
+      using interrupt = listenForInterrupt()
+      const { id: folderId } = await findFolder(api, reference)
+      const items: FileEntry[] = []
+      for await (const entry of listRemote({ api, folderId, signal: interrupt.signal }, plain(path))) items.push(entry)
+      createOutput(json).data(items, () => fileTable(items))
+    })
+
+  folder
+    .command('mkdir <folder> <path>')
+    .description('Make a directory in a folder, with those that are missing on the way.')
+    .action(async (reference: string, path: string) => {
+      const { api } = await connect()
+      const { id } = await findFolder(api, reference)
+      await api.makeDirectory({ params: { id }, body: { path: plain(path), parents: true } })
+    })
+
+  folder
+    .command('mv <folder> <from> <to>')
+    .description('Move or rename a file or directory within a folder. A slash at the end of TO names a directory.')
+    .action(async (reference: string, from: string, to: string) => {
+      const { api } = await connect()
+      const { id } = await findFolder(api, reference)
+      const target = to.endsWith('/') ? { to: plain(to) } : { to: parentOf(plain(to)), name: basename(plain(to)) }
+      await api.moveFiles({ params: { id }, body: { paths: [plain(from)], ...target } })
+    })
+
+  folder
+    .command('delete <folder> <paths...>')
+    .description('Delete files, and directories with everything in them. Nothing brings them back.')
+    .action(async (reference: string, paths: string[]) => {
+      const { api } = await connect()
+      const { id } = await findFolder(api, reference)
+      await api.deleteFiles({ params: { id }, body: { paths: paths.map(plain) } })
+    })
+
+  folder
+    .command('download <folder> <remote> [local]')
+    .description(
+      'Copy a file or a directory tree from a folder; `/` is the whole folder. LOCAL is the new path, or a directory that ' +
+        'exists. After an interruption, the same command continues.',
+    )
+    .option('--json', 'print JSON')
+    .action(async (reference: string, remote: string, local: string | undefined, { json = false }: FileFlags) => {
+      const connection = await connect()
+      using interrupt = listenForInterrupt()
+      const { id: folderId, name } = await findFolder(connection.api, reference)
+      using progress = showProgress('downloaded')
+      const source: DownloadSource = {
+        connection,
+        folderId,
+        signal: interrupt.signal,
+        onBytes: count => progress.bytes(count),
+        onPause: error => progress.say(error.message),
+      }
+      const wanted = { remote: plain(remote), local, folderName: name }
+      const result = await downloadAll(source, wanted, () => progress.file())
+      progress[Symbol.dispose]()
+      const output = createOutput(json)
+      output.data(result, () => `${result.files} files, ${sizeText(result.bytes)}`)
+      for (const path of result.skipped) output.note(`left out, because it is no regular file or has no safe name: ${path}`)
+    })
+}
+
+interface Downloaded {
+  files: number
+  bytes: number
+  readonly skipped: string[]
+}
+
+interface Wanted {
+  readonly remote: string
+  readonly local: string | undefined
+  readonly folderName: string
+}
+
+async function downloadAll(source: DownloadSource, wanted: Wanted, onFile: () => void): Promise<Downloaded> {
+  const { connection, folderId, signal } = source
+  const { remote, folderName } = wanted
+  const { api } = connection
+  const result: Downloaded = { files: 0, bytes: 0, skipped: [] }
+  const top = await api.getFile({ params: { id: folderId }, query: { path: remote }, signal })
+  const name = remote === '' ? folderName : basename(remote)
+  if (!isSafeName(name)) throw new AppError('bad_request', { why: 'Name a local file: this name cannot be used here.' })
+  const target = await localTarget(wanted.local, name)
+  const fetchOne = async (entry: FileEntry, path: string, local: string) => {
+    await downloadFile(source, { ...entry, path }, local)
+    result.files++
+    result.bytes += entry.size
+    onFile()
+  }
+  if (top.kind === 'file') await fetchOne(top, remote, target)
+  else if (top.kind !== 'directory') throw new AppError('file_kind_refused', { why: `"${remote}" is no file or directory.` })
+  else {
+    await makeLocalDirectory(target, [])
+    await inParallel(safeTree({ api, folderId, signal }, remote, result.skipped), AT_ONCE, async ({ entry, parts }) => {
+      if (entry.kind === 'directory') return void (await makeLocalDirectory(target, parts))
+      const directory = await makeLocalDirectory(target, parts.slice(0, -1))
+      await fetchOne(entry, [remote, ...parts].filter(part => part !== '').join('/'), join(directory, entry.name))
+    })
+  }
+  return result
+}
+
+/** Files and directories of a tree. Links, and names that would lead elsewhere on this computer, are left out. */
+async function* safeTree(tree: RemoteTree, top: string, skipped: string[]): AsyncGenerator<RemoteEntry> {
+  for await (const found of walkRemote(tree, top)) {
+    const isKept = found.entry.kind === 'file' || found.entry.kind === 'directory'
+    if (isKept && found.parts.every(isSafeName)) yield found
+    else skipped.push(found.parts.join('/'))
+  }
+}
+
+/** As `cp` does: into a directory that exists, else the path itself. */
+async function localTarget(local: string | undefined, name: string): Promise<string> {
+  if (local === undefined) return name
+  const found = await stat(local).catch(() => undefined)
+  if (found?.isDirectory()) return join(local, name)
+  if (found || (await stat(dirname(local)).catch(() => undefined))?.isDirectory()) return local
+  throw new AppError('bad_request', { why: `There is no directory ${dirname(local)}.` })
+}
+
+const plain = (path: string) => path.replace(/^\/+|\/+$/g, '')
+const parentOf = (path: string) => path.split('/').slice(0, -1).join('/')
+
+const fileTable = (items: readonly FileEntry[]) =>
+  table(
+    ['NAME', 'SIZE', 'MODIFIED'],
+    items.map(({ name, kind, size, modifiedAt }) => [
+      kind === 'directory' ? `${name}/` : kind === 'link' ? `${name}@` : name,
+      kind === 'file' ? sizeText(size) : '',
+      modifiedAt,
+    ]),
+  )

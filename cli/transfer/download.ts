@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { lstat, mkdir, open, rename, utimes } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { Writable } from 'node:stream'
+import { AppError, fileContentAddress, type FolderId } from '#manager/contract'
+import { type Connection } from '../config/connect.ts'
+import { retrying } from './retrying.ts'
+import { sendTransfer } from './send.ts'
+
+export interface DownloadSource {
+  readonly connection: Connection
+  readonly folderId: FolderId
+  readonly signal: AbortSignal
+  readonly onBytes: (count: number) => void
+  readonly onPause: (error: Error) => void
+}
+
+/** A file of the folder, as a listing describes it. */
+export interface RemoteFile {
+  readonly path: string
+  readonly size: number
+  readonly modifiedAt: string
+  readonly etag: string | null
+}
+
+/**
+ * Downloads a file next to its place and then renames it, so the place holds the old or the whole new file. What an earlier run
+ * has received of the same version is continued: the name of the partial file contains the version.
+ */
+export async function downloadFile(source: DownloadSource, remote: RemoteFile, local: string): Promise<void> {
+  const { connection, folderId, signal, onBytes, onPause } = source
+  const version = createHash('sha256').update(`${remote.path}\0${remote.etag ?? ''}`).digest('hex').slice(0, 12)
+  const partial = join(dirname(local), `.berth-${version}.part`)
+  // Never through a link: somebody else may have put one there.
+  const { O_CREAT, O_RDWR, O_NOFOLLOW } = constants
+  await using file = await open(partial, O_CREAT | O_RDWR | (O_NOFOLLOW ?? 0), 0o600)
+  let end = Math.min((await file.stat()).size, remote.size)
+  await file.truncate(end)
+  onBytes(end)
+
+  async function attempt(): Promise<void> {
+    if (end === remote.size) return
+    const etag = remote.etag === null ? {} : { 'if-match': remote.etag, 'if-range': remote.etag }
+    const reply = await sendTransfer(connection, {
+      method: 'GET',
+      path: fileContentAddress(folderId, remote.path),
+      headers: { ...etag, ...(end > 0 ? { range: `bytes=${end}-` } : {}) },
+      signal,
+    })
+    const isFromStart = reply.statusCode !== 206
+    if (isFromStart && end > 0) {
+      onBytes(-end)
+      end = 0
+      await file.truncate(0)
+    }
+    const sink = new Writable({
+      highWaterMark: 4 * 1024 * 1024,
+      write(chunk: Buffer, _encoding, done) {
+        file.write(chunk, 0, chunk.length, end).then(({ bytesWritten }) => {
+          end += bytesWritten
+          onBytes(bytesWritten)
+          done(bytesWritten === chunk.length ? null : new Error('the disk is full'))
+        }, done)
+      },
+    })
+    await pipeline(reply, sink, { signal }).catch((error: unknown) => {
+      signal.throwIfAborted()
+      if (error instanceof Error && 'syscall' in error && error.syscall === 'write') throw error
+      throw new AppError('unavailable', { why: 'The connection was cut.' }, { cause: error })
+    })
+    if (end !== remote.size) throw new AppError('file_changed', { why: `"${remote.path}" changed while it was downloaded.` })
+  }
+
+  await retrying(attempt, { signal, onPause, progress: () => end })
+  await file.chmod(0o644)
+  await file.close()
+  const modified = new Date(remote.modifiedAt)
+  await utimes(partial, modified, modified)
+  await rename(partial, local)
+}
+
+/**
+ * Makes a directory below another one. A link on the way is refused: it may have been there before, and leads elsewhere.
+ *
+ * @throws AppError `bad_request`
+ */
+export async function makeLocalDirectory(top: string, parts: readonly string[]): Promise<string> {
+  let here = top
+  await mkdir(top, { recursive: true })
+  for (const part of parts) {
+    here = join(here, part)
+    await mkdir(here).catch(async (error: unknown) => {
+      const found = await lstat(here).catch(() => undefined)
+      if (found?.isDirectory()) return
+      throw new AppError('bad_request', { why: `${here} is in the way: it is no directory.` }, { cause: error })
+    })
+  }
+  return here
+}
+
+/** Whether a name of the server is safe as one part of a local path. */
+export function isSafeName(name: string): boolean {
+  if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name)) return false
+  // Windows: other separators, drives and streams, and names of devices.
+  return process.platform !== 'win32' || !(/[\\:*?"<>|]/.test(name) || /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i.test(name))
+}
