@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { type Command } from 'commander'
-import { AppError, type FileEntry } from '#manager/contract'
+import { type ApiClient, AppError, type FileEntry } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
-import { createOutput, table } from '../output.ts'
+import { createOutput, type Output, table } from '../output.ts'
 import { downloadFile, type DownloadSource, isSafeName, makeLocalDirectory } from '../transfer/download.ts'
 import { inParallel } from '../transfer/in-parallel.ts'
 import { showProgress, sizeText } from '../transfer/progress.ts'
@@ -17,21 +17,23 @@ interface FileFlags {
 
 const AT_ONCE = 8
 
-/** Adds the commands on files in a folder, besides `upload`. */
-export function addFolderFileCommands(folder: Command): void {
-  folder
-    .command('files <folder> [path]')
-    .description('Files and directories in a folder, or in a directory of it.')
-    .option('--json', 'print JSON')
-    .action(async (reference: string, path = '', { json = false }: FileFlags) => {
-      const { api } = await connect()
-      using interrupt = listenForInterrupt()
-      const { id: folderId } = await findFolder(api, reference)
-      const items: FileEntry[] = []
-      for await (const entry of listRemote({ api, folderId, signal: interrupt.signal }, plain(path))) items.push(entry)
-      createOutput(json).data(items, () => fileTable(items))
-    })
+/** @param place `FOLDER` or `FOLDER:PATH` */
+export async function listFilesAt(api: ApiClient, place: string, output: Output): Promise<void> {
+  const [, reference = place, path = ''] = /^([^:]*):(.*)$/s.exec(place) ?? []
+  using interrupt = listenForInterrupt()
+  const { id: folderId } = await findFolder(api, reference)
+  const items: FileEntry[] = []
+  for await (const entry of listRemote({ api, folderId, signal: interrupt.signal }, plain(path))) items.push(entry)
+  output.data(items, () => fileTable(items))
+}
 
+export async function deleteFilesIn(api: ApiClient, reference: string, paths: readonly string[]): Promise<void> {
+  const { id } = await findFolder(api, reference)
+  await api.deleteFiles({ params: { id }, body: { paths: paths.map(plain) } })
+}
+
+/** Adds the commands on files in a folder, besides `ls`, `rm` and `upload`. */
+export function addFolderFileCommands(folder: Command): void {
   folder
     .command('mkdir <folder> <path>')
     .description('Make a directory in a folder, with those that are missing on the way.')
@@ -49,15 +51,6 @@ export function addFolderFileCommands(folder: Command): void {
       const { id } = await findFolder(api, reference)
       const target = to.endsWith('/') ? { to: plain(to) } : { to: parentOf(plain(to)), name: basename(plain(to)) }
       await api.moveFiles({ params: { id }, body: { paths: [plain(from)], ...target } })
-    })
-
-  folder
-    .command('delete <folder> <paths...>')
-    .description('Delete files, and directories with everything in them. Nothing brings them back.')
-    .action(async (reference: string, paths: string[]) => {
-      const { api } = await connect()
-      const { id } = await findFolder(api, reference)
-      await api.deleteFiles({ params: { id }, body: { paths: paths.map(plain) } })
     })
 
   folder

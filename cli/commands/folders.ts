@@ -3,7 +3,7 @@ import { AppError, FolderPermission } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { findFolder, findTrashed, folderTable } from './find-folder.ts'
-import { addFolderFileCommands } from './folder-files.ts'
+import { addFolderFileCommands, deleteFilesIn, listFilesAt } from './folder-files.ts'
 import { addFolderUploadCommand } from './folder-upload.ts'
 import { addFolderSharingCommands, permitShare, sharesTable } from './folder-sharing.ts'
 
@@ -22,12 +22,16 @@ export function addFolderCommands(program: Command): void {
   const folder = program.command('folder').description('Directories that keep their files when sessions end.')
 
   folder
-    .command('ls')
-    .description('Your folders, and those of your projects.')
+    .command('ls [place]')
+    .description('Your folders, and those of your projects; or the files at a place: FOLDER or FOLDER:PATH.')
     .option('--trash', 'those in the trash')
     .option('--json', 'print JSON')
-    .action(async ({ trash = false, json = false }: FolderFlags) => {
+    .action(async (place: string | undefined, { trash = false, json = false }: FolderFlags) => {
       const { api } = await connect()
+      if (place !== undefined) {
+        await listFilesAt(api, place, createOutput(json))
+        return
+      }
       const { items } = await api.listFolders({ query: trash ? { trashed: 'true' } : {} })
       createOutput(json).data(items, () => folderTable(items))
     })
@@ -89,11 +93,18 @@ export function addFolderCommands(program: Command): void {
     })
 
   folder
-    .command('rm <folder>')
-    .description('Move a folder to the trash, from which `berth folder restore` takes it back.')
+    .command('rm <folder> [paths...]')
+    .description(
+      'Move a folder to the trash, from which `berth folder restore` takes it back. With PATHS: delete these files, and ' +
+        'directories with everything in them; nothing brings them back.',
+    )
     .option('--permanently', 'delete a folder in the trash and all its files; nothing brings them back')
-    .action(async (reference: string, { permanently = false }: FolderFlags) => {
+    .action(async (reference: string, paths: string[], { permanently = false }: FolderFlags) => {
       const { api } = await connect()
+      if (paths.length > 0) {
+        await deleteFilesIn(api, reference, paths)
+        return
+      }
       if (permanently) await api.deleteFolder({ params: { id: (await findTrashed(api, reference)).id } })
       else await api.trashFolder({ params: { id: (await findFolder(api, reference)).id } })
     })

@@ -134,7 +134,7 @@ test('files are listed, made, moved, downloaded and deleted', async () => {
   await writeFile(join(directory, 'set/deep/two.txt'), 'two')
   await symlink('/etc/passwd', join(directory, 'set/link'))
   await utimes(join(directory, 'set/one.txt'), 1_700_000_000, 1_700_000_000)
-  const listed = await cli.run(['folder', 'files', 'data', 'set', '--json'])
+  const listed = await cli.run(['folder', 'ls', 'data:set', '--json'])
   expect(JSON.parse(listed.out)).toMatchObject([{ name: 'deep', kind: 'directory' }, { name: 'link', kind: 'link' }, { name: 'one.txt', size: 3 }])
 
   const got = await cli.run(['folder', 'download', 'data', 'set', join(local, 'copy'), '--json'])
@@ -148,7 +148,7 @@ test('files are listed, made, moved, downloaded and deleted', async () => {
   expect((await cli.run(['folder', 'mv', 'data', 'set/one.txt', 'made/here/'])).code).toBe(0)
   expect((await cli.run(['folder', 'mv', 'data', 'made/here/one.txt', 'made/1.txt'])).code).toBe(0)
   expect(await readFile(join(directory, 'made/1.txt'), 'utf8')).toBe('one')
-  expect((await cli.run(['folder', 'delete', 'data', 'set', 'made'])).code).toBe(0)
+  expect((await cli.run(['folder', 'rm', 'data', 'set', 'made'])).code).toBe(0)
   expect(await readdir(directory)).not.toContain('set')
   expect((await cli.run(['folder', 'download', 'data', 'set'])).code).toBe(4)
 })
