@@ -77,7 +77,8 @@ export function addFolderFileCommands(folder: Command): void {
       progress[Symbol.dispose]()
       const output = createOutput(json)
       output.data(result, () => `${result.files} files, ${sizeText(result.bytes)}`)
-      for (const path of result.skipped) output.note(`left out, because it is no regular file or has no safe name: ${path}`)
+      for (const path of result.skipped)
+        output.note(`left out, because it is no regular file or has no safe name: ${path}`)
     })
 }
 
@@ -109,7 +110,8 @@ async function downloadAll(source: DownloadSource, wanted: Wanted, onFile: () =>
     onFile()
   }
   if (top.kind === 'file') await fetchOne(top, remote, target)
-  else if (top.kind !== 'directory') throw new AppError('file_kind_refused', { why: `"${remote}" is no file or directory.` })
+  else if (top.kind !== 'directory')
+    throw new AppError('file_kind_refused', { why: `"${remote}" is no file or directory.` })
   else {
     await makeLocalDirectory(target, [])
     await inParallel(safeTree({ api, folderId, signal }, remote, result.skipped), AT_ONCE, async ({ entry, parts }) => {

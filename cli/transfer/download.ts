@@ -31,7 +31,10 @@ export interface RemoteFile {
  */
 export async function downloadFile(source: DownloadSource, remote: RemoteFile, local: string): Promise<void> {
   const { connection, folderId, signal, onBytes, onPause } = source
-  const version = createHash('sha256').update(`${remote.path}\0${remote.etag ?? ''}`).digest('hex').slice(0, 12)
+  const version = createHash('sha256')
+    .update(`${remote.path}\0${remote.etag ?? ''}`)
+    .digest('hex')
+    .slice(0, 12)
   const partial = join(dirname(local), `.berth-${version}.part`)
   // Never through a link: somebody else may have put one there.
   const { O_CREAT, O_RDWR } = constants
@@ -72,7 +75,8 @@ export async function downloadFile(source: DownloadSource, remote: RemoteFile, l
       if (error instanceof Error && 'syscall' in error && error.syscall === 'write') throw error
       throw new AppError('unavailable', { why: 'The connection was cut.' }, { cause: error })
     })
-    if (end !== remote.size) throw new AppError('file_changed', { why: `"${remote.path}" changed while it was downloaded.` })
+    if (end !== remote.size)
+      throw new AppError('file_changed', { why: `"${remote.path}" changed while it was downloaded.` })
   }
 
   await retrying(attempt, { signal, onPause, progress: () => end })
@@ -106,5 +110,7 @@ export async function makeLocalDirectory(top: string, parts: readonly string[]):
 export function isSafeName(name: string): boolean {
   if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name)) return false
   // Windows: other separators, drives and streams, and names of devices.
-  return process.platform !== 'win32' || !(/[\\:*?"<>|]/.test(name) || /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i.test(name))
+  return (
+    process.platform !== 'win32' || !(/[\\:*?"<>|]/.test(name) || /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i.test(name))
+  )
 }

@@ -14,7 +14,7 @@ export interface RemoteTree {
 
 /** Entries of one directory of a folder, page by page. */
 export async function* listRemote({ api, folderId, signal }: RemoteTree, path: string): AsyncGenerator<FileEntry> {
-  for (let after: string | null | undefined; after !== null; ) {
+  for (let after: string | null | undefined; after !== null;) {
     const query = { path, limit: '1000', ...(after === undefined ? {} : { after }) }
     const page = await api.listFiles({ params: { id: folderId }, query, signal })
     yield* page.items
@@ -23,7 +23,11 @@ export async function* listRemote({ api, folderId, signal }: RemoteTree, path: s
 }
 
 /** Everything below a directory, directories before what is in them. Links are not followed. */
-export async function* walkRemote(tree: RemoteTree, top: string, parts: readonly string[] = []): AsyncGenerator<RemoteEntry> {
+export async function* walkRemote(
+  tree: RemoteTree,
+  top: string,
+  parts: readonly string[] = [],
+): AsyncGenerator<RemoteEntry> {
   for await (const entry of listRemote(tree, [top, ...parts].filter(part => part !== '').join('/'))) {
     const below = [...parts, entry.name]
     yield { entry, parts: below }

@@ -135,7 +135,11 @@ test('files are listed, made, moved, downloaded and deleted', async () => {
   await symlink('/etc/passwd', join(directory, 'set/link'))
   await utimes(join(directory, 'set/one.txt'), 1_700_000_000, 1_700_000_000)
   const listed = await cli.run(['folder', 'ls', 'data:set', '--json'])
-  expect(JSON.parse(listed.out)).toMatchObject([{ name: 'deep', kind: 'directory' }, { name: 'link', kind: 'link' }, { name: 'one.txt', size: 3 }])
+  expect(JSON.parse(listed.out)).toMatchObject([
+    { name: 'deep', kind: 'directory' },
+    { name: 'link', kind: 'link' },
+    { name: 'one.txt', size: 3 },
+  ])
 
   const got = await cli.run(['folder', 'download', 'data', 'set', join(local, 'copy'), '--json'])
   expect(got).toMatchObject({ code: 0 })
@@ -156,7 +160,12 @@ test('files are listed, made, moved, downloaded and deleted', async () => {
 test('a download goes on after a lost connection, and never follows a local link', async () => {
   const content = randomBytes(12 * MiB)
   await writeFile(join(directory, 'down.bin'), content)
-  await using relay = await startCuttingProxy(manager.url, { cuts: 3, afterBytes: 3 * MiB, of: 'down', host: new URL(manager.url).host })
+  await using relay = await startCuttingProxy(manager.url, {
+    cuts: 3,
+    afterBytes: 3 * MiB,
+    of: 'down',
+    host: new URL(manager.url).host,
+  })
   await using other = await createCli()
   await other.signIn(relay.url)
   const path = join(local, 'down.bin')
