@@ -34,10 +34,33 @@ export async function openContent(top: Directory, path: string): Promise<Content
 
 const CHUNK_BYTES = 512 * 1024
 
-/** Bytes of an open file from one position up to another. @throws Error if the file has become shorter */
-export async function* chunksOf(file: OpenFile, start: number, end: number): AsyncGenerator<Buffer, void, undefined> {
+/** Two buffers in turn, for a reader that is done with a chunk before it asks for the next but one. */
+export class BufferPair {
+  readonly #buffers: [Buffer, Buffer] = [Buffer.alloc(0), Buffer.alloc(0)]
+  #turn: 0 | 1 = 0
+
+  take(length: number): Buffer {
+    this.#turn = this.#turn === 0 ? 1 : 0
+    if (this.#buffers[this.#turn].length < length) this.#buffers[this.#turn] = Buffer.allocUnsafeSlow(length)
+    return this.#buffers[this.#turn].subarray(0, length)
+  }
+}
+
+/**
+ * Bytes of an open file from one position up to another.
+ *
+ * @param buffers reused for the chunks; each chunk has memory of its own if left out
+ * @throws Error if the file has become shorter
+ */
+export async function* chunksOf(
+  file: OpenFile,
+  start: number,
+  end: number,
+  buffers?: BufferPair,
+): AsyncGenerator<Buffer, void, undefined> {
   for (let at = start; at < end;) {
-    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, end - at))
+    const size = Math.min(CHUNK_BYTES, end - at)
+    const buffer = buffers?.take(size) ?? Buffer.allocUnsafe(size)
     const length = await file.read(buffer, at)
     if (length === 0) throw new Error('the file has become shorter')
     yield buffer.subarray(0, length)

@@ -3,6 +3,7 @@ import { benchAgents } from './agents.ts'
 import { benchConsole } from './console.ts'
 import { benchBatch } from './batch.ts'
 import { benchCrowd } from './crowd.ts'
+import { benchFiles } from './files.ts'
 import { benchHttp } from './http.ts'
 import { benchIdle } from './idle.ts'
 import { benchLaunch } from './launch.ts'
@@ -30,6 +31,7 @@ const PARTS = {
   crowd: benchCrowd,
   list: benchList,
   console: benchConsole,
+  files: benchFiles,
   http: benchHttp,
   sftp: benchSftp,
   ssh: benchSsh,

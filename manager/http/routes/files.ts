@@ -1,9 +1,8 @@
-import { type IncomingMessage } from 'node:http'
+import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError } from '#manager/contract'
-import { chunksOf, type Content, type Expected, readBody } from '../../files/content.ts'
+import { BufferPair, chunksOf, type Content, type Expected, readBody } from '../../files/content.ts'
 import { type Files } from '../../files/service.ts'
 import { type Handlers } from '../handlers.ts'
 import { SECURITY_HEADERS } from '../security-headers.ts'
@@ -118,7 +117,7 @@ async function sendContent(
       'content-length': String(end - start),
       ...(range ? { 'content-range': `bytes ${start}-${end - 1}/${state.size}` } : {}),
     },
-    bytes: chunksOf(file, start, end),
+    bytes: chunksOf(file, start, end, new BufferPair()),
   })
 }
 
@@ -140,12 +139,27 @@ async function send(request: FastifyRequest, reply: FastifyReply, { status, head
     raw.end()
     return
   }
-  async function* all() {
-    if (!first?.done && first) yield first.value
-    if (bytes) yield* bytes
+  try {
+    let written = Promise.resolve()
+    for (let next = first; !next.done; next = await bytes.next()) {
+      await written
+      written = write(raw, next.value)
+      written.catch(() => undefined) // awaited before the next piece
+    }
+    await written
+    raw.end()
+  } catch {
+    raw.destroy() // the client went away, or sees that the file is cut off
+  } finally {
+    await bytes.return()
   }
-  // The client went away, or sees that the file is cut off.
-  await pipeline(Readable.from(all(), { objectMode: false }), raw).catch(() => undefined)
+}
+
+/** Resolves when the system has taken the bytes. @throws if the connection is closed */
+function write(raw: ServerResponse, bytes: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    raw.write(bytes, error => (error ? reject(error) : resolve()))
+  })
 }
 
 /** @throws AppError `bad_request` */
