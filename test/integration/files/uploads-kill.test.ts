@@ -59,7 +59,12 @@ test('a manager that is killed in the middle of an upload loses nothing that it 
   const path = created.headers.location ?? ''
   const patching = request(first.url + path, {
     method: 'PATCH',
-    headers: { ...headers, 'upload-offset': '0', 'content-type': 'application/offset+octet-stream', 'content-length': content.length },
+    headers: {
+      ...headers,
+      'upload-offset': '0',
+      'content-type': 'application/offset+octet-stream',
+      'content-length': content.length,
+    },
   })
   patching.on('error', () => undefined)
   patching.write(content.subarray(0, half))
