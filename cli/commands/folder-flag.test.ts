@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { collectFolder } from './folder-flag.ts'
+import { FolderId } from '#manager/contract'
+import { changedFolders, collectFolder } from './folder-flag.ts'
 
 test.each([
   ['data', { folder: 'data' }],
@@ -16,4 +17,24 @@ test('may be repeated', () => {
 
 test.each(['', ':ro', 'data:/etc', 'data:../up', 'data:a//b', 'data:id_container'])('--folder %j is refused', text => {
   expect(() => collectFolder(text)).toThrow('It must be NAME')
+})
+
+test('a session that is started again has its folders, others, and none of those to leave out', () => {
+  const id = FolderId.parse('01990000-0000-7000-8000-000000000001')
+  const had = [
+    { folderId: id, name: 'data', path: '/home/work/data', readOnly: true },
+    {
+      folderId: FolderId.parse('01990000-0000-7000-8000-000000000002'),
+      name: 'old',
+      path: '/home/work/old',
+      readOnly: false,
+    },
+  ]
+  expect(changedFolders(had, {})).toBeUndefined()
+  expect(changedFolders(had, { folder: collectFolder('more:in'), withoutFolder: ['Old'] })).toEqual([
+    { folder: id, path: '/home/work/data', readOnly: true },
+    { folder: 'more', path: 'in' },
+  ])
+  expect(changedFolders(had, { withoutFolder: [id, 'old'] })).toEqual([])
+  expect(() => changedFolders(had, { withoutFolder: ['none'] })).toThrow('no folder "none"')
 })

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import { FolderMountSpec } from '#manager/contract'
+import { AppError, type FolderMount, FolderMountSpec } from '#manager/contract'
 
 /** Parses `--folder NAME[:PATH][:ro]`, which may be repeated. */
 export function collectFolder(text: string, all: FolderMountSpec[] = []): FolderMountSpec[] {
@@ -13,4 +13,30 @@ export function collectFolder(text: string, all: FolderMountSpec[] = []): Folder
   })
   if (parsed.success) return [...all, parsed.data]
   throw new InvalidArgumentError('It must be NAME, NAME:PATH or NAME:PATH:ro, with a PATH below /home/work.')
+}
+
+export interface RestartFolders {
+  readonly folder?: readonly FolderMountSpec[]
+  readonly withoutFolder?: readonly string[]
+}
+
+/**
+ * The folders of a session that is started again: those that it had, with one changed or left out and with further ones.
+ *
+ * @param had those of the session
+ * @returns undefined if nothing changes @throws AppError `folder_not_found` for one to leave out that the session has not
+ */
+export function changedFolders(
+  had: readonly FolderMount[],
+  { folder: more = [], withoutFolder: without = [] }: RestartFolders,
+): FolderMountSpec[] | undefined {
+  if (more.length === 0 && without.length === 0) return undefined
+  const isMeant = ({ folderId, name }: FolderMount, reference: string) =>
+    folderId === reference.toLowerCase() || name.toLowerCase() === reference.toLowerCase()
+  for (const reference of without) {
+    if (had.some(mount => isMeant(mount, reference))) continue
+    throw new AppError('folder_not_found', { name: reference, why: `The session has no folder "${reference}".` })
+  }
+  const kept = had.filter(mount => !without.some(reference => isMeant(mount, reference)))
+  return [...kept.map(({ folderId, path, readOnly }) => ({ folder: folderId, path, readOnly })), ...more]
 }

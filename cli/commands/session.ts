@@ -17,7 +17,7 @@ import { createOutput, type Output, table } from '../output.ts'
 import { durationOption } from './duration.ts'
 import { everyPage } from './every-page.ts'
 import { findSession } from './find-session.ts'
-import { collectFolder } from './folder-flag.ts'
+import { changedFolders, collectFolder, type RestartFolders } from './folder-flag.ts'
 import { parseAmountOf } from './limit-flags.ts'
 import { clusterRows, collect, parsePriority, startText, whatIfText } from './session-waiting.ts'
 import { age, amounts, bytes } from './text.ts'
@@ -125,12 +125,16 @@ export function addSessionCommands(program: Command): void {
       '--wait',
       'wait until the session runs, or a batch session has ended; fails if it does not start or does not end with exit code 0',
     )
+    .option('--folder <NAME[:PATH][:ro]>', 'mount one more folder; may be repeated', collectFolder)
+    .option('--without-folder <name>', 'without a folder that the session had; may be repeated', collect)
     .option('--json', 'print JSON')
-    .action(async (reference: string, flags: JsonFlag & { wait?: boolean }) => {
+    .action(async (reference: string, flags: JsonFlag & RestartFolders & { wait?: boolean }) => {
       const connection = await connect()
       const { api } = connection
       const { id } = await findSession(connection, reference)
-      const next = await api.restartSession({ params: { id } })
+      const had = await api.getSession({ params: { id } })
+      const folders = changedFolders(had.folders, flags)
+      const next = await api.restartSession({ params: { id }, ...(folders ? { body: { folders } } : {}) })
       await tellOfCreated({ api, output: createOutput(flags.json ?? false), items: [next], wait: flags.wait })
     })
 

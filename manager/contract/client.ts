@@ -3,7 +3,9 @@ import { type AbortSignalLike, callRoute, type ClientDeps, type RouteCall } from
 import { ROUTES, type RouteName } from './routes.ts'
 
 type Part<R, K extends 'params' | 'query' | 'body'> = R extends { readonly [P in K]: infer S extends z.ZodType }
-  ? { readonly [P in K]: z.input<S> }
+  ? undefined extends z.input<S>
+    ? { readonly [P in K]?: z.input<S> }
+    : { readonly [P in K]: z.input<S> }
   : { readonly [P in K]?: undefined }
 export type RouteInput<N extends RouteName> = Part<(typeof ROUTES)[N], 'params'> &
   Partial<Part<(typeof ROUTES)[N], 'query'>> &

@@ -221,6 +221,14 @@ export const SessionSpec = z
   .meta({ id: 'SessionSpec' })
 export type SessionSpec = z.infer<typeof SessionSpec>
 
+/** Changes with which an ended session is started again; what is left out is as it was. */
+export const SessionRestart = z
+  .strictObject({
+    folders: FolderMountSpecs.optional().describe('The folders to mount, instead of all that the session had.'),
+  })
+  .meta({ id: 'SessionRestart' })
+export type SessionRestart = z.infer<typeof SessionRestart>
+
 export const AppProtocol = z.enum(['http', 'tcp'])
 /** A named service port of a session, as users see it. Secrets and commands stay in the agent. */
 export const App = z

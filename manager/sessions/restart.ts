@@ -1,16 +1,21 @@
-import { type AgentId, AppError, formatSlots, isFinished, type KernelId, type SessionSpec } from '#manager/contract'
+import {
+  type AgentId,
+  AppError,
+  type FolderMountSpec,
+  formatSlots,
+  isFinished,
+  type KernelId,
+  type SessionId,
+  type SessionSpec,
+} from '#manager/contract'
 import { findAgent } from '../store/agents/agents.ts'
 import { listKernels } from '../store/sessions/kernels.ts'
-import { type SessionFolderRow } from '../store/sessions/session-folders.ts'
+import { listDeletedFolders, listSessionFolders } from '../store/sessions/session-folders.ts'
 import { type Db } from '../store/schema.ts'
 import { findHeir, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 
 /** The request that created the session. Its environment variables are used inside the manager only. */
-export function specOf(
-  session: OwnedSessionRow,
-  folders: readonly SessionFolderRow[],
-  name: string | undefined,
-): SessionSpec {
+export function specOf(session: OwnedSessionRow, folders: FolderMountSpec[], name: string | undefined): SessionSpec {
   const { group_id, startup_command, run_image_command, idle_timeout_seconds, max_lifetime_seconds } = session
   return {
     ...(name === undefined ? {} : { name }),
@@ -26,12 +31,23 @@ export function specOf(
     kind: session.kind,
     ...(idle_timeout_seconds === null ? {} : { idleTimeoutSeconds: idle_timeout_seconds }),
     ...(max_lifetime_seconds === null ? {} : { maxLifetimeSeconds: max_lifetime_seconds }),
-    folders: folders.map(folder => ({ folder: folder.folder_id, path: folder.path, readOnly: folder.read_only })),
-    // It has the folders of the first session, also those that were mounted by themselves.
+    folders,
+    // The folders of the first session include those that were mounted by themselves.
     automount: false,
     // A raised priority was granted by an admin for the first session only.
     priority: Math.min(session.priority, 0),
   }
+}
+
+/** The folders of a session, for a request. @throws AppError `folder_not_found` if one was deleted */
+export async function mountsOf(db: Db, id: SessionId): Promise<FolderMountSpec[]> {
+  const [deleted] = await listDeletedFolders(db, id)
+  if (deleted !== undefined) {
+    const why = `The folder "${deleted}" of this session was deleted. Start the session again without it, or launch a new one.`
+    throw new AppError('folder_not_found', { name: deleted, why })
+  }
+  const folders = (await listSessionFolders(db, [id])).get(id) ?? []
+  return folders.map(folder => ({ folder: folder.folder_id, path: folder.path, readOnly: folder.read_only }))
 }
 
 /** The home directory that a restarted session takes over. */

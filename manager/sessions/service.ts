@@ -6,6 +6,7 @@ import {
   type Session,
   type SessionEvent,
   type SessionId,
+  type SessionRestart,
   type SessionSpec,
   type SshAccess,
   type WhatIf,
@@ -13,7 +14,6 @@ import {
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type PlacingPresence } from '../scheduler/snapshot.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
-import { listDeletedFolders, listSessionFolders } from '../store/sessions/session-folders.ts'
 import { listSessionEvents } from '../store/sessions/session-events.ts'
 import { countMatching, listSessions } from '../store/sessions/session-list.ts'
 import { findSession, findSessions, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
@@ -21,7 +21,7 @@ import { type Caller, canEnter, canSee } from '../users/authorize.ts'
 import { createEnqueue, type EnqueueDeps } from './enqueue.ts'
 import { createKernelAccess } from './kernel-access.ts'
 import { type Lifecycle } from './lifecycle/lifecycle.ts'
-import { filesOf, specOf } from './restart.ts'
+import { filesOf, mountsOf, specOf } from './restart.ts'
 import { pageOf, type SessionQuery } from './session-query.ts'
 import { createTotals } from './totals.ts'
 import { toSessions, type ViewDeps } from './views.ts'
@@ -43,7 +43,7 @@ export interface SessionService {
    * it by now.
    * @throws `session_not_found`, `forbidden`, `session_live`, `files_gone`, and as `create`
    */
-  restart(caller: Caller, id: SessionId, keyed?: KeyedRequest): Promise<Session>
+  restart(caller: Caller, id: SessionId, changes?: SessionRestart, keyed?: KeyedRequest): Promise<Session>
   /** Predicts whether the request would start now, without creating anything. @throws as `create`, except for names */
   whatIf(caller: Caller, spec: SessionSpec): Promise<WhatIf>
   list(caller: Caller, query: SessionQuery): Promise<{ items: Session[]; nextCursor: string | null; total: number }>
@@ -104,7 +104,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
 
     whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, caller }, spec),
 
-    async restart(caller, id, keyed) {
+    async restart(caller, id, { folders } = {}, keyed) {
       const session = await visible(caller, id)
       if (session.owner_id !== caller.userId) {
         throw new AppError('forbidden', { why: 'Only the owner of a session can start it again with its files.' })
@@ -112,13 +112,8 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       // A repeated request finds the files in use by the session that its first attempt made: do not look for them
       // again.
       const files = keyed?.created ? undefined : await filesOf(store.db, session)
-      const folders = (await listSessionFolders(store.db, [id])).get(id) ?? []
-      const [deleted] = await listDeletedFolders(store.db, id)
-      if (deleted !== undefined) {
-        const why = `The folder "${deleted}" of this session was deleted. Launch a new session without it.`
-        throw new AppError('folder_not_found', { name: deleted, why })
-      }
-      const again = (name?: string) => enqueue(caller, specOf(session, folders, name), { files, keyed })
+      const mounts = folders ?? (await mountsOf(store.db, id))
+      const again = (name?: string) => enqueue(caller, specOf(session, mounts, name), { files, keyed })
       const { ids } = await again(session.name).catch((error: unknown) => {
         if (isAppError(error) && error.code === 'session_name_taken') return again()
         throw error

@@ -1,7 +1,16 @@
 import { z } from 'zod'
 import { DomainName } from '../domains.ts'
 import { GroupId, SessionId, UserId } from '../ids.ts'
-import { Priority, Session, SessionEvent, SessionSpec, SessionStats, SessionStatus, SshAccess } from '../sessions.ts'
+import {
+  Priority,
+  Session,
+  SessionEvent,
+  SessionRestart,
+  SessionSpec,
+  SessionStats,
+  SessionStatus,
+  SshAccess,
+} from '../sessions.ts'
 import { Notice, WhatIf } from '../what-if.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
@@ -109,8 +118,11 @@ export const SESSION_ROUTES = {
     path: '/api/v1/sessions/:id/restart',
     access: 'user',
     idempotencyKey: true,
-    summary: 'Start an ended session of your own again, with the same settings, on the same agent, with its files.',
+    summary:
+      'Start an ended session of your own again, with the same settings, on the same agent, with its files; with other folders if the body names them.',
     params: session,
+    // The server reads null where no body was sent.
+    body: SessionRestart.nullish(),
     status: 201,
     reply: Session,
   },

@@ -33,7 +33,7 @@ export function createSessionRoutes({
     getSession: ({ caller }, { params }) => sessions.get(caller, params.id),
     deleteSession: ({ caller }, { params }) => sessions.terminate(caller, params.id),
     extendSession: ({ caller }, { params, body }) => lifetimes.extend(caller, params.id, body.seconds),
-    restartSession: ({ caller, keyed }, { params }) => sessions.restart(caller, params.id, keyed),
+    restartSession: ({ caller, keyed }, { params, body }) => sessions.restart(caller, params.id, body ?? {}, keyed),
     getSessionStats: ({ caller }, { params, query }) => lifetimes.stats(caller, params.id, query),
     setSessionPriority: ({ caller }, { params, body }) => setPriority(caller, params.id, body.priority),
     listSessionEvents: async ({ caller }, { params }) => ({ items: await sessions.events(caller, params.id) }),

@@ -240,6 +240,35 @@ describe('a session with folders', () => {
   })
 })
 
+test('a session is started again with its files and with other folders', async () => {
+  await withStorage()
+  const [kept, added, left] = [await make('kept'), await make('added'), await make('left')]
+  const old = await cluster.launch({ folders: [{ folder: 'kept' }, { folder: 'left' }] })
+  await cluster.reach(old.id, 'RUNNING')
+  await cluster.api.deleteSession({ params: { id: old.id } })
+  await cluster.reach(old.id, 'TERMINATED')
+  await trash(left)
+  await cluster.api.deleteFolder({ params: { id: left.id } })
+  const params = { id: old.id }
+  await expect.poll(async () => (await cluster.api.getSession({ params })).folders.length).toBe(1)
+  // Without a change it needs the deleted folder.
+  expect(await refusal(cluster.api.restartSession({ params }))).toMatchObject({ code: 'folder_not_found' })
+  const unknown = cluster.api.restartSession({ params, body: { folders: [{ folder: 'none' }] } })
+  expect(await refusal(unknown)).toMatchObject({ code: 'folder_not_found' })
+  const folders = [
+    { folder: kept.id, readOnly: true },
+    { folder: 'added', path: 'in/added' },
+  ]
+  const next = await cluster.api.restartSession({ params, body: { folders } })
+  expect(next.folders).toMatchObject([
+    { folderId: added.id, path: '/home/work/in/added', readOnly: false },
+    { folderId: kept.id, path: '/home/work/kept', readOnly: true },
+  ])
+  await cluster.reach(next.id, 'RUNNING')
+  await cluster.reset()
+  for (const folder of [kept, added]) await trash(folder)
+})
+
 describe('a folder whose name starts with a dot', () => {
   test('is mounted in each session of its owner, unless the user says otherwise', async () => {
     await withStorage()
