@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { readNotebook } from './notebook.ts'
+
+const notebook = (cells: unknown) => JSON.stringify({ nbformat: 4, cells })
+
+test('a notebook becomes cells with their outputs, the richest form first', () => {
+  const cells = readNotebook(
+    notebook([
+      { cell_type: 'markdown', source: ['# A\n', 'b'] },
+      {
+        cell_type: 'code',
+        execution_count: 3,
+        source: 'plot()',
+        outputs: [
+          { output_type: 'stream', name: 'stdout', text: ['\u001b[31mred\u001b[0m\n'] },
+          { output_type: 'display_data', data: { 'image/png': 'QUJD\n', 'text/plain': '<Figure>' } },
+          { output_type: 'execute_result', data: { 'text/html': '<b>1</b>', 'text/plain': '1' } },
+          { output_type: 'error', ename: 'E', evalue: 'v', traceback: ['line 1', 'line 2'] },
+          { output_type: 'display_data', data: { 'application/javascript': 'alert(1)' } },
+        ],
+      },
+    ]),
+  )
+  expect(cells?.[0]).toEqual({ kind: 'markdown', text: '# A\nb', count: null, outputs: [] })
+  expect(cells?.[1]?.outputs).toEqual([
+    { kind: 'text', text: 'red\n', isError: false },
+    { kind: 'image', source: 'data:image/png;base64,QUJD' },
+    { kind: 'html', html: '<b>1</b>' },
+    { kind: 'text', text: 'line 1\nline 2\n', isError: true },
+  ])
+})
+
+test('a picture that is no Base64 is not shown', () => {
+  const data = { 'image/png': '"><script>', 'text/plain': 'x' }
+  const cells = readNotebook(notebook([{ cell_type: 'code', outputs: [{ output_type: 'display_data', data }] }]))
+  expect(cells?.[0]?.outputs).toEqual([{ kind: 'text', text: 'x', isError: false }])
+})
+
+test.each(['', '{}', '[]', 'null', '{"cells": 3}'])('%j is no notebook', text => {
+  expect(readNotebook(text)).toBeNull()
+})

@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'vitest'
+import { decodeText, mediaType, previewKind } from './preview-kind.ts'
+
+describe('previews', () => {
+  test.each([
+    ['a.md', 'markdown'],
+    ['A.PNG', 'image'],
+    ['drawing.svg', 'image'],
+    ['run.ipynb', 'notebook'],
+    ['a.tsv', 'table'],
+    ['a.py', 'text'],
+    ['page.html', 'text'],
+    ['LICENSE', 'text'],
+    ['a.tar.gz', 'none'],
+  ])('of %s is of the kind %s', (name, kind) => {
+    expect(previewKind(name)).toBe(kind)
+  })
+
+  test('never have the media type of a page', () => {
+    expect([mediaType('a.html'), mediaType('a.xhtml'), mediaType('a.xml')]).toEqual(
+      Array.from({ length: 3 }, () => 'application/octet-stream'),
+    )
+  })
+
+  test('show no binary file as text, and survive a cut character', () => {
+    const text = new TextEncoder().encode('größer')
+    expect(decodeText(text, true)).toBe('größer')
+    expect(decodeText(text.subarray(0, 3), false)).toBe('gr')
+    expect(decodeText(text.subarray(0, 3), true)).toBeNull()
+    expect(decodeText(new Uint8Array([1, 0, 2]), true)).toBeNull()
+  })
+})

@@ -1,0 +1,42 @@
+import DOMPurify from 'dompurify'
+import MarkdownIt from 'markdown-it'
+
+/**
+ * HTML of files, for the console's own page.
+ *
+ * Threat model: anybody who may write into a folder writes this HTML, and it is shown to others with their sign-in. So nothing
+ * of it may run, load from elsewhere, cover the page, or send a form: only tags and attributes for text, tables and pictures stay;
+ * no style, class or id (spoofed dialogs, clobbered names), pictures only as data, links only to web and mail addresses and in a
+ * new tab. The content security policy of the page is the second wall.
+ */
+const purify = DOMPurify()
+const TAGS =
+  'a abbr b blockquote br caption code col colgroup dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var'.split(
+    ' ',
+  )
+const ATTRIBUTES = ['href', 'src', 'alt', 'title', 'width', 'height', 'colspan', 'rowspan', 'scope', 'start', 'open']
+const PICTURE = /^data:image\/(?:png|jpeg|gif|webp);base64,/i
+const LINK = /^(?:https?|mailto):/i
+
+purify.addHook('afterSanitizeAttributes', node => {
+  if (node.tagName === 'IMG' && !PICTURE.test(node.getAttribute('src') ?? '')) node.removeAttribute('src')
+  if (node.tagName !== 'A') return
+  if (!LINK.test(node.getAttribute('href') ?? '')) node.removeAttribute('href')
+  else {
+    node.setAttribute('target', '_blank')
+    node.setAttribute('rel', 'noopener noreferrer nofollow')
+  }
+})
+
+export function safeHtml(html: string): string {
+  return purify.sanitize(html, {
+    ALLOWED_TAGS: TAGS,
+    ALLOWED_ATTR: ATTRIBUTES,
+    ALLOW_DATA_ATTR: false,
+    ALLOW_ARIA_ATTR: false,
+  })
+}
+
+const markdown = new MarkdownIt({ html: true, linkify: true })
+/** Renders Markdown, with the HTML in it, and cleans the result. */
+export const markdownHtml = (text: string): string => safeHtml(markdown.render(text))

@@ -1,0 +1,119 @@
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { aFolder, filesOf, FOLDER_ID, type DoubleFiles } from './console-double-files.ts'
+import { openConsole, startBrowser } from './console-open.ts'
+
+/** Previews and the text editor of the explorer, on the double. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+const HOME = `/data/${FOLDER_ID}`
+async function open(files: DoubleFiles, path = HOME) {
+  const opened = await openConsole(browser, path, { folders: [aFolder()], files })
+  opened.page.setDefaultTimeout(10_000)
+  return opened
+}
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+)
+
+describe('previews', () => {
+  test('of text, a table, Markdown and a picture, by links and with Back', async () => {
+    await using it = await open(
+      filesOf({
+        'a.py': 'def f():\n    return 1\n',
+        'b.csv': 'name,age\nMira,30\n',
+        'c.md': '# Hello\n\n<script>document.title = "bad"</script>\n',
+        'd.png': PNG,
+      }),
+    )
+    await it.page.getByRole('link', { name: 'a.py' }).click()
+    await it.page.getByText('return').waitFor()
+    await it.page.goBack()
+    await it.page.getByRole('dialog').waitFor({ state: 'detached' })
+    await it.page.goto(`${it.double.url}/#${HOME}?open=b.csv`)
+    await it.page.getByRole('columnheader', { name: 'age' }).waitFor()
+    await it.page.goto(`${it.double.url}/#${HOME}?open=c.md`)
+    await it.page.getByRole('heading', { name: 'Hello' }).waitFor()
+    expect(await it.page.title()).not.toBe('bad')
+    await it.page.goto(`${it.double.url}/#${HOME}?open=d.png`)
+    const picture = it.page.getByRole('img', { name: 'd.png' })
+    await picture.waitFor()
+    await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(1)
+  })
+
+  test('a notebook shows its outputs and runs nothing', async () => {
+    const cell = {
+      cell_type: 'code',
+      execution_count: 1,
+      source: 'x',
+      outputs: [
+        { output_type: 'stream', text: 'printed' },
+        {
+          output_type: 'display_data',
+          data: { 'text/html': '<b>rich</b><img src=x onerror="document.title=1"><script>document.title=1</script>' },
+        },
+      ],
+    }
+    await using it = await open(filesOf({ 'n.ipynb': JSON.stringify({ cells: [cell] }) }), `${HOME}?open=n.ipynb`)
+    await it.page.getByText('rich').waitFor()
+    await it.page.getByText('printed').waitFor()
+    expect(await it.page.title()).not.toBe('1')
+    expect(await it.page.locator('.notebook script, .notebook [onerror]').count()).toBe(0)
+  })
+
+  test('of a large text show its beginning; binary files have none', async () => {
+    await using it = await open(
+      filesOf({ 'big.log': 'line\n'.repeat(400_000), 'x.dat': Buffer.from([0, 1, 2]) }),
+      `${HOME}?open=big.log`,
+    )
+    await it.page.getByText(/The first 1 MiB of 1.91 MiB are shown/).waitFor()
+    expect(await button(it.page, 'Edit').count()).toBe(0)
+    await it.page.goto(`${it.double.url}/#${HOME}?open=x.dat`)
+    await it.page.getByText('This file has no preview.').waitFor()
+  })
+})
+
+describe('the text editor', () => {
+  test('saves, and asks before unsaved changes are lost', async () => {
+    const files = filesOf({ 'a.txt': 'one\n' })
+    await using it = await open(files, `${HOME}?open=a.txt`)
+    await button(it.page, 'Edit').click()
+    await it.page.locator('.cm-content').press('Control+End')
+    await it.page.keyboard.type('two')
+    await button(it.page, 'Close').click()
+    await it.page.getByRole('heading', { name: 'Leave a.txt without saving?' }).waitFor()
+    await button(it.page, 'Keep editing').click()
+    await it.page.goBack()
+    await button(it.page, 'Keep editing').click()
+    expect(it.page.url()).toContain('open=a.txt')
+    await button(it.page, 'Save').click()
+    await it.page.getByText('a.txt saved').waitFor()
+    expect(files.get('a.txt')?.content.toString()).toBe('one\ntwo')
+    await button(it.page, 'Close').click()
+    await it.page.getByRole('dialog').waitFor({ state: 'detached' })
+  })
+
+  test('shows both versions when somebody else saved first', async () => {
+    const files = filesOf({ 'a.txt': 'one\n' })
+    await using it = await open(files, `${HOME}?open=a.txt`)
+    await button(it.page, 'Edit').click()
+    await it.page.locator('.cm-content').press('Control+End')
+    await it.page.keyboard.type('mine')
+    files.set('a.txt', { content: Buffer.from('theirs'), modifiedAt: new Date().toISOString(), version: 7 })
+    await button(it.page, 'Save').click()
+    await it.page.getByRole('heading', { name: 'The file has changed meanwhile' }).waitFor()
+    await it.page.getByLabel('Version in the folder').getByText('theirs').waitFor()
+    await button(it.page, 'Save yours as a copy').click()
+    await it.page.getByText('a (2).txt saved').waitFor()
+    expect([files.get('a.txt')?.content.toString(), files.get('a (2).txt')?.content.toString()]).toEqual([
+      'theirs',
+      'one\nmine',
+    ])
+  })
+})
