@@ -109,10 +109,9 @@ function move(files: DoubleFiles, body: unknown, isCopy: boolean): FileReply {
   }
   const names = new Set(childrenOf(files, to).map(entry => entry.name))
   const nameFor = (path: string) => name ?? path.slice(path.lastIndexOf('/') + 1)
-  const taken = paths.map(nameFor).filter(wanted => names.has(wanted))
-  if (onConflict === 'fail' && taken.length > 0) fail('file_exists', { name: taken[0], names: taken })
   for (const path of paths) {
     let target = nameFor(path)
+    if (onConflict === 'fail' && names.has(target)) fail('file_exists', { name: target })
     if (onConflict === 'rename')
       for (let n = 2; names.has(target); n++) target = nameFor(path).replace(/(\.\w+)?$/, ` (${n})$1`)
     const destination = to === '' ? target : `${to}/${target}`
@@ -151,7 +150,7 @@ function writeContent(files: DoubleFiles, request: IncomingMessage, path: string
   if (known !== undefined && (!file || etagOf(path, file) !== known)) return fail('file_changed')
   const written = { content: bytes, modifiedAt: new Date().toISOString(), version: (file?.version ?? 0) + 1 }
   files.set(path, written)
-  return { status: 204, headers: { etag: etagOf(path, written) } }
+  return { status: 200, value: { etag: etagOf(path, written) } }
 }
 
 const metadataOf = (header: string) =>
@@ -281,30 +280,10 @@ export function answerFiles(
         }))
       return { status: 200, value: { items, next: null } }
     }
-    case 'POST downloads': {
-      const { paths } = body() as { paths: string[] }
-      return {
-        status: 201,
-        value: { url: `/api/v1/downloads/${Buffer.from(JSON.stringify(paths)).toString('base64url')}` },
-      }
-    }
+    case 'GET archive':
+      return { status: 200, bytes: Buffer.from('PK') }
     default:
       return undefined
-  }
-}
-
-/** Answers the address of a download: the file, or a stand-in for the zip. */
-export function answerDownload(files: DoubleFiles, url: URL): FileReply | undefined {
-  const ticket = /^\/api\/v1\/downloads\/([\w-]+)$/.exec(url.pathname)?.[1]
-  if (ticket === undefined) return undefined
-  const paths = JSON.parse(Buffer.from(ticket, 'base64url').toString()) as string[]
-  const [path = ''] = paths
-  const file = paths.length === 1 ? files.get(path) : undefined
-  const name = file ? path.slice(path.lastIndexOf('/') + 1) : 'files.zip'
-  return {
-    status: 200,
-    bytes: file?.content ?? Buffer.from('PK'),
-    headers: { 'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(name)}` },
   }
 }
 

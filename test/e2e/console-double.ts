@@ -29,7 +29,7 @@ import {
 import { silentLog } from '../../proxy/log.ts'
 import { createStaticFiles } from '../../proxy/web/static-files.ts'
 import { answerAccount } from './console-double-account.ts'
-import { answerDownload, answerFiles, sendFileReply, type DoubleFiles } from './console-double-files.ts'
+import { answerFiles, sendFileReply, type DoubleFiles } from './console-double-files.ts'
 import { answerFolders } from './console-double-folders.ts'
 
 /** The same files in the same way as the real service of the console: compressed, with its headers. */
@@ -153,7 +153,7 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
     const failure = failures.get(route)
     if (failure) return false
     try {
-      const reply = answerDownload(files, url) ?? answerFiles(files, request, url, raw)
+      const reply = answerFiles(files, request, url, raw)
       if (!reply) return false
       if (request.method !== 'GET') world.changes.push({ request: route, body: raw.toString() })
       sendFileReply(response, reply)

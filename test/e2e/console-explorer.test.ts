@@ -211,7 +211,7 @@ describe('finding and downloading', () => {
     await row(it.page, 'notes.txt').click()
     expect(await download()).toBe('notes.txt')
     await row(it.page, 'plot.png').click({ modifiers: ['Control'] })
-    expect(await download()).toBe('files.zip')
+    expect(await download()).toBe('experiments.zip')
   })
 
   test('sees a change of another tab by its hint', async () => {

@@ -1,38 +1,63 @@
 import { describe, expect, test, vi } from 'vitest'
-import { decideConflicts, groupsOf, type ConflictAnswer, type ConflictQuestion } from './conflicts.ts'
+import { AppError } from '#manager/contract'
+import { throughConflicts, type ConflictAnswer, type ConflictQuestion } from './conflicts.ts'
+
+/** A destination that takes files in order and stops at the first name that it has. */
+function destination(...names: string[]) {
+  const has = new Set(names)
+  const done: string[] = []
+  const run = (paths: readonly string[], onConflict: string): Promise<void> => {
+    for (const path of paths) {
+      const name = path.slice(path.lastIndexOf('/') + 1)
+      if (has.has(name) && onConflict === 'fail') return Promise.reject(new AppError('file_exists', { name }))
+      done.push(`${onConflict} ${path}`)
+    }
+    return Promise.resolve()
+  }
+  return { done, run }
+}
+type Ask = (question: ConflictQuestion) => Promise<ConflictAnswer | null>
+const answers = (...given: (ConflictAnswer | null)[]) => vi.fn<Ask>(() => Promise.resolve(given.shift() ?? null))
 
 describe('conflicts of names', () => {
-  test('are asked one by one until an answer holds for all', async () => {
-    const ask = vi.fn<(question: ConflictQuestion) => Promise<ConflictAnswer>>(({ name }) =>
-      Promise.resolve({ choice: name === 'a' ? 'replace' : 'skip', forAll: name === 'b' }),
-    )
-    const choices = await decideConflicts(['a', 'b', 'c', 'd'], ask)
-    expect([...(choices ?? [])]).toEqual([
-      ['a', 'replace'],
-      ['b', 'skip'],
-      ['c', 'skip'],
-      ['d', 'skip'],
-    ])
+  test('are asked one by one, and no file is sent twice', async () => {
+    const { done, run } = destination('b', 'd')
+    const ask = answers({ choice: 'replace', forAll: false }, { choice: 'skip', forAll: false })
+    expect(await throughConflicts(['x/a', 'x/b', 'x/c', 'x/d', 'x/e'], run, ask)).toBe(true)
+    expect(done).toEqual(['fail x/a', 'replace x/b', 'fail x/c', 'fail x/e'])
     expect(ask.mock.calls.map(([question]) => question)).toEqual([
-      { name: 'a', more: 3 },
-      { name: 'b', more: 2 },
+      { name: 'b', more: 3 },
+      { name: 'd', more: 1 },
     ])
   })
 
-  test('cancelling one question cancels all', async () => {
-    expect(await decideConflicts(['a', 'b'], () => Promise.resolve(null))).toBeNull()
+  test.each([
+    ['skip', ['fail a', 'fail d']],
+    ['rename', ['fail a', 'rename b', 'rename c', 'rename d']],
+  ] as const)('an answer for all holds for the rest: %s', async (choice, expected) => {
+    const { done, run } = destination('b', 'c')
+    const ask = answers({ choice, forAll: true })
+    expect(await throughConflicts(['a', 'b', 'c', 'd'], run, ask)).toBe(true)
+    expect(done).toEqual(expected)
+    expect(ask).toHaveBeenCalledTimes(1)
   })
 
-  test('become one request for each choice', () => {
-    const choices = new Map([
-      ['a', 'replace'],
-      ['b', 'skip'],
-      ['c', 'rename'],
-    ] as const)
-    expect(groupsOf(['a', 'b', 'c', 'd'], name => choices.get(name as 'a'))).toEqual([
-      { onConflict: 'fail', items: ['d'] },
-      { onConflict: 'replace', items: ['a'] },
-      { onConflict: 'rename', items: ['c'] },
-    ])
+  test('cancelling leaves the rest; other failures are thrown', async () => {
+    const { done, run } = destination('b')
+    expect(await throughConflicts(['a', 'b', 'c'], run, answers(null))).toBe(false)
+    expect(done).toEqual(['fail a'])
+    const away = () => Promise.reject(new AppError('storage_away'))
+    await expect(throughConflicts(['a'], away, answers())).rejects.toMatchObject({ code: 'storage_away' })
+  })
+
+  test('more files than a request takes are several requests', async () => {
+    const sizes: number[] = []
+    const run = (paths: readonly string[]) => Promise.resolve(void sizes.push(paths.length))
+    await throughConflicts(
+      Array.from({ length: 2_500 }, (_, index) => String(index)),
+      run,
+      answers(),
+    )
+    expect(sizes).toEqual([1_000, 1_000, 500])
   })
 })

@@ -1,9 +1,12 @@
+import { isAppError } from '#manager/contract'
+import { nameOf } from './file-path.ts'
+
 /** What to do with a file whose name exists at the destination. */
 export type ConflictChoice = 'replace' | 'rename' | 'skip'
 
 export interface ConflictQuestion {
   readonly name: string
-  /** Further conflicts after this one. */
+  /** Further files, which may have conflicts too. */
   readonly more: number
 }
 
@@ -13,38 +16,46 @@ export interface ConflictAnswer {
   readonly forAll: boolean
 }
 
+/** The manager takes so many paths in one request. */
+export const MOST_PATHS = 1_000
+
 /**
- * Asks about each conflict until an answer holds for all.
- * @returns the choice for each name; null if the user cancelled everything
+ * Moves or copies files and asks about each conflict until an answer holds for all. A request does its files in order and stops at
+ * the first conflict, so those before it are done.
+ * @param run sends one request; `file_exists` names the file in conflict
+ * @returns whether all files were moved, copied or skipped; false if the user cancelled at a conflict
  */
-export async function decideConflicts(
-  names: readonly string[],
+export async function throughConflicts(
+  paths: readonly string[],
+  run: (paths: readonly string[], onConflict: 'fail' | 'replace' | 'rename') => Promise<void>,
   ask: (question: ConflictQuestion) => Promise<ConflictAnswer | null>,
-): Promise<ReadonlyMap<string, ConflictChoice> | null> {
-  const choices = new Map<string, ConflictChoice>()
-  let rest: ConflictChoice | undefined
-  for (const [index, name] of names.entries()) {
-    if (rest === undefined) {
-      const answer = await ask({ name, more: names.length - index - 1 })
-      if (!answer) return null
-      if (answer.forAll) rest = answer.choice
-      choices.set(name, answer.choice)
-    } else choices.set(name, rest)
+): Promise<boolean> {
+  let rest = paths
+  let always: ConflictChoice | undefined
+  while (rest.length > 0) {
+    const now = rest.slice(0, MOST_PATHS)
+    try {
+      await run(now, always === 'replace' || always === 'rename' ? always : 'fail')
+      rest = rest.slice(now.length)
+    } catch (error) {
+      const taken = takenName(error)
+      const index = now.findIndex(path => nameOf(path) === taken)
+      const path = now[index]
+      if (taken === undefined || path === undefined) throw error
+      const answer: ConflictAnswer | null = always
+        ? { choice: always, forAll: true }
+        : await ask({ name: taken, more: rest.length - index - 1 })
+      if (!answer) return false
+      if (answer.forAll) always = answer.choice
+      if (answer.choice !== 'skip') await run([path], answer.choice)
+      rest = rest.slice(index + 1)
+    }
   }
-  return choices
+  return true
 }
 
-/** Groups by choice, so that each group is one request; skipped ones are left out. */
-export function groupsOf<T>(
-  items: readonly T[],
-  choiceOf: (item: T) => ConflictChoice | undefined,
-): { readonly onConflict: 'fail' | 'replace' | 'rename'; readonly items: readonly T[] }[] {
-  const groups = { fail: [] as T[], replace: [] as T[], rename: [] as T[] }
-  for (const item of items) {
-    const choice = choiceOf(item)
-    if (choice !== 'skip') groups[choice ?? 'fail'].push(item)
-  }
-  return (['fail', 'replace', 'rename'] as const)
-    .map(onConflict => ({ onConflict, items: groups[onConflict] }))
-    .filter(group => group.items.length > 0)
+/** Name that exists at the destination, if that is why the request failed. */
+function takenName(error: unknown): string | undefined {
+  if (!isAppError(error) || error.code !== 'file_exists') return undefined
+  return typeof error.detail.name === 'string' ? nameOf(error.detail.name) : undefined
 }

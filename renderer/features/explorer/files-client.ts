@@ -9,6 +9,7 @@ import {
   type FolderId,
   type RouteCall,
 } from '#manager/contract'
+import { MOST_PATHS } from './conflicts.ts'
 import { fetchWithSecret, type OriginSecret } from '../../api/origin-secret.ts'
 
 export type EntryKind = 'file' | 'directory' | 'link' | 'other'
@@ -74,7 +75,8 @@ export interface FilesClient {
   /** @returns the task that continues, if it takes longer */
   move(spec: MoveSpec): Promise<string | null>
   copy(spec: MoveSpec): Promise<string | null>
-  remove(paths: readonly string[]): Promise<string | null>
+  /** Their space is freed in the background. */
+  remove(paths: readonly string[]): Promise<void>
   /** Reads the first `most` bytes. */
   read(path: string, most: number, signal?: AbortSignal): Promise<FileContent>
   /** Writes a small text file. @param known etag of the version to replace; null: the file must not exist. @returns the new etag */
@@ -84,8 +86,8 @@ export interface FilesClient {
     readonly text: string
     readonly signal: AbortSignal
   }): Promise<{ readonly items: readonly FoundEntry[]; readonly complete: boolean }>
-  /** Address from which the browser itself downloads: the file, or a zip of several files or a directory. */
-  downloadUrl(paths: readonly string[]): Promise<string>
+  /** The bytes of a file, or a ZIP file of several files or a directory. @param isFile one path that is a file */
+  download(paths: readonly string[], isFile: boolean): Promise<Response>
 }
 
 export interface FilesClientDeps {
@@ -105,7 +107,6 @@ const ROUTES = {
   copy: { method: 'POST', path: `${BASE}/copies` },
   remove: { method: 'POST', path: `${BASE}/deletions` },
   search: { method: 'GET', path: `${BASE}/search` },
-  download: { method: 'POST', path: `${BASE}/downloads` },
 } as const satisfies Record<string, CalledRoute>
 
 export function createFilesClient(deps: FilesClientDeps): FilesClient {
@@ -133,14 +134,15 @@ export function createFilesClient(deps: FilesClientDeps): FilesClient {
     signedIn(() => callRoute(clientDeps, ROUTES[name], { ...input, params: { id: folderId } }))
   const taskOf = (reply: unknown) => (reply as { task?: { id: string } } | undefined)?.task?.id ?? null
 
-  const contentUrl = (path: string) =>
-    `/api/v1/folders/${encodeURIComponent(folderId)}/content?path=${encodeURIComponent(path)}`
+  const base = `/api/v1/folders/${encodeURIComponent(folderId)}`
+  const sendContent = (path: string, init: RequestInit) =>
+    sendTo(`${base}/content?path=${encodeURIComponent(path)}`, init)
 
-  async function sendContent(path: string, init: RequestInit): Promise<Response> {
+  async function sendTo(url: string, init: RequestInit): Promise<Response> {
     return await signedIn(async () => {
       let response: Response
       try {
-        response = await send(contentUrl(path), init)
+        response = await send(url, init)
       } catch (error) {
         if (init.signal?.aborted) throw error
         throw new AppError('unavailable', { why: 'The manager does not answer.' }, { cause: error })
@@ -168,7 +170,10 @@ export function createFilesClient(deps: FilesClientDeps): FilesClient {
       void (await call('createDirectory', { body: { path, ...(parents ? { parents } : {}) } })),
     move: async spec => taskOf(await call('move', { body: spec })),
     copy: async spec => taskOf(await call('copy', { body: spec })),
-    remove: async paths => taskOf(await call('remove', { body: { paths } })),
+    async remove(paths) {
+      for (let start = 0; start < paths.length; start += MOST_PATHS)
+        await call('remove', { body: { paths: paths.slice(start, start + MOST_PATHS) } })
+    },
     async read(path, most, signal) {
       const response = await sendContent(path, {
         headers: { range: `bytes=0-${most - 1}` },
@@ -187,7 +192,8 @@ export function createFilesClient(deps: FilesClientDeps): FilesClient {
         body: new TextEncoder().encode(text),
         headers: { 'content-type': 'application/octet-stream', ...condition },
       })
-      return response.headers.get('etag') ?? ''
+      const { etag } = (await response.json()) as Partial<Entry>
+      return etag ?? ''
     },
     async search({ path, text, signal }) {
       const reply = (await call('search', { query: { path, text }, signal })) as {
@@ -197,9 +203,9 @@ export function createFilesClient(deps: FilesClientDeps): FilesClient {
       }
       return { items: reply.items, complete: reply.complete ?? !reply.next }
     },
-    async downloadUrl(paths) {
-      const { url } = (await call('download', { body: { paths } })) as { url: string }
-      return url
+    download: (paths, isFile) => {
+      const query = paths.map(path => `path=${encodeURIComponent(path)}`).join('&')
+      return sendTo(isFile ? `${base}/content?${query}&download=1` : `${base}/archive?${query}`, {})
     },
   }
 }

@@ -1,10 +1,9 @@
 import { shallowRef, type ShallowRef } from 'vue'
-import { isAppError } from '#manager/contract'
 import { useCopy } from '../../ui/useCopy.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
-import { type ConflictAnswer, type ConflictQuestion, decideConflicts, groupsOf } from './conflicts.ts'
+import { type ConflictAnswer, type ConflictQuestion, throughConflicts } from './conflicts.ts'
 import { joinPath, isWithin, nameOf, parentOf, sessionPath } from './file-path.ts'
-import { type MoveSpec } from './files-client.ts'
+import { saveDownload } from './save-download.ts'
 import { selectOnly } from './selection.ts'
 import { type Explorer } from './useExplorer.ts'
 import { useFileClipboard } from './useFileClipboard.ts'
@@ -54,27 +53,16 @@ export function useFileActions(explorer: Explorer): FileActions {
 
   async function withConflicts(mode: 'copy' | 'move', paths: readonly string[], to: string): Promise<boolean> {
     const client = explorer.client.value
-    const run = (spec: MoveSpec) => (mode === 'move' ? client.move(spec) : client.copy(spec))
     let task: string | null = null
-    let rest: readonly string[] = paths
-    for (let attempt = 0; rest.length > 0 && attempt <= paths.length; attempt++) {
-      try {
-        task = (await run({ paths: rest, to, onConflict: 'fail' })) ?? task
-        break
-      } catch (error) {
-        const taken = conflictsOf(error)
-        if (!taken) throw error
-        const choices = await decideConflicts(taken, askConflict)
-        if (!choices) return false
-        const [first, ...groups] = groupsOf(rest, path => choices.get(nameOf(path)))
-        // Files without a known conflict are tried again: the answer may have named only some.
-        rest = first?.onConflict === 'fail' ? first.items : []
-        for (const { onConflict, items } of first?.onConflict === 'fail'
-          ? groups
-          : [first, ...groups].filter(group => group !== undefined))
-          task = (await run({ paths: items, to, onConflict })) ?? task
-      }
-    }
+    const isDone = await throughConflicts(
+      paths,
+      async (some, onConflict) => {
+        const spec = { paths: some, to, onConflict }
+        task = (mode === 'move' ? await client.move(spec) : await client.copy(spec)) ?? task
+      },
+      askConflict,
+    )
+    if (!isDone) return false
     if (task !== null) notifications.info(t(mode === 'move' ? 'moveContinues' : 'copyContinues'))
     return task === null
   }
@@ -126,9 +114,8 @@ export function useFileActions(explorer: Explorer): FileActions {
       await show(next)
     },
     async remove(names) {
-      const task = await explorer.client.value.remove(names.map(pathOf))
-      if (task === null) notifications.success(t('deleted', { count: names.length }))
-      else notifications.info(t('deleteContinues'))
+      await explorer.client.value.remove(names.map(pathOf))
+      notifications.success(t('deleted', { count: names.length }))
       await explorer.refresh()
     },
     clip(mode, names) {
@@ -148,11 +135,17 @@ export function useFileActions(explorer: Explorer): FileActions {
     },
     async download(names) {
       try {
-        const url = await explorer.client.value.downloadUrl(names.map(pathOf))
-        const link = document.createElement('a')
-        link.href = url
-        link.download = ''
-        link.click()
+        const entries = names.map(name => explorer.listing.value.entryOf(name))
+        const [only] = entries
+        // A preview may be open of a file that the list has not loaded.
+        const isFile = names.length === 1 && only?.kind !== 'directory'
+        const isKnown = entries.every(entry => entry?.kind === 'file')
+        await saveDownload(explorer.client.value, {
+          paths: names.map(pathOf),
+          fileName: isFile ? (names[0] ?? '') : `${directoryName(explorer.path.value)}.zip`,
+          sizeBytes: isKnown ? entries.reduce((sum, entry) => sum + (entry?.size ?? 0), 0) : undefined,
+          isFile,
+        })
       } catch (error) {
         notifications.error(error)
       }
@@ -162,12 +155,4 @@ export function useFileActions(explorer: Explorer): FileActions {
       if (await copyText(path)) notifications.success(t('pathCopied', { path }))
     },
   }
-}
-
-/** Names that exist at the destination, if that is why the request failed. */
-export function conflictsOf(error: unknown): string[] | undefined {
-  if (!isAppError(error) || (error.code as string) !== 'file_exists') return undefined
-  const { names, name } = error.detail
-  if (Array.isArray(names) && names.length > 0) return names.map(String)
-  return typeof name === 'string' ? [name] : undefined
 }

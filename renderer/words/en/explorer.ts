@@ -54,7 +54,6 @@ export default {
   deleted: '{count, plural, one {# entry} other {# entries}} deleted',
   moveContinues: 'The move continues in the background.',
   copyContinues: 'The copy continues in the background.',
-  deleteContinues: 'The deletion continues in the background.',
   intoItself: 'A directory cannot be moved or copied into itself.',
   otherFolder: 'Files cannot be pasted into another folder. Download and upload them, or copy them in a session.',
 
@@ -79,7 +78,7 @@ export default {
   noDirectories: 'No directories in here',
   conflictTitle: '{name} exists',
   conflictText: 'The destination has an entry of this name.',
-  conflictMore: '{count, plural, one {Use this for # more conflict} other {Use this for # more conflicts}}',
+  conflictMore: 'Use this for all further conflicts',
   replace: 'Replace',
   keepBoth: 'Keep both',
   skip: 'Skip',

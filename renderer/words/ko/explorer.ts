@@ -57,7 +57,6 @@ export default {
   deleted: '항목 {count, number}개를 삭제했습니다',
   moveContinues: '이동이 백그라운드에서 계속됩니다.',
   copyContinues: '복사가 백그라운드에서 계속됩니다.',
-  deleteContinues: '삭제가 백그라운드에서 계속됩니다.',
   intoItself: '디렉터리는 자기 안으로 이동하거나 복사할 수 없습니다.',
   otherFolder: '다른 폴더에는 파일을 붙여넣을 수 없습니다. 다운로드하여 업로드하거나 세션에서 복사하세요.',
 
@@ -82,7 +81,7 @@ export default {
   noDirectories: '여기에는 디렉터리가 없습니다',
   conflictTitle: '{name}: 같은 이름이 있습니다',
   conflictText: '대상 위치에 같은 이름의 항목이 있습니다.',
-  conflictMore: '나머지 충돌 {count, number}개에도 적용',
+  conflictMore: '나머지 충돌에도 모두 적용',
   replace: '바꾸기',
   keepBoth: '둘 다 유지',
   skip: '건너뛰기',
