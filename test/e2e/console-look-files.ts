@@ -137,4 +137,16 @@ export const FILE_SCENES: readonly FileScene[] = [
       await page.getByText('Choose the file…').waitFor()
     },
   },
+  {
+    name: 'files-preview-text',
+    world: world(),
+    path: `${HOME}?open=train.py`,
+    act: page => page.locator('.cm-content').waitFor(),
+  },
+  {
+    name: 'files-preview-table',
+    world: world(),
+    path: `${HOME}/data?open=train.csv`,
+    act: page => page.getByRole('columnheader', { name: 'a', exact: true }).waitFor(),
+  },
 ]

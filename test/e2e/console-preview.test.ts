@@ -82,7 +82,8 @@ describe('previews', () => {
 describe('the text editor', () => {
   test('saves, and asks before unsaved changes are lost', async () => {
     const files = filesOf({ 'a.txt': 'one\n' })
-    await using it = await open(files, `${HOME}?open=a.txt`)
+    await using it = await open(files)
+    await it.page.getByRole('link', { name: 'a.txt' }).click()
     await button(it.page, 'Edit').click()
     await it.page.locator('.cm-content').press('Control+End')
     await it.page.keyboard.type('two')

@@ -53,18 +53,19 @@ export function useFileActions(explorer: Explorer): FileActions {
 
   async function withConflicts(mode: 'copy' | 'move', paths: readonly string[], to: string): Promise<boolean> {
     const client = explorer.client.value
-    let task: string | null = null
+    const tasks: string[] = []
     const isDone = await throughConflicts(
       paths,
       async (some, onConflict) => {
         const spec = { paths: some, to, onConflict }
-        task = (mode === 'move' ? await client.move(spec) : await client.copy(spec)) ?? task
+        const task = mode === 'move' ? await client.move(spec) : await client.copy(spec)
+        if (task !== null) tasks.push(task)
       },
       askConflict,
     )
     if (!isDone) return false
-    if (task !== null) notifications.info(t(mode === 'move' ? 'moveContinues' : 'copyContinues'))
-    return task === null
+    if (tasks.length > 0) notifications.info(t(mode === 'move' ? 'moveContinues' : 'copyContinues'))
+    return tasks.length === 0
   }
 
   async function transfer(mode: 'copy' | 'move', paths: readonly string[], to: string): Promise<void> {
