@@ -1,4 +1,5 @@
 import { formatAmount, parseAmount, SLOTS, type SlotName } from '#manager/contract'
+import { shared } from './words.ts'
 
 /** Like `parseAmount`, except that a bare number of memory means GiB. */
 export function readAmount(slot: SlotName, typed: string): number | undefined {
@@ -19,28 +20,27 @@ export function writeAmount(slot: SlotName, amount: number, round: Rounding = Ma
 
 /** The fault of an amount outside its range, else empty. Bounds are rounded so that typing the shown number is valid. */
 export function rangeFault(slot: SlotName, amount: number, { min, max }: { min: number; max: number }): string {
-  if (amount < min) return `The minimum of this image is ${writeAmount(slot, min, Math.ceil)}`
-  return amount > max ? `At most ${writeAmount(slot, max, Math.floor)}` : ''
+  if (amount < min) return shared('imageMinimum', { amount: writeAmount(slot, min, Math.ceil) })
+  return amount > max ? shared('atMost', { amount: writeAmount(slot, max, Math.floor) }) : ''
 }
 
 /** The fault of a text that cannot be read as an amount, with the correct form; empty if it can be read. */
 export function amountFault(slot: SlotName, typed: string): string {
   const text = typed.trim()
   const isBytes = SLOTS[slot].type === 'BYTES'
-  const example = isBytes ? '4 GiB or 512 MiB' : SLOTS[slot].base === 1 ? '1' : '1.5'
+  const example = isBytes ? shared('exampleBytes') : SLOTS[slot].base === 1 ? '1' : '1.5'
   const canBeRead = (other: string) => readAmount(slot, other) !== undefined
-  if (text === '') return `Enter an amount such as ${example}`
+  if (text === '') return shared('enterAmount', { example })
   if (canBeRead(text)) return ''
-  if (/^[-−]/.test(text)) return 'Cannot be less than 0'
+  if (/^[-−]/.test(text)) return shared('notNegative')
   const withPoint = text.replace(',', '.')
   if (text.includes(',')) {
-    return canBeRead(withPoint)
-      ? `Use a point, not a comma: ${withPoint}`
-      : `Use digits and a point, such as ${example}`
+    return canBeRead(withPoint) ? shared('usePoint', { text: withPoint }) : shared('useDigits', { example })
   }
   const decimals = decimalsOf(slot)
-  if (!isBytes && /^\d+\.\d+$/.test(text)) return decimals === 0 ? 'Only whole numbers' : `At most ${decimals} decimals`
-  return isBytes ? `Not an amount of memory: write ${example}` : `Not a number: write digits, such as ${example}`
+  if (!isBytes && /^\d+\.\d+$/.test(text))
+    return decimals === 0 ? shared('onlyWhole') : shared('decimals', { count: decimals })
+  return isBytes ? shared('notMemory', { example }) : shared('notNumber', { example })
 }
 
 /** Decimal places that the slot counts: 1/1000 of a core has three. */

@@ -1,4 +1,5 @@
 import { useNotifications } from './useNotifications.ts'
+import { shared } from './words.ts'
 
 /** The clipboard is optional: browsers have none for pages loaded by plain http from another computer. */
 type Page = Partial<Pick<Navigator, 'clipboard'>>
@@ -8,16 +9,14 @@ export function useCopy(page: Page = navigator) {
   const notifications = useNotifications()
   return async (text: string): Promise<boolean> => {
     if (!page.clipboard) {
-      notifications.info(
-        'Browsers allow copying only on https and localhost addresses. Select and copy the text instead.',
-      )
+      notifications.info(shared('noClipboard'))
       return false
     }
     try {
       await page.clipboard.writeText(text)
       return true
     } catch {
-      notifications.info('The browser did not allow copying. Click into the page and try again.')
+      notifications.info(shared('copyRefused'))
       return false
     }
   }

@@ -1,5 +1,6 @@
 import { parseSlots, SLOT_NAMES, type ResourceSlots, type ScopeUsage, type SlotName } from '#manager/contract'
-import { formatBytes, formatCores } from '../../ui/format.ts'
+import { formatBytes, formatCores, formatNumber } from '../../ui/format.ts'
+import { t } from './words.ts'
 
 /** One bar: the amount held and its limit. */
 export interface Meter {
@@ -28,7 +29,7 @@ export const SLOT_LABEL: Readonly<Record<SlotName, string>> = {
 export function slotAmount(slot: SlotName, value: number): string {
   if (slot === 'mem') return formatBytes(value)
   if (slot === 'cpu') return formatCores(value)
-  return slot === 'cuda.shares' ? (value / 100).toLocaleString() : value.toLocaleString()
+  return formatNumber(slot === 'cuda.shares' ? value / 100 : value)
 }
 
 /** `72 / 128 GiB`: writes the unit once if both amounts have the same. */
@@ -54,7 +55,7 @@ export function scopeMeters(scope: ScopeUsage, capacity: ResourceSlots): Meter[]
   const held = parseSlots(scope.held)
   const limits = parseSlots(scope.limits)
   return [
-    meter('sessions', 'Sessions', value => value.toLocaleString(), scope.sessions, scope.maxSessions ?? undefined),
+    meter('sessions', t('sessions'), value => formatNumber(value), scope.sessions, scope.maxSessions ?? undefined),
     ...slotsOf(capacity, held, limits).map(slot =>
       meter(slot, SLOT_LABEL[slot], value => slotAmount(slot, value), held[slot] ?? 0, limits[slot]),
     ),
@@ -78,42 +79,37 @@ export function ownMeters(
     project ? scopeMeters(project, cluster.capacity).map(each => [each.key, each.text] as const) : [],
   )
   return scopeMeters(mine, cluster.capacity).map(each => {
-    const running = `${cluster.sessions.toLocaleString()} running`
+    const running = t('running', { count: cluster.sessions })
     const all = each.key === 'sessions' ? running : (ofCluster.get(each.key) ?? '–')
     const inProject = ofProject.get(each.key) ?? '–'
-    const limited = each.fraction === null ? 'no limit of your own' : 'of your limit'
+    const own = { label: each.label, amount: each.text }
     return {
       ...each,
-      others: project ? `${project.name} ${inProject}` : `Cluster ${all}`,
+      others: project
+        ? t('projectHolds', { project: project.name, amount: inProject })
+        : t('clusterHolds', { amount: all }),
       hint: [
-        `${each.label}: you hold ${each.text}, ${limited}.`,
-        ...(project ? [`Project ${project.name}: ${inProject}.`] : []),
-        `Everyone together: ${all}.`,
+        each.fraction === null ? t('holdUnlimited', own) : t('holdLimited', own),
+        ...(project ? [t('inProject', { project: project.name, amount: inProject })] : []),
+        t('together', { amount: all }),
       ].join(' '),
     }
   })
 }
 
-const KINDS: Readonly<Record<ScopeUsage['kind'], string>> = {
-  user: 'You',
-  keypair: 'Keypair',
-  group: 'Project',
-  domain: 'Domain',
-}
-
 export function scopeTitle({ kind, name }: ScopeUsage): string {
-  return kind === 'user' ? 'You' : `${KINDS[kind]} ${name}`
+  return kind === 'user' ? t('you') : t(kind, { name })
 }
 
 /** Says whose sessions count for a scope, and where its limit comes from. */
 export function scopeNote({ kind, policy, limits, maxSessions }: ScopeUsage): string {
   const limited = maxSessions !== null || Object.keys(limits).length > 0
   const whose = {
-    user: 'All your sessions together',
-    keypair: 'Sessions launched with this keypair',
-    group: 'All members of the project together',
-    domain: 'Everyone in the domain together',
+    user: t('yourSessions'),
+    keypair: t('keypairSessions'),
+    group: t('projectSessions'),
+    domain: t('domainSessions'),
   }[kind]
-  const from = policy === null ? '' : ` · policy ${policy}`
-  return `${whose}${from}${limited ? '' : ' · no limits'}`
+  const notes = [whose, policy !== null && t('policy', { name: policy }), !limited && t('noLimits')]
+  return notes.filter(Boolean).join(' · ')
 }

@@ -44,4 +44,8 @@ export default {
   keysAndClipboard: 'Keys and clipboard',
   clipboardAbout:
     'Programs inside may copy to your clipboard (OSC 52); none may read it. Shells go on when you close this page: open it again to continue.',
+  keyCopy: 'copy the selection',
+  keyPaste: 'paste',
+  keySearch: 'search',
+  keySelect: 'select, while a program uses the mouse',
 } as const

@@ -45,4 +45,8 @@ export default {
   keysAndClipboard: '단축키와 클립보드',
   clipboardAbout:
     '세션의 프로그램은 내 클립보드에 복사할 수 있지만(OSC 52) 읽을 수는 없습니다. 이 화면을 닫아도 셸은 계속 실행되므로, 다시 열면 이어서 쓸 수 있습니다.',
+  keyCopy: '선택한 내용 복사',
+  keyPaste: '붙여넣기',
+  keySearch: '검색',
+  keySelect: '프로그램이 마우스를 쓰는 동안 선택',
 } satisfies Translation<typeof en>
