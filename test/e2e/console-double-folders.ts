@@ -1,6 +1,6 @@
 import { type ErrorCode, type Folder, type FolderSpec, type StorageHost } from '#manager/contract'
 import { type World } from './console-double.ts'
-import { ago, OWNER } from './console-world.ts'
+import { ago, OTHER, OWNER } from './console-world.ts'
 
 export type FolderAnswer =
   | { readonly status: number; readonly value?: unknown }
@@ -51,7 +51,16 @@ export const variedFolders = (): Folder[] => [
     permission: 'ro',
     manageable: false,
   }),
-  aFolder(5, { name: 'papers' }),
+  aFolder(5, { name: 'papers', sharedWith: 2 }),
+  aFolder(7, {
+    name: 'genomes',
+    ownerId: OTHER.ownerId,
+    owner: { email: OTHER.ownerEmail, name: 'Jonas Lindqvist' },
+    permission: 'rw',
+    manageable: false,
+    invited: true,
+    sharedWith: null,
+  }),
   aFolder(6, { name: 'old-runs', status: 'trashed', trashedAt: ago(300) }),
 ]
 
@@ -74,6 +83,11 @@ export function answerFolders(world: World, route: string, url: URL, body: unkno
   const folder = folders.find(candidate => candidate.id === id)
   if (!folder) return { error: 'folder_not_found' }
   if (method === 'DELETE' && action === undefined) {
+    folders.splice(folders.indexOf(folder), 1)
+    return { status: 204 }
+  }
+  if (action === '/shares') return { status: 200, value: world.shares ?? { members: [], invitations: [] } }
+  if (action === '/leave') {
     folders.splice(folders.indexOf(folder), 1)
     return { status: 204 }
   }

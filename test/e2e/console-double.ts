@@ -11,6 +11,7 @@ import {
   type AuthOptions,
   type ErrorCode,
   type Folder,
+  type FolderShares,
   type GroupRef,
   type Image,
   type Preset,
@@ -60,6 +61,8 @@ export interface World {
   /** Requests (`METHOD path`) that are never answered. */
   hold?: readonly string[]
   storageHosts?: StorageHost[]
+  /** Members and open invitations of every folder. */
+  shares?: FolderShares
   /** Options of the sign-in page. */
   authOptions?: Partial<AuthOptions>
   totp?: TotpStatus

@@ -1,5 +1,6 @@
+import { type FolderShares } from '#manager/contract'
 import { aFolder, LOCAL, variedFolders } from './console-double-folders.ts'
-import { aSession, LIMITED } from './console-world.ts'
+import { ago, aSession, INVITATION, LIMITED, OTHER } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 
 const ARCHIVE = { name: 'archive', problem: 'It is not mounted on the computer of the manager' }
@@ -10,6 +11,28 @@ const USING = aSession(7, {
     ? [{ folderId: experiments.id, name: experiments.name, path: '/home/work/experiments', readOnly: false }]
     : [],
 })
+
+const SHARES: FolderShares = {
+  members: [
+    {
+      userId: OTHER.ownerId,
+      email: OTHER.ownerEmail,
+      name: 'Jonas Lindqvist',
+      permission: 'rw',
+      joinedAt: ago(4_000),
+      sessions: 1,
+    },
+  ],
+  invitations: [
+    {
+      id: INVITATION.id,
+      email: 'a.person.with.a.long.name@an-institute.example.org',
+      permission: 'ro',
+      createdAt: ago(60),
+      expiresAt: ago(-9_000),
+    },
+  ],
+}
 
 /** Page "Data & Storage". */
 export const FOLDER_SCENES: readonly Scene[] = [
@@ -109,6 +132,37 @@ export const FOLDER_SCENES: readonly Scene[] = [
       await page.getByLabel('Where the session sees models').fill('experiments/models')
       await page.getByText('Same path as “models”').first().waitFor()
       await page.getByRole('heading', { name: 'Folders', exact: true }).scrollIntoViewIfNeeded()
+    },
+  },
+  {
+    name: 'folders-share',
+    path: '/data',
+    world: { folders: variedFolders(), shares: SHARES },
+    async act(page) {
+      await button(page, 'Share papers').click()
+      await page.getByText('Jonas Lindqvist').waitFor()
+      await button(page, 'Invite').click()
+      await page.getByText('Enter an e-mail address').waitFor()
+    },
+  },
+  {
+    name: 'folders-invitations',
+    path: '/data?tab=invitations',
+    world: { invitations: [INVITATION] },
+    act: page => button(page, /^Accept/).waitFor(),
+  },
+  {
+    name: 'folders-no-invitation',
+    path: '/data?tab=invitations',
+    act: page => page.getByText('No open invitation').waitFor(),
+  },
+  {
+    name: 'folders-leave',
+    path: '/data',
+    world: { folders: variedFolders() },
+    async act(page) {
+      await button(page, 'Leave genomes').click()
+      await page.getByText('You lose access to its files').waitFor()
     },
   },
 ]
