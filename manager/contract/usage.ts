@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AgentId, KernelId, SessionId } from './ids.ts'
+import { AgentId, GroupId, KernelId, SessionId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
 
 /** Kinds of holders with limits, in the order in which the limits are checked. */
@@ -23,6 +23,55 @@ export const ScopeUsage = z
   })
   .meta({ id: 'ScopeUsage' })
 export type ScopeUsage = z.infer<typeof ScopeUsage>
+
+/** IANA name of a time zone that this runtime knows, such as `Europe/Berlin`. */
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    // Offsets such as +01:00 mean the opposite to PostgreSQL.
+    return /^[A-Za-z]/.test(name)
+  } catch {
+    return false
+  }
+}
+
+/** Which sessions a history covers, and in what periods. */
+export const UsageHistoryQuery = z.object({
+  by: z.enum(['day', 'week']).default('day'),
+  from: z.iso.datetime().optional().describe('Default: 30 days or 12 weeks before `to`.'),
+  to: z.iso.datetime().optional().describe('Default: now.'),
+  scope: z.enum(['mine', 'all']).default('mine').describe('`all`, for admins: every session that the caller may see.'),
+  groupId: GroupId.optional().describe('All sessions of this group (project) instead.'),
+  timeZone: z
+    .string()
+    .max(64)
+    .refine(isTimeZone, 'must be the name of a time zone, such as Europe/Berlin')
+    .default('UTC')
+    .describe('Days begin at midnight in this time zone, weeks on Monday.'),
+})
+export type UsageHistoryQuery = z.infer<typeof UsageHistoryQuery>
+
+/** Amounts that sessions held in each period while they ran. */
+export const UsageHistory = z
+  .object({
+    items: z
+      .array(
+        z.object({
+          at: z.iso.datetime().describe('Begin of the period.'),
+          sessions: z.int().describe('Sessions that ran in the period.'),
+          cpuHours: z.number().describe('Cores held, times hours.'),
+          memGibHours: z.number().describe('GiB of memory held, times hours.'),
+          gpuHours: z.number().describe('GPUs and GPU shares held, times hours.'),
+          cpuIdle: z
+            .number()
+            .nullable()
+            .describe('Part of the held CPU time that was not used, 0 to 1; null without figures.'),
+        }),
+      )
+      .describe('Oldest first, without gaps.'),
+  })
+  .meta({ id: 'UsageHistory' })
+export type UsageHistory = z.infer<typeof UsageHistory>
 
 export const FINDING_KINDS = [
   'container_gone', // the row says that it runs, but there is no container

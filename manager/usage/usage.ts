@@ -7,6 +7,8 @@ import {
   type ResourceSlots,
   type ScopeUsage,
   SLOT_NAMES,
+  type UsageHistory,
+  type UsageHistoryQuery,
   type UserId,
 } from '#manager/contract'
 import { type AgentService } from '../agents/service.ts'
@@ -20,6 +22,7 @@ import { type Db } from '../store/schema.ts'
 import { findUser } from '../store/identity/users.ts'
 import { administers, type Caller, managesAccount } from '../users/authorize.ts'
 import { withHeld } from '../scheduler/read-limits.ts'
+import { readHistoryOf } from './history.ts'
 import { recalculate, type RecalculateDeps } from './recalculate.ts'
 import { readResources, type ResourcesQuery } from './resources.ts'
 
@@ -29,6 +32,8 @@ export interface Usages {
   of(caller: Caller, query: UsageQuery): Promise<ScopeUsage[]>
   /** As `readResources`. */
   resources(caller: Caller, query: ResourcesQuery): Promise<Resources>
+  /** As `readHistoryOf`. */
+  history(caller: Caller, query: UsageHistoryQuery): Promise<UsageHistory>
   /** As `recalculate`. */
   recalculate(caller: Caller): Promise<Recalculation>
 }
@@ -38,6 +43,7 @@ export function createUsages(deps: RecalculateDeps & { readonly figures: Pick<Ag
   return {
     of: (caller, query) => readUsageOf(db, caller, query),
     resources: (caller, query) => readResources({ db, agents: deps.figures }, caller, query),
+    history: (caller, query) => readHistoryOf(deps.store, caller, query),
     recalculate: caller => recalculate(deps, caller.email),
   }
 }

@@ -9,6 +9,7 @@ import { createEventStream } from '../api/event-stream.ts'
 import { createLocalProof } from '../api/local-proof.ts'
 import { createOriginSecret, fetchWithSecret } from '../api/origin-secret.ts'
 import { useAccount } from '../features/account/useAccount.ts'
+import { logUncaught } from '../ui/error-log.ts'
 import { createHost, type HostWindow } from '../host.ts'
 import { provideServices } from '../services.ts'
 import { useNotifications } from '../ui/useNotifications.ts'
@@ -49,6 +50,7 @@ provideServices(app, {
 app.use(createPageVuetify())
 const router = createPageRouter()
 reloadLostParts(router)
+logUncaught(window)
 loadShellWithPages(router)
 app.use(router)
 void startLanguage(error => useNotifications(pinia).error(error)).then(() => app.mount('#app'))

@@ -77,6 +77,18 @@ const routes: RouteRecordRaw[] = [
     meta: { title: 'files' },
   },
   {
+    path: '/statistics',
+    name: 'statistics',
+    component: () => import('../features/statistics/StatisticsPage.vue'),
+    meta: { title: 'statistics' },
+  },
+  {
+    path: '/information',
+    name: 'information',
+    component: () => import('../features/information/InformationPage.vue'),
+    meta: { title: 'information' },
+  },
+  {
     path: '/account',
     name: 'account',
     component: () => import('../features/account/AccountPage.vue'),

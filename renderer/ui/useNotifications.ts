@@ -1,5 +1,6 @@
 import { defineStore } from 'pinia'
 import { ref } from 'vue'
+import { logError } from './error-log.ts'
 import { errorLine } from './error-text.ts'
 
 export interface Notification {
@@ -24,7 +25,10 @@ export const useNotifications = defineStore('notifications', () => {
     items,
     success: (text: string, action?: Notification['action']) => show('success', text, action),
     info: (text: string, action?: Notification['action']) => show('info', text, action),
-    error: (error: unknown) => show('error', errorLine(error)),
+    error(error: unknown) {
+      logError(error)
+      show('error', errorLine(error))
+    },
     dismiss: (id: number) => {
       items.value = items.value.filter(item => item.id !== id)
     },

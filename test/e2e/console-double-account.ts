@@ -1,4 +1,4 @@
-import { type AuthOptions, type ErrorCode, type SshKeypair } from '#manager/contract'
+import { type AuthOptions, type ErrorCode, type Keypair, type SshKeypair } from '#manager/contract'
 import { OWNER } from './console-world.ts'
 import { type World } from './console-double.ts'
 
@@ -11,6 +11,17 @@ export const SSH_KEY: SshKeypair = {
 const TOTP_SECRET = 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'
 const RECOVERY_CODES = Array.from({ length: 10 }, (_, index) => `k3vp-7mqa-x2f${index}-9htd`)
 
+/** An access key of the signed-in person. */
+export const aKeypair = (index: number): Keypair => ({
+  accessKey: `AKIAABCDEFGHIJKLMNO${index}`,
+  userId: OWNER,
+  email: 'mira@example.com',
+  active: true,
+  rateLimit: 1000,
+  resourcePolicy: 'default',
+  createdAt: '2026-11-01T09:00:00.000Z',
+  lastUsedAt: null,
+})
 export type Answer = { status: number; value?: unknown } | { error: ErrorCode }
 
 /** Signing in, and what people do with their own account. @returns undefined for a route that is not about that */
@@ -61,6 +72,13 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
       if (codeOf(body) !== TOTP_CODE) return { error: 'totp_invalid' }
       world.totp = { enabled: false, recoveryCodesLeft: 0 }
       return { status: 204 }
+    case 'GET /api/v1/keypairs':
+      return { status: 200, value: { items: world.keypairs ?? [], nextCursor: null } }
+    case 'POST /api/v1/keypairs': {
+      const keypair = aKeypair(world.keypairs?.length ?? 0)
+      world.keypairs = [...(world.keypairs ?? []), keypair]
+      return { status: 201, value: { ...keypair, secretKey: 's'.repeat(40) } }
+    }
     case 'GET /api/v1/me/ssh-keypair':
       return { status: 200, value: world.sshKey ?? { publicKey: null, fingerprint: null } }
     case 'POST /api/v1/me/ssh-keypair':

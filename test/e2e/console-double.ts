@@ -14,7 +14,9 @@ import {
   type FolderShares,
   type GroupRef,
   type Image,
+  type Keypair,
   type Preset,
+  type UsageHistory,
   type ResourceGroup,
   type Role,
   type ScopeUsage,
@@ -70,6 +72,10 @@ export interface World {
   hostSettings?: HostSettings
   proxyFaults?: readonly ProxyFault[]
   announcement?: Announcement
+  keypairs?: Keypair[]
+  history?: UsageHistory['items']
+  /** Query of the last request for the history. */
+  asked?: string
   /** Figures of a session over time, for the request at this address. */
   figures?: (url: URL) => { step: number; items: SessionStats[] }
   invitations?: ReceivedFolderInvitation[]
@@ -261,6 +267,10 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
       return
     case 'GET /api/v1/folder-invitations':
       send(response, 200, { items: world.invitations ?? [] })
+      return
+    case 'GET /api/v1/usage/history':
+      world.asked = url.search
+      send(response, 200, { items: world.history ?? [] })
       return
     case 'GET /api/v1/usage':
       send(response, 200, { items: world.usage ?? [] })

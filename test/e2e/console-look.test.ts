@@ -6,7 +6,7 @@ import { misfits, NARROW } from './console-fit.ts'
 import { FILE_SCENES } from './console-look-files.ts'
 import { startBrowser } from './console-open.ts'
 import { SSH_KEY, TOTP_CODE } from './console-double-account.ts'
-import { aSession, aWorld, figuresOf, INVITATION, LIMITED, oneGpuNow, OTHER } from './console-world.ts'
+import { aSession, aWorld, figuresOf, HISTORY, INVITATION, LIMITED, oneGpuNow, OTHER } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 import { FOLDER_SCENES } from './scenes-folders.ts'
 import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
@@ -370,6 +370,21 @@ const scenes: Scene[] = [
       await page.getByText('No running sessions in the project vision').waitFor()
     },
   },
+  {
+    name: 'statistics',
+    path: '/statistics',
+    world: { history: HISTORY },
+    act: page => page.locator('.chart-plot canvas').nth(4).waitFor(),
+  },
+  {
+    name: 'palette',
+    path: '/summary',
+    async act(page) {
+      await page.keyboard.press('Control+k')
+      await page.getByRole('option', { name: 'train-resnet-50' }).waitFor()
+    },
+  },
+  { name: 'information', path: '/information', act: page => page.getByText(/Works, /).first().waitFor() },
   {
     name: 'session-charts',
     path: `/sessions/${aSession(7).id}?tab=charts&range=24h`,

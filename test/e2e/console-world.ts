@@ -118,6 +118,16 @@ export function figuresOf(url: URL): { step: number; items: NonNullable<Session[
   return { step, items: items.filter((_, index) => index < count * 0.45 || index > count * 0.55) }
 }
 
+/** Two weeks of statistics. */
+export const HISTORY = Array.from({ length: 14 }, (_, index) => ({
+  at: ago((13 - index) * 24 * 60),
+  sessions: 2 + (index % 5),
+  cpuHours: 20 + 13 * (index % 4),
+  memGibHours: 90 + 40 * (index % 3),
+  gpuHours: 4 + 5 * (index % 6),
+  cpuIdle: index % 7 === 6 ? null : 0.2 + 0.1 * (index % 5),
+}))
+
 export const IMAGES: Image[] = [
   {
     reference: 'berth/python:3.13',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { GroupId, UserId } from '../ids.ts'
-import { Recalculation, ScopeUsage } from '../usage.ts'
+import { Recalculation, ScopeUsage, UsageHistory, UsageHistoryQuery } from '../usage.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Limits, and the amounts held under them. */
@@ -19,6 +19,14 @@ export const USAGE_ROUTES = {
       })
       .refine(query => Object.values(query).filter(Boolean).length <= 1, 'name a user, a group or a domain'),
     reply: z.object({ items: z.array(ScopeUsage) }),
+  },
+  getUsageHistory: {
+    method: 'GET',
+    path: '/api/v1/usage/history',
+    access: 'user',
+    summary: 'What sessions held by day or week: your own, those of one of your groups, or (for admins) all.',
+    query: UsageHistoryQuery,
+    reply: UsageHistory,
   },
   recalculateUsage: {
     method: 'POST',

@@ -15,6 +15,7 @@ type QuotaRoutes =
   | 'deletePreset'
   | 'getResources'
   | 'getUsage'
+  | 'getUsageHistory'
   | 'recalculateUsage'
 
 interface QuotaRouteDeps {
@@ -36,6 +37,7 @@ export function createQuotaRoutes({ policies, presets, usages }: QuotaRouteDeps)
     deletePreset: (_context, { params }) => presets.remove(params.name),
     getResources: ({ caller }, { query }) => usages.resources(caller, query),
     getUsage: async ({ caller }, { query }) => ({ items: await usages.of(caller, query) }),
+    getUsageHistory: ({ caller }, { query }) => usages.history(caller, query),
     recalculateUsage: ({ caller }) => usages.recalculate(caller),
   }
 }

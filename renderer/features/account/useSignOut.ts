@@ -1,5 +1,6 @@
 import { useRouter } from 'vue-router'
 import { useFolders } from '../folders/useFolders.ts'
+import { useNotices } from '../notifications/useNotices.ts'
 import { useResources } from '../sessions/useResources.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { useInvitations } from '../summary/useInvitations.ts'
@@ -10,10 +11,12 @@ import { useAccount } from './useAccount.ts'
 export function useSignOut(): () => Promise<void> {
   const account = useAccount()
   const loaded = [useSessions(), useResources(), useUsage(), useFolders(), useInvitations()]
+  const notices = useNotices()
   const router = useRouter()
   return async () => {
     await account.signOut()
     for (const store of loaded) store.clear()
+    notices.reset()
     await router.replace({ name: 'sign-in' })
   }
 }

@@ -10,6 +10,8 @@ export default {
   session: 'Session',
   files: 'Files',
   folders: 'Data & Storage',
+  statistics: 'Statistics',
+  information: 'Information',
   account: 'Your account',
   terminal: 'Terminal',
   notFound: 'Not found',

@@ -12,6 +12,8 @@ export default {
   session: '세션',
   files: '파일',
   folders: '데이터와 스토리지',
+  statistics: '통계',
+  information: '정보',
   account: '내 계정',
   terminal: '터미널',
   notFound: '찾을 수 없음',

@@ -1,0 +1,65 @@
+import { AppError, type UsageHistory, type UsageHistoryQuery } from '#manager/contract'
+import { findGroup, listMemberships } from '../store/identity/groups.ts'
+import { type HistoryScope, readUsageHistory } from '../store/quotas/usage-history.ts'
+import { type Store } from '../store/open-store.ts'
+import { administers, type Caller, visibleTo } from '../users/authorize.ts'
+
+const GIB = 2 ** 30
+const HOUR = 3600
+const DAY_MS = 86_400_000
+/** Default length of a history, in periods. */
+const DEFAULT_PERIODS = { day: 30, week: 12 } as const
+/** Longest history, in periods: a request reads every session that ran in it. */
+const MOST_PERIODS = 120
+const DAYS = { day: 1, week: 7 } as const
+
+/**
+ * What sessions held by day or by week: the caller's own, those of a project of the caller, or all that the caller may see.
+ *
+ * @throws AppError `group_not_found`, `bad_request`, `forbidden` for `all` without being an administrator
+ */
+export async function readHistoryOf(
+  { db, now }: Pick<Store, 'db' | 'now'>,
+  caller: Caller,
+  query: UsageHistoryQuery,
+): Promise<UsageHistory> {
+  const { by, timeZone } = query
+  const to = query.to === undefined ? new Date(now()) : new Date(query.to)
+  const length = DAYS[by] * DAY_MS
+  const from = query.from === undefined ? new Date(to.getTime() - (DEFAULT_PERIODS[by] - 1) * length) : new Date(query.from)
+  if (from >= to) throw new AppError('bad_request', { why: '"from" must be before "to".' })
+  if (to.getTime() - from.getTime() > MOST_PERIODS * length) {
+    throw new AppError('bad_request', { why: `At most ${MOST_PERIODS} periods can be asked for at once.` })
+  }
+  const rows = await readUsageHistory(db, await scopeOf({ db }, caller, query), { unit: by, from, to, timeZone })
+  return {
+    items: rows.map(row => ({
+      at: row.at.toISOString(),
+      sessions: row.sessions,
+      cpuHours: rounded(row.cpu_seconds / HOUR),
+      memGibHours: rounded(row.mem_byte_seconds / GIB / HOUR),
+      gpuHours: rounded(row.gpu_seconds / HOUR),
+      cpuIdle:
+        row.cpu_measured_seconds > 0
+          ? rounded(Math.min(1, Math.max(0, 1 - row.cpu_used_seconds / row.cpu_measured_seconds)))
+          : null,
+    })),
+  }
+}
+
+async function scopeOf({ db }: Pick<Store, 'db'>, caller: Caller, query: UsageHistoryQuery): Promise<HistoryScope> {
+  const { groupId, scope } = query
+  if (groupId !== undefined) {
+    const group = await findGroup(db, groupId)
+    const member = group && (await listMemberships(db, caller.userId)).some(({ id }) => id === groupId)
+    if (!group || (!member && !administers(caller, group.domain))) throw new AppError('group_not_found', { groupId })
+    return { groupId }
+  }
+  if (scope === 'mine') return { ownerId: caller.userId }
+  const visible = visibleTo(caller)
+  if (visible === undefined) return {}
+  if (visible.domain === undefined) throw new AppError('forbidden')
+  return { domain: visible.domain }
+}
+
+const rounded = (value: number) => Math.round(value * 1000) / 1000

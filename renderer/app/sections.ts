@@ -1,0 +1,31 @@
+import {
+  mdiAccountOutline,
+  mdiChartBar,
+  mdiFolderMultipleOutline,
+  mdiInformationOutline,
+  mdiViewDashboardOutline,
+  mdiViewListOutline,
+} from '@mdi/js'
+import en from '../words/en/sections.ts'
+import { defineWords } from '../words/i18n.ts'
+
+export const t = defineWords('sections', en)
+
+/** A page that the navigation and the command palette lead to. */
+export interface Section {
+  readonly to: string
+  readonly label: keyof typeof en
+  readonly icon: string
+  /** Not in the navigation: reached by the menu of the account and the palette. */
+  readonly hidden?: true
+}
+
+export const SECTIONS: readonly Section[] = [
+  { to: '/summary', label: 'summary', icon: mdiViewDashboardOutline },
+  { to: '/sessions', label: 'sessions', icon: mdiViewListOutline },
+  { to: '/data', label: 'data', icon: mdiFolderMultipleOutline },
+  { to: '/statistics', label: 'statistics', icon: mdiChartBar },
+  { to: '/account', label: 'account', icon: mdiAccountOutline },
+  { to: '/information', label: 'information', icon: mdiInformationOutline, hidden: true },
+]
+export const sectionTitle = ({ label }: Section): string => t(label)

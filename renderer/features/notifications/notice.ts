@@ -1,0 +1,54 @@
+import { parseJson, type Session } from '#manager/contract'
+import { hasFailed } from '../sessions/session-text.ts'
+
+export type NoticeKind = 'running' | 'ended' | 'failed' | 'ending' | 'invitation'
+/** Something that happened while the page was open, for the list under the bell. */
+export interface Notice {
+  /** The same for the same event in every tab: it is noted once. */
+  readonly id: string
+  readonly kind: NoticeKind
+  /** Name of the session or folder. */
+  readonly name: string
+  /** Sender of an invitation. */
+  readonly person?: string
+  readonly to: string
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly read: boolean
+}
+
+/** What is known of a session to tell what happens to it. */
+export interface Seen {
+  readonly status: Session['status']
+  readonly warnedAt: string | null
+}
+export const seenOf = ({ status, ends }: Pick<Session, 'status' | 'ends'>): Seen => ({
+  status,
+  warnedAt: ends?.warnedAt ?? null,
+})
+
+/** What has happened to a session; undefined if it is nothing to tell. A session that was cancelled by its owner is not news. */
+export function noticeKind(before: Seen, session: Pick<Session, 'status' | 'ends' | 'result' | 'reason'>): NoticeKind | undefined {
+  const { status } = session
+  if (status !== before.status) {
+    if (status === 'RUNNING') return 'running'
+    if (hasFailed(session)) return 'failed'
+    if (status === 'TERMINATED' && session.reason.code !== 'user_terminated') return 'ended'
+  }
+  const warnedAt = session.ends?.warnedAt ?? null
+  return status === 'RUNNING' && warnedAt !== null && before.warnedAt === null ? 'ending' : undefined
+}
+
+const KINDS: readonly string[] = ['running', 'ended', 'failed', 'ending', 'invitation'] satisfies NoticeKind[]
+
+/** Reads stored notices; what does not have their form is dropped. Paths that do not lead into the console are not followed. */
+export function readNotices(text: string | null): Notice[] {
+  const value = parseJson(text ?? '[]')
+  if (!Array.isArray(value)) return []
+  return value.filter((item): item is Notice => {
+    if (typeof item !== 'object' || item === null) return false
+    const { id, kind, name, to, at, read } = item as Record<string, unknown>
+    const texts = [id, kind, name, to].every(part => typeof part === 'string')
+    return texts && KINDS.includes(kind as string) && (to as string).startsWith('/') && typeof at === 'number' && typeof read === 'boolean'
+  })
+}

@@ -1,0 +1,93 @@
+import { defineStore } from 'pinia'
+import { computed, onScopeDispose, ref, watch } from 'vue'
+import { type SessionId } from '#manager/contract'
+import { useAccount } from '../account/useAccount.ts'
+import { useSessions } from '../sessions/useSessions.ts'
+import { useInvitations } from '../summary/useInvitations.ts'
+import { desktopNotices } from './desktop.ts'
+import { noticeKind, readNotices, seenOf, type Notice, type Seen } from './notice.ts'
+import { t } from './words.ts'
+
+const MOST_KEPT = 50
+
+export function noticeText({ kind, name, person = '' }: Notice): string {
+  return kind === 'invitation' ? t('invitation', { person, name }) : t(kind, { name })
+}
+
+/** What has happened to the person's sessions while a tab was open, and invitations. Kept on this computer, shared by its tabs. */
+export const useNotices = defineStore('notices', () => {
+  const account = useAccount()
+  const sessions = useSessions()
+  const invitations = useInvitations()
+  const key = computed(() => `berth.notices.${account.user?.id ?? ''}`)
+  const items = ref<readonly Notice[]>([])
+  const unread = computed(() => items.value.filter(({ read }) => !read).length)
+
+  const read = () => {
+    items.value = readNotices(globalThis.localStorage.getItem(key.value))
+  }
+  function store(next: readonly Notice[]): void {
+    items.value = next
+    globalThis.localStorage.setItem(key.value, JSON.stringify(next))
+  }
+  /** Notes an event. Another tab may have noted it already. */
+  function add(notice: Omit<Notice, 'at' | 'read'>): void {
+    const known = readNotices(globalThis.localStorage.getItem(key.value))
+    if (known.some(({ id }) => id === notice.id)) {
+      items.value = known
+      return
+    }
+    const noted = { ...notice, at: Date.now(), read: false }
+    store([noted, ...known].slice(0, MOST_KEPT))
+    desktopNotices.show(noted.id, noticeText(noted), noted.to)
+  }
+  const readAll = () => store(items.value.map(item => ({ ...item, read: true })))
+  const clear = () => store([])
+
+  const seen = new Map<SessionId, Seen>()
+  /** Compares the sessions with what was known of them. The first look at a session is no news. */
+  function look(): void {
+    for (const session of sessions.byId.values()) {
+      if (!account.owns(session)) continue
+      const before = seen.get(session.id)
+      seen.set(session.id, seenOf(session))
+      const kind = before && noticeKind(before, session)
+      if (!kind) continue
+      const id = `${session.id} ${kind} ${kind === 'ending' ? (session.ends?.warnedAt ?? '') : ''}`
+      add({ id, kind, name: session.name, to: `/sessions/${session.id}` })
+    }
+  }
+  let invited: ReadonlySet<string> | null = null
+  function lookAtInvitations(): void {
+    const now = invitations.items
+    if (!now) return
+    for (const { id, folder, from } of now) {
+      if (invited !== null && !invited.has(id)) {
+        add({ id, kind: 'invitation', name: folder.name, person: from.name || from.email, to: '/summary' })
+      }
+    }
+    invited = new Set(now.map(({ id }) => id))
+  }
+
+  /** Begins to watch, once somebody is signed in. */
+  function begin(): void {
+    read()
+    void sessions.load('live')
+    void invitations.load()
+  }
+  watch([() => sessions.live, () => sessions.finished], look)
+  watch(() => invitations.items, lookAtInvitations)
+  const onStorage = (event: StorageEvent) => {
+    if (event.key === key.value) read()
+  }
+  globalThis.addEventListener('storage', onStorage)
+  onScopeDispose(() => globalThis.removeEventListener('storage', onStorage))
+
+  /** Forgets what this page knows; the list stays on the computer for the next sign-in of the same person. */
+  function reset(): void {
+    seen.clear()
+    invited = null
+    items.value = []
+  }
+  return { items, unread, begin, add, readAll, clear, reset }
+})

@@ -1,0 +1,53 @@
+import { type UsageHistory } from '#manager/contract'
+import { type ChartPoints } from '../../ui/chart-points.ts'
+import { csvOf } from '../../ui/csv.ts'
+import { formatPercent } from '../../ui/format.ts'
+import { numberFormat } from '../../words/number-format.ts'
+import { t } from './words.ts'
+
+export type Period = UsageHistory['items'][number]
+export interface StatisticsChart {
+  readonly key: 'gpu' | 'cpu' | 'memory' | 'sessions' | 'idle'
+  readonly title: string
+  readonly points: ChartPoints
+  readonly format: (value: number) => string
+}
+
+/** The charts of a history. GPUs are left out where nobody held one. */
+export function statisticsCharts(items: readonly Period[]): StatisticsChart[] {
+  const times = items.map(({ at }) => Date.parse(at) / 1000)
+  const number = (value: number) => numberFormat(1).format(value)
+  const line = (label: string, read: (period: Period) => number | null): ChartPoints => ({
+    times,
+    lines: [{ label, values: items.map(read) }],
+  })
+  const gpu: StatisticsChart = {
+    key: 'gpu',
+    title: t('gpuHours'),
+    points: line(t('held'), ({ gpuHours }) => gpuHours),
+    format: number,
+  }
+  return [
+    ...(items.some(({ gpuHours }) => gpuHours > 0) ? [gpu] : []),
+    { key: 'cpu', title: t('cpuHours'), points: line(t('held'), ({ cpuHours }) => cpuHours), format: number },
+    { key: 'memory', title: t('memHours'), points: line(t('held'), ({ memGibHours }) => memGibHours), format: number },
+    { key: 'sessions', title: t('sessions'), points: line(t('sessions'), ({ sessions }) => sessions), format: number },
+    { key: 'idle', title: t('idle'), points: line(t('idleShare'), ({ cpuIdle }) => cpuIdle), format: formatPercent },
+  ]
+}
+
+/** The history as CSV: plain numbers, times in UTC, the idle share from 0 to 1. */
+export function statisticsCsv(items: readonly Period[]): string {
+  const head = [t('begin'), t('sessions'), t('cpuHours'), t('memHours'), t('gpuHours'), t('idleShare')]
+  return csvOf([
+    head,
+    ...items.map(({ at, sessions, cpuHours, memGibHours, gpuHours, cpuIdle }) => [
+      at,
+      sessions,
+      cpuHours,
+      memGibHours,
+      gpuHours,
+      cpuIdle,
+    ]),
+  ])
+}

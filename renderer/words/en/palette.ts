@@ -1,0 +1,17 @@
+export default {
+  palette: 'Command palette',
+  searchLabel: 'Search pages, sessions and actions',
+  placeholder: 'Go to a page or session, or do something',
+  nothing: 'Nothing matches',
+  pages: 'Pages',
+  sessions: 'Sessions',
+  actions: 'Actions',
+  folders: 'Folders',
+  newSession: 'New session',
+  lightTheme: 'Light theme',
+  darkTheme: 'Dark theme',
+  showShortcuts: 'Keyboard shortcuts',
+  signOut: 'Sign out',
+  terminalOf: 'Terminal of {name}',
+  openPalette: 'Search (Ctrl+K)',
+} as const

@@ -1,0 +1,28 @@
+export default {
+  statistics: 'Statistics',
+  whose: 'Whose sessions',
+  mine: 'My sessions',
+  project: 'Project {name}',
+  all: 'All sessions',
+  period: 'Period',
+  days: 'By day',
+  weeks: 'By week',
+  asTable: 'Show as table',
+  asChart: 'Show as chart',
+  exportCsv: 'Export as CSV',
+  loading: 'Loading the statistics',
+  none: 'No session ran in this time',
+  noneText: 'The statistics show what sessions held, by day or by week.',
+  sessions: 'Sessions',
+  cpuHours: 'CPU core-hours',
+  memHours: 'Memory, GiB-hours',
+  gpuHours: 'GPU-hours',
+  idle: 'Idle CPU',
+  idleShare: 'Share not used',
+  held: 'Held',
+  begin: 'Begin',
+  totals:
+    '{sessions, plural, one {# session} other {# sessions}} at the busiest, {cpu} core-hours, {gpu} GPU-hours in all',
+  howCounted:
+    'A session counts with all that it holds while it runs, used or not. Idle CPU compares that with the CPU time used, which counts evenly over the running time of a session.',
+} as const

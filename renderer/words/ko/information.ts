@@ -1,0 +1,25 @@
+import type en from '../en/information.ts'
+import { type Translation } from '../message-types.ts'
+
+export default {
+  information: '정보',
+  versions: '버전',
+  host: '프록시 또는 데스크톱 앱',
+  managers: '매니저',
+  agents: '에이전트',
+  unknown: '알 수 없음',
+  forAdmins: '관리자에게 표시됩니다',
+  check: '연결 확인',
+  checkAgain: '다시 확인',
+  checkApi: '매니저 응답',
+  checkEvents: '변경 사항 즉시 수신',
+  checkHost: '프록시 응답',
+  checkOk: '정상, {ms, number} ms',
+  checkLive: '정상',
+  checkWaiting: '연결이 끊겼습니다. 화면이 자동으로 다시 연결합니다',
+  checking: '확인하는 중…',
+  errors: '이 화면의 오류',
+  noErrors: '화면을 연 뒤로 오류가 없습니다.',
+  copyErrors: '모두 복사',
+  errorsHint: '최근 오류 {count, number}개, 최신순. 이 화면에만 있으며 어디로도 보내지 않습니다.',
+} satisfies Translation<typeof en>

@@ -1,0 +1,20 @@
+import type en from '../en/notices.ts'
+import { type Translation } from '../message-types.ts'
+
+export default {
+  notices: '알림',
+  unread: '{count, plural, =0 {읽지 않은 알림 없음} other {알림, 읽지 않음 #개}}',
+  none: '아직 알림이 없습니다',
+  clear: '모두 지우기',
+  running: '{name} 세션이 실행 중입니다',
+  failed: '{name} 세션이 실패했습니다',
+  ended: '{name} 세션이 종료되었습니다',
+  ending: '{name} 세션이 곧 종료됩니다',
+  invitation: '{person} 님이 {name} 폴더에 초대했습니다',
+  desktop: '데스크톱 알림',
+  desktopHint:
+    '세션이 실행되거나 종료될 때, 곧 종료될 때, 초대를 받을 때 다른 창을 보고 있어도 알려 줍니다. 이 컴퓨터에만 적용됩니다.',
+  desktopOn: '데스크톱 알림 표시',
+  desktopDenied: '브라우저가 이 화면의 알림을 차단하고 있습니다. 브라우저 설정에서 허용하세요.',
+  desktopMissing: '이 브라우저에는 데스크톱 알림이 없습니다.',
+} satisfies Translation<typeof en>

@@ -1,0 +1,96 @@
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openConsole, startBrowser } from './console-open.ts'
+import { ago, aSession, LIMITED } from './console-world.ts'
+
+/** What every page has: palette, notices; and the pages about statistics, keys and versions. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
+const DAY = 24 * 60
+const HISTORY = [3, 2, 1, 0].map(day => ({
+  at: ago(day * DAY),
+  sessions: day,
+  cpuHours: day * 4.5,
+  memGibHours: day * 9,
+  gpuHours: day,
+  cpuIdle: day === 0 ? null : 0.25,
+}))
+
+test('Ctrl+K finds pages, sessions and actions, by the keyboard alone', async () => {
+  await using it = await openConsole(browser, '/account')
+  await it.page.getByRole('heading', { name: 'Your account' }).waitFor()
+  await it.page.keyboard.press('Control+k')
+  const search = it.page.getByRole('combobox', { name: 'Search pages, sessions and actions' })
+  await search.waitFor()
+  await it.page.getByRole('option', { name: 'train-resnet-50' }).waitFor()
+  await search.fill('resnet')
+  await it.page.keyboard.press('Enter')
+  await it.page.getByRole('heading', { name: 'train-resnet-50' }).waitFor()
+  await it.page.keyboard.press('Control+k')
+  await search.fill('xyz')
+  await it.page.getByText('Nothing matches').waitFor()
+  await search.fill('new')
+  await it.page.keyboard.press('Enter')
+  await it.page.getByRole('heading', { name: 'New session' }).waitFor()
+})
+
+test('what happens to a session is noted under the bell, in every tab, until it is read', async () => {
+  const session = aSession(1, { name: 'long-training' })
+  await using it = await openConsole(browser, '/sessions', { sessions: [session] })
+  await it.page.getByText('long-training').waitFor()
+  await expect.poll(() => it.double.streams()).toBe(1)
+  expect(await button(it.page, 'No unread notifications').count()).toBe(1)
+  Object.assign(session, { status: 'ERROR', endedAt: new Date().toISOString(), version: 2 })
+  session.reason = { code: 'oom_killed', message: 'Ran out of memory' }
+  it.double.emit('hint', { topic: 'session', id: session.id, version: 2 })
+  await button(it.page, '1 unread notification').click()
+  await it.page.getByRole('link', { name: /long-training failed/ }).waitFor()
+  const tab = await it.newTab('/account')
+  await button(tab, '1 unread notification').waitFor()
+  await it.page.getByRole('link', { name: /long-training failed/ }).click()
+  await it.page.getByRole('heading', { name: 'long-training' }).waitFor()
+  await button(tab, 'No unread notifications').waitFor()
+})
+
+test('statistics show whose sessions and which period the address says, as charts and as a table', async () => {
+  await using it = await openConsole(browser, '/statistics', { ...LIMITED, role: 'superadmin', history: HISTORY })
+  await expect.poll(() => it.page.locator('.chart-plot canvas').count()).toBe(5)
+  await button(it.page, 'By week').click()
+  await expect.poll(() => it.world.asked).toContain('by=week')
+  expect(it.page.url()).toContain('by=week')
+  await button(it.page, 'Show as table').click()
+  await it.page.getByRole('cell', { name: '13.5' }).waitFor()
+  const all = await it.newTab('/statistics?of=all')
+  await all.getByText('3 sessions at the busiest').waitFor()
+  expect(it.world.asked).toContain('scope=all')
+})
+
+test('an access key is made, its secret shown once, and it can be deactivated', async () => {
+  await using it = await openConsole(browser, '/account')
+  await it.page.getByText('You have no access key.').waitFor()
+  await button(it.page, 'New access key').click()
+  await it.page.getByText('The secret key is shown only now.').waitFor()
+  await it.page.getByText('s'.repeat(40)).or(it.page.locator(`input[value="${'s'.repeat(40)}"]`)).first().waitFor()
+  await it.page.locator('.dialog-actions').getByRole('button', { name: 'Close' }).click()
+  await button(it.page, 'Deactivate AKIAABCDEFGHIJKLMNO0').waitFor()
+  expect(await it.page.content()).not.toContain('s'.repeat(40))
+})
+
+test('the information page says what answers, and keeps the errors of the page', async () => {
+  await using it = await openConsole(browser, '/account', {
+    failures: new Map([['POST /api/v1/keypairs', { code: 'unavailable' }]]),
+  })
+  await button(it.page, 'New access key').click()
+  await it.page.locator('.notification.error').waitFor()
+  await button(it.page, /^Account of/).click()
+  await it.page.getByText('Information', { exact: true }).click()
+  await it.page.getByRole('heading', { name: 'Connection check' }).waitFor()
+  await it.page.getByText('0.1.0').waitFor()
+  await expect.poll(() => it.page.getByText(/Works, \d+ ms/).count()).toBe(2)
+  await it.page.getByText(/^unavailable: /).waitFor()
+})
