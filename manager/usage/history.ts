@@ -26,7 +26,8 @@ export async function readHistoryOf(
   const { by, timeZone } = query
   const to = query.to === undefined ? new Date(now()) : new Date(query.to)
   const length = DAYS[by] * DAY_MS
-  const from = query.from === undefined ? new Date(to.getTime() - (DEFAULT_PERIODS[by] - 1) * length) : new Date(query.from)
+  const from =
+    query.from === undefined ? new Date(to.getTime() - (DEFAULT_PERIODS[by] - 1) * length) : new Date(query.from)
   if (from >= to) throw new AppError('bad_request', { why: '"from" must be before "to".' })
   if (to.getTime() - from.getTime() > MOST_PERIODS * length) {
     throw new AppError('bad_request', { why: `At most ${MOST_PERIODS} periods can be asked for at once.` })

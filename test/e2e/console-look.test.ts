@@ -384,7 +384,15 @@ const scenes: Scene[] = [
       await page.getByRole('option', { name: 'train-resnet-50' }).waitFor()
     },
   },
-  { name: 'information', path: '/information', act: page => page.getByText(/Works, /).first().waitFor() },
+  {
+    name: 'information',
+    path: '/information',
+    act: page =>
+      page
+        .getByText(/Works, /)
+        .first()
+        .waitFor(),
+  },
   {
     name: 'session-charts',
     path: `/sessions/${aSession(7).id}?tab=charts&range=24h`,

@@ -75,7 +75,11 @@ test('an access key is made, its secret shown once, and it can be deactivated', 
   await it.page.getByText('You have no access key.').waitFor()
   await button(it.page, 'New access key').click()
   await it.page.getByText('The secret key is shown only now.').waitFor()
-  await it.page.getByText('s'.repeat(40)).or(it.page.locator(`input[value="${'s'.repeat(40)}"]`)).first().waitFor()
+  await it.page
+    .getByText('s'.repeat(40))
+    .or(it.page.locator(`input[value="${'s'.repeat(40)}"]`))
+    .first()
+    .waitFor()
   await it.page.locator('.dialog-actions').getByRole('button', { name: 'Close' }).click()
   await button(it.page, 'Deactivate AKIAABCDEFGHIJKLMNO0').waitFor()
   expect(await it.page.content()).not.toContain('s'.repeat(40))

@@ -10,8 +10,18 @@ test.each([
   ['starts to run', seen('PREPARING'), aSession(1), 'running'],
   ['goes on running', seen('RUNNING'), aSession(1), undefined],
   ['fails', seen('RUNNING'), aSession(1, { status: 'ERROR' }), 'failed'],
-  ['ends by itself', seen('RUNNING'), aSession(1, { status: 'TERMINATED', reason: { code: 'exited', message: '' } }), 'ended'],
-  ['is ended by its owner', seen('TERMINATING'), aSession(1, { status: 'TERMINATED', reason: { code: 'user_terminated', message: '' } }), undefined],
+  [
+    'ends by itself',
+    seen('RUNNING'),
+    aSession(1, { status: 'TERMINATED', reason: { code: 'exited', message: '' } }),
+    'ended',
+  ],
+  [
+    'is ended by its owner',
+    seen('TERMINATING'),
+    aSession(1, { status: 'TERMINATED', reason: { code: 'user_terminated', message: '' } }),
+    undefined,
+  ],
   ['is about to be ended', seen('RUNNING'), aSession(1, { ends: { ...END, warnedAt: END.at } }), 'ending'],
   ['was warned of before', seen('RUNNING', END.at), aSession(1, { ends: { ...END, warnedAt: END.at } }), undefined],
 ])('a session that %s', (_what, before, session, kind) => {

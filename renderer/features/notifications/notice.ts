@@ -28,7 +28,10 @@ export const seenOf = ({ status, ends }: Pick<Session, 'status' | 'ends'>): Seen
 })
 
 /** What has happened to a session; undefined if it is nothing to tell. A session that was cancelled by its owner is not news. */
-export function noticeKind(before: Seen, session: Pick<Session, 'status' | 'ends' | 'result' | 'reason'>): NoticeKind | undefined {
+export function noticeKind(
+  before: Seen,
+  session: Pick<Session, 'status' | 'ends' | 'result' | 'reason'>,
+): NoticeKind | undefined {
   const { status } = session
   if (status !== before.status) {
     if (status === 'RUNNING') return 'running'
@@ -49,6 +52,12 @@ export function readNotices(text: string | null): Notice[] {
     if (typeof item !== 'object' || item === null) return false
     const { id, kind, name, to, at, read } = item as Record<string, unknown>
     const texts = [id, kind, name, to].every(part => typeof part === 'string')
-    return texts && KINDS.includes(kind as string) && (to as string).startsWith('/') && typeof at === 'number' && typeof read === 'boolean'
+    return (
+      texts &&
+      KINDS.includes(kind as string) &&
+      (to as string).startsWith('/') &&
+      typeof at === 'number' &&
+      typeof read === 'boolean'
+    )
   })
 }

@@ -8,7 +8,12 @@ const command = (title: string, hint?: string): Command => ({
   ...(hint === undefined ? {} : { hint }),
   run: () => undefined,
 })
-const commands = [command('Summary'), command('train-resnet', 'PyTorch'), command('retrain', 'Python'), command('Account')]
+const commands = [
+  command('Summary'),
+  command('train-resnet', 'PyTorch'),
+  command('retrain', 'Python'),
+  command('Account'),
+]
 const titles = (text: string) => matchCommands(commands, text).map(({ title }) => title)
 
 test('every word counts, whatever its case, and titles that begin with the text come first', () => {
@@ -19,5 +24,10 @@ test('every word counts, whatever its case, and titles that begin with the text 
 })
 
 test('a thousand sessions do not make a thousand rows', () => {
-  expect(matchCommands(Array.from({ length: 1000 }, (_, index) => command(`s-${index}`)), 's')).toHaveLength(30)
+  expect(
+    matchCommands(
+      Array.from({ length: 1000 }, (_, index) => command(`s-${index}`)),
+      's',
+    ),
+  ).toHaveLength(30)
 })

@@ -54,7 +54,13 @@ test('what a session held counts in the days in which it ran, and the days betwe
 
 test('days begin at midnight of the time zone, and weeks on Monday', async () => {
   const seoul = await ada.api.getUsageHistory({
-    query: { by: 'day', scope: 'mine', timeZone: 'Asia/Seoul', from: '2026-03-02T00:00:00Z', to: '2026-03-03T00:00:00Z' },
+    query: {
+      by: 'day',
+      scope: 'mine',
+      timeZone: 'Asia/Seoul',
+      from: '2026-03-02T00:00:00Z',
+      to: '2026-03-03T00:00:00Z',
+    },
   })
   expect(seoul.items.map(({ at, cpuHours }) => [at, cpuHours])).toEqual([
     ['2026-03-01T15:00:00.000Z', 8],
@@ -68,8 +74,12 @@ test('a member sees the sums of the project, an admin all, and others nothing of
   const query = { by: 'week', scope: 'mine', timeZone: 'UTC', ...MARCH } as const
   expect((await admin.getUsageHistory({ query })).items).toMatchObject([{ sessions: 0 }])
   expect((await admin.getUsageHistory({ query: { ...query, scope: 'all' } })).items).toMatchObject([{ sessions: 2 }])
-  expect((await ada.api.getUsageHistory({ query: { ...query, groupId: project } })).items).toMatchObject([{ sessions: 2 }])
-  await expect(ada.api.getUsageHistory({ query: { ...query, scope: 'all' } })).rejects.toMatchObject({ code: 'forbidden' })
+  expect((await ada.api.getUsageHistory({ query: { ...query, groupId: project } })).items).toMatchObject([
+    { sessions: 2 },
+  ])
+  await expect(ada.api.getUsageHistory({ query: { ...query, scope: 'all' } })).rejects.toMatchObject({
+    code: 'forbidden',
+  })
   const { id } = await admin.createGroup({ body: { domain: 'default', name: 'closed-circle' } })
   await expect(ada.api.getUsageHistory({ query: { ...query, groupId: id } })).rejects.toMatchObject({
     code: 'group_not_found',
