@@ -37,10 +37,10 @@ export async function downloadFile(source: DownloadSource, remote: RemoteFile, l
     .slice(0, 12)
   const partial = join(dirname(local), `.berth-${version}.part`)
   // Never through a link: somebody else may have put one there.
+  // Windows has no O_NOFOLLOW.
   const { O_CREAT, O_RDWR } = constants
-  // Windows has no such flag.
-  const { O_NOFOLLOW = 0 }: Partial<typeof constants> = constants
-  await using file = await open(partial, O_CREAT | O_RDWR | O_NOFOLLOW, 0o600)
+  const { O_NOFOLLOW } = constants as { readonly O_NOFOLLOW?: number }
+  await using file = await open(partial, O_CREAT | O_RDWR | (O_NOFOLLOW ?? 0), 0o600)
   let end = Math.min((await file.stat()).size, remote.size)
   await file.truncate(end)
   onBytes(end)

@@ -43,7 +43,6 @@ export interface TransferItem {
 /** Statuses in which a transfer has one of the places. */
 const ACTIVE: ReadonlySet<TransferStatus> = new Set(['running', 'waiting', 'checking'])
 export const isActive = ({ status }: Pick<TransferItem, 'status'>) => ACTIVE.has(status)
-export const isOver = ({ status }: Pick<TransferItem, 'status'>) => status === 'done' || status === 'cancelled'
 /** Still to be done without anybody's help. */
 export const isPending = (item: Pick<TransferItem, 'status'>) => isActive(item) || item.status === 'queued'
 

@@ -36,6 +36,7 @@ export default {
   newSession: 'new session',
   moveRow: 'go to the same control of the row above or below',
   selectBetween: 'select all sessions between two',
+  filesKeys: 'Files',
   terminal: 'Terminal',
   singleKeys: 'Use the single keys ?, / and n',
 } as const

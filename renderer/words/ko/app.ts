@@ -39,6 +39,7 @@ export default {
   newSession: '새 세션',
   moveRow: '위아래 행의 같은 항목으로 이동',
   selectBetween: '두 세션 사이의 세션 모두 선택',
+  filesKeys: '파일',
   terminal: '터미널',
   singleKeys: '단일 키 ?, /, n 사용',
 } satisfies Translation<typeof en>
