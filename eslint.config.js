@@ -1,6 +1,7 @@
 import pluginVue from 'eslint-plugin-vue'
 import tseslint from 'typescript-eslint'
 import { TYPESCRIPT_RULES } from './build/lint-rules.ts'
+import { WORDS_CONFIG } from './build/lint-words.ts'
 
 /** `.vue` files, and what oxlint has no rule for. All other rules for `.ts` files: `oxlint.config.ts`. */
 export default tseslint.config(
@@ -44,4 +45,5 @@ export default tseslint.config(
       ],
     },
   },
+  ...WORDS_CONFIG,
 )

@@ -1,0 +1,54 @@
+import pluginVue from 'eslint-plugin-vue'
+import tseslint from 'typescript-eslint'
+
+/** Signs, product names and examples of input: the same in every language. */
+const SAME_EVERYWHERE = [
+  ...['·', '→', '=', '↑', '↓', '(', ')', ',', '.', ':', '%', '/', '-', '–', '—', '•', '×', '“', '”'],
+  ...['CPU', 'RAM', 'GPU', 'SSH', 'VS Code', 'FileZilla', 'PuTTY', 'WinSCP'],
+  ...['English', '한국어', '22022', 'berth.example.org', 'ssh-ed25519 AAAA…', 'python3 train.py'],
+]
+const ON_ELEMENTS = ['title', 'aria-label', 'aria-description', 'alt']
+const ON_COMPONENTS = ['label', 'placeholder', 'hint', 'text', 'subtitle', 'note', 'suffix', 'heading', 'confirm-label']
+/** Not converted yet: this list only shrinks. */
+const NOT_YET = [
+  'renderer/features/launch/**',
+  'renderer/features/transfers/**',
+  'renderer/features/detail/DetailsTab.vue',
+]
+const MESSAGE = 'Texts that people read are in renderer/words, in every language (renderer/README.md).'
+
+/** Looks like a sentence: a capital letter, and a second word. Errors that are thrown are for developers. */
+const SENTENCES = [
+  'Literal[value=/^[A-Z][a-z]+,? [a-z0-9]/]:not(ThrowStatement *):not(TSLiteralType *)',
+  'TemplateElement[value.cooked=/(^|[.!?:] )[A-Z][a-z]+,? [a-z]/]:not(ThrowStatement *)',
+]
+
+/** Rules that keep the texts of the console page in its catalogues. */
+export const WORDS_CONFIG = [
+  {
+    files: ['renderer/**/*.vue'],
+    ignores: NOT_YET,
+    plugins: { vue: pluginVue },
+    rules: {
+      'vue/no-bare-strings-in-template': [
+        'error',
+        {
+          allowlist: SAME_EVERYWHERE,
+          attributes: {
+            '/.+/': ON_ELEMENTS,
+            '/^[A-Z]/': [...ON_COMPONENTS, 'cancel-label', 'submit-label'],
+            input: ['placeholder'],
+          },
+        },
+      ],
+    },
+  },
+  {
+    files: ['renderer/**/*.{ts,vue}'],
+    ignores: ['**/*.test.ts', 'renderer/words/**', 'renderer/testing/**', ...NOT_YET],
+    rules: {
+      'no-restricted-syntax': ['error', ...SENTENCES.map(selector => ({ selector, message: MESSAGE }))],
+    },
+  },
+  { files: ['renderer/**/*.ts'], languageOptions: { parser: tseslint.parser } },
+]
