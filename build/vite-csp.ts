@@ -2,13 +2,12 @@ import { type Plugin } from 'vite'
 
 /**
  * Restricts the page to loading its own files. Vuetify writes its theme into a style element and components set style
- * attributes, hence the two `unsafe-inline` for styles; scripts have none. `wasm-unsafe-eval` compiles WebAssembly, no JavaScript:
- * the worker of uploads hashes files with it. `blob:` shows images, sound, videos and PDF files of folders, whose bytes the page fetched
- * itself. Forms are handled by scripts and never sent by the browser.
+ * attributes, hence the two `unsafe-inline` for styles; scripts have none. `blob:` shows images, sound, videos and PDF files of
+ * folders, whose bytes the page fetched itself. Forms are handled by scripts and never sent by the browser.
  */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
-  "script-src 'self' 'wasm-unsafe-eval'",
+  "script-src 'self'",
   "style-src-elem 'self' 'unsafe-inline'",
   "style-src-attr 'unsafe-inline'",
   "img-src 'self' data: blob:",

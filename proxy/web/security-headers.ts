@@ -5,7 +5,7 @@
  */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
-  "script-src 'self' 'wasm-unsafe-eval'",
+  "script-src 'self'",
   "style-src-elem 'self' 'unsafe-inline'",
   "style-src-attr 'unsafe-inline'",
   "img-src 'self' data: blob:",
@@ -17,6 +17,17 @@ export const CONTENT_SECURITY_POLICY = [
   "base-uri 'none'",
   "frame-ancestors 'none'",
 ].join('; ')
+
+/**
+ * Policy of the worker that hashes uploads: a worker has the policy that comes with its script, not that of the page.
+ * `wasm-unsafe-eval` compiles WebAssembly, no JavaScript.
+ */
+const HASH_WORKER_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'"
+
+/** @param fileName of the built page, without folders */
+export function policyOf(fileName: string): string {
+  return /^hash-worker-[\w-]+\.js$/.test(fileName) ? HASH_WORKER_POLICY : CONTENT_SECURITY_POLICY
+}
 
 /** Headers of every answer that the console itself gives. */
 export const SECURITY_HEADERS = {

@@ -1,10 +1,10 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
-import { extname, join, resolve, sep } from 'node:path'
+import { basename, extname, join, resolve, sep } from 'node:path'
 import { AppError } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { answerProblem } from './answers.ts'
 import { type CachedFile, createFileCache } from './file-cache.ts'
-import { CONTENT_SECURITY_POLICY, SECURITY_HEADERS } from './security-headers.ts'
+import { CONTENT_SECURITY_POLICY, policyOf, SECURITY_HEADERS } from './security-headers.ts'
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -82,7 +82,7 @@ export function createStaticFiles(directory: string, log: Log) {
     const etag = `"${found.bytes.length.toString(36)}-${Math.trunc(found.modifiedMs).toString(36)}${coding ? `-${coding}` : ''}"`
     const headers = {
       ...SECURITY_HEADERS,
-      'content-security-policy': CONTENT_SECURITY_POLICY,
+      'content-security-policy': policyOf(basename(found.path)),
       'content-type': TYPES[extname(found.path)] ?? 'application/octet-stream',
       'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
       vary: 'Accept-Encoding',

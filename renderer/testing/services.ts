@@ -1,4 +1,5 @@
-import { createPinia, setActivePinia } from 'pinia'
+import { createPinia, disposePinia, setActivePinia } from 'pinia'
+import { onTestFinished } from 'vitest'
 import { createApp, shallowRef } from 'vue'
 import { AppError, ROUTES, type ApiClient, type EventHint, type SessionId, type SessionStats } from '#manager/contract'
 import { createOriginSecret } from '../api/origin-secret.ts'
@@ -61,7 +62,7 @@ export function testSecret(items = new Map<string, string>()) {
   })
 }
 
-/** Provides the services of an app, so that stores work outside of components. */
+/** Provides the services of an app, so that stores work outside of components. The stores end with the test. */
 export function withServices(answers: Partial<ApiClient>, events = testEvents(), host: Partial<Host> = {}) {
   const app = createApp({})
   const pinia = createPinia()
@@ -70,5 +71,7 @@ export function withServices(answers: Partial<ApiClient>, events = testEvents(),
   const localProof = { headers: () => ({}), prove: () => Promise.resolve(false) }
   provideServices(app, { api: testApi(answers), events, host: host as Host, secret, localProof })
   setActivePinia(pinia)
+  // A store that stays would hear the sign-ins and sign-outs of other tests, also of those in other files.
+  onTestFinished(() => disposePinia(pinia))
   return { app, events, pinia, secret }
 }

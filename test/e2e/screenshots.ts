@@ -80,6 +80,51 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   }
 }
 
+const PROGRAM = `import torch
+from torch import nn
+
+
+def train(model: nn.Module, data, epochs: int = 40) -> float:
+    """Trains on one GPU and returns the last loss."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    for epoch in range(epochs):
+        for batch, labels in data:
+            loss = nn.functional.cross_entropy(model(batch), labels)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        print(f"epoch {epoch}  loss {loss.item():.4f}")
+    return loss.item()
+`
+const FILES = [
+  ['train.py', PROGRAM],
+  ['notes.md', '# What to try next\n\n- a smaller learning rate\n'],
+  ['results.csv', 'epoch,loss\n1,0.91\n2,0.74\n3,0.62\n'],
+  ['config.yaml', 'epochs: 40\nlr: 3.0e-4\n'],
+] as const
+
+/** Makes folders, uploads files by the page, and takes the pictures of Data & Storage. */
+async function shootFolders(page: Page, api: ApiClient, url: string): Promise<void> {
+  const made = await api.createFolder({ body: { name: 'experiments' } })
+  for (const name of ['.local', 'datasets', 'papers']) await api.createFolder({ body: { name } })
+  await page.goto(`${url}/#/data/${made.id}`)
+  await page.getByText('This directory is empty').waitFor()
+  const files = FILES.map(([name, text]) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) }))
+  await page.locator('input[data-upload="files"]').setInputFiles(files)
+  await page.getByRole('heading', { name: `${FILES.length} files uploaded` }).waitFor()
+  for (const path of ['checkpoints', 'data']) await api.makeDirectory({ params: { id: made.id }, body: { path } })
+  await page.getByRole('button', { name: 'Close the panel' }).click()
+  await page.reload()
+  await page.getByRole('link', { name: 'checkpoints' }).waitFor()
+  await shoot(page, 'files')
+  await page.goto(`${url}/#/data/${made.id}?open=train.py`)
+  await page.locator('.cm-content').waitFor()
+  await shoot(page, 'file')
+  await page.goto(`${url}/#/data`)
+  await page.getByRole('link', { name: 'papers' }).waitFor()
+  await shoot(page, 'folders')
+}
+
 for (const folder of [guide, large]) await mkdir(folder, { recursive: true })
 await using berth = await startBerth()
 const browser = await launchBrowser()
@@ -170,6 +215,18 @@ try {
   await page.getByText('You have not added a key yet').waitFor()
   await page.getByLabel('Try a preferred port first').waitFor()
   await shoot(page, 'account', await page.evaluate(() => document.documentElement.scrollHeight))
+
+  await shootFolders(page, api, berth.url)
+  await page.goto(`${berth.url}/#/summary`)
+  await page.getByRole('heading', { name: 'Running sessions' }).waitFor()
+  await page.getByRole('link', { name: MAIN }).first().waitFor()
+  await shoot(page, 'summary')
+  const [, main] = ids
+  if (main) {
+    await page.goto(`${berth.url}/#/sessions/${main}?tab=charts`)
+    await page.locator('.u-over').first().waitFor()
+    await shoot(page, 'charts')
+  }
 
   // Last: what is listed has run for a while by now.
   await page.goto(`${berth.url}/#/sessions`)

@@ -1,7 +1,7 @@
 /** Vuetify and xterm.js write style elements and attributes at run time; scripts are our own files only. The same as that of the web proxy. */
 const POLICY = {
   'default-src': "'none'",
-  'script-src': "'self' 'wasm-unsafe-eval'",
+  'script-src': "'self'",
   'style-src-elem': "'self' 'unsafe-inline'",
   'style-src-attr': "'unsafe-inline'",
   'img-src': "'self' data: blob:",
@@ -14,13 +14,22 @@ const POLICY = {
   'frame-ancestors': "'none'",
 }
 
-/** Headers of every answer of the console's scheme. */
-export const SECURITY_HEADERS = {
-  'content-security-policy': Object.entries(POLICY)
-    .map(([name, value]) => `${name} ${value}`)
-    .join('; '),
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-} as const
+/**
+ * The worker that hashes uploads has the policy that comes with its script: it compiles WebAssembly. The same as that of the web
+ * proxy.
+ */
+const HASH_WORKER = { 'default-src': "'none'", 'script-src': "'self' 'wasm-unsafe-eval'" }
+
+/** Headers of every answer of the console's scheme. @param path of the request */
+export function securityHeaders(path: string): Record<string, string> {
+  const policy = /^\/assets\/hash-worker-[\w-]+\.js$/.test(path) ? HASH_WORKER : POLICY
+  return {
+    'content-security-policy': Object.entries(policy)
+      .map(([name, value]) => `${name} ${value}`)
+      .join('; '),
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+  }
+}

@@ -1,7 +1,7 @@
 import { AppError } from '#manager/contract'
 import { CONSOLE_ORIGIN, isConsoleUrl } from '../security/console-origin.ts'
 import { type Account } from './account.ts'
-import { SECURITY_HEADERS } from './content-security-policy.ts'
+import { securityHeaders } from './content-security-policy.ts'
 import { forwardApi, problem } from './forward-api.ts'
 import { readConsoleFile } from './serve-files.ts'
 
@@ -38,7 +38,8 @@ export function createConsoleHandler({ root, account, fetch, onUnexpected }: Con
       if (refusal.status === 500) onUnexpected(request.url, error)
       return refusal
     })
-    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.headers.set(name, value)
+    const { pathname } = new URL(request.url)
+    for (const [name, value] of Object.entries(securityHeaders(pathname))) response.headers.set(name, value)
     return response
   }
 }

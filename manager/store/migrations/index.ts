@@ -9,11 +9,11 @@ import { agentTrust } from './0008-agent-trust.ts'
 import { idempotency } from './0011-idempotency.ts'
 import { retention } from './0013-retention.ts'
 import { folders } from './0015-folders.ts'
-import { uploads } from './0017-uploads.ts'
 import { copies } from './0016-copies.ts'
+import { uploads } from './0017-uploads.ts'
 import { folderMembers } from './0018-folder-members.ts'
+import { folderUsage } from './0019-folder-usage.ts'
 import { imageCommand } from './0020-image-command.ts'
-import { folderUsage } from './0018-folder-usage.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -27,9 +27,9 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0011-idempotency': idempotency,
   '0013-retention': retention,
   '0015-folders': folders,
-  '0017-uploads': uploads,
   '0016-copies': copies,
+  '0017-uploads': uploads,
   '0018-folder-members': folderMembers,
+  '0019-folder-usage': folderUsage,
   '0020-image-command': imageCommand,
-  '0018-folder-usage': folderUsage,
 }

@@ -1,5 +1,6 @@
 import { DetailedError, Upload } from 'tus-js-client'
 import { AppError, ERRORS, fromProblem, isProblem, parseJson, type FolderId } from '#manager/contract'
+import { t } from './words.ts'
 
 /** How an upload treats a file that exists. */
 export type UploadConflict = 'fail' | 'replace' | 'rename'
@@ -107,5 +108,5 @@ function mayRetry(error: Error): boolean {
 function toAppError(error: Error): AppError {
   const problem = problemOf(error)
   if (problem) return problem
-  return new AppError('unavailable', { why: 'The manager does not answer.' }, { cause: error })
+  return new AppError('unavailable', { why: t('noAnswer') }, { cause: error })
 }

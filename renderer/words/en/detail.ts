@@ -71,6 +71,7 @@ export default {
   variables: 'Environment variables',
   noVariables: 'No variables set.',
   startupCommand: 'Startup command',
+  runsImageProgram: 'The program of the image runs in this session.',
   identity: 'Identity',
   owner: 'Owner',
   resourceGroup: 'Resource group',

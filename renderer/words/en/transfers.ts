@@ -40,4 +40,5 @@ export default {
   discardOne: 'Discard {name}',
   otherFile: 'This is another file: {name} has {size}.',
   forAll: 'Use this for all files of this upload',
+  noAnswer: 'The manager does not answer.',
 } as const

@@ -71,6 +71,7 @@ export default {
   variables: '환경 변수',
   noVariables: '설정한 변수가 없습니다.',
   startupCommand: '시작 명령',
+  runsImageProgram: '이 세션에서는 이미지의 프로그램이 실행됩니다.',
   identity: '식별 정보',
   owner: '소유자',
   resourceGroup: '자원 그룹',

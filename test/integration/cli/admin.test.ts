@@ -168,7 +168,7 @@ test.each([
   ['admin resource-group grant default', 2, 'Give --domain, --group or --user.'],
   ['admin resource-group access nosuch', 4, 'There is no resource group "nosuch".'],
   ['admin preset rm nosuch', 4, 'There is no preset "nosuch".'],
-  ['session create --image berth/python:3.13 --batch', 2, 'A batch session needs --command.'],
+  ['session create --image berth/python:3.13 --batch', 2, 'A batch session needs --command or --image-command.'],
   [
     'login --endpoint http://127.0.0.1:1/berth --email a@b.co --password-stdin',
     2,

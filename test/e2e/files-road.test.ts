@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Berth, startBerth } from '../fixtures/berth.ts'
+import { launchBrowser, visit, type Visitor } from '../fixtures/browser.ts'
+import { button, signIn } from './console-steps.ts'
+
+/**
+ * The file explorer of the console on a whole Berth: what the page says has happened is looked up on the disk. The tests of this
+ * file build on each other and run in their order.
+ */
+const FOLDER = 'results'
+const SOON = { timeout: 60_000 }
+const LARGE = randomBytes(24 * 2 ** 20)
+/** Bytes per second: slow enough that a connection can be cut in the middle. */
+const UPLOAD_RATE = 4 * 2 ** 20
+
+let berth: Berth
+let browser: Browser
+let visitor: Visitor
+let page: Page
+/** The folder on the disk. */
+let directory: string
+let address: string
+beforeAll(async () => {
+  berth = await startBerth()
+  browser = await launchBrowser()
+  const { id } = await (await berth.api()).createFolder({ body: { name: FOLDER } })
+  directory = join(berth.data, 'storage/folders', id)
+  address = `/data/${id}`
+  visitor = await visit(browser, berth.url)
+  page = await visitor.openTab(address)
+  await signIn(page, berth.adminEmail, berth.adminPassword)
+  await page.getByText('This directory is empty').waitFor(SOON)
+})
+afterAll(async () => {
+  await browser.close()
+  await berth[Symbol.asyncDispose]()
+})
+
+const panel = () => page.getByRole('region', { name: 'Uploads' })
+const link = (name: string) => page.getByRole('link', { name, exact: true })
+const select = (name: string, modifiers: 'Control'[] = []) =>
+  page
+    .getByRole('row')
+    .filter({ has: link(name) })
+    .click({ modifiers, position: { x: 600, y: 15 } })
+const file = (name: string, buffer: Buffer) => ({ name, mimeType: 'application/octet-stream', buffer })
+const input = () => page.locator('input[data-upload="files"]')
+async function received(act: () => Promise<void>): Promise<{ name: string; content: Buffer }> {
+  const [download] = await Promise.all([page.waitForEvent('download'), act()])
+  return { name: download.suggestedFilename(), content: await readFile(await download.path()) }
+}
+
+test('small files arrive as they are, and are listed', async () => {
+  await input().setInputFiles([file('notes.txt', Buffer.from('one\n')), file('empty', Buffer.alloc(0))])
+  await panel().getByRole('heading', { name: '2 files uploaded' }).waitFor(SOON)
+  await link('notes.txt').waitFor()
+  expect(await readFile(join(directory, 'notes.txt'), 'utf8')).toBe('one\n')
+  expect((await stat(join(directory, 'notes.txt'))).mode & 0o777).toBe(0o644)
+  expect((await stat(join(directory, 'empty'))).size).toBe(0)
+})
+
+test('a large file survives five lost connections and a reload, and is never half there', async () => {
+  const cdp = await visitor.context.newCDPSession(page)
+  const network = (offline: boolean) =>
+    cdp.send('Network.emulateNetworkConditions', {
+      ...{ offline, latency: 0, downloadThroughput: -1 },
+      uploadThroughput: UPLOAD_RATE,
+    })
+  await cdp.send('Network.enable')
+  await network(false)
+  const source = join(berth.data, 'large.bin')
+  await writeFile(source, LARGE)
+  await input().setInputFiles(source)
+  for (let cut = 1; cut <= 5; cut++) {
+    await panel()
+      .getByText(/ of 24 MiB/)
+      .first()
+      .waitFor(SOON)
+    await network(true)
+    await panel().getByText('No connection.').waitFor(SOON)
+    expect(await readdir(directory)).not.toContain('large.bin')
+    await network(false)
+    await panel()
+      .getByText('No connection.')
+      .waitFor({ state: 'detached', ...SOON })
+  }
+  // The browser asks whether the upload may be left.
+  page.once('dialog', dialog => void dialog.accept())
+  await page.reload()
+  await cdp.detach()
+  await page.getByText('1 upload into this folder is not finished.').waitFor(SOON)
+  await button(page, 'Continue…').click()
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), button(page, 'Choose the file…').click()])
+  await chooser.setFiles(source)
+  await panel().getByRole('heading', { name: '1 file uploaded' }).waitFor(SOON)
+  expect((await readFile(join(directory, 'large.bin'))).equals(LARGE)).toBe(true)
+  expect(await readdir(join(berth.data, 'storage/uploads'))).toEqual([])
+}, 180_000)
+
+test('a text is edited, and a change that came in between is not lost', async () => {
+  await link('notes.txt').click()
+  await button(page, 'Edit').click()
+  await page.locator('.cm-content').press('Control+End')
+  await page.keyboard.type('two')
+  await button(page, 'Save').click()
+  await page.getByText('notes.txt saved').waitFor()
+  expect(await readFile(join(directory, 'notes.txt'), 'utf8')).toBe('one\ntwo')
+
+  // As a session does.
+  await writeFile(join(directory, 'notes.txt'), 'theirs')
+  await page.locator('.cm-content').press('Control+End')
+  await page.keyboard.type('mine')
+  await button(page, 'Save').click()
+  await page.getByRole('heading', { name: 'The file has changed meanwhile' }).waitFor()
+  await button(page, 'Save yours as a copy').click()
+  await page.getByText('notes (2).txt saved').waitFor()
+  expect(await readFile(join(directory, 'notes.txt'), 'utf8')).toBe('theirs')
+  expect(await readFile(join(directory, 'notes (2).txt'), 'utf8')).toBe('one\ntwomine')
+  await button(page, 'Close').click()
+  // The browser logs the refused save as a failed resource.
+  expect(visitor.problems.splice(0).filter(problem => !/412|ERR_INTERNET_DISCONNECTED/.test(problem))).toEqual([])
+})
+
+test('one file downloads as it is, several as a ZIP', async () => {
+  await select('large.bin')
+  const one = await received(() => button(page, 'Download').click())
+  expect(one.name).toBe('large.bin')
+  expect(one.content.equals(LARGE)).toBe(true)
+  await select('notes.txt', ['Control'])
+  const both = await received(() => button(page, 'Download').click())
+  expect(both.name).toBe(`${FOLDER}.zip`)
+  expect(both.content.subarray(0, 4).toString('latin1')).toBe('PK\u0003\u0004')
+  expect(both.content.length).toBeGreaterThan(LARGE.length)
+})
+
+test('directories are made, files moved into them and deleted', async () => {
+  await button(page, 'New').click()
+  await page.getByText('New directory').click()
+  await page.getByLabel('Name').fill('kept')
+  await page.keyboard.press('Enter')
+  await link('kept').waitFor()
+  await select('empty')
+  await page.keyboard.press('Control+x')
+  await link('kept').click()
+  await page.getByText('This directory is empty').waitFor()
+  await page.keyboard.press('Control+v')
+  await link('empty').waitFor()
+  expect(await readdir(join(directory, 'kept'))).toEqual(['empty'])
+  await select('empty')
+  await page.keyboard.press('Delete')
+  await button(page, 'Delete permanently').click()
+  await link('empty').waitFor({ state: 'detached' })
+  expect(await readdir(join(directory, 'kept'))).toEqual([])
+  expect(visitor.problems.splice(0)).toEqual([])
+})
