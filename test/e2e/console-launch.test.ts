@@ -173,6 +173,8 @@ describe('launching', () => {
     await it.page.keyboard.press('Tab')
     await it.page.keyboard.type('python3 train.py')
     await it.page.keyboard.press('Tab')
+    expect(await it.page.getByLabel('Run the program of the image').evaluate(box => box.matches(':focus'))).toBe(true)
+    await it.page.keyboard.press('Tab')
     await it.page.keyboard.type('tomorrow')
     await it.page.getByText('A time such as 8h, 90m or 1h30m', { exact: true }).waitFor()
     await it.page.getByLabel(/Maximum lifetime/).fill('90m')

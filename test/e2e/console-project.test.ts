@@ -34,6 +34,7 @@ test('the chosen project decides what the list, the gauges and the launch dialog
   await selector(it.page).click()
   await it.page.getByText('Left: 4 CPU, 0 GPU').waitFor()
   await it.page.keyboard.press('Escape')
+  await it.page.getByText('Left: 4 CPU, 0 GPU').waitFor({ state: 'hidden' })
 
   await choose(it.page, 'vision')
   await expect.poll(() => rowNames(it.page)).toEqual(['of-vision'])

@@ -261,7 +261,7 @@ test('a taken port names its holder, and a random one is used only when chosen',
   const { page, host } = console
   await openApps(page)
   await page.getByLabel('Try preferred port').check()
-  await button(page, /JupyterLab/)
+  await button(page, /^JupyterLab/)
     .first()
     .click()
   await page.getByText('nginx (process 812)').waitFor()
@@ -287,7 +287,7 @@ test('an app opens in a tab of its own that cannot reach back to the console', a
   await openApps(page)
   const [tab] = await Promise.all([
     context.waitForEvent('page'),
-    button(page, /JupyterLab/)
+    button(page, /^JupyterLab/)
       .first()
       .click(),
   ])
