@@ -1,4 +1,5 @@
-import { type HashReply, type HashRequest } from './hash-worker.ts'
+// `import type`, not inline types: those leave an import behind, and the page would run the worker's code.
+import type { HashReply, HashRequest } from './hash-worker.ts'
 
 /** Small files are hashed by the browser itself: a message to the worker would cost more. */
 const SMALL_BYTES = 1024 * 1024
