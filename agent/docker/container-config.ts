@@ -14,7 +14,7 @@ export interface EngineLimits {
   readonly memBytes: number
 }
 
-/** What an image runs by itself. */
+/** The program that an image starts by itself. */
 export interface ImageProgram {
   /** ENTRYPOINT, then CMD; empty if the image has neither. */
   readonly command: readonly string[]

@@ -98,3 +98,11 @@ test('output is taken apart wherever the engine cuts it, so that the secret in i
     },
   })
 })
+
+test('connections to a forwarded port share one wait for its program', async () => {
+  const apps = appsOn({ listening: [8080] })
+  const waits = Array.from({ length: 28 }, () => apps.ensure('kernel', 'http-8080'))
+  expect(new Set(waits).size).toBe(1)
+  expect(await waits[0]).toMatchObject({ inject: null, app: { port: 8080, command: [] } })
+  await expect(apps.ensure('kernel', 'nothing')).rejects.toMatchObject({ code: 'app_not_found' })
+})

@@ -155,18 +155,24 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
     return process
   }
 
+  /** An app of the image is started, a forwarded port is waited for. @returns undefined if the name is neither */
+  function launchOf(kernel: RunningKernel, name: string): ((timeoutMs: number) => Promise<StartedApp>) | undefined {
+    const app = kernel.apps.find(candidate => candidate.name === name)
+    if (app) return timeoutMs => start(kernel, app, timeoutMs)
+    const port = forwardedPort(name)
+    return port && (() => waitForPort(kernel, port))
+  }
+
   return {
     ensure(kernelId, name, timeoutMs = DEFAULT_TIMEOUT_MS) {
       const kernel = find(kernelId)
       if (!kernel) return Promise.reject(new AppError('kernel_not_found', { kernelId }))
-      const app = kernel.apps.find(candidate => candidate.name === name)
-      const port = forwardedPort(name)
-      if (!app && port) return waitForPort(kernel, port)
-      if (!app) return Promise.reject(new AppError('app_not_found', { app: name }))
+      const launch = launchOf(kernel, name)
+      if (!launch) return Promise.reject(new AppError('app_not_found', { app: name }))
       const key = `${kernel.containerId}/${name}`
       const current = starting.get(key)
       if (current) return current
-      const promise = start(kernel, app, timeoutMs)
+      const promise = launch(timeoutMs)
         .catch((error: unknown) => {
           if (error instanceof AppError) throw error
           const code = isEngineUnreachable(error) ? 'engine_unreachable' : 'app_failed'

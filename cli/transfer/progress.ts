@@ -1,6 +1,6 @@
 const EVERY_MS = 200
 
-/** One line on stderr of a terminal that says how far a transfer is; nothing elsewhere. */
+/** Progress of a transfer: one line on stderr if that is a terminal, else nothing. */
 export interface Progress extends Disposable {
   bytes(count: number): void
   file(): void

@@ -70,7 +70,7 @@ export type FilePage = z.infer<typeof FilePage>
 export const MOST_PATHS = 1_000
 const Paths = z.array(FilePathInside).min(1).max(MOST_PATHS)
 
-/** What happens if a name is taken: refuse, replace (a directory is replaced as a whole), or take the next free `name (1)`. */
+/** Rule for a name that is taken: refuse, replace (a directory is replaced as a whole), or take the next free `name (1)`. */
 export const FileConflict = z.enum(['fail', 'replace', 'rename'])
 export type FileConflict = z.infer<typeof FileConflict>
 

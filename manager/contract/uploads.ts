@@ -21,7 +21,7 @@ export const UPLOADED_PATH_HEADER = 'berth-uploaded-path'
 export const UploadId = z.uuid().brand<'UploadId'>()
 export type UploadId = z.infer<typeof UploadId>
 
-/** What happens if the path is taken: refuse, replace the file there, or take a free name like `name (1).txt`. */
+/** Rule for a path that is taken: refuse, replace the file there, or take a free name like `name (1).txt`. */
 export const OnConflict = z.enum(['fail', 'replace', 'rename'])
 export type OnConflict = z.infer<typeof OnConflict>
 

@@ -3,7 +3,7 @@ import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
-import { joinPath, openPlace, type Place, takeName, toEntry } from './places.ts'
+import { joinPath, makeDirectories, openPlace, type Place, takeName, toEntry } from './places.ts'
 
 /** The part of a storage host that changes need, and its name. */
 export interface Storage {
@@ -19,15 +19,9 @@ export interface Moved {
 /** @throws AppError `file_exists`, `file_not_found`, `file_kind_refused` */
 export async function makeDirectory(top: Directory, { path, parents }: DirectorySpec): Promise<FileEntry> {
   if (parents) {
-    await using stack = new AsyncDisposableStack()
-    let here = top
-    for (const name of componentsOf(path)) {
-      await here.mkdir(name).catch((error: unknown) => {
-        if (!isCode(error, 'file_exists')) throw error
-      })
-      here = stack.use(await here.enter(name))
-    }
-    return toEntry(componentsOf(path).at(-1) ?? '', await here.state())
+    const names = componentsOf(path)
+    await using made = await makeDirectories(top, names)
+    return toEntry(names.at(-1) ?? '', await made.state())
   }
   await using place = await openPlace(top, path)
   await place.directory.mkdir(place.name)
@@ -72,7 +66,7 @@ export async function moveEntry(
   return { path, to: joinPath(to, taken), swept }
 }
 
-/** What `rename` does not replace: a directory with files by a directory, a directory by a file, a file by a directory. */
+/** Errors of `rename` for entries that it does not replace: a directory with files by a directory, a directory by a file, a file by a directory. */
 const IN_THE_WAY = new Set(['ENOTEMPTY', 'EEXIST', 'EISDIR', 'ENOTDIR'])
 
 /** Whether an operation with this rule may delete what it finds. */

@@ -68,7 +68,7 @@ export async function* chunksOf(
   }
 }
 
-/** What a writer knows of the file: its ETag, or that there is none. */
+/** State in which the writer expects the file: its ETag, or no file at all. */
 export type Expected = { readonly etag: string } | 'absent'
 
 /**

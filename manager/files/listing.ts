@@ -66,7 +66,7 @@ export function createPages(): Pages {
     return id
   }
 
-  /** One page of a directory that is too large to sort. */
+  /** Reads one page of a directory that is too large to sort. */
   async function pageInOrder(one: Kept, { limit, names }: FileListQuery): Promise<FilePage> {
     const rest = [...one.rest]
     try {
@@ -160,9 +160,9 @@ function matches(names: string | undefined): (entry: Entry) => boolean {
 interface Position {
   /** Number of entries before the page. */
   readonly offset: number
-  /** Of a directory that is not sorted: its listing, if it is still open. */
+  /** The open listing of a directory that is not sorted. */
   readonly id?: string
-  /** Of a sorted directory: the last entry. */
+  /** The last entry of the page, in a sorted directory. */
   readonly key?: SortKey
 }
 /** Directories first, then by the value, then by name. */

@@ -1,5 +1,6 @@
 import { AppError, type FileConflict, type FileEntry } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
+import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
 import { type FileState } from '../storage/file-state.ts'
 
@@ -64,12 +65,36 @@ export async function takeName(
   }
 }
 
-/** `notes.txt` → `notes (1).txt`; a name that is too long for that loses its last characters. */
+/**
+ * `notes.txt` → `notes (1).txt`, `data.tar.gz` → `data (1).tar.gz`, `.profile` → `.profile (1)`; a name that is too long for that
+ * loses its last characters.
+ */
 export function numbered(name: string, number: number): string {
-  const dot = name.lastIndexOf('.')
-  const [stem, ending] = dot > 0 && name.length - dot <= 20 ? [name.slice(0, dot), name.slice(dot)] : [name, '']
+  const [, stem = name, ending = ''] = /^(.+?)((?:\.tar)?\.[^.]{1,19})?$/s.exec(name) ?? []
   const suffix = ` (${number})${ending}`
   let kept = stem
   while (Buffer.byteLength(kept + suffix) > 255) kept = Array.from(kept).slice(0, -1).join('')
   return kept + suffix
+}
+
+/** Enters one directory after the other, and makes those that are missing. */
+export async function makeDirectories(top: Directory, names: readonly string[]): Promise<Directory> {
+  let here = await top.walk('')
+  for (const name of names) {
+    await using left = here
+    here = await enterOrMake(left, name)
+  }
+  return here
+}
+
+async function enterOrMake(directory: Directory, name: string): Promise<Directory> {
+  try {
+    return await directory.enter(name)
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error
+  }
+  await directory.mkdir(name).catch((error: unknown) => {
+    if (errnoOf(error) !== 'EEXIST') throw error
+  })
+  return await directory.enter(name)
 }

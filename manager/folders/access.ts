@@ -12,8 +12,8 @@ export function manages(caller: Identity, { user_id, group_domain }: Pick<Owned,
 }
 
 /**
- * What the caller may do with the files of a folder, in sessions and outside of them: as its owner everything, as a member of
- * its project what the project permits, and by an accepted invitation what that gives; the more of the two. An admin touches
+ * Permission of the caller for the files of a folder, in sessions and outside of them: the owner may do everything, a member of
+ * its project what the project permits, and an invited user what the accepted invitation gives; the more of the two. An admin touches
  * the files of those projects only that they are in.
  *
  * @param row read for the caller   @returns undefined if the caller may not even read it

@@ -39,7 +39,7 @@ export function limitBodies(
   }
 }
 
-/** By the framing: without either header a request has no body. RFC 9112 section 6.3 */
+/** Whether the framing announces a body: without either header a request has no body. RFC 9112 section 6.3 */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }

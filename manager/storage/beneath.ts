@@ -43,7 +43,7 @@ const DIRECTORY = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
 export interface Directory extends AsyncDisposable {
   /** The directory itself. */
   state(): Promise<FileState>
-  /** One entry; a link itself, never what it points to. @throws AppError `file_not_found` */
+  /** The state of one entry; of a link itself, never of its target. @throws AppError `file_not_found` */
   lstat(name: string): Promise<FileState>
   enter(name: string): Promise<Directory>
   /** Enters one directory after the other. @param path components separated by `/`; `''` opens the same directory again */
@@ -290,7 +290,7 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
   return self
 }
 
-/** What file systems without hard links answer, or that refuse one more. */
+/** Errors of file systems that have no hard links, or refuse one more. */
 const NO_LINKS = new Set(['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'])
 
 const below = ({ fd }: FileHandle, name: Buffer) => Buffer.concat([Buffer.from(`/proc/self/fd/${fd}/`), name])

@@ -90,7 +90,7 @@ function createCalls(host: string, places: readonly Places[], usualMs: number): 
         throw error
       } finally {
         clearTimeout(timer)
-        // Nobody waits for the result any more; an error that comes late was reported as storage_away.
+        // The caller was answered `storage_away`, so a late error is dropped.
         if (isLate) void work.then(late, () => undefined)
       }
     },

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { USUAL_STORAGE_HOST } from '#manager/contract'
-import { requireWritable } from '../folders/writable.ts'
+import { requireFolder } from '../folders/require-folder.ts'
 import { startRemovals } from '../folders/removals.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { createFolderHints } from '../folders/hints.ts'
@@ -69,7 +69,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
     store,
     parts,
     async openFolder(caller, folderId) {
-      const { storage_host: storageHost } = await requireWritable(store.db, caller, folderId)
+      const { storage_host: storageHost } = await requireFolder(store.db, caller, folderId, 'rw')
       return { storageHost, open: () => storage.open(storageHost, folderId) }
     },
     onPlaced: (_caller, folderId, path) => fileHints.changed(folderId, parentOf(path)),

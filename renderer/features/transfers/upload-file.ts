@@ -2,6 +2,9 @@ import { DetailedError, Upload } from 'tus-js-client'
 import { AppError, ERRORS, fromProblem, isProblem, parseJson, type FolderId } from '#manager/contract'
 import { t } from './words.ts'
 
+/** Header of all requests of tus, which the library sets for its own. */
+export const TUS = { 'tus-resumable': '1.0.0' }
+
 /** How an upload treats a file that exists. */
 export type UploadConflict = 'fail' | 'replace' | 'rename'
 

@@ -1,7 +1,7 @@
 import { defineStore } from 'pinia'
 import { computed, shallowRef, watch } from 'vue'
-import { AppError, callRoute, isAppError, type FolderId } from '#manager/contract'
-import { fetchWithSecret, secretHeaders } from '../../api/origin-secret.ts'
+import { AppError, isAppError, type FolderId, type UploadId } from '#manager/contract'
+import { secretHeaders } from '../../api/origin-secret.ts'
 import { useServices } from '../../services.ts'
 import { createFrameTask } from '../../ui/frame-task.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
@@ -21,7 +21,7 @@ import {
   type TransferItem,
   type TransferStatus,
 } from './transfer-item.ts'
-import { startUpload } from './upload-file.ts'
+import { startUpload, TUS } from './upload-file.ts'
 import { t } from './words.ts'
 
 const PLACES = 4
@@ -40,7 +40,7 @@ export interface UploadQuestion {
 
 /**
  * The uploads of this tab. They belong to the tab that began them, survive navigation within it, and continue after lost
- * connections. A lock for each upload keeps other tabs from continuing it at the same time.
+ * connections. The manager lets one tab at a time continue an upload (`upload_locked`).
  */
 export const useTransfers = defineStore('transfers', () => {
   const { api, secret } = useServices()
@@ -61,9 +61,6 @@ export const useTransfers = defineStore('transfers', () => {
   const totals = computed(() => (void revision.value, totalsOf(items)))
   const shown = computed(() => (void revision.value, shownFirst(items, SHOWN).map(item => ({ ...item }))))
   const rate = computed(() => rateOf(samples.value))
-
-  const send = fetchWithSecret((input, init) => fetch(input, { ...init, credentials: 'same-origin' }), secret)
-  const calls = { baseUrl: '', fetch: (url: string, init: object) => send(url, init) }
 
   function add(
     folderId: FolderId,
@@ -173,11 +170,10 @@ export const useTransfers = defineStore('transfers', () => {
   }
 
   async function finish(item: TransferItem, sha256: string): Promise<void> {
-    const path = `${addressPath(item)}/finish`
     const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))
     for (let attempt = 0; ; attempt++) {
       try {
-        await callRoute(calls, { method: 'POST', path }, { body: { sha256, onConflict: item.onConflict } })
+        await api.finishUpload({ params: paramsOf(item), body: { sha256, onConflict: item.onConflict } })
         return
       } catch (error) {
         // Safe to repeat. The hash of a large file takes the server some time, in which a connection may be lost.
@@ -186,8 +182,11 @@ export const useTransfers = defineStore('transfers', () => {
       }
     }
   }
-  /** Path of the upload on this origin, whatever address a proxy made of it. */
-  const addressPath = (item: TransferItem) => new URL(item.address ?? '', location.href).pathname
+  /** An upload is named by the last part of its address, whatever a proxy made of the rest. */
+  const paramsOf = ({ batch, address }: TransferItem) => ({
+    id: batch.folderId,
+    uploadId: (address?.split('/').at(-1) ?? '') as UploadId,
+  })
 
   async function refused(item: TransferItem, error: unknown): Promise<void> {
     if (isAppError(error) && error.code === 'not_signed_in') {
@@ -249,11 +248,7 @@ export const useTransfers = defineStore('transfers', () => {
     item.status = 'cancelled'
     await item.running?.stop()
     if (item.address !== null)
-      await callRoute(
-        calls,
-        { method: 'DELETE', path: addressPath(item) },
-        { headers: { 'tus-resumable': '1.0.0' } },
-      ).catch((error: unknown) => {
+      await api.cancelUpload({ params: paramsOf(item), headers: TUS }).catch((error: unknown) => {
         // It expires by itself; only a failure that the user can change is worth a message.
         if (isAppError(error) && error.code !== 'upload_not_found' && error.code !== 'unavailable')
           notifications.error(error)

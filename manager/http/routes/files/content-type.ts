@@ -1,4 +1,4 @@
-/** What browsers may show. Text is plain text whatever it is: a page of a user must not become a page of ours. */
+/** Types that a browser may show. Text is plain text whatever it is: a page of a user must not become a page of ours. */
 const SHOWN: Readonly<Record<string, string>> = {
   avif: 'image/avif',
   bmp: 'image/bmp',
