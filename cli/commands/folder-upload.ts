@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { AppError, ERRORS, isAppError, type OnConflict } from '#manager/contract'
+import { AppError, ERRORS, isAppError, type FileConflict } from '#manager/contract'
 import { keypairOf } from '../config/access.ts'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
@@ -13,7 +13,7 @@ import { type UploadTarget, uploadFile } from '../transfer/upload.ts'
 import { findFolder } from './find-folder.ts'
 
 interface UploadFlags {
-  onConflict: OnConflict
+  onConflict: FileConflict
   json?: boolean
 }
 

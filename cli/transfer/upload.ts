@@ -5,7 +5,7 @@ import {
   AppError,
   type FolderId,
   isAppError,
-  type OnConflict,
+  type FileConflict,
   TUS_CONTENT,
   TUS_VERSION,
   type UploadId,
@@ -23,7 +23,7 @@ const READ_BYTES = 1024 * 1024
 export interface UploadTarget {
   readonly connection: Connection
   readonly folderId: FolderId
-  readonly onConflict: OnConflict
+  readonly onConflict: FileConflict
   /** Requests are signed with a keypair. */
   readonly isSigned: boolean
   readonly signal: AbortSignal

@@ -1,6 +1,9 @@
 /** Limit of file systems, in bytes. */
 const LONGEST_NAME = 255
 
+/** Paths in one request to move, copy or delete files. */
+export const MOST_PATHS = 1_000
+
 /** A byte of a name that is not valid UTF-8. */
 const ESCAPED_BYTE = /[\uef80-\uefff]/g
 
@@ -30,4 +33,16 @@ export function shownFileName(name: string): string {
     .replace(ESCAPED_BYTE, '\ufffd')
     .replace(/[\u0000-\u001f]/g, char => String.fromCharCode(0x2400 + char.charCodeAt(0)))
     .replace(/[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
+}
+
+/** Address of the bytes of a file, below the address of the manager. */
+export function fileContentAddress(folderId: string, path: string, download = false): string {
+  const query = `path=${encodeURIComponent(path.toWellFormed())}${download ? '&download=1' : ''}`
+  return `/api/v1/folders/${encodeURIComponent(folderId)}/content?${query}`
+}
+
+/** Address of a ZIP file of these files and directories, below the address of the manager. */
+export function fileArchiveAddress(folderId: string, paths: readonly string[]): string {
+  const query = paths.map(path => `path=${encodeURIComponent(path.toWellFormed())}`).join('&')
+  return `/api/v1/folders/${encodeURIComponent(folderId)}/archive?${query}`
 }

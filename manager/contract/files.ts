@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { isFilePath } from './file-paths.ts'
+import { isFilePath, MOST_PATHS } from './file-paths.ts'
 import { Task } from './tasks.ts'
 
 /** Bodies and queries hold whole paths; longer ones exist only where a program made them step by step. */
@@ -67,10 +67,12 @@ export const FilePage = z
   .meta({ id: 'FilePage' })
 export type FilePage = z.infer<typeof FilePage>
 
-export const MOST_PATHS = 1_000
 const Paths = z.array(FilePathInside).min(1).max(MOST_PATHS)
 
-/** Rule for a name that is taken: refuse, replace (a directory is replaced as a whole), or take the next free `name (1)`. */
+/**
+ * Rule for a name that is taken: refuse, replace, or take the next free `name (1)`. A move or copy replaces a directory as a whole;
+ * an upload never replaces a directory.
+ */
 export const FileConflict = z.enum(['fail', 'replace', 'rename'])
 export type FileConflict = z.infer<typeof FileConflict>
 
@@ -131,15 +133,3 @@ export type FilesFound = z.infer<typeof FilesFound>
 
 /** Largest file that `PUT content` takes; larger ones are uploaded. */
 export const MOST_TEXT_BYTES = 4 * 1024 * 1024
-
-/** Address of the bytes of a file, below the address of the manager. */
-export function fileContentAddress(folderId: string, path: string, download = false): string {
-  const query = `path=${encodeURIComponent(path.toWellFormed())}${download ? '&download=1' : ''}`
-  return `/api/v1/folders/${encodeURIComponent(folderId)}/content?${query}`
-}
-
-/** Address of a ZIP file of these files and directories, below the address of the manager. */
-export function fileArchiveAddress(folderId: string, paths: readonly string[]): string {
-  const query = paths.map(path => `path=${encodeURIComponent(path.toWellFormed())}`).join('&')
-  return `/api/v1/folders/${encodeURIComponent(folderId)}/archive?${query}`
-}

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AgentId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
+import { AppProtocol } from './sessions.ts'
 
 export const ImageReference = z
   .string()
@@ -19,9 +20,7 @@ export const Image = z
     minimum: WireSlots.describe('Smaller requests are raised to the minimum.'),
     labelMinimum: WireSlots.describe('Minimum according to the labels; an admin may have changed `minimum`.'),
     shmem: z.string(),
-    apps: z.array(
-      z.object({ name: z.string(), title: z.string(), protocol: z.enum(['http', 'tcp']), path: z.string() }),
-    ),
+    apps: z.array(z.object({ name: z.string(), title: z.string(), protocol: AppProtocol, path: z.string() })),
     holders: z
       .number()
       .int()

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { FileConflict } from './files.ts'
 import { FolderId } from './ids.ts'
 
 /**
@@ -21,10 +22,6 @@ export const UPLOADED_PATH_HEADER = 'berth-uploaded-path'
 export const UploadId = z.uuid().brand<'UploadId'>()
 export type UploadId = z.infer<typeof UploadId>
 
-/** Rule for a path that is taken: refuse, replace the file there, or take a free name like `name (1).txt`. */
-export const OnConflict = z.enum(['fail', 'replace', 'rename'])
-export type OnConflict = z.infer<typeof OnConflict>
-
 export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex digits')
 
 /** An upload that has not expired. */
@@ -35,7 +32,7 @@ export const Upload = z
     path: z.string().describe('Of the file, relative to the folder; once finished, where it is.'),
     size: z.int().describe('Bytes of the whole file.'),
     offset: z.int().describe('Bytes that the server has.'),
-    onConflict: OnConflict,
+    onConflict: FileConflict,
     finished: z.boolean().describe('Whether the file is in the folder.'),
     createdAt: z.iso.datetime(),
     expiresAt: z.iso.datetime(),
@@ -47,7 +44,7 @@ export type Upload = z.infer<typeof Upload>
 export const UploadFinish = z
   .strictObject({
     sha256: Sha256.optional().describe('Of the whole file; refused if the bytes that arrived have another hash.'),
-    onConflict: OnConflict.optional().describe('Instead of that of the upload, e.g. after a refusal.'),
+    onConflict: FileConflict.optional().describe('Instead of that of the upload, e.g. after a refusal.'),
   })
   .meta({ id: 'UploadFinish' })
 export type UploadFinish = z.infer<typeof UploadFinish>

@@ -71,7 +71,3 @@ const IN_THE_WAY = new Set(['ENOTEMPTY', 'EEXIST', 'EISDIR', 'ENOTDIR'])
 
 /** Whether an operation with this rule may delete what it finds. */
 export const mayDelete = (onConflict: FileConflict) => onConflict === 'replace'
-
-export function isCode(error: unknown, code: AppError['code']): boolean {
-  return error instanceof AppError && error.code === code
-}

@@ -3,8 +3,7 @@ import { AppError, type FileEntry, MOST_TEXT_BYTES } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type OpenFile } from '../storage/open-file.ts'
-import { isCode } from './changes.ts'
-import { openPlace, toEntry } from './places.ts'
+import { isCode, openPlace, toEntry } from './places.ts'
 
 /** An open file to download. Disposing closes it and its folder. */
 export interface Content extends AsyncDisposable {

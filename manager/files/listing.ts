@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { AppError, type FileEntry, type FileListQuery, type FilePage, type UserId } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { type Entry, type Listing } from '../storage/listing.ts'
-import { toEntry } from './places.ts'
+import { isCode, toEntry } from './places.ts'
 
 /** A directory with more entries is listed in the order of the file system. */
 const MOST_SORTED = 10_000
@@ -252,7 +252,7 @@ async function describe(directory: Directory, entries: readonly Entry[]): Promis
         try {
           return [toEntry(name, await directory.lstat(name))]
         } catch (error) {
-          if (error instanceof AppError && error.code === 'file_not_found') return []
+          if (isCode(error, 'file_not_found')) return []
           throw error
         }
       }),

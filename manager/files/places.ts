@@ -59,8 +59,7 @@ export async function takeName(
       await make(tried)
       return tried
     } catch (error) {
-      const isTaken = error instanceof AppError && error.code === 'file_exists'
-      if (!isTaken || onConflict === 'fail' || number >= MOST_NUMBERS) throw error
+      if (!isCode(error, 'file_exists') || onConflict === 'fail' || number >= MOST_NUMBERS) throw error
     }
   }
 }
@@ -97,4 +96,8 @@ async function enterOrMake(directory: Directory, name: string): Promise<Director
     if (errnoOf(error) !== 'EEXIST') throw error
   })
   return await directory.enter(name)
+}
+
+export function isCode(error: unknown, code: AppError['code']): boolean {
+  return error instanceof AppError && error.code === code
 }

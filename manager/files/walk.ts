@@ -1,8 +1,7 @@
 import { AppError } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { type Entry } from '../storage/listing.ts'
-import { isCode } from './changes.ts'
-import { joinPath } from './places.ts'
+import { isCode, joinPath } from './places.ts'
 
 /** Each level of directories holds two descriptors. */
 const MOST_LEVELS = 128

@@ -140,7 +140,7 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
       await calls
         .run(() => mkdir(join(root, FOLDERS, id), { mode: 0o700 }))
         .catch((error: unknown) => {
-          throw isCode(error, 'ENOSPC') || isCode(error, 'EDQUOT')
+          throw errnoOf(error) === 'ENOSPC' || errnoOf(error) === 'EDQUOT'
             ? new AppError('storage_away', { name: host, why: `The storage "${host}" is full.` }, { cause: error })
             : error
         })
@@ -208,7 +208,7 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
       await calls
         .run(() => rename(join(root, FOLDERS, id), join(root, REMOVED, id)))
         .catch((error: unknown) => {
-          if (!isCode(error, 'ENOENT')) throw error
+          if (errnoOf(error) !== 'ENOENT') throw error
         })
       await removeTree(join(root, REMOVED, id), { signal })
     },
@@ -218,8 +218,4 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
 /** Whether a system call on a file has failed; the database's errors have codes too. */
 function isOfFileSystem(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'path' in error
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
 }

@@ -1,4 +1,4 @@
-import { AppError, type OnConflict, type UploadId } from '#manager/contract'
+import { AppError, type FileConflict, type UploadId } from '#manager/contract'
 import { makeDirectories, takeName } from '../files/places.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
@@ -8,7 +8,7 @@ import { type OpenFile } from '../storage/open-file.ts'
 /** Where a file is to be put. */
 export interface Placement {
   readonly path: string
-  readonly onConflict: OnConflict
+  readonly onConflict: FileConflict
   readonly modifiedAt: Date | null
 }
 

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { AppError, OnConflict, Sha256 } from '#manager/contract'
+import { AppError, FileConflict, Sha256 } from '#manager/contract'
 
 /** What the header Upload-Metadata asks for. */
 export interface UploadSpec {
   readonly path: string
-  readonly onConflict: OnConflict
+  readonly onConflict: FileConflict
   readonly sha256: string | undefined
   readonly modifiedAt: Date | undefined
   readonly finishLater: boolean
@@ -12,7 +12,7 @@ export interface UploadSpec {
 
 const Metadata = z.object({
   path: z.string().min(1, 'must name the new file'),
-  onConflict: OnConflict.default('fail'),
+  onConflict: FileConflict.default('fail'),
   sha256: Sha256.optional(),
   modifiedAt: z.iso.datetime().optional(),
   finish: z.literal('later').optional(),

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { type FolderId, type OnConflict, type UploadId, type UserId } from '#manager/contract'
+import { type FolderId, type FileConflict, type UploadId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type UploadsTable } from '../tables/storage.ts'
 
@@ -11,7 +11,7 @@ export interface NewUpload {
   readonly user_id: UserId
   readonly path: string
   readonly size: number
-  readonly on_conflict: OnConflict
+  readonly on_conflict: FileConflict
   readonly sha256: string | null
   readonly finish_later: boolean
   readonly modified_at: Date | null

@@ -4,7 +4,7 @@ import {
   type FolderPermission,
   type FolderStatus,
   type GroupId,
-  type OnConflict,
+  type FileConflict,
   type SessionId,
   type UploadId,
   type UserId,
@@ -80,7 +80,7 @@ export interface UploadsTable {
   user_id: UserId
   path: string
   size: number
-  on_conflict: OnConflict
+  on_conflict: FileConflict
   sha256: string | null
   finish_later: boolean
   modified_at: MaybeTime

@@ -1,4 +1,4 @@
-import { isAppError } from '#manager/contract'
+import { type FileConflict, isAppError, MOST_PATHS } from '#manager/contract'
 import { nameOf } from './file-path.ts'
 
 /** What to do with a file whose name exists at the destination. */
@@ -16,9 +16,6 @@ export interface ConflictAnswer {
   readonly forAll: boolean
 }
 
-/** The manager takes so many paths in one request. */
-export const MOST_PATHS = 1_000
-
 /**
  * Moves or copies files and asks about each conflict until an answer holds for all. A request does its files in order and stops at
  * the first conflict, so those before it are done.
@@ -27,7 +24,7 @@ export const MOST_PATHS = 1_000
  */
 export async function throughConflicts(
   paths: readonly string[],
-  run: (paths: readonly string[], onConflict: 'fail' | 'replace' | 'rename') => Promise<void>,
+  run: (paths: readonly string[], onConflict: FileConflict) => Promise<void>,
   ask: (question: ConflictQuestion) => Promise<ConflictAnswer | null>,
 ): Promise<boolean> {
   let rest = paths

@@ -1,27 +1,24 @@
 import {
+  type ApiClient,
   AppError,
-  callRoute,
+  fileArchiveAddress,
+  fileContentAddress,
+  type FileConflict,
+  type FileEntry,
+  type FilePage,
+  type FolderId,
   fromProblem,
   isAppError,
   isProblem,
+  MOST_PATHS,
   parseJson,
-  type CalledRoute,
-  type FolderId,
-  type RouteCall,
 } from '#manager/contract'
-import { MOST_PATHS } from './conflicts.ts'
 import { fetchWithSecret, type OriginSecret } from '../../api/origin-secret.ts'
 
-export type EntryKind = 'file' | 'directory' | 'link' | 'other'
+export type EntryKind = FileEntry['kind']
 
-/** A file or directory in a list. */
-export interface Entry {
-  readonly name: string
-  readonly kind: EntryKind
-  readonly size: number
-  readonly modifiedAt: string
-  readonly etag?: string
-}
+/** The part of a file or directory that lists show. */
+export type Entry = Pick<FileEntry, 'name' | 'kind' | 'size' | 'modifiedAt'>
 
 export type SortKey = 'name' | 'size' | 'modified'
 export interface EntrySort {
@@ -29,15 +26,7 @@ export interface EntrySort {
   readonly descending: boolean
 }
 
-export interface EntryPage {
-  readonly items: readonly Entry[]
-  /** Cursor of the next page; null at the end. */
-  readonly next: string | null
-  /** False for directories that are too large to sort: they come in the order of the file system. */
-  readonly sorted: boolean
-}
-
-export type OnConflict = 'fail' | 'replace' | 'rename'
+export type EntryPage = Pick<FilePage, 'next' | 'sorted'> & { readonly items: readonly Entry[] }
 
 export interface MoveSpec {
   readonly paths: readonly string[]
@@ -45,7 +34,7 @@ export interface MoveSpec {
   readonly to: string
   /** New name, for one path. */
   readonly name?: string
-  readonly onConflict: OnConflict
+  readonly onConflict: FileConflict
 }
 
 export interface FileContent {
@@ -69,11 +58,10 @@ export interface FilesClient {
     readonly limit: number
     readonly signal?: AbortSignal
   }): Promise<EntryPage>
-  entry(path: string): Promise<Entry>
   /** @param parents also makes missing directories on the way, and accepts one that exists */
   createDirectory(path: string, parents?: boolean): Promise<void>
-  /** @returns the task that continues, if it takes longer */
-  move(spec: MoveSpec): Promise<string | null>
+  move(spec: MoveSpec): Promise<void>
+  /** @returns id of the task that continues the copy, if it takes longer */
   copy(spec: MoveSpec): Promise<string | null>
   /** Their space is freed in the background. */
   remove(paths: readonly string[]): Promise<void>
@@ -92,70 +80,49 @@ export interface FilesClient {
 
 export interface FilesClientDeps {
   readonly folderId: FolderId
+  /** Renews the sign-in where it can, or shows that it ended. */
+  readonly api: ApiClient
   readonly secret: Pick<OriginSecret, 'get'>
-  /** Called on `not_signed_in`: renews the sign-in, or throws and shows that it ended. */
-  readonly renew: () => Promise<unknown>
   readonly fetch?: typeof fetch
 }
 
-const BASE = '/api/v1/folders/:id'
-const ROUTES = {
-  list: { method: 'GET', path: `${BASE}/entries` },
-  entry: { method: 'GET', path: `${BASE}/entry` },
-  createDirectory: { method: 'POST', path: `${BASE}/directories` },
-  move: { method: 'POST', path: `${BASE}/moves` },
-  copy: { method: 'POST', path: `${BASE}/copies` },
-  remove: { method: 'POST', path: `${BASE}/deletions` },
-  search: { method: 'GET', path: `${BASE}/search` },
-} as const satisfies Record<string, CalledRoute>
-
+/** Bytes of files have no JSON form: they are fetched beside the typed client. */
 export function createFilesClient(deps: FilesClientDeps): FilesClient {
-  const { folderId, secret, renew } = deps
+  const { folderId, api, secret } = deps
+  const params = { id: folderId }
   const send = fetchWithSecret(
     deps.fetch ?? ((input, init) => fetch(input, { ...init, credentials: 'same-origin', cache: 'no-store' })),
     secret,
   )
-  const clientDeps = {
-    baseUrl: '',
-    fetch: (url: string, init: object) => send(url, init),
-    wait: (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms)),
-  }
 
-  async function signedIn<T>(act: () => Promise<T>): Promise<T> {
+  async function fetchBytes(url: string, init: RequestInit = {}): Promise<Response> {
     try {
-      return await act()
+      return await attempt(url, init)
     } catch (error) {
       if (!isAppError(error) || error.code !== 'not_signed_in') throw error
-      await renew()
-      return await act()
+      // Another tab may have signed in anew: this call adopts its sign-in, or throws.
+      await api.me()
+      return await attempt(url, init)
     }
   }
-  const call = (name: keyof typeof ROUTES, input: RouteCall): Promise<unknown> =>
-    signedIn(() => callRoute(clientDeps, ROUTES[name], { ...input, params: { id: folderId } }))
-  const taskOf = (reply: unknown) => (reply as { task?: { id: string } } | undefined)?.task?.id ?? null
 
-  const base = `/api/v1/folders/${encodeURIComponent(folderId)}`
-  const sendContent = (path: string, init: RequestInit) =>
-    sendTo(`${base}/content?path=${encodeURIComponent(path)}`, init)
-
-  async function sendTo(url: string, init: RequestInit): Promise<Response> {
-    return await signedIn(async () => {
-      let response: Response
-      try {
-        response = await send(url, init)
-      } catch (error) {
-        if (init.signal?.aborted) throw error
-        throw new AppError('unavailable', { why: 'The manager does not answer.' }, { cause: error })
-      }
-      // 416: the file is empty, so no range of it exists.
-      if (!response.ok && response.status !== 416) throw await failureOf(response)
-      return response
-    })
+  async function attempt(url: string, init: RequestInit): Promise<Response> {
+    let response: Response
+    try {
+      response = await send(url, init)
+    } catch (error) {
+      if (init.signal?.aborted) throw error
+      throw new AppError('unavailable', { why: 'The manager does not answer.' }, { cause: error })
+    }
+    // 416: the file is empty, so no range of it exists.
+    if (!response.ok && response.status !== 416) throw await failureOf(response)
+    return response
   }
 
   return {
-    list: async ({ path, sort, after, limit, signal }) =>
-      (await call('list', {
+    list: ({ path, sort, after, limit, signal }) =>
+      api.listFiles({
+        params,
         query: {
           path,
           sort: sort.key,
@@ -164,18 +131,19 @@ export function createFilesClient(deps: FilesClientDeps): FilesClient {
           after: after ?? undefined,
         },
         ...(signal ? { signal } : {}),
-      })) as EntryPage,
-    entry: async path => (await call('entry', { query: { path } })) as Entry,
-    createDirectory: async (path, parents = false) =>
-      void (await call('createDirectory', { body: { path, ...(parents ? { parents } : {}) } })),
-    move: async spec => taskOf(await call('move', { body: spec })),
-    copy: async spec => taskOf(await call('copy', { body: spec })),
+      }),
+    createDirectory: async (path, parents = false) => void (await api.makeDirectory({ params, body: { path, parents } })),
+    move: async ({ paths, ...spec }) => void (await api.moveFiles({ params, body: { paths: [...paths], ...spec } })),
+    async copy({ paths, ...spec }) {
+      const { task } = await api.copyFiles({ params, body: { paths: [...paths], ...spec } })
+      return task?.id ?? null
+    },
     async remove(paths) {
       for (let start = 0; start < paths.length; start += MOST_PATHS)
-        await call('remove', { body: { paths: paths.slice(start, start + MOST_PATHS) } })
+        await api.deleteFiles({ params, body: { paths: paths.slice(start, start + MOST_PATHS) } })
     },
     async read(path, most, signal) {
-      const response = await sendContent(path, {
+      const response = await fetchBytes(fileContentAddress(folderId, path), {
         headers: { range: `bytes=0-${most - 1}` },
         ...(signal ? { signal } : {}),
       })
@@ -187,26 +155,19 @@ export function createFilesClient(deps: FilesClientDeps): FilesClient {
     },
     async write(path, text, known) {
       const condition = known === null ? { 'if-none-match': '*' } : { 'if-match': known }
-      const response = await sendContent(path, {
+      const response = await fetchBytes(fileContentAddress(folderId, path), {
         method: 'PUT',
         body: new TextEncoder().encode(text),
         headers: { 'content-type': 'application/octet-stream', ...condition },
       })
-      const { etag } = (await response.json()) as Partial<Entry>
+      const { etag } = (await response.json()) as FileEntry
       return etag ?? ''
     },
-    async search({ path, text, signal }) {
-      const reply = (await call('search', { query: { path, text }, signal })) as {
-        items: FoundEntry[]
-        next?: string | null
-        complete?: boolean
-      }
-      return { items: reply.items, complete: reply.complete ?? !reply.next }
-    },
-    download: (paths, isFile) => {
-      const query = paths.map(path => `path=${encodeURIComponent(path)}`).join('&')
-      return sendTo(isFile ? `${base}/content?${query}&download=1` : `${base}/archive?${query}`, {})
-    },
+    search: ({ path, text, signal }) => api.searchFiles({ params, query: { path, text }, signal }),
+    download: (paths, isFile) =>
+      fetchBytes(
+        isFile ? fileContentAddress(folderId, paths[0] ?? '', true) : fileArchiveAddress(folderId, paths),
+      ),
   }
 }
 

@@ -54,7 +54,7 @@ export function provideExplorer(): Explorer {
   const listing = shallowRef<Listing>(listingOf(view.value.sort))
 
   function clientOf(id: FolderId): FilesClient {
-    return createFilesClient({ folderId: id, secret, renew: () => api.me() })
+    return createFilesClient({ folderId: id, api, secret })
   }
   function listingOf(sort: EntrySort): Listing {
     const files = client.value

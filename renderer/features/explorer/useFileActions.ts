@@ -53,19 +53,19 @@ export function useFileActions(explorer: Explorer): FileActions {
 
   async function withConflicts(mode: 'copy' | 'move', paths: readonly string[], to: string): Promise<boolean> {
     const client = explorer.client.value
-    const tasks: string[] = []
+    let isContinuing = false
     const isDone = await throughConflicts(
       paths,
       async (some, onConflict) => {
         const spec = { paths: some, to, onConflict }
-        const task = mode === 'move' ? await client.move(spec) : await client.copy(spec)
-        if (task !== null) tasks.push(task)
+        if (mode === 'move') await client.move(spec)
+        else if ((await client.copy(spec)) !== null) isContinuing = true
       },
       askConflict,
     )
     if (!isDone) return false
-    if (tasks.length > 0) notifications.info(t(mode === 'move' ? 'moveContinues' : 'copyContinues'))
-    return tasks.length === 0
+    if (isContinuing) notifications.info(t('copyContinues'))
+    return !isContinuing
   }
 
   async function transfer(mode: 'copy' | 'move', paths: readonly string[], to: string): Promise<void> {

@@ -52,7 +52,6 @@ export default {
   moved: '{count, plural, one {# entry} other {# entries}} moved to {name}',
   copied: '{count, plural, one {# entry} other {# entries}} copied to {name}',
   deleted: '{count, plural, one {# entry} other {# entries}} deleted',
-  moveContinues: 'The move continues in the background.',
   copyContinues: 'The copy continues in the background.',
   intoItself: 'A directory cannot be moved or copied into itself.',
   otherFolder: 'Files cannot be pasted into another folder. Download and upload them, or copy them in a session.',

@@ -55,7 +55,6 @@ export default {
   moved: '항목 {count, number}개를 {name} 위치로 이동했습니다',
   copied: '항목 {count, number}개를 {name} 위치로 복사했습니다',
   deleted: '항목 {count, number}개를 삭제했습니다',
-  moveContinues: '이동이 백그라운드에서 계속됩니다.',
   copyContinues: '복사가 백그라운드에서 계속됩니다.',
   intoItself: '디렉터리는 자기 안으로 이동하거나 복사할 수 없습니다.',
   otherFolder: '다른 폴더에는 파일을 붙여넣을 수 없습니다. 다운로드하여 업로드하거나 세션에서 복사하세요.',
