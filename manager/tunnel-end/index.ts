@@ -2,4 +2,5 @@
 export { FrameDecoder, FrameError } from './frame-decoder.ts'
 export { readSteadily } from './steady-reader.ts'
 export { TICK_MS, TunnelBeats } from './tunnel-beats.ts'
-export { type Lasting, TunnelEnd, type TunnelEndOptions, type TunnelOutcome, type TunnelSocket } from './tunnel-end.ts'
+export { TunnelEnd } from './tunnel-end.ts'
+export { type Lasting, type TunnelEndOptions, type TunnelOutcome, type TunnelSocket } from './tunnel-end-options.ts'

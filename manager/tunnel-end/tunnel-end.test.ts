@@ -12,7 +12,8 @@ import {
   ZERO_MASK,
 } from '#manager/contract'
 import { TICK_MS, TunnelBeats } from './tunnel-beats.ts'
-import { TunnelEnd, type TunnelEndOptions, type TunnelOutcome } from './tunnel-end.ts'
+import { TunnelEnd } from './tunnel-end.ts'
+import { type TunnelEndOptions, type TunnelOutcome } from './tunnel-end-options.ts'
 
 /** A socket whose other end is the test: `said` is what was written to it, `hear` makes it read. */
 function aSocket() {

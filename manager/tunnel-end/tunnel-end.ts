@@ -8,9 +8,6 @@ import {
   FRAME_NEXT,
   FRAME_OK,
   FRAME_OK_NEXT,
-  headerLength,
-  isZero,
-  type MaskKey,
   NO_CLOSE_CODE,
   OPCODE,
   type Opcode,
@@ -18,72 +15,11 @@ import {
   TUNNEL_CLOSE,
   tunnelCloseReason,
   type TunnelCloseReason,
-  writeHeader,
 } from '#manager/contract/light'
 import { FrameDecoder, FrameError } from './frame-decoder.ts'
 import { LARGEST_FRAMED_READ, readSteadily } from './steady-reader.ts'
-
-/** The part of `net.Socket` (or of another Duplex) that a tunnel needs. Half-open must be allowed. */
-export interface TunnelSocket {
-  readonly destroyed: boolean
-  readonly writable: boolean
-  readonly writableLength: number
-  write(bytes: Uint8Array): boolean
-  cork(): void
-  uncork(): void
-  end(): unknown
-  pause(): unknown
-  resume(): unknown
-  destroy(): unknown
-  /** Sockets only: the peer sees a reset instead of an orderly end. */
-  resetAndDestroy?(): unknown
-  on(event: 'data', listener: (chunk: Uint8Array) => void): unknown
-  on(event: 'end' | 'drain' | 'finish' | 'close', listener: () => void): unknown
-  on(event: 'error', listener: (error: Error) => void): unknown
-}
-
-/**
- * `tunnel`: `berth.tunnel.v1`; `foreign`: a client without subprotocol, so no text frames and no half-close;
- * `terminal`: text frames go to `onText`, the end of the stream closes.
- */
-export type TunnelMode = 'tunnel' | 'foreign' | 'terminal'
-
-export interface TunnelOutcome {
-  /** Reason of the end; undefined if the wire was lost, or closed with a code that is not ours. */
-  readonly reason: TunnelCloseReason | undefined
-  /** True once the agent said that the service is connected. */
-  readonly connected: boolean
-}
-
-export interface TunnelEndOptions {
-  /** The WebSocket after its handshake, as raw bytes. */
-  readonly wire: TunnelSocket
-  /** The client's connection at the proxy; the service's at the agent. */
-  readonly local: TunnelSocket
-  /** The proxy is the client, the agent the server. */
-  readonly role: 'client' | 'server'
-  readonly mode?: TunnelMode
-  /** A key per frame; clients only. A constant zero key costs nothing (see ADR 0004 for where that is allowed). */
-  readonly newMask?: () => MaskKey
-  readonly applyMask?: ApplyMask
-  readonly onConnected?: () => void
-  readonly onText?: (text: string) => void
-  /**
-   * Terminals only: called when the stream has ended. The owner may first find out why, then calls `close` with the reason.
-   * If left out, the reason is `done`.
-   */
-  readonly onTerminalEnd?: (close: (reason: TunnelCloseReason) => void) => void
-  /** Mode `tunnel` only: the wire stays after an orderly end, for a next connection (`berth.tunnel.v2`). */
-  readonly lasting?: Lasting
-  readonly onEnd?: (outcome: TunnelOutcome) => void
-}
-
-export interface Lasting {
-  /** Clients: no connection uses the wire any more. Call `next`, or `close('done')`. */
-  readonly onRest?: () => void
-  /** Servers: the client asks for a next connection. Call `attach` with it, or `close` with the reason why there is none. */
-  readonly onNext?: () => void
-}
+import { type TunnelEndOptions, type TunnelMode, type TunnelOutcome, type TunnelSocket } from './tunnel-end-options.ts'
+import { writeFramed } from './write-framed.ts'
 
 /** What is known of the present connection. */
 interface Fate {
@@ -93,8 +29,6 @@ interface Fate {
 }
 
 const LONGEST_TEXT = 1024
-/** A payload of at most this size without room before it is copied behind its header: one write costs less than two. */
-const COPIED_BYTES = 16 * 1024
 /** A client that sends more before the service of its next connection is connected has to wait. */
 const MAX_EARLY_BYTES = 64 * 1024
 const NOTHING = new Uint8Array(0)
@@ -294,28 +228,9 @@ export class TunnelEnd {
 
   #onLocalData(slab: Uint8Array, from: number, to: number): void {
     if (this.#closeSent || from === to) return
-    const wire = this.#wire
-    const header = { opcode: OPCODE.binary, length: to - from, mask: this.#options.newMask?.() }
-    const isMasked = header.mask !== undefined && !isZero(header.mask)
-    const start = from - headerLength(header)
-    let more: boolean
-    if (start >= 0) {
-      if (isMasked && header.mask) this.#masking.apply(slab.subarray(from, to), header.mask)
-      writeHeader(slab.subarray(start, from), header)
-      more = wire.write(slab.subarray(start, to))
-    } else if (isMasked || header.length <= COPIED_BYTES) {
-      // We do not own these bytes, so we must not mask them in place.
-      more = wire.write(encodeFrame(OPCODE.binary, slab.subarray(from, to), header.mask, this.#masking))
-    } else {
-      const bytes = new Uint8Array(headerLength(header))
-      writeHeader(bytes, header)
-      wire.cork()
-      wire.write(bytes)
-      more = wire.write(slab.subarray(from, to))
-      wire.uncork()
-    }
+    const takesMore = writeFramed(this.#wire, { slab, from, to }, this.#options.newMask?.(), this.#masking)
     // Pause even if the kernel took everything at once: less eager reading makes for larger reads.
-    if (!more) this.#local?.pause()
+    if (!takesMore) this.#local?.pause()
   }
 
   #onLocalEnd(): void {
