@@ -2,25 +2,22 @@ import { type Command, InvalidArgumentError } from 'commander'
 import {
   type ApiClient,
   AppError,
-  durationText,
   emptyLogText,
   type FolderMountSpec,
   type Session,
-  type SessionEvent,
   type SessionSpec,
-  type SessionStats,
 } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { EXIT } from '../exit-codes.ts'
 import { listenForInterrupt } from '../interrupt.ts'
-import { createOutput, type Output, table } from '../output.ts'
+import { createOutput, type Output } from '../output.ts'
 import { durationOption } from './duration.ts'
 import { everyPage } from './every-page.ts'
 import { findSession } from './find-session.ts'
 import { changedFolders, collectFolder, type RestartFolders } from './folder-flag.ts'
 import { parseAmountOf } from './limit-flags.ts'
-import { clusterRows, collect, parsePriority, startText, whatIfText } from './session-waiting.ts'
-import { age, amounts, bytes } from './text.ts'
+import { card, describe, endText, eventLine, sessionTable, statsTable } from './session-text.ts'
+import { collect, parsePriority, whatIfText } from './session-waiting.ts'
 import { waitForCreated, waitForEnded } from './wait-for-sessions.ts'
 
 interface CreateFlags {
@@ -305,80 +302,6 @@ function specOf(flags: CreateFlags): SessionSpec {
     ...(flags.imageCommand ? { runImageCommand: true } : {}),
   }
 }
-
-const describe = (session: Session) => `${session.id}  ${session.name}  ${session.status}`
-function statusCell({ status, ends }: Session): string {
-  const soon = ends?.warnedAt ? ` (ends in ${durationText((Date.parse(ends.at) - Date.now()) / 1000)})` : ''
-  return status + soon
-}
-
-/** Table of sessions, with a column of owners if it includes sessions of others, as admins see them. */
-function sessionTable(items: readonly Session[], me: string): string {
-  const others = items.some(one => one.ownerId !== me)
-  return table(
-    ['ID', 'NAME', ...(others ? ['OWNER'] : []), 'STATUS', 'IMAGE', 'RESOURCES', 'AGE'],
-    items.map(one => [
-      ...[one.id, one.name, ...(others ? [one.ownerEmail] : []), statusCell(one)],
-      ...[one.image, resourcesCell(one), age(one.createdAt)],
-    ]),
-  )
-}
-
-const resourcesCell = ({ clusterSize, requested }: Session) =>
-  `${clusterSize > 1 ? `${clusterSize} × ` : ''}${amounts(requested)}`
-
-function card(session: Session): string {
-  const waits = session.queuePosition === null ? '' : ` (position ${session.queuePosition})`
-  const rows = [
-    ['id', session.id],
-    ['name', session.name],
-    ['owner', session.ownerEmail],
-    ['status', `${session.status}${waits}${session.reachable ? '' : ' (agent not reachable)'}`],
-    ['reason', session.reason.message],
-    ...(session.status === 'PENDING' ? [['starts', startText(session)]] : []),
-    ['image', session.image],
-    ['resources', `${resourcesCell(session)}, ${bytes(Number(session.shmem))} shared memory`],
-    ...clusterRows(session),
-    ['apps', session.apps.map(app => app.name).join(', ') || '–'],
-    ['agent', [...new Set(session.kernels.map(kernel => kernel.agentName ?? '–'))].join(', ')],
-    ['created', session.createdAt],
-    ['started', session.startedAt ?? '–'],
-    ...(session.ends ? [['ends', endText(session)]] : []),
-    ['ended', `${session.endedAt ?? '–'}${session.result ? ` (${session.result})` : ''}`],
-    ...(session.usage ? [['used', usageText(session.usage)]] : []),
-  ]
-  return rows.map(([key = '', value = '']) => `${key.padEnd(10)} ${value}`).join('\n')
-}
-
-function endText({ ends }: Session): string {
-  if (!ends) return ''
-  const left = durationText((Date.parse(ends.at) - Date.now()) / 1000)
-  const how = ends.why === 'idle_timeout' ? 'unless it is used' : 'maximum lifetime'
-  return `in ${left}, at ${ends.at} (${how}; berth session extend)`
-}
-
-function usageText({ cpuSeconds, gpuSeconds, memPeakBytes }: NonNullable<Session['usage']>): string {
-  const gpu = gpuSeconds > 0 ? `, ${durationText(gpuSeconds)} of GPU held` : ''
-  return `${durationText(cpuSeconds)} of CPU${gpu}, ${bytes(memPeakBytes)} of memory at most`
-}
-
-const statsTable = (items: readonly SessionStats[]) =>
-  table(
-    ['AT', 'CPU', 'MEMORY', 'GPU', 'NET IN', 'NET OUT', 'READ', 'WRITTEN'],
-    items.map(one => [
-      one.at,
-      (one.cpuMilli / 1000).toFixed(2),
-      bytes(one.memBytes),
-      one.gpus.map(gpu => (gpu.utilization === null ? '?' : `${Math.round(gpu.utilization)}%`)).join(' ') || '–',
-      bytes(one.netRxBytes),
-      bytes(one.netTxBytes),
-      bytes(one.diskReadBytes),
-      bytes(one.diskWriteBytes),
-    ]),
-  )
-
-const eventLine = (event: SessionEvent) =>
-  `${event.at}  ${event.from ? `${event.from} → ` : ''}${event.to}  ${event.reason.message}${event.actor ? ` (${event.actor})` : ''}`
 
 function parseCount(text: string): number {
   const count = Number(text)
