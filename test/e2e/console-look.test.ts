@@ -3,12 +3,14 @@ import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startConsoleDouble } from './console-double.ts'
 import { misfits, NARROW } from './console-fit.ts'
-import { FILE_SCENES } from './console-look-files.ts'
 import { startBrowser } from './console-open.ts'
-import { SSH_KEY, TOTP_CODE } from './console-double-account.ts'
-import { aSession, aWorld, figuresOf, HISTORY, INVITATION, LIMITED, oneGpuNow, OTHER } from './console-world.ts'
+import { aSession, aWorld, figuresOf, HISTORY, INVITATION, LIMITED, OTHER } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
+import { ACCOUNT_SCENES } from './scenes-account.ts'
+import { FILE_SCENES } from './scenes-files.ts'
 import { FOLDER_SCENES } from './scenes-folders.ts'
+import { LAUNCH_SCENES } from './scenes-launch.ts'
+import { SIGN_IN_SCENES } from './scenes-sign-in.ts'
 import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
 
 /** Screenshots of every state of the console, for eyes; axe (WCAG 2.2 AA) and the page's own error log, for machines. */
@@ -27,104 +29,7 @@ afterAll(() => browser.close())
 const NO_PROGRAM = 'Nothing in the session listens on port 7860.'
 
 const scenes: Scene[] = [
-  { name: 'sign-in', path: '/sign-in', world: { signedIn: false } },
-  {
-    name: 'sign-in-wrong',
-    path: '/sign-in',
-    world: { signedIn: false, failures: new Map([['POST /api/v1/auth/login', { code: 'login_failed' }]]) },
-    async act(page) {
-      await page.getByLabel('E-mail address').fill('mira@example.com')
-      await page.getByLabel('Password', { exact: true }).fill('not-this-1')
-      await button(page, 'Sign in').click()
-      await page.getByText('Wrong e-mail address or password').waitFor()
-    },
-  },
-  {
-    name: 'sign-in-code',
-    path: '/sign-in',
-    world: {
-      signedIn: false,
-      authOptions: { signUp: 'open' },
-      failures: new Map([['POST /api/v1/auth/login', { code: 'totp_required' }]]),
-    },
-    async act(page) {
-      await page.getByLabel('E-mail address').fill('mira@example.com')
-      await page.getByLabel('Password', { exact: true }).fill('Right-one-1')
-      await button(page, 'Sign in').click()
-      await page.getByLabel('Code from your authenticator app').waitFor()
-    },
-  },
-  {
-    name: 'sign-in-unverified',
-    path: '/sign-in',
-    world: {
-      signedIn: false,
-      authOptions: { signUp: 'open' },
-      failures: new Map([['POST /api/v1/auth/login', { code: 'email_unverified' }]]),
-    },
-    async act(page) {
-      await page.getByLabel('E-mail address').fill('mira@example.com')
-      await page.getByLabel('Password', { exact: true }).fill('Right-one-1')
-      await button(page, 'Sign in').click()
-      await button(page, 'Send the link again').waitFor()
-    },
-  },
-  {
-    name: 'sign-up',
-    path: '/sign-up',
-    world: { signedIn: false, authOptions: { signUp: 'invitation', termsUrl: 'https://example.org/terms' } },
-    async act(page) {
-      await page.getByLabel('Invitation').waitFor()
-      await button(page, 'Sign up').click()
-      await page.getByText('Please accept the terms to continue').waitFor()
-    },
-  },
-  {
-    name: 'sign-up-done',
-    path: '/sign-up?invitation=berth_aaaaaaaaaaaaaaaaaaaaaaaa',
-    world: { signedIn: false, authOptions: { signUp: 'invitation' } },
-    async act(page, double) {
-      await page.getByLabel('E-mail address').fill('mira@example.com')
-      await page.getByLabel('Name').fill('Mira Holm')
-      await page.getByLabel('Password', { exact: true }).fill('Right-one-1')
-      await page.getByLabel('Password again').fill('Right-one-1')
-      await button(page, 'Sign up').click()
-      await page.getByText('Check your mail').waitFor()
-      expect(page.url()).not.toContain('berth_')
-      expect(double.world.changes.at(-1)?.body).toMatchObject({ invitation: 'berth_aaaaaaaaaaaaaaaaaaaaaaaa' })
-    },
-  },
-  {
-    name: 'forgot-password',
-    path: '/forgot-password',
-    world: { signedIn: false },
-    act: page => button(page, 'Send the link').waitFor(),
-  },
-  {
-    name: 'reset-password',
-    path: '/reset-password?token=berth_aaaaaaaaaaaaaaaaaaaaaaaa',
-    world: { signedIn: false },
-    act: page => page.getByLabel('New password again').waitFor(),
-  },
-  {
-    name: 'reset-password-done',
-    path: '/reset-password?token=berth_aaaaaaaaaaaaaaaaaaaaaaaa',
-    world: { signedIn: false },
-    async act(page, double) {
-      await page.getByLabel('New password', { exact: true }).fill('Right-one-1')
-      await page.getByLabel('New password again').fill('Right-one-1')
-      await button(page, 'Set password').click()
-      await page.getByText('Your password is set').waitFor()
-      expect(page.url()).not.toContain('berth_')
-      expect(double.world.changes.at(-1)?.body).toMatchObject({ token: 'berth_aaaaaaaaaaaaaaaaaaaaaaaa' })
-    },
-  },
-  {
-    name: 'verify',
-    path: '/verify?token=berth_aaaaaaaaaaaaaaaaaaaaaaaa',
-    world: { signedIn: false },
-    act: page => button(page, 'Confirm and sign in').waitFor(),
-  },
+  ...SIGN_IN_SCENES,
   {
     name: 'sessions',
     path: '/sessions',
@@ -204,90 +109,6 @@ const scenes: Scene[] = [
       ],
     },
     act: page => button(page, 'Extend').waitFor(),
-  },
-  {
-    name: 'launch',
-    path: '/sessions',
-    async act(page) {
-      await button(page, 'New session').click()
-      await page.getByRole('heading', { name: 'Environment', exact: true }).waitFor()
-    },
-  },
-  {
-    name: 'launch-limits',
-    path: '/sessions',
-    world: { ...LIMITED, whatIf: oneGpuNow },
-    async act(page) {
-      await button(page, 'New session').click()
-      await button(page, /^Medium/).click()
-      await page.getByRole('textbox', { name: 'GPU', exact: true }).fill('2')
-      await button(page, 'Use 1 GPU').waitFor()
-      await page.getByText('2 sessions left').waitFor()
-      await page.getByRole('heading', { name: 'Resources', exact: true }).scrollIntoViewIfNeeded()
-      await page.locator('.launch-form').evaluate(form => form.scrollBy(0, 330))
-    },
-  },
-  {
-    name: 'launch-errors',
-    path: '/sessions',
-    async act(page) {
-      await button(page, 'New session').click()
-      await page.getByText('PyTorch 2.9 (CUDA 13)').click()
-      await page.getByLabel('Name optional').fill('my session')
-      await page.getByRole('textbox', { name: 'GPU', exact: true }).fill('3')
-      await button(page, /^Environment variables/).click()
-      await button(page, 'Add variable').click()
-      await page.getByLabel('Name of variable 1').fill('LD_PRELOAD')
-      await page.getByText('Is set by Berth itself').waitFor()
-    },
-  },
-  {
-    name: 'launch-batch',
-    path: '/sessions',
-    async act(page) {
-      await button(page, 'New session').click()
-      await page.getByText('Runs one command').click()
-      await page.getByLabel('Startup command').fill('python3 train.py --epochs 40')
-      await page.getByLabel(/Maximum lifetime/).fill('8h')
-      await button(page, /^Environment variables/).click()
-      await page.getByRole('combobox', { name: 'After these sessions' }).press('ArrowDown')
-      await page.getByRole('option', { name: 'data-clean_up.v2' }).click()
-      await page.keyboard.press('Escape')
-      await page.getByText('ends 8 h after it started').waitFor()
-      await page.locator('.launch-form').evaluate(form => form.scrollTo(0, form.scrollHeight))
-    },
-  },
-  {
-    name: 'launch-no-agent',
-    path: '/sessions',
-    world: {
-      images: [],
-      resources: { ...aWorld().resources, agents: { connected: 0, lost: 1 }, capacity: {}, occupied: {} },
-    },
-    async act(page) {
-      await button(page, 'New session').click()
-      await page.getByText('No environment can be launched').waitFor()
-    },
-  },
-  {
-    name: 'expired',
-    path: '/sessions',
-    async act(page, double) {
-      await page.getByText('train-resnet-50').waitFor()
-      double.world.signedIn = false
-      double.drop()
-      await page.getByRole('heading', { name: 'Sign in again' }).waitFor()
-    },
-  },
-  {
-    name: 'change-password',
-    path: '/sessions',
-    async act(page) {
-      await button(page, /Account of/).click()
-      await page.getByText('Change password').click()
-      await page.getByLabel('New password', { exact: true }).fill('onlyletters')
-      await page.getByRole('heading', { name: 'Change password' }).waitFor()
-    },
   },
   {
     name: 'sessions-many-owners',
@@ -409,7 +230,7 @@ const scenes: Scene[] = [
     },
   },
   {
-    name: 'sessions-failed',
+    name: 'sessions-list-of-failed',
     path: '/sessions?list=failed',
     act: page => page.getByText('too-little-memory').waitFor(),
   },
@@ -438,54 +259,8 @@ const scenes: Scene[] = [
       await page.getByText(NO_PROGRAM).waitFor()
     },
   },
-  { name: 'account', path: '/account', act: page => page.getByText('You have not added a key yet').waitFor() },
-  {
-    name: 'account-on',
-    path: '/account',
-    world: { totp: { enabled: true, recoveryCodesLeft: 2 }, sshKey: SSH_KEY, projects: LIMITED.projects ?? [] },
-    act: page => page.getByText('Few recovery codes are left').waitFor(),
-  },
-  {
-    name: 'account-failed',
-    path: '/account',
-    world: { failures: new Map([['GET /api/v1/me/totp', { code: 'unavailable' }]]) },
-    act: page => page.getByText('The service is not ready').waitFor(),
-  },
-  {
-    name: 'ssh-settings',
-    path: '/account',
-    world: { hostSettings: { preferredSshPort: 22_022, manageSshConfig: true } },
-    async act(page) {
-      await page.getByLabel('Preferred SSH port').fill('80')
-      await button(page, 'Save').click()
-      await page.getByText('Enter a number from 1024 to 65535').waitFor()
-      await page.mouse.wheel(0, 4000)
-    },
-  },
-  {
-    name: 'second-factor-secret',
-    path: '/account',
-    async act(page) {
-      await button(page, 'Set up').click()
-      await page.getByLabel('Current password').fill('Right-one-1')
-      await button(page, 'Continue').click()
-      await page.getByLabel(/^Code from/).fill('000000')
-      await button(page, 'Switch on').click()
-      await page.getByText('The code is wrong or expired').waitFor()
-    },
-  },
-  {
-    name: 'recovery-codes',
-    path: '/account',
-    async act(page) {
-      await button(page, 'Set up').click()
-      await page.getByLabel('Current password').fill('Right-one-1')
-      await button(page, 'Continue').click()
-      await page.getByLabel(/^Code from/).fill(TOTP_CODE)
-      await button(page, 'Switch on').click()
-      await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor()
-    },
-  },
+  ...LAUNCH_SCENES,
+  ...ACCOUNT_SCENES,
   ...FILE_SCENES,
   ...FOLDER_SCENES,
   { name: 'not-found', path: '/nowhere', act: page => page.getByText('Page not found').waitFor() },

@@ -1,0 +1,75 @@
+import { SSH_KEY, TOTP_CODE } from './console-double-account.ts'
+import { LIMITED } from './console-world.ts'
+import { button, type Scene } from './scene.ts'
+
+/** The page of the account, and the dialogs about the sign-in. */
+export const ACCOUNT_SCENES: readonly Scene[] = [
+  {
+    name: 'expired',
+    path: '/sessions',
+    async act(page, double) {
+      await page.getByText('train-resnet-50').waitFor()
+      double.world.signedIn = false
+      double.drop()
+      await page.getByRole('heading', { name: 'Sign in again' }).waitFor()
+    },
+  },
+  {
+    name: 'change-password',
+    path: '/sessions',
+    async act(page) {
+      await button(page, /Account of/).click()
+      await page.getByText('Change password').click()
+      await page.getByLabel('New password', { exact: true }).fill('onlyletters')
+      await page.getByRole('heading', { name: 'Change password' }).waitFor()
+    },
+  },
+  { name: 'account', path: '/account', act: page => page.getByText('You have not added a key yet').waitFor() },
+  {
+    name: 'account-on',
+    path: '/account',
+    world: { totp: { enabled: true, recoveryCodesLeft: 2 }, sshKey: SSH_KEY, projects: LIMITED.projects ?? [] },
+    act: page => page.getByText('Few recovery codes are left').waitFor(),
+  },
+  {
+    name: 'account-failed',
+    path: '/account',
+    world: { failures: new Map([['GET /api/v1/me/totp', { code: 'unavailable' }]]) },
+    act: page => page.getByText('The service is not ready').waitFor(),
+  },
+  {
+    name: 'ssh-settings',
+    path: '/account',
+    world: { hostSettings: { preferredSshPort: 22_022, manageSshConfig: true } },
+    async act(page) {
+      await page.getByLabel('Preferred SSH port').fill('80')
+      await button(page, 'Save').click()
+      await page.getByText('Enter a number from 1024 to 65535').waitFor()
+      await page.mouse.wheel(0, 4000)
+    },
+  },
+  {
+    name: 'second-factor-secret',
+    path: '/account',
+    async act(page) {
+      await button(page, 'Set up').click()
+      await page.getByLabel('Current password').fill('Right-one-1')
+      await button(page, 'Continue').click()
+      await page.getByLabel(/^Code from/).fill('000000')
+      await button(page, 'Switch on').click()
+      await page.getByText('The code is wrong or expired').waitFor()
+    },
+  },
+  {
+    name: 'recovery-codes',
+    path: '/account',
+    async act(page) {
+      await button(page, 'Set up').click()
+      await page.getByLabel('Current password').fill('Right-one-1')
+      await button(page, 'Continue').click()
+      await page.getByLabel(/^Code from/).fill(TOTP_CODE)
+      await button(page, 'Switch on').click()
+      await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor()
+    },
+  },
+]
