@@ -24,7 +24,7 @@ async function running(agent: ScriptedAgent): Promise<{ session: Session; kernel
 }
 
 describe('an agent', () => {
-  test('joins with a token once; nobody else can use the token again', async () => {
+  test('an agent joins with a token once, and the token is worthless afterwards', async () => {
     const { join } = await cluster.manager.createJoinToken()
     await using first = await new ScriptedAgent({ url: cluster.url, join }).connect()
     await expect.poll(async () => (await agentsNow()).map(agent => agent.id)).toEqual([first.id])
@@ -33,7 +33,7 @@ describe('an agent', () => {
     expect(await agentsNow()).toHaveLength(1)
   })
 
-  test('that has not proven itself may send little, in one message, in many, or without an end', async () => {
+  test('a peer that has not proven its identity may send only little: one long message, many, or one without an end are cut', async () => {
     const address = new URL(CONTROL_PATH, cluster.url)
     const send: ((socket: WebSocket) => void)[] = [
       socket => socket.send(JSON.stringify({ type: 'prove', signature: 'x'.repeat(100_000) })),
@@ -57,7 +57,7 @@ describe('an agent', () => {
     expect(agent.refusal).toBeUndefined()
   })
 
-  test('that did not hear the answer may join again with its token, but nobody under its name, and not once revoked', async () => {
+  test('an agent that missed the answer may join again with its token; nobody else may use its name, nor the agent once revoked', async () => {
     const { join } = await cluster.manager.createJoinToken()
     const agent = new ScriptedAgent({ url: cluster.url, join })
     await agent.connect()
@@ -75,7 +75,7 @@ describe('an agent', () => {
     expect(agent.refusal?.code).toBe('join_token_invalid')
   })
 
-  test('is not replaced by whoever has a join string and knows its id, even once it was revoked', async () => {
+  test('a join string and the id of an agent do not suffice to replace it, not even when it is revoked', async () => {
     const agent = await cluster.join()
     const { join } = await cluster.manager.createJoinToken()
     const impostor = new ScriptedAgent({ url: cluster.url, join })
@@ -94,7 +94,7 @@ describe('an agent', () => {
     await agent[Symbol.asyncDispose]()
   })
 
-  test('with a copy of its key elsewhere stays: the copy is refused with the reason, and takes over once it has gone', async () => {
+  test('a second agent with a copy of the key is refused with the reason, and takes over once the first one has gone', async () => {
     const agent = await cluster.join()
     const copy = agent.copy()
     await copy.connect()
@@ -112,7 +112,7 @@ describe('an agent', () => {
     await copy[Symbol.asyncDispose]()
   })
 
-  test('that was revoked takes work again once it has joined with a new token', async () => {
+  test('a revoked agent that joins again with a new token gets work', async () => {
     const agent = await cluster.join()
     await cluster.api.forgetAgent({ params: { id: agent.id } })
     agent.rejoin((await cluster.manager.createJoinToken()).join)
@@ -121,7 +121,7 @@ describe('an agent', () => {
     await agent[Symbol.asyncDispose]()
   })
 
-  test('is forgotten as often as it is asked for', async () => {
+  test('forgetting an agent may be repeated', async () => {
     const agent = await cluster.join()
     const { session } = await running(agent)
     const params = { id: agent.id }
@@ -132,7 +132,7 @@ describe('an agent', () => {
     expect((await refusal(cluster.api.forgetAgent({ params: { id: unknown } }))).code).toBe('agent_not_found')
   })
 
-  test('that is revoked while it connects is hung up on', async () => {
+  test('an agent that is revoked while it connects is disconnected', async () => {
     const agent = await cluster.join()
     for (let round = 0; round < 5; round++) {
       await agent.disconnect()
@@ -146,7 +146,7 @@ describe('an agent', () => {
     }
   })
 
-  test('that never joined, or proves with another key, is refused', async () => {
+  test('an agent that never joined, or proves another key, is refused', async () => {
     const known = await cluster.join()
     await using stranger = await new ScriptedAgent({ url: cluster.url }).connect()
     expect(stranger.refusal?.code).toBe('agent_revoked')
@@ -157,7 +157,7 @@ describe('an agent', () => {
     expect((await agentsNow())[0]?.status).toBe('CONNECTED')
   })
 
-  test('that connects again replaces its older connection', async () => {
+  test('a new connection of an agent replaces its older one', async () => {
     const agent = await cluster.join()
     const { session } = await running(agent)
     const older = agent.dataToken
@@ -167,7 +167,7 @@ describe('an agent', () => {
     expect((await cluster.api.getSessionLogs({ params: { id: session.id } })).text).toBe('live line\n')
   })
 
-  test('without a sign of life is LOST; its sessions stay RUNNING, unreachable, and come back with it', async () => {
+  test('a silent agent is LOST; its sessions stay RUNNING but unreachable, and are reachable again when it returns', async () => {
     const agent = await cluster.join()
     const { session } = await running(agent)
     await agent.disconnect()
@@ -181,7 +181,7 @@ describe('an agent', () => {
     expect((await agentsNow())[0]?.status).toBe('CONNECTED')
   })
 
-  test('that is away for a moment is waited for by whoever wants something of it', async () => {
+  test('a request to an agent that is away for a moment waits for its return', async () => {
     const agent = await cluster.join()
     const { session } = await running(agent)
     await agent.disconnect()
@@ -190,7 +190,7 @@ describe('an agent', () => {
     expect((await logs).text).toBe('live line\n')
   })
 
-  test('that is paused gets no work, and gets it again afterwards', async () => {
+  test('a paused agent gets no work, and gets work again after the pause', async () => {
     const agent = await cluster.join()
     const params = { id: agent.id }
     await cluster.api.updateAgent({ params, body: { schedulable: false } })
@@ -200,7 +200,7 @@ describe('an agent', () => {
     await cluster.reach(id, 'RUNNING')
   })
 
-  test('tells of devices, images and capacity, from which the launch dialog has its limits', async () => {
+  test('an agent reports devices, images and capacity, which set the limits of the launch dialog', async () => {
     await cluster.join({ capacity: { cpu: 4000, mem: 8 * 2 ** 30, 'cuda.device': 2 }, devices: gpus(2) })
     const { id } = await cluster.launch({ resources: { cpu: '1.5', mem: '1g', 'cuda.device': '1' } })
     const session = await cluster.reach(id, 'RUNNING')
@@ -217,7 +217,7 @@ describe('an agent', () => {
   })
 })
 
-describe('reconciliation', () => {
+describe('reconciliation of reported containers with records', () => {
   test('a container without a record is imported with its slots, and can be ended', async () => {
     const agent = await cluster.join()
     const { session, kernelId } = await running(agent)
@@ -242,7 +242,7 @@ describe('reconciliation', () => {
     expect(agent.containers.has(otherKernel)).toBe(false)
   })
 
-  test('the start of a session is told in the time of the database, whatever the clock of its agent says', async () => {
+  test('the start of a session is recorded in database time, whatever the clock of its agent says', async () => {
     const agent = await cluster.join()
     agent.clockOffsetMs = 3_600_000
     agent.report()
@@ -259,7 +259,7 @@ describe('reconciliation', () => {
     }
   })
 
-  test('a container that names a known session, but is none of its kernels, is ended', async () => {
+  test('a container that names a known session but is none of its kernels is ended', async () => {
     const agent = await cluster.join()
     const { session, kernelId } = await running(agent)
     const container = agent.containers.get(kernelId)
@@ -272,7 +272,7 @@ describe('reconciliation', () => {
     expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
   })
 
-  test('a container that cannot be imported does not keep its agent from work', async () => {
+  test('a container that cannot be imported does not keep its agent from getting work', async () => {
     const agent = await cluster.join()
     const { kernelId } = await running(agent)
     const container = agent.containers.get(kernelId)
@@ -289,7 +289,7 @@ describe('reconciliation', () => {
     expect(agent.containers.has(odd)).toBe(true)
   })
 
-  test('a report of an agent about the pull of another agent does not count', async () => {
+  test('an agent cannot report on the pull of another agent', async () => {
     const owner = await cluster.join()
     owner.script.create_kernel = ({ spec }, signal) => {
       owner.run(spec)
@@ -351,7 +351,7 @@ describe('reconciliation', () => {
     expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('TERMINATED')
   })
 
-  test('the GPU of a container that is not of any session any more is given out only when it is gone; the rest is at once', async () => {
+  test('the GPU of a container without a session is handed out only when the container is gone; its other slots at once', async () => {
     const agent = await cluster.join({ devices: gpus(1) })
     const resources = { cpu: '1', mem: '1g', 'cuda.device': '1' }
     const first = await cluster.launch({ resources })
@@ -378,7 +378,7 @@ describe('reconciliation', () => {
     expect(agent.containers.has(started.spec.kernelId)).toBe(false)
   })
 
-  test('the same report over and over changes nothing', async () => {
+  test('a repeated report changes nothing', async () => {
     const agent = await cluster.join()
     const { session } = await running(agent)
     const before = await cluster.timeline(session.id)
@@ -388,7 +388,7 @@ describe('reconciliation', () => {
     expect(agent.requests('create_kernel')).toHaveLength(2)
   })
 
-  test('an engine that does not answer says nothing about its containers, and gets no work', async () => {
+  test('an agent whose engine does not answer says nothing about its containers and gets no work', async () => {
     const agent = await cluster.join()
     const { session, kernelId } = await running(agent)
     const container = agent.containers.get(kernelId)
@@ -405,8 +405,8 @@ describe('reconciliation', () => {
   })
 })
 
-describe('a grant', () => {
-  test('starts the app, names the header to inject, and renews itself', async () => {
+describe('a grant for an app', () => {
+  test('a grant starts the app, names the header to inject, and can be renewed', async () => {
     const agent = await cluster.join()
     const { session } = await running(agent)
     const grant = await cluster.api.createGrant({ params: { id: session.id, app: 'jupyter' } })
@@ -421,7 +421,7 @@ describe('a grant', () => {
     expect((await refusal(cluster.api.renewGrant({ headers }))).code).toBe('grant_invalid')
   })
 
-  test('is only for apps that the session has and that start', async () => {
+  test('a grant is given only for apps that the session has and that start', async () => {
     const agent = await cluster.join()
     const { session } = await running(agent)
     const grant = (app: string) => cluster.api.createGrant({ params: { id: session.id, app } })

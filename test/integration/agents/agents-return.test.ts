@@ -51,7 +51,7 @@ async function ready(count: number, cores: number): Promise<void> {
     .toEqual([count, cores])
 }
 
-test('an agent that comes back as it was is ready again, and not one row of it is written', async () => {
+test('the return of an unchanged agent writes no row', async () => {
   const agent = await cluster.join({ devices: gpus(2), images: [PYTHON, image(1)] })
   await ready(1, 8)
   const before = await rowsOf(agent)
@@ -64,7 +64,7 @@ test('an agent that comes back as it was is ready again, and not one row of it i
   await cluster.reach((await cluster.launch()).id, 'RUNNING')
 })
 
-test('an agent that counted as lost is CONNECTED again, with its sessions', async () => {
+test('a LOST agent that returns is CONNECTED again, with its sessions', async () => {
   const agent = await cluster.join()
   await agent.disconnect()
   const status = async () => (await cluster.api.listAgents()).items.map(item => item.status)
@@ -73,7 +73,7 @@ test('an agent that counted as lost is CONNECTED again, with its sessions', asyn
   await expect.poll(status).toEqual(['CONNECTED'])
 })
 
-test('whatever has changed while it was away lands, however often it comes and goes, and across starts of the manager', async () => {
+test('changes during the absence of an agent are recorded, whatever the number of reconnections and restarts of the manager', async () => {
   const agents = [await cluster.join(), await cluster.join(), await cluster.join()]
   const change = fc.record({
     cores: fc.integer({ min: 1, max: 16 }),
@@ -112,7 +112,7 @@ test('whatever has changed while it was away lands, however often it comes and g
   )
 })
 
-test('an image that disappears and comes back while the agent stays is reported each time', async () => {
+test('an image that disappears and comes back while the agent stays connected is recorded each time', async () => {
   const agent = await cluster.join({ images: [PYTHON] })
   const digests = async () => (await rowsOf(agent)).images.map(({ digest }) => digest)
   await expect.poll(digests).toEqual([PYTHON.id])
@@ -123,7 +123,7 @@ test('an image that disappears and comes back while the agent stays is reported 
   }
 })
 
-test('forty agents with sessions that are cut off and come back at once keep every session, and users see each reachable again', async () => {
+test('forty agents that are cut off and return at once keep all sessions, and users see each session reachable again', async () => {
   const agents: ScriptedAgent[] = []
   while (agents.length < 40) agents.push(await cluster.join({ heartbeatMs: 500 }))
   await cluster.api.updateResourceGroup({ params: { name: 'default' }, body: { selector: 'dispersed' } })

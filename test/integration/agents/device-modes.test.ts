@@ -33,7 +33,7 @@ const end = async (id: Awaited<ReturnType<typeof launch>>['id']) => {
   await cluster.reach(id, 'TERMINATED')
 }
 
-test('a GPU that an admin shares is available in shares at once, and its agent is told', async () => {
+test('a GPU that an admin shares is available in shares at once, and its agent receives the mode', async () => {
   const agent = await join()
   const changed = await setMode(agent, 'shared')
   expect(changed.capacity).toMatchObject({ 'cuda.device': '1', 'cuda.shares': '1' })
@@ -52,7 +52,7 @@ test('a GPU that an admin shares is available in shares at once, and its agent i
   expect(agent.requests('set_device_modes').at(-1)).toEqual({ modes: { 'GPU-0': 'shared', 'GPU-1': 'whole' } })
 })
 
-test('a mode changes only while no session uses the device; the refusal names the sessions', async () => {
+test('the mode of a device cannot change while sessions use it; the refusal names them', async () => {
   const agent = await join(1)
   await setMode(agent, 'shared')
   const session = await launch({ 'cuda.shares': '0.3' })
@@ -67,7 +67,7 @@ test('a mode changes only while no session uses the device; the refusal names th
   await cluster.reach((await launch({ 'cuda.device': '1' })).id, 'RUNNING')
 })
 
-test('MIG cannot be switched on or off, and unknown devices are reported as unknown', async () => {
+test('MIG cannot be switched on or off; unknown devices are refused as unknown', async () => {
   const mig = { ...gpus(1)[0], uuid: 'MIG-0', mode: 'mig', isolation: 'mig' } as (typeof agent.devices)[number]
   const agent = await cluster.join({ capacity: ROOM, devices: [...gpus(1), mig] })
   expect(await refusal(setMode(agent, 'mig'))).toMatchObject({ code: 'device_mode_fixed' })
@@ -76,7 +76,7 @@ test('MIG cannot be switched on or off, and unknown devices are reported as unkn
   expect((await agentNow(agent))?.capacity).toMatchObject({ 'cuda.device': '2' })
 })
 
-test('modes outlive manager and agent: what an agent says of a device that was set changes nothing', async () => {
+test('modes survive restarts of manager and agent, and reports of the agent do not change them', async () => {
   const agent = await join(1)
   await setMode(agent, 'shared')
   const { id } = await launch({ 'cuda.shares': '0.3' })
@@ -91,14 +91,14 @@ test('modes outlive manager and agent: what an agent says of a device that was s
   expect(await deviceOf(agent)).toMatchObject({ mode: 'shared', slot: 'cuda.shares', occupied: '0.3' })
 })
 
-test('the configuration of an agent is the first mode of a new device, not a later one', async () => {
+test('the configuration of an agent sets the first mode of a new device only', async () => {
   const agent = await cluster.join({ capacity: ROOM, devices: gpus(1, 'cuda.shares') })
   expect((await deviceOf(agent)).mode).toBe('shared')
   agent.devices = gpus(2)
   await expect.poll(async () => (await devicesOf(agent)).map(({ mode }) => mode)).toEqual(['shared', 'whole'])
 })
 
-test('an agent is told again until its report shows the modes', async () => {
+test('the manager repeats the modes until the agent reports them', async () => {
   let failures = 2
   const agent = await join(1)
   const tell = agent.script.set_device_modes
@@ -111,7 +111,7 @@ test('an agent is told again until its report shows the modes', async () => {
   expect(agent.requests('set_device_modes').length).toBeGreaterThanOrEqual(3)
 })
 
-test('a mode that is set while sessions are placed never turns a device over under one of them', async () => {
+test('a mode that is set during placement never changes a device under a placed session', async () => {
   const agent = await join(2)
   await setMode(agent, 'shared', 'GPU-1')
   const create = agent.script.create_kernel
@@ -146,7 +146,7 @@ test('a mode that is set while sessions are placed never turns a device over und
   expect([...outcomes].toSorted()).toEqual(['device_in_use', 'set'])
 }, 60_000)
 
-test('nothing is placed on a device with a problem; one that is lost while it is held stays in sight', async () => {
+test('nothing is placed on a device with a problem; a device that is lost while in use stays in the list', async () => {
   const agent = await join(2)
   const first = await launch({ 'cuda.device': '1' })
   await cluster.reach(first.id, 'RUNNING')
@@ -171,7 +171,7 @@ test('nothing is placed on a device with a problem; one that is lost while it is
   await expect.poll(async () => (await devicesOf(agent)).map(({ uuid }) => uuid)).toEqual(['GPU-1'])
 })
 
-test('parts are called enforced only where every one is', async () => {
+test('memory limits of parts count as enforced only if all parts are enforced', async () => {
   const agent = await join(2)
   const partsHold = async () => (await cluster.api.getResources()).partsHold
   expect(await partsHold()).toBeNull()
@@ -184,14 +184,14 @@ test('parts are called enforced only where every one is', async () => {
   await expect.poll(partsHold).toBe('accounted')
 })
 
-test('figures of devices are shown with them; unknown ones stay unknown', async () => {
+test('a device is listed with its figures; unknown figures stay unknown', async () => {
   const agent = await join(2)
   agent.deviceFigures = [{ uuid: 'GPU-0', utilization: null, memBytes: 3 * GiB }]
   await expect.poll(async () => (await deviceOf(agent)).memUsedBytes).toBe(3 * GiB)
   expect(await devicesOf(agent)).toMatchObject([{ utilization: null }, { utilization: null, memUsedBytes: null }])
 })
 
-test('an agent is told of a mode that was set at a manager to which it has no connection', async () => {
+test('an agent receives a mode that was set at a manager without a connection to it', async () => {
   await using managers = await startManagers()
   const [here, there] = [await managers.start(), await managers.start()]
   const { join } = await there.createJoinToken()

@@ -57,11 +57,11 @@ describe('figures of kernels', () => {
     return told
   }
 
-  test('that come while the session runs are told without asking whose they are each time', async () => {
+  test('figures of a running session are published without a query for its owner each time', async () => {
     expect(await toldOfTwo('RUNNING')).toBe(2)
   })
 
-  test('that come after the end of the session count, and nothing is remembered of it', async () => {
+  test('figures that arrive after the end of a session are added, and the session is forgotten', async () => {
     expect(await toldOfTwo('TERMINATED')).toBe(1)
   })
 })

@@ -33,7 +33,7 @@ const aReport = (more: Partial<Report> = {}): Report => ({
   ...more,
 })
 
-test('images that could not be written when they were told of are written with the next report', async () => {
+test('images whose write failed are written with the next report', async () => {
   let failures = 1
   const transaction: Store['transaction'] = work =>
     failures-- > 0 ? Promise.reject(new Error('Connection terminated unexpectedly')) : store.transaction(work)
@@ -55,7 +55,7 @@ test('images that could not be written when they were told of are written with t
   expect([...((await readImageDigests(store.db, [agentId])).get(agentId) ?? [])]).toContain(PYTHON.id)
 })
 
-test('an agent may hold more images than one statement has parameters', async () => {
+test('an agent may hold more images than a statement may have parameters', async () => {
   const images = Array.from({ length: 22_000 }, (_, i) => ({ ...PYTHON, id: `sha256:${i}` }))
   await replaceImages(store.db, agentId, images)
   expect((await readImageDigests(store.db, [agentId])).get(agentId)?.size).toBe(22_000)

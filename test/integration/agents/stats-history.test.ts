@@ -20,7 +20,7 @@ const MINUTE = 60_000
 const SOON = { timeout: 10_000 }
 const EVER = [new Date(0), new Date(Date.UTC(2200, 0))] as const
 
-describe('minutes', () => {
+describe('minutes of statistics', () => {
   const stack = new AsyncDisposableStack()
   let store: Store
   let ownerId: UserId
@@ -45,7 +45,7 @@ describe('minutes', () => {
   const write = (sessionId: SessionId, ageMinutes: number, change: Partial<StatsMinute> = {}) =>
     insertMinutes(store.db, [{ sessionId, stats: minute(change) }], ageMinutes * MINUTE)
 
-  test('the fuller of two records of a minute stays, with the larger totals', async () => {
+  test('of two records of one minute the fuller one is kept, with the larger totals', async () => {
     const [id] = await sessions(1)
     if (!id) throw new Error('no session')
     await write(id, 3, { samples: 40, cpuMilli: 100, cpuSeconds: 5 })
@@ -57,7 +57,7 @@ describe('minutes', () => {
     expect(rows.map(one => one.stats)).toMatchObject([{ samples: 60, cpuMilli: 50, cpuSeconds: 9 }])
   })
 
-  test('older than 7 days go, but for the last of each session, which says what it used in all', async () => {
+  test('minutes older than 7 days are deleted, except the last one of each session, which holds its totals', async () => {
     const [long = newId(SessionId), old = newId(SessionId)] = await sessions(2)
     const day = 24 * 60
     for (const age of [9 * day, 8 * day, 6 * day]) await write(long, age, { cpuSeconds: 10 * day - age })
@@ -67,7 +67,7 @@ describe('minutes', () => {
     expect((await readLastMinutes(store.db, [long, old])).get(old)?.cpuSeconds).toBe(10 * day)
   })
 
-  test('a session that has ended is still answered by the minute and by the hour', async () => {
+  test('figures of an ended session are available by the minute and by the hour', async () => {
     const [id = newId(SessionId)] = await sessions(1)
     for (let age = 120; age > 0; age--) await write(id, age, { cpuMilli: age > 60 ? 100 : 300, netRxBytes: 1000 - age })
     const live = createLiveFigures(store.now)
@@ -80,7 +80,7 @@ describe('minutes', () => {
     expect(hours.items.at(-1)?.netRxBytes).toBe(999)
   })
 
-  test('the clock of this process has no influence', async () => {
+  test('the clock of the manager process has no influence', async () => {
     const [id = newId(SessionId)] = await sessions(1)
     await write(id, 2, { cpuMilli: 100 })
     const kernelId = newId(KernelId)
@@ -102,7 +102,7 @@ describe('minutes', () => {
     }
   })
 
-  test('2,000 sessions are one statement a minute, and what they keep in memory is bounded', async () => {
+  test('minutes of 2,000 sessions are one statement, and their memory is bounded', async () => {
     const ids = await sessions(2000)
     const live = createLiveFigures(store.now)
     const recorder = startStatsRecorder({ store, log: silentLog })
@@ -129,7 +129,7 @@ describe('minutes', () => {
     expect(rows[0]?.count).toBe(2000)
   }, 60_000)
 
-  test('a kernel that has done its work counts for its session to the end', async () => {
+  test('an ended kernel counts towards its session until the session ends', async () => {
     const [id = newId(SessionId)] = await sessions(1)
     const siblings = [newId(KernelId), newId(KernelId)] as const
     const [main, sub] = siblings
@@ -145,7 +145,7 @@ describe('minutes', () => {
     await expect.poll(usedInAll, SOON).toBe(105)
   })
 
-  test('a kernel that has done its work counts after restarts, too', async () => {
+  test('an ended kernel still counts after restarts', async () => {
     const [id = newId(SessionId)] = await sessions(1)
     const siblings = [newId(KernelId), newId(KernelId), newId(KernelId)]
     /** Usage of each session at the end of one run of the manager; each run has its own minute. */
@@ -167,7 +167,7 @@ describe('minutes', () => {
     expect(await usedInAll()).toMatchObject({ cpuSeconds: 407, memPeakBytes: 30 })
   })
 
-  test('of sessions that end all at once each keeps what it used last', async () => {
+  test('the last figures of each of many sessions that end at once are kept', async () => {
     const ids = await sessions(40)
     await using recorder = startStatsRecorder({ store, log: silentLog })
     for (const sessionId of ids) {
@@ -182,14 +182,14 @@ describe('minutes', () => {
   })
 })
 
-describe('figures over time of a session', () => {
+describe('figures of a session over time', () => {
   let cluster: SessionsCluster
   beforeAll(async () => {
     cluster = await startSessionsCluster()
   })
   afterAll(() => cluster[Symbol.asyncDispose]())
 
-  test('are there by the second at once, and by the minute after a restart and after the end', async () => {
+  test('figures by the second are available at once; by the minute, after a restart and after the end too', async () => {
     const agent = await cluster.join()
     const { id } = await cluster.launch()
     const session = await cluster.reach(id, 'RUNNING')

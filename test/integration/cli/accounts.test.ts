@@ -18,7 +18,7 @@ const berth: Cli['run'] = (args, input) => cli.run(args, input)
 const json = (reply: { out: string }) => JSON.parse(reply.out) as Record<string, unknown>
 const login = (input: string, ...more: string[]) => berth([...loginCommand(manager.url), ...more], input)
 
-test('an admin sets the system up, invites, and hands out links; secrets come by standard input', async () => {
+test('an admin configures the system, invites people and hands out links; secrets come from standard input', async () => {
   expect((await login(`${ADMIN.password}\n`)).code).toBe(0)
   const set = await berth(
     ['admin', 'settings', 'set', 'allowSignUp=invitation', 'smtpPort=2525', '--smtp-password-stdin', '--json'],
@@ -47,7 +47,7 @@ test('an admin sets the system up, invites, and hands out links; secrets come by
   expect(await berth(['admin', 'account-link', 'nobody@example.org'])).toMatchObject({ code: 4 })
 })
 
-test('with a second factor the sign-in needs a code: exit code 3 without, 0 with a good one', async () => {
+test('a sign-in with a second factor fails with exit code 3 without a code and succeeds with a valid one', async () => {
   expect((await login(`${ADMIN.password}\n`)).code).toBe(0)
   const enrolment = json(await berth(['totp', 'enrol', '--password-stdin', '--json'], ADMIN.password))
   const totp = new TOTP({ secret: Secret.fromBase32(String(enrolment.secret)) })

@@ -33,7 +33,7 @@ async function closedRegistry(): Promise<string> {
 const admin = (...args: string[]) => cli.run(['admin', ...args])
 const json = async <T>(...args: string[]): Promise<T> => JSON.parse((await admin(...args, '--json')).out) as T
 
-test('a preset asks for CPU and RAM, keeps what an update leaves out, and is one whatever its letter case', async () => {
+test('an update of a preset keeps what it does not name, and names of presets ignore letter case', async () => {
   expect(await admin('preset', 'create', 'nothing')).toMatchObject({ code: 2 })
   expect((await admin('preset', 'create', 'nothing', '--cpu', '0', '--mem', '0')).err).toContain(
     'needs both CPU and RAM',
@@ -49,7 +49,7 @@ test('a preset asks for CPU and RAM, keeps what an update leaves out, and is one
   await admin('preset', 'rm', 'small')
 })
 
-test('policies take times as sessions do, and are given to an e-mail address', async () => {
+test('policies accept the same time formats as sessions, and are assigned by e-mail address', async () => {
   const made = await json<ResourcePolicy>(
     'policy',
     'create',
@@ -73,7 +73,7 @@ test('policies take times as sessions do, and are given to an e-mail address', a
   expect(ada?.resourcePolicy).toBe('student')
 })
 
-test('access to a resource group is given by e-mail address and by the name of a project', async () => {
+test('access to a resource group is granted by e-mail address and by the name of a project', async () => {
   await admin('resource-group', 'create', 'gpu', '--domains', 'none')
   expect((await admin('resource-group', 'grant', 'gpu', '--user', 'ada@example.org')).out).toContain('ada@example.org')
   expect((await admin('resource-group', 'grant', 'gpu', '--group', 'default/default')).out).toContain('default/default')
@@ -87,13 +87,13 @@ test.each([
   ['{"reserveAfterSeconds":-1}', 'reserveAfterSeconds: must be at least 0'],
   ['{"reserve":1}', 'must not have a field "reserve"'],
   ['{"weights":{"ada@example.org":2}}', 'weights.ada@example.org: has a key that does not fit: must be an id'],
-])('options of a resource group %s are refused by name', async (options, said) => {
+])('%s is refused as an option of a resource group, by name', async (options, said) => {
   const { code, err } = await admin('resource-group', 'update', 'default', '--options', options)
   expect(code).toBe(2)
   expect(err).toContain(said)
 })
 
-test('images: what nobody holds is not removed, and a minimum goes only when that is asked for', async () => {
+test('an image that no agent holds cannot be removed, and a minimum is cleared only on request', async () => {
   await cluster.join()
   const gone = await admin('image', 'rm', 'nosuch/image:1')
   expect(gone).toMatchObject({ code: 4, out: '' })
@@ -107,7 +107,7 @@ test('images: what nobody holds is not removed, and a minimum goes only when tha
   expect(images.find(image => image.reference === reference)?.minimum.cpu).toBe('1')
 })
 
-test('a failed rescan is reported, and the exit code is 1', async () => {
+test('a failed rescan is reported with exit code 1', async () => {
   const closed = await closedRegistry()
   await admin('registry', 'add', closed, '--url', `http://${closed}`)
   const { code, out, err } = await admin('registry', 'rescan', closed)
@@ -117,7 +117,7 @@ test('a failed rescan is reported, and the exit code is 1', async () => {
   await admin('registry', 'rm', closed)
 })
 
-test('a domain may name registries that Berth does not know, and the admin is told which it knows', async () => {
+test('a domain may name registries that Berth does not know; the admin is told which ones it knows', async () => {
   await admin('registry', 'add', 'cr.example.org')
   const warned = await admin('domain', 'create', 'physics', '--registries', 'cr.example.org,nosuch.example.org')
   expect(warned).toMatchObject({ code: 0 })
@@ -127,7 +127,7 @@ test('a domain may name registries that Berth does not know, and the admin is to
   expect(all).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/physics +yes +∞ +all/) as string })
 })
 
-test('an invitation that would be refused is made with a warning', async () => {
+test('an invitation to an address that would be refused is made with a warning', async () => {
   const closed = await admin('invitation', 'create')
   expect(closed).toMatchObject({ code: 0, out: expect.stringContaining('/#/sign-up?invitation=') as string })
   expect(closed.err).toBe(
@@ -139,7 +139,7 @@ test('an invitation that would be refused is made with a warning', async () => {
   expect((await admin('invitation', 'create', '--domain', 'physics')).err).toContain('"physics" is inactive')
 })
 
-test('users of a domain see nothing of resource groups that they may not use', async () => {
+test('users do not see resource groups that they may not use', async () => {
   await cluster.reset()
   await cluster.api.createDomain({ body: { name: 'elsewhere' } })
   await cluster.api.withdrawResourceGroupAccess({ params: { name: 'default' }, query: { domain: 'elsewhere' } })
@@ -175,13 +175,13 @@ test.each([
     'Berth answers at the root of its address only: use http://127.0.0.1:1 instead of http://127.0.0.1:1/berth.',
   ],
   ['login --endpoint http://127.0.0.1:1 --email a@b.co --password-stdin', 1, 'http://127.0.0.1:1 does not answer.'],
-] as const)('berth %s ends with %i and says what is wrong', async (line, code, said) => {
+] as const)('berth %s exits with %i and says what is wrong', async (line, code, said) => {
   const outcome = await cli.run(line.split(' '), 'Their-own-pass-1')
   expect(outcome.err).toContain(said)
   expect(outcome.code).toBe(code)
 })
 
-test('usage of another is asked by e-mail address and by the name of a project', async () => {
+test('the usage of somebody else is queried by e-mail address and by the name of a project', async () => {
   const of = async (...args: string[]) => (await cli.run(['usage', ...args])).out
   expect(await of('--user', 'ada@example.org')).toMatch(/user +ada@example.org/)
   expect(await of('--group', 'default/default')).toMatch(/group +default/)

@@ -23,7 +23,7 @@ const answers = {
 }
 const GRANT = `POST ${base}/apps/slow/grant`
 
-test('Ctrl-C ends berth app while the app is still being started', async () => {
+test('Ctrl-C ends berth app while the app is starting', async () => {
   await using api = await startScriptedApi({ ...answers, [GRANT]: () => undefined })
   const child = cli.start(['app', session.id, 'slow'], api.environment)
   await expect.poll(() => api.asked, { timeout: 20_000 }).toContain(GRANT)
@@ -31,7 +31,7 @@ test('Ctrl-C ends berth app while the app is still being started', async () => {
   expect(await outcomeOf(child)).toMatchObject({ code: 130, out: '' })
 })
 
-test('Ctrl-C closes the port of an app that is open, and that is no failure', async () => {
+test('Ctrl-C closes the port of an open app with exit code 0', async () => {
   const grant = { grant: 'g', sessionId: session.id, app: APP, expiresAt: '2100-01-01T00:00:00Z', inject: null }
   await using api = await startScriptedApi({ ...answers, [GRANT]: grant })
   const child = cli.start(['app', session.id, 'slow', '--json'], api.environment)

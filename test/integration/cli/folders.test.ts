@@ -22,7 +22,7 @@ afterAll(async () => {
 const folder = (...args: string[]) => cli.run(['folder', ...args])
 const json = async <T>(...args: string[]): Promise<T> => JSON.parse((await folder(...args, '--json')).out) as T
 
-test('a folder is shared, its members listed and changed, and taken back', async () => {
+test('sharing a folder: invite, list and change members, withdraw', async () => {
   await folder('create', 'data')
   expect(await folder('share', 'data', 'ada@example.org', '--permission', 'all')).toMatchObject({ code: 2 })
   expect(await folder('share', 'none', 'ada@example.org')).toMatchObject({ code: 4 })
@@ -44,7 +44,7 @@ test('a folder is shared, its members listed and changed, and taken back', async
   expect(await json<FolderShares>('members', 'data')).toEqual({ members: [], invitations: [] })
 })
 
-test('an invitation is accepted or declined by the name of its folder, and the folder is named with its owner', async () => {
+test('an invitation is accepted or declined by the name of its folder, which is shown with its owner', async () => {
   for (const name of ['data', 'other']) {
     const { id } = await ada.createFolder({ body: { name } })
     await ada.inviteToFolder({ params: { id }, body: { email: 'admin@localhost' } })

@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const berth: Cli['run'] = (args, input) => cli.run(args, input)
 
-test('an admin adds a registry, looks through it, and sets minimums; progress is on standard error', async () => {
+test('an admin adds a registry, rescans it and sets minimums; progress goes to standard error', async () => {
   const add = ['admin', 'registry', 'add', cr.name, '--url', cr.url, '--username', 'bob', '--password-stdin', '--json']
   const made = await berth(add, `${BOB.password}\n`)
   expect(JSON.parse(made.out) as Registry).toMatchObject({ name: cr.name, username: 'bob', hasPassword: true })
@@ -58,7 +58,7 @@ test('Ctrl-C cancels the rescan at the manager', async () => {
   expect(err).toContain('The task was cancelled.')
 })
 
-test('an admin pulls to agents and cleans up', async () => {
+test('an admin pulls images to agents and cleans up', async () => {
   const reference = `${cr.name}/lab/r:4`
   const good = await cluster.join()
   const bad = await cluster.join({

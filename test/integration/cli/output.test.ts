@@ -29,8 +29,8 @@ afterAll(async () => {
   await cli[Symbol.asyncDispose]()
 })
 
-describe('what is printed into a pipe', () => {
-  test.each(['cli/main.ts', 'bin/berth'])('arrives whole at a slow reader (%s)', async script => {
+describe('output into a pipe', () => {
+  test.each(['cli/main.ts', 'bin/berth'])('output reaches a slow reader whole (%s)', async script => {
     const env = { ...cleanEnvironment(), ...api.environment }
     const child = spawn(process.execPath, [join(root, script), ...LIST], { env })
     await once(child.stdout, 'readable')
@@ -38,14 +38,14 @@ describe('what is printed into a pipe', () => {
     expect((JSON.parse(await text(child.stdout)) as unknown[]).length).toBe(MANY.length)
   })
 
-  test.each([LIST, ['admin', 'audit', 'export']])('may find no reader, as before `head -1`: %s', async (...args) => {
+  test.each([LIST, ['admin', 'audit', 'export']])('a reader that closes early, as `head -1` does, is no failure: %s', async (...args) => {
     const child = cli.start(args, api.environment)
     child.stdout.once('data', () => child.stdout.destroy())
     const [code, err] = await Promise.all([once(child, 'exit').then(([code]) => code as number), text(child.stderr)])
     expect({ code, err }).toEqual({ code: 0, err: '' })
   })
 
-  test('may go to a full disk, which is a failure', async () => {
+  test('a full disk is a failure', async () => {
     const command = `exec "${process.execPath}" cli/main.ts ${LIST.join(' ')} > /dev/full`
     const child = spawn('sh', ['-c', command], { cwd: root, env: { ...cleanEnvironment(), ...api.environment } })
     const { code, err } = await outcomeOf(child)
@@ -54,12 +54,12 @@ describe('what is printed into a pipe', () => {
   })
 })
 
-describe('with --json every failure is JSON', () => {
+describe('failures with --json', () => {
   test.each([
     [['session', 'ls', '--json', '--nonsense'], "unknown option '--nonsense'"],
     [['session', 'create', '--json'], "required option '--image <reference>' not specified"],
     [['session', 'priority', 'x', '99', '--json'], 'The value must be a whole number from -10 to 10.'],
-  ])('of the command line: %s', async (args, why) => {
+  ])('a failure of the command line is JSON: %s', async (args, why) => {
     const { code, out, err } = await cli.run(args)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     const { error } = JSON.parse(err) as { error: { code: string; message: string } }
@@ -67,7 +67,7 @@ describe('with --json every failure is JSON', () => {
     expect(error.message).toContain(why)
   })
 
-  test('without it, they are words', async () => {
+  test('without --json a failure is plain text', async () => {
     const { code, err } = await cli.run(['session', 'priority', 'x', '99'])
     expect(code).toBe(2)
     expect(err).toContain('The value must be a whole number from -10 to 10.')

@@ -20,7 +20,7 @@ afterAll(async () => {
 const berth: Cli['run'] = (args, input) => cli.run(args, input)
 const json = async <T>(...args: string[]): Promise<T> => JSON.parse((await berth([...args, '--json'])).out) as T
 
-test('policies, usage, presets, access and recalculation by command', async () => {
+test('commands for policies, usage, presets, access and recalculation', async () => {
   await cluster.join({ capacity: { cpu: 4000, mem: 8 * GiB } })
   const made = await json<ResourcePolicy>(
     ...['admin', 'policy', 'create', 'student', '--cpu', '2', '--mem', '4g', '--gpu-shares', '1.5', '--sessions', '3'],

@@ -6,14 +6,14 @@ import { createCli, outcomeOf } from '../../fixtures/cli.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
 
-test('a server that is started alone says in words what is wrong with its configuration', async () => {
+test('a server that is started alone explains faults of its configuration in words', async () => {
   await using cli = await createCli()
   const manager = await outcomeOf(cli.start(['manager'], { BERTH_PORT: '70000' }))
   expect(manager).toMatchObject({ code: 2, out: '' })
   expect(manager.err).toMatch(/^berth: The configuration is not valid: BERTH_PORT: must be .+ \(config_invalid\)\n$/)
 })
 
-test('a server that is started alone needs no BERTH_DATA', async () => {
+test('a server that is started alone does not need BERTH_DATA', async () => {
   await using cli = await createCli()
   expect(await cli.run(['agent', '--join', 'berth-join'])).toEqual({
     code: 2,
@@ -22,7 +22,7 @@ test('a server that is started alone needs no BERTH_DATA', async () => {
   })
 })
 
-test('a manager on another PostgreSQL makes its data directory, and ends well when it is stopped', async () => {
+test('a manager on an external PostgreSQL creates its data directory, and exits with 0 when it is stopped', async () => {
   await using stack = new AsyncDisposableStack()
   const { url } = stack.use(await startDatabase())
   const { path } = stack.use(await temporaryDirectory())

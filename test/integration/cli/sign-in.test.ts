@@ -31,7 +31,7 @@ async function stranger() {
   return { asked, port, [Symbol.asyncDispose]: () => new Promise<void>(done => server.close(() => done())) }
 }
 
-test('a token goes to the Berth that gave it, wherever BERTH_ENDPOINT points', async () => {
+test('a token is sent only to the Berth that issued it, whatever BERTH_ENDPOINT says', async () => {
   await using other = await stranger()
   const whoami = (endpoint: string) => {
     const child = cli.start(['whoami'], { BERTH_ENDPOINT: endpoint })
@@ -45,7 +45,7 @@ test('a token goes to the Berth that gave it, wherever BERTH_ENDPOINT points', a
   expect((await whoami(`${manager.url}/`)).out).toContain(ADMIN.email)
 })
 
-test('signing out ends the sign-in there is, wherever BERTH_ENDPOINT points', async () => {
+test('berth logout ends the stored sign-in, whatever BERTH_ENDPOINT says', async () => {
   await using other = await stranger()
   const child = cli.start(['logout'], { BERTH_ENDPOINT: `http://127.0.0.1:${other.port}` })
   child.stdin.end()

@@ -47,7 +47,7 @@ async function setUp(port: number) {
 const signIn = (directory: string, endpoint: string) =>
   writeSignIn({ endpoint, userId: 'u', email: 'a@localhost', token: 't', expiresAt: '2100-01-01T00:00:00Z' }, directory)
 
-test('bytes go both ways, and the end of one direction leaves the other open', async () => {
+test('bytes travel both ways, and the end of one direction leaves the other open', async () => {
   const port = await listening(socket => {
     const chunks: Buffer[] = []
     socket.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -73,7 +73,7 @@ test('OpenSSH connects by the Host block of berth ssh-config', async () => {
   expect(stdout).toBe('ran hostname')
 })
 
-test('it loads neither the schemas of the API nor commander, which take longer than the connection', async () => {
+test('berth stdio loads neither the schemas of the API nor commander, which take longer than the connection', async () => {
   const { start, config } = await setUp(await listening(socket => socket.end()))
   const list = join(config, 'loaded')
   const hook = `import { registerHooks } from 'node:module'; import { appendFileSync } from 'node:fs'
@@ -99,13 +99,13 @@ test.each([
   ['the session has ended', (manager: StandIn) => manager.endSession(), 1, 'The session is not running'],
   ['there is no manager', (manager: StandIn) => manager.stop(), 1, 'does not answer. Is the address right'],
   ['the session has no sshd', (manager: StandIn) => manager.apps.clear(), 4, 'The session has no such app'],
-])('if %s, the command says so at once', async (_, spoil: (manager: StandIn) => unknown, code, text) => {
+])('if %s, the command reports it at once', async (_, spoil: (manager: StandIn) => unknown, code, text) => {
   const { manager, start } = await setUp(1)
   await spoil(manager)
   expect(await outcomeOf(start())).toEqual({ code, out: '', err: expect.stringContaining(text) as string })
 })
 
-test('a refusal behind the manager, and a connection that breaks, are explained', async () => {
+test('a refusal behind the manager and a broken connection are explained', async () => {
   const { manager, start } = await setUp(1)
   const refused = await outcomeOf(start())
   expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('does not accept connections') as string })
@@ -118,7 +118,7 @@ test('a refusal behind the manager, and a connection that breaks, are explained'
   expect(cut).toMatchObject({ code: 1, out: 'SSH-2.0-x\r\n', err: expect.stringContaining('was cut') as string })
 })
 
-test('a keypair that the block asks for and the environment lacks is named; nothing is sent', async () => {
+test('a keypair that the Host block names but the environment lacks is reported, and nothing is sent', async () => {
   const { manager, start } = await setUp(1)
   const outcome = await outcomeOf(start({}, '--endpoint', manager.url, '--keypair'))
   expect(outcome).toMatchObject({ code: 3, err: expect.stringContaining('made with a keypair') as string })
@@ -137,7 +137,7 @@ test('a keypair signs the request for the grant', async () => {
 test.each([
   ['that the system trusts', true],
   ['that nobody has told the system of', false],
-])('a certificate of an authority %s is treated as by other commands', async (_, isTrusted) => {
+])('berth stdio treats a certificate of an authority %s as other commands do', async (_, isTrusted) => {
   const authority = stack.use(await createAuthority())
   const asked: string[] = []
   const server = createHttpsServer(authority.server, (request, response) => {

@@ -32,7 +32,7 @@ const runAt = (api: ScriptedApi, args: readonly string[]): Promise<CliOutcome> =
 }
 
 describe('--wait', () => {
-  test('outlasts a manager that restarts and a limit of requests, and says each once', async () => {
+  test('--wait survives a restart of the manager and a rate limit, and mentions each once', async () => {
     const away = new AppError('unavailable', { why: 'The manager is stopping.' })
     await using api = await startScriptedApi({
       'POST /api/v1/sessions': made,
@@ -56,7 +56,7 @@ describe('--wait', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(2_000)
   })
 
-  test('ends at a permanent failure', async () => {
+  test('--wait ends at a permanent failure', async () => {
     await using api = await startScriptedApi({
       'POST /api/v1/sessions': made,
       [`GET /api/v1/sessions/${ID}`]: new AppError('session_not_found'),
@@ -65,7 +65,7 @@ describe('--wait', () => {
     expect(api.asked.length).toBe(2)
   })
 
-  test('asks for all of several sessions at once, and singly only for the end of each', async () => {
+  test('--wait on several sessions asks for all of them at once, and then for each one only until its end', async () => {
     const other = ID.replace(/1$/, '2')
     await using api = await startScriptedApi({
       'POST /api/v1/sessions': { items: [session('PENDING'), session('PENDING', { id: other })], notices: [] },
@@ -88,7 +88,7 @@ describe('--wait', () => {
   test.each([
     ['success', 0],
     ['failure', 1],
-  ])('for a batch session that starts again and ends with %s', async (result, expected) => {
+  ])('--wait follows a batch session that starts again and ends with %s', async (result, expected) => {
     const next = ID.replace(/1$/, '2')
     await using api = await startScriptedApi({
       [`GET /api/v1/sessions/${ID}`]: session('TERMINATED', { result: 'failure' }),
@@ -103,7 +103,7 @@ describe('--wait', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('that is interrupted by %s ends with %i and tells what was made', async (signal, expected) => {
+  ] as const)('--wait that is interrupted by %s exits with %i and lists the sessions that were made', async (signal, expected) => {
     await using api = await startScriptedApi({
       'POST /api/v1/sessions': made,
       [`GET /api/v1/sessions/${ID}`]: session('PREPARING'),
@@ -119,7 +119,7 @@ describe('--wait', () => {
   })
 })
 
-test('Ctrl-C between two sessions that are to end leaves the second one alone', async () => {
+test('Ctrl-C between two sessions of berth session rm leaves the second one running', async () => {
   const other = ID.replace(/1$/, '2')
   await using api = await startScriptedApi({
     [`GET /api/v1/sessions/${ID}`]: session('RUNNING'),
@@ -138,7 +138,7 @@ test('Ctrl-C between two sessions that are to end leaves the second one alone', 
   expect(api.asked.at(-1)).toBe(`DELETE /api/v1/sessions/${ID}`)
 })
 
-test('Ctrl-C ends a rescan of all registries with the one that is being looked through', async () => {
+test('Ctrl-C during a rescan of all registries cancels the current rescan and starts no further one', async () => {
   const progress = { repositoriesDone: 0, repositoriesTotal: 1, tagsDone: 0, tagsTotal: 0, images: 0 }
   const task = (status: Task['status']) => ({
     id: ID,
@@ -163,7 +163,7 @@ test('Ctrl-C ends a rescan of all registries with the one that is being looked t
   expect(changes).toEqual(['POST /api/v1/registries/a/rescan', `DELETE /api/v1/tasks/${ID}`])
 })
 
-describe('a generated SSH key goes into two new files', () => {
+describe('an SSH key that berth generates', () => {
   let directory: string
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'berth-test-key-'))
@@ -171,7 +171,7 @@ describe('a generated SSH key goes into two new files', () => {
   afterAll(() => rm(directory, { recursive: true, force: true }))
   const generate = (api: ScriptedApi, file: string) => runAt(api, ['ssh-keypair', 'generate', '--out', file])
 
-  test('or none, where none could be made: the next try finds no remains', async () => {
+  test('no key file is left behind when its creation fails, and the next attempt succeeds', async () => {
     await using api = await startScriptedApi({
       'POST /api/v1/me/ssh-keypair': [
         // A code that the command does not try again by itself.
@@ -187,7 +187,7 @@ describe('a generated SSH key goes into two new files', () => {
     expect([await readFile(file, 'utf8'), await readFile(`${file}.pub`, 'utf8')]).toEqual(['private\n', 'public\n'])
   })
 
-  test('and never over an existing public one, for which no key is made', async () => {
+  test('an existing public key is never overwritten, and no private key is made for it', async () => {
     await using api = await startScriptedApi({})
     const file = join(directory, 'taken')
     await writeFile(`${file}.pub`, 'of somebody')

@@ -48,12 +48,12 @@ async function launch(api: ApiClient): Promise<SessionId> {
 }
 const statusOf = async (api: ApiClient, id: SessionId) => (await api.getSession({ params: { id } })).status
 
-test('a manager that is killed is followed by another within five seconds', async () => {
+test('another manager takes over from a killed one within five seconds', async () => {
   await a.kill('SIGKILL')
   await expectTakeover()
 })
 
-test('a manager that hangs is followed by another within five seconds', async () => {
+test('another manager takes over from a hanging one within five seconds', async () => {
   await a.kill('SIGSTOP')
   await expectTakeover()
 })
@@ -71,7 +71,7 @@ test.each([
   ['looks at the queue', 'lock table agents in access exclusive mode'],
   ['writes what it has placed', 'lock table kernels in exclusive mode'],
 ])(
-  'a manager that hangs while it %s does not delay others, and places nothing twice when it continues',
+  'a manager that hangs while it %s does not delay the others, and places nothing twice when it continues',
   async (_what, lock) => {
     await atA.pauseScheduling()
     const ids = await Promise.all(Array.from({ length: 2 * CORES }, () => launch(atA)))

@@ -29,7 +29,7 @@ async function two(): Promise<{ a: Manager; b: Manager } & AsyncDisposable> {
   }
 }
 
-test('a session asked for at one manager is seen at the other, on its streams too', async () => {
+test('a session that is requested at one manager is visible at the other, including its event streams', async () => {
   await using stack = new AsyncDisposableStack()
   const { a, b } = stack.use(await two())
   const { path: home } = stack.use(await temporaryDirectory())
@@ -53,7 +53,7 @@ test('a session asked for at one manager is seen at the other, on its streams to
   await expect.poll(async () => (await admin.api.getSession({ params: { id } })).status).toBe('TERMINATED')
 })
 
-test('a sign-in that ends at one manager ends its streams at the other at once, and its token is worth nothing there', async () => {
+test('a sign-in that ends at one manager loses its streams and its token at the other at once', async () => {
   await using stack = new AsyncDisposableStack()
   const { a, b } = stack.use(await two())
   const { api, token } = await managers.admin(a)
@@ -64,7 +64,7 @@ test('a sign-in that ends at one manager ends its streams at the other at once, 
   await expect(apiOf(b.url, token).me()).rejects.toMatchObject({ code: 'not_signed_in' })
 })
 
-test('a user who is demoted or deactivated at one manager loses streams at the other, also those opened with a keypair', async () => {
+test('a user who is demoted or deactivated at one manager loses the streams at the other, also those of a keypair', async () => {
   await using stack = new AsyncDisposableStack()
   const { a, b } = stack.use(await two())
   const { api } = await managers.admin(a)
@@ -82,7 +82,7 @@ test('a user who is demoted or deactivated at one manager loses streams at the o
   await expect.poll(() => deactivated.isEnded(), { timeout: 5_000 }).toBe(true)
 })
 
-test('both managers say where in the queue a session is, and the manager whose turn it is starts it when there is room', async () => {
+test('both managers report queue positions, and the leader starts a waiting session when there is room', async () => {
   await using stack = new AsyncDisposableStack()
   const { a, b } = stack.use(await two())
   const { path: home } = stack.use(await temporaryDirectory())
@@ -110,7 +110,7 @@ test('both managers say where in the queue a session is, and the manager whose t
   for (const id of waiting) await here.deleteSession({ params: { id } })
 })
 
-test('an agent revoked at one manager is hung up on by all, and stops', async () => {
+test('an agent that is revoked at one manager is disconnected by all, and stops', async () => {
   await using stack = new AsyncDisposableStack()
   const { a, b } = stack.use(await two())
   const { path: home } = stack.use(await temporaryDirectory())
@@ -124,7 +124,7 @@ test('an agent revoked at one manager is hung up on by all, and stops', async ()
   await ended
 })
 
-test('an agent that starts while the manager it joined is down finds the others, and is lost only when none has it', async () => {
+test('an agent that starts while the manager it joined is down finds the others, and is LOST only when no manager has it', async () => {
   await using stack = new AsyncDisposableStack()
   const { a, b } = stack.use(await two())
   const { path: home } = stack.use(await temporaryDirectory())
@@ -146,7 +146,7 @@ test('an agent that starts while the manager it joined is down finds the others,
   await expect.poll(() => [...again.connectedTo].toSorted()).toEqual([b.url, c.url].toSorted())
 })
 
-test('an agent that no manager has is lost, once, for all of them', async () => {
+test('an agent without a connection to any manager is reported LOST once', async () => {
   await using stack = new AsyncDisposableStack()
   const { a, b } = stack.use(await two())
   const { path: home } = stack.use(await temporaryDirectory())
@@ -162,7 +162,7 @@ test('an agent that no manager has is lost, once, for all of them', async () => 
   await expect.poll(statuses, { timeout: 15_000 }).toEqual(['LOST', 'LOST'])
 })
 
-test('a manager that hangs loses its turn and its place, and has both again when it goes on', async () => {
+test('a hanging manager loses leadership and its place in the list, and regains both when it continues', async () => {
   await using stack = new AsyncDisposableStack()
   const a = stack.use(await managers.spawn())
   const b = stack.use(await managers.spawn())
@@ -187,7 +187,7 @@ test('a manager that hangs loses its turn and its place, and has both again when
   await expect.poll(await create(a), { timeout: 10_000 }).toBe('RUNNING')
 })
 
-test('a program that takes the port of a stopped manager gets nothing from its agent', async () => {
+test('a program on the port of a stopped manager gets nothing from its agent', async () => {
   await using stack = new AsyncDisposableStack()
   const a = stack.use(await managers.start())
   const { path: home } = stack.use(await temporaryDirectory())

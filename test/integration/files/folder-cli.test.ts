@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
-test('a file is uploaded to a path, into a directory or under its own name, with its time', async () => {
+test('a file is uploaded to a path, or into a directory under its own name, with its modification time', async () => {
   const path = join(local, 'notes.txt')
   await writeFile(path, 'hello')
   await utimes(path, 1_700_000_000, 1_700_000_000)
@@ -39,7 +39,7 @@ test('a file is uploaded to a path, into a directory or under its own name, with
   expect(await readFile(join(directory, 'deep/notes.txt'), 'utf8')).toBe('hello')
 })
 
-test('a tree is uploaded without its links; names that are taken are replaced, refused or avoided', async () => {
+test('a tree is uploaded without its links; taken names are replaced, refused or numbered', async () => {
   const tree = join(local, 'tree')
   await mkdir(join(tree, 'a/b'), { recursive: true })
   for (let i = 0; i < 40; i++) await writeFile(join(tree, i % 2 ? 'a' : 'a/b', `${i} ü.txt`), String(i))
@@ -55,14 +55,14 @@ test('a tree is uploaded without its links; names that are taken are replaced, r
   expect((JSON.parse(refused.out) as { failed: unknown[] }).failed).toHaveLength(40)
 })
 
-test('exit codes: no such folder, no such file, not signed in', async () => {
+test('exit codes for a missing folder, a missing file, and a missing sign-in', async () => {
   expect((await cli.run(['folder', 'upload', 'nowhere', join(local, 'notes.txt')])).code).toBe(4)
   expect((await cli.run(['folder', 'upload', 'data', join(local, 'missing')])).code).toBe(2)
   await using stranger = await createCli()
   expect((await stranger.run(['folder', 'upload', 'data', join(local, 'notes.txt')])).code).toBe(3)
 })
 
-test('a large file goes on through five cut connections, and after Ctrl-C with the same command', async () => {
+test('the upload of a large file survives five cut connections, and the same command continues it after Ctrl-C', async () => {
   const content = randomBytes(24 * MiB)
   const path = join(local, 'large.bin')
   await writeFile(path, content)
@@ -115,7 +115,7 @@ test('a large file goes on through five cut connections, and after Ctrl-C with t
   expect(await parts()).toEqual([])
 }, 60_000)
 
-test('a keypair signs every part of an upload', async () => {
+test('a keypair signs every request of an upload', async () => {
   const { api } = await manager.signIn()
   const { accessKey, secretKey } = await api.createKeypair({ body: {} })
   const content = randomBytes(20 * MiB)
@@ -128,7 +128,7 @@ test('a keypair signs every part of an upload', async () => {
   expect((await readFile(join(directory, 'signed.bin'))).equals(content)).toBe(true)
 })
 
-test('files are listed, made, moved, downloaded and deleted', async () => {
+test('files of a folder are listed, made, moved, downloaded and deleted', async () => {
   await mkdir(join(directory, 'set/deep'), { recursive: true })
   await writeFile(join(directory, 'set/one.txt'), 'one')
   await writeFile(join(directory, 'set/deep/two.txt'), 'two')
@@ -157,7 +157,7 @@ test('files are listed, made, moved, downloaded and deleted', async () => {
   expect((await cli.run(['folder', 'download', 'data', 'set'])).code).toBe(4)
 })
 
-test('a download goes on after a lost connection, and never follows a local link', async () => {
+test('a download continues after a lost connection, and never follows a local link', async () => {
   const content = randomBytes(12 * MiB)
   await writeFile(join(directory, 'down.bin'), content)
   await using relay = await startCuttingProxy(manager.url, {

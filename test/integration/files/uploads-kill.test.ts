@@ -30,7 +30,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await ended
 }
 
-test('a manager that is killed in the middle of an upload loses nothing that it has told: the next one continues', async () => {
+test('a manager that is killed during an upload loses no acknowledged byte, and the next one continues', async () => {
   await using data = await temporaryDirectory()
   await using database = await openDatabase(DEFAULT_BACKEND)
   const environment = {

@@ -83,7 +83,7 @@ function uploadBy(endpoint: string, content: Buffer, path: string, options: Part
 }
 
 describe('an upload by a tus client', () => {
-  test('puts the file into its directory, whole, like a file that a session wrote', async () => {
+  test('an upload creates the whole file at once, with the owner and mode of files that sessions write', async () => {
     const content = randomBytes(5 * MiB)
     const seen: number[] = []
     await uploadBy(uploadsAt(), content, 'new/deep/model.bin', {
@@ -109,7 +109,7 @@ describe('an upload by a tus client', () => {
     expect(await partNames()).toEqual([])
   })
 
-  test('continues through five cut connections', async () => {
+  test('an upload continues through five cut connections', async () => {
     await using relay = await startCuttingProxy(manager.url, { cuts: 5, afterBytes: 1.5 * MiB })
     const content = randomBytes(12 * MiB)
     await uploadBy(uploadsAt(relay.url), content, 'cut.bin', {
@@ -120,7 +120,7 @@ describe('an upload by a tus client', () => {
     expect(sha256(await readFile(join(directory, 'cut.bin')))).toBe(sha256(content))
   })
 
-  test('of small files needs one request', async () => {
+  test('the upload of a small file needs one request', async () => {
     const content = Buffer.from('small')
     await uploadBy(uploadsAt(), content, 'small.txt', { uploadDataDuringCreation: true })
     expect(await readFile(join(directory, 'small.txt'), 'utf8')).toBe('small')
@@ -129,7 +129,7 @@ describe('an upload by a tus client', () => {
     expect(await readFile(join(directory, 'empty.txt'), 'utf8')).toBe('')
   })
 
-  test('is cancelled with its bytes', async () => {
+  test('a cancelled upload leaves no bytes', async () => {
     const { url } = await create(10, { path: 'gone.txt' }, Buffer.from('12345'))
     expect(await partNames()).toHaveLength(1)
     await TusUpload.terminate(url, { headers: { authorization: `Bearer ${owner.token}` } })
@@ -138,8 +138,8 @@ describe('an upload by a tus client', () => {
   })
 })
 
-describe('the protocol', () => {
-  test('is told by OPTIONS, and another version is refused', async () => {
+describe('the upload protocol', () => {
+  test('OPTIONS describes the protocol, and another version is refused', async () => {
     const { status, headers } = await tus(uploadsAt(), { method: 'OPTIONS' })
     expect(status).toBe(204)
     expect(headers).toMatchObject({
@@ -151,7 +151,7 @@ describe('the protocol', () => {
     expect(old.headers).toMatchObject({ 'tus-version': '1.0.0', 'tus-resumable': '1.0.0' })
   })
 
-  test('names offset, length and expiry; a request at another offset is refused and changes nothing', async () => {
+  test('HEAD returns offset, length and expiry; a request at another offset is refused and changes nothing', async () => {
     const { url, status, headers } = await create(10, { path: 'ten.txt' })
     expect(status).toBe(201)
     expect(headers).toMatchObject({ 'upload-offset': '0', 'tus-resumable': '1.0.0' })
@@ -190,18 +190,18 @@ describe('the protocol', () => {
     expect(await tus(uploadsAt(), { method: 'POST', headers })).toMatchObject({ status: 400 })
   })
 
-  test('takes no streamed body at another address', async () => {
+  test('a streamed body is refused at other routes', async () => {
     const reply = await tus(`${manager.url}/api/v1/folders`, { method: 'POST', body: Buffer.from('{"name":"x"}') })
     expect(reply).toMatchObject({ status: 400, json: { code: 'bad_request' } })
   })
 
-  test('refuses what the storage has no space for', async () => {
+  test('an upload that does not fit into the storage is refused', async () => {
     expect(await create(2 ** 52, { path: 'huge' })).toMatchObject({ status: 507, json: { code: 'disk_full' } })
   })
 })
 
-describe('a name that is taken', () => {
-  test('is refused, replaced, or avoided by a number', async () => {
+describe('an upload to a name that is taken', () => {
+  test('the name is refused, replaced, or numbered', async () => {
     await writeFile(join(directory, 'taken.tar.gz'), 'old')
     expect(await create(3, { path: 'taken.tar.gz' }, Buffer.from('new'))).toMatchObject({
       status: 409,
@@ -216,7 +216,7 @@ describe('a name that is taken', () => {
     expect(await readFile(join(directory, 'taken.tar.gz'), 'utf8')).toBe('newe')
   })
 
-  test('while the bytes arrive is refused at the end, and the upload is finished with another answer', async () => {
+  test('a name that is taken while bytes arrive is refused at the end, and the upload can be finished with another rule', async () => {
     const { url, id } = await create(4, { path: 'late.txt' }, Buffer.from('ab'))
     await writeFile(join(directory, 'late.txt'), 'of a session')
     expect(await send(url, 2, Buffer.from('cd'))).toMatchObject({ status: 409, json: { code: 'file_exists' } })
@@ -228,7 +228,7 @@ describe('a name that is taken', () => {
     expect(await owner.api.finishUpload({ params: address, body: {} })).toMatchObject({ path: 'late (1).txt' })
   })
 
-  test('by a link: the link is replaced, and the file that it names is not', async () => {
+  test('an upload replaces a link itself, not the file that it names', async () => {
     const outside = join(manager.dataDir, 'outside.txt')
     await writeFile(outside, 'secret')
     await symlink(outside, join(directory, 'link.txt'))
@@ -237,21 +237,21 @@ describe('a name that is taken', () => {
     expect(await readFile(join(directory, 'link.txt'), 'utf8')).toBe('new')
   })
 
-  test('by a directory is never replaced', async () => {
+  test('an upload never replaces a directory', async () => {
     await mkdir(join(directory, 'tree'))
     expect(await create(3, { path: 'tree', onConflict: 'replace' }, Buffer.from('new'))).toMatchObject({ status: 409 })
   })
 })
 
-describe('the hash', () => {
-  test('of a file that arrived damaged keeps it out of the folder', async () => {
+describe('the hash of an upload', () => {
+  test('a file that arrived damaged does not get into the folder', async () => {
     const wrong = await create(3, { path: 'hash.txt', sha256: sha256(Buffer.from('xyz')) }, Buffer.from('abc'))
     expect(wrong).toMatchObject({ status: 422, json: { code: 'upload_damaged' } })
     await expect(readFile(join(directory, 'hash.txt'))).rejects.toThrow('ENOENT')
     expect(await partNames()).toEqual([])
   })
 
-  test('may be told at the end, also by a manager that has not seen the first bytes', async () => {
+  test('the hash may follow at the end, also at a manager that did not receive the first bytes', async () => {
     const { url, id } = await create(6, { path: 'later.txt', finish: 'later' }, Buffer.from('abc'))
     // Changed behind the back of the manager: it has hashed "abc" while writing, and must not trust that after this.
     expect(await send(url, 3, Buffer.from('def'))).toMatchObject({ status: 204 })
@@ -286,7 +286,7 @@ function slowPatch(url: string, offset: number, length: number, bytes: Buffer) {
 }
 
 describe('two writers', () => {
-  test('of one upload: the second is refused while the first one writes, and takes over from one that has fallen silent', async () => {
+  test('a second writer of an upload is refused while the first one writes, and takes over when it falls silent', async () => {
     const { url, id } = await create(9, { path: 'two.txt' })
     const first = slowPatch(url, 0, 9, Buffer.from('abc'))
     const partSize = async () => (await stat(join(manager.dataDir, 'storage', 'uploads', id))).size
@@ -303,7 +303,7 @@ describe('two writers', () => {
     expect(await readFile(join(directory, 'two.txt'), 'utf8')).toBe('abcdefghi')
   })
 
-  test('of one path: one of them gets it', async () => {
+  test('of two uploads to one path one succeeds', async () => {
     const uploads = await Promise.all(
       'abcdefgh'.split('').map(letter => create(1, { path: 'race.txt' }, Buffer.from(letter))),
     )
@@ -313,7 +313,7 @@ describe('two writers', () => {
   })
 })
 
-describe('rights', () => {
+describe('rights to upload', () => {
   test("an upload of another user, or into another user's folder, does not exist", async () => {
     const stranger = await manager.addUser('stranger@example.org')
     const { url } = await create(4, { path: 'mine.txt' }, Buffer.from('ab'))
@@ -339,7 +339,7 @@ describe('rights', () => {
     expect((await tus(url.replace(folder.id, FolderId.parse(own.id)), { method: 'HEAD' })).status).toBe(404)
   })
 
-  test('are read again at the end: what goes to the trash meanwhile gets no file, and goes on when it is back', async () => {
+  test('rights are checked again at the end: a folder in the trash gets no file until it is restored', async () => {
     const other = await owner.api.createFolder({ body: { name: 'other' } })
     const headers = { 'upload-length': '4', 'upload-metadata': metadata({ path: 'a.txt' }) }
     const made = await tus(uploadsAt(manager.url, other.id), { method: 'POST', headers, body: Buffer.from('ab') })
@@ -362,7 +362,7 @@ describe('rights', () => {
   })
 })
 
-test('a directory that a session swaps for a link does not lead out of the folder', async () => {
+test('a session that swaps a directory for a link cannot lead an upload out of the folder', async () => {
   const outside = join(manager.dataDir, 'outside')
   await mkdir(outside)
   await symlink(outside, join(directory, 'swapped'))
@@ -371,7 +371,7 @@ test('a directory that a session swaps for a link does not lead out of the folde
   expect(await readdir(outside)).toEqual([])
 })
 
-test('an interruption between the last two steps is made good by the next request', async () => {
+test('the next request repairs an upload that was interrupted between its last two steps', async () => {
   const { url, id } = await create(4, { path: 'crash.txt', finish: 'later' }, Buffer.from('abcd'))
   // What a manager leaves that is killed after `link` and before `unlink`.
   await link(join(manager.dataDir, 'storage', 'uploads', id), join(directory, 'crash.txt'))
@@ -381,7 +381,7 @@ test('an interruption between the last two steps is made good by the next reques
   expect((await tus(url, { method: 'HEAD' })).headers['upload-offset']).toBe('4')
 })
 
-test('a body without a length arrives too, and a long one in flat memory', async () => {
+test('a body of unknown length arrives, and a long one needs constant memory', async () => {
   const size = 64 * MiB
   const { url } = await create(size, { path: 'large.bin' })
   const chunk = Buffer.alloc(MiB, 'x')

@@ -32,8 +32,8 @@ const lies = (more: Partial<AgentImage> = {}): AgentImage => ({
 })
 const NOTHING = { cpu: 0, mem: 0 }
 
-describe('what an agent says of an image', () => {
-  test('changes nothing of the sessions on other agents, whichever joined first', async () => {
+describe('a false image report of an agent', () => {
+  test('the report does not affect sessions on other agents, whichever joined first', async () => {
     for (const evilFirst of [true, false]) {
       const joinEvil = () => cluster.join({ images: [lies()], capacity: NOTHING })
       const evil = evilFirst ? await joinEvil() : undefined
@@ -51,7 +51,7 @@ describe('what an agent says of an image', () => {
     }
   })
 
-  test('names no command at all to the agent that runs the session', async () => {
+  test('the report adds no command to what the agent of the session runs', async () => {
     const honest = await cluster.join()
     await cluster.reach((await cluster.launch()).id, 'RUNNING')
     expect(JSON.stringify(honest.requests('create_kernel')[0]?.spec)).not.toContain('jupyter')
@@ -87,7 +87,7 @@ describe('a container that an agent made up', () => {
     (await cluster.api.listAgents()).items.find(({ id }) => id === agent.id)?.problem ?? null
   const total = async () => (await cluster.api.listSessions({})).total
 
-  test('is no session of anybody, whatever it says of owner, amounts, times or signature', async () => {
+  test("the container becomes nobody's session, whatever owner, amounts, times or signature it claims", async () => {
     const evil = await cluster.join()
     const other = await cluster.join()
     const container = await template(evil)
@@ -116,7 +116,7 @@ describe('a container that an agent made up', () => {
     expect(await total()).toBe(before)
   })
 
-  test('that says other amounts of a session than were asked for does not change what counts', async () => {
+  test('a container that claims other amounts than its session requested does not change usage', async () => {
     const evil = await cluster.join()
     const container = await template(evil)
     container.label = { ...container.label, slots: { cpu: 0, mem: 0 } }
@@ -124,7 +124,7 @@ describe('a container that an agent made up', () => {
     expect((await cluster.api.listAgents()).items[0]?.occupied.cpu).toBe('1')
   })
 
-  test('that is signed, and holds more than the agent has, waits for an admin', async () => {
+  test('a signed container that holds more than its agent has waits for an admin', async () => {
     const evil = await cluster.join()
     const container = await template(evil)
     const kernelId = newId(KernelId)
@@ -133,7 +133,7 @@ describe('a container that an agent made up', () => {
     await expect.poll(() => problemOf(evil)).toContain('not its signature')
   })
 
-  test('starts no earlier than its session was asked for, and not in the future', async () => {
+  test('a session starts neither before its request nor in the future', async () => {
     const evil = await cluster.join()
     const container = await template(evil)
     for (const startedAt of ['1970-01-01T00:00:00.000Z', '9999-01-01T00:00:00.000Z']) {
@@ -148,7 +148,7 @@ describe('a container that an agent made up', () => {
     }
   })
 
-  test('of a version before signatures holds its room until an admin imports or removes it', async () => {
+  test('a container from before signatures keeps its resources occupied until an admin imports or removes it', async () => {
     const agent = await cluster.join({ capacity: { cpu: 3000, mem: 4 * 2 ** 30 } })
     const container = await template(agent)
     const old = { ...container.label }
@@ -179,7 +179,7 @@ describe('a container that an agent made up', () => {
   })
 })
 
-test('a report of an agent about the end of another agent’s kernel is not recorded', async () => {
+test("an agent cannot report the end of another agent's kernel", async () => {
   const honest = await cluster.join()
   const { id } = await cluster.launch({ kind: 'batch', startupCommand: 'train' })
   const kernelId = (await cluster.reach(id, 'RUNNING')).kernels[0]?.id
@@ -198,10 +198,10 @@ test('a report of an agent about the end of another agent’s kernel is not reco
   expect([ended.result, ended.kernels[0]?.exitCode]).toEqual(['failure', 3])
 })
 
-describe('values that make no sense', () => {
+describe('invalid values in reports', () => {
   const told = async (agent: ScriptedAgent) => (await cluster.api.listAgents()).items.find(({ id }) => id === agent.id)
 
-  test('are left out one by one: every list goes on, what is right is used, and the admin is told', async () => {
+  test('invalid values are dropped one by one: valid ones are used, and the admin sees which were dropped', async () => {
     const evil = await cluster.join()
     const app = { ...PYTHON.apps[0], name: 'Evil.com/?x=' }
     const bad = (more: object) => ({ ...PYTHON, id: 'sha256:bad', references: ['bad:1'], ...more })
@@ -229,7 +229,7 @@ describe('values that make no sense', () => {
     await cluster.reach((await cluster.launch()).id, 'RUNNING')
   })
 
-  test('that are rows already hide nothing but themselves, and can be ended', async () => {
+  test('invalid rows in the database hide only themselves, and their sessions can be ended', async () => {
     await cluster.join()
     const [odd, broken, good] = await Promise.all([1, 2, 3].map(() => cluster.launch()))
     for (const session of [odd, broken, good]) await cluster.reach(session!.id, 'RUNNING')
@@ -248,7 +248,7 @@ describe('values that make no sense', () => {
     await cluster.reach(broken!.id, 'TERMINATED')
   })
 
-  test('like U+0000 and halves of pairs keep no image, session or end from being written', async () => {
+  test('U+0000 and lone surrogates do not keep an image, a session or an end from being stored', async () => {
     const agent = await cluster.join({
       images: [
         { ...PYTHON, title: 'a\0b\ud800', description: '\0' },
@@ -268,7 +268,7 @@ describe('values that make no sense', () => {
   })
 })
 
-test('an agent chooses the words of a failure, cleaned, and not its kind', async () => {
+test('an agent chooses the words of a failure, which are cleaned, but not its code', async () => {
   const evil = await cluster.join({ name: 'evil\u001b[2J\u202e' })
   expect((await cluster.api.listAgents()).items[0]?.name).toBe('evil[2J')
   const { id } = await cluster.launch()
@@ -293,7 +293,7 @@ describe('a flood of reports', () => {
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? NaN) / 1024
   }
 
-  test("is slowed down: the manager's memory stays bounded and others get answers", async () => {
+  test('a flood of reports is slowed down: memory stays bounded and other agents are served', async () => {
     await using managers = await startManagers()
     await using manager = await managers.spawn()
     const { api } = await managers.admin(manager)
@@ -324,7 +324,7 @@ describe('a flood of reports', () => {
     expect((await api.listAgents()).items[0]?.status).toBe('CONNECTED')
   }, 60_000)
 
-  test('that are too long for what they are is not read', async () => {
+  test('a message that is too long for its kind is not read', async () => {
     const evil = await cluster.join()
     evil.sendText(JSON.stringify({ type: 'stats', kernels: [], filler: 'x'.repeat(2 * 2 ** 20) }))
     evil.sendText('x'.repeat(2 * 2 ** 20))

@@ -39,7 +39,7 @@ async function setUp() {
   return { app, victim, browser, attack }
 }
 
-test('every byte in a status line', async () => {
+test('every byte in the status line of an app', async () => {
   const { attack } = await setUp()
   const statuses = await attack([
     ...BYTES.map(byte => `HTTP/1.1 999 Weird${char(byte)}status\r\nContent-Length: 2\r\n\r\nok`),
@@ -49,7 +49,7 @@ test('every byte in a status line', async () => {
   expect(new Set(statuses)).toEqual(new Set([999, 502, 200]))
 })
 
-test('statuses that do not exist, that announce more, and that switch protocols unasked', async () => {
+test('unknown statuses, informational statuses, and an unasked switch of protocols', async () => {
   const { attack } = await setUp()
   const codes = ['000', '001', '099', '100', '101', '102', '103', '199', '600', '999', '1000', '-1', '20', '2e2']
   const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n'
@@ -72,7 +72,7 @@ test('every byte in names and values of header fields', async () => {
   ])
 })
 
-test('framing that contradicts itself, trailers and chunks', async () => {
+test('contradictory framing, trailers and chunks', async () => {
   const { attack } = await setUp()
   const head = 'HTTP/1.1 200 OK\r\n'
   const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n`
@@ -112,7 +112,7 @@ test('framing that contradicts itself, trailers and chunks', async () => {
   ])
 })
 
-test('a response that is reset after each of its bytes', async () => {
+test('a response of an app that is reset after each of its bytes', async () => {
   const { app, attack, browser, victim } = await setUp()
   const whole = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A: b\r\n\r\n5\r\nhello\r\n0\r\nT: v\r\n\r\n'
   const cuts = Array.from({ length: whole.length }, (_, cut) => cut)
@@ -131,7 +131,7 @@ test('a response that is reset after each of its bytes', async () => {
   await attack([])
 })
 
-test('answers to an upgrade: none, other ones, and switches with every kind of end', async () => {
+test('answers to an upgrade: none, other statuses, and switches with every kind of end', async () => {
   const { attack, browser } = await setUp()
   const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n'
   const request = (path: string) => browser.head(`GET ${path} HTTP/1.1`, upgrade)
@@ -172,7 +172,7 @@ test('a request with a body that is answered by a switch, by garbage, early or n
   expect(statuses).toEqual([502, 502, 200, 502, 502])
 })
 
-test('clients that stall in front of an endless answer cost a bounded amount of memory', async () => {
+test('clients that stall in front of an endless answer use bounded memory', async () => {
   const { app, browser, victim } = await setUp()
   const block = Buffer.alloc(64 * 1024, 120)
   app.respond = socket => {

@@ -13,7 +13,7 @@ const MIB = 2 ** 20
 /** The long mode asks for more: BERTH_HOSTILE_MIB=10240. */
 const TRANSFER_MIB = Number(process.env.BERTH_HOSTILE_MIB ?? 1024)
 
-test('TCP peers that reset, half-close and hang up at any byte, on either side, leave nothing behind', async () => {
+test('TCP peers that reset, half-close or disconnect at any byte, on either side, leave nothing behind', async () => {
   const { app, victim } = await startAttack(stack)
   const { port } = (await victim.ask({ open: 'raw' })) as { port: number }
   const request = 'x\r\n\r\n'
@@ -42,7 +42,7 @@ test('TCP peers that reset, half-close and hang up at any byte, on either side, 
 })
 
 test(
-  `an answer of ${TRANSFER_MIB} MiB at full speed takes a flat amount of memory`,
+  `an answer of ${TRANSFER_MIB} MiB at full speed needs constant memory`,
   { timeout: 1_200_000 },
   async () => {
     const { app, victim } = await startAttack(stack)

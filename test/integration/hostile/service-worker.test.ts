@@ -25,7 +25,7 @@ const HEADERS: Record<string, Record<string, string>> = {
   '/static/wide.js': { 'service-worker-allowed': '/' },
 }
 
-test('a service worker of an app is not registered where it would see tickets, and elsewhere it is', async () => {
+test('an app cannot register a service worker where it would see tickets, and can elsewhere', async () => {
   const seen: string[] = []
   const scripts: string[] = []
   const app = createServer((request: IncomingMessage, response: ServerResponse) => {

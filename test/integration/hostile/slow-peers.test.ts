@@ -61,7 +61,7 @@ async function startConsole({ headMs = HEAD_MS, stalledMs = STALLED_MS } = {}) {
   return { victim, port, head, isServed, manager, before: await victim.descriptors() }
 }
 
-test('the console cuts peers that send a head without end, or nothing, and serves others meanwhile', async () => {
+test('the console disconnects peers that send an endless head or nothing, and serves others meanwhile', async () => {
   const { victim, port, head, isServed, before } = await startConsole()
   const unfinished = head('GET / HTTP/1.1').slice(0, -2)
   const peers = [
@@ -75,7 +75,7 @@ test('the console cuts peers that send a head without end, or nothing, and serve
   await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
 })
 
-test('the console ends the connection of a request whose body trickles on after its answer', async () => {
+test('the console closes the connection of a request whose body trickles on after its answer', async () => {
   const { victim, port, head, isServed, before } = await startConsole()
   const body = 'Content-Length: 100000\r\n'
   const peers = [
@@ -94,7 +94,7 @@ test('the console ends the connection of a request whose body trickles on after 
   await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
 })
 
-test('the console cuts readers that do not read, and holds little for them', async () => {
+test('the console disconnects readers that do not read, and buffers little for them', async () => {
   const { victim, port, head, isServed, before } = await startConsole()
   await exchange(port, head('GET /assets/large.js HTTP/1.1'), { enough: text => text.length > 30 * MIB })
   const memory = await victim.residentBytes()
@@ -112,7 +112,7 @@ test('the console cuts readers that do not read, and holds little for them', asy
 
 const UPGRADE = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n'
 
-test('the console ends upgrades that were refused although the peer stays', async () => {
+test('the console ends refused upgrades although the peer stays', async () => {
   const { victim, port, head, isServed, manager, before } = await startConsole()
   manager.respond = saying('HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno')
   const peers = ['/nowhere', '/stream/session/x/tcpproxy?app=y'].flatMap(path => [
@@ -126,7 +126,7 @@ test('the console ends upgrades that were refused although the peer stays', asyn
   await met
 })
 
-test('event streams of any number leave the ordinary calls of the console alone', async () => {
+test('any number of event streams leaves ordinary calls of the console alone', async () => {
   const { victim, port, head, manager, before } = await startConsole(UNHURRIED)
   manager.respond = (socket, request) => {
     if (request.includes('/api/v1/events'))
@@ -142,7 +142,7 @@ test('event streams of any number leave the ordinary calls of the console alone'
   await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 2)
 })
 
-test('calls that are not answered have a bounded number of connections to the manager', async () => {
+test('unanswered calls use a bounded number of connections to the manager', async () => {
   const { victim, port, head, manager, before } = await startConsole(UNHURRIED)
   manager.respond = () => undefined
   const peers = times(1_200, () => slowPeer(port, { head: head('GET /api/v1/me HTTP/1.1') }))
@@ -154,7 +154,7 @@ test('calls that are not answered have a bounded number of connections to the ma
   await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 2)
 })
 
-test('a client that pipelines takes one connection to the manager, and its answers come in order', async () => {
+test('a pipelining client uses one connection to the manager, and its answers come in order', async () => {
   const { victim, port, head, manager, before } = await startConsole()
   manager.respond = (socket, request) => {
     const path = request.split(' ', 2)[1] ?? ''
@@ -175,7 +175,7 @@ test('a client that pipelines takes one connection to the manager, and its answe
   await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
 })
 
-test('an answer of the manager that is reset after each of its bytes is never passed off as whole', async () => {
+test('an answer of the manager that is reset after any byte never passes as a whole one', async () => {
   const { victim, port, head, isServed, manager, before } = await startConsole()
   const whole = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{"a":"bcd"}'
   manager.respond = (socket, request) => {
@@ -196,7 +196,7 @@ test('an answer of the manager that is reset after each of its bytes is never pa
   await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
 })
 
-test('the manager cuts heads and bodies without end, and agents that say nothing', async () => {
+test('the manager disconnects endless heads and bodies, and silent agents', async () => {
   const { url: databaseUrl } = stack.use(await startDatabase())
   const { path } = stack.use(await temporaryDirectory())
   const environment = {
@@ -233,7 +233,7 @@ test('the manager cuts heads and bodies without end, and agents that say nothing
   await met
 })
 
-test('the origin of an app cuts heads without end; a slow app holds up its own requests only', async () => {
+test('the origin of an app disconnects endless heads; a slow app delays only its own requests', async () => {
   const { app, victim } = await startAttack(stack)
   const browser = await letIn(victim)
   app.respond = (socket, request) => {
@@ -272,7 +272,7 @@ test('the origin of an app cuts heads without end; a slow app holds up its own r
   await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 40)
 })
 
-test('slow peers on both sides of a TCP tunnel leave it to others, and nothing behind when they go', async () => {
+test('slow peers on both sides of a TCP tunnel do not affect other tunnels, and leave nothing behind', async () => {
   const { app, victim } = await startAttack(stack)
   const { port } = (await victim.ask({ open: 'raw' })) as { port: number }
   const block = Buffer.alloc(64 * 1024, 120)

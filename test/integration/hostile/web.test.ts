@@ -44,7 +44,7 @@ async function assertUnharmed({ victim, page }: Awaited<ReturnType<typeof setUp>
   await expect.poll(() => victim.descriptors(), { timeout: 10_000 }).toBeLessThanOrEqual(before + 2)
 }
 
-test('requests that break off after their head leave no descriptor open', async () => {
+test('requests that break off after their head leave no open descriptor', async () => {
   const setup = await setUp()
   const { head, port, victim } = setup
   const before = await victim.descriptors()
@@ -69,7 +69,7 @@ test('requests that break off after their head leave no descriptor open', async 
   await assertUnharmed(setup, before)
 })
 
-test('a process that is out of descriptors answers again when it has some', async () => {
+test('a process without free descriptors answers again when it has some', async () => {
   const setup = await setUp({ descriptors: 80 })
   const { head, port, victim } = setup
   const before = await victim.descriptors()
@@ -124,7 +124,7 @@ test('a request that is reset after each of its bytes', async () => {
   await assertUnharmed(setup, before)
 })
 
-test('a manager whose status line holds any byte, or that switches protocols unasked', async () => {
+test('a manager with any byte in its status line, or with an unasked switch of protocols', async () => {
   const setup = await setUp()
   const { head, port, victim, manager } = setup
   const before = await victim.descriptors()
@@ -146,7 +146,7 @@ test('a manager whose status line holds any byte, or that switches protocols una
   await assertUnharmed(setup, before)
 })
 
-test('an answer before the end of the request says that the connection ends with it', async () => {
+test('an answer before the end of the request announces that the connection closes', async () => {
   const setup = await setUp()
   const { head, port, victim, manager } = setup
   const before = await victim.descriptors()

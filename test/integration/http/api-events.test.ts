@@ -20,7 +20,7 @@ afterAll(() => manager[Symbol.asyncDispose]())
 const aHint = (id: string): EventHint => ({ topic: 'session', id, version: 1 })
 const idsOf = (events: readonly { data: unknown }[]) => events.map(event => (event.data as EventHint).id)
 
-test('a stream gets what concerns its user; a superadmin gets everything', async () => {
+test('a stream carries the events of its user, that of a superadmin all events', async () => {
   const [anna, bert] = [await manager.addUser('anna@example.org'), await manager.addUser('bert@example.org')]
   using hers = await openEventStream(manager.url, anna)
   using his = await openEventStream(manager.url, bert)
@@ -34,7 +34,7 @@ test('a stream gets what concerns its user; a superadmin gets everything', async
   await expect.poll(() => idsOf(all.of('hint'))).toEqual(['annas', 'berts', 'admins', 'shared'])
 })
 
-test('a folder is told to its owner only; the folder of a project to everyone, without its id', async () => {
+test('an event of a folder reaches its owner only; that of a project folder reaches everybody, without its id', async () => {
   const [owner, stranger] = [await manager.addUser('keeps@example.org'), await manager.addUser('looks@example.org')]
   const admin = await manager.signIn()
   using hers = await openEventStream(manager.url, owner)
@@ -53,7 +53,7 @@ test('a folder is told to its owner only; the folder of a project to everyone, w
   await expect.poll(() => folders(his)).toEqual(['all'])
 })
 
-test('a cut stream continues where it was, without gap and without repetition', async () => {
+test('an interrupted stream continues without gap or repetition', async () => {
   const user = await manager.addUser('resumes@example.org')
   const audience = { userId: UserId.parse(user.id) }
   let lastEventId: string | undefined
@@ -72,7 +72,7 @@ test('a cut stream continues where it was, without gap and without repetition', 
   expect(again.of('resync')).toEqual([])
 })
 
-test('a stream that was away too long, or knew another run of the manager, starts with resync', async () => {
+test('a stream that was away too long, or continues one of another run of the manager, starts with resync', async () => {
   const user = await manager.addUser('returns@example.org')
   using first = await openEventStream(manager.url, user)
   await expect.poll(() => first.of('ping').length).toBe(1)
@@ -102,7 +102,7 @@ test('live figures reach only clients that watch the session and may see it', as
   expect(wrong.json).toMatchObject({ code: 'bad_request' })
 })
 
-test('an admin of a domain learns of what is in it, and of nothing elsewhere', async () => {
+test('an admin of a domain gets the events of that domain only', async () => {
   const superadmin = (await manager.signIn()).api
   await superadmin.createDomain({ body: { name: 'elsewhere' } })
   const admin = await manager.addUser('admin-of-default@example.org', 'domain_admin')
@@ -124,7 +124,7 @@ test('an admin of a domain learns of what is in it, and of nothing elsewhere', a
   await expect.poll(() => idsOf(again.of('hint'))).toEqual(['near', 'last'])
 })
 
-test('a stream ends with its sign-in, and others of the user go on', async () => {
+test('a stream ends with its sign-in; other streams of the user continue', async () => {
   const user = await manager.addUser('leaves@example.org')
   const second = await manager.signIn({ email: 'leaves@example.org', password: 'Their-own-pass-1' })
   using ends = await openEventStream(manager.url, user)
@@ -180,7 +180,7 @@ test('a stream of a keypair ends with the keypair, and with the domain of its ow
   await expect.poll(() => stays.isEnded()).toBe(true)
 })
 
-test('a change without a notification ends streams with their next ping', async () => {
+test('streams notice a lost notification at their next ping', async () => {
   await using own = await startTestManager()
   const { api } = await own.signIn()
   const keypair = await api.createKeypair({ body: {} })
@@ -191,7 +191,7 @@ test('a change without a notification ends streams with their next ping', async 
   await expect.poll(() => stream.isEnded(), { timeout: 20_000 }).toBe(true)
 })
 
-test('a client that does not read is cut off, and costs the others nothing', async () => {
+test('a client that does not read is disconnected, and costs the others nothing', async () => {
   const user = await manager.addUser('slow@example.org')
   const { hostname, port, host } = new URL(manager.url)
   const socket = connect({ host: hostname, port: Number(port) })
@@ -215,7 +215,7 @@ test('a client that does not read is cut off, and costs the others nothing', asy
   socket.destroy()
 })
 
-test('a client that goes away while its credentials are checked leaves no stream behind', async () => {
+test('a client that leaves while its credentials are checked leaves no stream behind', async () => {
   await using own = await startTestManager()
   const { token } = await own.signIn()
   await using store = await openToRead({ ...own.source, log: silentLog })
@@ -236,7 +236,7 @@ test('a client that goes away while its credentials are checked leaves no stream
   expect(own.manager.events.count()).toBe(1)
 })
 
-test('a thousand streams get an event within a moment', async () => {
+test('an event reaches a thousand streams within a moment', async () => {
   const bigBus = createEventBus()
   const userId = UserId.parse('01900000-0000-7000-8000-000000000002')
   let got = 0

@@ -25,7 +25,7 @@ afterAll(() => manager[Symbol.asyncDispose]())
 
 const login = () => `${manager.url}/api/v1/auth/login`
 
-describe('every route, for every role', () => {
+describe('every route for every role', () => {
   const MAY: Record<Access, readonly (keyof typeof tokens)[]> = {
     none: ROLES,
     user: ['user', 'domain_admin', 'superadmin'],
@@ -56,7 +56,7 @@ describe('every route, for every role', () => {
     if (reply.status >= 400 && route.method !== 'HEAD') expect(() => Problem.parse(reply.json)).not.toThrow()
   })
 
-  test('the description of the API names exactly the routes of the contract, and the event stream', async () => {
+  test('the OpenAPI description names exactly the routes of the contract, and the event stream', async () => {
     const { json } = await rawRequest(`${manager.url}/api/v1/openapi.json`)
     expect(json).toMatchObject({ openapi: '3.1.0' })
     const paths = json?.paths as Record<string, Record<string, { operationId?: string; requestBody?: object }>>
@@ -103,7 +103,7 @@ interface Described {
   readonly parameters?: { readonly name: string }[]
 }
 
-describe('requests that a browser could be tricked into', () => {
+describe('requests that another site could make a browser send', () => {
   test.each(['evil.example', 'evil.example:80', '127.0.0.1', 'localhost:1', '', 'berth.example.org.evil.example'])(
     'Host "%s" is not answered',
     async host => {
@@ -113,7 +113,7 @@ describe('requests that a browser could be tricked into', () => {
     },
   )
 
-  test.each(['berth.example.org', 'BERTH.example.org:8443', '10.1.2.3:8090'])('Host %s was allowed', async host => {
+  test.each(['berth.example.org', 'BERTH.example.org:8443', '10.1.2.3:8090'])('Host %s is allowed by the configuration', async host => {
     const reply = await rawRequest(`${manager.url}/healthz`, { headers: { host } })
     expect(reply.status).toBe(200)
   })
@@ -127,12 +127,12 @@ describe('requests that a browser could be tricked into', () => {
     },
   )
 
-  test('the own Origin is welcome', async () => {
+  test("the server's own Origin is accepted", async () => {
     const reply = await rawRequest(login(), { method: 'POST', headers: { origin: manager.url }, body: ADMIN })
     expect(reply.status).toBe(200)
   })
 
-  test('upgrades are held to the same rules', async () => {
+  test('upgrades are checked by the same rules', async () => {
     const upgrade = (headers: Record<string, string>, path = '/stream/session/x/tcpproxy') =>
       new Promise<number>((resolve, reject) => {
         const request = httpRequest(manager.url + path, {
@@ -155,11 +155,11 @@ describe('requests that a browser could be tricked into', () => {
   })
 })
 
-describe('requests of the wrong form', () => {
+describe('malformed requests', () => {
   const post = (body: string | Buffer, headers: Record<string, string> = {}) =>
     rawRequest(login(), { method: 'POST', headers, body })
 
-  test.each(['content-length', 'chunked'])('ten megabytes (%s) are refused in an answer, every time', async framing => {
+  test.each(['content-length', 'chunked'])('ten megabytes (%s) are refused with an answer, every time', async framing => {
     const headers = framing === 'chunked' ? { 'transfer-encoding': 'chunked' } : {}
     for (let time = 0; time < 10; time++) {
       const reply = await post(Buffer.alloc(10_000_000, 0x20), headers)
@@ -168,7 +168,7 @@ describe('requests of the wrong form', () => {
   })
 
   test.each(['{"email":', '', '[]', 'null', '"text"', '{"__proto__":{"a":1}}', '{"email":1,"extra":true}'])(
-    'the body %j is bad_request, in a sentence',
+    'the body %j is refused as bad_request, in a sentence',
     async body => {
       const reply = await post(body)
       expect(reply.json).toMatchObject({ code: 'bad_request', status: 400 })
@@ -177,13 +177,13 @@ describe('requests of the wrong form', () => {
     },
   )
 
-  test('fields are named', async () => {
+  test('the refusal names the wrong fields', async () => {
     const reply = await post('{"email":"a@b.c","extra":1}')
     const { fields } = reply.json?.data as { fields: { path: string }[] }
     expect(fields.map(field => field.path)).toContain('password')
   })
 
-  test('other content types, unknown addresses, wrong and unknown methods get problem documents', async () => {
+  test('other content types, unknown addresses, and wrong or unknown methods get problem documents', async () => {
     expect((await post('a=b', { 'content-type': 'text/plain' })).json).toMatchObject({ code: 'bad_request' })
     expect((await rawRequest(`${manager.url}/api/v1/nothing`)).json).toMatchObject({ code: 'not_found' })
     expect((await rawRequest(`${manager.url}/%zz`)).json).toMatchObject({ code: 'bad_request' })
@@ -194,7 +194,7 @@ describe('requests of the wrong form', () => {
     expect(await rawBytes(manager.url, 'hello\r\n\r\n')).toContain('application/problem+json')
   })
 
-  test('malformed ids and cursors are no server failure', async () => {
+  test('malformed ids and cursors do not become internal errors', async () => {
     for (const path of [
       '/api/v1/sessions/%00',
       "/api/v1/sessions/'",
@@ -209,13 +209,13 @@ describe('requests of the wrong form', () => {
   })
 })
 
-describe('for operators', () => {
+describe('endpoints for operators', () => {
   test('liveness and readiness', async () => {
     expect((await rawRequest(`${manager.url}/healthz`)).status).toBe(200)
     expect((await rawRequest(`${manager.url}/readyz`)).json).toEqual({ status: 'ready' })
   })
 
-  test('metrics for this computer, and for a superadmin through a proxy', async () => {
+  test('metrics are for this computer, and for a superadmin through a proxy', async () => {
     const direct = await rawRequest(`${manager.url}/metrics`)
     expect(direct.text).toContain('berth_http_request_duration_seconds_bucket')
     expect(direct.text).toContain('berth_nodejs_eventloop_lag_seconds')
@@ -233,7 +233,7 @@ describe('for operators', () => {
     expect((await proxied(tokens.superadmin)).status).toBe(200)
   })
 
-  test('metrics with a token of their own: for the scraper and a superadmin, and for nobody else on this computer', async () => {
+  test('with a token for metrics, they are for the scraper and a superadmin, and for nobody else on this computer', async () => {
     await using directory = await temporaryDirectory()
     const path = join(directory.path, 'token')
     await writeFile(path, `${'m'.repeat(40)}\n`)
@@ -250,7 +250,7 @@ describe('for operators', () => {
     expect(() => readConfig({ BERTH_DATA: directory.path, BERTH_METRICS_TOKEN_FILE: path })).toThrow('32 characters')
   })
 
-  test('every reply has an id and the headers that browsers need', async () => {
+  test('every reply has a request id and the security headers', async () => {
     const { headers } = await rawRequest(`${manager.url}/api/v1/me`)
     expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
     expect(headers).toMatchObject({

@@ -22,7 +22,7 @@ const TIMINGS = {
   sweepMs: 20,
 }
 
-describe('deadlines', () => {
+describe('deadlines of session statuses', () => {
   const stack = new AsyncDisposableStack()
   let store: Store
   let ownerId: UserId
@@ -92,7 +92,7 @@ describe('deadlines', () => {
     return row?.reason.message
   }
 
-  test('SCHEDULED: the attempt fails, whether its agent is there or not', async () => {
+  test('SCHEDULED: the attempt fails, whether its agent is connected or not', async () => {
     await stuckIn('SCHEDULED')
     await using here = watch()
     await vi.waitFor(() => expect(here.done).toContain('fail 1 deadline_exceeded'))
@@ -100,14 +100,14 @@ describe('deadlines', () => {
     await vi.waitFor(() => expect(away.done).toContain('fail 1 agent_lost'))
   })
 
-  test('PREPARING: the start is taken back', async () => {
+  test('PREPARING: the start is cancelled on its agent', async () => {
     await stuckIn('PREPARING', HOUR_MS)
     await using sweep = watch()
     await vi.waitFor(() => expect(sweep.done).toContain('abandon 1 deadline_exceeded'))
     expect(sweep.done).not.toContain('fail 1 deadline_exceeded')
   })
 
-  test('PREPARING on an agent that never confirms says for what it waits, and is asked for again', async () => {
+  test('PREPARING on an agent that never confirms: the session says what it waits for, and the cancellation is repeated', async () => {
     const { id } = await stuckIn('PREPARING', HOUR_MS)
     await using sweep = watch()
     await vi.waitFor(async () => expect(await messageOf(id)).toContain('takes too long'))
@@ -115,7 +115,7 @@ describe('deadlines', () => {
     await vi.waitFor(() => expect(sweep.done.length).toBeGreaterThan(asked))
   })
 
-  test('PREPARING on a lost agent moves on once that agent has given up by itself, and not before', async () => {
+  test('PREPARING on a lost agent: the session moves on once that agent has given up by itself, not before', async () => {
     const { id, kernelId } = await stuckIn('PREPARING', HOUR_MS)
     await using sweep = watch({ ready: false })
     await vi.waitFor(async () => expect(await messageOf(id)).toContain('not connected'))
@@ -124,7 +124,7 @@ describe('deadlines', () => {
     await vi.waitFor(() => expect(sweep.done).toContain('fail 1 agent_lost'))
   })
 
-  test('PULLING: one that moves has its time, one that stands still is given up early', async () => {
+  test('PULLING: a pull with progress gets its full time, one without progress is given up early', async () => {
     await stuckIn('PULLING', HOUR_MS)
     const startedAt = Date.now()
     await using moving = watch({ pullQuietMs: () => 0 })
@@ -135,14 +135,14 @@ describe('deadlines', () => {
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(TIMINGS.pullingMs)
   })
 
-  test('TERMINATING: the end is asked for again without grace, once per deadline', async () => {
+  test('TERMINATING: the end is requested again without grace, once per deadline', async () => {
     const { id } = await stuckIn('TERMINATING')
     await using sweep = watch()
     await vi.waitFor(() => expect(sweep.done).toEqual(['end 0', 'end 0', 'end 0']))
     await vi.waitFor(async () => expect(await messageOf(id)).toContain('has not removed the container yet'))
   })
 
-  test('states that may last have none', async () => {
+  test('statuses that may last have no deadline', async () => {
     await stuckIn('PENDING')
     await stuckIn('RUNNING')
     const { id } = await stuckIn('SCHEDULED')
@@ -152,7 +152,7 @@ describe('deadlines', () => {
     expect(await messageOf(id)).toBe('Placed.')
   })
 
-  test('a session that fails to be judged does not keep the others from their deadlines', async () => {
+  test('a session whose check fails does not keep the others from their deadlines', async () => {
     const { id: first } = await stuckIn('SCHEDULED')
     const { id: second } = await stuckIn('SCHEDULED')
     const failed: SessionId[] = []
@@ -164,7 +164,7 @@ describe('deadlines', () => {
     await vi.waitFor(() => expect(new Set(failed)).toEqual(new Set([first, second])))
   })
 
-  test('on an agent that was forgotten it ends, also where the manager died in between', async () => {
+  test('a session on a forgotten agent ends, even if the manager died in between', async () => {
     const { id } = await stuckIn('RUNNING')
     const forgotten = await insertAgent(store.db)
     await sql`update kernels set agent_id = ${forgotten} where session_id = ${id}`.execute(store.db)

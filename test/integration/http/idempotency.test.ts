@@ -47,7 +47,7 @@ const idsOf = ({ json }: Sent) => (json as { items: Session[] }).items.map(item 
 const live = async () => (await cluster.api.listSessions({ query: { status: 'live' } })).items.map(item => item.id)
 
 describe('a request with an idempotency key', () => {
-  test('that is sent again makes nothing, gets the first answer, and is in the audit log once', async () => {
+  test('a repeated request creates nothing, gets the first answer, and is in the audit log once', async () => {
     await cluster.join()
     const key = newUuid()
     const first = await post('sessions', key, { ...SMALL, count: 2 })
@@ -59,7 +59,7 @@ describe('a request with an idempotency key', () => {
     expect(items).toHaveLength(1)
   })
 
-  test('is refused with another body or address; the same key of another user is another key', async () => {
+  test('a key is refused with another body or address; the same key of another user is another key', async () => {
     await cluster.join()
     const key = newUuid()
     const first = await post('sessions', key, SMALL)
@@ -74,7 +74,7 @@ describe('a request with an idempotency key', () => {
     expect(await post('sessions', 'two words', SMALL)).toMatchObject({ status: 400, json: { code: 'bad_request' } })
   })
 
-  test('is carried out once however many come at the same time', async () => {
+  test('many identical requests at the same time are carried out once', async () => {
     await cluster.join()
     const key = newUuid()
     const sent = await Promise.all(Array.from({ length: 12 }, () => post('sessions', key, SMALL)))
@@ -87,7 +87,7 @@ describe('a request with an idempotency key', () => {
     expect(await post('sessions', key, SMALL)).toMatchObject({ status: 201, replayed: 'true' })
   })
 
-  test('may succeed after it was refused: nothing was made under the key', async () => {
+  test('a request that was refused may be repeated with its key', async () => {
     await cluster.join()
     const key = newUuid()
     const body = { ...SMALL, name: 'the-one-name' }
@@ -99,7 +99,7 @@ describe('a request with an idempotency key', () => {
     expect(await post('sessions', key, body)).toMatchObject({ status: 201, replayed: null })
   })
 
-  test('finds what it made where the manager died before it answered', async () => {
+  test('a repeated request finds what was created before the manager died', async () => {
     await cluster.join()
     const key = newUuid()
     const first = await post('sessions', key, { ...SMALL, count: 3 })
@@ -115,7 +115,7 @@ describe('a request with an idempotency key', () => {
     expect(await live()).toHaveLength(3)
   })
 
-  test('is sealed: the database shows neither the secret that was made nor the password that was sent', async () => {
+  test('the database stores neither the created secret nor the sent password in the clear', async () => {
     const keys = [newUuid(), newUuid()] as const
     const first = await post('keypairs', keys[0], {})
     const second = await post('keypairs', keys[0], {})
@@ -129,7 +129,7 @@ describe('a request with an idempotency key', () => {
     for (const secret of [secretKey, user.password]) expect(all).not.toContain(secret)
   })
 
-  test('is what a client sends again when the answer is lost on its way', async () => {
+  test('a client repeats the request when the answer is lost', async () => {
     await cluster.join()
     let lost = 0
     const api = createClient({
@@ -148,7 +148,7 @@ describe('a request with an idempotency key', () => {
   })
 })
 
-test('fifty sessions in one request cost hardly more statements than one', async () => {
+test('fifty sessions in one request need hardly more statements than one', async () => {
   // No agent: nothing but the request itself asks the database.
   const agent = await cluster.join()
   await agent[Symbol.asyncDispose]()

@@ -248,7 +248,7 @@ async function ask(
 }
 
 describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`, () => {
-  test('no route is left out', () => {
+  test('every route is in the matrix', () => {
     for (const { name, route, kind } of routes) {
       const cases = kind ? onObjects.filter(one => one.name === name) : without.filter(one => one.name === name)
       expect(cases.length, name).toBeGreaterThan(0)
@@ -307,7 +307,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
   })
 })
 
-describe('what is named in a request', () => {
+describe('objects that a request names', () => {
   const outcome = (call: Promise<unknown>) =>
     call.then(
       () => 'ok',
@@ -322,7 +322,7 @@ describe('what is named in a request', () => {
     ['domain_admin', 'far', 'user_not_found'],
     ['superadmin', 'top', 'ok'],
     ['superadmin', 'far', 'ok'],
-  ] as const)('a keypair made by a %s for a user who is %s: %s', async (who, relation, expected) => {
+  ] as const)('a keypair created by a %s for a user who is %s: %s', async (who, relation, expected) => {
     const body = { userId: others[relation].id as never }
     expect(await outcome(callers[who].api.createKeypair({ body }))).toBe(expected)
   })
@@ -360,7 +360,7 @@ describe('what is named in a request', () => {
     ['superadmin', 'near', 'top', 'ok'],
     ['superadmin', 'near', 'far', 'user_not_found'],
     ['superadmin', 'far', 'far', 'ok'],
-  ] as const)('%s puts into a group that is %s a user who is %s: %s', async (who, group, user, expected) => {
+  ] as const)('%s adds to a group that is %s a user who is %s: %s', async (who, group, user, expected) => {
     const params = { id: groups[group] as never, userId: others[user].id as never }
     expect(await outcome(callers[who].api.addGroupMember({ params }))).toBe(expected)
   })
@@ -374,7 +374,7 @@ describe('what is named in a request', () => {
     ['domain_admin', 'far', 'user_not_found'],
     ['superadmin', 'top', 'ok'],
     ['superadmin', 'far', 'ok'],
-  ] as const)('usage asked by a %s of a user who is %s: %s', async (who, relation, expected) => {
+  ] as const)('a %s reads the usage of a user who is %s: %s', async (who, relation, expected) => {
     const query = { userId: ownerOf(who, relation).id as never }
     expect(await outcome(callers[who].api.getUsage({ query }))).toBe(expected)
   })
@@ -384,11 +384,11 @@ describe('what is named in a request', () => {
     ['user', 'red', 'ok'],
     ['domain_admin', 'blue', 'domain_not_found'],
     ['superadmin', 'blue', 'ok'],
-  ] as const)('usage asked by a %s of the domain %s: %s', async (who, domain, expected) => {
+  ] as const)('a %s reads the usage of the domain %s: %s', async (who, domain, expected) => {
     expect(await outcome(callers[who].api.getUsage({ query: { domain } }))).toBe(expected)
   })
 
-  test('lists show what may be seen one by one, and nothing else', async () => {
+  test('lists contain what the caller may see one by one, and nothing else', async () => {
     const far = others.far
     const farIds = [sessions.get(far), far.id, groups.far, 'blue', far.email]
     for (const who of ['user', 'domain_admin'] as const) {

@@ -10,7 +10,7 @@ afterAll(() => cluster[Symbol.asyncDispose]())
 
 const scrape = async () => (await rawRequest(`${cluster.manager.url}/metrics`)).text.split('\n')
 
-test('metrics tell queues, states and what agents hold', async () => {
+test('metrics include queues, statuses and usage of agents', async () => {
   const agent = await cluster.join({ capacity: { cpu: 2000, mem: 4 * 2 ** 30 } })
   const running = await cluster.launch({ resources: { cpu: '1.5' } })
   await cluster.reach(running.id, 'RUNNING')
@@ -41,7 +41,7 @@ test('metrics tell queues, states and what agents hold', async () => {
   await expect.poll(scrape, { timeout: 10_000 }).toContain(`berth_agent_occupied${of(',slot="cpu"')} 1`)
 })
 
-test('agents with the same name are distinguished', async () => {
+test('agents of equal names are told apart', async () => {
   const twins = [await cluster.join({ name: 'twin' }), await cluster.join({ name: 'twin' })]
   const each = twins.map(({ id }) => `berth_agent_connected{agent="twin",agent_id="${id}",resource_group="default"} 1`)
   await expect.poll(scrape, { timeout: 10_000 }).toEqual(expect.arrayContaining(each))

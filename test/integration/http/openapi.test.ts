@@ -23,11 +23,11 @@ beforeAll(async () => {
 })
 afterAll(() => manager[Symbol.asyncDispose]())
 
-test('swagger-parser takes the description', async () => {
+test('swagger-parser accepts the description', async () => {
   await expect(SwaggerParser.validate(structuredClone(description) as never)).resolves.toBeDefined()
 })
 
-test('redocly finds nothing to complain of by its recommended rules', async () => {
+test('redocly finds no violation of its recommended rules', async () => {
   const config = await createConfig({ extends: ['recommended'] })
   const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config })
   const told = problems.map(
@@ -36,7 +36,7 @@ test('redocly finds nothing to complain of by its recommended rules', async () =
   expect(told).toEqual([])
 })
 
-test('every operation names problem documents: of requests that cannot be taken, and of faults of ours', () => {
+test('every operation names problem documents for refused requests and for internal errors', () => {
   const operations = Object.values(description.paths).flatMap(methods => Object.values(methods))
   expect(operations.length).toBeGreaterThan(100)
   for (const { operationId, responses } of operations) {

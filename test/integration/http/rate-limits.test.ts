@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => manager[Symbol.asyncDispose]())
 
 describe('the rate limit of a keypair', () => {
-  test('is told with every answer, refuses what is beyond, and is not spent by others', async () => {
+  test('answers state the limit, requests beyond it are refused, and other keypairs do not use it up', async () => {
     const admin = (await manager.signIn()).api
     const limited = await admin.createKeypair({ body: { rateLimit: 3 } })
     const url = `${manager.url}/api/v1/me`
@@ -43,7 +43,7 @@ describe('the rate limit of a keypair', () => {
       .not.toBeNull()
   })
 
-  test('holds across managers but for what they have not told each other, and moves with time', async () => {
+  test('the limit holds across managers, apart from what they have not exchanged yet, and its window moves', async () => {
     const minute = 60_000
     let time = Math.floor(Date.now() / minute) * minute
     await using data = await temporaryDirectory()

@@ -13,8 +13,8 @@ beforeAll(async () => {
 })
 afterAll(() => cluster[Symbol.asyncDispose]())
 
-describe('what is made with a keypair', () => {
-  test('an event stream ends with it', async () => {
+describe('what a keypair was used for', () => {
+  test('an event stream ends with its keypair', async () => {
     const who = await cluster.api.createKeypair({ body: {} })
     const url = `${cluster.url}/api/v1/events`
     const stream = await fetch(url, { headers: await signRequest({ method: 'GET', url }, who) })
@@ -24,7 +24,7 @@ describe('what is made with a keypair', () => {
     expect(await ended).toContain('event: ping')
   })
 
-  test('notes it; grants end with it; and it cannot be deleted while a session refers to it', async () => {
+  test('a session notes its keypair, grants end with it, and it cannot be deleted while a session refers to it', async () => {
     await cluster.join()
     const who = await cluster.api.createKeypair({ body: {} })
     const api = signedApi(cluster.url, who)
@@ -43,7 +43,7 @@ describe('what is made with a keypair', () => {
   })
 })
 
-describe('the examples of the documentation', () => {
+describe('the examples in the documentation', () => {
   const example = async (language: string) => {
     const text = await readFile(new URL('../../../docs/api-signing.md', import.meta.url), 'utf8')
     const found = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(text)?.[1]
@@ -62,12 +62,12 @@ describe('the examples of the documentation', () => {
     }
   })
 
-  test('Python', async () => {
+  test('the example in Python', async () => {
     const { stdout } = await run('python3', ['-c', await example('python')], { env })
     expect(stdout).toMatch(/^script@example\.org\nAKIA\w+\n$/)
   })
 
-  test('shell', async () => {
+  test('the example for the shell', async () => {
     const { stdout } = await run('sh', ['-c', await example('sh')], { env })
     expect(JSON.parse(stdout)).toMatchObject({ email: 'script@example.org', active: false })
   })

@@ -66,8 +66,8 @@ test.each<[string, UserChange]>([
   await expect(signedApi(manager.url, old).me()).rejects.toMatchObject({ code: 'keypair_inactive' })
 })
 
-describe('a request signed in our own way', () => {
-  test('is its user, reads and changes, needs no cookie, and both implementations agree', async () => {
+describe('a request with a signature of Berth', () => {
+  test('the request acts as the user of its keypair, needs no cookie, and both implementations agree', async () => {
     expect((await send(parts())).json).toMatchObject({ user: { email: 'script@example.org' } })
     const body = JSON.stringify({ active: false })
     const made = await send(parts({ method: 'POST', path: '/api/v1/keypairs', body }))
@@ -80,7 +80,7 @@ describe('a request signed in our own way', () => {
     await expect(api.listUsers({ query: {} })).rejects.toMatchObject({ code: 'forbidden' })
   })
 
-  test('is what a known key, date and nonce make of it', () => {
+  test('the signature depends on the key, date and nonce', () => {
     const text = stringToSign({
       method: 'post',
       target: '/api/v1/sessions?x=1',
@@ -119,7 +119,7 @@ describe('a request signed in our own way', () => {
     expect((await signedApi(manager.url, keypair).listKeypairs({ query: {} })).items).toHaveLength(before)
   })
 
-  test('with the hash of another body in its header is refused as well', async () => {
+  test('a header with the hash of another body is refused', async () => {
     const body = '{"active":true}'
     const headers = { ...sign(keypair, parts(change)), 'x-berth-content-sha256': sha256(body) }
     const reply = await rawRequest(`${manager.url}/api/v1/keypairs`, { method: 'POST', headers, body })
@@ -128,7 +128,7 @@ describe('a request signed in our own way', () => {
     expect(none.json).toMatchObject({ code: 'signature_invalid' })
   })
 
-  test('is taken once', async () => {
+  test('a signed request is accepted once', async () => {
     const once = parts()
     expect((await send(once)).status).toBe(200)
     expect((await send(once)).json).toMatchObject({ code: 'signature_replayed', status: 401 })
@@ -137,7 +137,7 @@ describe('a request signed in our own way', () => {
     expect(codes.filter(code => code === 200)).toHaveLength(1)
   })
 
-  test.each([-16, 16])('dated %i minutes from now is refused, and told how far its clock is off', async minutes => {
+  test.each([-16, 16])('a request dated %i minutes from now is refused, with the difference of the clocks', async minutes => {
     const reply = await send(parts({ date: new Date(Date.now() + minutes * 60_000) }))
     expect(reply.json).toMatchObject({ code: 'clock_skewed', status: 401 })
     const { skewSeconds } = reply.json?.data as { skewSeconds: number }
@@ -145,7 +145,7 @@ describe('a request signed in our own way', () => {
     expect((await send(parts({ date: new Date(Date.now() + Math.sign(minutes) * 14 * 60_000) }))).status).toBe(200)
   })
 
-  test('says that keypair or account is inactive only to who knows the secret', async () => {
+  test('only a caller who knows the secret learns that the keypair or account is inactive', async () => {
     const other = await manager.addUser('inactive@example.org')
     const theirs = await other.api.createKeypair({ body: {} })
     const forged = { accessKey: theirs.accessKey, secretKey: 'x'.repeat(40) }
@@ -163,7 +163,7 @@ describe('a request signed in our own way', () => {
     expect((await send(later, later, theirs)).json).toMatchObject({ code: 'user_inactive' })
   })
 
-  test('has the same limit of size, in one piece or in chunks', async () => {
+  test('a signed request has the same size limit as others, whole or in chunks', async () => {
     const body = JSON.stringify({ active: false, filler: 'x'.repeat(2 ** 20) })
     const large = await send(parts({ ...change, body })).catch((error: unknown) => error as NodeJS.ErrnoException)
     if ('code' in large) expect(['ECONNRESET', 'EPIPE']).toContain(large.code)
@@ -186,12 +186,12 @@ describe('a request signed in our own way', () => {
     'Berth-HMAC-SHA256 x',
     'BackendAI x',
     'BackendAI signMethod=HMAC-SHA1, credential=a:b',
-  ])('with the header "%s" is told that it is none, and a cookie beside it does not help', async authorization => {
+  ])('the header "%s" is refused as malformed, and a cookie beside it does not help', async authorization => {
     const reply = await rawRequest(`${manager.url}/api/v1/me`, { headers: { authorization, cookie: 'berth_1=x' } })
     expect(reply.status).toBe(401)
   })
 
-  test('whose body is not the signed one harms nobody else where its body is not read', async () => {
+  test('a request with another body than the signed one does no harm on a route that reads no body', async () => {
     const uncaught = vi.fn()
     process.on('uncaughtException', uncaught)
     try {
@@ -224,7 +224,7 @@ function exchange(text: string): Promise<string> {
   })
 }
 
-describe("a request signed in the original's way", () => {
+describe('a request with a signature of Backend.AI', () => {
   /** As clients of the original do it. */
   function original(
     options: { method?: string; path?: string; date?: string; day?: string; type?: string; who?: SigningKeypair } = {},
@@ -247,7 +247,7 @@ describe("a request signed in the original's way", () => {
   }
   const get = (headers: Record<string, string>, path = '/api/v1/me') => rawRequest(manager.url + path, { headers })
 
-  test('reads what its user may read, however it writes the date and the content type', async () => {
+  test('the request reads what its user may read, in every form of date and content type', async () => {
     const rfc = new Date().toUTCString()
     const naive = new Date().toISOString().slice(0, 19)
     expect((await get(original())).json).toMatchObject({ user: { email: 'script@example.org' } })
@@ -262,7 +262,7 @@ describe("a request signed in the original's way", () => {
     })
   })
 
-  test('is taken once, also by several at the same time', async () => {
+  test('a request is accepted once, also when several copies arrive at the same time', async () => {
     const once = original()
     expect((await get(once)).status).toBe(200)
     expect((await get(once)).json).toMatchObject({ code: 'signature_replayed', status: 401 })
@@ -271,7 +271,7 @@ describe("a request signed in the original's way", () => {
     expect(statuses.filter(status => status === 200)).toHaveLength(1)
   })
 
-  test('changes nothing: it does not sign the body', async () => {
+  test('the request can change nothing, because the signature does not cover the body', async () => {
     const headers = original({ method: 'POST', path: '/api/v1/keypairs', type: 'application/json' })
     const reply = await rawRequest(`${manager.url}/api/v1/keypairs`, { method: 'POST', headers, body: '{}' })
     expect(reply.json).toMatchObject({ code: 'signature_invalid' })
@@ -279,14 +279,14 @@ describe("a request signed in the original's way", () => {
     expect((await get(overridden)).status).toBe(200)
   })
 
-  test('is not taken from another computer without TLS', async () => {
+  test('the request is refused without TLS from another computer', async () => {
     const from = (more: Record<string, string>) =>
       get({ ...original(), ...AS_CONSOLE, 'x-forwarded-for': '192.0.2.7', ...more })
     expect((await from({})).json).toMatchObject({ code: 'signature_invalid' })
     expect((await from({ 'x-forwarded-proto': 'https' })).status).toBe(200)
   })
 
-  test('with an old date, another key, or no version is refused', async () => {
+  test('an old date, a wrong key, and a missing version are refused', async () => {
     const old = new Date(Date.now() - 16 * 60_000).toISOString()
     const day = old.slice(0, 10).replaceAll('-', '')
     expect((await get(original({ date: old, day }))).json).toMatchObject({ code: 'clock_skewed' })
@@ -297,7 +297,7 @@ describe("a request signed in the original's way", () => {
     expect((await get(rest)).json).toMatchObject({ code: 'signature_invalid' })
   })
 
-  test('opens tunnels: the upgrade is authenticated, and what is not there is not there', async () => {
+  test('a signed upgrade opens tunnels, and reports a missing session or app', async () => {
     const path = '/stream/session/00000000-0000-7000-8000-000000000000/tcpproxy?app=x'
     const upgrade = (headers: Record<string, string>) =>
       exchange(
@@ -318,7 +318,7 @@ describe("a request signed in the original's way", () => {
   })
 })
 
-test('the signer works on nothing but web standards', async () => {
+test('the signer uses only web standards', async () => {
   const headers = await signRequest({ method: 'GET', url: `${manager.url}/api/v1/me?x=it's` }, keypair)
   const reply = await fetch(`${manager.url}/api/v1/me?x=it's`, { headers })
   expect(reply.status).toBe(200)

@@ -45,7 +45,7 @@ const pulledR4 = () => ({
 })
 
 describe('an image that only a registry has', () => {
-  test('is pulled by the agent at launch, with a password that is in no other place', async () => {
+  test('the agent pulls the image at launch, with a password that is stored nowhere else', async () => {
     const agent = await cluster.join()
     const { id } = await cluster.launch({ image: name })
     const session = await cluster.reach(id, 'RUNNING')
@@ -59,7 +59,7 @@ describe('an image that only a registry has', () => {
     expect(JSON.stringify([request?.spec, session])).not.toContain('s3cret')
   })
 
-  test('starts on an agent that holds it, where there is one, and then needs no password', async () => {
+  test('a session starts on an agent that holds the image, if there is one, and then needs no password', async () => {
     await cluster.join()
     const holder = await cluster.join({ images: [PYTHON, pulledR4()] })
     await cluster.join()
@@ -69,7 +69,7 @@ describe('an image that only a registry has', () => {
     expect(holder.requests('create_kernel')[0]?.registryAuth).toBeUndefined()
   })
 
-  test('says to users how many agents hold it, and to superadmins which', async () => {
+  test('users see how many agents hold the image, superadmins see which', async () => {
     const holder = await cluster.join({ images: [pulledR4()] })
     expect(await imageNamed(name)).toMatchObject({ holders: 1, agentIds: [holder.id] })
     const user = await cluster.addUser('reader@example.org')
@@ -78,7 +78,7 @@ describe('an image that only a registry has', () => {
     expect(JSON.stringify(await user.listImages())).not.toContain(holder.id)
   })
 
-  test('is pulled elsewhere when its holders are full', async () => {
+  test('the image is pulled to another agent when its holders are full', async () => {
     const holder = await cluster.join({ images: [pulledR4()], capacity: { cpu: 1000, mem: 2 ** 30 } })
     const first = await cluster.launch({ image: name })
     expect((await cluster.reach(first.id, 'RUNNING')).kernels[0]?.agentId).toBe(holder.id)
@@ -88,7 +88,7 @@ describe('an image that only a registry has', () => {
     expect(other.requests('create_kernel')[0]?.registryAuth).toBeDefined()
   })
 
-  test('waits, and says so, once its registry is closed', async () => {
+  test('a session waits, with the reason, once the registry is deactivated', async () => {
     await cluster.join({ capacity: { cpu: 1000, mem: 2 ** 30 } })
     const blocker = await cluster.launch()
     await cluster.reach(blocker.id, 'RUNNING')
@@ -105,19 +105,19 @@ describe('an image that only a registry has', () => {
     expect(await imageNamed(name)).toBeUndefined()
   })
 
-  test('would start now, says what-if', async () => {
+  test('what-if says that the session would start now', async () => {
     await cluster.join()
     expect(await cluster.api.whatIf({ body: { image: name } })).toMatchObject({ startsNow: true })
   })
 
-  test('has another meaning than the one an agent holds: that is shown', async () => {
+  test('an image with another content in the registry than on an agent is marked as outdated', async () => {
     await cluster.join({ images: [{ ...pulledR4(), id: `sha256:${'b'.repeat(64)}`, repoDigests: [] }] })
     expect(await imageNamed(name)).toMatchObject({ outdated: true, pullable: false })
   })
 })
 
-describe('a domain that may use some registries only', () => {
-  test('neither sees nor launches images of others; those made on an agent stay', async () => {
+describe('a domain that may use only some registries', () => {
+  test('the domain neither lists nor launches images of other registries; images made on an agent stay', async () => {
     await cluster.join({ images: [PYTHON, { ...held, id: 'sha256:q', references: ['quay.example/x:1'] }] })
     await cluster.api.createDomain({ body: { name: 'few', allowedRegistries: ['quay.example'] } })
     const password = 'Their-own-pass-1'
@@ -136,7 +136,7 @@ describe('a domain that may use some registries only', () => {
 })
 
 describe('the minimum of an image', () => {
-  test('is changed by an admin, with a warning below what its labels say, and counts at launch', async () => {
+  test('an admin changes the minimum; below the labels there is a warning; launches use it', async () => {
     await cluster.join()
     const change = (minimum: object | null) => cluster.api.updateImage({ body: { reference: name, minimum } })
     const more = await change({ cpu: '3' })
@@ -169,7 +169,7 @@ describe('a pull to agents', () => {
     layers: [{ id: 'aaa', status: 'Downloading', bytesDone, bytesTotal: 100 }],
   })
 
-  test('tells of each agent and layer how far it is, and which could not', async () => {
+  test('progress is reported by agent and layer, with the agents that failed', async () => {
     const held = Promise.withResolvers<undefined>()
     const slow = await cluster.join({
       script: {
@@ -213,7 +213,7 @@ describe('a pull to agents', () => {
     expect(JSON.stringify(pull)).not.toContain('s3cret')
   })
 
-  test('that is cancelled ends on the agents too', async () => {
+  test('a cancelled pull ends on the agents too', async () => {
     const agent = await cluster.join({ script: { pull_image: (_, signal) => hang(signal) } })
     const task = await cluster.api.pullImage({ body: { reference: name, resourceGroup: 'default' } })
     await expect.poll(() => agent.requests('pull_image').length).toBe(1)
@@ -222,7 +222,7 @@ describe('a pull to agents', () => {
     await expect.poll(() => agent.log.map(entry => entry.name)).toContain('cancel')
   })
 
-  test('to agents that are not there, or to nobody, is refused', async () => {
+  test('a pull to agents that are not connected, or to none, is refused', async () => {
     const pull = (body: object) => refusal(cluster.api.pullImage({ body: { reference: name, ...body } }))
     expect(await pull({})).toMatchObject({ code: 'bad_request' })
     const { id } = await cluster.join()
@@ -234,13 +234,13 @@ describe('a pull to agents', () => {
   })
 })
 
-describe('clean-up', () => {
+describe('clean-up of images', () => {
   const unused = (): UnusedImage[] => [
     { ...pulledR4(), repoDigests: pulledR4().repoDigests, sizeBytes: 100, uniqueBytes: 60 },
     { id: PYTHON.id, references: PYTHON.references, repoDigests: [], sizeBytes: 50, uniqueBytes: 50, labelled: true },
   ]
 
-  test('says first what it would free, and leaves what live sessions use', async () => {
+  test('a dry run lists what would be freed; images of live sessions are left out', async () => {
     const agent = await cluster.join({
       images: [PYTHON, pulledR4()],
       script: {
@@ -282,7 +282,7 @@ describe('clean-up', () => {
     expect(agent.requests('remove_images')[1]).toEqual({ images: [{ id: r4.config, reference: name }] })
   })
 
-  test('goes on where one agent does not answer', async () => {
+  test('clean-up continues when an agent does not answer', async () => {
     const script = { list_unused_images: () => ({ images: unused() }) }
     const [one, two] = [await cluster.join({ script }), await cluster.join({ script })]
     await two.disconnect()

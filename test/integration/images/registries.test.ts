@@ -47,7 +47,7 @@ const offered = async () => (await cluster.api.listImages()).items.map(image => 
 const tagNames = (count: number) => Array.from({ length: count }, (_, index) => `t${index}`)
 
 describe('a rescan', () => {
-  test('finds labelled images, with what their labels say; others are left out, as the guide says', async () => {
+  test('a rescan finds labelled images and reads their labels; it ignores images without labels', async () => {
     const cr = await registry()
     const { config } = await cr.push('lab/r', ['4.0', 'latest'], { labels: LABELS })
     await cr.push('lab/plain', ['1'])
@@ -85,7 +85,7 @@ describe('a rescan', () => {
     expect(row?.scannedAt).not.toBeNull()
   })
 
-  test('goes through every page, of the projects that were named only', async () => {
+  test('a rescan reads every page, and only the projects that were named', async () => {
     const cr = await registry()
     await Promise.all(tagNames(110).map(name => cr.push(`many/${name}`, ['1'], { labels: LABELS })))
     await cr.push('other/x', ['1'], { labels: LABELS })
@@ -98,7 +98,7 @@ describe('a rescan', () => {
     expect(await offered()).toEqual([`${cr.name}/other/x:1`])
   })
 
-  test('reads an index, and takes the image for this machine', async () => {
+  test('a rescan reads an index and picks the image for this machine', async () => {
     const cr = await registry()
     const mine = await cr.push('lab/r', ['mine'], { labels: LABELS })
     const theirs = await cr.push('lab/r', ['theirs'], { labels: LABELS, architecture: 's390x' })
@@ -126,7 +126,7 @@ describe('a rescan', () => {
     expect(both?.digest).toBe(mine.config)
   })
 
-  test('reports what is broken or vanishes while it looks, and goes on', async () => {
+  test('a rescan reports broken and vanished images, and continues', async () => {
     const cr = await registry()
     await cr.push('lab/good', ['1'], { labels: LABELS })
     const broken = await cr.push('lab/broken', ['1'], { labels: { ...LABELS, n: '1' } })
@@ -147,7 +147,7 @@ describe('a rescan', () => {
     expect(await offered()).toEqual([`${cr.name}/lab/good:1`])
   })
 
-  test('forgets tags that are no longer there, and does not read again what has not changed', async () => {
+  test('a rescan forgets deleted tags, and does not read unchanged ones again', async () => {
     const cr = await registry()
     const kept = await cr.push('lab/r', ['kept', 'leaves'], { labels: LABELS })
     await add(cr)
@@ -159,7 +159,7 @@ describe('a rescan', () => {
     expect(await offered()).toEqual([`${cr.name}/lab/r:kept`])
   })
 
-  test('of a registry that goes away keeps what it has found, and says so', async () => {
+  test('a rescan of a registry that goes away keeps what it found, and reports it', async () => {
     const cr = await registry()
     await cr.push('lab/r', tagNames(200), { labels: LABELS })
     await add(cr)
@@ -180,7 +180,7 @@ describe('a rescan', () => {
     expect(await offered()).toEqual(before)
   })
 
-  test('tells how far it is by events, runs once per registry, and can be cancelled', async () => {
+  test('a rescan publishes its progress, runs once per registry, and can be cancelled', async () => {
     const cr = await registry()
     await cr.push('lab/r', tagNames(200), { labels: LABELS })
     await add(cr)
@@ -203,7 +203,7 @@ describe('a rescan', () => {
     expect((await cluster.api.listTasks()).items.slice(0, 2).map(one => one.status)).toEqual(['done', 'cancelled'])
   })
 
-  test('is cancelled when its registry is deleted', async () => {
+  test('deleting the registry cancels its rescan', async () => {
     const cr = await registry()
     await cr.push('lab/r', ['1'], { labels: LABELS })
     await add(cr)
@@ -213,7 +213,7 @@ describe('a rescan', () => {
     expect(await get(task)).toMatchObject({ status: 'cancelled' })
   })
 
-  test('ends with its manager', async () => {
+  test('a rescan ends with its manager', async () => {
     const cr = await registry()
     await cr.push('lab/r', tagNames(50), { labels: LABELS })
     await add(cr)
@@ -229,8 +229,8 @@ describe('a rescan', () => {
   })
 })
 
-describe('a registry with sign-in', () => {
-  test('is read with the password, which is never given out', async () => {
+describe('a registry with a sign-in', () => {
+  test('the registry is read with the password, which no reply contains', async () => {
     const cr = await registry({ htpasswd: BOB })
     await cr.push('lab/r', ['1'], { labels: LABELS })
     const made = await add(cr, BOB)
@@ -239,7 +239,7 @@ describe('a registry with sign-in', () => {
     expect((await rescan(cr)).rescan).toMatchObject({ images: 1 })
   })
 
-  test('refuses a rescan without a password, and with a wrong one', async () => {
+  test('a rescan without a password, or with a wrong one, is refused', async () => {
     const cr = await registry({ htpasswd: BOB })
     await cr.push('lab/r', ['1'], { labels: LABELS })
     await add(cr)
@@ -256,7 +256,7 @@ describe('a registry with sign-in', () => {
     expect(without).toMatchObject({ username: null, hasPassword: false })
   })
 
-  test('by tokens is read with one token per repository', async () => {
+  test('a registry with tokens is read with one token per repository', async () => {
     await using directory = await temporaryDirectory()
     const { key, cert, certFile } = await tokenSigner(directory.path)
     const asked: { scope: string | null; authorization: string | undefined }[] = []
@@ -299,7 +299,7 @@ describe('a registry with sign-in', () => {
 })
 
 describe('registries', () => {
-  test('are made, changed and deleted by superadmins; what was found goes with them', async () => {
+  test('superadmins create, change and delete registries; their images are deleted with them', async () => {
     const cr = await registry()
     await cr.push('lab/r', ['1'], { labels: LABELS })
     await add(cr)
@@ -319,12 +319,12 @@ describe('registries', () => {
     expect(await refusal(user.listRegistries())).toMatchObject({ code: 'forbidden' })
   })
 
-  test('of Docker Hub need name spaces, because it has no catalogue', async () => {
+  test('a registry of Docker Hub needs name spaces, because Docker Hub has no catalogue', async () => {
     const hub = await cluster.api.createRegistry({ body: { name: 'index.docker.io' } })
     expect(hub).toMatchObject({ name: 'docker.io', url: 'https://registry-1.docker.io' })
   })
 
-  test('keep their password sealed, and a rotation of the master key seals it again', async () => {
+  test('passwords of registries are sealed, and sealed again when the master key is rotated', async () => {
     await using data = await temporaryDirectory()
     {
       await using first = await startTestManager({ dataDir: data.path })
@@ -342,7 +342,7 @@ describe('registries', () => {
     expect(createSecretBox([newest]).open(String(after?.sealed_password), 'registry:cr.example.org')).toBe(BOB.password)
   })
 
-  test('are refused without TLS elsewhere, and with half a sign-in', async () => {
+  test('a registry without TLS on another computer, or with half a sign-in, is refused', async () => {
     const create = (body: object) => refusal(cluster.api.createRegistry({ body: body as never }))
     const plain = { name: '10.0.0.5:5000', url: 'http://10.0.0.5:5000' }
     expect(await create(plain)).toMatchObject({

@@ -27,7 +27,7 @@ const untilAborted: TaskSpec['run'] = ({ signal }) =>
     signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true })
   })
 
-test('a task is seen and cancelled at any manager, and runs at one', async () => {
+test('a task runs at one manager, and every manager lists and cancels it', async () => {
   await using one = aManager()
   await using two = aManager()
   const task = await one.start(aRescan('a', untilAborted))
@@ -40,7 +40,7 @@ test('a task is seen and cancelled at any manager, and runs at one', async () =>
   await expect.poll(async () => (await one.get(again.id)).status).toBe('done')
 })
 
-test('a task of a manager that died ends as cancelled, and makes room for another', async () => {
+test('a task of a manager that died ends as cancelled, and another one may start', async () => {
   await using dead = aManager()
   const task = await dead.start(aRescan('b', untilAborted))
   await using alive = aManager()
@@ -57,14 +57,14 @@ test('a task of a manager that died ends as cancelled, and makes room for anothe
   })
 })
 
-test('a task that fails unexpectedly tells nothing of our inside', async () => {
+test('an unexpected failure of a task reveals no internals', async () => {
   await using tasks = aManager()
   const { id } = await tasks.start(aRescan('c', () => Promise.reject(new Error('password is x'))))
   await expect.poll(async () => (await tasks.get(id)).status).toBe('failed')
   expect((await tasks.get(id)).error).toEqual({ code: 'internal', message: 'Unexpected failure' })
 })
 
-test('progress is written while it goes on, and what ended long ago is forgotten', async () => {
+test('progress is written during the task, and old tasks are deleted', async () => {
   await using tasks = aManager()
   const old = await tasks.start(aRescan('d', () => Promise.resolve()))
   await expect.poll(async () => (await tasks.get(old.id)).status).toBe('done')

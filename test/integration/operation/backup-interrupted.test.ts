@@ -12,7 +12,7 @@ import { temporaryDirectory } from '../../fixtures/manager.ts'
 /** So many that saving them takes a while. */
 const ROWS = 100_000
 
-test('Ctrl-C in a backup of a Berth that stands still leaves no file and no database that runs', async () => {
+test('Ctrl-C during a backup of a stopped Berth leaves no file and no running database', async () => {
   await using stack = new AsyncDisposableStack()
   const { path: data } = stack.use(await temporaryDirectory())
   const { path: place } = stack.use(await temporaryDirectory())

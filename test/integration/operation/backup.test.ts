@@ -48,7 +48,7 @@ async function settledContentOf(source: Parameters<typeof contentOf>[0]) {
 }
 
 describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, backend) => {
-  test('a drill: filled, saved while it runs, restored elsewhere, the same rows, and users sign in', async () => {
+  test('a drill: a filled Berth is saved while it runs and restored elsewhere, with equal rows, and its users sign in', async () => {
     await using stack = new AsyncDisposableStack()
     const { path: place } = stack.use(await temporaryDirectory())
     const { path: otherDir } = stack.use(await temporaryDirectory())
@@ -221,7 +221,7 @@ async function urlOf({ dataDir, databaseUrl }: { dataDir: string; databaseUrl: s
   return `postgresql://berth@${encodeURIComponent(lines[4] ?? '')}/postgres`
 }
 
-test('the commands do it, tell what went wrong, and make nothing where nothing was', async () => {
+test('berth backup and berth restore work, report failures, and leave nothing behind when they fail', async () => {
   await using stack = new AsyncDisposableStack()
   const { path: place } = stack.use(await temporaryDirectory())
   const { path: otherDir } = stack.use(await temporaryDirectory())

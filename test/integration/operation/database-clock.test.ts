@@ -27,7 +27,7 @@ async function startClockedDatabase() {
   }
 }
 
-test('a clock of the database that is set forward ends no session and is reported, and later ends are on time', async () => {
+test('a forward jump of the database clock ends no session and is reported, and later ends are on time', async () => {
   await using database = await startClockedDatabase()
   await using cluster = await startSessionsCluster({ lifetimeSweepMs: 50, sweepMs: 50 }, { databaseUrl: database.url })
   await cluster.join()

@@ -45,7 +45,7 @@ async function expectRefusedInTime(url: string, token: string): Promise<void> {
   expect(ready).toMatchObject({ status: 503, code: 'unavailable' })
 }
 
-test('a network that swallows packets to the database: every request is refused within 10 s, and served again after it', async () => {
+test('when a network drops packets to the database, every request is refused within 10 s, and served again afterwards', async () => {
   await using database = await startDatabase()
   await using proxy = await startStallingProxy(database.url)
   await using manager = await startTestManager({ databaseUrl: proxy.url })
@@ -57,7 +57,7 @@ test('a network that swallows packets to the database: every request is refused 
   expect((await ask(manager.url, token, 'POST', '/api/v1/keypairs')).status).toBe(201)
 })
 
-test('a PostgreSQL whose processes are stopped: every request is refused within 10 s, and served again after it', async () => {
+test('when the processes of PostgreSQL are stopped, every request is refused within 10 s, and served again afterwards', async () => {
   await using manager = await startTestManager({ backend: 'embedded' })
   const { token } = await manager.signIn()
   const pids = await serverProcesses(manager.dataDir)
@@ -73,7 +73,7 @@ test('a PostgreSQL whose processes are stopped: every request is refused within 
   await expect.poll(async () => (await ask(manager.url, token)).status, { timeout: 20_000 }).toBe(200)
 })
 
-test('connections that the server ends under load get only 503, and the next request is served', async () => {
+test('connections that the server ends under load cause only 503, and the next request is served', async () => {
   await using manager = await startTestManager({ backend: 'embedded' })
   const { token } = await manager.signIn()
   await using other = await openToRead({ dataDir: manager.dataDir, databaseUrl: undefined, log: silentLog })
@@ -99,7 +99,7 @@ test('connections that the server ends under load get only 503, and the next req
   expect((await ask(manager.url, token)).status).toBe(200)
 })
 
-test('a statement that waits for a lock is given up, and told as 503', async () => {
+test('a statement that waits too long for a lock is given up with 503', async () => {
   await using manager = await startTestManager({ backend: 'embedded' })
   const { token } = await manager.signIn()
   await using other = await openToRead({ dataDir: manager.dataDir, databaseUrl: undefined, log: silentLog })
@@ -127,7 +127,7 @@ async function smallDisk(): Promise<AsyncDisposable & { readonly path: string }>
 }
 
 test.runIf(userInfo().uid === 0)(
-  'a full disk: the manager is not ready while it refuses changes, says why it does not start, and is ready with room',
+  'with a full disk the manager is not ready and refuses changes, explains why it does not start, and is ready when there is room',
   async () => {
     await using disk = await smallDisk()
     const filler = join(disk.path, 'filler')

@@ -15,7 +15,7 @@ const launch = async (manager: TestManager, name: string, cpu = '1'): Promise<Se
 const sessionAt = async (manager: TestManager, id: SessionId) =>
   (await manager.signIn()).api.getSession({ params: { id } })
 
-test('a restored database starts paused: running sessions are adopted or imported, lost ones are reported, and the admin resumes', async () => {
+test('a restored database starts paused: running sessions are adopted or imported, lost ones reported, until an admin resumes', async () => {
   await using stack = new AsyncDisposableStack()
   const { path: place } = stack.use(await temporaryDirectory())
   const { path: home } = stack.use(await temporaryDirectory())

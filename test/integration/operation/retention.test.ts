@@ -34,7 +34,7 @@ async function world() {
   }
 }
 
-test('a sign-up that nobody confirmed is removed in time, and its address is free; others stay', async () => {
+test('an unconfirmed sign-up is deleted in time, which frees its address; other accounts stay', async () => {
   await using it = await world()
   const { api, store, manager } = it
   await api.updateSettings({ body: { allowSignUp: 'open', unconfirmedDays: 3 } })
@@ -64,7 +64,7 @@ test('a sign-up that nobody confirmed is removed in time, and its address is fre
   expect(await signUp('OLD@example.org')).not.toBe(old)
 })
 
-test('the audit log is kept for ever, or for as long as is said, and says what it has lost; the database holds everybody to it', async () => {
+test('the audit log is kept for ever or for the set time, and records its own deletions; the database enforces this for everybody', async () => {
   await using it = await world()
   const { api, store } = it
   const insert = (action: string, days: number) =>
@@ -89,7 +89,7 @@ test('the audit log is kept for ever, or for as long as is said, and says what i
   await expect(sql`update audit_log set action = 'x'`.execute(store.db)).rejects.toThrow('append-only')
 })
 
-test('sessions that ended long ago go with all that is theirs, as the setting says; those that are needed stay', async () => {
+test('sessions that ended long ago are deleted with all their rows, as set; those that are still needed stay', async () => {
   await using it = await world()
   const { api, store } = it
   const owner = UserId.parse((await api.me()).user.id)

@@ -33,9 +33,9 @@ async function processesOf(data: string): Promise<string[]> {
   return found.filter(pid => pid !== undefined)
 }
 
-describe.skipIf(process.platform !== 'linux')('a server that is asked to end', () => {
+describe.skipIf(process.platform !== 'linux')('the end of a server', () => {
   test.each([0.1, 0.3, 0.5, 0.8, 1.2, 2])(
-    '%d s after its start has ended, with all its child processes',
+    'a server that is stopped %d s after its start ends with all its child processes',
     async seconds => {
       await using data = await temporaryDirectory()
       await using database = await startDatabase()
@@ -50,7 +50,7 @@ describe.skipIf(process.platform !== 'linux')('a server that is asked to end', (
     },
   )
 
-  test('while its database does not answer does not wait for it', async () => {
+  test('a server whose database does not answer ends without waiting for it', async () => {
     await using data = await temporaryDirectory()
     await using database = await startDatabase()
     const { default: pg } = await import('pg')
@@ -74,7 +74,7 @@ describe.skipIf(process.platform !== 'linux')('a server that is asked to end', (
     await holder.end()
   })
 
-  test.each(['SIGTERM', 'SIGKILL'] as const)('through npx by %s to npm is gone', async signal => {
+  test.each(['SIGTERM', 'SIGKILL'] as const)('a server started through npx ends on %s to npm', async signal => {
     await using data = await temporaryDirectory()
     await using database = await startDatabase()
     const npx = start('npx', ['berth', 'manager'], { BERTH_DATA: data.path, DATABASE_URL: database.url })
@@ -84,7 +84,7 @@ describe.skipIf(process.platform !== 'linux')('a server that is asked to end', (
     await expect.poll(() => processesOf(data.path), { timeout: ENDS_WITHIN_MS }).toEqual([])
   })
 
-  test('by the death of the copy of bin/berth that launched it under the pinned Node is gone', async () => {
+  test('a server ends when the copy of bin/berth that launched it under the pinned Node dies', async () => {
     await using data = await temporaryDirectory()
     await using database = await startDatabase()
     const launcher = start('/bin/sh', ['-c', `BERTH_LAUNCHED=1 "${process.execPath}" "${BERTH}" manager; true`], {

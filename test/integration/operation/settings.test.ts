@@ -31,7 +31,7 @@ const NOTHING_SET = {
 } as const
 
 describe('system settings', () => {
-  test('a new installation has no sign-up and no mail, and its public settings say so', async () => {
+  test('a new installation has neither sign-up nor mail, and its public settings say so', async () => {
     expect(await admin.getSettings()).toMatchObject({
       allowSignUp: 'off',
       signUpDomain: 'default',
@@ -49,7 +49,7 @@ describe('system settings', () => {
     })
   })
 
-  test('an announcement reaches every signed-in person, and their pages by a hint', async () => {
+  test('an announcement reaches every signed-in person, and open pages by a hint', async () => {
     expect(await admin.getAnnouncement()).toEqual({ text: null, level: 'info' })
     const { token } = await manager.signIn()
     using stream = await openEventStream(manager.url, { token })
@@ -68,7 +68,7 @@ describe('system settings', () => {
     })
   })
 
-  test('missing settings stay, null clears one, and a change takes effect at once', async () => {
+  test('settings that a change leaves out stay, null clears one, and a change takes effect at once', async () => {
     await admin.updateSettings({ body: { allowSignUp: 'invitation', publicUrl: 'https://berth.example.org/' } })
     const changed = await admin.updateSettings({ body: { smtpHost: 'mail.example.org', smtpFrom: 'b@example.org' } })
     expect(changed).toMatchObject({
@@ -80,7 +80,7 @@ describe('system settings', () => {
     expect((await admin.updateSettings({ body: { ...NOTHING_SET, allowSignUp: 'off' } })).mailReady).toBe(false)
   })
 
-  test('the password of the mail server is sealed, never returned, and needed where there is a user', async () => {
+  test('the password of the mail server is sealed, never returned, and required if there is a user name', async () => {
     const body = {
       ...NOTHING_SET,
       smtpHost: 'localhost',
@@ -97,7 +97,7 @@ describe('system settings', () => {
     expect((await admin.updateSettings({ body: { smtpPassword: null } })).smtpPasswordSet).toBe(false)
   })
 
-  test('the password of the mail server is sent to no other one', async () => {
+  test('the password of one mail server is never sent to another', async () => {
     const body = { ...NOTHING_SET, smtpHost: 'localhost', smtpUser: 'berth', smtpPassword: 'Very-secret-words-1' }
     const isSet = async (change: SystemSettingsChange) => (await admin.updateSettings({ body: change })).smtpPasswordSet
     expect(await isSet(body)).toBe(true)
@@ -128,7 +128,7 @@ describe('system settings', () => {
     expect(reply.text).toContain(words)
   })
 
-  test('how long a sign-in lasts counts for those that start from then on', async () => {
+  test('a changed duration of sign-ins applies to sign-ins from then on', async () => {
     const hoursLeft = async (kind: 'browser' | 'token') => {
       const { expiresAt } = await manager.api().login({ body: { ...ADMIN, kind } })
       return Math.round((new Date(expiresAt).getTime() - Date.now()) / 3_600_000)
@@ -140,12 +140,12 @@ describe('system settings', () => {
     await admin.updateSettings({ body: { browserIdleHours: 12, browserMaxDays: 7, tokenDays: 30 } })
   })
 
-  test('people sign up into a domain that exists', async () => {
+  test('the domain for sign-ups has to exist', async () => {
     const change = admin.updateSettings({ body: { signUpDomain: 'nowhere' } })
     await expect(change).rejects.toMatchObject({ code: 'domain_not_found' })
   })
 
-  test('changes at the same time are all kept', async () => {
+  test('concurrent changes are all kept', async () => {
     await Promise.all([
       admin.updateSettings({ body: { smtpPort: 2525 } }),
       admin.updateSettings({ body: { smtpHost: 'one.example.org' } }),
@@ -176,12 +176,12 @@ describe('mail', () => {
       },
     })
 
-  test('without a mail server the test mail says what is missing', async () => {
+  test('without a mail server, sending a test mail reports what is missing', async () => {
     await admin.updateSettings({ body: NOTHING_SET })
     await expect(testMail()).rejects.toMatchObject({ code: 'mail_not_configured' })
   })
 
-  test('arrives, with user and password, inside TLS; by STARTTLS and from the first byte', async () => {
+  test('mail arrives, with user and password, over TLS: by STARTTLS or from the first byte', async () => {
     const certificate = await makeCertificate()
     const before = getCACertificates('default')
     setDefaultCACertificates([...before, certificate.cert])
@@ -208,7 +208,7 @@ describe('mail', () => {
     }
   })
 
-  test('an untrusted certificate is refused, and nothing is sent', async () => {
+  test('a mail server with an untrusted certificate is refused, and nothing is sent', async () => {
     const certificate = await makeCertificate()
     for (const security of ['starttls', 'tls'] as const) {
       await using server = await startSmtpServer({ certificate, security })
@@ -218,7 +218,7 @@ describe('mail', () => {
     }
   })
 
-  test('a server without STARTTLS gets nothing where TLS is asked for', async () => {
+  test('a server without STARTTLS gets nothing if TLS is required', async () => {
     await using server = await startSmtpServer()
     await use(server, { smtpSecurity: 'starttls' })
     await expect(testMail()).rejects.toMatchObject({ code: 'mail_failed' })
@@ -237,7 +237,7 @@ describe('mail', () => {
     await expect(testMail()).rejects.toThrow(/ECONNREFUSED/)
   })
 
-  test('a mail in the background is tried again where the server says later, and dropped where it says never', async () => {
+  test('a queued mail is sent again after a temporary failure, and dropped after a permanent one', async () => {
     await using server = await startSmtpServer({ later: 2 })
     const to = { host: '127.0.0.1', port: server.port, security: 'none', from: 'b@example.org', login: null } as const
     await using mailer = createMailer({ server: () => Promise.resolve(to), log: silentLog, tryAgainMs: [5, 5, 5] })
@@ -253,7 +253,7 @@ describe('mail', () => {
     expect(server.mailTo('unknown@example.org')).toBeUndefined()
   })
 
-  test('a server that says nothing does not keep the manager from stopping', async () => {
+  test('a silent mail server does not keep the manager from stopping', async () => {
     await using server = await startSmtpServer({ silent: true })
     const to = { host: '127.0.0.1', port: server.port, security: 'none', from: 'b@example.org', login: null } as const
     const mailer = createMailer({ server: () => Promise.resolve(to), log: silentLog })
@@ -264,7 +264,7 @@ describe('mail', () => {
   })
 })
 
-test('a new master key reaches the password of the mail server and the secrets of authenticator apps', async () => {
+test('a rotation of the master key covers the password of the mail server and the secrets of authenticator apps', async () => {
   await using data = await temporaryDirectory()
   await using server = await startSmtpServer({ login: { user: 'berth', password: 'Very-secret-words-1' } })
   const smtp = { smtpHost: 'localhost', smtpPort: server.port, smtpSecurity: 'none', smtpUser: 'berth' } as const

@@ -34,7 +34,7 @@ describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
     return { store, dataDir, databaseUrl, [Symbol.asyncDispose]: () => opened.disposeAsync() }
   }
 
-  test('reads bigint as numbers, json as values, and keeps arrays in jsonb', async () => {
+  test('bigint is read as number, json as value, and arrays in jsonb stay arrays', async () => {
     await using opened = await open()
     const { db } = opened.store
     await db
@@ -48,7 +48,7 @@ describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
     expect(rows).toEqual([{ big: Number.MAX_SAFE_INTEGER }])
   })
 
-  test('a transaction that throws leaves nothing, and a deadlock is tried again', async () => {
+  test('a transaction that throws changes nothing, and a deadlock is retried', async () => {
     await using opened = await open()
     const { store } = opened
     const failure = store.transaction(async trx => {
@@ -75,7 +75,7 @@ describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
     expect((await findUserByEmail(store.db, 'A@example.org'))?.name).toBe('a@example.org++')
   })
 
-  test('several managers that open it together migrate once', async () => {
+  test('managers that open the database at the same time migrate it once', async () => {
     await using opened = await open()
     if (opened.databaseUrl === undefined) return
     const options = { dataDir: opened.dataDir, databaseUrl: opened.databaseUrl, log: silentLog }
@@ -84,7 +84,7 @@ describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
     expect(await countUsers(opened.store.db)).toBe(0)
   })
 
-  test('labels of domains that differ by letter case are one domain after the upgrade', async () => {
+  test('domains whose labels differ only in letter case become one domain by the upgrade', async () => {
     await using stack = new AsyncDisposableStack()
     const { path: dataDir } = stack.use(await temporaryDirectory())
     const databaseUrl = backend === 'embedded' ? undefined : stack.use(await createDatabase(backend)).url
@@ -104,7 +104,7 @@ describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
     expect([...users.keys()].filter(name => name.toLowerCase() === 'acme')).toHaveLength(1)
   })
 
-  test('a lost connection is logged once, and one that is closed with the store is not logged', async () => {
+  test('a lost connection is logged once, a connection that closes with the store is not logged', async () => {
     await using opened = await open()
     const lost: string[] = []
     const log: Log = { ...silentLog, warn: (_, message) => void lost.push(message) }
@@ -132,7 +132,7 @@ describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
     expect(lost).toHaveLength(1)
   })
 
-  test('tables of a newer Berth are refused', async () => {
+  test('a database of a newer Berth is refused', async () => {
     await using opened = await open()
     await sql`insert into kysely_migration (name, timestamp) values ('9999-future', '')`.execute(opened.store.db)
     const { dataDir, databaseUrl } = opened
@@ -144,7 +144,7 @@ describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
 })
 
 describe('embedded PostgreSQL', () => {
-  test('keeps its data over a stop, starts again quickly, and leaves no process', async () => {
+  test('data survives a stop, the next start is quick, and no process is left', async () => {
     await using dir = await temporaryDirectory()
     const options = { dataDir: join(dir.path, 'data'), log: silentLog }
     const first = await openStore(options)
@@ -158,7 +158,7 @@ describe('embedded PostgreSQL', () => {
     await expect(readFile(join(options.dataDir, 'db/cluster/postmaster.pid'))).rejects.toThrow('ENOENT')
   })
 
-  test('works below a directory that other users cannot enter, and closes its own', async () => {
+  test('the database runs below a directory that other users cannot enter, and closes its own directory', async () => {
     await using dir = await temporaryDirectory()
     const closed = join(dir.path, 'closed')
     await mkdir(closed, { mode: 0o700 })
@@ -169,14 +169,14 @@ describe('embedded PostgreSQL', () => {
     await chmod(closed, 0o700)
   })
 
-  test('a path too long for a socket is no problem', async () => {
+  test('a path that is too long for a socket works', async () => {
     await using dir = await temporaryDirectory()
     const dataDir = join(dir.path, 'd'.repeat(100), 'data')
     await using store = await openStore({ dataDir, log: silentLog })
     expect(await countUsers(store.db)).toBe(0)
   })
 
-  test('another major version of the cluster is refused with the way out', async () => {
+  test('a cluster of another major version is refused with the way out', async () => {
     await using dir = await temporaryDirectory()
     await mkdir(join(dir.path, 'db/cluster'), { recursive: true })
     await writeFile(join(dir.path, 'db/cluster/PG_VERSION'), '17\n')
@@ -185,7 +185,7 @@ describe('embedded PostgreSQL', () => {
     })
   })
 
-  test('after kill -9 of its process acknowledged writes are kept, and the remaining server is taken over', async () => {
+  test('after kill -9 of the manager acknowledged writes are kept, and the remaining server is taken over', async () => {
     await using dir = await temporaryDirectory()
     for (let round = 1; round <= 3; round++) {
       const child = fork(join(import.meta.dirname, '../../fixtures/store-writer.ts'), [dir.path], { silent: true })
@@ -203,7 +203,7 @@ describe('embedded PostgreSQL', () => {
     }
   })
 
-  test('after kill -9 of the server and its process it recovers', async () => {
+  test('the database recovers after kill -9 of server and manager', async () => {
     await using dir = await temporaryDirectory()
     const child = fork(join(import.meta.dirname, '../../fixtures/store-writer.ts'), [dir.path], { silent: true })
     let count = 0
@@ -217,7 +217,7 @@ describe('embedded PostgreSQL', () => {
     expect(await countUsers(store.db)).toBeGreaterThanOrEqual(20)
   })
 
-  test('a second manager on the same data directory is refused while the first lives', async () => {
+  test('a second manager on a data directory is refused while the first one lives', async () => {
     await using dir = await temporaryDirectory()
     const child = fork(join(import.meta.dirname, '../../fixtures/store-writer.ts'), [dir.path], { silent: true })
     await once(child, 'message')
@@ -229,7 +229,7 @@ describe('embedded PostgreSQL', () => {
     expect(await countUsers(store.db)).toBeGreaterThan(0)
   })
 
-  test('a server that is killed is started again', async () => {
+  test('a killed database server is started again', async () => {
     await using dir = await temporaryDirectory()
     await using store = await openStore({ dataDir: dir.path, log: silentLog })
     const pid = (await readFile(join(dir.path, 'db/cluster/postmaster.pid'), 'utf8')).split('\n')[0] ?? ''
@@ -237,7 +237,7 @@ describe('embedded PostgreSQL', () => {
     await expect.poll(() => countUsers(store.db).catch(() => -1), { timeout: 10_000 }).toBe(0)
   })
 
-  test.runIf(process.getuid?.() === 0)('as root it runs as a user of its own', async () => {
+  test.runIf(process.getuid?.() === 0)('under root the database server runs as a user of its own', async () => {
     await using dir = await temporaryDirectory()
     await using store = await openStore({ dataDir: dir.path, log: silentLog })
     const pid = (await readFile(join(dir.path, 'db/cluster/postmaster.pid'), 'utf8')).split('\n')[0] ?? ''
@@ -247,7 +247,7 @@ describe('embedded PostgreSQL', () => {
   })
 })
 
-test('an external database that does not answer, or is not a URL, gives a clear error', async () => {
+test('an external database that does not answer, or an invalid URL, gives a clear error', async () => {
   await using dir = await temporaryDirectory()
   const open = (databaseUrl: string) => openStore({ dataDir: dir.path, databaseUrl, log: silentLog })
   await expect(open('postgresql://nobody@127.0.0.1:1/none')).rejects.toMatchObject({ code: 'unavailable' })

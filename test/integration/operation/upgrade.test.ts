@@ -77,7 +77,7 @@ async function fill(db: Db, version: (typeof VERSIONS)[number]) {
 }
 
 describe.each(VERSIONS)('a database of version %s', version => {
-  test('is brought up to date with all that is in it: accounts, sign-ins, sessions, grants, what was done', async () => {
+  test('all data survives the upgrade: accounts, sign-ins, sessions, grants and history', async () => {
     await using database = await startDatabase()
     const store = { databaseUrl: database.url, dataDir: '/nonexistent', log: silentLog, migrate: false }
     const old = await openStore(store)

@@ -90,7 +90,7 @@ async function letIn(url: string) {
   return { welcome, cookie: welcome.headers['set-cookie']?.[0]?.split(';')[0] ?? '', origin: new URL(url).origin }
 }
 
-test('the first visit turns its ticket into a cookie and leads to the page of the app', async () => {
+test('the first visit exchanges its ticket for a cookie and redirects to the page of the app', async () => {
   const { proxy, spec } = await setUp()
   const { url, tunnel } = await proxy.tunnel.openApp(spec)
   expect(new URL(url).host).toMatch(new RegExp(`^jupyter--[a-z2-7]{12}\\.localhost:${tunnel.port}$`))
@@ -105,7 +105,7 @@ test('the first visit turns its ticket into a cookie and leads to the page of th
   expect(cookie).toMatch(new RegExp(`^berth_app_${tunnel.port}=[\\w-]{43}; Path=/; HttpOnly; SameSite=Lax$`))
 })
 
-test('the app gets the request with its own host and secret, without our cookie and without a forged secret', async () => {
+test('the app gets the request with its own Host and secret, without our cookie and without a forged secret', async () => {
   const { proxy, spec } = await setUp()
   const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
   const headers = { cookie: `x=1; ${cookie}; y=2`, authorization: 'token forged', origin, 'x-forwarded-for': 'kept' }
@@ -117,7 +117,7 @@ test('the app gets the request with its own host and secret, without our cookie 
   expect(seen.headers).toMatchObject({ host: new URL(origin).host, cookie: 'x=1; y=2', authorization: inject.value })
 })
 
-test('storage is cleared once per session and origin, not on every visit nor after a restart of the proxy', async () => {
+test('storage is cleared once per session and origin, not on every visit, nor after a restart of the proxy', async () => {
   const { proxy, spec, start } = await setUp()
   const visits = [
     await letIn((await proxy.tunnel.openApp(spec)).url),
@@ -129,7 +129,7 @@ test('storage is cleared once per session and origin, not on every visit nor aft
   expect(visits.map(({ welcome }) => welcome.headers['clear-site-data'] !== undefined)).toEqual([true, false, false])
 })
 
-test('a used ticket, a forged one and that of another session are refused', async () => {
+test('a used ticket, a forged ticket and a ticket of another session are refused', async () => {
   const { proxy, spec } = await setUp()
   const other = await setUp()
   const { url } = await proxy.tunnel.openApp(spec)
@@ -140,7 +140,7 @@ test('a used ticket, a forged one and that of another session are refused', asyn
   for (const attempt of bad) expect((await get(attempt)).status).toBe(403)
 })
 
-test('requests are refused before anything is dialled', async () => {
+test('unauthorized requests are refused before anything is dialled', async () => {
   const { proxy, spec, manager } = await setUp()
   const { url } = await proxy.tunnel.openApp(spec)
   const { cookie, origin } = await letIn(url)
@@ -175,7 +175,7 @@ test('an absolute request target cannot smuggle in another host', async () => {
   expect(manager.dials).toBe(0)
 })
 
-test('a WebSocket passes with cookie and own origin, in both directions, and the app does not see the cookie', async () => {
+test('a WebSocket with cookie and own origin passes in both directions, and the app does not see the cookie', async () => {
   const { proxy, spec } = await setUp()
   const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
   const { host, port } = new URL(origin)
@@ -206,7 +206,7 @@ test.each([
   expect(manager.dials).toBe(0)
 })
 
-test('requests share pooled tunnels, and one that the app closed meanwhile is replaced unnoticed', async () => {
+test('requests share pooled tunnels, and a tunnel that the app closed meanwhile is replaced unnoticed', async () => {
   const { proxy, spec, manager } = await setUp()
   const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
   for (let i = 0; i < 5; i++) expect((await get(`${origin}/${i}`, { cookie })).status).toBe(200)
@@ -216,7 +216,7 @@ test('requests share pooled tunnels, and one that the app closed meanwhile is re
   expect(manager.dials).toBe(2)
 })
 
-test('an answer streams as it is made, and its abort is seen as an abort', async () => {
+test('an answer is streamed, and its abort reaches the browser as an abort', async () => {
   let cut: () => void = () => undefined
   const { proxy, spec } = await setUp((_, response) => {
     response.write('first')
@@ -233,7 +233,7 @@ test('an answer streams as it is made, and its abort is seen as an abort', async
   await broken
 })
 
-test('an app that does not listen yet gives a page that says so and tries again', async () => {
+test('for an app that does not listen yet, a page explains this and tries again', async () => {
   const { proxy, spec, manager } = await setUp()
   const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
   const unused = createTcpServer().listen(0, '127.0.0.1')
@@ -254,14 +254,14 @@ test.each([
   '/x/..//evil.example/',
   '/\\\\evil.example',
   'http://evil.example/',
-])('the start page %s does not lead to another site', async path => {
+])('the start page %s does not redirect to another site', async path => {
   const { proxy, spec, manager } = await setUp()
   manager.apps.set('evil', { app: httpApp('evil', path), port: 9 })
   const { welcome, origin } = await letIn((await proxy.tunnel.openApp({ ...spec, app: 'evil' })).url)
   expect(new URL(welcome.headers.location ?? '', origin).origin).toBe(origin)
 })
 
-test('a one-time URL is made for HTTP apps only', async () => {
+test('one-time URLs exist for HTTP apps only', async () => {
   const { proxy, spec, manager } = await setUp()
   manager.apps.set('vnc', { app: tcpApp('vnc'), port: 9 })
   await expect(proxy.tunnel.openApp({ ...spec, app: 'vnc' })).rejects.toMatchObject({ code: 'bad_request' })

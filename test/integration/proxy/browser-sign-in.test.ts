@@ -97,7 +97,7 @@ const callAsPage = (page: Page, path: string, method = 'GET') =>
     [path, method] as const,
   )
 
-test('a page on another port reads the cookie and gets nothing for it', async () => {
+test('a page on another port can read the cookie but cannot use it', async () => {
   const context = await browser.newContext()
   const page = await context.newPage()
   await signIn(page)
@@ -149,7 +149,7 @@ test('cookies that a page on another port plants sign nobody out', async () => {
   await context.close()
 })
 
-test('the largest number of planted cookies that a browser keeps signs nobody out', async () => {
+test('as many planted cookies as a browser keeps sign nobody out', async () => {
   const context = await browser.newContext()
   const page = await context.newPage()
   await signIn(page)
@@ -162,7 +162,7 @@ test('the largest number of planted cookies that a browser keeps signs nobody ou
   await context.close()
 })
 
-test('more cookies than the console reads are told on a page, and gone with the next one', async () => {
+test('with more cookies than the console reads, a page says what to do, and the next request has none of them', async () => {
   const context = await browser.newContext()
   const page = await context.newPage()
   await signIn(page)
@@ -181,7 +181,7 @@ test('more cookies than the console reads are told on a page, and gone with the 
   await context.close()
 })
 
-test('a page that is open when a neighbour plants too many cookies gets its calls through again by itself', async () => {
+test('an open page recovers by itself when a neighbour plants too many cookies', async () => {
   const context = await browser.newContext()
   const page = await context.newPage()
   await signIn(page)
@@ -192,7 +192,7 @@ test('a page that is open when a neighbour plants too many cookies gets its call
   await context.close()
 })
 
-test('a page on another port cannot use the browser: no stream, no socket, no call', async () => {
+test('a page on another port cannot act through the browser: no stream, no socket, no call', async () => {
   const context = await browser.newContext()
   await signIn(await context.newPage())
   const bait = await context.newPage()
@@ -222,7 +222,7 @@ test('a page on another port cannot use the browser: no stream, no socket, no ca
   await context.close()
 })
 
-test('the origin of an app gets no cookie of the console at all', async () => {
+test('the origin of an app gets no cookie of the console', async () => {
   const context = await browser.newContext()
   await signIn(await context.newPage())
   hostile.cookies.length = 0

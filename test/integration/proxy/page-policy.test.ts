@@ -11,7 +11,7 @@ const ofTheDesktopApp = (path: string) => securityHeaders(path)['content-securit
 test.each([
   ['web proxy', OF_THE_WEB_PROXY],
   ['desktop app', ofTheDesktopApp('/index.html')],
-])('the %s sends the policy that the built page has', (_host, policy) => {
+])('the %s sends the content security policy of the built page', (_host, policy) => {
   expect(directives(policy).toSorted()).toEqual(directives(OF_THE_PAGE).toSorted())
   expect(policy).toContain("frame-ancestors 'none'")
 })

@@ -86,7 +86,7 @@ async function setUp(frontend: readonly string[], trustedProxies: readonly strin
   return { web, manager, haproxy, warnings, ask, signIn }
 }
 
-test('with its fields, and named, nothing is wrong: the cookie is Secure and the client is known', async () => {
+test('behind HAProxy with all fields and named in the configuration, the cookie is Secure and the client is known', async () => {
   const { web, manager, warnings, ask, signIn } = await setUp(FIELDS, ['127.0.0.1'])
   await ask('GET', '/')
   const { cookie, headers, info } = await signIn()
@@ -128,7 +128,7 @@ test.each([
   expect(await (await signIn(user)).info()).not.toHaveProperty('proxyFaults')
 })
 
-test('HAProxy that changes the Host field is reported as the reason why nobody can sign in', async () => {
+test('an HAProxy that changes the Host field is reported as the reason why nobody can sign in', async () => {
   const { web, ask, warnings } = await setUp([...FIELDS, 'http-request set-header Host inside.example.org'], [])
   const answer = await ask('POST', '/api/v1/auth/login', ADMIN)
   expect(JSON.parse(answer.body)).toMatchObject({ code: 'foreign_origin', detail: /changes the Host field/ })

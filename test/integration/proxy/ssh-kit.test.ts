@@ -52,7 +52,7 @@ test('OpenSSH connects by the alias alone, with the key and the pinned host key 
   expect(await ssh('-o', 'BatchMode=yes', kit.hostAlias, 'hostname')).toBe('ran hostname')
 })
 
-test('OpenSSH reads from the configuration exactly what was meant', async () => {
+test('OpenSSH resolves the written configuration to the intended options', async () => {
   const { proxy, spec, ssh, sshDirectory } = await setUp()
   const kit = await proxy.ssh.connect(spec)
   const said = (await ssh('-G', kit.hostAlias)).split('\n')
@@ -71,7 +71,7 @@ test('OpenSSH reads from the configuration exactly what was meant', async () => 
   expect(said.find(line => line.startsWith('userknownhostsfile'))).toContain(join(sshDirectory, 'berth', 'known_hosts'))
 })
 
-test('settings for all hosts do not send a session through a bastion or over an old connection', async () => {
+test("the user's settings for all hosts do not send a session through a bastion or over an old connection", async () => {
   const { proxy, spec, ssh, config, sshDirectory } = await setUp()
   await mkdir(sshDirectory, { recursive: true })
   await writeFile(config, 'Host *\n  ProxyJump bastion.example.org\n  ControlMaster auto\n  ControlPath ~/.ssh/%h-%p\n')
@@ -90,7 +90,7 @@ test('another host key is refused', async () => {
   await expect(ssh('-o', 'BatchMode=yes', kit.hostAlias, 'id')).rejects.toThrow(/host key|IDENTIFICATION/i)
 })
 
-test('keys and configuration can be read by their owner only, and go away with the tunnel', async () => {
+test('keys and configuration are readable by their owner only, and are removed with the tunnel', async () => {
   const { proxy, spec, sshDirectory, config } = await setUp()
   const kit = await proxy.ssh.connect(spec)
   const ours = join(sshDirectory, 'berth')
@@ -103,7 +103,7 @@ test('keys and configuration can be read by their owner only, and go away with t
   expect(await readFile(join(ours, 'known_hosts'), 'utf8')).toBe('')
 })
 
-test('the configuration of the user keeps every byte, mode and link, and gets one line once', async () => {
+test("the user's configuration keeps every byte, mode and link, and gets one line once", async () => {
   const { proxy, spec, sshDirectory, config } = await setUp()
   const dotfiles = join(sshDirectory, '..', 'dotfiles')
   // Not UTF-8: an ü as older editors wrote it.
@@ -120,7 +120,7 @@ test('the configuration of the user keeps every byte, mode and link, and gets on
   expect((await stat(dotfiles)).mode & 0o777).toBe(0o640)
 })
 
-test('without permission for ~/.ssh/config the commands name our file instead', async () => {
+test('without permission for ~/.ssh/config, the commands name our file instead', async () => {
   const { proxy, spec, config, sshDirectory } = await setUp()
   await proxy.saveSettings({ manageSshConfig: false, preferredSshPort: null })
   const kit = await proxy.ssh.connect(spec)
@@ -141,7 +141,7 @@ test('a configuration that cannot be written is left alone, and the commands nam
   expect(stdout).toBe('ran uptime')
 })
 
-test('blocks of a process that is gone are removed at the start of the next, those of a living one stay', async () => {
+test('the next start removes blocks of dead processes and keeps those of living ones', async () => {
   const { proxy, spec, start, sshDirectory, ssh } = await setUp()
   const kit = await proxy.ssh.connect(spec)
   const file = join(sshDirectory, 'berth', 'config')
@@ -159,7 +159,7 @@ test('blocks of a process that is gone are removed at the start of the next, tho
   expect(await ssh(kit.hostAlias, 'still here')).toBe('ran still here')
 })
 
-test('a kit whose tunnel is closed while it is made is none, and leaves nothing', async () => {
+test('a kit whose tunnel closes while it is created is refused, and leaves nothing', async () => {
   const { proxy, spec, manager, sshDirectory } = await setUp()
   const released = Promise.withResolvers<undefined>()
   manager.held.set('ssh', released.promise)
@@ -173,7 +173,7 @@ test('a kit whose tunnel is closed while it is made is none, and leaves nothing'
   expect(left.filter(name => name.startsWith('id_container'))).toEqual([])
 })
 
-test('the preferred port is used, and a second session is told who has it', async () => {
+test('the preferred port is used, and a second session learns who has it', async () => {
   const first = await setUp('first-session')
   const free = (await first.proxy.tunnel.open(first.spec)).port
   await first.proxy.tunnel.close((await first.proxy.tunnel.list())[0]!.id)
@@ -191,7 +191,7 @@ test('the preferred port is used, and a second session is told who has it', asyn
   expect(random.tunnel.port).not.toBe(free)
 })
 
-test('key files are offered for OpenSSH, PuTTY and FileZilla', async () => {
+test('key files exist for OpenSSH, PuTTY and FileZilla', async () => {
   const { proxy, spec, manager, server } = await setUp()
   const { id } = manager.session
   expect(await proxy.ssh.keyFile(id, 'openssh')).toMatchObject({
@@ -218,7 +218,7 @@ test.each([
   await expect(stat(config)).rejects.toThrow('ENOENT')
 })
 
-test('the PuTTY line of the kit is one that psftp and its pinned host key accept', async () => {
+test('psftp accepts the PuTTY line of the kit and its pinned host key', async () => {
   const { proxy, spec } = await setUp()
   const kit = await proxy.ssh.connect(spec)
   const plink = kit.commands.psftp.replace(/^psftp/, 'plink -batch')

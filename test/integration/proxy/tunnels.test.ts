@@ -57,7 +57,7 @@ async function dial(port: number, host = '127.0.0.1') {
   return socket
 }
 
-test('a client that ends its half still gets the whole answer', async () => {
+test('a client that half-closes still gets the whole answer', async () => {
   const { proxy, spec } = await setUp(socket => {
     void text(socket).then(all => socket.end(`you said ${all}`))
   })
@@ -74,7 +74,7 @@ test('data that is still buffered when the service closes arrives', async () => 
   expect((await text(client)).length).toBe(payload.length)
 })
 
-test('a reader that stalls stops the writer and loses nothing', async () => {
+test('a stalled reader stops the writer, and no byte is lost', async () => {
   const chunk = Buffer.alloc(256 * 1024, 'y')
   const total = 64 * 1024 * 1024
   let written = 0
@@ -121,14 +121,14 @@ test('two clients at once do not mix, over IPv4 and IPv6', async () => {
   expect((await proxy.tunnel.list())[0]).toMatchObject({ bytesUp: 6, bytesDown: 6 })
 })
 
-test('the same spec again answers the same tunnel, also while the first is being opened', async () => {
+test('the same spec again returns the same tunnel, also while the first one is opening', async () => {
   const { proxy, spec, manager } = await setUp(echo)
   const [a, b] = await Promise.all([proxy.tunnel.open(spec), proxy.tunnel.open(spec)])
   expect(b.id).toBe(a.id)
   expect(manager.seen.filter(({ url }) => url.endsWith('/grant'))).toHaveLength(1)
 })
 
-test('a client sees a reset, never text, when the service refuses; the list says why until one gets through', async () => {
+test('a client sees a reset, never text, when the service refuses; the list says why until a connection succeeds', async () => {
   const { proxy, spec, manager } = await setUp(echo)
   const { port } = await proxy.tunnel.open(spec)
   const service = manager.apps.get('echo')!
@@ -145,7 +145,7 @@ test('a client sees a reset, never text, when the service refuses; the list says
   await expect.poll(lastError).toBeNull()
 })
 
-test('a connection that comes while the manager is down waits and continues within two seconds of its return', async () => {
+test('a connection that arrives while the manager is down waits, and continues within two seconds of its return', async () => {
   const { proxy, spec, manager } = await setUp(echo)
   const changes: Tunnel['state'][] = []
   proxy.on('tunnel:changed', tunnel => changes.push(tunnel.state))
@@ -171,7 +171,7 @@ test('an established connection is reset when its path is lost', async () => {
   expect((await broken).code).toBe('ECONNRESET')
 })
 
-test('a manager that restarted without its grants gives another one', async () => {
+test('a manager that lost its grants in a restart issues another one', async () => {
   const { proxy, spec, manager } = await setUp(echo)
   const { port } = await proxy.tunnel.open(spec)
   manager.grants.clear()
@@ -181,7 +181,7 @@ test('a manager that restarted without its grants gives another one', async () =
   expect(manager.grants.size).toBeGreaterThanOrEqual(1)
 })
 
-test('signed out, a connection waits until the user has signed in again', async () => {
+test('after a sign-out, a connection waits until the user has signed in again', async () => {
   const { proxy, spec, manager } = await setUp(echo)
   const { port } = await proxy.tunnel.open(spec)
   manager.grants.clear()
@@ -194,7 +194,7 @@ test('signed out, a connection waits until the user has signed in again', async 
   expect(await text(client)).toBe('here I am')
 })
 
-test('more waiting connections than allowed are reset at once, and one waits no longer than its deadline', async () => {
+test('excess waiting connections are reset at once, and no connection waits beyond its deadline', async () => {
   const limits = { parked: 1, parkMs: 1_500 }
   const { proxy, spec, manager } = await setUp(echo, { limits })
   const { port } = await proxy.tunnel.open(spec)
@@ -208,7 +208,7 @@ test('more waiting connections than allowed are reset at once, and one waits no 
   await firstEnd
 })
 
-test('the end of the session closes the listener and says so', async () => {
+test('the end of the session closes the listener, and the list says so', async () => {
   const { proxy, spec, manager } = await setUp(echo)
   const reasons: string[] = []
   const states: string[] = []
@@ -226,7 +226,7 @@ test('the end of the session closes the listener and says so', async () => {
   expect(error.code).toBe('ECONNREFUSED')
 })
 
-test('a session that does not run, or has no such app, is refused and leaves no listener', async () => {
+test('a session that is not running, or lacks the app, is refused and leaves no listener', async () => {
   const { proxy, spec, manager } = await setUp(echo)
   await expect(proxy.tunnel.open({ ...spec, app: 'nothing' })).rejects.toMatchObject({ code: 'app_not_found' })
   manager.endSession()
@@ -234,7 +234,7 @@ test('a session that does not run, or has no such app, is refused and leaves no 
   expect(await proxy.tunnel.list()).toEqual([])
 })
 
-test('a preferred port that another program holds is an error that names it; random is a stated choice', async () => {
+test('a preferred port that another program holds is an error that names it; a random port is used only on request', async () => {
   const { proxy, spec } = await setUp(echo)
   const taken = await aService(echo)
   await expect(proxy.tunnel.open({ ...spec, port: taken })).rejects.toMatchObject({
@@ -274,7 +274,7 @@ test('an open app moves to a requested port, but not while it has connections', 
   expect((await proxy.tunnel.open({ ...spec, port: first, onPortTaken: 'random' })).port).toBe(second)
 })
 
-test('a port of our own is said to belong to that session', async () => {
+test('a port that Berth uses itself is reported with its session', async () => {
   const { proxy, spec, manager } = await setUp(echo)
   const other = tcpApp('other')
   manager.apps.set('other', { app: other, port: 9 })
@@ -304,7 +304,7 @@ test('closing a tunnel resets its clients and frees the port', async () => {
   expect((await proxy.tunnel.open({ ...spec, port })).port).toBe(port)
 })
 
-test('closing everything does not wait for an app that is being started, and closes what is open first', async () => {
+test('closing all tunnels closes the open ones first and does not wait for an app that is starting', async () => {
   const { proxy, spec, manager } = await setUp(echo)
   manager.apps.set('slow', { app: tcpApp('slow'), port: 9 })
   const { port } = await proxy.tunnel.open(spec)
@@ -321,7 +321,7 @@ test('closing everything does not wait for an app that is being started, and clo
   expect(error.code).toBe('ECONNREFUSED')
 })
 
-test('a tunnel whose session ends while it is being opened is an error, and is not kept for the next', async () => {
+test('a tunnel whose session ends while it opens is an error, and is not reused', async () => {
   const asked = Promise.withResolvers<undefined>()
   const released = Promise.withResolvers<undefined>()
   let requests = 0

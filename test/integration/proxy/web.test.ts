@@ -100,7 +100,7 @@ async function call<G extends keyof HostApi>(
   return JSON.parse(answer.body) as Reply<unknown>
 }
 
-test('the page is served with a strict policy, hashed files for ever, and unknown routes of the page as the page', async () => {
+test('the page has a strict policy, hashed files are cached for ever, and unknown routes get the page', async () => {
   const { web } = await setUp()
   const page = await ask(web.port, '/')
   expect(page.status).toBe(200)
@@ -115,7 +115,7 @@ test('the page is served with a strict policy, hashed files for ever, and unknow
   expect((await ask(web.port, '/', { headers: { 'if-none-match': etag } })).status).toBe(304)
 })
 
-test('a file is sent as the compressed copy that the browser takes, and a copy of an earlier build is not', async () => {
+test('a browser gets the compressed copy that it accepts, and never a copy of an earlier build', async () => {
   const { web, consoleDir } = await setUp()
   const [file, old] = [join(consoleDir, 'assets', 'main-abc123.js'), new Date(2020, 1, 1)]
   for (const suffix of ['.br', '.gz']) await writeFile(file + suffix, `as ${suffix}`)
@@ -147,7 +147,7 @@ test.each(['bytes=0-3', 'bytes=-3', 'bytes=5-2', 'bytes=99-', 'lines=1'])(
   },
 )
 
-test('HEAD gets the headers of a file without its bytes, and a file that is gone is not found', async () => {
+test('HEAD returns the headers of a file without its bytes, and a deleted file is not found', async () => {
   const { web, consoleDir } = await setUp()
   const path = '/assets/main-abc123.js'
   const { date: _, ...of } = (await ask(web.port, path)).headers
@@ -160,7 +160,7 @@ test('HEAD gets the headers of a file without its bytes, and a file that is gone
 })
 
 test.each(['/metrics', '/api', '/api-docs', '/manager/x', '/hosts', '/host', '/healthz/x', '/agents'])(
-  'the address %s of programs is never answered with the page',
+  'the address %s, which belongs to programs, never gets the page',
   async path => {
     const { web } = await setUp({ managerUrl: 'http://127.0.0.1:9' })
     const { status, headers, body } = await ask(web.port, path)
@@ -184,14 +184,14 @@ test.each([
   expect(body).not.toContain('root:')
 })
 
-test('without a build there is a page that says what to do', async () => {
+test('without a build, a page says what to do', async () => {
   const { web } = await setUp({ consoleDir: '/nowhere/at/all' })
   const { status, body } = await ask(web.port, '/')
   expect(status).toBe(503)
   expect(body).toContain('npm run build')
 })
 
-test('other host names are refused, allowed ones are not, whatever the path', async () => {
+test('unknown host names are refused and allowed ones accepted, whatever the path', async () => {
   const { web } = await setUp()
   for (const path of ['/', '/api/v1/echo', '/host/tunnel/list', '/healthz']) {
     const answer = await ask(web.port, path, { headers: { host: `evil.example:${web.port}` } })
@@ -203,7 +203,7 @@ test('other host names are refused, allowed ones are not, whatever the path', as
   }
 })
 
-test("a request of a page that changes something must come from the console's origin", async () => {
+test('a change requires the Origin of the console', async () => {
   const { web } = await setUp()
   const post = (origin?: string) =>
     ask(web.port, '/api/v1/echo', { method: 'POST', headers: origin === undefined ? {} : { origin } })
@@ -219,7 +219,7 @@ test("a request of a page that changes something must come from the console's or
   expect((await post()).status).toBe(200)
 })
 
-test('a request to the manager arrives with its own host and origin and the name the browser used', async () => {
+test('a request reaches the manager with its own Host and Origin, and with the name that the browser used', async () => {
   const { web, manager, host } = await setUp()
   const headers = {
     origin: `http://${host}`,
@@ -266,7 +266,7 @@ test('a client that still sends ten megabytes after the refusal gets the answer'
   }
 })
 
-test('behind a trusted TLS reverse proxy the manager learns of the client and of https', async () => {
+test("behind a trusted TLS reverse proxy the manager learns the client's address and https", async () => {
   const { web } = await setUp({ trustedProxies: ['127.0.0.1'] })
   const relayed = { 'x-forwarded-for': '6.6.6.6, 192.0.2.1', 'x-forwarded-proto': 'https' }
   const { body } = await ask(web.port, '/api/v1/echo', { headers: relayed })
@@ -274,7 +274,7 @@ test('behind a trusted TLS reverse proxy the manager learns of the client and of
   expect(headers).toMatchObject({ 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' })
 })
 
-test('events of the manager pass unbuffered', async () => {
+test('events of the manager are not buffered', async () => {
   const { web, manager, host } = await setUp()
   const sent = httpRequest({
     host: '127.0.0.1',
@@ -291,7 +291,7 @@ test('events of the manager pass unbuffered', async () => {
   await expect.poll(() => manager.eventStreams).toBe(0)
 })
 
-test('a WebSocket reaches the manager, one from a foreign origin or to nowhere does not', async () => {
+test('a WebSocket reaches the manager; from a foreign origin, or to an unknown path, it is refused', async () => {
   const far = createServer()
   new WebSocketServer({ server: far }).on('connection', (socket, request) => {
     socket.send(JSON.stringify(request.headers))
@@ -316,7 +316,7 @@ test('a WebSocket reaches the manager, one from a foreign origin or to nowhere d
   expect(nowhere.message).toContain('404')
 })
 
-test('while the manager is down requests fail at once with a code, and work again when it is back', async () => {
+test('while the manager is down, requests fail at once with a code; they work when it is back', async () => {
   const { web, manager } = await setUp()
   await manager.stop()
   const answer = await ask(web.port, '/api/v1/echo')
@@ -327,7 +327,7 @@ test('while the manager is down requests fail at once with a code, and work agai
   expect((await ask(web.port, '/api/v1/echo')).status).toBe(200)
 })
 
-test('a signed-in browser on this computer opens, lists and closes tunnels, and hears of them', async () => {
+test('a signed-in browser on this computer opens, lists and closes tunnels, and gets their events', async () => {
   const context = await setUp()
   const { web, manager, host } = context
   expect(await call(context, 'host', 'info')).toMatchObject({ ok: true, value: { kind: 'local', version: '1.2.3' } })
@@ -400,7 +400,7 @@ test('failures of a host method keep their code', async () => {
   expect(terminal).toMatchObject({ ok: false, error: { code: 'bad_request' } })
 })
 
-test('host methods and events need both halves of a sign-in; methods JSON and valid arguments', async () => {
+test('host methods and events need both halves of a sign-in, and methods need JSON with valid arguments', async () => {
   const { web, manager } = await setUp()
   const good = signedIn(manager, web.port)
   const post = async (headers: Record<string, string>, body = '[]', path = '/host/tunnel/list') =>
@@ -446,7 +446,7 @@ test.each(['', '?then=home'])('signing out%s closes the tunnels of that user', a
   expect(await call(context, 'tunnel', 'list')).toEqual({ ok: true, value: [] })
 })
 
-test('background work goes on with the remaining sign-ins', async () => {
+test('background work continues with the remaining sign-ins', async () => {
   const { web, manager } = await setUp()
   const as = async (name: string, method: string, ...args: unknown[]) =>
     await ask(web.port, `/host/tunnel/${method}`, {
@@ -490,7 +490,7 @@ test.each([
   await ended
 })
 
-test('it stops at once although clients keep idle and upgraded connections', async () => {
+test('the console stops at once although clients keep idle and upgraded connections', async () => {
   const far = createServer()
   new WebSocketServer({ server: far }).on('connection', socket => {
     socket.send('hello')
@@ -512,7 +512,7 @@ test('it stops at once although clients keep idle and upgraded connections', asy
   await Promise.all(closed)
 })
 
-test('an answer that the client does not wait for is cut at the manager too', async () => {
+test('an answer that the client no longer waits for is cut at the manager too', async () => {
   let isCut = false
   const far = createServer((_, response: ServerResponse) => {
     response.write('start')

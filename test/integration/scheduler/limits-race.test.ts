@@ -74,7 +74,7 @@ describe('two resource groups that are scheduled at the same time', () => {
   test.each([
     { count: 8, requested: { cpu: 900, mem: GiB }, most: { sessions: 5, cpu: 4500 } },
     { count: 8, requested: { cpu: 100, mem: GiB }, most: { sessions: 6, cpu: 600 } },
-  ])('exceed no limit of a user: $most of $count in each', async ({ count, requested, most }) => {
+  ])('the groups together exceed no limit of a user: $most of $count in each', async ({ count, requested, most }) => {
     for (let round = 0; round < 5; round++) {
       await store.db.deleteFrom('sessions').execute()
       for (const group of GROUPS) await enqueue(group, count, requested)
@@ -94,7 +94,7 @@ describe('two resource groups that are scheduled at the same time', () => {
     }
   })
 
-  test('use all that a limit leaves, with sessions of different sizes', async () => {
+  test('the groups use a limit fully, with sessions of different sizes', async () => {
     await enqueue('default', 2, { cpu: 1700, mem: GiB })
     await enqueue('second', 3, { cpu: 800, mem: GiB })
     const plans = await Promise.all(GROUPS.map(async group => ({ group, ...(await decide(group)) })))
@@ -102,7 +102,7 @@ describe('two resource groups that are scheduled at the same time', () => {
     expect((await held())?.slots.cpu).toBe(5000)
   })
 
-  test('do not start what may not use the resource group any more, even if it was planned', async () => {
+  test('a planned session does not start once it may no longer use the resource group', async () => {
     await enqueue('second', 1, { cpu: 100, mem: GiB })
     const { placements } = await decide('second')
     expect(placements).toHaveLength(1)

@@ -39,7 +39,7 @@ const end = async (id: SessionId) => {
 }
 
 describe('resource policies', () => {
-  test('are made, changed, given to users and keypairs, and deleted once nobody has them', async () => {
+  test('policies are created, changed, assigned to users and keypairs, and deleted once nobody has them', async () => {
     const made = await admin.createResourcePolicy({
       body: { name: 'small', limits: { cpu: '2', mem: '4g', 'cuda.shares': '0.5' }, maxConcurrentSessions: 3 },
     })
@@ -91,7 +91,7 @@ describe('resource policies', () => {
     await expect(api.listResourcePolicies()).rejects.toMatchObject({ code: 'forbidden' })
   })
 
-  test('of a user count all of their sessions, in all resource groups; what is over waits and blocks nobody', async () => {
+  test('the policy of a user counts all sessions in all resource groups; what exceeds it waits and blocks nobody', async () => {
     await join('other')
     const { api, id } = await newUser()
     await admin.createResourcePolicy({ body: { name: 'user-4', limits: { cpu: '4' } } })
@@ -122,7 +122,7 @@ describe('resource policies', () => {
     expect((await api.whatIf({ body: { image: 'berth/python:3.13', resources: { cpu: '1' } } })).startsNow).toBe(true)
   })
 
-  test('cap how many sessions hold resources at the same time', async () => {
+  test('a policy limits how many sessions hold resources at the same time', async () => {
     const { api, id } = await newUser()
     await admin.createResourcePolicy({ body: { name: 'two', maxConcurrentSessions: 2 } })
     await admin.assignResourcePolicy({ params: { name: 'two' }, body: { userId: id } })
@@ -139,7 +139,7 @@ describe('resource policies', () => {
     expect(await api.getResources({})).toMatchObject({ sessionsLeft: 0 })
   })
 
-  test('of a keypair count what was made with it, and nothing else', async () => {
+  test('the policy of a keypair counts only sessions that were made with the keypair', async () => {
     const { api } = await newUser()
     const keypair = await api.createKeypair({ body: {} })
     await admin.createResourcePolicy({ body: { name: 'key-1', limits: { cpu: '1' } } })
@@ -152,8 +152,8 @@ describe('resource policies', () => {
   })
 })
 
-describe('a request that breaks a limit all by itself', () => {
-  test('is refused at once, with a code that names the limit', async () => {
+describe('a request that exceeds a limit by itself', () => {
+  test('the request is refused at once, with a code that names the limit', async () => {
     const { api, id } = await newUser()
     await admin.createResourcePolicy({
       body: { name: 'tight', limits: { cpu: '2', mem: '2g' }, maxContainersPerSession: 2 },
@@ -173,7 +173,7 @@ describe('a request that breaks a limit all by itself', () => {
 })
 
 describe('limits of groups and domains', () => {
-  test('count the sessions of all of their users', async () => {
+  test('limits of groups and domains count the sessions of all their users', async () => {
     await admin.createDomain({ body: { name: 'lab', limits: { cpu: '4' } } })
     const { items: groups } = await admin.listGroups({ query: { domain: 'lab' } })
     const [group] = groups
@@ -219,7 +219,7 @@ describe('limits of groups and domains', () => {
 })
 
 describe('access to resource groups', () => {
-  test('is denied to everybody but superadmins until it is granted, to a domain, a project or a user', async () => {
+  test('only superadmins may use a resource group until access is granted to a domain, a project or a user', async () => {
     await admin.createResourceGroup({ body: { name: 'closed', domains: [] } })
     const agent = await join('closed')
     const { api, id } = await newUser()
@@ -256,7 +256,7 @@ describe('access to resource groups', () => {
     expect((await admin.listResourceGroups()).items.map(({ name }) => name)).not.toContain('odd')
   })
 
-  test('that is withdrawn while a session waits keeps it waiting, and says so', async () => {
+  test('a session whose access is withdrawn keeps waiting, with the reason', async () => {
     const { api, id } = await newUser()
     await admin.createResourceGroup({ body: { name: 'leaving', domains: [] } })
     const access = { params: { name: 'leaving' }, body: { userId: id } }
@@ -272,7 +272,7 @@ describe('access to resource groups', () => {
     await cluster.reach(session.id, 'RUNNING')
   })
 
-  test('to the resource group default comes with a new domain', async () => {
+  test('a new domain has access to the resource group default', async () => {
     await admin.createDomain({ body: { name: 'new-domain' } })
     const { items } = await admin.listResourceGroupAccess({ params: { name: 'default' } })
     expect(items).toContainEqual({ kind: 'domain', id: 'new-domain', name: 'new-domain' })
@@ -287,7 +287,7 @@ describe('access to resource groups', () => {
 })
 
 describe('presets', () => {
-  test('are made by superadmins, and say what fits what is left', async () => {
+  test('superadmins create presets, and each preset says whether it fits what is left', async () => {
     const { api, id } = await newUser()
     await admin.createPreset({ body: { name: 'small', slots: { cpu: '1', mem: '2g' }, shmem: '256m' } })
     await admin.createPreset({ body: { name: 'large', slots: { cpu: '6', mem: '8g' } } })

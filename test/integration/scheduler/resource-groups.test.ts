@@ -7,7 +7,7 @@ beforeAll(async () => {
 })
 afterAll(() => cluster[Symbol.asyncDispose]())
 
-test('resource groups are listed, made, changed and closed', async () => {
+test('resource groups are listed, created, changed and closed', async () => {
   const { api } = cluster
   const made = await api.createResourceGroup({ body: { name: 'gpu', sequencer: 'drf', selector: 'dispersed' } })
   expect(made).toMatchObject({ name: 'gpu', sequencer: 'drf', active: true, options: {}, version: 1 })
@@ -33,7 +33,7 @@ test('resource groups are listed, made, changed and closed', async () => {
   })
 })
 
-test('what-if says whether a request would start, and what smaller one would, and creates nothing', async () => {
+test('what-if says whether a request would start, and which smaller one would, and creates nothing', async () => {
   const { api } = cluster
   await cluster.join({ capacity: { cpu: 2000, mem: 4 * 2 ** 30 } })
   const { id } = await cluster.launch({ resources: { cpu: '1' } })
@@ -49,7 +49,7 @@ test('what-if says whether a request would start, and what smaller one would, an
   expect((await api.listSessions({ query: {} })).total).toBe(1)
 })
 
-test('what-if promises nothing that making it would not keep', async () => {
+test('what-if agrees with what a real request would do', async () => {
   const { api } = cluster
   const body = { image: 'berth/python:3.13', resources: { cpu: '0.5' } }
   const several = await api.whatIf({ body: { ...body, count: 3 } })

@@ -34,7 +34,7 @@ describe('a resource group that cannot be scheduled', () => {
   })
   afterAll(() => stack.disposeAsync())
 
-  test('keeps no session of another group waiting', async () => {
+  test('it delays no session of another group', async () => {
     const broken = new Set(BROKEN.map(group => agents.get(group)))
     const started: SessionId[] = []
     await using scheduler = startScheduler({

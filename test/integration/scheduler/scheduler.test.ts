@@ -58,7 +58,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
   }
   const commit = (placements: readonly Placement[]) => commitPlacements(store, 'default', placements, presence)
 
-  test('two schedulers that planned the same give nothing out twice', async () => {
+  test('two schedulers with the same plan place nothing twice', async () => {
     await report({ cpu: 4000, mem: 8 * GiB, 'cuda.device': 2 }, gpus(2))
     await enqueue(2, { cpu: 1000, mem: GiB, 'cuda.device': 1 })
     const placements = await decide()
@@ -68,7 +68,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
     expect((await readUsage(store.db, [agentId])).slots(agentId)).toEqual({ cpu: 2000, mem: 2 * GiB, 'cuda.device': 2 })
   })
 
-  test('placements that were written are told of, although later ones could not be', async () => {
+  test('written placements are published even if later ones could not be written', async () => {
     await report({ cpu: 300_000, mem: 300 * GiB })
     await enqueue(201, { cpu: 1000, mem: GiB })
     const placements = await decide()
@@ -83,7 +83,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
     expect(told).toHaveLength(200)
   })
 
-  test('a placement that no longer fits is left out', async () => {
+  test('a placement that no longer fits is dropped', async () => {
     await report({ cpu: 2000, mem: 8 * GiB })
     await enqueue(2, { cpu: 1500, mem: GiB })
     const [first] = await decide()
@@ -96,7 +96,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
     expect(await decide()).toEqual([])
   })
 
-  test('a device is taken by its UUID, and free again with the end of its kernel', async () => {
+  test('a device is occupied by its UUID, and free again when its kernel ends', async () => {
     await report({ cpu: 8000, mem: 8 * GiB, 'cuda.shares': 100 }, gpus(1, 'cuda.shares'))
     await enqueue(3, { cpu: 1000, mem: GiB, 'cuda.shares': 40 })
     await commit(await decide())
@@ -106,7 +106,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
     expect(await decide()).toHaveLength(1)
   })
 
-  test('a group plans as its settings say, from the next pass on', async () => {
+  test('a changed setting of a group applies from the next pass on', async () => {
     const groups = createResourceGroups({ store, onChanged: () => undefined })
     await report({ cpu: 1000, mem: 8 * GiB })
     await enqueue(2, { cpu: 1000, mem: GiB })
@@ -135,7 +135,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
     await expect(groups.update('none', {})).rejects.toMatchObject({ code: 'resource_group_not_found' })
   })
 
-  test('passes that follow each other at once leave as much time as they take, and a trigger is never forgotten', async () => {
+  test('passes in a row leave as much time as they take, and no trigger is lost', async () => {
     await report({ cpu: 1000, mem: 8 * GiB })
     let passes = 0
     await using scheduler = startScheduler({
@@ -167,7 +167,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
     expect(await decide()).toEqual([])
   })
 
-  test('the one reservation outlives the manager, and ends when its session starts', async () => {
+  test('the one reservation survives the manager, and ends when its session starts', async () => {
     const groups = createResourceGroups({ store, onChanged: () => undefined })
     await groups.update('default', { options: { reserveAfterSeconds: 0 } })
     await report({ cpu: 4000, mem: 8 * GiB })
@@ -216,7 +216,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
     await groups.update('default', { options: {} })
   })
 
-  test('a promised time is known as long as all who are in the way have a maximum lifetime, whatever they are about', async () => {
+  test('an expected start is known while every session in the way has a maximum lifetime, whatever its status', async () => {
     await report({ cpu: 4000, mem: 8 * GiB })
     await insertWaiting(store.db, ownerId, [{ name: 'first', requested: { cpu: 4000 }, maxLifetimeSeconds: 600 }])
     await commit(await decide())
@@ -247,7 +247,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
     expect(await known()).toBe(0)
   })
 
-  test('once a pause is told nothing is placed, not even what was planned before', async () => {
+  test('after a pause nothing is placed, not even what was planned before', async () => {
     await report({ cpu: 4000, mem: 8 * GiB })
     await enqueue(1, { cpu: 1000, mem: GiB })
     const placements = await decide()
@@ -289,7 +289,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
     expect(await commit(placements)).toHaveLength(1)
   })
 
-  test('a paused or revoked agent takes nothing, even if it was planned', async () => {
+  test('a paused or revoked agent gets nothing, even if it was planned', async () => {
     await report({ cpu: 4000, mem: 8 * GiB })
     await enqueue(1, { cpu: 1000, mem: GiB })
     const placements = await decide()

@@ -42,7 +42,7 @@ afterAll(() => stack.disposeAsync())
 
 const MARCH = { from: '2026-03-02T00:00:00Z', to: '2026-03-05T12:00:00Z' } as const
 
-test('what a session held counts in the days in which it ran, and the days between are empty', async () => {
+test('usage counts on the days on which the session ran, and the days between are empty', async () => {
   const { items } = await ada.api.getUsageHistory({ query: { by: 'day', scope: 'mine', timeZone: 'UTC', ...MARCH } })
   expect(items).toEqual([
     { at: '2026-03-02T00:00:00.000Z', sessions: 1, cpuHours: 12, memGibHours: 24, gpuHours: 3, cpuIdle: 0.5 },
@@ -70,7 +70,7 @@ test('days begin at midnight of the time zone, and weeks on Monday', async () =>
   expect(weeks.items).toMatchObject([{ at: '2026-03-02T00:00:00.000Z', sessions: 2, cpuHours: 18 }])
 })
 
-test('a member sees the sums of the project, an admin all, and others nothing of it', async () => {
+test('a member sees the sums of a project, an admin all of it, and others nothing', async () => {
   const query = { by: 'week', scope: 'mine', timeZone: 'UTC', ...MARCH } as const
   expect((await admin.getUsageHistory({ query })).items).toMatchObject([{ sessions: 0 }])
   expect((await admin.getUsageHistory({ query: { ...query, scope: 'all' } })).items).toMatchObject([{ sessions: 2 }])

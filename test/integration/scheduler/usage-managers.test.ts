@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { startManagers } from '../../fixtures/managers.ts'
 
-test('recalculating names an agent that only another manager is connected to, and says so; asked there it is compared', async () => {
+test('recalculating names agents that only another manager is connected to; asked at that manager, they are compared', async () => {
   await using managers = await startManagers()
   const [a, b] = [await managers.start(), await managers.start()]
   await using agent = new ScriptedAgent({ url: b.url, join: (await b.createJoinToken()).join, name: 'far' })

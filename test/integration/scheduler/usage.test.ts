@@ -42,7 +42,7 @@ const userId = async (api: ApiClient) => of((await api.getUsage({})).items, 'use
 const silent = (more: object = {}): Promise<ScriptedAgent> =>
   cluster.join({ heartbeatMs: 60_000, capacity: { cpu: 8000, mem: 16 * GiB }, ...more })
 
-test('limit, held and left are exact: three times 0.3 are 0.9', async () => {
+test('limit, used and left are exact: three times 0.3 are 0.9', async () => {
   await cluster.join({
     capacity: { cpu: 8000, mem: 16 * GiB, 'cuda.shares': 200 },
     devices: gpus(2, 'cuda.shares'),
@@ -75,7 +75,7 @@ test('limit, held and left are exact: three times 0.3 are 0.9', async () => {
   expect(await api.getResources({})).toMatchObject({ left: { cpu: '0.1', 'cuda.shares': '0.1' }, sessionsLeft: 2 })
 })
 
-test('a GPU counts until its kernel is done, not until the whole session ends', async () => {
+test('a GPU counts until its kernel ends, not until the whole session ends', async () => {
   const agent = await cluster.join({ capacity: { cpu: 8000, mem: 16 * GiB, 'cuda.device': 2 }, devices: gpus(2) })
   const { id } = await cluster.launch({ clusterSize: 2, resources: { cpu: '1', 'cuda.device': '1' } })
   const [main, sub] = (await cluster.reach(id, 'RUNNING')).kernels
@@ -99,7 +99,7 @@ test('a GPU counts until its kernel is done, not until the whole session ends', 
   expect((await ends.execute(store.db)).rows.map(({ same }) => same)).toEqual([true, false])
 })
 
-test('usage of others is for admins: a superadmin sees all, an admin of a domain theirs', async () => {
+test('the usage of others is for admins: a superadmin sees all, an admin of a domain that of the domain', async () => {
   const [ann, boss] = [await cluster.addUser('ann@example.org'), await cluster.addUser('boss@example.org')]
   const [annId, bossId] = [await userId(ann), await userId(boss)]
   await admin.createDomain({ body: { name: 'elsewhere' } })
@@ -119,7 +119,7 @@ test('usage of others is for admins: a superadmin sees all, an admin of a domain
   expect((await refusal(ann.getUsage({ query: { userId: bossId, domain: 'default' } }))).code).toBe('bad_request')
 })
 
-test('the launch dialog learns what is left, and agents of other resource groups are not counted for those who may not use them', async () => {
+test('the launch dialog learns what is left, without agents of resource groups that the user may not use', async () => {
   await admin.createResourceGroup({ body: { name: 'hidden', domains: [] } })
   await cluster.join({ capacity: { cpu: 4000, mem: 8 * GiB } })
   const { join } = await admin.createJoinToken({ body: { resourceGroup: 'hidden' } })
@@ -139,7 +139,7 @@ test('the launch dialog learns what is left, and agents of other resource groups
   expect(await admin.getResources({ query: { resourceGroup: 'hidden' } })).toMatchObject({ capacity: { cpu: '32' } })
 })
 
-test('recalculating finds nothing where all is well, whatever the sessions are doing', async () => {
+test('recalculating finds no difference when there is none, whatever the sessions are doing', async () => {
   const agent = await silent()
   const sessions = await Promise.all([1, 2, 3].map(() => cluster.launch({ resources: { cpu: '1' } })))
   for (const { id } of sessions) await cluster.reach(id, 'RUNNING')
@@ -164,7 +164,7 @@ test('recalculating finds nothing where all is well, whatever the sessions are d
   ])
 })
 
-test('recalculating ends what has no container, takes up what has no row, and corrects amounts', async () => {
+test('recalculating ends sessions without containers, adopts containers without rows, and corrects amounts', async () => {
   const agent = await silent({
     capacity: { cpu: 8000, mem: 16 * GiB, 'cuda.device': 2 },
     devices: gpus(2),
@@ -224,7 +224,7 @@ test('recalculating ends what has no container, takes up what has no row, and co
   expect((await admin.recalculateUsage()).findings).toEqual([])
 })
 
-test('containers of sessions that have ended, or have no such kernel, are strays', async () => {
+test('containers of ended sessions, or of unknown kernels, are strays', async () => {
   const agent = await silent()
   const [ended, known] = await Promise.all([1, 2].map(() => cluster.launch({ resources: { cpu: '1' } })))
   const [kernel, other] = await Promise.all(

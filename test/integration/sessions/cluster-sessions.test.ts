@@ -25,7 +25,7 @@ const threeKernels = { name: 'train', clusterSize: 3, resources: { cpu: '1', 'cu
 const withGpus = { capacity: { cpu: 8000, mem: 2 ** 34, 'cuda.device': 4 }, devices: gpus(4) }
 
 describe('a session of several kernels', () => {
-  test('runs once all of them run, each with a device of its own, and ends with all of them', async () => {
+  test('the session runs once all its kernels run, each with a device of its own, and all end with it', async () => {
     const agent = await cluster.join(withGpus)
     const { id, clusterSize } = await cluster.launch(threeKernels)
     expect(clusterSize).toBe(3)
@@ -57,7 +57,7 @@ describe('a session of several kernels', () => {
     ])
   })
 
-  test('does not run while one of them is still being made', async () => {
+  test('the session does not run while one of its kernels is still starting', async () => {
     const gate = Promise.withResolvers<undefined>()
     const agent = await cluster.join(withGpus)
     agent.script.create_kernel = async ({ spec }) => {
@@ -73,7 +73,7 @@ describe('a session of several kernels', () => {
     await cluster.reach(id, 'RUNNING')
   })
 
-  test('of which one cannot be made is taken down whole, and tried again whole', async () => {
+  test('if one kernel cannot start, all are removed, and the session starts again as a whole', async () => {
     const agent = await cluster.join(withGpus)
     agent.script.create_kernel = ({ spec }, signal) => {
       if (spec.attempt > 1 || spec.role === 'main1') return agent.run(spec)
@@ -97,7 +97,7 @@ describe('a session of several kernels', () => {
     ])
   })
 
-  test('ends with a kernel that dies, and says which', async () => {
+  test('the session ends with a kernel that dies, and says which one', async () => {
     const agent = await cluster.join(withGpus)
     const { id } = await cluster.launch(threeKernels)
     exitOf(await cluster.reach(id, 'RUNNING'), 'sub1', 3, agent)
@@ -110,7 +110,7 @@ describe('a session of several kernels', () => {
     expect(agent.containers.size).toBe(0)
   })
 
-  test('has failed with the kernel that dies, although its main one ends well when it is stopped', async () => {
+  test('the session failed if a kernel died, even if the main kernel ends well when it is stopped', async () => {
     const agent = await cluster.join(withGpus)
     agent.script.destroy_kernel = ({ kernelId }) => {
       agent.containers.delete(kernelId)
@@ -125,7 +125,7 @@ describe('a session of several kernels', () => {
     expect((await cluster.reach(report.id, 'CANCELLED')).reason.code).toBe('dependency_failed')
   })
 
-  test('goes on without a kernel that has done its work, and gives its GPU to others', async () => {
+  test('the session continues without a kernel that has finished, and its GPU is free for others', async () => {
     const agent = await cluster.join(withGpus)
     const { id } = await cluster.launch(threeKernels)
     exitOf(await cluster.reach(id, 'RUNNING'), 'sub2', 0, agent)
@@ -139,7 +139,7 @@ describe('a session of several kernels', () => {
     expect(ended.kernels.map(kernel => kernel.exitCode)).toEqual([0, 143, 0])
   })
 
-  test('keeps its kernels through a restart of the manager in the midst of their start', async () => {
+  test('the kernels survive a restart of the manager during their start', async () => {
     const agent = await cluster.join(withGpus)
     agent.script.create_kernel = ({ spec }, signal) => (spec.role === 'main1' ? agent.run(spec) : hang(signal))
     const { id } = await cluster.launch(threeKernels)
@@ -156,7 +156,7 @@ describe('a session of several kernels', () => {
     expect(agent.containers.size).toBe(3)
   })
 
-  test('does not do the work of a kernel again that has done it while others still start', async () => {
+  test('a finished kernel does not run again while others still start', async () => {
     const agent = await cluster.join()
     agent.script.create_kernel = ({ spec }, signal) => (spec.role === 'main1' ? hang(signal) : agent.run(spec))
     const { id } = await cluster.launch({ clusterSize: 2 })
@@ -182,7 +182,7 @@ describe('a session of several kernels', () => {
     expect(await statuses()).toEqual(['RUNNING', 'TERMINATED'])
   })
 
-  test('shows figures of all of its kernels together, and the log of each', async () => {
+  test('the session shows the figures of all its kernels together, and the log of each one', async () => {
     const agent = await cluster.join(withGpus)
     const { id } = await cluster.launch(threeKernels)
     const { kernels } = await cluster.reach(id, 'RUNNING')
@@ -211,14 +211,14 @@ describe('a session of several kernels', () => {
     expect((await refusal(wrong)).code).toBe('kernel_not_found')
   })
 
-  test('larger than every agent is refused with what it takes in all', async () => {
+  test('a session that is larger than every agent is refused with its total', async () => {
     await cluster.join()
     const refused = await refusal(cluster.launch({ clusterSize: 3, resources: { cpu: '4' } }))
     expect(refused).toMatchObject({ code: 'request_too_large', detail: { slot: 'cpu', needed: '12', largest: '8' } })
   })
 })
 
-test('three containers without records, of one session, are imported as that session', async () => {
+test('three containers without records that name one session are imported as that session', async () => {
   const agent = await cluster.join(withGpus)
   const { id } = await cluster.launch(threeKernels)
   const { kernels } = await cluster.reach(id, 'RUNNING')
@@ -242,10 +242,10 @@ test('three containers without records, of one session, are imported as that ses
   expect(agent.containers.size).toBe(3)
 })
 
-describe('priority', () => {
+describe('priority of waiting sessions', () => {
   const oneCore = { capacity: { cpu: 1000, mem: 2 ** 33 } }
 
-  test('lets a session that was raised start before older ones; users may only lower theirs', async () => {
+  test('a raised priority starts a session before older ones; users may only lower theirs', async () => {
     await cluster.join(oneCore)
     const mira = await cluster.addUser('mira@example.com')
     const { id: first } = await cluster.launch({ name: 'first' }, mira)

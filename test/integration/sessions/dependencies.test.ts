@@ -26,7 +26,7 @@ function exit(session: Session, exitCode: number): void {
 }
 
 describe('a session that depends on others', () => {
-  test('waits with a reason until they have ended with exit code 0, and then starts', async () => {
+  test('the session waits, with the reason, until the others ended with exit code 0, and then starts', async () => {
     const prepare = await started('prepare')
     const { id, dependsOn } = await cluster.launch({ name: 'train', dependsOn: ['prepare'] })
     expect(dependsOn).toEqual([prepare.id])
@@ -45,7 +45,7 @@ describe('a session that depends on others', () => {
     await cluster.reach(after.id, 'RUNNING')
   })
 
-  test('is cancelled with the reason when one of them fails, and so is what depends on it', async () => {
+  test('the session is cancelled with the reason when another one fails, and so is what depends on it', async () => {
     const prepare = await started('prepare')
     const train = await cluster.launch({ name: 'train', dependsOn: [prepare.id] })
     const report = await cluster.launch({ name: 'report', dependsOn: ['train'] })
@@ -58,7 +58,7 @@ describe('a session that depends on others', () => {
     expect((await cluster.reach(report.id, 'CANCELLED')).reason.message).toContain('"train", which is CANCELLED')
   })
 
-  test('is cancelled when somebody ends what it waits for, whatever that says of itself', async () => {
+  test('the session is cancelled when somebody ends what it waits for, whatever its exit code', async () => {
     const prepare = await started('prepare')
     const train = await cluster.launch({ name: 'train', dependsOn: ['prepare'] })
     agent.script.destroy_kernel = () => ({ exitCode: 0, logTail: '' })
@@ -70,7 +70,7 @@ describe('a session that depends on others', () => {
     })
   })
 
-  test('is cancelled when its owner cancels what it waits for', async () => {
+  test('the session is cancelled when its owner cancels what it waits for', async () => {
     await started('prepare')
     const train = await cluster.launch({ name: 'train', dependsOn: ['prepare'] })
     const report = await cluster.launch({ name: 'report', dependsOn: ['train'] })
@@ -78,7 +78,7 @@ describe('a session that depends on others', () => {
     await cluster.reach(report.id, 'CANCELLED')
   })
 
-  test('is said to wait, or never to start, before it is asked for', async () => {
+  test('what-if says that the session will wait, or can never start', async () => {
     const prepare = await started('prepare')
     const ask = () => cluster.api.whatIf({ body: { image: prepare.image, dependsOn: ['prepare'] } })
     expect(await ask()).toMatchObject({ startsNow: false, reason: { code: 'dependencies' }, smaller: [] })
@@ -87,7 +87,7 @@ describe('a session that depends on others', () => {
     expect(await ask()).toMatchObject({ startsNow: false, reason: { code: 'dependency_failed' } })
   })
 
-  test('is refused where it names nothing of its owner, and never waits for itself', async () => {
+  test('a dependency must name another session of the same owner', async () => {
     const { id } = await started('prepare')
     const mira = await cluster.addUser('mira@example.com')
     for (const reference of ['prepare', id, 'train']) {

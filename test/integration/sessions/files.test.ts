@@ -44,8 +44,8 @@ const codeOf = async (reply: Response) => ((await reply.json()) as { code: strin
 const namesOf = ({ items }: FilePage) => items.map(({ name }) => name)
 const fill = (names: readonly string[]) => Promise.all(names.map(name => writeFile(join(directory, name), name)))
 
-describe('entries', () => {
-  test('come sorted in pages, directories first', async () => {
+describe('entries of a directory', () => {
+  test('entries are sorted and paged, directories first', async () => {
     await fill(['b', 'A', 'c10', 'c9'])
     await mkdir(join(directory, 'z'))
     const first = await api.listFiles({ params: params(), query: { limit: '2' } })
@@ -64,7 +64,7 @@ describe('entries', () => {
     })
   })
 
-  test('of a large directory come in its own order, each once, also after a pause', async () => {
+  test('a large directory is listed in its own order, each entry once, also after a pause', async () => {
     const total = 20_000
     await run('sh', ['-c', `seq ${total} | xargs touch`], { cwd: directory })
     const seen = new Set<string>()
@@ -88,7 +88,7 @@ describe('entries', () => {
     expect(namesOf(second).filter(name => namesOf(first).includes(name))).toEqual([])
   }, 60_000)
 
-  test('tell links, pipes and odd names apart, and are found by search', async () => {
+  test('links, pipes and odd names are told apart, and search finds entries', async () => {
     await symlink('/etc', join(directory, 'link'))
     await run('mkfifo', [join(directory, 'pipe')])
     await mkdir(join(directory, 'deep/er'), { recursive: true })
@@ -111,7 +111,7 @@ describe('entries', () => {
   })
 })
 
-describe('changes', () => {
+describe('changes to files', () => {
   test('make, move, rename, copy and delete', async () => {
     await api.makeDirectory({ params: params(), body: { path: 'a/b/c', parents: true } })
     await api.makeDirectory({ params: params(), body: { path: 'a/b/c', parents: true } })
@@ -144,7 +144,7 @@ describe('changes', () => {
     await expect.poll(() => readdir(join(manager.dataDir, 'storage/removed'))).toEqual([])
   })
 
-  test('go on as a task if they take long, and can be cancelled', async () => {
+  test('a long copy continues as a task, which can be cancelled', async () => {
     await mkdir(join(directory, 'many'))
     await run('sh', ['-c', 'seq 20000 | xargs touch'], { cwd: join(directory, 'many') })
     const { task } = await api.copyFiles({ params: params(), body: { paths: ['many'], to: '', name: 'copy' } })
@@ -163,7 +163,7 @@ describe('changes', () => {
   }, 60_000)
 
   test.each(['..', '../x', '/etc', 'a//b', './a', 'a/../../x', 'x'.repeat(256), 'a\0'])(
-    'take no path that leads elsewhere: %j',
+    'the path %j is refused, because it leads elsewhere',
     async path => {
       for (const call of [
         () => api.makeDirectory({ params: params(), body: { path } }),
@@ -179,7 +179,7 @@ describe('changes', () => {
     },
   )
 
-  test('follow no link, and delete the link itself', async () => {
+  test('changes follow no link, and delete the link itself', async () => {
     const outside = join(manager.dataDir, 'outside')
     await mkdir(outside, { recursive: true })
     await writeFile(join(outside, 'secret'), 'of the host')
@@ -197,7 +197,7 @@ describe('changes', () => {
     expect(await readFile(join(outside, 'secret'), 'utf8')).toBe('of the host')
   })
 
-  test('belong to the user of sessions once a session has used the folder', async () => {
+  test('new files belong to the user of sessions once a session has used the folder', async () => {
     if (!isRoot) return
     await chown(directory, 60_999, 60_999)
     await content('new.txt', { method: 'PUT', body: 'x', headers: { 'if-none-match': '*' } })
@@ -209,7 +209,7 @@ describe('changes', () => {
     ])
   })
 
-  test('are in the audit log, and reading is not', async () => {
+  test('changes are in the audit log, reading is not', async () => {
     await fill(['one'])
     await content('one')
     await api.moveFiles({ params: params(), body: { paths: ['one'], to: '', name: 'two' } })
@@ -223,8 +223,8 @@ describe('changes', () => {
   })
 })
 
-describe('content', () => {
-  test('is sent whole, in ranges, or not at all if the client has it', async () => {
+describe('content of files', () => {
+  test('a file is sent whole, in ranges, or not at all if the client has it', async () => {
     const text = 'x'.repeat(600_000) + 'the end'
     await writeFile(join(directory, 'page.html'), text)
     const whole = await content('page.html')
@@ -256,7 +256,7 @@ describe('content', () => {
     expect(await codeOf(await content(''))).toBe('file_kind_refused')
   })
 
-  test('is written if the file is the one that was read', async () => {
+  test('a file is written only if it is still the one that was read', async () => {
     const put = (body: string, headers: Record<string, string>, path = 'notes.txt') =>
       content(path, { method: 'PUT', body, headers })
     expect(await codeOf(await put('x', {}))).toBe('bad_request')
@@ -276,7 +276,7 @@ describe('content', () => {
     expect(await readdir(directory)).toEqual([])
   })
 
-  test('of a file that shrinks while it is sent ends in a cut connection', async () => {
+  test('the download of a file that shrinks meanwhile ends with a cut connection', async () => {
     await writeFile(join(directory, 'log'), Buffer.alloc(32 * 1024 * 1024))
     const reply = await content('log')
     await writeFile(join(directory, 'log'), 'short')
@@ -285,7 +285,7 @@ describe('content', () => {
 })
 
 describe('archives', () => {
-  test('hold files and directories under safe names, without links', async () => {
+  test('an archive holds files and directories under safe names, without links', async () => {
     await mkdir(join(directory, 'data/empty'), { recursive: true })
     await writeFile(join(directory, 'data/run.sh'), '#!/bin/sh\n', { mode: 0o755 })
     await writeFile(join(directory, 'data/..\\..\\evil'), 'evil')
@@ -314,7 +314,7 @@ print(json.dumps({i.filename: [z.read(i).decode(), oct(i.external_attr >> 16)] f
     expect((await fetch(manager.url + fileArchiveAddress(folder.id, ['gone']), { headers: bearer() })).status).toBe(404)
   })
 
-  test('of a client that leaves close everything', async () => {
+  test('an archive whose client leaves closes all its files', async () => {
     await writeFile(join(directory, 'large'), Buffer.alloc(64 * 1024 * 1024))
     const open = async () => (await readdir('/proc/self/fd')).length
     const before = await open()
@@ -330,7 +330,7 @@ print(json.dumps({i.filename: [z.read(i).decode(), oct(i.external_attr >> 16)] f
   })
 })
 
-test('a folder of somebody else has no files, and hard links to foreign files are not read', async () => {
+test('folders of other users show no files, and hard links to foreign files are not read', async () => {
   const other = await manager.addUser(`other${count}@localhost`)
   await fill(['mine'])
   expect(await refusal(other.api.listFiles({ params: params() }))).toMatchObject({ code: 'folder_not_found' })

@@ -85,7 +85,7 @@ const withStorage = async () => {
 }
 
 describe('an invitation to a folder', () => {
-  test('is seen by the user of its address, who accepts it and has the folder with its permission', async () => {
+  test('the user of the address sees the invitation, accepts it, and has the folder with its permission', async () => {
     const sent = await invite('bob@example.org')
     expect(sent).toMatchObject({ email: 'bob@example.org', permission: 'ro' })
     expect(await seen(bob)).toBeUndefined()
@@ -126,7 +126,7 @@ describe('an invitation to a folder', () => {
     }
   })
 
-  test('to an address without an account, or with one in another domain, looks the same and leads nowhere', async () => {
+  test('an invitation to an address without an account, or with one in another domain, looks the same and has no effect', async () => {
     const [known, unknown, foreign] = [
       await invite('bob@example.org', 'rw'),
       await invite('nobody@example.org', 'rw'),
@@ -158,7 +158,7 @@ describe('an invitation to a folder', () => {
     for (const { to } of mailed) expect(to).toContain('bob@example.org')
   })
 
-  test('is declined, taken back and replaced', async () => {
+  test('an invitation is declined, withdrawn and replaced', async () => {
     const first = await invite('bob@example.org', 'rw')
     const second = await invite('Bob@example.org', 'delete')
     expect((await shares()).invitations).toMatchObject([{ id: second.id, permission: 'delete' }])
@@ -178,7 +178,7 @@ describe('an invitation to a folder', () => {
     }
   })
 
-  test('and what is refused: oneself, a folder of others, one in the trash, and more than a hundred', async () => {
+  test('nobody can invite themselves, invite to folders of others or in the trash, or send more than a hundred invitations', async () => {
     expect(await refusal(invite('Ann@example.org'))).toMatchObject({ code: 'bad_request' })
     expect(await refusal(invite('bob@example.org', 'ro', bob))).toMatchObject({ code: 'folder_not_found' })
     await invite('bob@example.org')
@@ -196,7 +196,7 @@ describe('an invitation to a folder', () => {
     expect(await invite('bob@example.org', 'rw')).toMatchObject({ permission: 'rw' })
   })
 
-  test('and many of them by one user: the waits between two grow', async () => {
+  test('many invitations of one user have to wait longer and longer', async () => {
     const busy = await someone('busy@example.org')
     folder = await busy.api.createFolder({ body: { name: 'many' } })
     const all = Array.from({ length: 65 }, (_, index) => () => invite(`guest-${index}@example.org`, 'ro', busy))
@@ -208,7 +208,7 @@ describe('an invitation to a folder', () => {
     expect(new Set(codes)).toEqual(new Set(['rate_limited']))
   })
 
-  test('and its acceptance raced by the owner who takes it back, and accepted twice: one of them wins', async () => {
+  test('accepting, withdrawing and accepting twice at the same time: one of them succeeds', async () => {
     for (let round = 0; round < 5; round++) {
       const { id } = await invite('bob@example.org', 'rw')
       const params = { id }
@@ -227,7 +227,7 @@ describe('an invitation to a folder', () => {
 })
 
 describe('a member of a folder', () => {
-  test('mounts it with the permission of the moment, and nothing new once it is withdrawn', async () => {
+  test('a member mounts the folder with the current permission, and nothing new after it is withdrawn', async () => {
     await withStorage()
     await invite('bob@example.org', 'ro')
     await accept(bob)
@@ -257,7 +257,7 @@ describe('a member of a folder', () => {
     await cluster.reset()
   })
 
-  test('names it by its name, or with the owner where there are several', async () => {
+  test('a member refers to the folder by its name, or with its owner if several have that name', async () => {
     await withStorage()
     await invite('bob@example.org')
     await accept(bob)
@@ -281,7 +281,7 @@ describe('a member of a folder', () => {
     await cluster.reset()
   })
 
-  test('leaves it; its owner and the members of its project cannot', async () => {
+  test('a member leaves the folder; its owner and members of its project cannot', async () => {
     await invite('bob@example.org', 'delete')
     await accept(bob)
     const params = { id: folder.id }
@@ -291,7 +291,7 @@ describe('a member of a folder', () => {
     expect(await refusal(ann.api.leaveFolder({ params }))).toMatchObject({ code: 'folder_member_not_found' })
   })
 
-  test('does not see it while in another domain', async () => {
+  test('a member who is moved to another domain does not see the folder', async () => {
     await invite('bob@example.org')
     await accept(bob)
     const params = { id: bob.id }
@@ -323,7 +323,7 @@ test('an admin of a project invites to its folder, also members of the project, 
   expect(await seen(bob)).toBeUndefined()
 })
 
-test('a folder that is mounted by itself is not shared, and a shared one does not become such a folder', async () => {
+test('a folder that is mounted automatically cannot be shared, and a shared one cannot become such a folder', async () => {
   const dotted = await ann.api.createFolder({ body: { name: '.local' } })
   const refused = ann.api.inviteToFolder({ params: { id: dotted.id }, body: { email: bob.email } })
   expect(await refusal(refused)).toMatchObject({ code: 'folder_shared' })
@@ -337,7 +337,7 @@ test('a folder that is mounted by itself is not shared, and a shared one does no
   expect(await rename()).toMatchObject({ name: '.ssh' })
 })
 
-test('pages of the owner and of the invited user are told of each step, and others of none', async () => {
+test('pages of the owner and of the invited user get an event for each step, and nobody else does', async () => {
   const streams = await Promise.all([ann, bob, far].map(({ token }) => openEventStream(cluster.url, { token })))
   const hints = () =>
     streams.map(stream => stream.of('hint').filter(({ data }) => (data as { id: string }).id === folder.id).length)

@@ -22,7 +22,7 @@ const namesOf = async (api: ApiClient, trashed = false) => {
 }
 
 describe('folders', () => {
-  test('are made as directories, renamed, moved to the trash, restored, and deleted with their files', async () => {
+  test('folders are created as directories, renamed, moved to the trash, restored, and deleted with their files', async () => {
     const folder = await make('first')
     expect(folder).toMatchObject({
       name: 'first',
@@ -52,7 +52,7 @@ describe('folders', () => {
     await expect.poll(() => readdir(join(storage, 'removed'))).toEqual([])
   })
 
-  test('are measured when they are listed, and listed again with their size', async () => {
+  test('listing folders measures them, and the next list has their size', async () => {
     const folder = await make('sized')
     const directory = join(storage, 'folders', folder.id)
     await mkdir(join(directory, 'deep'))
@@ -70,7 +70,7 @@ describe('folders', () => {
     await cluster.api.deleteFolder({ params: { id: folder.id } })
   })
 
-  test('a name in the trash is free, and keeps the other from being restored', async () => {
+  test('the name of a folder in the trash is free, and a new folder of that name prevents its restoration', async () => {
     const first = await make('twice')
     await trash(first)
     const second = await make('twice')
@@ -82,7 +82,7 @@ describe('folders', () => {
     await trash(first)
   })
 
-  test('of another user do not exist', async () => {
+  test('folders of other users do not exist', async () => {
     await withStorage()
     const folder = await make('mine')
     const other = await cluster.addUser('other@localhost')
@@ -103,7 +103,7 @@ describe('folders', () => {
     await cluster.reset()
   })
 
-  test('of a project are made by admins, and seen by its members with their permission', async () => {
+  test('admins create folders of a project, and its members see them with their permission', async () => {
     const { api } = cluster
     const group = await api.createGroup({ body: { name: 'vision' } })
     const member = await cluster.addUser('member@localhost')
@@ -146,7 +146,7 @@ describe('folders', () => {
     await trash(folder)
   })
 
-  test('are as many, and where, as the resource policy allows', async () => {
+  test('the resource policy limits the number of folders and their storages', async () => {
     const user = await cluster.addUser('limited@localhost')
     await cluster.api.createResourcePolicy({ body: { name: 'two', maxFolders: 2 } })
     const { items } = await cluster.api.listUsers({ query: { search: 'limited@localhost' } })
@@ -169,7 +169,7 @@ describe('folders', () => {
 })
 
 describe('a session with folders', () => {
-  test('starts where the storage is, with its folders, and keeps them from the trash', async () => {
+  test('the session starts where the storage is, with its folders, which cannot go to the trash meanwhile', async () => {
     const { api } = cluster
     const [data, more] = [await make('data'), await make('more')]
     const folders = [{ folder: 'data' }, { folder: more.id, path: '/home/work/in/more', readOnly: true }]
@@ -217,7 +217,7 @@ describe('a session with folders', () => {
     ['one inside the other', [{ folder: 'one' }, { folder: 'two', path: 'one/deep' }], 'bad_request'],
     ['outside of the home', [{ folder: 'one', path: '/etc' }], 'bad_request'],
     ['unknown', [{ folder: 'three' }], 'folder_not_found'],
-  ])('is refused with folders that are %s', async (_, folders, code) => {
+  ])('a session is refused with folders that are %s', async (_, folders, code) => {
     await withStorage()
     const names = await namesOf(cluster.api)
     for (const name of ['one', 'two']) if (!names.includes(name)) await make(name)
@@ -226,7 +226,7 @@ describe('a session with folders', () => {
     await cluster.reset()
   })
 
-  test('and a request for the trash at the same time: one of them is refused', async () => {
+  test('of a new session and a move of its folder to the trash at the same time, one is refused', async () => {
     await withStorage()
     for (let round = 0; round < 5; round++) {
       const folder = await make(`race-${round}`)
@@ -270,7 +270,7 @@ test('a session is started again with its files and with other folders', async (
 })
 
 describe('a folder whose name starts with a dot', () => {
-  test('is mounted in each session of its owner, unless the user says otherwise', async () => {
+  test('the folder is mounted in each session of its owner, unless the user opts out', async () => {
     await withStorage()
     const user = await cluster.addUser('dotted@localhost')
     const [local, ssh, plain] = [await make('.local', user), await make('.ssh', user), await make('plain', user)]
@@ -308,7 +308,7 @@ describe('a folder whose name starts with a dot', () => {
   })
 })
 
-test('nothing is written where the storage is not mounted, and all is there when it is again', async () => {
+test('nothing is written while the storage is not mounted, and all files are there when it is mounted again', async () => {
   const folder = await make('safe')
   await rename(storage, `${storage}-away`)
   const { items } = await cluster.api.listStorageHosts()
@@ -324,7 +324,7 @@ test('nothing is written where the storage is not mounted, and all is there when
   await make('found')
 })
 
-test('another directory may take the place of a storage that keeps no folders, and none of one that does', async () => {
+test('a storage without folders may be replaced by another directory, one with folders may not', async () => {
   await using other = await startSessionsCluster()
   const path = join(other.source.dataDir, 'storage')
   const first = await readFile(join(path, '.berth-storage'), 'utf8')
@@ -337,7 +337,7 @@ test('another directory may take the place of a storage that keeps no folders, a
   expect(await refusal(make('lost', other.api))).toMatchObject({ code: 'storage_away' })
 })
 
-test('a storage that cannot be read is a problem of its own, and prevents no start', async () => {
+test('a storage that cannot be read is reported and prevents no start', async () => {
   await using other = await startSessionsCluster(undefined, {
     storage: new Map([
       ['odd', '/proc/self/cmdline'],

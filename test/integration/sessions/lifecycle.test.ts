@@ -80,7 +80,7 @@ test('the next attempt is sent although an earlier one is still being prepared',
   await expect.poll(attempts).toEqual([2])
 })
 
-test('a session whose container runs is not tried again because that could not be written', async () => {
+test('a session whose container runs is not started again when recording that failed', async () => {
   const events = { publish: () => undefined, publishStats: () => undefined }
   const changes = createSessionChanges({ store, events })
   let failures = 0

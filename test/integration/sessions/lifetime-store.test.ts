@@ -73,7 +73,7 @@ describe('lifetimes', () => {
   const setIdle = (id: SessionId, seconds: number) =>
     sql`update sessions set idle_since = now() - ${seconds} * interval '1 second' where id = ${id}`.execute(store.db)
 
-  test('a warning is sent once at 15, 5 and 1 minutes before the end', async () => {
+  test('warnings are sent once each at 15, 5 and 1 minutes before the end', async () => {
     const id = await anIdleSession(60, 3600)
     await using watch = look()
     for (const [minutes, hints] of [
@@ -101,7 +101,7 @@ describe('lifetimes', () => {
     expect(row?.idle_since).toBeNull()
   })
 
-  test('a session that cannot be ended keeps neither the end nor the warnings of others', async () => {
+  test('a session that cannot be ended does not delay the ends and warnings of others', async () => {
     const refused = await anIdleSession(7200, 3600)
     const due = await anIdleSession(3600, 3600)
     const warned = await anIdleSession(46 * 60, 3600)
@@ -124,7 +124,7 @@ describe('lifetimes', () => {
     }
   })
 
-  test('output of a terminal is a sign of life that one manager sees for all', async () => {
+  test('output of a terminal that one manager sees counts as activity for all', async () => {
     const id = await anIdleSession(0, 1)
     let terminalBytesDown = 0
     const timer = setInterval(() => (terminalBytesDown += 10_000), 10)
@@ -141,7 +141,7 @@ describe('lifetimes', () => {
     expect([...one.ended, ...other.ended].map(end => end.id)).not.toContain(id)
   })
 
-  describe('an end is promised to a session for which capacity of the agent is held', () => {
+  describe('whether a reservation relies on the end of a session', () => {
     const GiB = 2 ** 30
     const gpu = (n: number) => ({ uuid: `GPU-${n}`, slot: 'cuda.device', amount: 1 }) as const
 
@@ -159,14 +159,14 @@ describe('lifetimes', () => {
     }
 
     test.each([
-      ['where it holds the device', 1, 1000, true],
-      ['where the agent has not enough CPU left', 0, 3500, true],
-      ['but not where what it holds is not needed', 0, 3000, false],
+      ['the session holds the reserved device', 1, 1000, true],
+      ['the agent has too little CPU left without the session', 0, 3500, true],
+      ['nothing that the session holds is needed', 0, 3000, false],
     ])('%s', async (_where, device, neededCpu, promised) => {
       expect(await isPromised(store.db, await running({ cpu: 2000 }, device, neededCpu))).toBe(promised)
     })
 
-    test('but not once it holds nothing there any more', async () => {
+    test('no reservation relies on a session that no longer holds anything on the agent', async () => {
       const id = await running({ cpu: 2000 }, 1, 3500)
       await store.db.updateTable('kernels').set({ status: 'TERMINATED' }).where('session_id', '=', id).execute()
       expect(await isPromised(store.db, id)).toBe(false)

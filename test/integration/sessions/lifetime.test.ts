@@ -42,7 +42,7 @@ async function living(spec: Partial<SessionSpec>, on = agent, figures = {}) {
 }
 
 describe('the idle timeout', () => {
-  test('ends a session in which nothing happens, and says so on the timeline', async () => {
+  test('an idle session is ended, and its timeline says so', async () => {
     agent = await cluster.join()
     const { id } = await living({ idleTimeoutSeconds: 2 })
     await expect.poll(async () => (await get(id)).ends?.why, { timeout: 10_000 }).toBe('idle_timeout')
@@ -61,7 +61,7 @@ describe('the idle timeout', () => {
   test.each([
     ['CPU', { cpuMilli: 500 }],
     ['a GPU', { gpus: [{ uuid: 'GPU-0', utilization: 50, memBytes: 0 }] }],
-  ])('spares a session that uses %s, until it stops', async (_what, figures) => {
+  ])('a session that uses %s is spared until it stops', async (_what, figures) => {
     agent = await cluster.join()
     const busy = await living({ idleTimeoutSeconds: 1 }, agent, figures)
     const idle = await living({ idleTimeoutSeconds: 2 })
@@ -75,7 +75,7 @@ describe('the idle timeout', () => {
     await cluster.reach(busy.id, 'TERMINATED')
   })
 
-  test.each(['netRxBytes', 'diskWriteBytes'] as const)('spares a session whose %s grow', async field => {
+  test.each(['netRxBytes', 'diskWriteBytes'] as const)('a session whose %s grow is spared', async field => {
     agent = await cluster.join()
     const busy = await living({ idleTimeoutSeconds: 1 })
     const timer = setInterval(() => {
@@ -87,7 +87,7 @@ describe('the idle timeout', () => {
     expect((await get(busy.id)).status).toBe('RUNNING')
   })
 
-  test('does not count time without figures, or without the agent', async () => {
+  test('time without figures, or without the agent, does not count as idle', async () => {
     agent = await cluster.join()
     const away = await cluster.join({ capacity: { cpu: 32_000, mem: 64 * 2 ** 30 } })
     const blind = await living({ idleTimeoutSeconds: 1 })
@@ -102,7 +102,7 @@ describe('the idle timeout', () => {
     await cluster.reach(lonely.id, 'TERMINATED')
   })
 
-  test('goes on where it was after a restart of the manager, less the time in which nobody looked', async () => {
+  test('the idle time continues after a restart of the manager, without the time that nobody observed', async () => {
     agent = await cluster.join()
     const { id } = await living({ idleTimeoutSeconds: 60 })
     await expect.poll(async () => (await get(id)).ends?.at, { timeout: 10_000 }).toBeDefined()
@@ -116,7 +116,7 @@ describe('the idle timeout', () => {
     expect(Date.parse((await get(id)).ends?.at ?? '') - before).toBeLessThan(Date.now() - stoppedAt + 1000)
   })
 
-  test('is the stricter of the request and the resource policy', async () => {
+  test('the stricter of request and resource policy applies', async () => {
     agent = await cluster.join()
     const change = (idleTimeoutSeconds: number | null, maxLifetimeSeconds: number | null) =>
       cluster.api.updateResourcePolicy({
@@ -133,7 +133,7 @@ describe('the idle timeout', () => {
 })
 
 describe('the maximum lifetime', () => {
-  test('ends a session whatever it does', async () => {
+  test('a session ends at its maximum lifetime whatever it does', async () => {
     agent = await cluster.join()
     const { id, session } = await living({ maxLifetimeSeconds: 2 }, agent, { cpuMilli: 1000 })
     expect(session.ends).toMatchObject({ at: session.expiresAt, why: 'max_lifetime', warnedAt: null })
@@ -142,7 +142,7 @@ describe('the maximum lifetime', () => {
     expect(await cluster.timeline(id)).toContain('TERMINATING max_lifetime')
   })
 
-  test('is warned of although nobody can say whether the session idles', async () => {
+  test('the warning is sent even if nobody knows whether the session is idle', async () => {
     agent = await cluster.join()
     const { id, beat } = await living({ maxLifetimeSeconds: 63, idleTimeoutSeconds: 3600 })
     beat[Symbol.dispose]()
@@ -151,7 +151,7 @@ describe('the maximum lifetime', () => {
     expect((await get(id)).ends).toMatchObject({ why: 'max_lifetime', warnedAt: expect.any(String) as string })
   })
 
-  test('lets a waiting session show its latest start time', async () => {
+  test('a waiting session shows its latest start time', async () => {
     agent = await cluster.join({ capacity: { cpu: 1000, mem: 4 * 2 ** 30 } })
     const body = { options: { reserveAfterSeconds: 1 } }
     await cluster.api.updateResourceGroup({ params: { name: 'default' }, body })
@@ -175,7 +175,7 @@ describe('the maximum lifetime', () => {
 })
 
 describe('an extension', () => {
-  test('lets the idle time count anew, and is on the timeline with its author', async () => {
+  test('an extension restarts the idle time, and the timeline names its author', async () => {
     agent = await cluster.join()
     const { id } = await living({ idleTimeoutSeconds: 60 })
     await expect.poll(async () => (await get(id)).ends?.at, { timeout: 10_000 }).toBeDefined()
@@ -190,7 +190,7 @@ describe('an extension', () => {
     expect(items.at(-1)?.actor).toContain('@')
   })
 
-  test('moves the maximum lifetime as far as the policy allows, and not further', async () => {
+  test('an extension moves the maximum lifetime as far as the policy allows', async () => {
     agent = await cluster.join()
     const { id, session } = await living({ maxLifetimeSeconds: 600 })
     const at = (text: string | null) => Date.parse(text ?? '')
@@ -207,7 +207,7 @@ describe('an extension', () => {
     await cluster.api.updateResourcePolicy({ params: { name: 'default' }, body: { maxLifetimeSeconds: null } })
   })
 
-  test('is for running sessions, and for those who see them', async () => {
+  test('an extension needs a running session that the caller may see', async () => {
     const other = await cluster.addUser('other@localhost')
     const { id } = await cluster.launch({}).catch(async () => {
       agent = await cluster.join()

@@ -26,7 +26,7 @@ async function twoAgents(): Promise<{ first: ScriptedAgent; second: ScriptedAgen
   return { first, second: await cluster.join({ capacity: { cpu: 4000, mem: 8 * 2 ** 30 } }) }
 }
 
-test('a session that has ended starts again on its agent, as it was asked for, with its files', async () => {
+test('an ended session starts again on its agent with its files, as it was requested', async () => {
   const agent = await cluster.join()
   const old = await ended({ name: 'study', resources: { cpu: '2', mem: '1g' }, environ: { TOKEN: 'secret' } })
   // Fuller than the other one: what places concentrated would take that.
@@ -42,7 +42,7 @@ test('a session that has ended starts again on its agent, as it was asked for, w
   })
 })
 
-test('it waits for its agent, whatever is free elsewhere', async () => {
+test('a restarted session waits for its agent, even if others have room', async () => {
   const { first, second } = await twoAgents()
   const old = (await cluster.api.listSessions({ query: { status: 'finished', name: 'probe' } })).items[0]
   if (!old) throw new Error('nothing has ended')
@@ -56,7 +56,7 @@ test('it waits for its agent, whatever is free elsewhere', async () => {
   await cluster.reach(next.id, 'RUNNING')
 })
 
-test('files are gone on with once; a start that failed leaves them to the next', async () => {
+test('files continue in one session only; after a failed start the next one may take them', async () => {
   const agent = await cluster.join()
   const old = await ended()
   const create = agent.script.create_kernel
@@ -70,7 +70,7 @@ test('files are gone on with once; a start that failed leaves them to the next',
   expect(await refusal(restart(old))).toMatchObject({ code: 'files_gone' })
 })
 
-test('a start that is ended before it runs leaves the files to the next, and a host that was forgotten has none', async () => {
+test('a start that ends before it runs leaves the files to the next one, and a forgotten host has none', async () => {
   const agent = await cluster.join()
   const old = await ended({ name: 'twice' })
   const create = agent.script.create_kernel
@@ -88,7 +88,7 @@ test('a start that is ended before it runs leaves the files to the next, and a h
   expect(await refusal(restart(ran))).toMatchObject({ code: 'files_gone' })
 })
 
-test('nothing to go on with: it is live, never ran, had several containers, or is somebody else’s', async () => {
+test('a session that is live, never ran, had several containers, or belongs to somebody else cannot be restarted', async () => {
   await cluster.join()
   const live = await cluster.launch()
   await cluster.reach(live.id, 'RUNNING')

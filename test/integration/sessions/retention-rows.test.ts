@@ -12,7 +12,7 @@ import { insertSessions } from '../../../manager/store/sessions/sessions.ts'
 import { startTestManager } from '../../fixtures/manager.ts'
 import { aSessionRow } from '../../fixtures/session-rows.ts'
 
-test('every table has a rule; what is over goes, in portions and from two managers at once, and what is not stays', async () => {
+test('every table has a retention rule; expired rows are deleted in portions, also by two managers at once, and others stay', async () => {
   await using manager = await startTestManager()
   const { api } = await manager.signIn()
   await using store = await openToRead({ ...manager.source, log: silentLog })

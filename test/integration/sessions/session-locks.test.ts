@@ -33,7 +33,7 @@ describe('many sessions written at once', () => {
   })
   afterAll(() => stack.disposeAsync())
 
-  test('wait for each other instead of blocking each other, in whatever order they are named', async () => {
+  test('concurrent writes of overlapping sessions wait for each other and never deadlock, whatever the order', async () => {
     const backwards = ids.toReversed()
     const clocks = { seenEveryMs: 0, gapMs: 60_000 }
     const repeat = async (write: (round: number) => Promise<unknown>) => {

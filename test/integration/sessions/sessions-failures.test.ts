@@ -43,7 +43,7 @@ async function running(agent?: ScriptedAgent) {
 }
 
 describe('a start that fails', () => {
-  test('is tried on another agent', async () => {
+  test('the session starts on another agent', async () => {
     const bad = await cluster.join({ script: { create_kernel: broken } })
     const good = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
     const { id } = await cluster.launch()
@@ -61,7 +61,7 @@ describe('a start that fails', () => {
     ])
   })
 
-  test('because the engine is overloaded costs no attempt', async () => {
+  test('an overloaded engine costs no attempt', async () => {
     let busy = 4
     const agent = await cluster.join()
     agent.script.create_kernel = ({ spec }) => {
@@ -74,7 +74,7 @@ describe('a start that fails', () => {
     expect(timeline.filter(line => line === 'PENDING host_unfit')).toHaveLength(4)
   })
 
-  test('because the network range of its host is taken costs no attempt, and is not repeated before the range is free', async () => {
+  test('a taken network range costs no attempt, and the host gets no further start before the range is free', async () => {
     const agent = await cluster.join()
     const problem = '10.213.0.0/16 overlaps 10.213.0.0/16 on tun0.'
     agent.script.create_kernel = () => {
@@ -100,7 +100,7 @@ describe('a start that fails', () => {
     await expect.poll(async () => (await shown())?.problem).toBeNull()
   })
 
-  test('that waits for its turn on its agent says so, and its time does not run meanwhile', async () => {
+  test('a start that waits for its turn on the agent says so, and its deadline is suspended', async () => {
     const turn = Promise.withResolvers<undefined>()
     const agent = await cluster.join()
     agent.script.create_kernel = async ({ spec }) => {
@@ -125,7 +125,7 @@ describe('a start that fails', () => {
     expect(agent.requests('create_kernel')).toHaveLength(1)
   })
 
-  test('on every agent ends in ERROR after three attempts, and says why', async () => {
+  test('after three failed attempts the session ends in ERROR, and says why', async () => {
     const agents = [
       await cluster.join({ script: { create_kernel: broken } }),
       await cluster.join({ script: { create_kernel: broken } }),
@@ -139,7 +139,7 @@ describe('a start that fails', () => {
     expect(attempts.every(list => list.length > 0)).toBe(true)
   })
 
-  test('because it hangs is taken back after its deadline and tried elsewhere', async () => {
+  test('a hanging start is cancelled after its deadline, and the session starts elsewhere', async () => {
     const slow = await cluster.join({ script: { create_kernel: (_input, signal) => hang(signal) } })
     const good = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
     const { id } = await cluster.launch()
@@ -149,7 +149,7 @@ describe('a start that fails', () => {
     expect(slow.log.map(entry => entry.name)).toContain('cancel')
   })
 
-  test('because its agent is lost waits until that agent has given up by itself, then moves', async () => {
+  test('a start on a lost agent waits until that agent has given up by itself, then moves', async () => {
     const lost = await cluster.join({ script: { create_kernel: (_input, signal) => hang(signal) } })
     const { id } = await cluster.launch()
     await cluster.reach(id, 'PREPARING')
@@ -162,7 +162,7 @@ describe('a start that fails', () => {
   })
 })
 
-test('a session of two kernels of which one runs on an agent that is lost moves only once that agent lets go of it', async () => {
+test('a session with one of two kernels running on a lost agent moves only once that agent releases it', async () => {
   const lost = await cluster.join()
   lost.script.create_kernel = ({ spec }, signal) => (spec.role === 'main1' ? lost.run(spec) : hang(signal))
   const { id } = await cluster.launch({ clusterSize: 2 })
@@ -186,7 +186,7 @@ test('a session of two kernels of which one runs on an agent that is lost moves 
   for (const kernel of session.kernels) expect(elsewhere.containers.has(kernel.id)).toBe(false)
 })
 
-test('leftovers of an earlier attempt are removed on its agent, and the start on the next agent goes on', async () => {
+test('leftovers of an earlier attempt are removed on its agent, and the start on the next agent continues', async () => {
   const first = await cluster.join({ script: { create_kernel: broken } })
   const released = Promise.withResolvers<undefined>()
   const second = await cluster.join({ capacity: { cpu: 9000, mem: 32 * 2 ** 30 } })
@@ -208,7 +208,7 @@ test('leftovers of an earlier attempt are removed on its agent, and the start on
 })
 
 describe('a pull', () => {
-  test('shows its progress, and ends in RUNNING', async () => {
+  test('a pull shows its progress, and the session runs afterwards', async () => {
     const started = Promise.withResolvers<undefined>()
     const agent = await cluster.join({ images: [PYTHON], script: {} })
     agent.script.create_kernel = async ({ spec }) => {
@@ -228,7 +228,7 @@ describe('a pull', () => {
     expect(session.pull).toBeNull()
   })
 
-  test('is cancelled by ending the session', async () => {
+  test('ending the session cancels its pull', async () => {
     const agent = await cluster.join()
     agent.script.create_kernel = ({ spec }, signal) => {
       agent.run(spec)
@@ -243,7 +243,7 @@ describe('a pull', () => {
     expect(agent.containers.size).toBe(0)
   })
 
-  test('that stands still is given up', async () => {
+  test('a pull without progress is given up', async () => {
     const agent = await cluster.join()
     agent.script.create_kernel = ({ spec }, signal) => {
       agent.run(spec)
@@ -257,7 +257,7 @@ describe('a pull', () => {
 })
 
 describe('the end of a session', () => {
-  test('asked for twice at once happens once', async () => {
+  test('two requests to end a session end it once', async () => {
     const { agent, id } = await running()
     await Promise.all([1, 2, 3].map(() => cluster.api.deleteSession({ params: { id } })))
     await cluster.reach(id, 'TERMINATED')
@@ -265,7 +265,7 @@ describe('the end of a session', () => {
     expect((await cluster.timeline(id)).filter(step => step.startsWith('TERMINATED'))).toHaveLength(1)
   })
 
-  test('on an agent that is away waits for it, says so, and holds its slots', async () => {
+  test('the end of a session waits for its absent agent, says so, and keeps its slots occupied', async () => {
     const { agent, id } = await running()
     await agent.disconnect()
     await expect.poll(async () => (await cluster.api.getSession({ params: { id } })).reachable).toBe(false)
@@ -281,7 +281,7 @@ describe('the end of a session', () => {
     expect(agent.containers.size).toBe(0)
   })
 
-  test('that its agent does not confirm is asked for again without grace', async () => {
+  test('an end that the agent does not confirm is requested again without grace', async () => {
     const agent = await cluster.join()
     const { id } = await running(agent)
     let calls = 0
@@ -295,7 +295,7 @@ describe('the end of a session', () => {
     expect(agent.requests('destroy_kernel').map(input => input.graceMs)).toEqual([100, 0])
   })
 
-  test('that its agent never confirms holds slots and devices, and says for whom it waits', async () => {
+  test('an end that the agent never confirms keeps slots and devices occupied, and says what it waits for', async () => {
     const agent = await cluster.join({ capacity: { cpu: 8000, mem: 2 ** 33, 'cuda.device': 1 }, devices: gpus(1) })
     const { id } = await cluster.launch({ resources: { 'cuda.device': '1' } })
     await cluster.reach(id, 'RUNNING')
@@ -321,7 +321,7 @@ describe('the end of a session', () => {
     ['exited', { oomKilled: false, engineRestarted: false }],
     ['oom_killed', { oomKilled: true, engineRestarted: false }],
     ['engine_restarted', { oomKilled: false, engineRestarted: true }],
-  ])('by itself is distinguished: %s', async (code, how) => {
+  ])('the session tells how it ended by itself: %s', async (code, how) => {
     const { agent, id, kernelId } = await running()
     agent.change(kernelId, { state: 'exited', containerId: 'c', exitCode: 7, ...how })
     const session = await cluster.reach(id, 'TERMINATED')
@@ -330,7 +330,7 @@ describe('the end of a session', () => {
   })
 
   test.each(['disk_limit', 'host_limit'] as const)(
-    'by its agent, with %s, tells the owner what the agent says, whatever else the end looks like',
+    "with %s the owner learns the agent's reason, whatever else the end looks like",
     async code => {
       const { agent, id, kernelId } = await running()
       const stopped = { code, message: 'It took more than a session may have.' }
@@ -340,7 +340,7 @@ describe('the end of a session', () => {
     },
   )
 
-  test('by somebody who removed the container outside of Berth', async () => {
+  test('a session ends when somebody removes its container outside of Berth', async () => {
     const { agent, id, kernelId } = await running()
     agent.containers.delete(kernelId)
     expect((await cluster.reach(id, 'TERMINATED')).reason.code).toBe('container_gone')
@@ -348,7 +348,7 @@ describe('the end of a session', () => {
     await expect.poll(() => agent.requests('destroy_kernel').map(input => input.kernelId)).toEqual([kernelId])
   })
 
-  test('by forgetting its agent', async () => {
+  test('a session ends when its agent is forgotten', async () => {
     const { agent, id } = await running()
     await cluster.api.forgetAgent({ params: { id: agent.id } })
     expect((await cluster.reach(id, 'TERMINATED')).reason.code).toBe('agent_forgotten')
@@ -358,7 +358,7 @@ describe('the end of a session', () => {
 })
 
 describe('after a restart of the manager', () => {
-  test('a PENDING session is placed', async () => {
+  test('a PENDING session is placed after a restart', async () => {
     const agent = await cluster.join()
     await agent.disconnect()
     const { id } = await cluster.launch()
@@ -379,7 +379,7 @@ describe('after a restart of the manager', () => {
     expect(agent.requests('create_kernel').map(({ spec }) => spec.attempt)).toEqual([1, 1])
   })
 
-  test('a session that came up meanwhile is adopted', async () => {
+  test('a session that started during the restart is adopted', async () => {
     const agent = await cluster.join({ script: { create_kernel: (_input, signal) => hang(signal) } })
     const { id } = await cluster.launch()
     await cluster.reach(id, 'PREPARING')
@@ -393,7 +393,7 @@ describe('after a restart of the manager', () => {
     expect(agent.requests('create_kernel')).toHaveLength(1)
   })
 
-  test('a RUNNING session is still RUNNING, with nothing asked of its agent', async () => {
+  test('a RUNNING session is still RUNNING, and its agent gets no request', async () => {
     const { agent, id } = await running()
     const asked = agent.log.length
     await cluster.restart()
@@ -403,14 +403,14 @@ describe('after a restart of the manager', () => {
     expect(agent.log).toHaveLength(asked)
   })
 
-  test('a RUNNING session whose container ended meanwhile is TERMINATED', async () => {
+  test('a RUNNING session whose container ended during the restart is TERMINATED', async () => {
     const { agent, id, kernelId } = await running()
     await cluster.restart(() => void agent.containers.delete(kernelId))
     await agent.connect()
     expect((await cluster.reach(id, 'TERMINATED')).reason.code).toBe('container_gone')
   })
 
-  test('a TERMINATING session ends', async () => {
+  test('a TERMINATING session ends after a restart', async () => {
     const { agent, id } = await running()
     agent.script.destroy_kernel = (_input, signal) => hang(signal)
     await cluster.api.deleteSession({ params: { id } })

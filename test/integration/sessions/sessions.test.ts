@@ -11,7 +11,7 @@ afterEach(() => cluster.reset())
 afterAll(() => cluster[Symbol.asyncDispose]())
 
 describe('a session', () => {
-  test('goes from PENDING to RUNNING to TERMINATED, and its timeline tells every step', async () => {
+  test('a session goes from PENDING to RUNNING to TERMINATED, and its timeline has every step', async () => {
     const agent = await cluster.join()
     const { api } = cluster
     const { id, apps, requested, shmem } = await cluster.launch({ name: 'my-work' })
@@ -51,7 +51,7 @@ describe('a session', () => {
     })
   })
 
-  test('that fits nowhere now says why within half a second, and starts when room appears', async () => {
+  test('a session without room says why within half a second, and starts when there is room', async () => {
     await cluster.join({ capacity: { cpu: 2000, mem: 4 * 2 ** 30 } })
     const first = await cluster.launch({ resources: { cpu: '2' } })
     await cluster.reach(first.id, 'RUNNING')
@@ -66,14 +66,14 @@ describe('a session', () => {
     await cluster.reach(id, 'RUNNING')
   })
 
-  test('that waits is cancelled at once', async () => {
+  test('a waiting session is cancelled at once', async () => {
     await cluster.join({ capacity: { cpu: 1000, mem: 4 * 2 ** 30 } })
     await cluster.reach((await cluster.launch()).id, 'RUNNING')
     const { id } = await cluster.launch()
     expect((await cluster.api.deleteSession({ params: { id } })).status).toBe('CANCELLED')
   })
 
-  test('waits with a reason while no agent is connected', async () => {
+  test('a session waits, with a reason, while no agent is connected', async () => {
     const agent = await cluster.join()
     await agent.disconnect()
     const { id } = await cluster.launch({ resources: { cpu: '64' } })
@@ -82,7 +82,7 @@ describe('a session', () => {
     await expect.poll(() => cluster.reasonOf(id)).toBe('too_large')
   })
 
-  test('gets a readable name, and a number of them get numbered ones or none is made', async () => {
+  test('a session gets a readable name; several with one name get numbers, or none is created', async () => {
     await cluster.join()
     expect((await cluster.launch()).name).toMatch(/^[a-z]+-[a-z]+-\d{4}$/)
     await cluster.launch({ name: 'batch-3' })
@@ -95,7 +95,7 @@ describe('a session', () => {
     expect(batch).toEqual([])
   })
 
-  test('below the minimum of its image is raised, and shared memory stays within RAM, both with a notice', async () => {
+  test('a request below the minimum of its image is raised, and shared memory stays within RAM, both with a notice', async () => {
     await cluster.join()
     const body = { image: 'berth/python:3.13', resources: { cpu: '0.1', mem: '128m' }, shmem: '1g' }
     const { items, notices } = await cluster.api.createSession({ body })
@@ -107,7 +107,7 @@ describe('a session', () => {
   })
 })
 
-describe('what is refused', () => {
+describe('requests that are refused', () => {
   test.each([
     ['a name with spaces', { name: 'my work' }, 'bad_request'],
     ['a name of three characters', { name: 'abc' }, 'bad_request'],
@@ -121,13 +121,13 @@ describe('what is refused', () => {
     ['a variable that Berth sets', { environ: { LD_PRELOAD: '/tmp/x.so' } }, 'bad_request'],
     ['more CPU than any agent has', { resources: { cpu: '1000' } }, 'request_too_large'],
     ['a GPU where there is none', { resources: { 'cuda.device': '1' } }, 'request_too_large'],
-  ])('%s', async (_title, spec, code) => {
+  ])('refused: %s', async (_title, spec, code) => {
     await cluster.join()
     expect((await refusal(cluster.launch(spec as never))).code).toBe(code)
     expect((await cluster.api.listSessions({ query: { status: 'live' } })).total).toBe(0)
   })
 
-  test('the refusal of a too large request has the slot, the need and the capacity', async () => {
+  test('the refusal of a too large request has the slot, the amount needed and the capacity', async () => {
     await cluster.join()
     expect(await refusal(cluster.launch({ resources: { cpu: '9' } }))).toMatchObject({
       code: 'request_too_large',
@@ -135,7 +135,7 @@ describe('what is refused', () => {
     })
   })
 
-  test('a second live session of the same name; a finished one gives the name back', async () => {
+  test('a second live session of the same name is refused; an ended session frees its name', async () => {
     await cluster.join()
     const { id } = await cluster.launch({ name: 'taken' })
     expect((await refusal(cluster.launch({ name: 'taken' }))).code).toBe('session_name_taken')
@@ -173,7 +173,7 @@ test('users see and end only their own sessions, whose names do not collide; a s
   expect((await cluster.reach(his.id, 'TERMINATED')).reason.code).toBe('admin_terminated')
 })
 
-test('a list is paged newest first without gaps', async () => {
+test('the list is paged, newest first, without gaps', async () => {
   await cluster.join()
   const body = { image: 'berth/python:3.13', name: 'paged', count: 5, resources: { cpu: '0.5', mem: '256m' } }
   const { items } = await cluster.api.createSession({ body })
@@ -191,7 +191,7 @@ test('a list is paged newest first without gaps', async () => {
   expect((await refusal(cluster.api.listSessions({ query: { cursor: 'x' } }))).code).toBe('bad_request')
 })
 
-test('sessions named by their ids come on one page, without those that the caller may not see', async () => {
+test('sessions that are requested by their ids come on one page, without those that the caller may not see', async () => {
   await cluster.join()
   const ada = await cluster.addUser('ada-ids@example.org')
   const body = { image: 'berth/python:3.13', count: 3, resources: { cpu: '0.1', mem: '64m' } }
@@ -212,7 +212,7 @@ test('sessions named by their ids come on one page, without those that the calle
   }
 })
 
-test('fifty sessions asked for at once never get more than there is, and no device twice', async () => {
+test('fifty sessions that are requested at once never get more than there is, and no device twice', async () => {
   const agents = [
     await cluster.join({ capacity: { cpu: 4000, mem: 64 * 2 ** 30, 'cuda.device': 4 }, devices: gpus(4) }),
     await cluster.join({ capacity: { cpu: 6000, mem: 64 * 2 ** 30, 'cuda.device': 2 }, devices: gpus(2) }),
@@ -242,7 +242,7 @@ test('fifty sessions asked for at once never get more than there is, and no devi
   expect(launches).toHaveLength(50)
 })
 
-test('shares of a GPU add up to one device and no further', async () => {
+test('shares of a GPU add up to one device at most', async () => {
   await cluster.join({
     capacity: { cpu: 8000, mem: 64 * 2 ** 30, 'cuda.shares': 100 },
     devices: gpus(1, 'cuda.shares'),

@@ -22,7 +22,7 @@ const quiet = (end: (agent: ScriptedAgent, kernelId: Parameters<ScriptedAgent['c
     return agent
   })
 
-test('the end of a job is known without a heartbeat, however soon after its start it comes', async () => {
+test('the end of a job is known before the next heartbeat, however soon after its start', async () => {
   const ends: Parameters<typeof quiet>[0][] = [
     // Before the reply is sent, right after it, and a moment later.
     (agent, kernelId) => agent.change(kernelId, EXITED),

@@ -30,7 +30,7 @@ const stopped = async (child: ChildProcess) => {
   return ((await exited) as [number | null])[0]
 }
 
-test('without Docker the console starts, a second start shows the first, and Ctrl-C stops all of it', async () => {
+test('without Docker the console starts, a second start opens the first one, and Ctrl-C stops everything', async () => {
   const data = await mkdtemp(join(tmpdir(), 'berth-test-start-'))
   const first = start(data)
   let second: typeof first | undefined

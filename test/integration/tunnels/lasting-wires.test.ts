@@ -15,7 +15,7 @@ async function exchange(path: Path, bytes: Buffer | string): Promise<string> {
   return hash(await readAll(client))
 }
 
-test('connections one after the other use one wire; each has a connection of the service of its own', async () => {
+test('connections in a row use one wire, each with a connection of its own to the service', async () => {
   let services = 0
   const service = (socket: Socket) => {
     services++
@@ -33,7 +33,7 @@ test('connections one after the other use one wire; each has a connection of the
   expect(path.dials()).toBe(1)
 })
 
-test('a service that speaks first is heard on every connection, also where it ends first', async () => {
+test('a service that speaks first is heard on every connection, also if it ends first', async () => {
   let services = 0
   await using path = await startPath({ service: socket => void socket.end(`banner ${++services}`), lasting: true })
   for (let i = 1; i <= 3; i++) {
@@ -45,7 +45,7 @@ test('a service that speaks first is heard on every connection, also where it en
   expect(path.dials()).toBe(1)
 })
 
-test('while a slow client still takes its answer, the next one gets a wire of its own, and both get every byte', async () => {
+test('while a slow client still reads, the next client gets a wire of its own, and both get every byte', async () => {
   const answer = randomBytes(8_000_000)
   await using path = await startPath({ service: socket => void socket.resume().end(answer), lasting: true })
   const slow = await path.connect()
@@ -61,7 +61,7 @@ test('while a slow client still takes its answer, the next one gets a wire of it
   expect(path.dials()).toBe(2)
 })
 
-test('a wire that was cut while it rested is replaced, and no connection notices', async () => {
+test('a wire that was cut while it rested is replaced unnoticed', async () => {
   await using path = await startPath({ service: echo, lasting: true })
   await exchange(path, 'one')
   path.gateway.closeSession(SESSION)
@@ -69,7 +69,7 @@ test('a wire that was cut while it rested is replaced, and no connection notices
   expect(path.dials()).toBe(2)
 })
 
-test('a sign-in that ends cuts the wires that rest', async () => {
+test('the end of a sign-in cuts resting wires', async () => {
   let holds = true
   await using path = await startPath({ service: echo, lasting: true, grantsHold: () => holds })
   await exchange(path, 'one')
@@ -100,7 +100,7 @@ test('a reset reaches the service, and its wire is not used again', async () => 
   expect(await exchange(path, 'three')).toBe(hash(Buffer.from('three')))
 })
 
-test('clients that go away before they are answered leave nothing behind', async () => {
+test('clients that leave before they get an answer leave nothing behind', async () => {
   await using path = await startPath({ service: echo, lasting: true })
   await exchange(path, 'one')
   for (let i = 0; i < 50; i++) {
@@ -114,7 +114,7 @@ test('clients that go away before they are answered leave nothing behind', async
   expect(await exchange(path, 'two')).toBe(hash(Buffer.from('two')))
 })
 
-test('with an agent that does not know how, every connection has a wire of its own', async () => {
+test('with an agent of an earlier version every connection has a wire of its own', async () => {
   await using path = await startPath({ service: echo, lasting: 'old agent' })
   for (const word of ['one', 'two', 'three']) {
     expect(await exchange(path, word)).toBe(hash(Buffer.from(word)))

@@ -57,7 +57,7 @@ test.each<[string, string, Record<string, string>, number, string]>([
   expect(await refused(road.managerPort, path, headers)).toEqual({ status, code })
 })
 
-test('a session that does not run, or whose agent is away, is refused with its own code', async () => {
+test('a session that is not running, or whose agent is away, is refused with its own code', async () => {
   await using pending = await startPath({ service: echo, location: { status: 'PENDING', agentId: null } })
   expect(await refused(pending.managerPort, STREAM, grant)).toEqual({ status: 409, code: 'session_not_running' })
   await using away = await startPath({ service: echo, connected: () => false })
@@ -73,7 +73,7 @@ test('the dialler throws the code of the refusal', async () => {
   expect((error as AppError).code).toBe('grant_invalid')
 })
 
-test('a client of the original, without subprotocol, exchanges raw bytes and sees the end as 1001', async () => {
+test('a client of Backend.AI, without subprotocol, exchanges raw bytes and sees the end as 1001', async () => {
   await using path = await startPath({
     service: socket => {
       socket.once('data', chunk => socket.end(chunk))
@@ -90,7 +90,7 @@ test('a client of the original, without subprotocol, exchanges raw bytes and see
   expect(code).toBe(1001)
 })
 
-test('a client that offers other subprotocols gets none', async () => {
+test('a client that offers other subprotocols gets none of them', async () => {
   await using path = await startPath({ service: echo })
   const headers = { ...UPGRADE, ...grant, 'sec-websocket-protocol': 'binary, base64' }
   const asked = request({ port: path.managerPort, host: '127.0.0.1', path: STREAM, headers }).end()
@@ -114,7 +114,7 @@ test('the ws library speaks berth.tunnel.v1 with the agent: ok, bytes, eof both 
   expect(code).toBe(1000)
 })
 
-test('a client that vanishes by destroying its socket ends the service', async () => {
+test('a client that destroys its socket ends the service', async () => {
   const closed = Promise.withResolvers<undefined>()
   await using path = await startPath({
     service: socket => {
@@ -133,7 +133,7 @@ test.each([
   ['a frame above 16 MiB', Buffer.from('82ff000000000100000100000000', 'hex'), 1009],
   ['bytes after eof', Buffer.from('818300000000656f6682810000000041', 'hex'), 1002],
   ['a text of its own', Buffer.from('818300000000616263', 'hex'), 1002],
-])('%s from a client is answered with the close code of its fault', async (_name, bytes, code) => {
+])('%s from a client gets the close code of its fault', async (_name, bytes, code) => {
   await using path = await startPath({ service: echo })
   const wire = await path.dial()
   wire.write(bytes)
@@ -145,7 +145,7 @@ test.each([
   expect(closes).toEqual([code])
 })
 
-test('frames that come in the packet of the upgrade request reach the service', async () => {
+test('frames in the packet of the upgrade request reach the service', async () => {
   await using path = await startPath({ service: echo })
   const socket = await connectTo(path.managerPort)
   const head = Object.entries({ host: 'x', ...UPGRADE, ...grant, 'sec-websocket-protocol': TUNNEL_PROTOCOL })
@@ -159,7 +159,7 @@ test('frames that come in the packet of the upgrade request reach the service', 
   socket.destroy()
 })
 
-test('a client that goes away while it waits for the agent leaves nothing behind', async () => {
+test('a client that leaves while it waits for the agent leaves nothing behind', async () => {
   await using path = await startPath({ service: echo, parked: 0, takeTimeoutMs: 60_000 })
   const client = await path.connect()
   await expect.poll(() => path.sockets.size).toBe(2)
@@ -191,13 +191,13 @@ test("a dead parked socket is skipped, and the client's data goes to the next on
   expect((await readAll(client)).toString()).toBe('important')
 })
 
-test('an agent with a wrong token parks nothing', async () => {
+test('an agent with a wrong token cannot park sockets', async () => {
   await using path = await startPath({ service: echo, parked: 0 })
   const headers = { connection: 'Upgrade', upgrade: 'berth-data', authorization: 'Bearer wrong' }
   expect((await refused(path.managerPort, '/agent/v1/data', headers)).status).toBe(401)
 })
 
-test('closing a session, or the sign-in a tunnel was opened with, resets its tunnels and no others', async () => {
+test('the end of a session or of a sign-in resets its tunnels and no others', async () => {
   await using path = await startPath({ service: echo })
   const client = await path.connect()
   client.write('x')
@@ -228,13 +228,13 @@ test('a sign-in that is revoked while its client waits for the agent opens nothi
   expect(path.gateway.counts().tunnels).toBe(0)
 })
 
-describe('a client that is signed in itself, without a grant, and waits for the agent', () => {
+describe('a client with a sign-in instead of a grant that waits for the agent', () => {
   const dial = (port: number) => {
     const headers = { authorization: 'Bearer owner' }
     return new WebSocket(`ws://127.0.0.1:${port}${STREAM}`, [TUNNEL_PROTOCOL], { headers })
   }
 
-  test('is let through where something else was cut meanwhile: its request is authenticated once', async () => {
+  test('the client connects if something else ended meanwhile: its request is authenticated once', async () => {
     await using path = await startPath({ service: echo, parked: 0 })
     const socket = dial(path.managerPort)
     const opened = once(socket, 'open')
@@ -245,7 +245,7 @@ describe('a client that is signed in itself, without a grant, and waits for the 
     socket.terminate()
   })
 
-  test('opens nothing where its sign-in or keypair ended meanwhile', async () => {
+  test('the client is refused if its sign-in or keypair ended meanwhile', async () => {
     let holds = true
     await using path = await startPath({ service: echo, parked: 0, credentialsHold: () => holds })
     const refused = once(dial(path.managerPort), 'error')

@@ -8,7 +8,7 @@ import { startService, startTunnel } from '../../bench/tunnel-path.ts'
 const MIB = 2 ** 20
 const sum = (figures: { rss: number }[]) => figures.reduce((total, { rss }) => total + rss, 0)
 
-test('memory of proxy, manager and agent stays flat while a reader stalls on an endless download', async () => {
+test('memory of proxy, manager and agent stays constant while a reader stalls on an endless download', async () => {
   using service = await startService()
   using tunnel = await startTunnel(service.port)
   // Code and buffers are there before anything is measured.
@@ -31,7 +31,7 @@ test('memory of proxy, manager and agent stays flat while a reader stalls on an 
   expect(later - filled).toBeLessThan(4 * MIB)
 })
 
-test('large transfers arrive whole in both directions through processes of their own', async () => {
+test('large transfers arrive whole in both directions through separate processes', async () => {
   using service = await startService()
   using tunnel = await startTunnel(service.port)
   // Both throw when a byte is missing.

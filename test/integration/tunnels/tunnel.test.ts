@@ -11,7 +11,7 @@ const echo = (socket: Socket) => void socket.pipe(socket)
 const million = randomBytes(1_000_000)
 const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-test('a client that ends its direction still gets the whole answer', async () => {
+test('a client that half-closes still gets the whole answer', async () => {
   await using path = await startPath({ service: echo })
   const client = await path.connect()
   client.end(million)
@@ -21,7 +21,7 @@ test('a client that ends its direction still gets the whole answer', async () =>
   await expect.poll(() => path.outcomes).toEqual([{ reason: 'done', connected: true }])
 })
 
-test('a service that ends its direction still gets everything the client sends afterwards', async () => {
+test('a service that half-closes still gets everything the client sends afterwards', async () => {
   const got = Promise.withResolvers<Buffer>()
   await using path = await startPath({
     service: socket => {
@@ -61,7 +61,7 @@ test('a response that is still buffered when the service closes arrives whole, h
   client.end()
 })
 
-test('two clients at once do not see each other', async () => {
+test("two clients at once do not see each other's bytes", async () => {
   await using path = await startPath({ service: echo })
   const clients = await Promise.all([path.connect(), path.connect()])
   const sent = clients.map(() => randomBytes(20_000_000))
@@ -70,7 +70,7 @@ test('two clients at once do not see each other', async () => {
   expect(answers.map(hash)).toEqual(sent.map(hash))
 })
 
-test('bytes sent right after connecting and ended at once arrive', async () => {
+test('bytes that are sent right after connecting, followed by the end, arrive', async () => {
   await using path = await startPath({ service: echo })
   const client = await connectTo(path.port)
   client.end('x')
@@ -138,7 +138,7 @@ test('a reset of the client resets the service', async () => {
   expect(await failed.promise).toBe('ECONNRESET')
 })
 
-test('a port that refuses is a reset for the client and a reason for the console', async () => {
+test('a refused port resets the client and tells the console the reason', async () => {
   await using path = await startPath({ service: echo })
   const wire = await path.dial('closed')
   const [frame] = (await once(wire.resume(), 'data')) as [Buffer]
@@ -147,7 +147,7 @@ test('a port that refuses is a reset for the client and a reason for the console
   wire.destroy()
 })
 
-test('after 200 connections that end early at any moment nothing is left, and the next one works', async () => {
+test('200 connections that end early at any moment leave nothing behind, and the next one works', async () => {
   await using path = await startPath({ service: echo })
   await expect.poll(() => path.sockets.size).toBeGreaterThanOrEqual(4)
   for (let i = 0; i < 200; i += 20) {
@@ -183,7 +183,7 @@ async function aPair(): Promise<[Socket, Socket]> {
   return [near, far]
 }
 
-test('a client that half-closed and pauses for longer than two beats still gets the whole answer', async () => {
+test('a client that half-closes and pauses for longer than two beats still gets the whole answer', async () => {
   const [clientWire, serverWire] = await aPair()
   const [client, clientLocal] = await aPair()
   const [service, serviceLocal] = await aPair()

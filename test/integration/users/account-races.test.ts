@@ -87,7 +87,7 @@ test.each<[string, UserUpdate]>([
   expect(await loginsOf(made.id)).toBe(0)
 })
 
-test('nobody is signed in whose domain was closed while the password was checked', async () => {
+test('a sign-in fails if the domain is deactivated while the password is checked', async () => {
   using made = await services()
   meanwhile = () => updateDomain(db, DEFAULT_DOMAIN, { active: false })
   const signIn = made.logins.signIn({ email: made.email, password: 'the first', kind: 'token', address: '::1' })
@@ -96,7 +96,7 @@ test('nobody is signed in whose domain was closed while the password was checked
   await updateDomain(db, DEFAULT_DOMAIN, { active: true })
 })
 
-test('a sign-in that begins while the password is being changed waits, and is refused', async () => {
+test('a sign-in that begins during a change of the password waits, and is refused', async () => {
   using made = await services()
   const checked = Promise.withResolvers<undefined>()
   meanwhile = () => {
@@ -124,7 +124,7 @@ test('a caller with only the old password cannot replace a password that was set
   expect((await findUser(db, made.id))?.password_hash).toBe('of the admin')
 })
 
-test('a password is not changed unless the sign-ins that the old one made end with it', async () => {
+test('a password changes only together with the end of the sign-ins that used the old one', async () => {
   using made = await services()
   const admin = await callerOf('superadmin')
   await made.logins.signIn({ email: made.email, password: 'the first', kind: 'token', address: '::1' })

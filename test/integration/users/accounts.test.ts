@@ -83,7 +83,7 @@ describe('signing up', () => {
     expect(user.groups.map(group => group.name)).toEqual(['default'])
   })
 
-  test('signing up with the address of an account gives the same answer and changes nothing; only its owner gets a mail', async () => {
+  test('signing up with the address of an account gets the same answer and changes nothing; only its owner gets a mail', async () => {
     const email = newAddress()
     await manager.addUser(email)
     const before = await admin.listUsers({ query: { search: email } })
@@ -114,7 +114,7 @@ describe('signing up', () => {
     )
   })
 
-  test('the link can be had again; for others the same reply and no mail', async () => {
+  test('the link can be requested again; other addresses get the same reply and no mail', async () => {
     const email = newAddress()
     await signUp(email)
     const first = await linkTo(email, 'verify')
@@ -136,19 +136,19 @@ describe('signing up', () => {
     ['POST', 'password-reset', { email: 'a\0b' }],
     ['POST', 'verification', { email: 'a\u001b[2J' }],
     ['POST', 'login', { email: 'a\0b', password: 'x' }],
-  ])('%s %s with control characters is refused, not passed to the database', async (method, path, body) => {
+  ])('%s %s with control characters is refused and does not reach the database', async (method, path, body) => {
     const reply = await rawRequest(`${manager.url}/api/v1/auth/${path}`, { method, headers: headers(), body })
     expect(reply.json).toMatchObject({ code: 'bad_request' })
   })
 
-  test('two who sign up with one address at the same time are one account', async () => {
+  test('two sign-ups with one address at the same time create one account', async () => {
     const email = newAddress()
     const replies = await Promise.all([signUp(email), signUp(email.toUpperCase()), signUp(email)])
     expect(replies).toEqual([{ next: 'verify_email' }, { next: 'verify_email' }, { next: 'verify_email' }])
     expect((await admin.listUsers({ query: { search: email } })).items).toHaveLength(1)
   })
 
-  test('rules of the settings: closed, terms, weak passwords, no verification, without mail by an admin', async () => {
+  test('sign-up follows the settings: closed, terms, weak passwords, no confirmation, without mail through an admin', async () => {
     expect(await codeOf(signUp(newAddress(), { password: 'weak' }))).toBe('weak_password')
     await set({ allowSignUp: 'off' })
     expect(await codeOf(signUp(newAddress()))).toBe('sign_up_closed')
@@ -181,7 +181,7 @@ describe('signing up', () => {
     expect(await codeOf(again)).toBe('bad_request')
   })
 
-  test('many sign-ups from one place wait, others do not', async () => {
+  test('many sign-ups from one place have to wait, others do not', async () => {
     const codes: unknown[] = []
     for (let i = 0; i < 13; i++) codes.push(await codeOf(signUp(newAddress())))
     expect(codes.filter(code => code === 'rate_limited').length).toBeGreaterThan(0)
@@ -190,7 +190,7 @@ describe('signing up', () => {
     expect(await codeOf(signUp(newAddress()))).toBe('ok')
   })
 
-  test('an IPv6 network counts as one place, whichever of its addresses sends', async () => {
+  test('an IPv6 network counts as one place, whichever of its addresses is used', async () => {
     const codes: unknown[] = []
     for (let i = 1; i <= 13; i++) {
       from = `2001:db8:0:1::${i.toString(16)}`
@@ -209,7 +209,7 @@ describe('signing up', () => {
 })
 
 describe('invitations', () => {
-  test('an invitation lets one person in, into its domain, also when many use it at the same time', async () => {
+  test('an invitation admits one person to its domain, even if many use it at the same time', async () => {
     await set({ allowSignUp: 'invitation', requireEmailVerification: false })
     await admin.createDomain({ body: { name: 'school' } })
     expect(await codeOf(signUp(newAddress()))).toBe('invitation_invalid')
@@ -227,7 +227,7 @@ describe('invitations', () => {
     expect(await codeOf(admin.revokeInvitation({ params: { id: made.id } }))).toBe('invitation_not_found')
   })
 
-  test('an address that has an account does not use an invitation up', async () => {
+  test('an address that has an account does not use up an invitation', async () => {
     await set({ allowSignUp: 'invitation' })
     const { token, id } = await admin.createInvitation({ body: {} })
     expect(await codeOf(signUp('admin@example.org', { invitation: `${token}x` }))).toBe('invitation_invalid')
@@ -239,7 +239,7 @@ describe('invitations', () => {
     expect(await codeOf(signUp(newAddress(), { invitation: token }))).toBe('invitation_invalid')
   })
 
-  test('an admin of a domain invites into it alone, and sees no others', async () => {
+  test('an admin of a domain invites to that domain only, and sees no other invitations', async () => {
     const domainAdmin = (await manager.addUser(newAddress(), 'domain_admin')).api
     await admin.createDomain({ body: { name: 'elsewhere' } })
     const foreign = await admin.createInvitation({ body: { domain: 'elsewhere' } })
@@ -258,7 +258,7 @@ describe('a forgotten password', () => {
   const request = (email: string) => anybody.requestPasswordReset({ body: { email }, headers: headers() })
   const reset = (token: string, password: string) => codeOf(anybody.resetPassword({ body: { token, password } }))
 
-  test('the mailed link sets a new one once, ends every sign-in, and lifts the wait of the account', async () => {
+  test('the mailed link sets a new password once, ends every sign-in, and ends the waiting time of the account', async () => {
     const email = newAddress()
     const user = await manager.addUser(email)
     for (let i = 0; i < 6; i++) await codeOf(signIn(email, 'guess'))
@@ -279,7 +279,7 @@ describe('a forgotten password', () => {
     expect(JSON.stringify(told)).not.toMatch(/Brand-new|berth_/)
   })
 
-  test('whether an address has an account shows neither in the reply nor in its time', async () => {
+  test('neither the reply nor its duration reveals whether an address has an account', async () => {
     const email = newAddress()
     await manager.addUser(email)
     const timed = async (address: string) => {
@@ -315,7 +315,7 @@ describe('a forgotten password', () => {
     expect(await reset(token, 'Brand-new-pass-9')).toBe('ok')
   })
 
-  test('without mail an admin hands out the link; an admin of a domain only to those whom they manage', async () => {
+  test('without mail an admin hands out the link; an admin of a domain only to users of that domain', async () => {
     await set({ smtpHost: null, publicUrl: null })
     const email = newAddress()
     const user = await manager.addUser(email)
@@ -337,7 +337,7 @@ describe('a forgotten password', () => {
     expect(await codeOf(link(admin, id))).toBe('forbidden')
   })
 
-  test('a link does not outlive the account that it was made for: another role, a new password', async () => {
+  test('a link becomes invalid when its account changes: another role, a new password', async () => {
     const { id, api } = await manager.addUser(newAddress())
     const params = { id: UserId.parse(id) }
     const link = async (by: ApiClient) =>
@@ -353,7 +353,7 @@ describe('a forgotten password', () => {
     await admin.updateUser({ params, body: { role: 'user' } })
   })
 
-  test('the password that one has is no new one', async () => {
+  test('the current password is refused as the new one', async () => {
     const { api } = await manager.addUser(newAddress())
     const change = api.changePassword({ body: { oldPassword: PASSWORD, newPassword: PASSWORD } })
     expect(await codeOf(change)).toBe('password_unchanged')
@@ -377,7 +377,7 @@ describe('the second factor', () => {
     return { ...user, email, secret, uri, recoveryCodes: codes }
   }
 
-  test('it counts once a code was confirmed, and then every sign-in needs one', async () => {
+  test('the second factor counts once a code is confirmed, and then every sign-in needs a code', async () => {
     await midStep()
     const email = newAddress()
     const user = await manager.addUser(email)
@@ -399,7 +399,7 @@ describe('the second factor', () => {
     expect(await codeOf(signIn(email, PASSWORD, `${code.slice(0, 3)} ${code.slice(3)}`))).toBe('ok')
   })
 
-  test('a code opens once, of many at the same time one, and an older one never again', async () => {
+  test('a code works once, also when it arrives several times at the same time, and an older one never again', async () => {
     const { email, secret } = await enrolled()
     const next = codeFor(secret, 1)
     const [now, far] = [codeFor(secret), codeFor(secret, 3)]
@@ -409,7 +409,7 @@ describe('the second factor', () => {
     expect(await codeOf(signIn(email, PASSWORD, far))).toBe('totp_invalid')
   })
 
-  test('guessing codes waits longer and longer, and knowing the password does not start the count again', async () => {
+  test('wrong codes make the next attempt wait longer and longer, and the right password does not reset the count', async () => {
     const { email } = await enrolled()
     const codes: unknown[] = []
     for (let i = 0; i < 12; i++) {
@@ -420,7 +420,7 @@ describe('the second factor', () => {
     expect(codes.at(-1)).toBe('login_throttled')
   })
 
-  test('a recovery code signs in once, and new ones replace all', async () => {
+  test('a recovery code signs in once, and new codes replace all old ones', async () => {
     const { email, api, secret, recoveryCodes } = await enrolled()
     const [first = '', second = ''] = recoveryCodes
     expect(await codeOf(signIn(email, PASSWORD, first.replaceAll('-', ' ').toUpperCase()))).toBe('ok')
@@ -432,7 +432,7 @@ describe('the second factor', () => {
     expect(await codeOf(signIn(email, PASSWORD, codes[0]))).toBe('ok')
   })
 
-  test('switching it off needs password and code; a superadmin can for those who lost both', async () => {
+  test('switching it off needs password and code; a superadmin can switch it off for those who lost both', async () => {
     const one = await enrolled()
     const off = (password: string, code: string) => codeOf(one.api.disableTotp({ body: { password, code } }))
     expect(await off('wrong', codeFor(one.secret))).toBe('login_failed')
@@ -449,7 +449,7 @@ describe('the second factor', () => {
     expect(await codeOf(admin.resetTotp({ params: { id } }))).toBe('totp_not_on')
   })
 
-  test('a new password by link leaves it on', async () => {
+  test('a new password by link keeps the second factor on', async () => {
     const { id, email, secret } = await enrolled()
     const params = { id: UserId.parse(id) }
     const { url } = await admin.createAccountLink({ params, body: { purpose: 'reset' } })

@@ -30,8 +30,8 @@ const download = async (token: string, query = '') => {
   return { status: reply.status, type: reply.headers.get('content-type'), text: await reply.text() }
 }
 
-describe('every change is written down', () => {
-  test('with who did it, to what, whose, and from where, before the answer arrives', async () => {
+describe('the audit log of changes', () => {
+  test('an entry has the actor, the object, its owner and the address, before the reply arrives', async () => {
     const { id } = await admin.api.createUser({
       body: { email: 'made@example.org', name: 'Made', password: 'Their-own-pass-1' },
     })
@@ -51,7 +51,7 @@ describe('every change is written down', () => {
     })
   })
 
-  test('signing in, failing to, and signing out; never what was typed', async () => {
+  test('sign-ins, failed sign-ins and sign-outs are recorded, without anything that was typed', async () => {
     const { id } = await manager.addUser('signs@example.org')
     const attempt = (email: string, password: string) =>
       manager
@@ -76,7 +76,7 @@ describe('every change is written down', () => {
     expect(out).toMatchObject({ actor: 'signs@example.org', action: 'logout', result: 'ok' })
   })
 
-  test('requests that were refused, that failed, and that were signed', async () => {
+  test('refused, failed and signed requests are recorded', async () => {
     const user = await manager.addUser('user@example.org')
     const unknown = '00000000-0000-7000-8000-000000000000'
     await expect(user.api.forgetAgent({ params: { id: unknown } })).rejects.toThrow()
@@ -121,7 +121,7 @@ describe('every change is written down', () => {
     expect((await newest({ limit: 1 }))[0]?.id).toBe(before)
   })
 
-  test('events without a request: links and tokens made on this computer, agents that join, a new master key', async () => {
+  test('events without a request are recorded: links and tokens made on this computer, joining agents, a new master key', async () => {
     await manager.manager.createSignInTicket()
     expect((await newest({ limit: 1 }))[0]).toMatchObject({ actor: null, action: 'createSignInTicket', address: null })
     await using data = await temporaryDirectory()
@@ -147,8 +147,8 @@ describe('every change is written down', () => {
   })
 })
 
-describe('reading it', () => {
-  test('is for admins: those of a domain see what was done by and for its users, but nothing of superadmins', async () => {
+describe('reading the audit log', () => {
+  test('admins of a domain read what was done by and for its users, but nothing of superadmins', async () => {
     await admin.api.createDomain({ body: { name: 'lab' } })
     const password = 'Their-own-pass-1'
     const make = async (email: string, role: 'user' | 'domain_admin') => {
@@ -190,7 +190,7 @@ describe('reading it', () => {
     expect((await download(member.token)).status).toBe(403)
   })
 
-  test('in pages, by actor, action, target and time', async () => {
+  test('the log is paged and filtered by actor, action, target and time', async () => {
     const { api, id } = await manager.addUser('filtered@example.org')
     const from = new Date().toISOString()
     const made = await api.createKeypair({ body: {} })
@@ -210,7 +210,7 @@ describe('reading it', () => {
     await expect(newest({ cursor: 'x' })).rejects.toMatchObject({ code: 'bad_request' })
   })
 
-  test('as a file: all rows, oldest first, in both forms, and a formula is text', async () => {
+  test('an export has all rows, oldest first, in both forms, and formulas are text', async () => {
     await using store = await storeOf(manager)
     await sql`insert into audit_log (action, result, actor) values ('=cmd|x', 'ok', 'a "b", c')`.execute(store.db)
     await sql`insert into audit_log (action, result) select 'filler', 'ok' from generate_series(1, 2500)`.execute(
@@ -232,14 +232,14 @@ describe('reading it', () => {
   })
 })
 
-describe('the log', () => {
-  test('cannot be changed, not even by the database user of the manager', async () => {
+describe('the protection of the audit log', () => {
+  test('the log cannot be changed, not even by the database user of the manager', async () => {
     await using store = await storeOf(manager)
     await expect(sql`update audit_log set actor = 'nobody'`.execute(store.db)).rejects.toThrow('append-only')
     await expect(sql`delete from audit_log`.execute(store.db)).rejects.toThrow('append-only')
   })
 
-  test('keeps what the database refused for a while, and says how many of the uninvited it left out', async () => {
+  test('entries that the database refuses are kept for a while; dropped entries of strangers are counted', async () => {
     await using store = await storeOf(manager)
     const { rows } = await sql<{ id: number }>`select max(id) as id from audit_log`.execute(store.db)
     const since = rows[0]?.id ?? 0
@@ -265,7 +265,7 @@ describe('the log', () => {
     expect(after.at(-1)?.detail).toEqual({ refused: 2 })
   })
 
-  test('a signed-in caller whose requests fail fills no log: the same ones are counted, different ones up to a number', async () => {
+  test('failing requests of a signed-in caller do not fill the log: equal ones are counted, different ones limited', async () => {
     const failing = await manager.addUser('failing@example.org')
     const fail = async (id: string) => {
       const gone = failing.api.deleteSession({ params: { id: SessionId.parse(id) } })
@@ -283,7 +283,7 @@ describe('the log', () => {
     expect((await rowsOf('failing-too@example.org')).map(({ action }) => action)).toContain('createUser')
   })
 
-  test('is not exported on to who lost the right to it meanwhile', async () => {
+  test('an export stops when its reader loses the right to it', async () => {
     await using store = await storeOf(manager)
     const { id } = await manager.addUser('exports@example.org', 'superadmin')
     await sql`insert into audit_log (action, result) select 'filler', 'ok' from generate_series(1, 2500)`.execute(
@@ -301,7 +301,7 @@ describe('the log', () => {
     await expect(pieces.next()).rejects.toMatchObject({ code: 'forbidden' })
   })
 
-  test('counts are written when the minute is over', async () => {
+  test('counts are written at the end of the minute', async () => {
     await using store = await storeOf(manager)
     await using recorder = createAuditRecorder({ store, log: silentLog, windowMs: 200 })
     const [actor_id, actor] = [newId(UserId), 'counted@example.org']
@@ -331,7 +331,7 @@ describe('the log', () => {
     expect(await rows()).toHaveLength(8)
   })
 
-  test('holds no secret of any request, whatever route and field it was in', async () => {
+  test('the log has no secret of any request, whatever the route and field', async () => {
     const marker = `secret-${randomBytes(8).toString('hex')}`
     const user = await manager.addUser('marked@example.org')
     const routes = Object.entries(ROUTES) as [RouteName, RouteSpec][]

@@ -25,7 +25,7 @@ describe('domains, groups and users', () => {
   }
 
   describe('domains', () => {
-    test('a new one has a group named default, limits that are exact, and registries that are kept', async () => {
+    test('a new domain has a group named default, exact limits, and keeps its registries', async () => {
       const limits = { cpu: '0.3', mem: '4g', 'cuda.device': '0', 'cuda.shares': '1.05' }
       const made = await admin.createDomain({ body: { name: 'Lab.A', limits, allowedRegistries: ['docker.io'] } })
       expect(made).toMatchObject({
@@ -45,7 +45,7 @@ describe('domains, groups and users', () => {
       expect(again).toMatchObject({ description: 'ours', limits: { cpu: '8' } })
     })
 
-    test('names are taken once, whatever the letter case, also by two at the same time; some are none', async () => {
+    test('names are unique in any letter case, also for two requests at the same time; some names are refused', async () => {
       const create = (name: string) => admin.createDomain({ body: { name } })
       const outcomes = await Promise.allSettled([create('twins'), create('TWINS'), create('Twins')])
       expect(outcomes.filter(outcome => outcome.status === 'fulfilled')).toHaveLength(1)
@@ -59,7 +59,7 @@ describe('domains, groups and users', () => {
       await expect(unknown).rejects.toMatchObject({ code: 'domain_not_found' })
     })
 
-    test('nobody of an inactive domain is in, or comes in, until it is active again', async () => {
+    test('users of an inactive domain are signed out and refused until it is active again', async () => {
       await admin.createDomain({ body: { name: 'closing' } })
       await makeUser('closing@example.org', { domain: 'closing' })
       const user = await signIn('closing@example.org')
@@ -75,7 +75,7 @@ describe('domains, groups and users', () => {
       expect((await (await signIn('closing@example.org')).me()).user.domain).toBe('closing')
     })
 
-    test('somebody is left who can administer: not the last superadmin’s domain, not the own one', async () => {
+    test("the last superadmin's domain and the own domain cannot be deactivated", async () => {
       const deactivate = (api: ApiClient, name: string) =>
         api.updateDomain({ params: { name }, body: { active: false } })
       await expect(deactivate(admin, 'default')).rejects.toMatchObject({ code: 'last_superadmin' })
@@ -93,7 +93,7 @@ describe('domains, groups and users', () => {
       await makeUser('red-admin@example.org', { domain: 'red', role: 'domain_admin' })
     })
 
-    test('the admin of a domain makes and changes those of the domain, others do not exist', async () => {
+    test('the admin of a domain creates and changes its groups; groups of other domains do not exist', async () => {
       const api = await signIn('red-admin@example.org')
       const made = await api.createGroup({ body: { name: 'Vision', limits: { 'cuda.shares': '0.25' } } })
       expect(made).toMatchObject({ domain: 'red', name: 'Vision', limits: { 'cuda.shares': '0.25' }, members: 0 })
@@ -109,7 +109,7 @@ describe('domains, groups and users', () => {
       expect((await api.listDomains()).items.map(domain => domain.name)).toEqual(['red'])
     })
 
-    test('a name is taken once in a domain, also by two at the same time and by renaming', async () => {
+    test('a name is unique in its domain, also for two requests at the same time and for renaming', async () => {
       const create = (name: string, domain = 'red') => admin.createGroup({ body: { name, domain } })
       const outcomes = await Promise.allSettled([create('speech'), create('SPEECH')])
       expect(outcomes.map(outcome => outcome.status).toSorted()).toEqual(['fulfilled', 'rejected'])
@@ -121,7 +121,7 @@ describe('domains, groups and users', () => {
       await expect(create(id)).rejects.toMatchObject({ code: 'bad_request' })
     })
 
-    test('members are of the same domain; adding and removing is safe to repeat', async () => {
+    test('members belong to the domain of the group; adding and removing may be repeated', async () => {
       const user = await makeUser('member@example.org', { domain: 'red' })
       const stranger = await makeUser('stranger@example.org', { domain: 'blue' })
       const { id } = await admin.createGroup({ body: { name: 'crew', domain: 'red' } })
@@ -147,7 +147,7 @@ describe('domains, groups and users', () => {
       for (const name of ['alpha', 'beta']) await admin.createGroup({ body: { name, domain: 'north' } })
     })
 
-    test('a new one is in the named groups, else in default; a name that is none makes no account', async () => {
+    test('a new user is in the named groups, or in default; an unknown name creates no account', async () => {
       expect(groupNames(await makeUser('plain-north@example.org', { domain: 'north' }))).toEqual(['default'])
       const { id } = await groupOf('north', 'beta')
       const named = await makeUser('named@example.org', { domain: 'north', groups: ['ALPHA', id] })
@@ -162,7 +162,7 @@ describe('domains, groups and users', () => {
       expect(items).toEqual([])
     })
 
-    test('a user who moves leaves the groups of the old domain, and signs in anew', async () => {
+    test('a user who moves leaves the groups of the old domain, and has to sign in again', async () => {
       const user = await makeUser('moves@example.org', { domain: 'north', groups: ['alpha'] })
       const api = await signIn('moves@example.org')
       const moved = await admin.updateUser({ params: { id: user.id }, body: { domain: 'south' } })
@@ -177,14 +177,14 @@ describe('domains, groups and users', () => {
       expect(groupNames(replaced)).toEqual(['alpha', 'default'])
     })
 
-    test('a new name or other groups end no sign-in, and show at once', async () => {
+    test('a new name or other groups end no sign-in, and are visible at once', async () => {
       const user = await makeUser('renamed@example.org', { domain: 'north' })
       const api = await signIn('renamed@example.org')
       await admin.updateUser({ params: { id: user.id }, body: { name: 'New Name', groups: ['beta'] } })
       expect((await api.me()).user).toMatchObject({ name: 'New Name', groups: [{ name: 'beta' }] })
     })
 
-    test('two superadmins who deactivate each other at the same time are not both heard', async () => {
+    test('of two superadmins who deactivate each other at the same time, one succeeds', async () => {
       const pair = await Promise.all(
         ['one', 'two'].map(name => makeUser(`${name}-super@example.org`, { role: 'superadmin' })),
       )
@@ -206,7 +206,7 @@ describe('domains, groups and users', () => {
       admin = (await manager.signIn()).api
     })
 
-    test('lists are filtered by state, role, domain, group and part of the name, page by page', async () => {
+    test('lists are filtered by state, role, domain, group and part of the name, and paged', async () => {
       const created: User[] = []
       for (let index = 0; index < 5; index++) {
         created.push(await makeUser(`filter-${index}@example.org`, { domain: 'south', name: `Zoë ${index}` }))
@@ -234,7 +234,7 @@ describe('domains, groups and users', () => {
   })
 })
 
-test('an admin of a domain manages it from the command line; passwords come by standard input', async () => {
+test('an admin of a domain manages it from the command line; passwords come from standard input', async () => {
   await using manager = await startTestManager()
   await using cli = await createCli()
   const login = (email: string, password: string) => cli.run(loginCommand(manager.url, email), `${password}\n`)

@@ -23,7 +23,7 @@ async function signIn(email: string): Promise<ApiClient> {
   return apiOf(cluster.url, token ?? '')
 }
 
-test('a session counts for the domain of its owner and for a group they are in', async () => {
+test("a session counts for the domain of its owner and for one of the owner's groups", async () => {
   await cluster.join()
   await cluster.api.createDomain({ body: { name: 'lab' } })
   const { id } = await cluster.api.createGroup({ body: { name: 'vision', domain: 'lab' } })
@@ -50,7 +50,7 @@ test('a session counts for the domain of its owner and for a group they are in',
   await cluster.reset()
 })
 
-test('sessions of a deactivated user go on without them; the admin of the domain sees and ends them', async () => {
+test('sessions of a deactivated user continue; the admin of the domain sees and ends them', async () => {
   await cluster.join()
   await cluster.api.createDomain({ body: { name: 'leaving' } })
   const head = await person('head@example.org', 'leaving', 'domain_admin')
@@ -81,7 +81,7 @@ test('sessions of a deactivated user go on without them; the admin of the domain
   await cluster.reset()
 })
 
-test('a user who moves takes no session along: the old domain still counts it, both ends see it', async () => {
+test('the sessions of a user who moves stay with the old domain: it still counts them, and both admins may end them', async () => {
   await cluster.join()
   for (const name of ['from', 'to']) await cluster.api.createDomain({ body: { name } })
   const [before, after] = [
@@ -99,7 +99,7 @@ test('a user who moves takes no session along: the old domain still counts it, b
   await cluster.reset()
 })
 
-test('a page of a list of 100,000 users takes milliseconds, at any position and with any filter', async () => {
+test('a page of 100,000 users takes milliseconds, at any position and with any filter', async () => {
   await using world = await openTestStore()
   const { db } = world.store
   await sql`insert into domains (name) select 'd' || n from generate_series(0, 9) n`.execute(db)

@@ -45,7 +45,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     expect((await me(headers)).status).toBe(200)
   })
 
-  test('either half of a browser sign-in is worthless alone, for reading too, and is handed out once', async () => {
+  test('either half of a browser sign-in is useless alone, for reading too, and is handed out once', async () => {
     const [mine, other] = [await browser(), await browser()]
     const value = mine.cookie.split('=')[1] ?? ''
     const { 'x-berth-origin-secret': secret = '' } = mine.headers
@@ -69,7 +69,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     expect(told).not.toContain(value)
   })
 
-  test('cookies that another port has planted sign nobody out or in', async () => {
+  test('cookies that another port planted sign nobody out or in', async () => {
     const [mine, foreign] = [await browser(), await browser()]
     const name = mine.cookie.split('=')[0] ?? ''
     const planted = [`${name}=planted`, foreign.cookie, `${name}=berth_${'A'.repeat(43)}`]
@@ -104,7 +104,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     }
   })
 
-  test('a cookie is named after the port that the browser sees, and bound to its host where the browser uses https', async () => {
+  test('a cookie is named after the port that the browser uses, and bound to its host under https', async () => {
     const headers = { ...AS_CONSOLE, 'x-forwarded-host': 'localhost:8400', 'x-forwarded-proto': 'https' }
     const signedIn = await browser(headers)
     expect(String(signedIn.reply.headers['set-cookie'])).toMatch(/^__Host-berth_8400=.*; Path=\/; .*; Secure$/)
@@ -120,7 +120,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     expect((await me(other.headers)).status).toBe(200)
   })
 
-  test('a forged cookie or token is refused, and a bad token is not ignored in favour of a good sign-in', async () => {
+  test('a forged cookie or token is refused, and a bad token is refused even beside a valid cookie', async () => {
     const { cookie, headers: good } = await browser()
     for (const headers of [
       { ...good, cookie: `${cookie.slice(0, -3)}AAA` },
@@ -131,7 +131,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     }
   })
 
-  test('unknown address and wrong password look the same, in words and in time', async () => {
+  test('an unknown address and a wrong password get the same reply in the same time', async () => {
     // The quickest of three: what other work on the machine adds comes and goes.
     const attempt = async (email: string) => {
       const tries = [await attemptOnce(email), await attemptOnce(email), await attemptOnce(email)]
@@ -152,7 +152,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     expect(unknown.ms).toBeGreaterThan(wrong.ms / 4)
   })
 
-  test('failures of others on this computer lock nobody out, and do not stop who is signed in', async () => {
+  test('failures of others on this computer lock nobody out, and signed-in users continue', async () => {
     const owner = await manager.addUser('set-up@example.org')
     const guess = (email: string, headers: Record<string, string> = {}) =>
       rawRequest(`${manager.url}/api/v1/auth/login`, { method: 'POST', headers, body: { email, password: 'no' } })
@@ -163,7 +163,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     expect((await owner.api.enrolTotp({ body: { password: 'Their-own-pass-1' } })).secret).toMatch(/^[A-Z2-7]+$/)
   })
 
-  test('a program that forges its origin counts by its real address', async () => {
+  test('a program that forges its origin is counted by its real address', async () => {
     const email = 'rotating@example.org'
     const guess = (index: number, headers: Record<string, string>) =>
       rawRequest(`${manager.url}/api/v1/auth/login`, {
@@ -181,7 +181,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     expect(forged.status).toBe(401)
   })
 
-  test('guessing waits longer and longer, also for many at once, and the wait survives another success elsewhere', async () => {
+  test('guesses have to wait longer and longer, also parallel ones, whatever succeeds elsewhere', async () => {
     const email = `guessed-${randomBytes(4).toString('hex')}@example.org`
     const other = await manager.addUser(email)
     const guess = (password: string) =>
@@ -221,7 +221,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     await expect(old).rejects.toMatchObject({ code: 'login_failed' })
   })
 
-  test('a deactivated user is refused at once, everywhere, and comes back when activated', async () => {
+  test('a deactivated user is refused at once, everywhere, until activated again', async () => {
     const user = await manager.addUser('away@example.org')
     const admin = await manager.signIn()
     expect((await user.api.me()).user.active).toBe(true)
@@ -247,7 +247,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
   })
 
   test.each(['superadmin', 'domain_admin'] as const)(
-    'a %s cannot use the routes of admins on their own account for actions that need the password',
+    'a %s cannot use admin routes on their own account for actions that need the password',
     async role => {
       const { id, api, token } = await manager.addUser(`own-${role}@example.org`, role)
       const params = { id: UserId.parse(id) }
@@ -273,7 +273,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     },
   )
 
-  test('an e-mail address is taken once, whatever its letter case, also by two at the same time', async () => {
+  test('an e-mail address is unique in any letter case, also for two requests at the same time', async () => {
     const admin = await manager.signIn()
     const create = (email: string) =>
       admin.api.createUser({ body: { email, name: 'Twice', password: 'Good-enough-1' } })
@@ -285,7 +285,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     ).rejects.toMatchObject({ code: 'weak_password' })
   })
 
-  test('users are listed page by page, each once', async () => {
+  test('the list of users is paged, each user once', async () => {
     const admin = await manager.signIn()
     const seen: string[] = []
     let cursor: string | undefined
@@ -299,7 +299,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
     await expect(admin.api.listUsers({ query: { cursor: 'x' } })).rejects.toMatchObject({ code: 'bad_request' })
   })
 
-  test('a sign-in link works once, of two at the same time for one', async () => {
+  test('a sign-in link works once, also for two uses at the same time', async () => {
     const { ticket } = await manager.manager.createSignInTicket()
     const use = () => rawRequest(`${manager.url}/api/v1/auth/ticket`, { method: 'POST', body: { ticket } })
     const replies = await Promise.all([use(), use(), use()])
@@ -328,7 +328,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
   })
 })
 
-test('the first start leaves a random password that only we can read, later ones change nothing', async () => {
+test('the first start writes a random password that only its user can read; later starts keep it', async () => {
   await using dir = await temporaryDirectory()
   const options = { dataDir: join(dir.path, 'data'), adminPassword: undefined }
   let password: string
@@ -349,7 +349,7 @@ test('a BERTH_ADMIN_PASSWORD that breaks the rules stops the start', async () =>
   await expect(startTestManager({ adminPassword: 'password' })).rejects.toMatchObject({ code: 'weak_password' })
 })
 
-test('the process says when it is ready, serves its parent, survives kill -9 with its data, and stops with its parent', async () => {
+test('the process reports when it is ready, serves its parent, keeps its data after kill -9, and stops with its parent', async () => {
   await using dir = await temporaryDirectory()
   const env = { ...cleanEnvironment(), BERTH_DATA: dir.path, BERTH_ADMIN_PASSWORD: ADMIN.password, BERTH_LOG: 'warn' }
   const start = async () => {

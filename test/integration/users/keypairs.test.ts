@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => manager[Symbol.asyncDispose]())
 
-test('a user makes keypairs, sees the secret once, changes and deletes them', async () => {
+test('a user creates keypairs, sees the secret once, changes and deletes them', async () => {
   const { api, id } = await manager.addUser('keys@example.org')
   const made = await api.createKeypair({ body: {} })
   expect(made.accessKey).toMatch(/^AKIA[A-Z2-7]{16}$/)
@@ -38,7 +38,7 @@ test('a user makes keypairs, sees the secret once, changes and deletes them', as
   await expect(api.deleteKeypair({ params })).rejects.toMatchObject({ code: 'keypair_not_found' })
 })
 
-test('others do not learn of it; a superadmin sees and changes all; rate limits are theirs to set', async () => {
+test('keypairs are hidden from others; a superadmin sees and changes all, and only superadmins set rate limits', async () => {
   const owner = await manager.addUser('owner@example.org')
   const other = await manager.addUser('other@example.org')
   const admin = (await manager.signIn()).api
@@ -57,7 +57,7 @@ test('others do not learn of it; a superadmin sees and changes all; rate limits 
   await expect(admin.createKeypair({ body: { userId } })).rejects.toMatchObject({ code: 'user_not_found' })
 })
 
-test('the database has no secret in the clear, and rotation seals every one again; one in use cannot be deleted', async () => {
+test('the database holds no secret in the clear, a rotation seals all again, and a used keypair cannot be deleted', async () => {
   await using data = await temporaryDirectory()
   const made = await (async () => {
     await using first = await startTestManager({ dataDir: data.path })

@@ -48,7 +48,7 @@ async function open() {
   }
 }
 
-test('a sign-in that expires ends its tunnels and streams, once', async () => {
+test('an expired sign-in ends its tunnels and streams, once', async () => {
   await using world = await open()
   const { id, token } = await world.signIn()
   world.goAhead(11 * HOUR)
@@ -91,7 +91,7 @@ async function running({ store, user }: Awaited<ReturnType<typeof open>>): Promi
 
 const changes = { onApplied: () => undefined } as unknown as SessionChanges
 
-test('the renewal of a grant keeps its sign-in alive, but not beyond its absolute end', async () => {
+test('renewing a grant extends its sign-in, up to its absolute end', async () => {
   await using world = await open()
   const { store, user } = world
   const { id: loginId } = await world.signIn()

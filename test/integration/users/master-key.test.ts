@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { addMasterKey } from '../../../manager/secrets/open-secret-box.ts'
 import { startTestManager, temporaryDirectory } from '../../fixtures/manager.ts'
 
-test('the first start makes a key for its owner alone, and the database knows whose it is', async () => {
+test('the first start creates a key that only its owner can read, and the database stores its fingerprint', async () => {
   await using data = await temporaryDirectory()
   const file = join(data.path, 'master.key')
   const start = async () => {

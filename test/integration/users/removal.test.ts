@@ -57,8 +57,8 @@ async function ended(group: string): Promise<SessionId> {
   return id
 }
 
-describe('a project', () => {
-  test('that is empty goes at once; its name is free again', async () => {
+describe('deleting a project', () => {
+  test('an empty project is deleted at once, and its name is free again', async () => {
     const group = await makeGroup('by-mistake')
     expect(await removeGroup(group)).toEqual({ name: 'default/by-mistake', members: 0, sessions: 0 })
     expect(await names()).not.toContain('by-mistake')
@@ -66,7 +66,7 @@ describe('a project', () => {
     await removeGroup(await makeGroup('by-mistake'))
   })
 
-  test('named default stays: new users come into it', async () => {
+  test('the project named default cannot be deleted, because new users join it', async () => {
     const group = (await api.listGroups()).items.find(one => one.name === 'default')
     if (!group) throw new Error('no project default')
     await deactivate(group)
@@ -74,7 +74,7 @@ describe('a project', () => {
     await api.updateGroup({ params: { id: group.id }, body: { active: true } })
   })
 
-  test('is held by members and records, which a purge of the inactive one takes along', async () => {
+  test('members and records keep a project; a purge deletes them with an inactive one', async () => {
     const group = await makeGroup('vision', { member: true })
     const session = await ended('vision')
     expect(await whyOf(removeGroup(group))).toBe(
@@ -89,7 +89,7 @@ describe('a project', () => {
     expect((await api.me()).user.groups.map(one => one.name)).not.toContain('vision')
   })
 
-  test('with a live session is held by it, purge or not, and loses no record meanwhile', async () => {
+  test('a live session keeps its project even from a purge, and no record is lost meanwhile', async () => {
     const group = await makeGroup('speech', { member: true })
     const old = await ended('speech')
     const id = await running('speech')
@@ -101,7 +101,7 @@ describe('a project', () => {
     expect(await removeGroup(group, true)).toMatchObject({ sessions: 2 })
   })
 
-  test('is in the audit log by name, with what went with it', async () => {
+  test('the audit log names the project and what was deleted with it', async () => {
     const { id } = await makeGroup('told')
     await api.deleteGroup({ params: { id } })
     const rows: AuditEntry[] = (await api.listAuditLog({ query: { action: 'deleteGroup', target: `group:${id}` } }))
@@ -109,7 +109,7 @@ describe('a project', () => {
     expect(rows).toMatchObject([{ result: 'ok', detail: { name: 'default/told', members: 0, sessions: 0 } }])
   })
 
-  test('never goes while somebody launches in it, and a launch that lost says so', async () => {
+  test('a project is never deleted while somebody launches in it, and a launch that came too late says so', async () => {
     for (let round = 0; round < 10; round++) {
       const group = await makeGroup(`race-${round}`, { member: true })
       const [launched, removed] = await Promise.allSettled([
@@ -127,8 +127,8 @@ describe('a project', () => {
   })
 })
 
-describe('a domain', () => {
-  test('goes with its project default; what holds it is named, each with the next step', async () => {
+describe('deleting a domain', () => {
+  test('a domain is deleted with its project default; whatever keeps it is named, each with the next step', async () => {
     await api.createDomain({ body: { name: 'research' } })
     const { id } = await api.createUser({
       body: { email: 'ada@example.org', name: 'Ada', password: 'Their-own-pass-1', domain: 'research' },
@@ -153,13 +153,13 @@ describe('a domain', () => {
     await removeDomain((await api.createDomain({ body: { name: 'research' } })).name)
   })
 
-  test('named default stays', async () => {
+  test('the domain named default cannot be deleted', async () => {
     expect((await refusal(removeDomain('default', true))).code).toBe('domain_in_use')
   })
 })
 
-describe('a resource group', () => {
-  test('is held by agents and live sessions; its access rules go with it, records keep its name', async () => {
+describe('deleting a resource group', () => {
+  test('agents and live sessions keep a resource group; its access rules are deleted with it, records keep its name', async () => {
     await api.createResourceGroup({ body: { name: 'gpu' } })
     const { join } = await api.createJoinToken({ body: { resourceGroup: 'gpu' } })
     const agent = await new ScriptedAgent({ url: cluster.url, join, name: 'gpu-host' }).connect()
@@ -185,7 +185,7 @@ describe('a resource group', () => {
     expect((await refusal(removeResourceGroup('default'))).code).toBe('resource_group_in_use')
   })
 
-  test('that is deleted takes no agent any more, with a join string that was made before', async () => {
+  test('a deleted resource group accepts no agent with an earlier join string', async () => {
     await api.createResourceGroup({ body: { name: 'late' } })
     const { join } = await api.createJoinToken({ body: { resourceGroup: 'late' } })
     await removeResourceGroup('late')
@@ -194,7 +194,7 @@ describe('a resource group', () => {
     expect(agent.refusal).toMatchObject({ code: 'join_token_invalid' })
   })
 
-  test('never goes while somebody launches in it', async () => {
+  test('a resource group is never deleted while somebody launches in it', async () => {
     for (let round = 0; round < 10; round++) {
       const name = `race-${round}`
       await api.createResourceGroup({ body: { name } })
@@ -210,7 +210,7 @@ describe('a resource group', () => {
   })
 })
 
-test('by command: refused with the reason and exit code 1, then done', async () => {
+test('the command exits with 1 and the reason, and succeeds afterwards', async () => {
   const berth = (...args: string[]) => cli.run(['admin', ...args])
   await berth('domain', 'create', 'physics')
   await berth('group', 'create', 'optics', '--domain', 'physics')
