@@ -132,7 +132,8 @@ export function createFilesClient(deps: FilesClientDeps): FilesClient {
         },
         ...(signal ? { signal } : {}),
       }),
-    createDirectory: async (path, parents = false) => void (await api.makeDirectory({ params, body: { path, parents } })),
+    createDirectory: async (path, parents = false) =>
+      void (await api.makeDirectory({ params, body: { path, parents } })),
     move: async ({ paths, ...spec }) => void (await api.moveFiles({ params, body: { paths: [...paths], ...spec } })),
     async copy({ paths, ...spec }) {
       const { task } = await api.copyFiles({ params, body: { paths: [...paths], ...spec } })
@@ -165,9 +166,7 @@ export function createFilesClient(deps: FilesClientDeps): FilesClient {
     },
     search: ({ path, text, signal }) => api.searchFiles({ params, query: { path, text }, signal }),
     download: (paths, isFile) =>
-      fetchBytes(
-        isFile ? fileContentAddress(folderId, paths[0] ?? '', true) : fileArchiveAddress(folderId, paths),
-      ),
+      fetchBytes(isFile ? fileContentAddress(folderId, paths[0] ?? '', true) : fileArchiveAddress(folderId, paths)),
   }
 }
 

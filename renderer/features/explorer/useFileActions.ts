@@ -53,19 +53,20 @@ export function useFileActions(explorer: Explorer): FileActions {
 
   async function withConflicts(mode: 'copy' | 'move', paths: readonly string[], to: string): Promise<boolean> {
     const client = explorer.client.value
-    let isContinuing = false
+    const tasks: string[] = []
     const isDone = await throughConflicts(
       paths,
       async (some, onConflict) => {
         const spec = { paths: some, to, onConflict }
-        if (mode === 'move') await client.move(spec)
-        else if ((await client.copy(spec)) !== null) isContinuing = true
+        if (mode === 'move') return await client.move(spec)
+        const task = await client.copy(spec)
+        if (task !== null) tasks.push(task)
       },
       askConflict,
     )
     if (!isDone) return false
-    if (isContinuing) notifications.info(t('copyContinues'))
-    return !isContinuing
+    if (tasks.length > 0) notifications.info(t('copyContinues'))
+    return tasks.length === 0
   }
 
   async function transfer(mode: 'copy' | 'move', paths: readonly string[], to: string): Promise<void> {

@@ -38,12 +38,15 @@ describe('output into a pipe', () => {
     expect((JSON.parse(await text(child.stdout)) as unknown[]).length).toBe(MANY.length)
   })
 
-  test.each([LIST, ['admin', 'audit', 'export']])('a reader that closes early, as `head -1` does, is no failure: %s', async (...args) => {
-    const child = cli.start(args, api.environment)
-    child.stdout.once('data', () => child.stdout.destroy())
-    const [code, err] = await Promise.all([once(child, 'exit').then(([code]) => code as number), text(child.stderr)])
-    expect({ code, err }).toEqual({ code: 0, err: '' })
-  })
+  test.each([LIST, ['admin', 'audit', 'export']])(
+    'a reader that closes early, as `head -1` does, is no failure: %s',
+    async (...args) => {
+      const child = cli.start(args, api.environment)
+      child.stdout.once('data', () => child.stdout.destroy())
+      const [code, err] = await Promise.all([once(child, 'exit').then(([code]) => code as number), text(child.stderr)])
+      expect({ code, err }).toEqual({ code: 0, err: '' })
+    },
+  )
 
   test('a full disk is a failure', async () => {
     const command = `exec "${process.execPath}" cli/main.ts ${LIST.join(' ')} > /dev/full`

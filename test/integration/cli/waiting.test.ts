@@ -103,20 +103,23 @@ describe('--wait', () => {
   test.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('--wait that is interrupted by %s exits with %i and lists the sessions that were made', async (signal, expected) => {
-    await using api = await startScriptedApi({
-      'POST /api/v1/sessions': made,
-      [`GET /api/v1/sessions/${ID}`]: session('PREPARING'),
-    })
-    const child = cli.start(CREATE, api.environment)
-    child.stderr.on('data', (chunk: Buffer) => {
-      if (chunk.includes('PREPARING')) child.kill(signal)
-    })
-    const { code, out, err } = await outcomeOf(child)
-    expect(code).toBe(expected)
-    expect(JSON.parse(out)).toMatchObject({ id: ID, status: 'PREPARING' })
-    expect(err).toContain('berth session rm')
-  })
+  ] as const)(
+    '--wait that is interrupted by %s exits with %i and lists the sessions that were made',
+    async (signal, expected) => {
+      await using api = await startScriptedApi({
+        'POST /api/v1/sessions': made,
+        [`GET /api/v1/sessions/${ID}`]: session('PREPARING'),
+      })
+      const child = cli.start(CREATE, api.environment)
+      child.stderr.on('data', (chunk: Buffer) => {
+        if (chunk.includes('PREPARING')) child.kill(signal)
+      })
+      const { code, out, err } = await outcomeOf(child)
+      expect(code).toBe(expected)
+      expect(JSON.parse(out)).toMatchObject({ id: ID, status: 'PREPARING' })
+      expect(err).toContain('berth session rm')
+    },
+  )
 })
 
 test('Ctrl-C between two sessions of berth session rm leaves the second one running', async () => {

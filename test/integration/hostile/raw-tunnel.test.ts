@@ -41,43 +41,39 @@ test('TCP peers that reset, half-close or disconnect at any byte, on either side
   await expect.poll(() => victim.descriptors(), { timeout: 40_000 }).toBeLessThanOrEqual(before + 4)
 })
 
-test(
-  `an answer of ${TRANSFER_MIB} MiB at full speed needs constant memory`,
-  { timeout: 1_200_000 },
-  async () => {
-    const { app, victim } = await startAttack(stack)
-    const browser = await letIn(victim)
-    const block = Buffer.alloc(256 * 1024, 120)
-    const size = TRANSFER_MIB * MIB
-    app.respond = socket => {
-      let left = size
-      socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`)
-      const more = () => {
-        while (left > 0 && !socket.destroyed) {
-          left -= block.length
-          if (!socket.write(block)) return
-        }
-        if (left <= 0) socket.end()
+test(`an answer of ${TRANSFER_MIB} MiB at full speed needs constant memory`, { timeout: 1_200_000 }, async () => {
+  const { app, victim } = await startAttack(stack)
+  const browser = await letIn(victim)
+  const block = Buffer.alloc(256 * 1024, 120)
+  const size = TRANSFER_MIB * MIB
+  app.respond = socket => {
+    let left = size
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`)
+    const more = () => {
+      while (left > 0 && !socket.destroyed) {
+        left -= block.length
+        if (!socket.write(block)) return
       }
-      socket.on('drain', more)
-      more()
+      if (left <= 0) socket.end()
     }
-    const socket = connect({ port: browser.port, host: '127.0.0.1' })
-    socket.write(browser.head())
-    let got = 0
-    let most = 0
-    let first = 0
-    let measured = 0
-    for await (const chunk of socket) {
-      got += (chunk as Buffer).length
-      if (got - measured < 64 * MIB) continue
-      measured = got
-      const now = await victim.residentBytes()
-      // Code and buffers are there after the first 64 MiB.
-      first ||= now
-      most = Math.max(most, now)
-    }
-    expect(got).toBeGreaterThan(size)
-    expect(most - first).toBeLessThan(64 * MIB)
-  },
-)
+    socket.on('drain', more)
+    more()
+  }
+  const socket = connect({ port: browser.port, host: '127.0.0.1' })
+  socket.write(browser.head())
+  let got = 0
+  let most = 0
+  let first = 0
+  let measured = 0
+  for await (const chunk of socket) {
+    got += (chunk as Buffer).length
+    if (got - measured < 64 * MIB) continue
+    measured = got
+    const now = await victim.residentBytes()
+    // Code and buffers are there after the first 64 MiB.
+    first ||= now
+    most = Math.max(most, now)
+  }
+  expect(got).toBeGreaterThan(size)
+  expect(most - first).toBeLessThan(64 * MIB)
+})

@@ -113,10 +113,13 @@ describe('requests that another site could make a browser send', () => {
     },
   )
 
-  test.each(['berth.example.org', 'BERTH.example.org:8443', '10.1.2.3:8090'])('Host %s is allowed by the configuration', async host => {
-    const reply = await rawRequest(`${manager.url}/healthz`, { headers: { host } })
-    expect(reply.status).toBe(200)
-  })
+  test.each(['berth.example.org', 'BERTH.example.org:8443', '10.1.2.3:8090'])(
+    'Host %s is allowed by the configuration',
+    async host => {
+      const reply = await rawRequest(`${manager.url}/healthz`, { headers: { host } })
+      expect(reply.status).toBe(200)
+    },
+  )
 
   test.each(['http://evil.example', 'null', 'http://localhost:1', 'https://127.0.0.1', 'file://', 'garbage'])(
     'Origin %s is refused before anything happens',
@@ -159,13 +162,16 @@ describe('malformed requests', () => {
   const post = (body: string | Buffer, headers: Record<string, string> = {}) =>
     rawRequest(login(), { method: 'POST', headers, body })
 
-  test.each(['content-length', 'chunked'])('ten megabytes (%s) are refused with an answer, every time', async framing => {
-    const headers = framing === 'chunked' ? { 'transfer-encoding': 'chunked' } : {}
-    for (let time = 0; time < 10; time++) {
-      const reply = await post(Buffer.alloc(10_000_000, 0x20), headers)
-      expect(reply).toMatchObject({ status: 413, json: { code: 'body_too_large' } })
-    }
-  })
+  test.each(['content-length', 'chunked'])(
+    'ten megabytes (%s) are refused with an answer, every time',
+    async framing => {
+      const headers = framing === 'chunked' ? { 'transfer-encoding': 'chunked' } : {}
+      for (let time = 0; time < 10; time++) {
+        const reply = await post(Buffer.alloc(10_000_000, 0x20), headers)
+        expect(reply).toMatchObject({ status: 413, json: { code: 'body_too_large' } })
+      }
+    },
+  )
 
   test.each(['{"email":', '', '[]', 'null', '"text"', '{"__proto__":{"a":1}}', '{"email":1,"extra":true}'])(
     'the body %j is refused as bad_request, in a sentence',

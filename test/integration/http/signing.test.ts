@@ -137,13 +137,16 @@ describe('a request with a signature of Berth', () => {
     expect(codes.filter(code => code === 200)).toHaveLength(1)
   })
 
-  test.each([-16, 16])('a request dated %i minutes from now is refused, with the difference of the clocks', async minutes => {
-    const reply = await send(parts({ date: new Date(Date.now() + minutes * 60_000) }))
-    expect(reply.json).toMatchObject({ code: 'clock_skewed', status: 401 })
-    const { skewSeconds } = reply.json?.data as { skewSeconds: number }
-    expect(Math.abs(skewSeconds - minutes * 60)).toBeLessThan(60)
-    expect((await send(parts({ date: new Date(Date.now() + Math.sign(minutes) * 14 * 60_000) }))).status).toBe(200)
-  })
+  test.each([-16, 16])(
+    'a request dated %i minutes from now is refused, with the difference of the clocks',
+    async minutes => {
+      const reply = await send(parts({ date: new Date(Date.now() + minutes * 60_000) }))
+      expect(reply.json).toMatchObject({ code: 'clock_skewed', status: 401 })
+      const { skewSeconds } = reply.json?.data as { skewSeconds: number }
+      expect(Math.abs(skewSeconds - minutes * 60)).toBeLessThan(60)
+      expect((await send(parts({ date: new Date(Date.now() + Math.sign(minutes) * 14 * 60_000) }))).status).toBe(200)
+    },
+  )
 
   test('only a caller who knows the secret learns that the keypair or account is inactive', async () => {
     const other = await manager.addUser('inactive@example.org')
