@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readConfig } from './config.ts'
 
-test('only the data directory is needed', () => {
+test('only the data directory is required', () => {
   expect(readConfig({ BERTH_DATA: '/data', BERTH_PORT: '', DATABASE_URL: '' })).toEqual({
     dataDir: '/data',
     host: '127.0.0.1',
@@ -14,7 +14,7 @@ test('only the data directory is needed', () => {
   })
 })
 
-test('names are split, and what is wrong is named', () => {
+test('lists of names are split, and the error names the invalid value', () => {
   expect(readConfig({ BERTH_DATA: '/data', BERTH_ALLOWED_HOSTS: ' a, b:1,,' }).allowedHosts).toEqual(['a', 'b:1'])
   expect(() => readConfig({})).toThrow('BERTH_DATA: must name the data directory')
   expect(() => readConfig({ BERTH_DATA: '' })).toThrow('BERTH_DATA: must name the data directory')
@@ -24,6 +24,6 @@ test('names are split, and what is wrong is named', () => {
     )
 })
 
-test('an empty admin password is one that breaks the rules, not one that is absent', () => {
+test('an empty admin password is refused, and not taken for a missing one', () => {
   expect(readConfig({ BERTH_DATA: '/data', BERTH_ADMIN_PASSWORD: '' }).adminPassword).toBe('')
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createSparing } from './log.ts'
 
-test('messages caused by strangers are logged at intervals, with the number of those left out', () => {
+test('messages that strangers cause are logged at intervals, with the number of those left out', () => {
   let now = 0
   const sparing = createSparing(1_000, () => now)
   const said: number[] = []

@@ -11,13 +11,13 @@ const standStill = (ms: number) => {
   vi.spyOn(performance, 'now').mockReturnValue(until)
 }
 
-test('a message comes when it is read, while the process runs', () => {
+test('while the process runs, a message arrives when it is read', () => {
   using arrivals = watchArrivals()
   vi.advanceTimersByTime(5_000)
   expect(arrivals.time()).toBe(performance.now())
 })
 
-test('messages read after a standstill count as sent before it until the backlog is read', () => {
+test('messages that are read after a standstill count as sent before it, until the backlog is read', () => {
   using arrivals = watchArrivals()
   vi.advanceTimersByTime(1_000)
   const before = performance.now()

@@ -5,7 +5,7 @@ interface Named extends InboxItem {
   readonly name: string
 }
 
-test('items run one after the other; one that has not begun can be taken out', async () => {
+test('items are handled one after the other, and an item that has not begun can be withdrawn', async () => {
   const inbox = createInbox<Named>()
   const ran: string[] = []
   const gate = Promise.withResolvers<undefined>()
@@ -31,7 +31,7 @@ test('items run one after the other; one that has not begun can be taken out', a
   expect(ran).toEqual(['first', 'event', 'new'])
 })
 
-test('many small items fill it as well', async () => {
+test('many small items fill the inbox as well', async () => {
   const inbox = createInbox()
   for (let i = 0; i < 600; i++) inbox.push({ bytes: 1, run: () => Promise.resolve() })
   expect(inbox.isFull).toBe(true)
@@ -39,7 +39,7 @@ test('many small items fill it as well', async () => {
   expect(inbox.isFull).toBe(false)
 })
 
-test('an item fills it until it has been dealt with, not only while it waits', async () => {
+test('an item counts towards the limit until it is handled, not only while it waits', async () => {
   const inbox = createInbox()
   const gate = Promise.withResolvers<undefined>()
   inbox.push({ bytes: 5 * 2 ** 20, run: () => gate.promise })

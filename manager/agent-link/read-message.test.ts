@@ -20,7 +20,7 @@ const report = (images: readonly unknown[], more: object = {}) =>
 const images = (count: number): AgentImage[] =>
   Array.from({ length: count }, (_, i) => ({ ...PYTHON, id: `sha256:${i}`, references: [`i:${i}`] }))
 
-test('a long report is read to the same as a short one, odd items and odd characters included', async () => {
+test('a long report is read with the same result as a short one, invalid items and characters included', async () => {
   const odd = [...images(1_000), null, { ...PYTHON, minimum: { cpu: -1 } }, { ...PYTHON, title: 'a\0b\ud800' }]
   for (const more of [{}, { capacity: { cpu: -1, mem: 5 } }, { kernels: [1, null] }, { devices: 'none' }]) {
     const text = report(odd, more)
@@ -36,7 +36,7 @@ test('a long report is read to the same as a short one, odd items and odd charac
   }
 })
 
-test('timers have their turn while thousands of images are read', async () => {
+test('timers run while thousands of images are read', async () => {
   let turns = 0
   const timer = setInterval(() => turns++, 1)
   const { message } = await readLongReport(report(images(10_000)))
@@ -45,12 +45,12 @@ test('timers have their turn while thousands of images are read', async () => {
   expect(turns).toBeGreaterThan(10)
 })
 
-test('a report that turns out to be something else is refused', async () => {
+test('a message that claims to be a report and is not is refused', async () => {
   const text = `{"type":"report","type":"stats","kernels":[],"filler":"${'x'.repeat(300_000)}"}`
   await expect(readLongReport(text)).rejects.toMatchObject({ code: 'bad_request' })
 })
 
-test('a message that is nested deeper than the stack is read, odd characters included', async () => {
+test('a message that is nested deeper than the stack is read, invalid characters included', async () => {
   const deep = `${'['.repeat(200_000)}"\\u0000"${']'.repeat(200_000)}`
   const text = report([{ ...PYTHON, title: 'a\0b' }]).replace('{', `{"type":"report","unknown":${deep},`)
   expect(readMessage(text).message).toMatchObject({ images: [{ title: 'ab' }] })

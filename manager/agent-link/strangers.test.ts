@@ -4,7 +4,7 @@ import { createStrangers } from './strangers.ts'
 
 const peer = () => new PassThrough()
 
-test('the connection that has waited longest makes room; connections that answered or were accepted do not', () => {
+test('the connection that has waited longest makes room; connections that answered or were accepted stay', () => {
   const strangers = createStrangers({ count: 3, bytes: 100 })
   const sockets = Array.from({ length: 6 }, peer)
   const [agent, waits, silent, other, last, beyond] = sockets as [PassThrough, ...PassThrough[]]
@@ -30,7 +30,7 @@ test('closed connections are not counted', async () => {
   await expect.poll(() => strangers.count).toBe(0)
 })
 
-test('bytes count until it is accepted, in whatever pieces they come', async () => {
+test('bytes count until the peer is accepted, in whatever pieces they arrive', async () => {
   const strangers = createStrangers({ count: 2, bytes: 100 })
   const [stranger, agent] = [peer(), peer()]
   strangers.admit(stranger)

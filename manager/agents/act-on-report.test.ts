@@ -50,7 +50,7 @@ describe('a session with two kernels that start', () => {
     }
   }
 
-  test('is PULLING as long as one of them pulls, however often that is reported', async () => {
+  test('the session is PULLING as long as one kernel pulls, however often that is reported', async () => {
     const session = starting('PREPARING')
     for (let times = 0; times < 3; times += 1) await session.report([one, 'preparing'], [other, 'pulling'])
     await session.report([one, 'preparing'])
@@ -59,13 +59,13 @@ describe('a session with two kernels that start', () => {
     expect(session.passed).toEqual(['PULLING', 'PREPARING'])
   })
 
-  test('stays PULLING when a manager that knows nothing of it hears the kernel that prepares first', async () => {
+  test('the session stays PULLING if a manager without its history first hears of the kernel that is prepared', async () => {
     const session = starting('PULLING')
     await session.report([one, 'preparing'], [other, 'pulling'])
     expect(session.passed).toEqual([])
   })
 
-  test('goes on to PREPARING with the kernel that is left once the one that pulled runs', async () => {
+  test('the session becomes PREPARING with the remaining kernel once the kernel that pulled runs', async () => {
     const session = starting('PREPARING')
     await session.report([one, 'preparing'], [other, 'pulling'])
     session.kernels[1] = { id: other, status: 'RUNNING' }

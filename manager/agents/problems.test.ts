@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createProblems, unknownProblem } from './problems.ts'
 
-test('problems are told in one text, in the order of their subjects, until they are cleared', () => {
+test('problems are one text, in the order of their subjects, until they are cleared', () => {
   const problems = createProblems()
   expect(problems.text()).toBeNull()
   problems.note('leftOut', 'An image was left out.')
@@ -14,7 +14,7 @@ test('problems are told in one text, in the order of their subjects, until they 
   expect(problems.text()).toBeNull()
 })
 
-test('unknown containers are counted in words that fit their number', () => {
+test('the sentence about unknown containers fits their number', () => {
   expect(unknownProblem(0)).toBeNull()
   expect(unknownProblem(1)).toMatch(/^1 container on the host carries the name of this Berth, but not its signature\./)
   expect(unknownProblem(3)).toMatch(/^3 containers on the host carry the name of this Berth, but not its signature\./)

@@ -70,7 +70,7 @@ const run = (kernels: KnownKernel[], reported: KernelReport[], more: Partial<Rec
   })
 const acts = (...args: Parameters<typeof run>) => run(...args).actions.map(action => action.do)
 
-describe('what is known and reported', () => {
+describe('known and reported kernels', () => {
   test.each<[SessionStatus, keyof typeof STATES, string[]]>([
     ['PREPARING', 'starting', ['phase']],
     ['PREPARING', 'running', ['running']],
@@ -88,43 +88,43 @@ describe('what is known and reported', () => {
     ['TERMINATED', 'gone', ['destroy']],
     ['ERROR', 'running', ['destroy']],
     ['CANCELLED', 'running', ['destroy']],
-  ])('%s and %s: %j', (status, state, actions) => {
+  ])('a %s session with a reported kernel that is %s: %j', (status, state, actions) => {
     expect(acts([known(status)], [report(state)])).toEqual(actions)
   })
 
-  test('a container of a kernel that lives on another agent now is destroyed', () => {
+  test('a container is destroyed if its kernel now belongs to another agent', () => {
     expect(acts([known('RUNNING', { agentId: otherAgent, attempt: 2 })], [report('running')])).toEqual(['destroy'])
     expect(acts([known('PENDING', { agentId: null })], [report('running')])).toEqual(['destroy'])
   })
 
-  test('an older attempt on the same agent is left to create_kernel of the newer one', () => {
+  test('a container of an older attempt on the same agent is left to create_kernel of the newer one', () => {
     expect(acts([known('PREPARING', { attempt: 2 })], [report('running')])).toEqual([])
   })
 })
 
-describe('what is reported but not known', () => {
-  test('is imported while it runs, and removed when it has ended', () => {
+describe('reported but unknown containers', () => {
+  test('a running container is imported, an ended one removed', () => {
     expect(acts([], [report('running')])).toEqual(['import'])
     expect(acts([], [report('exited')])).toEqual(['destroy'])
     expect(acts([], [report('starting')])).toEqual([])
   })
 
-  test('is ignored if it is not of this manager, or its label is not in order', () => {
+  test('a container of another manager, or with an invalid label, is ignored', () => {
     expect(acts([], [report('running', { label: { ...label, managerId: uuid(9) } })])).toEqual([])
     expect(acts([], [report('running', { label: { ...label, kernelId: uuid(9) } })])).toEqual([])
     expect(acts([], [report('running', { label: 'nonsense' })])).toEqual([])
   })
 })
 
-describe('what is known but not reported', () => {
-  test('is gone after two complete reports', () => {
+describe('known kernels that are not reported', () => {
+  test('a kernel is gone after two complete reports without it', () => {
     const first = run([known('RUNNING')], [])
     expect(first.actions).toEqual([])
     const second = run([known('RUNNING')], [], { missingBefore: first.missing })
     expect(second.actions.map(action => action.do)).toEqual(['gone'])
   })
 
-  test('is not gone if it was reported in between, or started after the report arrived', () => {
+  test('a kernel is not gone if it was reported in between, or started after the report arrived', () => {
     const first = run([known('RUNNING')], [])
     const seen = run([known('RUNNING')], [report('running')], { missingBefore: first.missing })
     expect(seen.missing.size).toBe(0)
@@ -132,7 +132,7 @@ describe('what is known but not reported', () => {
     expect(stale).toMatchObject({ actions: [], missing: new Set() })
   })
 
-  test('is not judged by a notice about a single kernel', () => {
+  test('a notice about one kernel says nothing about others', () => {
     const missingBefore = new Set([kernelId])
     expect(run([known('RUNNING')], [], { complete: false, missingBefore })).toEqual({
       actions: [],
@@ -140,7 +140,7 @@ describe('what is known but not reported', () => {
     })
   })
 
-  test('is no concern while it starts or ends', () => {
+  test('a kernel that starts or ends is not judged', () => {
     for (const status of ['SCHEDULED', 'PREPARING', 'PULLING', 'TERMINATING'] as const) {
       expect(acts([known(status)], [], { missingBefore: new Set([kernelId]) })).toEqual([])
     }

@@ -18,7 +18,7 @@ test.each([
   expect(describeRequest({ ...request, ...change }).target).toBe(target)
 })
 
-test('a row has other ids of the path, the names of the fields, and the values on the allow-list', () => {
+test('an entry has the further ids of the path, the names of the fields, and the values on the allow-list', () => {
   const { detail } = describeRequest({
     ...request,
     path: '/api/v1/groups/:id/members/:userId',
@@ -34,7 +34,7 @@ test('a row has other ids of the path, the names of the fields, and the values o
   })
 })
 
-test('of a request that did not succeed nothing is told but its path, and nothing makes it fail', () => {
+test('the entry of a failed request has only its path, and describing never fails', () => {
   fc.assert(
     fc.property(fc.anything(), fc.anything(), fc.anything(), (params, body, reply) => {
       const told = describeRequest({ ...request, params, body, reply, ok: false })

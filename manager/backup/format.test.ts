@@ -34,13 +34,13 @@ test('a written backup can be read', async () => {
   expect(await read(await written())).toEqual({ header: HEADER, entries: ENTRIES })
 })
 
-test('a file that was cut off anywhere is refused', async () => {
+test('a file that is cut off anywhere is refused', async () => {
   const lines = await written()
   for (let length = 0; length < lines.length; length++)
     await expect(read(lines.slice(0, length))).rejects.toMatchObject({ code: 'backup_damaged' })
 })
 
-test('a file with a changed, missing, doubled or further line is refused', async () => {
+test('a file with a changed, missing, repeated or additional line is refused', async () => {
   const lines = await written()
   const [header = '', first = '', second = ''] = lines
   const rest = lines.slice(2)
@@ -55,13 +55,13 @@ test('a file with a changed, missing, doubled or further line is refused', async
     await expect(read(changed)).rejects.toMatchObject({ code: 'backup_damaged' })
 })
 
-test('another format, a damaged file and a foreign file are distinguished', async () => {
+test('another format, a damaged file and a foreign file have different errors', async () => {
   const newer = await written({ ...HEADER, berthBackup: FORMAT_VERSION + 1 })
   await expect(read(newer)).rejects.toMatchObject({ code: 'data_version_unsupported' })
   await expect(read(['{"hello":1}'])).rejects.toThrow('not a backup of Berth')
 })
 
-test('a master key comes back with its passphrase and with no other', async () => {
+test('a master key opens with its passphrase and with no other', async () => {
   const key = Buffer.from('0123456789abcdef0123456789abcdef')
   const sealed = await sealKey(key, 'correct horse battery')
   expect(JSON.stringify(sealed)).not.toContain(key.toString('base64'))

@@ -19,7 +19,7 @@ function pair(): { a: PeersHub; b: PeersHub; sent: string[]; broken: { now: bool
   return { a, b, sent, broken }
 }
 
-test('messages reach the others in their order, share notifications, and never come back', async () => {
+test('messages reach the other managers in order, several in one notification, and never their sender', async () => {
   const { a, b, sent } = pair()
   const heard: number[] = []
   const own = vi.fn()
@@ -33,7 +33,7 @@ test('messages reach the others in their order, share notifications, and never c
   expect(Math.max(...sent.map(payload => Buffer.byteLength(payload)))).toBeLessThan(8_000)
 })
 
-test('messages that could not be sent are reported as a gap once there is a connection again', async () => {
+test('messages that could not be sent are reported as a gap once the connection is back', async () => {
   const { a, b, broken } = pair()
   const [gapHere, gapThere, heard] = [vi.fn(), vi.fn(), vi.fn()]
   a.onGap(gapHere)
@@ -48,7 +48,7 @@ test('messages that could not be sent are reported as a gap once there is a conn
   expect([gapHere, gapThere, heard].map(({ mock }) => mock.calls.length)).toEqual([1, 1, 0])
 })
 
-test('a message that is too long, and one of a stranger, make the others look at everything', async () => {
+test('after a message that is too long, or from a stranger, the others check everything', async () => {
   const { a, b } = pair()
   const gap = vi.fn()
   b.onGap(gap)
@@ -60,7 +60,7 @@ test('a message that is too long, and one of a stranger, make the others look at
 })
 
 test.each(['null', '1', '{}', '{"from":"x","told":1}', '{"from":"x","told":[null]}', '{"from":"x","told":[[1,2]]}'])(
-  'the notification %s of a stranger ends nothing, and makes everybody look',
+  'the notification %s of a stranger does no harm, and all managers check everything',
   payload => {
     const { b } = pair()
     const gap = vi.fn()
@@ -82,7 +82,7 @@ test('a listener that throws does not keep the others from their messages', asyn
   expect(heard).toHaveBeenCalledWith(1)
 })
 
-test('a turn is requested once at a time, kept without requests, and lost with the connection', async () => {
+test('a turn is requested once at a time, kept without further requests, and lost with the connection', async () => {
   const query = vi.fn(() => Promise.resolve([{ taken: true }]))
   const turns = createTurns(query)
   const taken = vi.fn()
@@ -95,7 +95,7 @@ test('a turn is requested once at a time, kept without requests, and lost with t
   expect(turns.holds('x')).toBe(false)
 })
 
-test('a turn whose connection was lost while it was asked for is not taken', async () => {
+test('a turn is not granted if its connection was lost during the request', async () => {
   const { promise, resolve } = Promise.withResolvers<readonly { taken: boolean }[]>()
   const turns = createTurns(() => promise)
   const asked = turns.take('x')

@@ -10,7 +10,7 @@ const well: JudgedManager = {
   agentsMissing: 0,
 }
 
-test('managers of one version, with good clocks, that all agents can dial are well', () => {
+test('managers of one version, with correct clocks, that all agents can dial have no problem', () => {
   expect(judgeManagers([well, { ...well, url: 'https://b', clockAheadMs: 5_000 }])).toEqual([])
 })
 

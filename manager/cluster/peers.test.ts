@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { silentLog } from '../log.ts'
 import { createPeers } from './peers.ts'
 
-test('a message added while the last one is being sent is sent too', async () => {
+test('a message that is added while the last one is being sent is sent too', async () => {
   for (let ticks = 0; ticks < 12; ticks++) {
     const sent: string[] = []
     const notify = (payload: string) => {

@@ -8,9 +8,9 @@ test.each([
   ['user\u202egnp.exe', 'usergnp.exe'],
   ['two\r\n  lines', 'two lines'],
   ['half \ud800 of a pair', 'half \ufffd of a pair'],
-])('%j is shown as %j', (text, shown) => expect(cleanLine(text)).toBe(shown))
+])('%j is cleaned to %j', (text, shown) => expect(cleanLine(text)).toBe(shown))
 
-test('a text is cut, and may keep its lines', () => {
+test('a text is cut to its limit, and may keep its lines', () => {
   expect(cleanLine('x'.repeat(1000))).toHaveLength(500)
   expect(cleanLines('one\n\ttwo\u001b')).toBe('one\n  two')
 })

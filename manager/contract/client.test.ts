@@ -5,7 +5,7 @@ import { AppError, toProblem } from './errors.ts'
 test.each([
   ['a coded error', new AppError('not_signed_in'), 'not_signed_in'],
   ['any other error', new TypeError('fetch failed'), 'unavailable'],
-])('%s of the fetch that was handed in reaches the caller with its code', async (_, error, code) => {
+])('%s of the given fetch reaches the caller with its code', async (_, error, code) => {
   const api = createClient({ baseUrl: '', fetch: () => Promise.reject(error) })
   await expect(api.me()).rejects.toMatchObject({ code })
 })
@@ -54,7 +54,7 @@ const refused = (code: 'unavailable' | 'request_in_progress' | 'session_name_tak
 const made = () => Response.json({ items: [], notices: [] }, { status: 201 })
 const body = { image: 'berth/python:3.13' }
 
-test('a request that makes something is repeated with its key until it is answered', async () => {
+test('a request that creates something is repeated with its key until it is answered', async () => {
   const { api, keys, pauses } = answering([undefined, refused('request_in_progress'), refused('unavailable'), made()])
   expect(await api.createSession({ body })).toEqual({ items: [], notices: [] })
   expect(new Set(keys).size).toBe(1)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { FolderName, mountPath, StoragePaths } from './folders.ts'
 
 describe('names of folders', () => {
-  test.each(['data', 'a', 'My-Data_2.1', '.ssh', '.local', `a${'b'.repeat(62)}`])('%j is one', name => {
+  test.each(['data', 'a', 'My-Data_2.1', '.ssh', '.local', `a${'b'.repeat(62)}`])('%j is a valid name', name => {
     expect(FolderName.safeParse(name).success).toBe(true)
   })
 
@@ -20,18 +20,18 @@ describe('names of folders', () => {
     '.profile_profile',
     'id_container',
     'a'.repeat(65),
-  ])('%j is none', name => {
+  ])('%j is not a valid name', name => {
     expect(FolderName.safeParse(name).success).toBe(false)
   })
 })
 
-describe('where a folder is mounted', () => {
+describe('the mount path of a folder', () => {
   test.each([
     ['data', 'data'],
     ['/home/work/data/', 'data'],
     ['in/put', 'in/put'],
     ['/home/work/my data', 'my data'],
-  ])('%j is %j', (path, expected) => {
+  ])('%j is mounted at %j', (path, expected) => {
     expect(mountPath(path)).toBe(expected)
   })
 
@@ -59,7 +59,7 @@ describe('where a folder is mounted', () => {
   })
 })
 
-test('the setting of storages names absolute paths', () => {
+test('the setting of storages accepts absolute paths only', () => {
   expect(StoragePaths.parse('local=/srv/berth, archive=/mnt/a=b/')).toEqual(
     new Map([
       ['local', '/srv/berth'],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { forwardedPort, portAppName } from './forwarded-port.ts'
 
-test('the name of a port app says its protocol and its port', () => {
+test('the name of a forwarded port has its protocol and number', () => {
   expect(forwardedPort(portAppName('http', 8080))).toEqual({
     name: 'http-8080',
     title: 'Port 8080',
@@ -23,4 +23,4 @@ test.each([
   ' http-8080',
   'http--1',
   'jupyterlab',
-])('the name %j stands for no port', name => expect(forwardedPort(name)).toBeUndefined())
+])('the name %j is not one of a forwarded port', name => expect(forwardedPort(name)).toBeUndefined())

@@ -51,7 +51,7 @@ test.each([
   ['isEventHint', isEventHint, EventHint, { topic: 'session', id: ID, version: 3 }],
   ['isSessionStats', isSessionStats, LooseStats, STATS],
   ['isSessionId', isSessionId, SessionId, ID],
-] as const)('%s accepts exactly what the schema accepts', (_name, isRight, schema, valid) => {
+] as const)('the guard of %s accepts exactly what the schema accepts', (_name, isRight, schema, valid) => {
   expect(isRight(valid)).toBe(true)
   fc.assert(
     fc.property(damaged(valid), value => {
@@ -61,7 +61,7 @@ test.each([
   )
 })
 
-test('session ids: no other case, nothing before or after', () => {
+test('a session id has lower-case letters and nothing before or after', () => {
   for (const wrong of [ID.toUpperCase(), ` ${ID}`, `${ID}\n`, ID.replaceAll('-', ''), '']) {
     expect(isSessionId(wrong), JSON.stringify(wrong)).toBe(false)
   }

@@ -15,7 +15,7 @@ test.each<[string, z.ZodType, (text: string) => object]>([
   ['an actor', AuditFilter, actor => ({ actor })],
   ['an action', AuditFilter, action => ({ action })],
   ['a target', AuditFilter, target => ({ target })],
-])('%s holds no control characters', (_what, schema, body) => {
+])('%s has no control characters', (_what, schema, body) => {
   expect(schema.safeParse(body('plain')).success).toBe(true)
   for (const text of ['nul \0', 'line\nbreak', 'escape \u001b[2J'])
     expect(schema.safeParse(body(text)).success).toBe(false)
@@ -24,7 +24,7 @@ test.each<[string, z.ZodType, (text: string) => object]>([
 test.each<[string, z.ZodType, object]>([
   ['domain', DomainChange, {}],
   ['project', GroupSpec, { name: 'lab' }],
-])('the description of a %s may have lines, but nothing that the database refuses', (_what, schema, body) => {
+])('the description of a %s may have lines, but no characters that the database refuses', (_what, schema, body) => {
   const parse = (description: string) => schema.safeParse({ ...body, description }).success
   expect(parse('two\n\tlines')).toBe(true)
   expect(parse('nul \0')).toBe(false)

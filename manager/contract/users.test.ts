@@ -3,7 +3,7 @@ import { UserSpec } from './users.ts'
 
 const isTaken = (email: string) => UserSpec.safeParse({ email, name: 'Kim', password: 'x' }).success
 
-test.each(['kim@example.org', 'admin@localhost', 'größe+1@localhost'])('%s is an address of an account', email => {
+test.each(['kim@example.org', 'admin@localhost', 'größe+1@localhost'])('%s is a valid address', email => {
   expect(isTaken(email)).toBe(true)
 })
 
@@ -15,6 +15,6 @@ test.each([
   'a,b@localhost',
   '<a>@localhost',
   'a b@localhost',
-])('%j is none', email => {
+])('%j is not a valid address', email => {
   expect(isTaken(email)).toBe(false)
 })

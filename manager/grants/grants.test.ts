@@ -23,14 +23,14 @@ function grantsOn(...answers: (() => Promise<unknown>)[]) {
   return startGrants({ store: storeOf(answers), agents: {} as AgentRequests, changes, log: {} as Log })
 }
 
-test('a grant is looked up once and then known for a while', async () => {
+test('a grant is read once and then cached for a while', async () => {
   await using grants = grantsOn(() => Promise.resolve(ROW))
   await grants.verify('secret', SESSION, 'jupyter')
   await expect(grants.verify('secret', SESSION, 'jupyter')).resolves.toMatchObject({ loginId: 'l' })
   await expect(grants.verify('secret', SESSION, 'terminal')).rejects.toThrow(AppError)
 })
 
-test('a lookup during the end of its sign-in is not cached', async () => {
+test('a grant that is read while its sign-in ends is not cached', async () => {
   const row = Promise.withResolvers<unknown>()
   await using grants = grantsOn(
     () => row.promise,

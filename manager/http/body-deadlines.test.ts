@@ -51,14 +51,14 @@ async function sendSlowly(port: number, path: string, pauseMs: number): Promise<
   }
 }
 
-test('a body that does not arrive in time ends its request; one that does has no deadline afterwards', async () => {
+test('a body that does not arrive in time ends its request; after a whole body there is no deadline', async () => {
   await using server = await serve(() => undefined)
   expect(await sendSlowly(server.port, '/slow', 5_000)).toBe('cut')
   expect(await sendSlowly(server.port, '/quick', 1)).toBe('whole')
   expect(server.late).toEqual(['/slow'])
 })
 
-test('a route that reads a stream lifts the deadline, and restores it when it reads no more', async () => {
+test('a route that reads a stream suspends the deadline, and restores it when it stops reading', async () => {
   await using server = await serve((incoming, deadlines) => {
     deadlines.lift(incoming)
     if (incoming.url === '/restored') deadlines.restore(incoming)

@@ -57,7 +57,7 @@ test.each([
   ['127.0.0.1', FORWARDED],
   ['::1', { ...FORWARDED, 'x-berth-console': `${SECRET}x` }],
   ['192.168.1.5', FORWARDED],
-])('from %s without proof it is not, but known to be forwarded', (peer, headers) => {
+])('from %s without proof forwarded fields are not trusted, but the request counts as forwarded', (peer, headers) => {
   expect(originFrom(peer, headers)).toEqual({ address: peer, host: 'a:1', https: false, isForwarded: true })
 })
 
@@ -67,12 +67,12 @@ test.each([
   ['a page that was loaded over http', '10.1.1.1', { origin: 'http://berth.example.org' }, false],
   ['a page of another name', '10.1.1.1', { origin: 'https://example.org' }, false],
   ['a console, which sends our own address as Origin', '10.1.1.1', { 'x-forwarded-host': 'localhost:8400' }, false],
-] as const)('https is told by the Origin of %s', (_name, peer, headers, https) => {
+] as const)('whether https was used follows from the Origin of %s', (_name, peer, headers, https) => {
   const sent = { host: 'berth.example.org', origin: 'https://berth.example.org', ...headers }
   expect(originFrom(peer, sent).https).toBe(https)
 })
 
-test('an address that is none leaves the peer; an empty secret proves nothing', () => {
+test('an invalid forwarded address is ignored; an empty secret proves nothing', () => {
   expect(originFrom('192.0.2.7', { 'x-forwarded-for': 'x y' }).address).toBe('192.0.2.7')
   const request = aRequest('127.0.0.1', { ...FORWARDED, 'x-berth-console': '' })
   noteOrigin(request, {})
@@ -85,7 +85,7 @@ test.each([
   ['localhost:8400', 'https://berth.example.org', 'https://berth.example.org'],
   ['evil.example', 'https://berth.example.org', 'https://berth.example.org'],
   ['evil.example', undefined, 'http://a:1'],
-])('a link for others, asked for at %s with the advertised address %s, starts with %s', (host, advertised, base) => {
+])('a link that is requested at %s with the advertised address %s starts with %s', (host, advertised, base) => {
   const request = aRequest('127.0.0.1', { ...FORWARDED, 'x-forwarded-host': host, 'x-berth-console': SECRET })
   noteOrigin(request, { consoleSecret: SECRET })
   expect(consoleAddress(request, rules, advertised)).toBe(base)

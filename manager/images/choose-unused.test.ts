@@ -49,20 +49,20 @@ test('images that a registry can provide again are removed', () => {
   expect(choose(anImage({ id: 'sha256:m4' }))).toBe('goes')
 })
 
-test('images whose name a newer image has taken are removed', () => {
+test('images whose name belongs to a newer image are removed', () => {
   expect(choose(anImage({ id: 'sha256:r3', references: [], repoDigests: ['cr.example:5000/lab/r@sha256:m3'] }))).toBe(
     'goes',
   )
 })
 
-test('images of live sessions on this agent, or of sessions not placed yet, stay', () => {
+test('images of live sessions on this agent, or of sessions that are not placed yet, stay', () => {
   const use = (agentId: AgentId | null) => ({ inUse: [{ agentId, digest: 'sha256:r4', reference: NAME }] })
   expect(choose(anImage(), use(agent))).toContain('live session')
   expect(choose(anImage(), use(null))).toContain('live session')
   expect(choose(anImage(), use(other))).toBe('goes')
 })
 
-test('images that could not be pulled again stay unless the admin asks for their removal', () => {
+test('images that could not be pulled again stay unless the admin requests their removal', () => {
   const made = anImage({ references: ['berth/python:3.13'], repoDigests: [] })
   expect(choose(made)).toContain('could not be pulled again')
   expect(choose(made, { includeLocal: true })).toBe('goes')
@@ -70,7 +70,7 @@ test('images that could not be pulled again stay unless the admin asks for their
   expect(choose(anImage({ references: [NAME, 'lab/mine:1'] }))).toContain('could not be pulled again')
 })
 
-test('images of others on the same engine are never removed', () => {
+test('images of other software on the same engine are never removed', () => {
   const foreign = anImage({ references: ['postgres:18'], repoDigests: ['postgres@sha256:1'], labelled: false })
   expect(choose(foreign, { includeLocal: true })).toBe('no business of ours')
   const local = anImage({ references: ['cr.example:5000/x:1'], repoDigests: [], labelled: false })

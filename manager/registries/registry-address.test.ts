@@ -14,7 +14,7 @@ describe('the address of a registry', () => {
     ['localhost:5000', 'http://localhost:5000', 'http://localhost:5000'],
     ['127.0.0.1:5000', 'http://127.0.0.1:5000', 'http://127.0.0.1:5000'],
     ['[::1]:5000', 'http://[::1]:5000', 'http://[::1]:5000'],
-  ])('of %s at %s is %s', (name, url, expected) => {
+  ])('the address of %s at %s is %s', (name, url, expected) => {
     expect(address(name, url)).toBe(expected)
   })
 
@@ -28,11 +28,11 @@ describe('the address of a registry', () => {
     ['169.254.169.254', 'http://169.254.169.254', 'link-local'],
     ['[fe80::1]', 'https://[fe80::1]', 'link-local'],
     ['127.0.0.1.example.org', 'http://127.0.0.1.example.org', 'unencrypted'],
-  ])('of %s is not %s', (name, url, why) => {
+  ])('the registry %s cannot have the address %s', (name, url, why) => {
     expect(() => address(name, url)).toThrow(why)
   })
 
-  test('is without TLS elsewhere only where the admin says that they know', () => {
+  test('another computer may be without TLS only if the admin allows it', () => {
     expect(() => address('10.0.0.5:5000', 'http://10.0.0.5:5000')).toThrow('unencrypted')
     expect(address('10.0.0.5:5000', 'http://10.0.0.5:5000', true)).toBe('http://10.0.0.5:5000')
   })
@@ -47,9 +47,12 @@ test.each([
   expect(RegistryName.parse(name)).toBe(kept)
 })
 
-test.each(['library', 'https://cr.example.org', 'cr.example.org/lab', '-a.b', 'a b.c'])('%s is no name', name => {
-  expect(RegistryName.safeParse(name).success).toBe(false)
-})
+test.each(['library', 'https://cr.example.org', 'cr.example.org/lab', '-a.b', 'a b.c'])(
+  '%s is not a valid name',
+  name => {
+    expect(RegistryName.safeParse(name).success).toBe(false)
+  },
+)
 
 test.each([
   ['debian:13', 'docker.io'],
@@ -64,7 +67,7 @@ test.each([
   expect(registryOf(reference)).toBe(registry)
 })
 
-test('images are named as engines name them', () => {
+test('references of images follow the rules of engines', () => {
   expect(referenceOf('docker.io', 'library/debian', '13')).toBe('debian:13')
   expect(referenceOf('docker.io', 'lab/python', '3')).toBe('lab/python:3')
   expect(referenceOf('cr.example.org:5000', 'library/debian', '13')).toBe('cr.example.org:5000/library/debian:13')

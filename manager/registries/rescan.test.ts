@@ -3,7 +3,7 @@ import { TagProblem } from './client/manifests.ts'
 import { type RegistryClient } from './client/registry-client.ts'
 import { rescanRegistry } from './rescan.ts'
 
-test('a registry may list more tags on a page than a call may have arguments', async () => {
+test('a page of tags may be longer than a call may have arguments', async () => {
   const tags = Array.from({ length: 200_000 }, (_, i) => `t${i}`)
   const client: RegistryClient = {
     ping: () => Promise.resolve(),

@@ -35,6 +35,6 @@ test('a device that was taken meanwhile, or by an earlier placement, is not assi
   expect(kept(placement(1, 100, 'A'), placement(2, 100, 'B'), placement(3, 100, 'B'))).toEqual([1])
 })
 
-test('an agent that is gone takes nothing', () => {
+test('an agent that is gone gets nothing', () => {
   expect(dropOversubscribed([placement(1, 1)], new Map())).toEqual([])
 })

@@ -11,7 +11,7 @@ const on = (
   code: ReasonCode = 'exited',
 ): Dependency => ({ sessionId: sessionId(1), name, status, reason: { code, message: '' }, exitCode })
 
-test('a session waits for everything that lives, and for nothing that ended by itself with exit code 0', () => {
+test('a session waits for all live dependencies, and not for those that ended by themselves with exit code 0', () => {
   const { waitsFor, failed } = judgeDependencies([
     on('prepare', 'TERMINATED', 0),
     on('train-a', 'RUNNING'),
@@ -28,7 +28,7 @@ test.each([
   ['ended as kernel_failed', on('train', 'TERMINATED', 0, 'kernel_failed')],
   ['is CANCELLED', on('train', 'CANCELLED')],
   ['is ERROR', on('train', 'ERROR')],
-])('a dependency that %s can never succeed, whatever the others do', (how, dependency) => {
+])('a dependency that %s makes its session fail, whatever the others do', (how, dependency) => {
   const { failed } = judgeDependencies([on('other', 'RUNNING'), dependency])
   expect(failed.get(sessionId(1))).toEqual({
     code: 'dependency_failed',

@@ -24,22 +24,22 @@ const scheduled: MortalKernel = {
 const held = new Set([IMAGE])
 
 describe("the latest time at which a kernel's resources become free", () => {
-  test('once its session runs: with its lifetime, and the time that an end takes', () => {
+  test('a running session: its lifetime, and the time that ending takes', () => {
     expect(latestEndOf({ ...scheduled, startBy: at(99), expiresAt: at(110) }, held)).toBe(110 * MINUTE + terminatingMs)
   })
 
-  test('while it starts: when its agent would give up, and all that after it', () => {
+  test('a starting session: the time at which its agent would give up, and then the same', () => {
     expect(latestEndOf({ ...scheduled, startBy: at(102) }, held)).toBe(112 * MINUTE + terminatingMs)
   })
 
-  test('before anybody was asked: with all that asking and starting may take, and a pull where one is needed', () => {
+  test('a session without a request yet: all that requests and the start may take, and a pull if needed', () => {
     const { scheduledMs, preparingMs, replyMarginMs } = DEFAULT_TIMINGS
     const end = 110 * MINUTE + scheduledMs + preparingMs + replyMarginMs + terminatingMs
     expect(latestEndOf(scheduled, held)).toBe(end)
     expect(latestEndOf(scheduled)).toBe(end + pullingMs)
   })
 
-  test('never later than the plan that placed it said, from state to state', () => {
+  test('the time never becomes later than the plan that placed the session said, through all statuses', () => {
     const hold = longestHold(scheduled.maxLifetimeSeconds)
     if (!hold) throw new Error('it has a lifetime')
     const { scheduledMs, preparingMs, replyMarginMs } = DEFAULT_TIMINGS
@@ -51,12 +51,12 @@ describe("the latest time at which a kernel's resources become free", () => {
     expect(hold.imagePulledMs - hold.imageThereMs).toBe(pullingMs)
   })
 
-  test('nobody knows when, where it should be gone and is not', () => {
+  test('the time is unknown for a kernel that should be gone and is not', () => {
     expect(latestEndOf({ ...scheduled, expiresAt: at(99), now: new Date(NOW - 1) }, held)).toBe(NOW)
     expect(latestEndOf({ ...scheduled, expiresAt: at(99) }, held)).toBeNull()
   })
 })
 
-test('a kernel without a maximum lifetime has no known end', () => {
+test('the time is unknown for a kernel without a maximum lifetime', () => {
   expect(longestHold(null)).toBeNull()
 })

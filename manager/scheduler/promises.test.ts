@@ -196,8 +196,8 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   absences: fc.array(absence, { maxLength: 4 }),
 })
 
-describe('through any two hours of starts, pulls, ends and absences', () => {
-  test('the reservation stays where it is until its session starts, or its agent is lost', () => {
+describe('two hours of random starts, pulls, ends and absences', () => {
+  test('the reservation stays on its agent until its session starts, or the agent is lost', () => {
     fc.assert(
       fc.property(scenario, one => {
         let last: Reservation | undefined
@@ -211,7 +211,7 @@ describe('through any two hours of starts, pulls, ends and absences', () => {
     )
   })
 
-  test('nothing that is placed later delays the session of the reservation', () => {
+  test('no later placement delays the session of the reservation', () => {
     fc.assert(
       fc.property(scenario, one => {
         // Sessions present when the reservation was made: once they are gone, no other session may be in its way.
@@ -235,7 +235,7 @@ describe('through any two hours of starts, pulls, ends and absences', () => {
     )
   })
 
-  test('a promised time is kept, and never moves back, as long as the agent is there', () => {
+  test('a promised time is kept, and never moves back while the agent is there', () => {
     fc.assert(
       fc.property(scenario, one => {
         let promise: { id: string; by: number } | undefined

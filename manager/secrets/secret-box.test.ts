@@ -5,14 +5,14 @@ import { createSecretBox, toMasterKey } from './secret-box.ts'
 const [one, two] = [toMasterKey(randomBytes(32)), toMasterKey(randomBytes(32))]
 const box = createSecretBox([one])
 
-test.each(['', 'secret', '비밀 🔑', 'x'.repeat(100_000)])('a sealed secret comes back as it was (%#)', secret => {
+test.each(['', 'secret', '비밀 🔑', 'x'.repeat(100_000)])('a sealed secret opens to the same text (%#)', secret => {
   const sealed = box.seal(secret, 'place')
   expect(sealed.startsWith(`v1.${one.id}.`)).toBe(true)
   if (secret !== '') expect(sealed).not.toContain(secret)
   expect(box.open(sealed, 'place')).toBe(secret)
 })
 
-test('the same secret is sealed differently each time', () => {
+test('sealing the same secret twice gives different texts', () => {
   expect(box.seal('same', 'place')).not.toBe(box.seal('same', 'place'))
 })
 
@@ -31,18 +31,18 @@ test('every changed byte is noticed', () => {
 })
 
 test.each(['', 'v1', 'v1..', 'v2.a.b', 'plain text', `v1.${one.id}.AAAA`, `v1.${one.id}.AAAA.more`])(
-  '%j is no sealed secret',
+  '%j is not a sealed secret',
   text => expect(() => box.open(text, 'place')).toThrow(),
 )
 
-test('while keys are rotated the old ones open and the new one seals', () => {
+test('during a rotation the old keys open and the new key seals', () => {
   const both = createSecretBox([two, one])
   const resealed = both.seal(both.open(box.seal('secret', 'place'), 'place'), 'place')
   expect(createSecretBox([two]).open(resealed, 'place')).toBe('secret')
   expect(() => box.open(resealed, 'place')).toThrow(two.id)
 })
 
-test('a text that was signed is known again, for its purpose only, and after a rotation', () => {
+test('a signed text is accepted for its purpose only, also after a rotation', () => {
   const mac = box.mac('text', 'kernel')
   expect(box.isMac(mac, 'text', 'kernel')).toBe(true)
   expect(createSecretBox([two, one]).isMac(mac, 'text', 'kernel')).toBe(true)

@@ -15,7 +15,7 @@ const at = (agentId: AgentId): SessionLocation => ({
   domain: 'default',
 })
 
-test('a location that was read before a change and arrives after the change is not cached', async () => {
+test('a location that was read before a change and arrives after it is not cached', async () => {
   const applied: ((change: Applied) => void)[] = []
   const answers: PromiseWithResolvers<SessionLocation>[] = []
   const read = () => {

@@ -3,11 +3,11 @@ import { SessionName } from '#manager/contract'
 import { freeName } from './import.ts'
 import { generateName, sessionNames } from './names.ts'
 
-test('a generated name is a valid one', () => {
+test('a generated name is valid', () => {
   for (let round = 0; round < 200; round++) expect(SessionName.safeParse(generateName()).success).toBe(true)
 })
 
-test('a number of sessions gets numbered names that are still names', () => {
+test('several sessions get numbered, valid names', () => {
   expect(sessionNames('batch', 1)).toEqual(['batch'])
   expect(sessionNames('batch', 3)).toEqual(['batch-1', 'batch-2', 'batch-3'])
   expect(() => sessionNames('x'.repeat(63), 2)).toThrow(expect.objectContaining({ code: 'bad_request' }))

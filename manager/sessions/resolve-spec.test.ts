@@ -57,8 +57,8 @@ const codeOf = (call: () => unknown) => {
   return undefined
 }
 
-describe('amounts', () => {
-  test('left out are filled in, without a notice', () => {
+describe('amounts of a request', () => {
+  test('missing amounts are filled in, without a notice', () => {
     expect(resolve({})).toMatchObject({
       requested: { cpu: 1000, mem: GiB },
       shmemBytes: 64 * 2 ** 20,
@@ -72,7 +72,7 @@ describe('amounts', () => {
     })
   })
 
-  test('each slot is compared with the minimum by itself', () => {
+  test('each slot is compared with its minimum', () => {
     const demanding = [image({ minimum: { cpu: 2000, mem: 2 * GiB } })]
     const { requested, notices } = resolve({ resources: { cpu: '4', mem: '1g' } }, demanding)
     expect(requested).toEqual({ cpu: 4000, mem: 2 * GiB })
@@ -81,11 +81,11 @@ describe('amounts', () => {
     ])
   })
 
-  test('of nothing are no request for that slot', () => {
+  test('an amount of 0 is no request for that slot', () => {
     expect(resolve({ resources: { 'cuda.device': '0' } }).requested).not.toHaveProperty('cuda.device')
   })
 
-  test('of shared memory stay within RAM', () => {
+  test('shared memory stays within RAM', () => {
     expect(resolve({ resources: { mem: '512m' }, shmem: '1g' })).toMatchObject({
       shmemBytes: 512 * 2 ** 20,
       notices: [{ code: 'shmem_lowered' }],
@@ -93,12 +93,12 @@ describe('amounts', () => {
   })
 })
 
-describe('the image', () => {
-  test('may be named without its tag when that is latest', () => {
+describe('the image of a request', () => {
+  test('the tag may be left out if it is latest', () => {
     expect(resolve({ image: 'debian' }, [image({ references: ['debian:latest'] })]).reference).toBe('debian:latest')
   })
 
-  test('is the one that most connected agents hold, where a name means several', () => {
+  test('of several images with a name, the one that most connected agents hold is used', () => {
     const agents = [agent(1, { connected: false }), agent(2, { connected: false }), agent(3)]
     const held = [
       { agentId: agentId(1), image: image({ id: 'sha256:old' }) },
@@ -109,7 +109,7 @@ describe('the image', () => {
     expect(resolveSpec(spec, known(held), agents).image.id).toBe('sha256:new')
   })
 
-  test('that nobody holds is the one that a registry offers', () => {
+  test('an image that nobody holds comes from a registry', () => {
     const offered = new Map([['cr.example/lab/r:4', offeredImage('sha256:offered', { cpu: 2000 })]])
     const spec = SessionSpec.parse({ image: 'cr.example/lab/r:4' })
     const { image: found, reference, requested } = resolveSpec(spec, known([], { offered }), [agent(1)])
@@ -120,19 +120,19 @@ describe('the image', () => {
     expect(resolveSpec(spec, known(held, { offered }), [agent(1)]).image.id).toBe('sha256:held')
   })
 
-  test('may be named as Docker names it in full', () => {
+  test('the full name that Docker uses is accepted', () => {
     const held = [image({ references: ['debian:13', 'lab/r:latest'] })]
     expect(resolve({ image: 'docker.io/library/debian:13' }, held).reference).toBe('debian:13')
     expect(resolve({ image: 'docker.io/lab/r' }, held).reference).toBe('lab/r:latest')
   })
 
-  test('that nobody in the group holds is unknown', () => {
+  test('an image that nobody in the group holds is unknown', () => {
     expect(codeOf(() => resolve({ image: 'other' }))).toMatchObject({ code: 'image_not_found', image: 'other' })
   })
 })
 
-describe('too much', () => {
-  test('of one slot names it, what is needed and what there is', () => {
+describe('requests that are too large', () => {
+  test('an error about one slot has the slot, the amount needed and the capacity', () => {
     expect(codeOf(() => resolve({ resources: { cpu: '1', mem: '9g' } }))).toMatchObject({
       code: 'request_too_large',
       slot: 'mem',
@@ -141,14 +141,14 @@ describe('too much', () => {
     })
   })
 
-  test('in combination names what is lacking where the rest fits', () => {
+  test('if each slot fits but not all together, the error names what is missing', () => {
     const agents = [agent(1), agent(2, { capacity: { cpu: 1000, mem: 64 * GiB } })]
     expect(codeOf(() => resolve({ resources: { cpu: '4', mem: '32g' } }, [image()], agents))).toMatchObject({
       code: 'request_too_large',
     })
   })
 
-  test('is not known while no agent is connected, and not where a larger one is only away', () => {
+  test('no request is too large while no agent is connected, or a larger one is only away', () => {
     expect(resolve({ resources: { cpu: '64' } }, [image()], [agent(1, { connected: false })]).requested.cpu).toBe(
       64_000,
     )

@@ -20,7 +20,7 @@ test('a small total is counted each time', async () => {
   expect(await totals({})).toBe(9_999)
 })
 
-test('a large one is some seconds old at most, and is that of the same filter', async () => {
+test('a large total is some seconds old at most, and belongs to the same filter', async () => {
   const { totals, time, asked } = counted([100_000, 20_000, 100_001])
   expect(await totals({})).toBe(100_000)
   expect(await totals({ domain: 'lab' })).toBe(20_000)

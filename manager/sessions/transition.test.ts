@@ -12,22 +12,22 @@ const state = (more: Partial<SessionState>): SessionState => ({
   ...more,
 })
 
-describe.each(SESSION_STATUSES)('from %s', from => {
-  test.each(SESSION_STATUSES)('to %s is allowed exactly if the contract says so', to => {
+describe.each(SESSION_STATUSES)('transitions from %s', from => {
+  test.each(SESSION_STATUSES)('a transition to %s is allowed exactly if the contract lists it', to => {
     const move = () => transition(state({ status: from }), { to })
     if (TRANSITIONS[from].includes(to)) expect(move).not.toThrow()
     else expect(move).toThrow(IllegalTransition)
   })
 })
 
-test('a retry gives the agent back and remembers that it failed there, once', () => {
+test('a retry releases the agent and records the failure there, once', () => {
   const effects = transition(state({ status: 'PREPARING', failedAgents: [B] }), { to: 'PENDING' })
   expect(effects).toMatchObject({ failedAgents: [B, A], released: true, freed: true, ended: false })
   const again = transition(state({ status: 'PULLING', failedAgents: [A] }), { to: 'PENDING' })
   expect(again.failedAgents).toEqual([A])
 })
 
-test('RUNNING starts the clock with the time of the agent, or our own', () => {
+test('RUNNING starts the lifetime at the time of the agent, or at our own', () => {
   expect(transition(state({ status: 'PREPARING' }), { to: 'RUNNING', startedAt: '2026-01-01T00:00:00Z' }).started).toBe(
     '2026-01-01T00:00:00Z',
   )

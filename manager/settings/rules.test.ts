@@ -5,7 +5,7 @@ import { applyChange, isMailReady, parseSettings, refusal, toAuthOptions, toSyst
 
 const MAIL = { smtpHost: 'mail.example.org', smtpFrom: 'b@example.org', publicUrl: 'https://b.example.org' } as const
 
-test('whatever is in the database, settings come out that are valid, and what was valid is kept', () => {
+test('any content of the database gives valid settings, and keeps valid ones', () => {
   fc.assert(
     fc.property(
       fc.dictionary(fc.constantFrom(...Object.keys(SYSTEM_SETTINGS_DEFAULTS), 'else'), fc.jsonValue()),
@@ -23,7 +23,7 @@ test('whatever is in the database, settings come out that are valid, and what wa
     expect(parseSettings(nothing)).toEqual(SYSTEM_SETTINGS_DEFAULTS)
 })
 
-test('a change touches what it names, and never holds the password', () => {
+test('a change affects the named settings only, and never returns the password', () => {
   const change = { smtpPort: 25, smtpHost: null, smtpUser: undefined, smtpPassword: 'secret' } as SystemSettingsChange
   const changed = applyChange({ ...SYSTEM_SETTINGS_DEFAULTS, ...MAIL, smtpUser: 'berth' }, change)
   expect(changed).toEqual({ ...SYSTEM_SETTINGS_DEFAULTS, ...MAIL, smtpUser: 'berth', smtpPort: 25, smtpHost: null })
@@ -38,14 +38,14 @@ test.each([
   ['localhost', 'none', 'berth', false],
   ['[::1]', 'none', 'berth', false],
 ] as const)(
-  'to %s with %s as %s: a password in the clear is refused: %s',
+  'mail to %s with %s as %s: a password in the clear is refused: %s',
   (smtpHost, smtpSecurity, smtpUser, refused) => {
     const settings = { ...SYSTEM_SETTINGS_DEFAULTS, smtpHost, smtpSecurity, smtpUser }
     expect(refusal(settings) !== undefined).toBe(refused)
   },
 )
 
-test('links are mailed only where server, sender, public address and, with a user, the password are there', () => {
+test('links are mailed only if server, sender, public address and, with a user, the password are set', () => {
   const all = { ...SYSTEM_SETTINGS_DEFAULTS, ...MAIL }
   expect(isMailReady(all, false)).toBe(true)
   for (const key of Object.keys(MAIL)) expect(isMailReady({ ...all, [key]: null }, true)).toBe(false)
@@ -53,7 +53,7 @@ test('links are mailed only where server, sender, public address and, with a use
   expect(isMailReady({ ...all, smtpUser: 'berth' }, true)).toBe(true)
 })
 
-test('strangers learn what they may do, and nothing of the mail server', () => {
+test('strangers see what they may do, and nothing of the mail server', () => {
   const settings = toSystemSettings({ ...SYSTEM_SETTINGS_DEFAULTS, ...MAIL, allowSignUp: 'open' }, false)
   expect(toAuthOptions(settings)).toEqual({
     signUp: 'open',

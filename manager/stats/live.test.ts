@@ -13,7 +13,7 @@ const pulled = (layer: Partial<Layer>): PullProgress => ({
   layers: [{ id: 'one', status: 'Extracting', bytesDone: GiB, bytesTotal: GiB, ...layer }],
 })
 
-test('a pull moves while a layer is unpacked, and stands still while one is only tried again', () => {
+test('a pull makes progress while a layer is unpacked, and none while it is only retried', () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   try {
     const live = createLiveFigures(() => 0)

@@ -19,7 +19,7 @@ const sample = (at: number, change: Partial<SessionStats> = {}): SessionStats =>
   ...change,
 })
 
-test('samples come out oldest first, at most as many as are kept', () => {
+test('samples are returned oldest first, up to the capacity', () => {
   const stats = fc.record({
     cpuMilli: amount,
     memBytes: amount,
@@ -49,14 +49,14 @@ test('samples come out oldest first, at most as many as are kept', () => {
   )
 })
 
-test('agents that do not tell CPU seconds are shown without', () => {
+test('samples of an agent without CPU seconds are returned without them', () => {
   const ring = new SampleRing(4)
   const { cpuSeconds: _, ...without } = sample(1000)
   ring.add(without)
   expect(ring.last()).toEqual([without])
 })
 
-test('another set of GPUs starts anew', () => {
+test('another set of GPUs restarts the ring', () => {
   const ring = new SampleRing(4)
   ring.add(sample(1000))
   const gpus = [{ uuid: 'GPU-1', utilization: 50, memBytes: 7 }]
@@ -71,7 +71,7 @@ const filled = (from: number, to: number, change: (second: number) => Partial<Se
   return ring
 }
 
-test('a window holds means of rates and the growth of totals', () => {
+test('a window has means of rates and growth of totals', () => {
   const ring = filled(0, 20, second => ({
     cpuMilli: second < 11 ? 9999 : 100,
     netRxBytes: second * 5,
@@ -90,21 +90,21 @@ test('a window holds means of rates and the growth of totals', () => {
   })
 })
 
-test('a GPU of which the use is unknown neither counts as busy nor hides another one', () => {
+test('a GPU with unknown use neither counts as busy nor hides another one', () => {
   const unknown = { uuid: 'MIG-1', utilization: null, memBytes: 5 }
   const gpus = [unknown, { uuid: 'GPU-1', utilization: 40, memBytes: 5 }]
   expect(filled(0, 10, () => ({ gpus })).window(10_000, SPAN)?.gpuUtilization).toBe(40)
   expect(filled(0, 10, () => ({ gpus: [unknown] })).window(10_000, SPAN)?.gpuUtilization).toBe(0)
 })
 
-test('there is no window without samples, of too few, or after they have stopped', () => {
+test('there is no window without samples, with too few, or after they stopped', () => {
   expect(new SampleRing(5).window(0, SPAN)).toBeUndefined()
   expect(filled(15, 20).window(20_000, SPAN)).toBeUndefined()
   expect(filled(0, 20).window(24_000, SPAN)).toBeUndefined()
   expect(filled(0, 20).window(21_000, SPAN)).toBeDefined()
 })
 
-test('a container that counts from 0 again has not shrunk', () => {
+test('a container whose counters restart has no negative growth', () => {
   const ring = filled(0, 20, second => ({ netRxBytes: second < 15 ? 1_000_000 : 10 }))
   expect(ring.window(20_000, SPAN)?.netBytes).toBe(0)
 })

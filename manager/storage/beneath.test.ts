@@ -66,7 +66,7 @@ async function namesIn(directory: Directory): Promise<string[]> {
 }
 
 describe('a directory of a folder', () => {
-  test('makes, reads, moves and removes entries, which belong to the owner of the folder', async () => {
+  test('entries are made, read, moved and removed, and belong to the owner of the folder', async () => {
     await top.mkdir('data')
     await using data = await top.walk('data')
     {
@@ -91,7 +91,7 @@ describe('a directory of a folder', () => {
     await expect(top.lstat('moved')).rejects.toEqual(refused('file_not_found'))
   })
 
-  test.runIf(isRoot)('gives new entries to root while no session has used the folder', async () => {
+  test.runIf(isRoot)('new entries belong to root while no session has used the folder', async () => {
     await chown(inside, 0, 0)
     await top.mkdir('early')
     expect((await stat(join(inside, 'early'))).uid).toBe(0)
@@ -103,7 +103,7 @@ describe('a directory of a folder', () => {
   })
 
   test.each(['', '.', '..', '/etc/passwd', 'a/b', '../outside', 'a\0b', 'x'.repeat(256)])(
-    'takes no name that leads elsewhere: %j',
+    'the name %j is refused, because it leads elsewhere',
     async name => {
       const calls = [
         () => top.lstat(name),
@@ -125,7 +125,7 @@ describe('a directory of a folder', () => {
     },
   )
 
-  test('keeps names byte for byte: 255 bytes, line breaks, other encodings', async () => {
+  test('names are kept byte for byte: 255 bytes, line breaks, other encodings', async () => {
     const names = ['한'.repeat(85), 'line\nbreak', '-rf', ' ', '\u202eexe.txt', nameOf(Buffer.from([0xff, 0x41, 0xc3]))]
     for (const name of names) await (await top.create(name)).close()
     expect(await namesIn(top)).toEqual(names.toSorted())
@@ -135,7 +135,7 @@ describe('a directory of a folder', () => {
     expect(await readdir(inside)).toEqual([])
   })
 
-  test('follows no link, at the end of a path or on the way', async () => {
+  test('no link is followed, at the end of a path or on the way', async () => {
     await symlink(outside, join(inside, 'way'))
     await symlink(join(outside, 'secret'), join(inside, 'end'))
     await symlink('/proc/self/root', join(inside, 'root'))
@@ -156,14 +156,14 @@ describe('a directory of a folder', () => {
     expect(await readdir(outside)).toEqual(['secret'])
   })
 
-  test('copies a link as it is, and gives it to the owner of the folder', async () => {
+  test('a link is copied as a link, and belongs to the owner of the folder', async () => {
     await top.symlink('copy', Buffer.from('/etc/passwd'))
     expect(await readlink(join(inside, 'copy'))).toBe('/etc/passwd')
     expect((await lstat(join(inside, 'copy'))).uid).toBe(isRoot ? SESSIONS : process.getuid?.())
     expect((await stat('/etc/passwd')).uid).toBe(0)
   })
 
-  test('opens neither pipes nor sockets nor devices, and waits for none of them', async () => {
+  test('pipes, sockets and devices are not opened, and nothing waits for them', async () => {
     await run('mkfifo', [join(inside, 'pipe')])
     await using server = createServer().listen(join(inside, 'socket'))
     await once(server, 'listening')
@@ -180,7 +180,7 @@ describe('a directory of a folder', () => {
     }
   })
 
-  test.runIf(isRoot)('opens hard links of the owner of the folder only', async () => {
+  test.runIf(isRoot)('hard links are opened only if they belong to the owner of the folder', async () => {
     await link(join(outside, 'secret'), join(inside, 'foreign'))
     await expect(top.open('foreign')).rejects.toEqual(refused('file_kind_refused'))
     await expect(top.open('foreign', 'write')).rejects.toEqual(refused('file_kind_refused'))
@@ -189,7 +189,7 @@ describe('a directory of a folder', () => {
     expect(await read(top, 'second')).toBe('')
   })
 
-  test('moves without replacing anything, also directories', async () => {
+  test('a move without replacement replaces nothing, also not a directory', async () => {
     for (const name of ['a', 'b']) await (await top.create(name)).close()
     await expect(top.renameNew('a', top, 'b')).rejects.toEqual(refused('file_exists'))
     for (const name of ['one', 'two', 'three']) await top.mkdir(name)
@@ -207,7 +207,7 @@ describe('a directory of a folder', () => {
     expect(await namesIn(top)).toEqual(['a', 'b', 'four', 'renamed', 'three', 'two'])
   })
 
-  test('is used no more once it is closed, and waits for the calls in flight', async () => {
+  test('a closed directory is not used any more, and closing waits for calls in flight', async () => {
     await top.mkdir('data')
     const data = await top.enter('data')
     const making = data.mkdir('x')
@@ -239,7 +239,7 @@ while True:
 `
   const ROUNDS = 1_500
 
-  test('leads no reading or writing out of the folder by a directory', async () => {
+  test('a swapped directory leads no reading or writing out of the folder', async () => {
     await using _ = await swapping(swap(`os.symlink('${outside}', 'link')`))
     const results = new Map<string, number>()
     const count = (result: string) => results.set(result, (results.get(result) ?? 0) + 1)
@@ -260,7 +260,7 @@ while True:
     expect(await readdir(outside)).toEqual(['secret'])
   }, 60_000)
 
-  test('leads no reading out of the folder by a file', async () => {
+  test('a swapped file leads no reading out of the folder', async () => {
     const script = swap(
       `os.rename('real/secret', 'f'); os.rmdir('real'); os.rename('f', 'real'); os.symlink('${outside}/secret', 'link')`,
     )

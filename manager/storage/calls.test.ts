@@ -18,7 +18,7 @@ function hanging<T>() {
 }
 
 describe('calls to a storage', () => {
-  test('leave threads for others, and another storage goes on while one hangs', async () => {
+  test('a hanging storage leaves threads for others, and other storages work', async () => {
     const of = createStorageCalls({ threads: 8, answerMs: 50 })
     const hung = hanging<undefined>()
     const refused = await Promise.allSettled(Array.from({ length: 20 }, () => of('hung').run(hung.call)))
@@ -31,7 +31,7 @@ describe('calls to a storage', () => {
     expect(await of('hung').run(() => Promise.resolve('again'))).toBe('again')
   })
 
-  test('of many storages that hang never occupy all threads', async () => {
+  test('many hanging storages never occupy all threads', async () => {
     const of = createStorageCalls({ threads: 4, answerMs: 20 })
     const hung = hanging<undefined>()
     await Promise.allSettled(['a', 'b', 'c', 'd'].map(host => of(host).run(hung.call)))
@@ -39,7 +39,7 @@ describe('calls to a storage', () => {
     hung.resolve(undefined)
   })
 
-  test('hand what they open too late to be closed', async () => {
+  test('a file that is opened too late is returned to be closed', async () => {
     const of = createStorageCalls({ answerMs: 20 })
     const hung = hanging<string>()
     const closed: string[] = []
@@ -49,14 +49,14 @@ describe('calls to a storage', () => {
     await expect.poll(() => closed).toEqual(['handle'])
   })
 
-  test('report their own errors, and give their places back', async () => {
+  test('calls report their own errors, and free their threads', async () => {
     const of = createStorageCalls({ threads: 3, answerMs: 50 })
     const fail = () => of('one').run(() => Promise.reject(new Error('broken')))
     for (let count = 0; count < 5; count++) await expect(fail()).rejects.toThrow('broken')
     expect(await of('one').run(() => Promise.resolve(1))).toBe(1)
   })
 
-  test('are made in the order of their requests', async () => {
+  test('calls run in the order of their requests', async () => {
     const of = createStorageCalls({ threads: 3 })
     const order: number[] = []
     const numbers = Array.from({ length: 10 }, (_, at) => at)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { bytesOf, componentsOf, nameOf } from './file-names.ts'
 
-test('every name has a text that turns back into its bytes', () => {
+test('every name has a text that converts back into its bytes', () => {
   const legal = fc
     .uint8Array({ minLength: 1, maxLength: 255 })
     .map(bytes => Buffer.from(bytes).map(byte => (byte === 0 || byte === 0x2f ? 0x61 : byte)))
@@ -19,14 +19,14 @@ test('every name has a text that turns back into its bytes', () => {
   )
 })
 
-test('names in UTF-8 are their own text, also those that look odd', () => {
+test('names in UTF-8 are their own text, also odd ones', () => {
   for (const name of ['notes', 'ä', '한글', '😀', 'e\u0301', '\u202egnp.exe', 'a\nb', ' ', '...', '-rf', '\ufffd']) {
     expect(nameOf(Buffer.from(name))).toBe(name)
     expect(bytesOf(name).toString()).toBe(name)
   }
 })
 
-test('a private-use character in a name is not taken for an escape', () => {
+test('a private-use character in a name is not mistaken for an escape', () => {
   const name = Buffer.from('\uef80')
   expect(nameOf(name)).toBe('\uefee\uefbe\uef80')
   expect(bytesOf(nameOf(name)).equals(name)).toBe(true)
@@ -34,13 +34,13 @@ test('a private-use character in a name is not taken for an escape', () => {
 })
 
 test.each(['', '.', '..', 'a/b', '/', 'a\0', 'a'.repeat(256), '한'.repeat(86), '\ud800'])(
-  'is no name of a file: %j',
+  'the name %j is refused',
   name => {
     expect(() => bytesOf(name)).toThrow(expect.objectContaining({ code: 'path_invalid' }))
   },
 )
 
-test.each(['/', '/etc', 'a/', 'a//b', './a', 'a/..', '../a', 'a/../../b', 'a/\0'])('is no path: %j', path => {
+test.each(['/', '/etc', 'a/', 'a//b', './a', 'a/..', '../a', 'a/../../b', 'a/\0'])('the path %j is refused', path => {
   expect(() => componentsOf(path)).toThrow(expect.objectContaining({ code: 'path_invalid' }))
 })
 

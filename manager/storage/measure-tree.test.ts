@@ -38,7 +38,7 @@ test('bytes on disk are counted as du does, hard links once, and each name of an
   expect(measured.bytes - expected).toBeGreaterThanOrEqual(0)
 })
 
-test('a tree deeper than a path may be long is counted, and a directory that is swapped for a link leads nowhere', async () => {
+test('a tree that is deeper than the longest path is counted, and a directory that is swapped for a link leads nowhere', async () => {
   const script =
     "const name = 'a'.repeat(20); for (let i = 0; i < 400; i++) { fs.mkdirSync(name); process.chdir(name) }"
   await run(process.execPath, ['-e', script], { cwd: root })
@@ -61,7 +61,7 @@ test('a tree deeper than a path may be long is counted, and a directory that is 
   await swapping
 })
 
-test('a count is ended', async () => {
+test('a count can be cancelled', async () => {
   const ending = new AbortController()
   const counting = measureTree('/usr', ending.signal)
   ending.abort()

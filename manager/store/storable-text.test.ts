@@ -21,21 +21,21 @@ test.each([
   '"\\\\u0000"',
   '"\\\\\\\\ud800"',
   '"plain 😀"',
-])('%s can be stored, and stays as it is', json => {
+])('%s can be stored, and is not changed', json => {
   expect(hasUnstorableText(json)).toBe(false)
   expect(withStorableText(json)).toBe(json)
 })
 
-describe('needs no stack', () => {
+describe('deep or long values do not need the stack', () => {
   const deep = (text: string) => `${'['.repeat(200_000)}${text}${']'.repeat(200_000)}`
 
-  test('for a value that is nested deeply', () => {
+  test('a deeply nested value is cleaned', () => {
     expect(hasUnstorableText(deep('"\\u0000"'))).toBe(true)
     expect(hasUnstorableText(deep('"\\u00e4"'))).toBe(false)
     expect(withStorableText(deep('"a\\u0000"'))).toBe(deep('"a"'))
   })
 
-  test('for millions of backslashes', () => {
+  test('millions of backslashes are read', () => {
     const backslashes = '\\\\'.repeat(4_000_000)
     expect(hasUnstorableText(`"${backslashes}u0000"`)).toBe(false)
     expect(hasUnstorableText(`"${backslashes}\\u0000"`)).toBe(true)

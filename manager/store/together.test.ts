@@ -22,7 +22,7 @@ function slowly() {
   return { ask, at, asked }
 }
 
-test('questions of one turn are one query, and each gets its own answer', async () => {
+test('questions of one turn become one query, and each gets its own answer', async () => {
   const { ask, at, asked } = slowly()
   const answers = Promise.all([1, 2, 3].map(ask))
   ;(await at(0)).answer()
@@ -52,7 +52,7 @@ test('a failing query fails for its callers, not for later ones', async () => {
   expect(await second).toBe('answer 2')
 })
 
-test('a thousand questions are asked a hundred at a time', async () => {
+test('a thousand questions become queries of a hundred', async () => {
   const sizes: number[] = []
   const ask = together<number, number>(questions => {
     sizes.push(questions.length)

@@ -68,7 +68,7 @@ test.each<[string, Opcode, Uint8Array, Uint8Array | undefined, string]>([
   ['a zero mask leaves the payload alone', OPCODE.binary, bytesOf('0102'), bytesOf('00000000'), '82 82 00000000 0102'],
   ['a close with code and reason', OPCODE.close, closePayload(4006, 'reset'), undefined, '88 07 0fa6 7265736574'],
   ['an empty ping', OPCODE.ping, bytesOf(''), undefined, '89 00'],
-])('%s is these bytes', (_name, opcode, payload, mask, expected) => {
+])('the bytes of %s', (_name, opcode, payload, mask, expected) => {
   expect(hex(encodeFrame(opcode, payload, mask))).toBe(expected.replaceAll(' ', ''))
 })
 
@@ -157,7 +157,7 @@ function encodeAll(list: typeof messages extends fc.Arbitrary<infer T> ? T : nev
   return { bytes: Buffer.concat(frames), expected }
 }
 
-test('however the stream is cut, the decoder hears what the encoder said', () => {
+test('however the stream is cut, the decoder reads what the encoder wrote', () => {
   fc.assert(
     fc.property(messages, cuts, fc.constantFrom('client' as const, 'server' as const), (list, at, role) => {
       const { bytes, expected } = encodeAll(list, role === 'server')
@@ -167,7 +167,7 @@ test('however the stream is cut, the decoder hears what the encoder said', () =>
   )
 })
 
-test('the ws library hears what the encoder said, in both roles', async () => {
+test('the ws library reads what the encoder wrote, in both roles', async () => {
   await fc.assert(
     fc.asyncProperty(messages, cuts, fc.boolean(), async (list, at, isServer) => {
       const { bytes, expected } = encodeAll(list, isServer)
@@ -195,7 +195,7 @@ test('the ws library hears what the encoder said, in both roles', async () => {
   )
 })
 
-test('the decoder hears what the ws library said, in both roles', () => {
+test('the decoder reads what the ws library wrote, in both roles', () => {
   const payloads = fc.array(fc.uint8Array({ maxLength: 70_000 }), { maxLength: 5 })
   fc.assert(
     fc.property(payloads, cuts, fc.boolean(), (list, at, mask) => {
@@ -209,7 +209,7 @@ test('the decoder hears what the ws library said, in both roles', () => {
   )
 })
 
-test('garbage never makes the decoder do anything but fail with a code of the RFC', () => {
+test('garbage makes the decoder fail only with a code of the RFC', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), cuts, (bytes, at) => {
       expect([undefined, 1002, 1009]).toContain(failure(() => decode('server', bytes, at)))

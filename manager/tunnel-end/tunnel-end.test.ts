@@ -57,7 +57,7 @@ const PING = encodeFrame(OPCODE.ping, new Uint8Array(0))
 const close = (code: number, reason: string) => encodeFrame(OPCODE.close, closePayload(code, reason))
 const fromClient = (opcode: 1 | 2 | 8 | 9, payload: Uint8Array) => encodeFrame(opcode, payload, ZERO_MASK)
 
-test('the agent says ok first, then frames what the service says, and eof when it ends', async () => {
+test('the agent sends ok first, then frames the bytes of the service, and eof when it ends', async () => {
   const { wire, local } = anEnd()
   expect(wire.said()).toEqual(Buffer.from(OK))
   local.hear.end('hi')
@@ -71,7 +71,7 @@ test('eof from the client ends the direction to the service, after the bytes bef
   expect(local.said().toString()).toBe('last')
 })
 
-test('a ping is answered with its payload, a pong to nothing is let pass', async () => {
+test('a ping is answered with its payload, an unsolicited pong is ignored', async () => {
   const { wire } = anEnd()
   wire.said()
   wire.hear.write(fromClient(9, toAscii('abc')))
@@ -100,14 +100,14 @@ test('a wire that ends without a close frame is a lost path, not an end', async 
   await expect.poll(() => outcomes).toEqual([{ reason: undefined, connected: true }])
 })
 
-test('a foreign client hears no text: an unsolicited pong first, and 1001 when the service ends', async () => {
+test('a foreign client gets no text frames: an unsolicited pong first, and 1001 when the service ends', async () => {
   const { wire, local } = anEnd({ mode: 'foreign' })
   expect(wire.said()).toEqual(Buffer.from(encodeFrame(OPCODE.pong, new Uint8Array(0))))
   local.hear.end()
   await expect.poll(() => wire.said()).toEqual(Buffer.from(close(TUNNEL_CLOSE.service_ended, 'service_ended')))
 })
 
-test('texts of a terminal go to its owner, whole', async () => {
+test('texts of a terminal reach its owner whole', async () => {
   const { wire, texts } = anEnd({ mode: 'terminal' })
   const frame = fromClient(1, toAscii('{"resize":{}}'))
   wire.hear.write(frame.slice(0, 9))
@@ -127,7 +127,7 @@ test('a beat sends a ping; after an unanswered close, the second beat drops the 
   expect(wire.destroyed).toBe(true)
 })
 
-test('a peer that still pings after our close frame is reading what came before it: its wire is kept', () => {
+test('a peer that still pings after our close frame is reading earlier bytes: its wire is kept', () => {
   const { wire, end } = anEnd()
   end.close('done')
   for (let beats = 0; beats < 10; beats++) {
@@ -137,7 +137,7 @@ test('a peer that still pings after our close frame is reading what came before 
   expect(wire.destroyed).toBe(false)
 })
 
-test('a wire that has not sent everything yet is kept after the close frame', () => {
+test('a wire with unsent bytes is kept after the close frame', () => {
   const { wire, end } = anEnd()
   end.close('done')
   Object.defineProperty(wire, 'writableLength', { value: 1 })
@@ -145,7 +145,7 @@ test('a wire that has not sent everything yet is kept after the close frame', ()
   expect(wire.destroyed).toBe(false)
 })
 
-test('the owner of a terminal says why it ended, although its stream is closed by then', async () => {
+test('the owner of a terminal gives the reason of its end, although its stream is closed by then', async () => {
   const closes: ((reason: TunnelCloseReason) => void)[] = []
   const { wire, local } = anEnd({ mode: 'terminal', onTerminalEnd: close => closes.push(close) })
   wire.said()
@@ -172,7 +172,7 @@ async function aRestingEnd() {
   return { ...parts, asked: () => asked }
 }
 
-test('a lasting end stays open after both ends, and serves the next connection when it is asked to', async () => {
+test('a lasting end stays open after both ends, and serves the next connection on request', async () => {
   const { wire, end, asked } = await aRestingEnd()
   wire.hear.write(fromClient(1, toAscii('next')))
   await expect.poll(asked).toBe(1)
@@ -186,7 +186,7 @@ test('a lasting end stays open after both ends, and serves the next connection w
   expect(end.outcome).toEqual({ reason: undefined, connected: true })
 })
 
-test('what the client sends before its next service is connected reaches it, with the end', async () => {
+test('bytes that the client sends before its next service is connected reach it, with the end', async () => {
   const { wire, end, asked } = await aRestingEnd()
   wire.hear.write(fromClient(1, toAscii('next')))
   wire.hear.write(fromClient(2, toAscii('early ')))
@@ -220,13 +220,13 @@ test.each([
     [fromClient(1, toAscii('next')), ended, fromClient(2, toAscii('x'))],
   ],
   ['next twice', [fromClient(1, toAscii('next')), fromClient(1, toAscii('next'))]],
-])('%s are a fault of the client', async (_what, frames) => {
+])('protocol error of the client: %s', async (_what, frames) => {
   const { wire } = await aRestingEnd()
   for (const frame of frames) wire.hear.write(frame)
   await expect.poll(() => wire.said()).toEqual(Buffer.from(close(TUNNEL_CLOSE.protocol_error, 'protocol_error')))
 })
 
-test('next during a connection, or to an end that does not last, is a fault of the client', async () => {
+test('next during a connection, or to an end that does not last, is a protocol error of the client', async () => {
   for (const options of [{ lasting: { onNext: () => undefined } }, {}]) {
     const { wire } = anEnd(options)
     wire.said()
@@ -235,7 +235,7 @@ test('next during a connection, or to an end that does not last, is a fault of t
   }
 })
 
-test('the next connection waits until the local socket of the one before has taken all bytes', async () => {
+test('the next connection waits until the local socket of the previous one has taken all bytes', async () => {
   let asked = 0
   const local = aSlowSocket()
   const { wire } = anEnd({ local, lasting: { onNext: () => asked++ } })
@@ -250,7 +250,7 @@ test('the next connection waits until the local socket of the one before has tak
   await expect.poll(() => asked).toBe(1)
 })
 
-test('a client that asks first keeps its connection untouched where the wire is lost instead of answered', async () => {
+test('a client that asks first keeps its connection untouched if the wire is lost before the answer', async () => {
   const { wire, local, end } = anEnd({ role: 'client', lasting: {} })
   wire.hear.write(Buffer.concat([OK_NEXT, EOF]))
   local.hear.end()
@@ -288,7 +288,7 @@ test('a connection that was reset leaves no wire behind', async () => {
   expect(rests).toBe(0)
 })
 
-test('every end is beaten once per interval, spread over the ticks', () => {
+test('every end is pinged once per interval, spread over the ticks', () => {
   const beats = new TunnelBeats()
   const ends = Array.from({ length: 40 }, () => anEnd())
   for (const { wire, end } of ends) {

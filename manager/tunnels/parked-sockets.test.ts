@@ -28,7 +28,7 @@ async function pair(): Promise<{ near: Socket; agent: Socket }> {
   return { near, agent }
 }
 
-test('an agent gets its own sockets only, the freshest first', async () => {
+test('an agent gets its own sockets only, the newest first', async () => {
   using parked = createParkedSockets({ takeTimeoutMs: 50 })
   const [first, second, other] = [await pair(), await pair(), await pair()]
   parked.park(A, first.near)
@@ -40,7 +40,7 @@ test('an agent gets its own sockets only, the freshest first', async () => {
   expect(parked.count(B)).toBe(1)
 })
 
-test('waiting requests get the next parked sockets in their order', async () => {
+test('waiting requests get the next parked sockets in order', async () => {
   using parked = createParkedSockets()
   const waiting = [parked.take(A, never), parked.take(A, never)]
   const [first, second] = [await pair(), await pair()]
@@ -50,7 +50,7 @@ test('waiting requests get the next parked sockets in their order', async () => 
   expect(parked.count(A)).toBe(0)
 })
 
-test('a socket that ends, breaks or speaks before it is taken is forgotten', async () => {
+test('a socket that ends, breaks or sends bytes before it is taken is forgotten', async () => {
   using parked = createParkedSockets()
   for (const leave of [
     (agent: Socket) => agent.end(),
@@ -66,7 +66,7 @@ test('a socket that ends, breaks or speaks before it is taken is forgotten', asy
   }
 })
 
-test('a taken socket has no listeners of the pool left', async () => {
+test('a taken socket keeps no listener of the pool', async () => {
   using parked = createParkedSockets()
   const { near } = await pair()
   const before = near.eventNames().map(name => [name, near.listenerCount(name)])
@@ -75,7 +75,7 @@ test('a taken socket has no listeners of the pool left', async () => {
   expect(near.eventNames().map(name => [name, near.listenerCount(name)])).toEqual(before)
 })
 
-test('requests fail at once when their agent is gone; a client that is gone waits no more', async () => {
+test('requests fail at once when their agent is gone; a client that left waits no longer', async () => {
   using parked = createParkedSockets()
   const waiting = parked.take(A, never)
   parked.drop(A)

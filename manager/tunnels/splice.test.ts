@@ -29,7 +29,7 @@ async function splice(next: () => Promise<Socket> = () => Promise.reject(new Err
   return { start, onEnd, client, browser, agent, far }
 }
 
-test('a client that breaks off before the agent has answered ends the tunnel', async () => {
+test('a client that disconnects before the agent has answered ends the tunnel', async () => {
   const { start, onEnd, browser, agent } = await splice()
   start()
   browser.resetAndDestroy()
@@ -37,7 +37,7 @@ test('a client that breaks off before the agent has answered ends the tunnel', a
   expect(agent.destroyed).toBe(true)
 })
 
-test('a data socket that broke before it was joined is replaced by the next', async () => {
+test('a data socket that broke before the splice is replaced by the next one', async () => {
   const [spare, farSpare] = await pair()
   const { start, agent } = await splice(() => Promise.resolve(spare))
   agent.destroy()
@@ -79,7 +79,7 @@ function spliceStubs({ agent = stub() } = {}) {
 
 const settled = () => new Promise(setImmediate)
 
-test('an early upload goes on with the answer, also while a little of it is on its way to the agent', async () => {
+test('an early upload continues with the answer, also while a part of it is on its way to the agent', async () => {
   const { client, agent } = spliceStubs()
   client.says(10 * KiB)
   await settled()
@@ -95,7 +95,7 @@ test('an early upload goes on with the answer, also while a little of it is on i
   expect(client.socket.isPaused()).toBe(false)
 })
 
-test('a client that has sent as much as is kept waits for the answer, however fast the agent takes it', async () => {
+test('a client that has sent as much as is buffered waits for the answer, however fast the agent reads', async () => {
   const { client, agent } = spliceStubs()
   agent.fill()
   client.says(64 * KiB)
@@ -108,7 +108,7 @@ test('a client that has sent as much as is kept waits for the answer, however fa
   expect(client.socket.isPaused()).toBe(false)
 })
 
-test('with the answer a client still waits for an agent that takes nothing', async () => {
+test('after the answer too, a client waits for an agent that reads nothing', async () => {
   const { client, agent } = spliceStubs()
   agent.fill()
   client.says(64 * KiB)

@@ -48,12 +48,15 @@ describe('routes', () => {
     domain_admin: ['domain_admin', 'superadmin'],
     superadmin: ['superadmin'],
   }
-  test.each(Object.entries(MAY) as [Access, readonly string[]][])('access %s is for %j', (access, allowed) => {
-    for (const [who, caller] of Object.entries({ nobody: null, user, domain_admin: admin, superadmin })) {
-      const outcome = refused(() => authorizeRoute(access, caller))
-      expect(outcome).toBe(allowed.includes(who) ? 'allowed' : who === 'nobody' ? 'not_signed_in' : 'forbidden')
-    }
-  })
+  test.each(Object.entries(MAY) as [Access, readonly string[]][])(
+    'routes with access %s may be called by %j',
+    (access, allowed) => {
+      for (const [who, caller] of Object.entries({ nobody: null, user, domain_admin: admin, superadmin })) {
+        const outcome = refused(() => authorizeRoute(access, caller))
+        expect(outcome).toBe(allowed.includes(who) ? 'allowed' : who === 'nobody' ? 'not_signed_in' : 'forbidden')
+      }
+    },
+  )
 
   test('an unknown kind of access is refused to everybody except superadmins', () => {
     expect(refused(() => authorizeRoute('new' as Access, admin))).toBe('forbidden')
@@ -62,7 +65,7 @@ describe('routes', () => {
 })
 
 describe('sessions', () => {
-  test('everybody sees their own, an admin of a domain those in it, a superadmin all', () => {
+  test('users see their own sessions, an admin of a domain those in it, a superadmin all', () => {
     const mine = { ownerId: user.userId, domain: 'blue' }
     expect([user, admin, superadmin].map(caller => canSee(caller, mine))).toEqual([true, false, true])
     const near = { ownerId: idOf(3), domain: 'red' }
@@ -71,7 +74,7 @@ describe('sessions', () => {
     expect([user, admin, superadmin].map(caller => canSee(caller, far))).toEqual([false, false, true])
   })
 
-  test('nobody but the owner enters one', () => {
+  test('only the owner may enter a session', () => {
     fc.assert(
       fc.property(anyCaller, anyAccount, (caller, owner) => {
         expect(canEnter(caller, ownedBy(owner))).toBe(caller.userId === owner.id)
@@ -80,7 +83,7 @@ describe('sessions', () => {
     )
   })
 
-  test('lists show exactly what may be seen one by one', () => {
+  test('lists contain exactly the sessions that are visible one by one', () => {
     fc.assert(
       fc.property(anyCaller, anyAccount, (caller, owner) => {
         const filter = visibleTo(caller)
@@ -98,7 +101,7 @@ describe('accounts', () => {
     expect(ROLES.map(role => manages(role, 'blue'))).toEqual([false, false, false])
   })
 
-  test('a user manages nobody, not even themselves; a superadmin everybody', () => {
+  test('a user manages nobody, not even themselves; a superadmin manages everybody', () => {
     fc.assert(
       fc.property(anyAccount, anyAccount, (who, account) => {
         expect(managesAccount(callerOf({ ...who, role: 'user' }), account)).toBe(false)
@@ -107,7 +110,7 @@ describe('accounts', () => {
     )
   })
 
-  test('lists show exactly who may be managed', () => {
+  test('lists contain exactly the accounts that the caller manages', () => {
     const anyAdmin = anyAccount.filter(account => account.role !== 'user').map(callerOf)
     fc.assert(
       fc.property(anyAdmin, anyAccount, (caller, account) => {
@@ -119,7 +122,7 @@ describe('accounts', () => {
     )
   })
 
-  test('keypairs are for their user and for those who manage the account', () => {
+  test('keypairs are visible to their user and to those who manage the account', () => {
     fc.assert(
       fc.property(anyCaller, anyAccount, (caller, owner) => {
         expect(canSeeKeypair(caller, owner)).toBe(caller.userId === owner.id || managesAccount(caller, owner))
@@ -127,7 +130,7 @@ describe('accounts', () => {
     )
   })
 
-  test('nobody gives out more than their own role, or reaches into another domain', () => {
+  test('nobody assigns a role above their own, or reaches into another domain', () => {
     const assign = (caller: Caller, role: Role, domain: string) =>
       refused(() => requireMayAssign(caller, { role, domain }))
     expect(ROLES.map(role => assign(admin, role, 'red'))).toEqual(['allowed', 'allowed', 'forbidden'])
@@ -136,7 +139,7 @@ describe('accounts', () => {
     expect(ROLES.map(role => assign(superadmin, role, 'blue'))).toEqual(['allowed', 'allowed', 'allowed'])
   })
 
-  test('no sequence of steps that an admin of a domain may take makes a superadmin or reaches another domain', () => {
+  test('no sequence of permitted steps of a domain admin creates a superadmin or reaches another domain', () => {
     fc.assert(
       fc.property(anyAccount, anyRole, anyDomain, (account, role, domain) => {
         const may =
@@ -149,7 +152,7 @@ describe('accounts', () => {
     )
   })
 
-  test('groups are for the admins of their domain', () => {
+  test('groups are managed by the admins of their domain', () => {
     expect([user, admin, superadmin].map(caller => administers(caller, 'red'))).toEqual([false, true, true])
     expect([user, admin, superadmin].map(caller => administers(caller, 'blue'))).toEqual([false, false, true])
   })

@@ -10,12 +10,12 @@ test.each([
   ['2001:db8::1', '2001:db8:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
   ['unknown', 'unknown'],
-])('attempts from %s count for %s', (address, network) => {
+])('attempts from %s count for the network %s', (address, network) => {
   expect(networkOf(address)).toBe(network)
 })
 
 test.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])(
-  '%s is everybody on this computer: not counted',
+  '%s stands for everybody on this computer, and is not counted',
   address => {
     expect(addressCounts('address', address, 20)).toEqual([])
   },

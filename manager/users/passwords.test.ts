@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createPasswords } from './passwords.ts'
 
-test('hashes are Argon2id with our figures, and only the right password verifies', async () => {
+test('hashes are Argon2id with our parameters, and only the right password verifies', async () => {
   const passwords = createPasswords()
   const stored = await passwords.hash('Correct-horse-1')
   expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
@@ -14,7 +14,7 @@ test.each(['Sh0rt-x', 'no-digits-here', '12345678-', 'NoSpecial1', ''])('"%s" is
   await expect(createPasswords().hash(password)).rejects.toMatchObject({ code: 'weak_password' })
 })
 
-test('a flood is refused instead of queued without end', async () => {
+test('a flood of passwords is refused instead of queued without limit', async () => {
   const passwords = createPasswords()
   const outcomes = await Promise.allSettled(Array.from({ length: 90 }, () => passwords.verify(undefined, 'x')))
   const refused = outcomes.filter(outcome => outcome.status === 'rejected')

@@ -23,13 +23,13 @@ describe('a public key', () => {
     ['ecdsa', publicOf('ecdsa', 256)],
     ['ecdsa', publicOf('ecdsa', 521)],
     ['rsa', publicOf('rsa', 2048)],
-  ])('%s is taken, with its comment, as one clean line', (_type, line) => {
+  ])('a key of type %s is accepted, with its comment, as one clean line', (_type, line) => {
     expect(parsePublicKey(line).line).toBe(line)
     expect(parsePublicKey(`  ${line}   ada@laptop the second \r\n`).line).toBe(`${line} ada@laptop the second`)
     expect(parsePublicKey(`${line} a\u0007b\u202ec`).line).toBe(`${line} abc`)
   })
 
-  test('has the fingerprint that ssh-keygen shows', () => {
+  test('its fingerprint is the one that ssh-keygen shows', () => {
     // printf '%s' "$ED25519" | ssh-keygen -lf -
     expect(parsePublicKey(ED25519).fingerprint).toMatch(/^SHA256:[A-Za-z0-9+/]{43}$/)
   })
@@ -45,18 +45,18 @@ describe('a public key', () => {
     ['more behind the key', `${ED25519}AAAAB3Nz`],
     ['nothing', ''],
     ['the type alone', 'ssh-ed25519'],
-  ])('with %s is refused', (_what, text) => {
+  ])('a key with %s is refused', (_what, text) => {
     expect(why(text)).toContain('Not a usable SSH public key')
   })
 
-  test('that is private, or too short, is refused in words that say so', () => {
+  test('a private key, or one that is too short, is refused with the reason', () => {
     const pem = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
     expect(why(pem)).toContain('private key')
     expect(why(publicOf('rsa', 1024))).toContain('2048 bits')
   })
 })
 
-test('a fingerprint is what ssh-keygen prints', () => {
+test('the fingerprint has the form that ssh-keygen prints', () => {
   // ssh-keygen -lf of this key
   const key = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl github.com'
   expect(fingerprintOfLine(key)).toBe('SHA256:+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU')

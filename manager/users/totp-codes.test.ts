@@ -22,11 +22,11 @@ const RFC = [
 ] as const
 
 describe('codes', () => {
-  test.each(RFC)('at %i s of the RFC it is %s, and its step is told', (seconds, code) => {
+  test.each(RFC)('at %i s the code of the RFC is %s, and its time step is returned', (seconds, code) => {
     expect(stepOfCode(RFC_SECRET, code, seconds * 1000)).toBe(Math.floor(seconds / 30))
   })
 
-  test('a code counts for its own step and the one on either side, and says which it was', () => {
+  test('a code is valid for its own time step and the ones beside it', () => {
     fc.assert(
       fc.property(fc.integer({ min: 100, max: 10 ** 8 }), fc.integer({ min: -4, max: 4 }), (step, off) => {
         const secret = newTotpSecret()
@@ -41,11 +41,11 @@ describe('codes', () => {
     )
   })
 
-  test.each(['', '12345', '1234567', 'abcdef', '１２３４５６', '-12345', '1e5000'])('"%s" is none', text => {
+  test.each(['', '12345', '1234567', 'abcdef', '１２３４５６', '-12345', '1e5000'])('"%s" is not a code', text => {
     expect(stepOfCode(RFC_SECRET, text, 59_000)).toBeUndefined()
   })
 
-  test('secrets have 160 bits, differ, and an app that reads the address makes our codes', () => {
+  test('secrets have 160 bits and differ, and an app that reads the address makes the same codes', () => {
     const [one, other] = [newTotpSecret(), newTotpSecret()]
     expect(one).toMatch(/^[A-Z2-7]{32}$/)
     expect(one).not.toBe(other)
@@ -58,7 +58,7 @@ describe('codes', () => {
 })
 
 describe('recovery codes', () => {
-  test('carry 80 bits and are found however they are typed', () => {
+  test('recovery codes have 80 bits and are accepted however they are typed', () => {
     const codes = Array.from({ length: 100 }, newRecoveryCode)
     expect(new Set(codes).size).toBe(100)
     for (const code of codes) {
@@ -69,7 +69,7 @@ describe('recovery codes', () => {
     }
   })
 
-  test('six digits are a code of the app, with or without spaces', () => {
+  test('six digits, with or without spaces, are a code of the app', () => {
     for (const typed of ['123456', '123 456', ' 123456 ', '123-456']) {
       expect(parseSecondFactor(typed)).toEqual({ code: '123456' })
     }

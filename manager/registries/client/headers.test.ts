@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseChallenges, parseNextLink } from './headers.ts'
 
-test('challenges of registries are read', () => {
+test('challenges of registries are parsed', () => {
   expect(
     parseChallenges(
       'Bearer realm="https://auth.docker.io/token",service="registry.docker.io",scope="repository:lab/x:pull,push"',
@@ -24,7 +24,7 @@ test('challenges of registries are read', () => {
   expect(parseChallenges('')).toEqual([])
 })
 
-test('the next page is found among links', () => {
+test('the address of the next page is found among links', () => {
   expect(parseNextLink('</v2/_catalog?last=b&n=2>; rel="next"')).toBe('/v2/_catalog?last=b&n=2')
   expect(parseNextLink('<https://x/a>; rel=prev, <https://x/b>; rel=next')).toBe('https://x/b')
   expect(parseNextLink('<https://x/a>; rel="prev"')).toBeUndefined()

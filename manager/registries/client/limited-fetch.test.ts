@@ -25,7 +25,7 @@ const ask = (url: string, more: object = {}) =>
     ...more,
   })
 
-test('the password goes to the registry, and not to where it redirects', async () => {
+test('the password is sent to the registry, and not to the target of a redirect', async () => {
   const storage = await serve((_, response) => response.end('blob'))
   const registry = await serve((request, response) =>
     request.url === '/elsewhere'
@@ -49,17 +49,20 @@ test.each(['http://169.254.169.254/latest/meta-data', 'file:///etc/passwd', 'htt
   },
 )
 
-test.each(['https://169.254.169.254/token', 'http://[fe80::1]/'])('nobody asks %s at first, either', async address => {
-  await expect(ask(address)).rejects.toMatchObject({ code: 'registry_failed' })
-})
+test.each(['https://169.254.169.254/token', 'http://[fe80::1]/'])(
+  'the forbidden address %s is not requested without a redirect either',
+  async address => {
+    await expect(ask(address)).rejects.toMatchObject({ code: 'registry_failed' })
+  },
+)
 
-test('nor in circles', async () => {
+test('a redirect loop ends', async () => {
   const registry = await serve((_, response) => response.writeHead(302, { location: '/again' }).end())
   await expect(ask(registry.url)).rejects.toMatchObject({ code: 'registry_failed' })
   expect(registry.requests.length).toBeLessThan(10)
 })
 
-test('an answer without end is not read to its end', async () => {
+test('an endless answer is not read to its end', async () => {
   let sent = 0
   const registry = await serve((_, response) => {
     const more = () => {
@@ -72,7 +75,7 @@ test('an answer without end is not read to its end', async () => {
   expect(sent).toBeLessThan(50_000_000)
 })
 
-test('a missing answer, a broken one, and a cancelled request are distinguished', async () => {
+test('a missing answer, a broken one, and a cancelled request have different errors', async () => {
   const broken = await serve((request, response) => (request.url === '/never' ? undefined : response.socket?.destroy()))
   await expect(ask(broken.url)).rejects.toMatchObject({ code: 'registry_unreachable' })
   await expect(ask('http://127.0.0.1:1')).rejects.toMatchObject({ code: 'registry_unreachable' })
@@ -82,7 +85,7 @@ test('a missing answer, a broken one, and a cancelled request are distinguished'
   await expect(waiting).rejects.toThrow('enough')
 })
 
-test('repositories of a name space of Docker Hub are listed page by page, and of no other host', async () => {
+test('repositories of a name space of Docker Hub are listed page by page, and from no other host', async () => {
   const hub = await serve((request, response) => {
     const page = new URL(request.url ?? '', 'http://x').searchParams.get('page') ?? '1'
     const next = { '1': `${hub.url}/v2/repositories/lab/?page=2`, '2': 'https://evil.example/v2/' }[page]

@@ -18,14 +18,14 @@ const platforms = (...all: [os: string, architecture: string, variant?: string][
   })),
 })
 
-test('of several platforms the one for this machine is chosen', () => {
+test('the manifest for the platform of this machine is chosen', () => {
   const index = platforms(['linux', 'arm', 'v7'], ['linux', 'amd64'], ['linux', 'arm64', 'v8'], ['unknown', 'unknown'])
   expect(choosePlatform(index, 'amd64')).toBe(digest('1'))
   expect(choosePlatform(index, 'arm64')).toBe(digest('2'))
   expect(kindOf(() => choosePlatform(platforms(['windows', 'amd64'], ['linux', 's390x']), 'amd64'))).toBe('other')
 })
 
-test('manifests and indexes of Docker and of OCI are told apart, and from what is neither', () => {
+test('manifests and indexes of Docker and of OCI are told apart, and other content is refused', () => {
   const config = { mediaType: 'application/vnd.oci.image.config.v1+json', digest: digest('a'), size: 10 }
   expect(readManifest(bytes({ schemaVersion: 2, config, layers: [{ size: 5 }] }))).toHaveProperty('manifest')
   expect(readManifest(bytes({ schemaVersion: 2, ...platforms(['linux', 'amd64']) }))).toHaveProperty('index')
@@ -36,7 +36,7 @@ test('manifests and indexes of Docker and of OCI are told apart, and from what i
   expect(kindOf(() => readManifest(bytes({ config: chart, layers: [] })))).toBe('other')
 })
 
-test('a configuration without labels is one, and one without an architecture is none', () => {
+test('a configuration without labels is valid, one without an architecture is not', () => {
   expect(readConfig(bytes({ os: 'linux', architecture: 'amd64', config: { Labels: null } })).config?.Labels).toBeNull()
   expect(kindOf(() => readConfig(bytes({ os: 'linux' })))).toBe('broken')
 })
@@ -47,7 +47,7 @@ test('content that does not match its digest is refused', () => {
   expect(kindOf(() => checkDigest(bytes({ a: 2 }), digestOf(body), 'configuration'))).toBe('broken')
 })
 
-test('only labels that Berth reads are kept, and no endless ones', () => {
+test('only labels that Berth reads are kept, up to a length', () => {
   const labels = {
     'berth.image.title': 'A',
     'ai.backend.role': 'COMPUTE',

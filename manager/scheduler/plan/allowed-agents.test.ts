@@ -13,12 +13,12 @@ describe('a group that requires isolation', () => {
   const pending = [aSession(1, small)]
   const options = { requireIsolation: true }
 
-  test('places on agents that isolate fully only', () => {
+  test('sessions are placed only on agents with full isolation', () => {
     expect(placed({ agents, pending })).toEqual([agentId(1)])
     expect(placed({ agents, pending, options })).toEqual([agentId(2)])
   })
 
-  test('says why nothing starts where no agent does', () => {
+  test('if no agent isolates fully, the reason says so', () => {
     const { placements, reasons } = run({ agents: agents.slice(0, 1), pending, options })
     expect(placements).toEqual([])
     expect(reasons.get(sessionId(1))?.code).toBe('no_agents')
@@ -26,16 +26,16 @@ describe('a group that requires isolation', () => {
   })
 })
 
-describe('a session that goes on with files', () => {
+describe('a session that continues with its files', () => {
   const waiting = aSession(1, small, { onlyOn: agentId(2) })
 
-  test('starts where they are, beside others with the same image that start elsewhere', () => {
+  test('the session starts on the agent with the files, while others with the same image start elsewhere', () => {
     const agents = [anAgent(1, small), anAgent(2, small)]
     expect(placed({ agents, pending: [waiting] })).toEqual([agentId(2)])
     expect(placed({ agents, pending: [waiting, aSession(2, small)] })).toEqual([agentId(2), agentId(1)])
   })
 
-  test('waits for its agent, and says for which', () => {
+  test('the session waits for its agent, and names it', () => {
     const agents = [anAgent(1, large), anAgent(2, large, { connected: false })]
     const { placements, reasons } = run({ agents, pending: [waiting] })
     expect(placements).toEqual([])

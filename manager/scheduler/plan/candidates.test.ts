@@ -43,8 +43,8 @@ const someSteps = fc.array(
   { maxLength: 80 },
 )
 
-describe('the room that is chosen', () => {
-  test('is the one that a look at every single room finds, whatever was placed or held before', () => {
+describe('the chosen room', () => {
+  test('the choice equals that of a search through every room, whatever was placed or held before', () => {
     fc.assert(
       fc.property(
         someRooms,
@@ -112,7 +112,7 @@ describe('shelves', () => {
     expect(kindsOf(three)).toEqual([three[0], three[1]])
   })
 
-  test('parts of GPUs are alike whichever devices they are on; free in sum is not enough to be alike', () => {
+  test('parts of GPUs are equal whichever devices they are on; an equal sum of free parts is not enough', () => {
     const withParts = (n: number, used: readonly number[]) =>
       new Room(
         anAgent(

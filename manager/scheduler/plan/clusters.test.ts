@@ -22,7 +22,7 @@ const decide = (agents: readonly AgentSnapshot[], pending: readonly PendingSessi
 const shared = (uuid: string, occupied: number) => ({ uuid, slot: 'cuda.shares' as const, total: 100, occupied })
 
 describe('a session of several kernels', () => {
-  test('is placed whole on one agent, with devices for each kernel', () => {
+  test('the whole session is placed on one agent, with devices for each kernel', () => {
     const agents = [anAgent(1, { cpu: 4000, 'cuda.device': 2 }), anAgent(2, { cpu: 9000, 'cuda.device': 4 })]
     const [placement] = decide(agents, [aSession(1, { cpu: 2000, 'cuda.device': 1 }, { clusterSize: 3 })]).placements
     expect(placement).toMatchObject({ agentId: agentId(2), requested: { cpu: 6000, 'cuda.device': 3 } })
@@ -33,7 +33,7 @@ describe('a session of several kernels', () => {
     ])
   })
 
-  test('takes nothing where not all of it fits on one agent, however much is free in sum', () => {
+  test('a session that does not fit on one agent gets nothing, however much is free in sum', () => {
     const agents = [1, 2, 3].map(n => anAgent(n, { cpu: 4000 }))
     const { placements, reasons } = decide(agents, [aSession(1, { cpu: 2000 }, { clusterSize: 3 })])
     expect(placements).toEqual([])
@@ -44,7 +44,7 @@ describe('a session of several kernels', () => {
     })
   })
 
-  test('parts of GPUs are counted by device: two that are half free hold two halves, and no three', () => {
+  test('parts of GPUs are counted by device: two half free devices fit two halves, not three', () => {
     const agent = anAgent(
       1,
       { 'cuda.shares': 200 },
@@ -58,7 +58,7 @@ describe('a session of several kernels', () => {
     expect(placement?.kernels?.flat().map(({ uuid }) => uuid)).toEqual(['A', 'B', 'B'])
   })
 
-  test('holds the devices of all its kernels while it waits for them', () => {
+  test('a waiting session reserves the devices of all its kernels', () => {
     const occupied = { cpu: 1000, 'cuda.device': 1 }
     const devices = [0, 1, 2].map(n => ({
       uuid: `G${n}`,
@@ -95,7 +95,7 @@ describe('priority', () => {
   const first = (sequencer: typeof fifo, sessions: readonly PendingSession[]) =>
     plan({ agents: one, pending: sessions }, sequencer, concentrated).placements[0]?.sessionId
 
-  test.each([fifo, lifo, drf])('goes before every order of a sequencer (%#)', sequencer => {
+  test.each([fifo, lifo, drf])('priority precedes every order of a sequencer (%#)', sequencer => {
     const sessions = [
       aSession(1, { cpu: 1000 }),
       aSession(2, { cpu: 1000 }, { priority: 1, ownerId: 'who has much' }),
@@ -104,12 +104,12 @@ describe('priority', () => {
     expect(first(sequencer, sessions)).toBe(sessionId(2))
   })
 
-  test('users who step back go behind those who do not', () => {
+  test('users with a lowered priority go behind the others', () => {
     expect(first(fifo, [aSession(1, { cpu: 1000 }, { priority: -1 }), aSession(2, { cpu: 1000 })])).toBe(sessionId(2))
   })
 })
 
-test('a session that waits for others takes no place, blocks nobody, and says for whom it waits', () => {
+test('a session with open dependencies takes no place, blocks nobody, and names what it waits for', () => {
   const waiting = aSession(1, { cpu: 1000 }, { waitsFor: ['prepare', 'train'] })
   const { placements, reasons } = decide([anAgent(1, { cpu: 1000 })], [waiting, aSession(2, { cpu: 1000 })])
   expect(placements.map(p => p.sessionId)).toEqual([sessionId(2)])
@@ -168,8 +168,8 @@ const toSnapshot = ({ agents, sessions, splitShares }: Way) => ({
   options: { splitShares },
 })
 
-describe('every plan with clusters, whichever sequencer, selector and options', () => {
-  test('gives all kernels exactly their devices or none, on one agent, and nothing twice', () => {
+describe('every plan with clusters, for any sequencer, selector and options', () => {
+  test('all kernels of a session get exactly their devices on one agent, or none, and nothing is given twice', () => {
     fc.assert(
       fc.property(everyWay, way => {
         const { agents, pending, options } = toSnapshot(way)
@@ -202,7 +202,7 @@ describe('every plan with clusters, whichever sequencer, selector and options', 
     )
   })
 
-  test('is work-conserving: nothing that waits, and waits for nobody, would still fit whole', () => {
+  test('the plan is work-conserving: no waiting session without dependencies would still fit whole', () => {
     fc.assert(
       fc.property(everyWay, way => {
         const { agents, pending, options } = toSnapshot(way)
@@ -249,7 +249,7 @@ describe('every plan with clusters, whichever sequencer, selector and options', 
     )
   })
 
-  test('tries sessions of a higher priority first: of equal requests none of a lower one starts before them', () => {
+  test('sessions of a higher priority come first: of equal requests none of a lower priority starts before them', () => {
     fc.assert(
       fc.property(everyWay, fc.nat(3), (way, cpu) => {
         const { agents, pending } = toSnapshot(way)

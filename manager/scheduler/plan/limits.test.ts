@@ -27,7 +27,7 @@ const run = (pending: PendingSession[], scopes: Map<string, Scope>, more: Partia
   plan({ agents, pending, scopes, ...more }, fifo, concentrated)
 
 describe('a session over a limit', () => {
-  test('does not block others: a smaller session behind it starts', () => {
+  test('the session does not block others: a smaller session behind it starts', () => {
     const scopes = scopesOf(aScope('user', { cpu: 4000 }, { held: { cpu: 2000 }, sessions: 1 }))
     const pending = [
       aSession(1, { cpu: 3000 }, { scopes: ['user u'] }),
@@ -59,7 +59,7 @@ describe('a session over a limit', () => {
       'Resource policy "small" allows 2 sessions at the same time; 3 sessions are running. Starts when one of them ends.',
     ],
   ])(
-    'of %s running sessions reads how many are allowed and run, counted as people count',
+    'the reason for a limit of %s running sessions has both numbers in words that fit',
     (maxSessions, sessions, said) => {
       const scopes = scopesOf(aScope('user', {}, { maxSessions, sessions }))
       const { reasons } = run([aSession(1, { cpu: 1000 }, { scopes: ['user u'] })], scopes)
@@ -67,7 +67,7 @@ describe('a session over a limit', () => {
     },
   )
 
-  test('gets the first limit that applies, in a fixed order', () => {
+  test('the session gets the first limit that applies, in a fixed order', () => {
     const all = ALL.map(key => aScope(key.split(' ')[0] as Scope['kind'], { cpu: 1000 }))
     const reasonOf = (scopes: Scope[], groupAllowed?: boolean) =>
       run([aSession(1, { cpu: 2000 }, { scopes: ALL, groupAllowed })], scopesOf(...scopes)).reasons.get(sessionId(1))
@@ -84,7 +84,7 @@ describe('a session over a limit', () => {
     expect(reasonOf([])).toBeUndefined()
   })
 
-  test('loses the reservation: what is held for it goes to others', () => {
+  test('the session loses its reservation: what was held for it goes to others', () => {
     const scopes = scopesOf(aScope('user', { cpu: 1000 }))
     const holder = aSession(1, { cpu: 2000 }, { scopes: ['user u'] })
     const agent = anAgent(1, { cpu: 2000, mem: GiB })
@@ -94,7 +94,7 @@ describe('a session over a limit', () => {
     expect(outcome.reservation).toBeUndefined()
   })
 
-  test('counts all of its kernels', () => {
+  test('the session counts all of its kernels', () => {
     const scopes = scopesOf(aScope('group', { cpu: 5000 }))
     const cluster = (n: number, clusterSize: number) => aSession(n, { cpu: 1000 }, { clusterSize, scopes: ['group g'] })
     const { placements, reasons } = run([cluster(1, 3), cluster(2, 3), cluster(3, 2)], scopes)
@@ -126,7 +126,7 @@ test('a slot that is not requested does not delay a session, even if its lowered
   expect(run([aSession(1, { cpu: 1000 }, { scopes: ['user u'] })], scopes).placements).toHaveLength(1)
 })
 
-test('a request that breaks a limit all by itself is named with the limit', () => {
+test('a request that exceeds a limit by itself is refused with the limit', () => {
   const scopes = [aScope('user', { cpu: 4000 }), aScope('domain', { mem: GiB })]
   expect(neverAllowed({ requested: { cpu: 4000 } }, scopes)).toBeUndefined()
   expect(neverAllowed({ requested: { cpu: 2000 }, clusterSize: 3 }, scopes)).toMatchObject({
@@ -137,7 +137,7 @@ test('a request that breaks a limit all by itself is named with the limit', () =
   expect(neverAllowed({ requested: {} }, [aScope('keypair', {}, { maxSessions: 0 })])).toMatchObject({ slot: null })
 })
 
-test('what-if offers a smaller request that is within the limits as well', () => {
+test('what-if offers a smaller request within the limits', () => {
   const scopes = scopesOf(aScope('user', { cpu: 4000 }, { held: { cpu: 1500 } }))
   const ask = (cpu: number, more: Partial<PendingSession> = {}, limits = scopes) =>
     whatIf({ agents, pending: [], scopes: limits }, aSession(9, { cpu }, { scopes: ['user u'], ...more }), {
@@ -152,7 +152,7 @@ test('what-if offers a smaller request that is within the limits as well', () =>
   expect(ask(1000, {}, full)).toMatchObject({ reason: { code: 'concurrency_limit' }, smaller: [] })
 })
 
-describe('for any limits', () => {
+describe('plans under any limits', () => {
   const amount = (max: number, unit: number) => fc.integer({ min: 0, max }).map(n => n * unit)
   const slots = fc.record(
     { cpu: amount(8, 500), mem: amount(8, GiB), 'cuda.shares': amount(15, 10) },
@@ -186,7 +186,7 @@ describe('for any limits', () => {
     sequencer: fc.constantFrom(fifo, lifo, drf),
   })
 
-  test('none is ever exceeded, and whoever waits for one could not have started', () => {
+  test('no limit is ever exceeded, and no session that waits for a limit could have started', () => {
     fc.assert(
       fc.property(world, ({ scopes, pending, cpu, sequencer }) => {
         const sessions = pending.map(({ requested, clusterSize, owner, subset }, n) =>
@@ -218,7 +218,7 @@ describe('for any limits', () => {
     )
   })
 
-  test('that nobody has, plans are the same as without', () => {
+  test('limits that apply to nobody do not change plans', () => {
     fc.assert(
       fc.property(world, ({ pending, cpu, sequencer }) => {
         const sessions = pending.map(({ requested, clusterSize }, n) => aSession(n + 1, requested, { clusterSize }))

@@ -9,7 +9,7 @@ const decide = (agents: readonly AgentSnapshot[], pending: readonly PendingSessi
 const where = (result: Plan) => Object.fromEntries(result.placements.map(p => [p.sessionId, p.agentId]))
 const reasonOf = (result: Plan, n: number) => result.reasons.get(sessionId(n))
 
-describe('where a session goes', () => {
+describe('the choice of an agent', () => {
   test('CPU sessions avoid the GPU host, GPU sessions use it', () => {
     const agents = [anAgent(1, { cpu: 8000, mem: 8 * GiB, 'cuda.device': 2 }), anAgent(2, { cpu: 8000, mem: 8 * GiB })]
     const result = decide(agents, [aSession(1, { cpu: 1000, mem: GiB }), aSession(2, { cpu: 1000, 'cuda.device': 1 })])
@@ -17,13 +17,13 @@ describe('where a session goes', () => {
     expect(result.placements[1]?.devices).toEqual([{ uuid: 'cuda.device-0', slot: 'cuda.device', amount: 1 }])
   })
 
-  test('CPU work uses the GPU host when nothing else is free', () => {
+  test('CPU sessions use the GPU host when nothing else is free', () => {
     const agents = [anAgent(1, { cpu: 8000, 'cuda.device': 2 }), anAgent(2, { cpu: 1000 })]
     const result = decide(agents, [aSession(1, { cpu: 1000 }), aSession(2, { cpu: 1000 })])
     expect(where(result)).toEqual({ [sessionId(1)]: agentId(2), [sessionId(2)]: agentId(1) })
   })
 
-  test('an agent that holds the image is preferred; another pulls it when that one is full', () => {
+  test('an agent that holds the image is preferred; another one pulls it when that agent is full', () => {
     const agents = [anAgent(1, { cpu: 2000 }, { images: new Set() }), anAgent(2, { cpu: 8000 })]
     const pullable = (n: number, cpu: number) => aSession(n, { cpu }, { pullable: true })
     expect(where(decide(agents, [pullable(1, 1000)]))).toEqual({ [sessionId(1)]: agentId(2) })
@@ -31,7 +31,7 @@ describe('where a session goes', () => {
     expect(both).toEqual({ [sessionId(1)]: agentId(2), [sessionId(2)]: agentId(1) })
   })
 
-  test('an image that no registry offers runs only where it is', () => {
+  test('an image that no registry offers runs only on agents that hold it', () => {
     const agents = [anAgent(1, { cpu: 8000 }, { images: new Set() }), anAgent(2, { cpu: 8000 })]
     const result = decide(agents, [aSession(1, { cpu: 8000 }), aSession(2, { cpu: 1000 })])
     expect(where(result)).toEqual({ [sessionId(1)]: agentId(2) })
@@ -43,7 +43,7 @@ describe('where a session goes', () => {
     expect(where(decide(agents, [aSession(1, { cpu: 2000 })]))).toEqual({ [sessionId(1)]: agentId(2) })
   })
 
-  test('a failed agent is avoided while another could take the session, even if that one is full now', () => {
+  test('an agent that failed is avoided while another could take the session, even if that one is full now', () => {
     const agents = [anAgent(1, { cpu: 4000 }), anAgent(2, { cpu: 4000 }, { occupied: { cpu: 4000 } })]
     const failed = aSession(1, { cpu: 1000 }, { failedAgents: [agentId(1)] })
     expect(reasonOf(decide(agents, [failed]), 1)?.code).toBe('capacity')
@@ -52,7 +52,7 @@ describe('where a session goes', () => {
 })
 
 describe('devices', () => {
-  test('shares go where they leave the least, and never across two devices', () => {
+  test('shares go to the device that they leave most full, and never across two devices', () => {
     const shares = (uuid: string, occupied: number) => ({ uuid, slot: 'cuda.shares' as const, total: 100, occupied })
     const agent = anAgent(
       1,
@@ -66,7 +66,7 @@ describe('devices', () => {
     ])
   })
 
-  test('more than one share takes whole devices and the rest of one', () => {
+  test('more than one share takes whole devices and the rest from one device', () => {
     const agent = anAgent(1, { 'cuda.shares': 300 })
     const result = decide([agent], [aSession(1, { 'cuda.shares': 250 })])
     expect(result.placements[0]?.devices).toEqual([
@@ -76,7 +76,7 @@ describe('devices', () => {
     ])
   })
 
-  test('thirty hundredths three times are ninety', () => {
+  test('three times thirty hundredths are ninety', () => {
     const agent = anAgent(1, { 'cuda.shares': 100 })
     const result = decide(
       [agent],
@@ -96,7 +96,7 @@ describe('why a session waits', () => {
       'The hosts that have the image python take no new sessions now',
     ],
     ['that had it are away', { connected: false }, 'No connected host has the image python any more'],
-  ])('a session whose image only others have says so where the hosts %s', (_, more, text) => {
+  ])('the reason of a session whose image only other hosts have says that the hosts %s', (_, more, text) => {
     const agents = [anAgent(1, { cpu: 8000 }, { images: new Set() }), anAgent(2, { cpu: 8000 }, more)]
     expect(reasonOf(decide(agents, [aSession(1, { cpu: 1000 })]), 1)?.message).toContain(text)
   })
@@ -131,17 +131,17 @@ describe('why a session waits', () => {
       aSession(1, big),
       { needed: { cpu: '4' }, available: { cpu: '3' } },
     ],
-  ])('%s', (code, agents, session, amounts) => {
+  ])('the reason is %s', (code, agents, session, amounts) => {
     expect(reasonOf(decide(agents, [session]), 1)).toMatchObject({ code, ...amounts })
   })
 
-  test('queued_behind, when those ahead took the room in the same pass', () => {
+  test('queued_behind: sessions ahead took the room in the same pass', () => {
     const result = decide([anAgent(1, { cpu: 4000 })], [aSession(1, big), aSession(2, big)])
     expect(reasonOf(result, 2)?.code).toBe('queued_behind')
     expect(result.queue).toEqual([sessionId(2)])
   })
 
-  test('the sentence names amounts as people say them', () => {
+  test('the sentence has amounts in the units of users', () => {
     const agent = anAgent(1, { cpu: 8000, mem: 8 * GiB }, { occupied: { mem: 7 * GiB } })
     const reason = reasonOf(decide([agent], [aSession(1, { mem: 4 * GiB })]), 1)
     expect(reason?.message).toBe('Needs 4 GiB RAM (at most 1 GiB free). Starts when other sessions end.')
@@ -192,7 +192,7 @@ const someGroup = fc
   }))
 
 describe('every plan', () => {
-  test('places or explains each session exactly once', () => {
+  test('each session is placed or gets a reason, exactly once', () => {
     fc.assert(
       fc.property(someGroup, ({ agents, pending }) => {
         const result = decide(agents, pending)
@@ -203,7 +203,7 @@ describe('every plan', () => {
     )
   })
 
-  test('gives out no slot beyond capacity and no device beyond itself', () => {
+  test('no slot is given out beyond capacity, and no device beyond itself', () => {
     fc.assert(
       fc.property(someGroup, ({ agents, pending }) => {
         const { placements } = decide(agents, pending)
@@ -227,7 +227,7 @@ describe('every plan', () => {
     )
   })
 
-  test('places a session only where its image is or can be had', () => {
+  test('a session is placed only on agents that hold or can pull its image', () => {
     fc.assert(
       fc.property(someGroup, ({ agents, pending }) => {
         const holds = new Map(agents.map(agent => [agent.id, agent.images.has(IMAGE)]))
@@ -239,7 +239,7 @@ describe('every plan', () => {
     )
   })
 
-  test('is work-conserving: what waits would not fit afterwards either', () => {
+  test('the plan is work-conserving: no waiting session would still fit', () => {
     fc.assert(
       fc.property(someGroup, ({ agents, pending }) => {
         const { placements, queue } = decide(agents, pending)
@@ -258,7 +258,7 @@ describe('every plan', () => {
     )
   })
 
-  test('does not depend on the order in which agents and sessions are read', () => {
+  test('the plan does not depend on the order in which agents and sessions are read', () => {
     fc.assert(
       fc.property(someGroup, ({ agents, pending }) => {
         const forwards = decide(agents, pending)
@@ -269,7 +269,7 @@ describe('every plan', () => {
     )
   })
 
-  test('serves equal requests in the order of their arrival', () => {
+  test('equal requests are served in the order of their arrival', () => {
     fc.assert(
       fc.property(someAgents, amounts, fc.array(fc.nat(5), { maxLength: 20 }), (specs, requested, times) => {
         const agents = specs.map(({ cpu, mem, whole, shared }, n) =>

@@ -19,7 +19,7 @@ const large = aSession(1, { cpu: 4000, 'cuda.device': 4 }, { enqueuedAt: NOW - 1
 const halfBusy = (end: number | null) => busy(host, [running({ cpu: 2000, 'cuda.device': 2 }, [0, 1], end)])
 
 describe('the one reservation', () => {
-  test('goes to a session that was blocked on capacity for ten minutes; others are kept off what it needs', () => {
+  test('it goes to a session that was blocked on capacity for ten minutes; others may not use what it needs', () => {
     const small = aSession(2, { cpu: 1000, 'cuda.device': 1 }, { enqueuedAt: NOW })
     const result = plan({ agents: [halfBusy(null)], pending: [large, small], now: NOW }, fifo, concentrated)
     expect(result.placements).toEqual([])
@@ -38,7 +38,7 @@ describe('the one reservation', () => {
     })
   })
 
-  test('a younger one holds nothing, and neither does anybody under LIFO', () => {
+  test('a younger session gets none, and nobody gets one under LIFO', () => {
     const young = { ...large, enqueuedAt: NOW - 9 * MINUTE }
     expect(
       plan({ agents: [halfBusy(null)], pending: [young], now: NOW }, fifo, concentrated).reservation,
@@ -49,7 +49,7 @@ describe('the one reservation', () => {
     expect(plan({ agents: [halfBusy(null)], pending: [large], now: NOW }, drf, concentrated).reservation).toBeDefined()
   })
 
-  test('resources that the reservation does not need stay available', () => {
+  test('resources that it does not need stay available', () => {
     const cpuOnly = (n: number) => aSession(n, { cpu: 1000 }, { enqueuedAt: NOW })
     const pending = [large, cpuOnly(2), cpuOnly(3), cpuOnly(4)]
     const result = plan({ agents: [halfBusy(null)], pending, now: NOW }, fifo, concentrated)
@@ -67,7 +67,7 @@ describe('the one reservation', () => {
     expect(result.reasons.get(large.id)).toMatchObject({ expectedBy: new Date(NOW + 30 * MINUTE).toISOString() })
   })
 
-  test('held capacity is lent with the time of a pull, where one is needed there', () => {
+  test('lending accounts for the time of a pull, if one is needed', () => {
     const longestHold = { imageThereMs: 5 * MINUTE, imagePulledMs: 35 * MINUTE }
     const other = aSession(
       2,
@@ -84,14 +84,14 @@ describe('the one reservation', () => {
     expect(lent(35 * MINUTE)).toEqual([other.id])
   })
 
-  test('a session that was placed a moment ago is counted with the time of its pull', () => {
+  test('a session that was placed a moment ago counts with the time of its pull', () => {
     const longestHold = { imageThereMs: 5 * MINUTE, imagePulledMs: 35 * MINUTE }
     const first = aSession(0, { 'cuda.device': 4 }, { imageDigest: 'sha256:other', pullable: true, longestHold })
     const { reasons } = plan({ agents: [host], pending: [first, large], now: NOW }, fifo, concentrated)
     expect(reasons.get(large.id)?.expectedBy).toBe(new Date(NOW + 35 * MINUTE).toISOString())
   })
 
-  test('is not kept for a session whose owner, project or domain is deactivated, and comes back with it', () => {
+  test('it is released while the owner, project or domain of its session is deactivated, and restored afterwards', () => {
     const small = aSession(2, { cpu: 1000, 'cuda.device': 1 }, { enqueuedAt: NOW })
     const agents = [halfBusy(null)]
     const { reservation } = plan({ agents, pending: [large], now: NOW }, fifo, concentrated)
@@ -105,13 +105,13 @@ describe('the one reservation', () => {
     expect(again.reservation).toMatchObject({ sessionId: large.id })
   })
 
-  test('goes to the agent on which the session starts first', () => {
+  test('it goes to the agent on which the session starts first', () => {
     const other = { ...halfBusy(NOW + MINUTE), id: agentId(2), name: 'agent-2' }
     const result = plan({ agents: [halfBusy(NOW + 5 * MINUTE), other], pending: [large], now: NOW }, fifo, concentrated)
     expect(result.reservation?.agentId).toBe(agentId(2))
   })
 
-  test('stays where it is, and is over when its session starts, even on another agent', () => {
+  test('it stays on its agent, and ends when its session starts, even on another agent', () => {
     const devices = host.devices.map(({ uuid, slot, total }) => ({ uuid, slot, amount: total }))
     const reservation: Reservation = { sessionId: large.id, agentId: agentId(1), devices }
     const other = { ...halfBusy(NOW + MINUTE), id: agentId(2), name: 'agent-2' }
@@ -123,7 +123,7 @@ describe('the one reservation', () => {
     expect(after.placements).toMatchObject([{ sessionId: large.id, agentId: agentId(2) }])
   })
 
-  describe('of which the agent is away', () => {
+  describe('the agent of the reservation is away', () => {
     const devices = host.devices.map(({ uuid, slot, total }) => ({ uuid, slot, amount: total }))
     const reservation: Reservation = { sessionId: large.id, agentId: agentId(1), devices }
     const other = { ...halfBusy(NOW + MINUTE), id: agentId(2), name: 'agent-2' }
@@ -131,7 +131,7 @@ describe('the one reservation', () => {
     const pass = (agents: readonly AgentSnapshot[], pending = [large]) =>
       plan({ agents, pending, now: NOW, reservation }, fifo, concentrated)
 
-    test('for a moment stays where it is, and says that no time is known', () => {
+    test('a brief absence keeps the reservation, with an unknown start time', () => {
       // The agents connect to a manager that has just started one after the other.
       for (const agents of [[away], [away, other], [away, { ...other, connected: false }]]) {
         const { reservation: kept, reasons, queue } = pass(agents)
@@ -145,7 +145,7 @@ describe('the one reservation', () => {
       }
     })
 
-    test('for a moment does not keep sessions from another agent', () => {
+    test('a brief absence does not keep sessions from another agent', () => {
       const free = anAgent(2, { cpu: 8000, 'cuda.device': 4 })
       const small = aSession(2, { cpu: 1000, 'cuda.device': 1 }, { enqueuedAt: NOW })
       const result = pass([away, free], [large, small])
@@ -160,19 +160,19 @@ describe('the one reservation', () => {
       ['paused', [{ ...away, schedulable: false }]],
       ['without the image', [{ ...away, images: new Set() }]],
       ['without the devices', [{ ...away, devices: [] }]],
-    ])('and %s moves on, or is over where nobody else could ever hold it', (_why, agents) => {
+    ])('if the agent is %s, the reservation moves, or ends if no other agent could ever hold it', (_why, agents) => {
       expect(pass([...agents, other]).reservation?.agentId).toBe(agentId(2))
       expect(pass(agents).reservation).toBeUndefined()
     })
 
-    test('and does not isolate sessions as its resource group requires moves on', () => {
+    test('the reservation moves if its agent no longer isolates as the resource group requires', () => {
       const isolating = { ...other, isolated: true }
       const snapshot = { agents: [away, isolating], pending: [large], now: NOW, reservation }
       const result = plan({ ...snapshot, options: { requireIsolation: true } }, fifo, concentrated)
       expect(result.reservation?.agentId).toBe(agentId(2))
     })
 
-    test('is over with its resource group closed', () => {
+    test('the reservation ends when its resource group is closed', () => {
       const closed = { agents: [away], pending: [large], now: NOW, reservation, active: false }
       expect(plan(closed, fifo, concentrated).reservation).toBeUndefined()
     })

@@ -9,29 +9,29 @@ const place = (selector: Selector, agents: readonly ReturnType<typeof anAgent>[]
     selector,
   ).placements.map(p => p.agentId)
 
-describe('where many like sessions go', () => {
+describe('the distribution of many equal sessions', () => {
   const three = [1, 2, 3].map(n => anAgent(n, { cpu: 4000 }))
   test('concentrated fills one agent after the other', () => {
     expect(place(concentrated, three, 6)).toEqual([1, 1, 1, 1, 2, 2].map(agentId))
   })
-  test('dispersed goes where the largest part is free', () => {
+  test('dispersed chooses the agent with the largest free part', () => {
     expect(place(dispersed, three, 6)).toEqual([1, 2, 3, 1, 2, 3].map(agentId))
     const uneven = [anAgent(1, { cpu: 4000 }, { occupied: { cpu: 2000 } }), anAgent(2, { cpu: 4000 })]
     expect(place(dispersed, uneven, 2)).toEqual([2, 2].map(agentId))
   })
-  test('round robin gives each its turn, and goes on where the last pass ended', () => {
+  test('round robin gives each agent its turn, and continues where the last pass ended', () => {
     expect(place(roundRobin, three, 4)).toEqual([1, 2, 3, 1].map(agentId))
     const later = three.map((agent, index) => ({ ...agent, turn: [7, 5, 6][index] }))
     expect(place(roundRobin, later, 4)).toEqual([2, 3, 1, 2].map(agentId))
   })
-  test.each([concentrated, dispersed, roundRobin])('CPU work keeps off GPU hosts (%#)', selector => {
+  test.each([concentrated, dispersed, roundRobin])('CPU sessions avoid GPU hosts (%#)', selector => {
     expect(place(selector, [anAgent(1, { cpu: 9000, 'cuda.device': 1 }), anAgent(2, { cpu: 2000 })], 3)).toEqual(
       [2, 2, 1].map(agentId),
     )
   })
 })
 
-describe('no GPU is left without a use', () => {
+describe('no GPU becomes unusable', () => {
   test('a GPU share goes to a GPU that is already shared, on any agent', () => {
     const shares = (occupied: number) => [{ uuid: 'A', slot: 'cuda.shares' as const, total: 100, occupied }]
     const agents = [
@@ -41,7 +41,7 @@ describe('no GPU is left without a use', () => {
     const pending = [aSession(1, { cpu: 1000, 'cuda.shares': 50 }), aSession(2, { cpu: 1000, 'cuda.shares': 100 })]
     expect(plan({ agents, pending }, fifo, concentrated).placements.map(p => p.agentId)).toEqual([2, 1].map(agentId))
   })
-  test('CPU work that must use a GPU host takes the one whose GPUs are in use', () => {
+  test('CPU sessions that must use a GPU host take the one whose GPUs are in use', () => {
     const agents = [
       anAgent(1, { cpu: 8000, mem: 8 * GiB, 'cuda.device': 4 }),
       anAgent(2, { cpu: 16000, mem: 16 * GiB, 'cuda.device': 4 }, { occupied: { cpu: 4000, 'cuda.device': 4 } }),
@@ -75,11 +75,11 @@ test.each<[number[], number, number[] | undefined]>([
   [[80, 75, 70, 30, 0], 200, [67, 67, 66, 0, 0]],
   [[200, 300, 300, 500], 600, [0, 300, 300, 0]],
   [[100, 100], 150, [75, 75]],
-])('of %j hundredths, %i are taken as %j', (free, amount, expected) => {
+])('with %j hundredths free, %i are spread as %j', (free, amount, expected) => {
   expect(spreadShares(free, amount)).toEqual(expected)
 })
 
-test('twenty single hundredths fill the devices with the least room first', () => {
+test('twenty sessions of one hundredth fill the devices with the least room first', () => {
   let free = [5, 10, 20, 30, 0]
   for (let n = 0; n < 20; n++) {
     const taken = spreadShares(free, 1) ?? []
@@ -88,7 +88,7 @@ test('twenty single hundredths fill the devices with the least room first', () =
   expect(free).toEqual([0, 0, 15, 30, 0])
 })
 
-test('only a group that splits parts of GPUs spreads one over several', () => {
+test('only a group that allows it spreads parts of a GPU over several devices', () => {
   const devices = ['A', 'B'].map(uuid => ({ uuid, slot: 'cuda.shares' as const, total: 100, occupied: 70 }))
   const agents = [anAgent(1, { 'cuda.shares': 200 }, { devices, occupied: { 'cuda.shares': 140 } })]
   const pending = [aSession(1, { 'cuda.shares': 40 })]

@@ -23,7 +23,7 @@ function tasksOf(result: Plan, users: readonly string[]): number[] {
   return users.map((_, index) => result.placements.filter(p => user(p.sessionId) === index).length)
 }
 
-test('LIFO tries the newest first', () => {
+test('LIFO tries the newest session first', () => {
   const result = plan(
     { agents: [anAgent(1, { cpu: 2000 })], pending: [1, 2, 3].map(n => aSession(n, { cpu: 1000 })) },
     lifo,
@@ -50,7 +50,7 @@ test('of equal requests LIFO serves the newest, whatever the order in which they
 })
 
 describe('DRF', () => {
-  test('the example of the paper: 9 CPU and 18 GB, tasks of 1 CPU and 4 GB against 3 CPU and 1 GB: three and two', () => {
+  test('DRF reproduces the example of the paper: 9 CPU and 18 GB, tasks of 1 CPU and 4 GB, and of 3 CPU and 1 GB: three and two', () => {
     const users = { a: { cpu: 1, mem: 4 }, b: { cpu: 3, mem: 1 } }
     expect(tasksOf(share({ cpu: 9, mem: 18 }, users), Object.keys(users))).toEqual([3, 2])
   })
@@ -61,7 +61,7 @@ describe('DRF', () => {
     expect(tasksOf(result, Object.keys(users))).toEqual([10, 20])
   })
 
-  test('weights divide the machine in their proportion, but for one task', () => {
+  test('users share the machine in proportion to their weights, up to one task', () => {
     const weight = fc.integer({ min: 1, max: 5 })
     fc.assert(
       fc.property(fc.array(weight, { minLength: 2, maxLength: 4 }), fc.integer({ min: 10, max: 55 }), (all, cpu) => {
@@ -79,7 +79,7 @@ describe('DRF', () => {
     )
   })
 
-  test('a session of several kernels counts with all of them', () => {
+  test('a session of several kernels counts all of them', () => {
     const pending = [
       aSession(1, { cpu: 1000 }, { ownerId: 'a', clusterSize: 3 }),
       aSession(2, { cpu: 1000 }, { ownerId: 'a', enqueuedAt: 2 }),
@@ -90,7 +90,7 @@ describe('DRF', () => {
     expect(placements.map(p => p.sessionId)).toEqual([sessionId(1), sessionId(3), sessionId(4)])
   })
 
-  test('the share is the sum over all that a user holds: who already runs much waits', () => {
+  test('the share covers all that a user holds: a user with much running waits', () => {
     const pending = ['rich', 'poor'].flatMap((ownerId, user) =>
       [0, 1].map(n => aSession(user * 10 + n, { cpu: 1000 }, { ownerId, enqueuedAt: user })),
     )
@@ -104,7 +104,7 @@ describe('DRF', () => {
   const machine = fc.record({ cpu: fc.integer({ min: 40, max: 100 }), mem: fc.integer({ min: 40, max: 100 }) })
   const group = fc.record({ machine, users: fc.array(task, { minLength: 2, maxLength: 4 }) })
 
-  test('is free of envy: nobody could do more with what another one has (but for whole tasks)', () => {
+  test('DRF is free of envy: nobody could do more with the share of another user, up to whole tasks', () => {
     fc.assert(
       fc.property(group, ({ machine, users }) => {
         const named = Object.fromEntries(users.map((user, index) => [`user-${index}`, user]))
@@ -123,7 +123,7 @@ describe('DRF', () => {
     )
   })
 
-  test('is Pareto-efficient: nobody who waits could have one task more', () => {
+  test('DRF is Pareto-efficient: no waiting user could have one task more', () => {
     fc.assert(
       fc.property(group, ({ machine, users }) => {
         const named = Object.fromEntries(users.map((user, index) => [`user-${index}`, user]))
@@ -137,7 +137,7 @@ describe('DRF', () => {
     )
   })
 
-  test('always serves the user of the least share among those whose next session fits', () => {
+  test('DRF always serves the user of the least share among those whose next session fits', () => {
     fc.assert(
       fc.property(group, ({ machine, users }) => {
         const named = Object.fromEntries(users.map((user, index) => [`user-${index}`, user]))

@@ -45,20 +45,20 @@ test.each([
     [anAgent(1, large), anAgent(2, { cpu: 500, mem: GiB }, { storage: new Set(['m1']) })],
     'are too small for this session',
   ],
-])('%s: the session waits and says so', (_, agents, message) => {
+])('%s: the session waits with the reason', (_, agents, message) => {
   const { placements, reasons } = run({ agents, pending: [aSession(1, small, { storage: [HOMES] })] })
   expect(placements).toEqual([])
   expect(reasons.get(sessionId(1))).toMatchObject({ code: 'storage_nowhere' })
   expect(reasons.get(sessionId(1))?.message).toContain(message)
 })
 
-test('a full host with the storage is a matter of capacity', () => {
+test('a full host with the storage gives a reason of capacity', () => {
   const agents = [anAgent(1, large), anAgent(2, small, { storage: new Set(['m1']), occupied: small })]
   const { reasons } = run({ agents, pending: [aSession(1, small, { storage: [HOMES] })] })
   expect(reasons.get(sessionId(1))?.code).toBe('capacity')
 })
 
-test('a session that goes on with files on a host without the storage says which host it is', () => {
+test('the reason of a session whose files are on a host without the storage names that host', () => {
   const agents = [anAgent(1, large), anAgent(2, large, { storage: new Set(['m1']) })]
   const { reasons } = run({ agents, pending: [aSession(1, small, { storage: [HOMES], onlyOn: agentId(1) })] })
   expect(reasons.get(sessionId(1))).toMatchObject({ code: 'storage_nowhere' })

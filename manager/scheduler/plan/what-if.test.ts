@@ -5,7 +5,7 @@ import { agentId, anAgent, aSession, GiB } from './plan-fixtures.ts'
 const ask = (agents: readonly AgentSnapshot[], session: PendingSession, pending: readonly PendingSession[] = []) =>
   whatIf({ agents, pending }, session, { sequencer: fifo, selector: concentrated, minimum: { cpu: 500 } })
 
-test('a request that fits says where it would start', () => {
+test('for a request that fits, what-if says where it would start', () => {
   expect(ask([anAgent(1, { cpu: 2000 })], aSession(1, { cpu: 1000 }))).toEqual({
     agentId: agentId(1),
     reason: null,
@@ -13,7 +13,7 @@ test('a request that fits says where it would start', () => {
   })
 })
 
-test('a request that does not fit says why, and each proposed change of one slot lets it start', () => {
+test('for a request that does not fit, what-if says why, and each proposed change of one slot lets it start', () => {
   const agents = [
     anAgent(1, { cpu: 8000, mem: 8 * GiB }, { occupied: { cpu: 6000 } }),
     anAgent(2, { cpu: 8000, mem: 8 * GiB }, { occupied: { mem: 5 * GiB } }),

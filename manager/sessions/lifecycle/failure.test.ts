@@ -14,7 +14,7 @@ test.each([
   expect(change.reason.message).toMatch(/^Starting on host gpu-1 failed: It is so\.( Trying again\.)?$/)
 })
 
-test('an error that is no AppError keeps its text to itself', () => {
+test('the text of an unexpected error is not shown', () => {
   const { cause } = failureOn('gpu-1', new TypeError('secret of the inside'))
   expect(cause.code).toBe('create_failed')
   expect(cause.message).not.toContain('secret')

@@ -7,17 +7,17 @@ const MINUTE = 60_000
 const never = { idleSince: null, idleTimeoutMs: null, expiresAt: null, maxLifetimeMs: null }
 
 describe('the end of a session', () => {
-  test('is not known while it is busy and has no maximum lifetime', () => {
+  test('the end is unknown while the session is busy and has no maximum lifetime', () => {
     expect(endOf({ ...never, idleTimeoutMs: 10 * MINUTE })).toBeNull()
   })
 
-  test('is the nearer of the two', () => {
+  test('the end is the nearer of idle timeout and maximum lifetime', () => {
     const both = { idleSince: 0, idleTimeoutMs: 10 * MINUTE, expiresAt: 12 * MINUTE, maxLifetimeMs: 60 * MINUTE }
     expect(endOf(both)).toEqual({ at: 10 * MINUTE, why: 'idle_timeout', totalMs: 10 * MINUTE })
     expect(endOf({ ...both, expiresAt: 9 * MINUTE })).toMatchObject({ at: 9 * MINUTE, why: 'max_lifetime' })
   })
 
-  test('is never later than either of them allows', () => {
+  test('the end is never later than either of them allows', () => {
     const time = fc.option(fc.integer({ min: 1, max: 1e9 }), { nil: null })
     fc.assert(
       fc.property(time, time, time, time, (idleSince, idleTimeoutMs, expiresAt, maxLifetimeMs) => {
@@ -43,18 +43,18 @@ describe('warnings', () => {
     [58, 55],
     [59, 59],
     [60, 59],
-  ])('after %d of 60 minutes the last one was due after %s', (now, due) => {
+  ])('after %d of 60 minutes the last warning was due after %s', (now, due) => {
     expect(warnedAt(end, now * MINUTE)).toBe(due === null ? null : due * MINUTE)
   })
 
-  test('that would come as soon as the clock starts are left out', () => {
+  test('warnings that would be due as soon as the time starts are left out', () => {
     const short = { ...end, at: 10 * MINUTE, totalMs: 10 * MINUTE }
     expect(warnedAt(short, 0)).toBeNull()
     expect(warnedAt(short, 5 * MINUTE)).toBe(5 * MINUTE)
     expect(warnedAt({ ...end, at: MINUTE, totalMs: MINUTE }, MINUTE)).toBeNull()
   })
 
-  test('never lie in the future, and come exactly 15, 5 or 1 minutes before the end', () => {
+  test('warnings are never in the future, and come exactly 15, 5 or 1 minutes before the end', () => {
     fc.assert(
       fc.property(fc.nat(1e8), fc.nat(1e8), fc.nat(1e8), (at, totalMs, now) => {
         const due = warnedAt({ at, totalMs, why: 'max_lifetime' }, now)
@@ -70,16 +70,16 @@ describe('the limits of a request', () => {
   const spec = { image: 'x', resources: {}, environ: {}, count: 1, resourceGroup: 'default' } satisfies SessionSpec
   const policy = { idleTimeoutSeconds: 600, maxLifetimeSeconds: 3600 }
 
-  test('are those of the policy where it says nothing', () => {
+  test('the policy applies to what the request leaves out', () => {
     expect(resolveLifetime(spec, policy)).toEqual({ kind: 'interactive', ...policy })
   })
 
-  test('are the stricter of both', () => {
+  test('the stricter of request and policy applies', () => {
     const asked = { ...spec, idleTimeoutSeconds: 900, maxLifetimeSeconds: 60 }
     expect(resolveLifetime(asked, policy)).toMatchObject({ idleTimeoutSeconds: 600, maxLifetimeSeconds: 60 })
   })
 
-  test('have no idle timeout for a batch session: it is busy as long as its command runs', () => {
+  test('a batch session has no idle timeout: it is busy as long as its command runs', () => {
     const batch = { ...spec, kind: 'batch', startupCommand: 'sleep 1e6', idleTimeoutSeconds: 60 } as const
     expect(resolveLifetime(batch, policy)).toEqual({
       kind: 'batch',
@@ -88,7 +88,7 @@ describe('the limits of a request', () => {
     })
   })
 
-  test('never exceed what either side says', () => {
+  test('the limits never exceed those of either side', () => {
     const limit = fc.option(fc.nat(), { nil: null })
     fc.assert(
       fc.property(limit, limit, (one, other) => {

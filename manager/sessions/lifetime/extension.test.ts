@@ -14,15 +14,15 @@ const session: Extendable = {
 }
 
 describe('an extension', () => {
-  test('without a time gives the lifetime once more', () => {
+  test('without a time, it adds the lifetime once more', () => {
     expect(extensionOf(session, undefined)).toEqual({ ok: true, expiresAt: 4 * HOUR })
   })
 
-  test('with a time adds just that', () => {
+  test('with a time, it adds that time', () => {
     expect(extensionOf(session, HOUR / 2)).toEqual({ ok: true, expiresAt: 2.5 * HOUR })
   })
 
-  test('of what idles leaves its maximum lifetime as it is', () => {
+  test('for an idle session, it leaves the maximum lifetime as it is', () => {
     expect(extensionOf({ ...session, idleFirst: true }, undefined)).toEqual({ ok: true, expiresAt: 2 * HOUR })
     expect(extensionOf({ ...session, expiresAt: null, maxLifetimeMs: null }, HOUR)).toEqual({
       ok: true,
@@ -30,22 +30,22 @@ describe('an extension', () => {
     })
   })
 
-  test('without a time goes as far as the policy allows', () => {
+  test('without a time, it goes as far as the policy allows', () => {
     expect(extensionOf({ ...session, allowedMs: 3 * HOUR }, undefined)).toEqual({ ok: true, expiresAt: 3 * HOUR })
   })
 
-  test('beyond the policy is refused, with the allowed maximum', () => {
+  test('beyond the policy, it is refused with the allowed maximum', () => {
     const refused = extensionOf({ ...session, allowedMs: 3 * HOUR }, 2 * HOUR)
     expect(refused).toMatchObject({ ok: false, latest: 3 * HOUR })
     expect(extensionOf({ ...session, allowedMs: 2 * HOUR }, undefined)).toMatchObject({ ok: false, latest: 2 * HOUR })
   })
 
-  test('is refused where another session was promised what this one holds', () => {
+  test('it is refused if another session was promised what this session holds', () => {
     expect(extensionOf({ ...session, promised: true }, undefined)).toMatchObject({ ok: false })
     expect(extensionOf({ ...session, promised: true, idleFirst: true }, undefined)).toMatchObject({ ok: true })
   })
 
-  test('never shortens a session, and never passes the policy', () => {
+  test('it never shortens a session, and never exceeds the policy', () => {
     const time = fc.integer({ min: 0, max: 100 }).map(hours => hours * HOUR)
     fc.assert(
       fc.property(time, time, fc.option(time, { nil: null }), fc.option(time), (expiresAt, life, allowedMs, by) => {

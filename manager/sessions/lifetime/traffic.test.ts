@@ -18,11 +18,11 @@ function meter() {
   }
 }
 
-test('traffic from before the first reading does not count', () => {
+test('traffic before the first reading does not count', () => {
   expect(meter().at(0, { tunnels: 1, bytesDown: 5_000_000 })).toMatchObject({ tunnels: 1, tunnelBytes: 0 })
 })
 
-test('the window holds a minute, both ways', () => {
+test('the window covers a minute, in both directions', () => {
   const { at } = meter()
   at(0, { bytesDown: 100 })
   expect(at(30, { bytesDown: 1100, bytesUp: 50 }).tunnelBytes).toBe(1050)
@@ -30,7 +30,7 @@ test('the window holds a minute, both ways', () => {
   expect(at(91, { bytesDown: 1100, bytesUp: 50 }).tunnelBytes).toBe(0)
 })
 
-test('a terminal counts by what it shows, and its bytes are not those of a tunnel', () => {
+test('a terminal counts by its output, and its bytes are not those of a tunnel', () => {
   const { at } = meter()
   at(0, {})
   const seen = at(5, {
@@ -44,13 +44,13 @@ test('a terminal counts by what it shows, and its bytes are not those of a tunne
   expect(seen).toEqual({ tunnels: 1, terminals: 1, tunnelBytes: 15, terminalBytes: 390 })
 })
 
-test('counters that begin anew have not shrunk', () => {
+test('counters that restart do not count as negative traffic', () => {
   const { at } = meter()
   at(0, { bytesDown: 9000 })
   expect(at(5, { bytesDown: 70 }).tunnelBytes).toBe(70)
 })
 
-test('a session that is not looked at any more is forgotten', () => {
+test('a session that is no longer read is forgotten', () => {
   const { meter: traffic, at } = meter()
   at(0, {})
   traffic.keep(new Set())

@@ -6,17 +6,17 @@ import { BUSY, type TrafficWindow, verdictOf } from './verdict.ts'
 const still: SampleWindow = { seconds: 60, cpuMilli: 0, gpuUtilization: 0, diskBytes: 0, netBytes: 0 }
 const silence: TrafficWindow = { tunnels: 0, tunnelBytes: 0, terminals: 0, terminalBytes: 0 }
 
-test('a session in which nothing happens is idle', () => {
+test('a session without activity is idle', () => {
   expect(verdictOf({ kernels: [still], traffic: silence })).toBe('idle')
 })
 
-describe('a sign of life', () => {
+describe('activity', () => {
   test.each<[string, Partial<SampleWindow>]>([
     ['CPU', { cpuMilli: BUSY.cpuMilli }],
     ['GPU', { gpuUtilization: BUSY.gpuUtilization }],
     ['disk', { diskBytes: BUSY.diskBytesPerSecond * 60 }],
     ['network', { netBytes: BUSY.netBytesPerSecond * 60 }],
-  ])('of the %s at its threshold makes it busy, just below it does not', (_what, sign) => {
+  ])('use of the %s at its threshold makes a session busy, just below it does not', (_what, sign) => {
     expect(verdictOf({ kernels: [{ ...still, ...sign }], traffic: silence })).toBe('busy')
     const below = Object.fromEntries(Object.entries(sign).map(([name, value]) => [name, value * 0.99]))
     expect(verdictOf({ kernels: [{ ...still, ...below }], traffic: silence })).toBe('idle')
@@ -26,17 +26,17 @@ describe('a sign of life', () => {
     ['a tunnel', { tunnels: 1, tunnelBytes: BUSY.tunnelBytes }, { tunnels: 2, tunnelBytes: BUSY.tunnelBytes }],
     ['a tunnel that has closed', { tunnelBytes: BUSY.tunnelBytes }, { tunnelBytes: 600 }],
     ['a terminal', { terminals: 1, terminalBytes: BUSY.terminalBytes }, { terminals: 1, terminalBytes: 96 }],
-  ])('is traffic of %s beyond keep-alives', (_what, alive, beating) => {
+  ])('traffic of %s makes a session busy, keep-alives do not', (_what, alive, beating) => {
     expect(verdictOf({ kernels: [still], traffic: { ...silence, ...alive } })).toBe('busy')
     expect(verdictOf({ kernels: [still], traffic: { ...silence, ...beating } })).toBe('idle')
   })
 
-  test('of one kernel is one of the session', () => {
+  test('activity of one kernel is activity of the session', () => {
     expect(verdictOf({ kernels: [still, { ...still, cpuMilli: 900 }], traffic: silence })).toBe('busy')
   })
 })
 
-test('missing figures are never idleness, and never hide a sign of life', () => {
+test('missing figures do not count as idleness, and do not hide activity', () => {
   const figures = fc.record({
     seconds: fc.constant(60),
     cpuMilli: fc.nat(200),

@@ -39,7 +39,7 @@ test('a database that dies is started again, however often that fails', async ()
   await vi.waitFor(() => expect(isAlive(server.started[2])).toBe(true), SOON)
 })
 
-test('disposing stops it, and ends the wait for one that does not start', async () => {
+test('disposing stops the database, and ends the wait for one that does not start', async () => {
   const running = aServer()
   const supervised = await superviseServer({ ...options, start: () => running.start() })
   await supervised[Symbol.asyncDispose]()
