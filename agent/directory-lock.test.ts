@@ -12,7 +12,7 @@ async function directory(...below: string[]) {
 }
 
 test.each([['short'], ['long-'.repeat(30)]])(
-  'of two agents with one directory the second is refused and told who holds it (%s name)',
+  'of two agents with one directory the second is refused and learns who holds it (%s name)',
   async name => {
     await using place = await directory(name)
     {

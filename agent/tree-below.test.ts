@@ -35,11 +35,11 @@ async function sizes(swapAfter: number): Promise<number[]> {
   return found
 }
 
-test('a folder that is swapped for a link after it was seen is not entered', async () => {
+test('a directory that is swapped for a link after it was seen is not entered', async () => {
   expect(await sizes(1)).toEqual([])
 })
 
-test('below a folder that is swapped for a link, the walk goes on in the folder that it was', async () => {
+test('if an entered directory is swapped for a link, the walk continues in the original directory', async () => {
   expect(await sizes(2)).toEqual([1])
 })
 

@@ -4,7 +4,7 @@ import { parseJoinString, requireSafeUrl } from './join-string.ts'
 
 const encode = (value: unknown) => `berth-join:${Buffer.from(JSON.stringify(value)).toString('base64url')}`
 
-test('a join string carries the address, the token and the pinned key', () => {
+test('a join string contains the address, the token and the pinned key', () => {
   const invitation = { url: 'https://host:8443', token: 't', fingerprint: 'ab'.repeat(32) }
   expect(parseJoinString(` ${encode(invitation)}\n`)).toEqual(invitation)
 })
@@ -14,7 +14,7 @@ test.each(['', 'berth-join:', 'berth-join:%%%', encode({ url: 'ftp://x', token: 
   text => expect(() => parseJoinString(text)).toThrow(expect.objectContaining({ code: 'config_invalid' })),
 )
 
-test('plain http is for this machine only', () => {
+test('plain http is accepted for this computer only', () => {
   for (const url of [
     'http://127.0.0.1:80',
     'http://127.8.9.1',
@@ -29,13 +29,13 @@ test('plain http is for this machine only', () => {
   }
 })
 
-test('the time until the next try is random below a bound that doubles up to ten seconds', () => {
+test('the delay before the next attempt is random, below a bound that doubles up to ten seconds', () => {
   const remote = { local: false }
   expect([0, 1, 2, 3].map(attempt => backoffMs(attempt, 0.999, remote))).toEqual([199, 399, 799, 1598])
   expect(backoffMs(50, 0.999, remote)).toBe(9990)
   expect(backoffMs(50, 0, remote)).toBe(0)
 })
 
-test('a manager on this machine is looked for several times a second', () => {
+test('the attempts for a manager on this computer come several times a second', () => {
   expect(backoffMs(50, 0.999, { local: true })).toBeLessThan(400)
 })

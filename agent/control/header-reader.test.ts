@@ -30,7 +30,7 @@ test('bytes after the line in the same packet stay in the socket, also for the n
   expect(rest.toString()).toBe('rest')
 })
 
-test('a line may come byte by byte', async () => {
+test('a line may arrive byte by byte', async () => {
   using sockets = await pair()
   const [near, far] = sockets
   const line = lineOf(near)
@@ -41,7 +41,7 @@ test('a line may come byte by byte', async () => {
   expect(await line).toBe('ab')
 })
 
-test('an end before the line, or a line without end, is no line', async () => {
+test('a connection that ends before the line, or a line without end, is refused', async () => {
   using ended = await pair()
   ended[1].end('half')
   expect(await lineOf(ended[0])).toBeUndefined()
@@ -50,7 +50,7 @@ test('an end before the line, or a line without end, is no line', async () => {
   expect(await lineOf(endless[0])).toBeUndefined()
 })
 
-test('a header that the contract does not know is none', () => {
+test('a header that does not match the contract is refused', () => {
   expect(parseHeader('{"kind":"app","host":"10.0.0.1"}')).toBeUndefined()
   expect(parseHeader('not json')).toBeUndefined()
 })

@@ -31,7 +31,7 @@ async function received(...sent: readonly string[]): Promise<{ types: string[]; 
 
 const CANCEL = JSON.stringify({ type: 'cancel', id: 1 })
 
-test('a message that only a newer manager knows is passed over', async () => {
+test('a message that only newer versions know is ignored', async () => {
   const newer = JSON.stringify({ type: 'weather', sky: 'blue' })
   expect(await received(CANCEL, newer, CANCEL)).toEqual({ types: ['cancel', 'cancel'], broken: false })
 })

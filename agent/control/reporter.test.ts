@@ -36,7 +36,7 @@ function start() {
   return { reporter, sent, heard, heardOf }
 }
 
-test('a report counts as heard once the manager has taken it up, with those before it', () => {
+test('a report counts as received once the manager has taken it up, with all reports before it', () => {
   const { reporter, heard } = start()
   using _reporter = reporter
   reporter.now()
@@ -50,7 +50,7 @@ test('a report counts as heard once the manager has taken it up, with those befo
   expect(heard).toEqual(['1', '2', '3'])
 })
 
-test('a kernel that the manager could not take up keeps it from hearing of no other', () => {
+test('a kernel that the manager could not take up does not delay others', () => {
   const { reporter, heardOf } = start()
   using _reporter = reporter
   reporter.now()
@@ -60,7 +60,7 @@ test('a kernel that the manager could not take up keeps it from hearing of no ot
   expect(heardOf).toEqual([KERNELS.slice(1), KERNELS])
 })
 
-test('of a manager that takes nothing up for an hour only the last reports are kept', () => {
+test('for a manager that takes up nothing for an hour, only the last reports are kept', () => {
   const { reporter, sent, heard } = start()
   using _reporter = reporter
   vi.advanceTimersByTime(3_600_000)
@@ -70,7 +70,7 @@ test('of a manager that takes nothing up for an hour only the last reports are k
   expect(heard.at(-1)).toBe(String(sent.length))
 })
 
-test('images are sent when they changed only', () => {
+test('images are sent only after a change', () => {
   const { reporter, sent } = start()
   using _reporter = reporter
   reporter.now()

@@ -40,7 +40,7 @@ const plan: ContainerPlan = {
   imageProgram: { command: ['/entry.sh', 'serve'], directory: '/srv' },
 }
 
-test('a container holds exactly what the allowlist names', () => {
+test('a container has exactly the options of the allowlist', () => {
   expect(containerConfig(aSpec(), plan)).toEqual({
     name: 'berth-1',
     Image: 'sha256:abc',
@@ -105,12 +105,12 @@ test('a container holds exactly what the allowlist names', () => {
   })
 })
 
-test('a request cannot smuggle anything in besides what is named', () => {
+test('a request cannot add options to those of the allowlist', () => {
   const spec = { ...aSpec(), Privileged: true, HostConfig: { PidMode: 'host' }, Binds: ['/:/host'] }
   expect(containerConfig(spec, plan)).toEqual(containerConfig(aSpec(), plan))
 })
 
-test('a user cannot override what Berth sets in the environment', () => {
+test('a user cannot override environment variables of Berth', () => {
   const { Env } = containerConfig(
     aSpec({ environ: { HOME: '/root', BERTH_SESSION_ID: 'x', LANG: 'ko_KR.UTF-8' } }),
     plan,
@@ -130,12 +130,12 @@ test.each([
   expect(Env?.filter(line => line.startsWith('PATH='))).toEqual([`PATH=${expected}`])
 })
 
-test('the language of an image is left as it is', () => {
+test('the language of an image is kept', () => {
   const { Env } = containerConfig(aSpec(), { ...plan, imageEnvironment: ['LANG=de_DE.UTF-8'] })
   expect(Env?.filter(line => line.startsWith('LANG='))).toEqual([])
 })
 
-test('GPUs and MIG instances are asked for by UUID, and only those that were placed are visible', () => {
+test('GPUs and MIG instances are requested by UUID, and only placed ones are visible', () => {
   const uuids = ['GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11', 'MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f']
   const devices = [
     { uuid: 'GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11', slot: 'cuda.shares', amount: 30 },
@@ -152,7 +152,7 @@ test('GPUs and MIG instances are asked for by UUID, and only those that were pla
   expect(visible(none.Env)).toEqual(['NVIDIA_VISIBLE_DEVICES=void'])
 })
 
-test('whole GPUs are asked for by UUID, simulated ones only named in the environment', () => {
+test('whole GPUs are requested by UUID, simulated ones only named in the environment', () => {
   const devices = [
     { uuid: 'GPU-1', slot: 'cuda.device', amount: 1 },
     { uuid: 'SIM-2', slot: 'cuda.device', amount: 1 },
@@ -163,7 +163,7 @@ test('whole GPUs are asked for by UUID, simulated ones only named in the environ
 })
 
 test.each(['batch', undefined] as const)(
-  'the start-up command of a batch session becomes its main process, by the shell of the image (%s)',
+  'the start-up command of a batch session becomes its main process, run by the shell of the image (%s)',
   kind => {
     const spec = { ...aSpec({ startupCommand: 'echo hi' }), ...(kind ? { kind } : {}) }
     expect(containerConfig(spec, plan).Cmd).toEqual(['/opt/berth/bin/berth-shell', '-c', 'echo hi'])
@@ -179,7 +179,7 @@ test('an interactive session outlives its start-up command, which is never part 
   expect(cmd.slice(4)).toEqual(['berth', '/opt/berth/bin/berth-shell', '-c', command])
 })
 
-test('the program of the image is passed as arguments, with its directory', () => {
+test('the program of the image is passed as arguments, with its working directory', () => {
   const spec = aSpec({ runImageCommand: true, kind: 'batch' })
   const cmd = containerConfig(spec, plan).Cmd as string[]
   expect(cmd.slice(0, 3)).toEqual(['/opt/berth/bin/busybox', 'sh', '-c'])
@@ -188,14 +188,14 @@ test('the program of the image is passed as arguments, with its directory', () =
   expect(stays.slice(4)).toEqual(['berth', ...cmd])
 })
 
-test('a program that the image does not have is refused', () => {
+test('a request for the program of an image without one is refused', () => {
   const bare = { ...plan, imageProgram: { command: [], directory: '/' } }
   expect(() => containerConfig(aSpec({ runImageCommand: true }), bare)).toThrow(
     expect.objectContaining({ code: 'image_without_program' }),
   )
 })
 
-test('an interactive session without a command just waits', () => {
+test('an interactive session without a command only waits', () => {
   expect(containerConfig(aSpec({ kind: 'interactive' }), plan).Cmd).toEqual([
     '/opt/berth/bin/busybox',
     'sleep',
@@ -203,7 +203,7 @@ test('an interactive session without a command just waits', () => {
   ])
 })
 
-test('shared memory never exceeds the memory it is part of', () => {
+test('shared memory never exceeds the memory of the session', () => {
   expect(containerConfig(aSpec({ shmemBytes: 4 * GiB }), plan).HostConfig?.ShmSize).toBe(GiB)
 })
 
@@ -216,7 +216,7 @@ test.each([
   expect(() => containerConfig(aSpec({ slots }), plan)).toThrow(expect.objectContaining({ code }))
 })
 
-test('cores are given to those who need fewer than all, the least used first', () => {
+test('a session that needs fewer than all cores is pinned to the least used ones', () => {
   expect(chooseCores(1000, 4, [])).toEqual([0])
   expect(chooseCores(1500, 4, [[0], [1]])).toEqual([2, 3])
   expect(chooseCores(1000, 2, [[0], [1], [0]])).toEqual([1])

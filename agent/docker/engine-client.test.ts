@@ -18,12 +18,12 @@ test.each([
   expect(engineMessage(new Error(message))).toBe(said)
 })
 
-test('the body of an answer goes before the text made of it', () => {
+test('the body of an answer is preferred to the text made of it', () => {
   const error = Object.assign(new Error('(HTTP code 409) conflict - [object Object]'), { json: { message: 'in use' } })
   expect(engineMessage(error)).toBe('in use')
 })
 
-test('a socket that is missing is an engine that does not answer; another file that is missing is not', async () => {
+test('a missing socket means that the engine does not answer; another missing file does not', async () => {
   const { calls } = createEngineClient('unix:///no/such/docker.sock')
   expect(isEngineUnreachable(await calls.ping().catch((error: unknown) => error))).toBe(true)
 

@@ -30,14 +30,14 @@ const label: KernelLabel = {
 const verify = (labels: Record<string, string>, inherited: readonly string[] = []) =>
   verifyKernelLabels({ id: 'this', labels }, { labelKey: key, inherited: new Set(inherited) })
 
-test('a container that the manager has named needs no signature of ours, but labels that agree', () => {
+test('a container that the manager has named needs no signature of ours, but consistent labels', () => {
   const theirs = signKernelLabel(label, Buffer.alloc(32, 8))
   expect(verify(theirs, ['this'])).toEqual(label)
   expect(verify(theirs, ['another'])).toBeUndefined()
   expect(verify({ ...theirs, 'berth.manager': id('9') }, ['this'])).toBeUndefined()
 })
 
-test('a signed label comes back as it was', () => {
+test('a signed label can be read back', () => {
   expect(verify(signKernelLabel(label, key))).toEqual(label)
 })
 

@@ -8,17 +8,17 @@ function frame(stream: number, text: string): Buffer {
   return Buffer.concat([header, Buffer.from(text)])
 }
 
-test('both streams of a log come out in the order they were written', () => {
+test('both streams of a log keep the order in which they were written', () => {
   const log = Buffer.concat([frame(1, 'one\n'), frame(2, 'two\n'), frame(1, 'three\n')])
   expect(demultiplex(log).toString()).toBe('one\ntwo\nthree\n')
 })
 
-test('a frame that was cut off is kept as far as it goes', () => {
+test('a cut frame is kept as far as it goes', () => {
   expect(demultiplex(frame(1, 'complete').subarray(0, 12)).toString()).toBe('comp')
   expect(demultiplex(Buffer.from([1, 0, 0])).toString()).toBe('')
 })
 
-test('a tail starts at the beginning of a line and says that something is missing', () => {
+test('a tail starts at the beginning of a line and mentions that earlier lines are missing', () => {
   expect(tailBytes(Buffer.from('first\nsecond\nthird\n'), 10)).toEqual({ text: 'third\n', truncated: true })
   expect(tailBytes(Buffer.from('short'), 10)).toEqual({ text: 'short', truncated: false })
   expect(tailBytes(Buffer.from('abcdefghij'), 4)).toEqual({ text: 'ghij', truncated: true })

@@ -73,7 +73,7 @@ const later = () => vi.advanceTimersByTimeAsync(10_000)
 const classes = () => devices.list().map(({ mode, isolation, isolationReason }) => [mode, isolation, isolationReason])
 const part = (uuid: string, amount: number) => ({ devices: [{ uuid, slot: 'cuda.shares', amount }] })
 
-test('only what is shared is tried, and only what was seen to hold is called enforced', async () => {
+test('only shared devices are probed, and limits count as enforced only after a successful probe', async () => {
   expect(probes.map(({ uuid }) => uuid)).toEqual(['GPU-1'])
   expect(classes()).toEqual([
     ['whole', 'whole', null],
@@ -85,7 +85,7 @@ test('only what is shared is tried, and only what was seen to hold is called enf
   expect(probes).toEqual([])
 })
 
-test('a mode that the manager sets is tried at once, and forgotten with the mode', async () => {
+test('a mode that the manager sets is probed at once, and the result is dropped with the mode', async () => {
   await answer(ENFORCED)
   devices.setModes({ 'GPU-0': 'shared', 'GPU-1': 'whole' })
   expect(probes.map(({ uuid }) => uuid)).toEqual(['GPU-0'])
@@ -98,7 +98,7 @@ test('a mode that the manager sets is tried at once, and forgotten with the mode
   expect(probes.map(({ uuid }) => uuid)).toEqual(['GPU-1'])
 })
 
-test('nothing is tried beside a session, nor while the engine is away, but afterwards', async () => {
+test('no probe runs beside a session or while the engine is away; it runs afterwards', async () => {
   held = new Set(['GPU-0'])
   devices.setModes({ 'GPU-0': 'shared' })
   expect(probes.map(({ uuid }) => uuid)).toEqual(['GPU-1'])
@@ -112,7 +112,7 @@ test('nothing is tried beside a session, nor while the engine is away, but after
   expect(probes.map(({ uuid }) => uuid)).toEqual(['GPU-1', 'GPU-0'])
 })
 
-test('a restart of the engine, and a GPU that comes back, are looked at anew', async () => {
+test('after a restart of the engine, or the return of a GPU, devices are probed again', async () => {
   await answer(ENFORCED)
   devices.engineCameUp()
   expect(probes).toHaveLength(1)
@@ -126,7 +126,7 @@ test('a restart of the engine, and a GPU that comes back, are looked at anew', a
   expect(probes).toHaveLength(1)
 })
 
-test('a kernel waits for the test of its GPU, and then gets its memory limit', async () => {
+test('a kernel waits for the probe of its GPU, and then gets its memory limit', async () => {
   let settled = false
   const waiting = devices.settled(part('GPU-1', 30)).then(() => (settled = true))
   await devices.settled(part('GPU-0', 30))
@@ -138,14 +138,14 @@ test('a kernel waits for the test of its GPU, and then gets its memory limit', a
   expect(limited).toEqual([[4711, 'GPU-1', 12 * GiB]])
 })
 
-test('no limit is set where limits are not enforced, nor for whole GPUs', async () => {
+test('no limit is set if limits are not enforced, or for whole GPUs', async () => {
   await answer(ACCOUNTED)
   await devices.limit(part('GPU-1', 30), 4711)
   await devices.limit({ devices: [{ uuid: 'GPU-0', slot: 'cuda.device', amount: 1 }] }, 4711)
   expect(limited).toEqual([])
 })
 
-test('a session without its limit is not started, and the class is tried again', async () => {
+test('a session whose limit cannot be set does not start, and its class is probed again', async () => {
   await answer(ENFORCED)
   await expect(devices.limit(part('GPU-1', 1), 4711)).rejects.toMatchObject({
     code: 'kernel_create_failed',
@@ -156,7 +156,7 @@ test('a session without its limit is not started, and the class is tried again',
   expect(probes).toHaveLength(1)
 })
 
-test('a session that has ended by itself needs no limit, and says nothing about the class', async () => {
+test('a session that has ended by itself needs no limit, and says nothing about its class', async () => {
   await answer(ENFORCED)
   await devices.limit(part('GPU-1', 1), 4711, () => Promise.resolve(true))
   expect(classes()[1]?.[1]).toBe('enforced')
@@ -173,7 +173,7 @@ test('a probe that could not run is repeated after some minutes', async () => {
   expect(classes()[1]?.[1]).toBe('enforced')
 })
 
-test('a MIG instance is what it is, whatever mode is said; one that shares its memory is not isolated', async () => {
+test('a MIG instance ignores the set mode; one that shares its memory is not isolated', async () => {
   found = [gpu('MIG-0', { mode: 'mig' }), gpu('MIG-1', { mode: 'mig', sharedBecause: 'A compute instance.' })]
   await later()
   devices.setModes({ 'MIG-0': 'shared', 'MIG-1': 'shared' })
@@ -183,7 +183,7 @@ test('a MIG instance is what it is, whatever mode is said; one that shares its m
   ])
 })
 
-test('a slow look skips the next ones, and ends with the agent', async () => {
+test('a slow query makes the next ones wait, and ends with the agent', async () => {
   look.mockClear()
   look.mockImplementation(
     signal => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
@@ -200,7 +200,7 @@ test('a slow look skips the next ones, and ends with the agent', async () => {
   await devices[Symbol.asyncDispose]()
 })
 
-test('the container of a probe holds exactly what the allowlist names', () => {
+test('the container of a probe has exactly the options of the allowlist', () => {
   expect(probeContainer('GPU-0', 'berth/python:3.13')).toEqual({
     name: 'berth-probe-GPU-0',
     Image: 'berth/python:3.13',

@@ -37,7 +37,7 @@ const HEALTHY = `case "$*" in
     echo '${A100}, 40960, Enabled, 0, [N/A], [N/A], NVIDIA A100-SXM4-40GB' ;;
 esac`
 
-test('whole GPUs are offered by UUID, one in MIG mode by its instances; their use is unknown, not 0', async () => {
+test('whole GPUs are offered by UUID, a GPU in MIG mode by its instances; their use is unknown, not 0', async () => {
   const gpus = createNvidiaGpus(await nvidiaSmi(HEALTHY))
   const { gpus: found, figures } = await gpus.look(signal)
   expect(found.map(({ uuid, model, memBytes, mode }) => [uuid.slice(0, 8), model, memBytes / MiB, mode])).toEqual([
@@ -54,7 +54,7 @@ test('whole GPUs are offered by UUID, one in MIG mode by its instances; their us
   expect(await gpus.figures(signal)).toEqual(expected)
 })
 
-test('the configuration names GPUs that are given out in parts at first; never one in MIG mode', async () => {
+test('the configuration names GPUs that are shared at first; never one in MIG mode', async () => {
   const modes = async (...shared: string[]) => {
     const { gpus } = await createNvidiaGpus({ ...(await nvidiaSmi(HEALTHY)), shared: new Set(shared) }).look(signal)
     return gpus.map(gpu => gpu.mode)
@@ -103,7 +103,7 @@ test('if the driver stops answering, all devices stay listed with the problem', 
   expect(figures).toEqual([])
 })
 
-test('a fatal Xid in the kernel log makes a problem of a GPU that nvidia-smi calls healthy', async () => {
+test('a fatal Xid in the kernel log is a problem of a GPU that nvidia-smi calls healthy', async () => {
   const options = await nvidiaSmi(HEALTHY)
   for (const [bus, uuid] of [['0000:3b:00.0', T4] as const, ['0000:af:00.0', A100] as const]) {
     await mkdir(join(options.procDirectory, bus), { recursive: true })
@@ -121,14 +121,14 @@ test('a fatal Xid in the kernel log makes a problem of a GPU that nvidia-smi cal
   expect(await problems()).toEqual([null, ...Array<unknown>(2).fill(expect.stringContaining('Xid 95'))])
 })
 
-test('an instance that its host has removed is gone', async () => {
+test('an instance that was removed on its host is gone', async () => {
   const gpus = createNvidiaGpus(await nvidiaSmi(HEALTHY))
   await gpus.look(signal)
   await nvidiaSmi(HEALTHY.replace(/.*Device {2}0.*\n/, ''))
   expect((await gpus.look(signal)).gpus.map(gpu => gpu.uuid.slice(0, 8))).toEqual(['GPU-5f1c', 'MIG-cba6'])
 })
 
-test('a hanging driver does not delay the end: its query process is killed', async () => {
+test('a hanging driver does not delay the end of the agent: its query process is killed', async () => {
   const options = await nvidiaSmi('echo $$ > "$0.pid"; exec sleep 60')
   const stop = new AbortController()
   const [look, figures] = [createNvidiaGpus(options).look(stop.signal), createNvidiaGpus(options).figures(stop.signal)]
@@ -147,7 +147,7 @@ test('without a driver there are no devices', async () => {
   expect(await gpus.figures(signal)).toEqual([])
 })
 
-test('simulated GPUs come from a file and must look simulated', async () => {
+test('simulated GPUs come from a file, and must have simulated UUIDs', async () => {
   expect(
     parseSimulatedGpus('[[gpu]]\nuuid = "SIM-0"\nmemory = "40g"\n[[gpu]]\nuuid = "SIM-1"\nmode = "shared"\n'),
   ).toEqual([

@@ -46,14 +46,14 @@ test('a limit rounded up by the driver is accepted, a larger one is not', async 
   await expect(set(1484)).rejects.toThrow('reports 1484')
 })
 
-test('a limit that the driver did not take, or that is passed already, is none', async () => {
+test('a limit that the driver did not take, or that is exceeded already, is refused', async () => {
   const set = async (get: string) => (await limitsWith(get)).set(77, 'GPU-1', 1228 * MiB)
   await expect(set(SAID.replace('1228', '80000'))).rejects.toThrow('the driver accepted 1228 MiB but reports 80000')
   await expect(set('hard limit: max\\n')).rejects.toThrow('reports no limit')
   await expect(set(SAID.replace('used: 12', 'used: 1300'))).rejects.toThrow('1300 MiB are already in use')
 })
 
-test('everybody’s control group is never limited', async () => {
+test('the root control group never gets a limit', async () => {
   const limits = await limitsWith(SAID)
   for (const text of ['0::/\n', '12:memory:/docker/abc\n']) {
     await writeFile(join(directory, 'proc/77/cgroup'), text)
@@ -68,7 +68,7 @@ test('the reason names what lacks memory limits: the driver or the kernel', asyn
   expect(await old.missing()).toContain('cgroups v2')
 })
 
-test('limits are read in MiB; what is not said is unknown', () => {
+test('limits are read in MiB; missing ones are unknown', () => {
   expect(parseMemoryLimits('soft limit: 4096 MiB\nhard limit: 8192 MiB\ncurrent used: 512 MiB\n')).toEqual({
     hard: 8192,
     used: 512,

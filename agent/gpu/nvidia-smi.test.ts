@@ -31,21 +31,21 @@ test.each([
   ['Xid 79', `${T4}, 15109, [N/A], [Unknown Error], [Unknown Error], 3, Tesla T4`, null, 3 * MiB, /Unknown Error/],
   ['to be reset', `${T4}, 81559, Disabled, [GPU requires reset], 0, 4, NVIDIA H100`, 0, 4 * MiB, /requires reset/],
   ['ERR!', `${T4}, 15109, [N/A], 0, ERR!, 3, Tesla T4`, null, 3 * MiB, /ERR!/],
-])('a row of nvidia-smi: %s', (_what, line, utilization, memBytes, problem) => {
+])('a row of nvidia-smi is parsed: %s', (_what, line, utilization, memBytes, problem) => {
   const row = rowOf(line)
   expect(row?.figures).toEqual({ uuid: T4, utilization, memBytes })
   if (problem === null) expect(row?.problem).toBeNull()
   else expect(row?.problem).toMatch(problem)
 })
 
-test('lines that are not rows are left out, and a comma in a name is harmless', () => {
+test('lines that are no rows are ignored, and a comma in a name is harmless', () => {
   const rows = parseGpuRows(
     `Unable to determine the device handle for GPU0000:CB:00.0: Unknown Error\r\n\n${T4}, 15109, [N/A], 0, 1, 2, Odd, Inc. T4\nNo devices were found\n`,
   )
   expect(rows.map(row => [row.model, row.memBytes])).toEqual([['Odd, Inc. T4', 15109 * MiB]])
 })
 
-test('MIG instances are listed below their GPU, by drivers since 470 and in the older form', () => {
+test('MIG instances are listed below their GPU, in the form since driver 470 and in the older one', () => {
   const list = `GPU 0: Tesla T4 (UUID: ${T4})
 GPU 1: NVIDIA A100-SXM4-40GB (UUID: ${A100})
   MIG 3g.20gb     Device  0: (UUID: MIG-c7384736-a75d-5afc-978f-d2f1294409fd)
@@ -93,14 +93,14 @@ const XML = `<?xml version="1.0" ?>
 	<gpu id="00000000:00:0A.0"><mig_devices>None</mig_devices><uuid>${T4}</uuid></gpu>
 </nvidia_smi_log>`
 
-test('the memory of MIG instances comes from the long form, and what it does not tell stays unknown', () => {
+test('the memory of MIG instances comes from the long form; missing values stay unknown', () => {
   expect(parseMigMemory(XML)).toEqual([
     { parent: A100, index: 0, totalBytes: 40448 * MiB, usedBytes: 298 * MiB },
     { parent: A100, index: 1, totalBytes: 40448 * MiB, usedBytes: null },
   ])
 })
 
-test('an instance has its memory to itself, unless it is a compute instance in a larger one', () => {
+test('an instance has its memory to itself, unless it is a compute instance within a larger one', () => {
   const row = rowOf(`${A100}, 40960, Enabled, 0, [N/A], [N/A], NVIDIA A100-SXM4-40GB`)
   if (!row) throw new Error('no row')
   const gpu = (profile: string) => toGpu({ parent: A100, index: 0, uuid: 'MIG-1', profile }, row, undefined)
@@ -118,7 +118,7 @@ test('an instance has its memory to itself, unless it is a compute instance in a
   })
 })
 
-test('the kernel module knows GPUs of which nvidia-smi does not speak, but not the UUID of one it never reached', () => {
+test('the kernel module knows GPUs that nvidia-smi omits, but not the UUID of one that it never reached', () => {
   const information = `Model: \t\t NVIDIA A100 80GB PCIe\nIRQ:   \t\t 127\nGPU UUID: \t ${A100}\nBus Location: \t 0000:46:00.0\n`
   expect(parseProcGpu(information)).toEqual({ uuid: A100, model: 'NVIDIA A100 80GB PCIe' })
   expect(parseProcGpu(information.replace(A100, 'GPU-????????-????-????-????-????????????'))).toBeUndefined()

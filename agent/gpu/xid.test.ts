@@ -11,7 +11,7 @@ const OLD_FORM =
   '4,2093,5000002,-;NVRM: Xid (PCI:0000:AF:00.0): 48, An uncorrectable double bit error (DBE) has been detected on GPU'
 const OTHER = '6,2094,5000003,-;eth0: link up\n SUBSYSTEM=net'
 
-test('fatal errors of the kernel log count, faults of a program do not', () => {
+test('fatal errors in the kernel log count, faults of a program do not', () => {
   const log = [OFF_THE_BUS, ' SUBSYSTEM=pci', OWN_FAULT, OLD_FORM, OTHER].join('\n')
   expect(parseXids(log, 0)).toEqual([
     {
@@ -26,7 +26,7 @@ test('log lines from before the start of the agent do not count', () => {
   expect(parseXids(OFF_THE_BUS, 5.1)).toEqual([])
 })
 
-test('the log is followed; where it cannot be read nothing is known', async () => {
+test('the log is followed; if it cannot be read, nothing is known', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'berth-test-xid-'))
   const path = join(directory, 'kmsg')
   await writeFile(path, `${OTHER}\n`)

@@ -12,7 +12,7 @@ test.each([
   expect(repositoryOf(reference)).toBe(repository)
 })
 
-test('an image is the wanted one by its id, or by its manifest where ids are digests of manifests', () => {
+test('an image is identified by its id, or by its manifest if ids are digests of manifests', () => {
   const wanted = { digest: 'sha256:config', manifestDigest: 'sha256:manifest' }
   expect(isWanted({ id: 'sha256:config', repoDigests: [] }, wanted)).toBe(true)
   expect(isWanted({ id: 'sha256:manifest', repoDigests: ['lab/r@sha256:manifest'] }, wanted)).toBe(true)

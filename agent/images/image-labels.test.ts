@@ -5,7 +5,7 @@ import { readImage, repoDigestsOf, tagsOf } from './image-labels.ts'
 const anImage = (RepoTags: string[] | null, Labels: Record<string, string> | null) =>
   ({ Id: 'sha256:1', RepoTags, Labels, Size: 5 }) as unknown as ImageInfo
 
-test('our labels say what an image needs and which apps it has', () => {
+test('labels of Berth give the needs and the apps of an image', () => {
   const apps = [
     {
       name: 'jupyterlab',
@@ -51,7 +51,7 @@ test('our labels say what an image needs and which apps it has', () => {
   })
 })
 
-test('images made for Backend.AI are understood', () => {
+test('labels of Backend.AI are understood', () => {
   const image = readImage(
     anImage(['cr.example/python:3'], {
       'ai.backend.role': 'COMPUTE',
@@ -79,20 +79,20 @@ test('an image without labels is offered by its name', () => {
   })
 })
 
-test('a label that cannot be read does not hide the image', () => {
+test('a malformed label does not hide the image', () => {
   const image = readImage(
     anImage(['x:1'], { 'berth.image.apps': '[{"name":"Bad Name"}, nonsense', 'berth.image.min.cpu': 'lots' }),
   )
   expect(image).toMatchObject({ apps: [], minimum: {}, labelled: true })
 })
 
-test('nobody launches the toolbox or an image without a name', () => {
+test('the toolbox and images without a name are not offered', () => {
   for (const tags of [['berth/toolbox:1', 'berth/toolbox:latest'], ['<none>:<none>'], [], null]) {
     expect(readImage(anImage(tags, {}))).toBeUndefined()
   }
 })
 
-test("with containerd's image store a digest is no name, and an image that was made here is of no registry", () => {
+test('with the image store of containerd a digest is not a name, and an image made here belongs to no registry', () => {
   const [own, other] = [`sha256:${'1'.repeat(64)}`, `sha256:${'2'.repeat(64)}`]
   const made = { Id: own, RepoTags: ['berth/python:3'], RepoDigests: [`berth/python@${own}`] }
   expect(repoDigestsOf(made)).toEqual([])

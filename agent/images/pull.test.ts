@@ -15,14 +15,14 @@ const LINES: PullLine[] = [
 const after = (count: number) =>
   summarizePull(LINES.slice(0, count).reduce<PullState>((state, line) => advancePull(state, line), new Map()))
 
-test('a pull counts layers and bytes, and never goes back when a layer is unpacked', () => {
+test('the progress of a pull counts layers and bytes, and never goes back when a layer is unpacked', () => {
   expect(after(4)).toMatchObject({ layersDone: 1, layersTotal: 2, bytesDone: 500, bytesTotal: 2000 })
   expect(after(6)).toMatchObject({ layersDone: 1, bytesDone: 2000 })
   expect(after(6).layers[0]).toMatchObject({ id: 'aaa', status: 'Extracting', unpacked: 100 })
   expect(after(8)).toMatchObject({ layersDone: 2, layersTotal: 2, bytesDone: 2000, bytesTotal: 2000 })
 })
 
-test('a successful pull has all of its layers, whatever the engine reported last', () => {
+test('a successful pull has all its layers, whatever the engine reported last', () => {
   // As Docker 26 prints it with containerd's image store.
   const lines: PullLine[] = [
     { status: 'Pulling from lab/demo', id: '1' },

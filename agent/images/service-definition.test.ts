@@ -21,7 +21,7 @@ function run(definition: object): { output: string; folder: string } {
   return { output: execFileSync('sh', ['-c', script], { cwd: folder, encoding: 'utf8' }), folder }
 }
 
-test('a service is started with its ports, its interpreter and its environment', () => {
+test('a service starts with its ports, its interpreter and its environment', () => {
   const { command, environ } = commandOf({
     command: ['{runtime_path}', '-m', 'jupyter', '--port={ports[0]}', '--control', '{ports[1]}'],
     env: { JUPYTER_PORT: '{ports[0]}' },
@@ -34,7 +34,7 @@ test('a service is started with its ports, its interpreter and its environment',
   expect(environ).toEqual({ JUPYTER_PORT: '8080' })
 })
 
-test('files are written before it starts, and named where it wants them', () => {
+test('files of a service are written before its start, at the paths that it expects', () => {
   const { output, folder } = run({
     prestart: [
       { action: 'mkdir', args: { path: 'deep/folder' } },
@@ -54,7 +54,7 @@ test('files are written before it starts, and named where it wants them', () => 
   expect(readFileSync(join(folder, '.cache/berth/jupyter-3.py'), 'utf8')).toBe('temporary')
 })
 
-test('nothing in a definition is read by the shell', () => {
+test('the shell interprets nothing in a definition', () => {
   const { output } = run({ command: ['printf', '%s', '$(id) `id` \'; echo gone; \' \\ "x" %s'] })
   expect(output).toBe('$(id) `id` \'; echo gone; \' \\ "x" %s')
 })

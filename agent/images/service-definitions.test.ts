@@ -4,7 +4,7 @@ import { readArchive } from './service-definitions.ts'
 
 const FOLDER = 'service-defs'
 
-test('definitions are read by the names of their apps; links, other kinds and other places are not', async () => {
+test('definitions are read from files named after their apps; links, other kinds and other places are ignored', async () => {
   const archive = pack()
   archive.entry({ name: `${FOLDER}/`, type: 'directory' })
   archive.entry({ name: `${FOLDER}/Vs_Code.json` }, '{"command":["code"]}')
@@ -18,7 +18,7 @@ test('definitions are read by the names of their apps; links, other kinds and ot
   expect(await readArchive(archive)).toEqual(new Map([['vs-code', { command: ['code'] }]]))
 })
 
-test('of an archive that does not end what came before is used', async () => {
+test('of a truncated archive the complete part is used', async () => {
   const archive = pack()
   archive.entry({ name: `${FOLDER}/a.json` }, '{"command":["a"]}')
   for (let index = 0; index < 50; index++) archive.entry({ name: `${FOLDER}/x${index}.bin` }, Buffer.alloc(200 * 1024))

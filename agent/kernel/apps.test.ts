@@ -8,17 +8,17 @@ import { type RunningKernel } from '../running-kernel.ts'
 
 const SECRET = '0f1e2d3c4b5a69788796a5b4'
 
-test('the secret of an app does not get into the text that is shown of its output', () => {
+test('the secret of an app is removed from its shown output', () => {
   expect(withoutSecret(`open http://x/?token=${SECRET} or ?token=${SECRET}`, SECRET)).toBe(
     'open http://x/?token=*** or ?token=***',
   )
 })
 
-test('nor does the rest of a secret with which the kept output begins', () => {
+test('a part of a secret at the beginning of the kept output is removed too', () => {
   expect(withoutSecret(`${SECRET.slice(9)} is the token`, SECRET)).toBe('*** is the token')
 })
 
-test('output of an app without a secret stays as it is', () => {
+test('the output of an app without a secret is not changed', () => {
   expect(withoutSecret('port in use', '')).toBe('port in use')
 })
 
@@ -67,7 +67,7 @@ function frame(text: string): Buffer {
   return Buffer.concat([header, Buffer.from(text)])
 }
 
-test('apps of one session that start side by side keep the secrets that they were given', async () => {
+test('apps of a session that start in parallel keep their own secrets', async () => {
   const apps = appsOn({ listening: [80, 81] })
   const both = () => Promise.all(['lab', 'code'].map(async name => (await apps.ensure('kernel', name)).inject?.value))
   const given = await both()
@@ -75,7 +75,7 @@ test('apps of one session that start side by side keep the secrets that they wer
   expect(await both()).toEqual(given)
 })
 
-test('output is taken apart wherever the engine cuts it, so that the secret in it is found', async () => {
+test('output is split wherever the engine cuts it, and the secret in it is still found', async () => {
   const execute = ([, secret = '']: readonly string[]) => {
     const output = new PassThrough()
     const sent = Buffer.concat([frame(`open http://x/?token=${secret}\n`), frame('the port is taken\n')])

@@ -70,7 +70,7 @@ async function sweep(live: readonly string[] = []): Promise<unknown[]> {
   return complaints
 }
 
-test('a home is removed when its retention is over, not before, and never that of a kernel', async () => {
+test('a home is removed after its retention, not before, and never while its kernel exists', async () => {
   const [recent, old, running] = [
     await endedHome(RETENTION_MS / 2),
     await endedHome(RETENTION_MS),
@@ -82,14 +82,14 @@ test('a home is removed when its retention is over, not before, and never that o
   expect(await homes()).not.toContain(old)
 })
 
-test('a home with an overlong path is removed, and so are the others', async () => {
+test('a home with an overlong path is removed, and the others too', async () => {
   const old = await Promise.all([1, 2, 3].map(() => endedHome(1e9)))
   for (const { scratch } of old.map(files.paths)) await makeDeep(scratch).then(() => utimes(scratch, 0, 0))
   expect(await sweep()).toEqual([])
   expect(await homes()).toEqual([])
 })
 
-test('so is that of a session whose start is undone', async () => {
+test('the home of a session whose start is undone is removed', async () => {
   const kernelId = await endedHome(0)
   await makeDeep(files.paths(kernelId).scratch)
   await files.discard(kernelId, { scratch: 'remove' })
@@ -131,16 +131,19 @@ test('a kernel takes over the files of another one, and returns them if it does 
   await expect(files.createScratch(next, old)).rejects.toMatchObject({ code: 'files_gone' })
 })
 
-test.each(['keep', 'remove'] as const)('files whose kernel has not started are not its own yet: %s', async scratch => {
-  const [old, next] = [await endedHome(0), randomUUID()]
-  await files.createScratch(next, old)
-  await files.discard(next, { scratch })
-  expect(await homes()).toEqual([old])
-  expect(await readdir(files.paths(old).scratch)).toEqual(['notes'])
-  expect(await controls()).toEqual([])
-})
+test.each(['keep', 'remove'] as const)(
+  'files of a kernel that has not started do not belong to it yet: %s',
+  async scratch => {
+    const [old, next] = [await endedHome(0), randomUUID()]
+    await files.createScratch(next, old)
+    await files.discard(next, { scratch })
+    expect(await homes()).toEqual([old])
+    expect(await readdir(files.paths(old).scratch)).toEqual(['notes'])
+    expect(await controls()).toEqual([])
+  },
+)
 
-test('a kernel that has started keeps the files of the other one', async () => {
+test('a kernel that has started keeps the files that it took over', async () => {
   const [old, next] = [await endedHome(0), randomUUID()]
   await files.createScratch(next, old)
   await files.ownScratch(next)
@@ -149,7 +152,7 @@ test('a kernel that has started keeps the files of the other one', async () => {
   expect(await homes()).toEqual([next])
 })
 
-test('files that a crashed agent had taken over for a start go back with the next sweep', async () => {
+test('the next sweep returns files that a crashed agent had taken over for a start', async () => {
   const [old, next] = [await endedHome(1e9), randomUUID()]
   await files.createScratch(next, old)
   expect(await sweep([next])).toEqual([])
@@ -159,7 +162,7 @@ test('files that a crashed agent had taken over for a start go back with the nex
   expect(await homes()).toEqual([old])
 })
 
-test('a kernel that comes while others are removed keeps what it has', async () => {
+test('a kernel that starts while others are removed keeps its files', async () => {
   for (const kernelId of [randomUUID(), randomUUID()]) await files.createControl(kernelId, [])
   const asked: string[] = []
   await files.sweep({
@@ -196,7 +199,7 @@ test('when space is short, homes of ended sessions are deleted at once, never th
   expect(await homes()).toEqual([running])
 })
 
-test('a start that the end of the agent interrupted leaves no home', async () => {
+test('a start that the end of the agent interrupts leaves no home', async () => {
   const kernelId = randomUUID()
   await Promise.all([files.createScratch(kernelId), files.createControl(kernelId, [])])
   await files.writeEnvironment(kernelId, [])
@@ -214,7 +217,7 @@ describe('a hostile home', () => {
   }
   const keyOf = async (kernelId: string) => (await files.readSsh(kernelId))?.privateKey
 
-  test('whose id_container is a folder keeps the folder aside and gets the key', async () => {
+  test('if id_container is a directory, it is moved aside and the key is written', async () => {
     const { kernelId, home } = await started()
     for (const name of ['id_container', 'id_container.new', 'id_container.1']) {
       await mkdir(join(home, name))
@@ -229,7 +232,7 @@ describe('a hostile home', () => {
     )
   })
 
-  test('whose id_container is a link, or a FIFO, changes nothing outside and stops nothing', async () => {
+  test('if id_container is a link or a FIFO, nothing outside changes and nothing blocks', async () => {
     const { kernelId, home } = await started()
     const outside = join(directory, 'outside')
     await writeFile(outside, 'not yours')
@@ -242,7 +245,7 @@ describe('a hostile home', () => {
     expect((await lstat(join(home, 'id_container'))).mode & 0o7777).toBe(0o600)
   })
 
-  test.each(['old', 'next'] as const)('that is a link is not followed: %s', async which => {
+  test.each(['old', 'next'] as const)('a home that is a link is not followed: %s', async which => {
     const [old, next] = [await endedHome(0), randomUUID()]
     const outside = join(directory, 'outside')
     await mkdir(outside)
@@ -262,7 +265,7 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
   /** Not the first login account of this or any other host. */
   const EARLIER = 1000
 
-  test('sessions have a user that cannot log in; names in the directory of homes are the agent’s', async () => {
+  test('sessions run as a user that cannot log in; names in the directory of homes are the agent’s', async () => {
     const { uid, gid } = await files.user()
     const { stdout } = await run('getent', ['passwd', String(uid)])
     expect(stdout).toMatch(/^berth-session:[^:]*:\d+:\d+:.*\/nologin\n$/)
@@ -273,7 +276,7 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
     expect([home.uid, home.gid, home.mode & 0o7777]).toEqual([uid, gid, 0o700])
   })
 
-  test('a data directory of 1000 is carried over, but for homes in use and files of others', async () => {
+  test('a data directory of user 1000 is migrated, except homes in use and files of others', async () => {
     await mkdir(join(directory, 'scratch'))
     await chown(join(directory, 'scratch'), EARLIER, EARLIER)
     const [running, ended, next] = [randomUUID(), randomUUID(), randomUUID()]
@@ -331,7 +334,7 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
     }
   })
 
-  test('a folder that the manager has filled belongs to the user of sessions with all its files', async () => {
+  test('a folder that the manager has filled is given to the user of sessions with all its files', async () => {
     const kernelId = await endedHome(0)
     const { uid } = await lstat(files.paths(kernelId).scratch)
     const folder = join(directory, 'folder')
@@ -347,7 +350,7 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
     expect((await lstat('/etc/passwd')).uid).toBe(0)
   })
 
-  test('a folder with another owner is not a home', async () => {
+  test('a directory with another owner is not a home', async () => {
     const old = await endedHome(0)
     await lchown(files.paths(old).scratch, 12_345, 12_345)
     await expect(files.createScratch(randomUUID(), old)).rejects.toMatchObject({ code: 'files_gone' })

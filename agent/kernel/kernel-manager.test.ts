@@ -84,7 +84,7 @@ function kernelsOn(inspect: () => Promise<unknown>) {
   return kernels
 }
 
-test('changes during a read of the engine are not overwritten by its older result', async () => {
+test('changes during a query of the engine are not overwritten by its older result', async () => {
   const inspect = vi.fn(() => Promise.resolve<unknown>(inspection('running')))
   await using kernels = kernelsOn(inspect)
   const state = () => kernels.reports().map(report => report.state.state)
@@ -103,14 +103,14 @@ test('changes during a read of the engine are not overwritten by its older resul
   expect(state()).toEqual(['exited'])
 })
 
-test('the end of an attempt that has been replaced leaves the newer one alone', async () => {
+test('the end of a replaced attempt does not touch the newer one', async () => {
   await using kernels = kernelsOn(() => Promise.resolve(inspection('running')))
   await kernels.rescan(LIMITS)
   expect(await kernels.destroy(KERNEL, 0, LABEL.attempt - 1)).toEqual({ exitCode: null, logTail: '' })
   expect(kernels.reports().map(report => report.state.state)).toEqual(['running'])
 })
 
-test('the end of a container is seen although something else has happened to it just before', async () => {
+test('the end of a container is noticed even if it had another event just before', async () => {
   const inspect = vi.fn(() => Promise.resolve<unknown>(inspection('running')))
   await using kernels = kernelsOn(inspect)
   await kernels.rescan(LIMITS)
@@ -125,7 +125,7 @@ test('the end of a container is seen although something else has happened to it 
   await vi.waitFor(() => expect(kernels.reports().map(report => report.state.state)).toEqual(['exited']))
 })
 
-test('the files of a container that an agent started just before it crashed are its own', async () => {
+test('a container that started just before the agent crashed keeps its files', async () => {
   files.ownScratch.mockClear()
   await using kernels = kernelsOn(() => Promise.resolve(inspection('running')))
   await kernels.rescan(LIMITS)
@@ -133,7 +133,7 @@ test('the files of a container that an agent started just before it crashed are 
   expect(files.ownScratch.mock.calls).toEqual([[KERNEL]])
 })
 
-test('starts do not wait for the removal of homes: one sweep at a time, which ends with the agent', async () => {
+test('starts do not wait for the removal of homes; only one sweep runs at a time, and it ends with the agent', async () => {
   files.sweep.mockImplementation(async ({ signal }) => {
     await once(signal, 'abort')
   })
@@ -146,7 +146,7 @@ test('starts do not wait for the removal of homes: one sweep at a time, which en
   await kernels[Symbol.asyncDispose]()
 })
 
-test('a sweep that fails is warned of, and tried again by the next look', async () => {
+test('a failed sweep is logged, and repeated by the next check', async () => {
   files.sweep.mockRejectedValueOnce(new Error('read-only file system'))
   await using kernels = kernelsOn(() => Promise.resolve(inspection('running')))
   await kernels.rescan(LIMITS)

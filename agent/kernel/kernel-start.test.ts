@@ -149,7 +149,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
   }
 }
 
-test('kernels that start together are pinned to cores of their own', async () => {
+test('kernels that start together are pinned to different cores', async () => {
   await using engine = await kernelsInMemory()
   const ids = ['11', '12', '13', '14'].map(end => KernelId.parse(uuid(end)))
   await Promise.all(ids.map(kernelId => engine.create(aSpec({ kernelId }))))
@@ -157,7 +157,7 @@ test('kernels that start together are pinned to cores of their own', async () =>
   expect(pinned.toSorted()).toEqual(['0,1', '2,3', '4,5', '6,7'])
 })
 
-test('the apps of a kernel are those of the image that the engine holds, whatever the manager sends', async () => {
+test('the apps of a kernel come from the image on the engine, whatever the manager sends', async () => {
   await using engine = await kernelsInMemory()
   const evil = { name: 'lab', title: 'Lab', protocol: 'http', path: '/', port: 1, command: ['sh', '-c', 'evil'] }
   await engine.create(Object.assign(aSpec(), { apps: [evil] }))
@@ -166,7 +166,7 @@ test('the apps of a kernel are those of the image that the engine holds, whateve
   })
 })
 
-test('a container that ends while its creation is finished is seen to have ended', async () => {
+test('a container that ends during its creation is noticed', async () => {
   await using engine = await kernelsInMemory({
     devices: {
       settled: () => Promise.resolve(),
@@ -182,7 +182,7 @@ test('a container that ends while its creation is finished is seen to have ended
   await expect.poll(engine.state).toMatchObject([{ state: 'exited', exitCode: 3 }])
 })
 
-test('starts that wait for their turn say how many come first, and their deadline does not run meanwhile', async () => {
+test('waiting starts report how many come first, and their deadline is suspended', async () => {
   const gate = Promise.withResolvers<undefined>()
   await using engine = await kernelsInMemory({
     devices: { settled: () => gate.promise, limit: () => Promise.resolve() },
@@ -205,7 +205,7 @@ test('starts that wait for their turn say how many come first, and their deadlin
   clearInterval(heartbeat)
 })
 
-test('a start without a confirmed report of its waiting is abandoned in time', async () => {
+test('a start whose waiting report is not confirmed is abandoned in time', async () => {
   const gate = Promise.withResolvers<undefined>()
   await using engine = await kernelsInMemory({
     devices: { settled: () => gate.promise, limit: () => Promise.resolve() },
@@ -217,14 +217,14 @@ test('a start without a confirmed report of its waiting is abandoned in time', a
   expect(engine.containers.size).toBe(0)
 })
 
-test('an engine that gives no answer fails no start: it is tried again', async () => {
+test('an engine that does not answer fails no start: the start is retried', async () => {
   await using engine = await kernelsInMemory()
   engine.silence(1)
   await engine.create()
   expect(engine.state()).toMatchObject([{ state: 'running' }])
 })
 
-test('a sweep leaves the network of a kernel that started at the second try', async () => {
+test('a sweep keeps the network of a kernel that started at the second attempt', async () => {
   const removed: string[] = []
   const networks: Partial<KernelManagerDeps['networks']> = {
     list: () => Promise.resolve([{ key: KERNEL, id: 'network' }]),
@@ -251,7 +251,7 @@ test('a container counts as gone only after the engine has reported it twice', a
   expect(engine.state()).toMatchObject([{ state: 'gone' }])
 })
 
-test('a container whose start no manager has confirmed in time is removed; a confirmed one stays', async () => {
+test('a container whose start no manager confirms in time is removed; a confirmed one stays', async () => {
   await using engine = await kernelsInMemory()
   const [heard, unheard] = [KernelId.parse(uuid('11')), KernelId.parse(uuid('12'))]
   await engine.create(aSpec({ kernelId: heard }), 200)
@@ -262,7 +262,7 @@ test('a container whose start no manager has confirmed in time is removed; a con
   expect(engine.containers.size).toBe(1)
 })
 
-test('a manager that has heard of the start of an attempt has not heard of that of the next', async () => {
+test('a confirmation of one attempt does not confirm the next', async () => {
   await using engine = await kernelsInMemory()
   await engine.create()
   const before = engine.kernels.reports()
@@ -281,7 +281,7 @@ test('a short command that ends before its GPU is limited has ended, and is no f
   await expect.poll(engine.state).toMatchObject([{ state: 'exited', exitCode: 0 }])
 })
 
-test('the kernel whose files the next one has is ended before', async () => {
+test('a kernel ends before the next one takes over its files', async () => {
   await using engine = await kernelsInMemory()
   const next = KernelId.parse(uuid('11'))
   await engine.create()

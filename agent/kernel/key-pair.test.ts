@@ -2,11 +2,11 @@ import ssh2 from 'ssh2'
 import { expect, test } from 'vitest'
 import { createKeyPair, isUsable } from './key-pair.ts'
 
-test('every pair can be used, one after the other', async () => {
+test('every generated pair can be used', async () => {
   for (let i = 0; i < 300; i++) expect(isUsable(await createKeyPair('work'))).toBe(true)
 })
 
-test('a pair whose public half lost its leading zero byte is found out', () => {
+test('a pair whose public half lost its leading zero byte is detected', () => {
   const bad = Array.from({ length: 5_000 }, () => ssh2.utils.generateKeyPairSync('ed25519')).filter(
     pair => !isUsable(pair),
   )

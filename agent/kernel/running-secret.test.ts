@@ -19,7 +19,7 @@ async function processWith(args: readonly string[], env: Record<string, string> 
 }
 
 test.runIf(process.platform === 'linux')(
-  'the secret of an app is found in the environment of its own process',
+  'the secret of an app is found in the environment of its process',
   async () => {
     const notebook = await processWith(['notebook', '--port=8889', '--base=/'], { TOKEN: OTHER })
     const child = await processWith(['kernel'], { TOKEN: SECRET })
@@ -29,14 +29,17 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
-test.runIf(process.platform === 'linux')('or in its arguments, in the form of a secret only', async () => {
-  const code = { port: 81, command: ['code', '--token', 'x-{secret}'], environ: {} }
-  const own = await processWith(['code', '--token', `x-${SECRET}`])
-  const forged = await processWith(['code', '--token', 'x-\r\nhost: evil'])
-  expect(await runningSecret(code, [forged, own])).toBe(SECRET)
-  expect(await runningSecret(code, [forged])).toBeUndefined()
-})
+test.runIf(process.platform === 'linux')(
+  'the secret of an app is found in its arguments, if it has the form of a secret',
+  async () => {
+    const code = { port: 81, command: ['code', '--token', 'x-{secret}'], environ: {} }
+    const own = await processWith(['code', '--token', `x-${SECRET}`])
+    const forged = await processWith(['code', '--token', 'x-\r\nhost: evil'])
+    expect(await runningSecret(code, [forged, own])).toBe(SECRET)
+    expect(await runningSecret(code, [forged])).toBeUndefined()
+  },
+)
 
-test('an app without a process has none', async () => {
+test('an app without a process has no secret', async () => {
   expect(await runningSecret(lab, [])).toBeUndefined()
 })

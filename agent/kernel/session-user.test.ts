@@ -21,7 +21,7 @@ function aHost(passwd: string, { subuid = '', useradd = true } = {}): HostAccoun
 }
 const ALICE = 'root:x:0:0:root:/root:/bin/bash\nalice:x:1000:1000:Alice:/home/alice:/bin/bash\n'
 
-test('root gets an account of its own made, once, and old homes of 1000 are remembered', async () => {
+test('under root an account is created once, and homes of user 1000 are remembered', async () => {
   const accounts = aHost(ALICE)
   const first = await chooseSessionUser({ accounts, recorded: undefined, owner: THOUSAND })
   expect(first).toEqual({ uid: 998, gid: 997, earlier: [1000] })
@@ -30,13 +30,13 @@ test('root gets an account of its own made, once, and old homes of 1000 are reme
   expect(accounts.created).toHaveLength(1)
 })
 
-test('1000 is never chosen, not even on a host where nobody has it yet', async () => {
+test('user 1000 is never chosen, not even on a host where nobody has it yet', async () => {
   expect(await chooseSessionUser({ accounts: aHost(''), recorded: undefined, owner: THOUSAND })).toMatchObject({
     uid: 998,
   })
 })
 
-test('the owner of a shared storage is kept where nobody can log in as it', async () => {
+test('the owner of a shared storage stays the session user if nobody can log in as it', async () => {
   const accounts = aHost('storage:x:5000:5001::/:/usr/sbin/nologin\nbob:x:6000:6000::/home/bob:\n')
   const choose = (uid: number) =>
     chooseSessionUser({ accounts, recorded: undefined, owner: { uid, gid: uid } }).then(user => user.uid)
@@ -46,7 +46,7 @@ test('the owner of a shared storage is kept where nobody can log in as it', asyn
   expect(await choose(6000)).toBe(998)
 })
 
-test('a uid that has become somebody’s login, or part of a user namespace, is given up and remembered', async () => {
+test('a uid that became somebody’s login, or part of a user namespace, is given up and remembered', async () => {
   const recorded = { uid: 61_000, gid: 61_000, earlier: [1000] }
   const keep = await chooseSessionUser({ accounts: aHost(ALICE), recorded, owner: ROOT })
   expect(keep).toEqual(recorded)
@@ -60,7 +60,7 @@ test('a uid that has become somebody’s login, or part of a user namespace, is 
   expect(await chooseSessionUser({ accounts: mapped, recorded, owner: ROOT })).toMatchObject({ uid: 998 })
 })
 
-test('without useradd a uid is taken that no account and no user namespace has', async () => {
+test('without useradd a uid is taken that belongs to no account and no user namespace', async () => {
   const accounts = aHost('x:x:61183:61183::/:/bin/false\n', { useradd: false, subuid: 'dave:61180:3\n' })
   expect(await chooseSessionUser({ accounts, recorded: undefined, owner: ROOT })).toEqual({
     uid: 61_179,

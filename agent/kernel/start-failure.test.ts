@@ -14,7 +14,7 @@ test.each([
   expect(detail.why).not.toMatch(/overlay2|runc|lstat/)
 })
 
-test('anything else keeps the words of the engine, without paths of the host', () => {
+test('other failures keep the words of the engine, without paths of the host', () => {
   const { detail } = startFailure(fromEngine(`permission denied: ${MERGED}/etc/hosts`))
   expect(detail.why).toBe('Docker could not start the container: permission denied: /etc/hosts')
 })

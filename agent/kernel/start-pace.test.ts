@@ -7,11 +7,11 @@ const slow = (beganAt: number): StartOutcome => ({ outcome: 'started', beganAt, 
 const busy = (beganAt: number): StartOutcome => ({ outcome: 'busy', beganAt, endedAt: beganAt + 3_000 })
 const after = (...outcomes: readonly StartOutcome[]) => outcomes.reduce(nextPace, FIRST_PACE).limit
 
-test('a round of quick starts lets one more begin at a time', () => {
+test('a round of quick starts allows one more at a time', () => {
   expect(after(quick(0), quick(0), quick(0))).toBeCloseTo(4, 0)
 })
 
-test('an engine that gives no answer gets half as many, once for all starts that were under way', () => {
+test('an engine that does not answer gets half as many starts, once for all starts in flight', () => {
   const ten: PaceState = { limit: 10, loweredAt: -Infinity }
   const once = nextPace(ten, busy(0))
   expect(once.limit).toBe(5)
@@ -24,7 +24,7 @@ test('a slow engine gets fewer starts; an engine of medium speed gets as many as
   expect(after({ outcome: 'started', beganAt: 0, endedAt: 4_000 })).toBe(3)
 })
 
-test('whatever happens, one start may always begin, and never more than sixteen', () => {
+test('at least one start and at most sixteen may run, whatever happens', () => {
   const outcome = fc.record({
     outcome: fc.constantFrom('started' as const, 'busy' as const),
     beganAt: fc.nat(1_000_000),
@@ -39,7 +39,7 @@ test('whatever happens, one start may always begin, and never more than sixteen'
   )
 })
 
-test('work begins in the order of its coming, and pauses after the engine gave no answer', async () => {
+test('starts begin in the order of arrival, and pause after the engine did not answer', async () => {
   const silence = new Error('no answer')
   const pace = createStartPace({ now: () => performance.now(), isBusy: error => error === silence, pauseMs: 50 })
   const never = new AbortController().signal

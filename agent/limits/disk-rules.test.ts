@@ -15,13 +15,13 @@ test('above the floor no session is ended, however fast it writes', () => {
   expect(filler([grew('mallory', 100 * GiB)], floor, floor)).toBeUndefined()
 })
 
-test('below it, the session that grew most is ended, and reads why', () => {
+test('below the floor, the session that grew most is ended, with the reason', () => {
   const left = { bytes: GiB / 2, inodes: Infinity }
   const verdict = filler([grew('alice', GiB / 4), grew('mallory', 20 * GiB)], left, floor)
   expect(verdict).toEqual({ kernelId: 'mallory', message: expect.stringMatching(/512 MiB left.*20\.0 GiB/) as string })
 })
 
-test('files of long ago, and a host that is filled by something else, end nobody', () => {
+test('old files, and a host that other programs fill, end no session', () => {
   const left = { bytes: 0, inodes: Infinity }
   const big: Growth = { kernelId: 'alice', before: { bytes: 50 * GiB, inodes: 9 }, now: { bytes: 50 * GiB, inodes: 9 } }
   expect(filler([big, grew('bob', GiB / 100)], left, floor)).toBeUndefined()

@@ -22,7 +22,7 @@ async function du(...options: string[]): Promise<number> {
 test.each([
   { files: 3, what: 'a few files' },
   { files: 400, what: 'many files' },
-])('$what are counted like du does: hard links once, links not followed', async ({ files }) => {
+])('$what are counted as du does: hard links once, links not followed', async ({ files }) => {
   await mkdir(join(home, 'a/b'), { recursive: true })
   for (let i = 0; i < files; i++) await writeFile(join(home, 'a/b', String(i)), 'x'.repeat(i * 50))
   await link(join(home, 'a/b/2'), join(home, 'again'))

@@ -12,7 +12,7 @@ const run = promisify(execFile)
 const MiB = 2 ** 20
 const isRoot = process.getuid?.() === 0
 
-test('the mount of a path is the longest above it, the last of equals', () => {
+test('the mount of a path is the longest one above it, and the last of equal ones', () => {
   const text = [
     '1 0 8:1 / / rw - ext4 /dev/sda rw,discard',
     '2 1 8:2 / /var/lib/berth rw shared:1 - xfs /dev/sdb rw,prjquota',
@@ -34,7 +34,7 @@ describe.runIf(isRoot)('as root', () => {
       run: (program, args) => Promise.resolve('').finally(() => calls.push([program, ...args])),
     })
 
-  test.each(['ext4', 'xfs'])('%s with prjquota: a project per home, the same after a rename', async type => {
+  test.each(['ext4', 'xfs'])('%s with prjquota: each home has a project, also after a rename', async type => {
     await using directory = await temporary()
     const calls: string[][] = []
     const quota = await find({ ...project, type }, calls)
@@ -57,7 +57,7 @@ describe.runIf(isRoot)('as root', () => {
   test.each([
     ['tmpfs', []],
     ['ext4', ['rw']],
-  ])('without quotas, %s %s, it says why, and homes are folders', async (type, options) => {
+  ])('without quotas, %s %s, the reason is given, and homes are plain directories', async (type, options) => {
     await using directory = await temporary()
     const quota = await find({ mountPoint: '/data', type, options })
     expect(quota).toMatchObject({ kind: 'none', why: expect.stringContaining(type) as string })
@@ -65,7 +65,7 @@ describe.runIf(isRoot)('as root', () => {
     await quota.limit(join(directory.path, 'home'))
   })
 
-  test.for(['ext4', 'xfs'] as const)('%s: a home of one user is full, another one is not', async (type, ctx) => {
+  test.for(['ext4', 'xfs'] as const)('%s: the full home of one user does not fill another one', async (type, ctx) => {
     await using disk = await projectDisk(type)
     // Needs CONFIG_QFMT_V2 for ext4, and CONFIG_XFS_QUOTA; the kernel of Debian's user-mode-linux has them.
     if (!disk) return ctx.skip(`this kernel has no project quotas on ${type}`)
@@ -96,7 +96,7 @@ describe.runIf(isRoot)('as root', () => {
     await writeAs(65_534, join(renamed, 'y'), 4)
   })
 
-  test('btrfs: a home of one user is full, another one is not; it is removed like a folder', async ctx => {
+  test('btrfs: the full home of one user does not fill another one; a home is removed like a directory', async ctx => {
     await using disk = await btrfs()
     if (!disk) return ctx.skip('no btrfs on this machine')
     const [mallory, alice] = [join(disk.path, 'mallory'), join(disk.path, 'alice')]

@@ -15,7 +15,7 @@ test('below three quarters of the limits no session is touched', () => {
   expect(processesToEnd([use('mallory', 90), use('alice', 6)], LIMITS, 2)).toEqual([])
 })
 
-test('the greediest process of the greediest session ends, and no more than needed', () => {
+test('the largest process of the largest session is ended, and no more than needed', () => {
   const [big, small, alice] = [use('mallory', 100), use('mallory', 8), use('alice', 20)]
   expect(processesToEnd([big, small, alice], LIMITS, 2)).toEqual([
     { kernelId: 'mallory', pid: big.pid, what: 'instances' },
@@ -29,7 +29,7 @@ test('many small processes of one session count together', () => {
   expect(new Set(ended.map(({ kernelId }) => kernelId))).toEqual(new Set(['mallory']))
 })
 
-test('watches are looked at like instances', () => {
+test('watches follow the same rules as instances', () => {
   const mallory = use('mallory', 1, 9_990)
   expect(processesToEnd([mallory, use('alice', 9, 5)], LIMITS, 2)).toEqual([
     { kernelId: 'mallory', pid: mallory.pid, what: 'watches' },

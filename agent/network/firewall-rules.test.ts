@@ -39,14 +39,14 @@ COMMIT
 `)
 })
 
-test('agents with different ranges do not share chains, and no name is too long for iptables', () => {
+test('agents with different ranges share no chains, and no name is too long for iptables', () => {
   const names = (text: string) =>
     firewallChains({ range: parseCidr(text)!, deny: [], nameServers: [], agentUid: 5 }).map(chain => chain.name)
   expect(names('10.214.0.0/16')).not.toEqual(names('10.215.0.0/16'))
   for (const name of names('10.214.0.0/16')) expect(name.length).toBeLessThanOrEqual(28)
 })
 
-test('only name servers that containers ask by themselves are let through', () => {
+test('only name servers that containers query by themselves are allowed', () => {
   expect(nameServersOf('# x\nsearch lab\nnameserver 127.0.0.53\nnameserver 10.0.0.2\nnameserver fe80::1\n')).toEqual([
     '10.0.0.2',
   ])

@@ -58,9 +58,9 @@ const replace = (program: string, script: string) => writeFile(join(directory, p
 const restores = async () => (await readFile(join(directory, 'restores'), 'utf8')).length
 
 // Only root may try.
-describe.skipIf(process.getuid?.() !== 0)('the rules', () => {
+describe.skipIf(process.getuid?.() !== 0)('firewall rules', () => {
   test.each([['rules'], ['jump-INPUT'], ['jump-DOCKER-USER']])(
-    'are put back half a minute after somebody has removed %s',
+    'rules are restored half a minute after somebody removed %s',
     async name => {
       await firewall.apply()
       expect(firewall.state).toEqual({ isolation: 'full', reason: null })
@@ -72,7 +72,7 @@ describe.skipIf(process.getuid?.() !== 0)('the rules', () => {
     },
   )
 
-  test('that are in place are not installed again, unless they cannot be listed', async () => {
+  test('rules that are in place are not installed again, unless they cannot be listed', async () => {
     await firewall.apply()
     await firewall.apply()
     expect(await restores()).toBe(1)
@@ -88,7 +88,7 @@ describe.skipIf(process.getuid?.() !== 0)('the rules', () => {
     ['prints nothing', 'exit 0'],
     ['has lost a rule', SAVE.replace('cat rules', 'sed "/BERTH-OUTPUT.*tcp-reset/d" rules')],
     ['has lost a jump', SAVE.replace('INPUT:INPUT ', '')],
-  ])('are installed again as long as iptables-save %s', async (_, script) => {
+  ])('rules are installed again as long as iptables-save %s', async (_, script) => {
     await replace('iptables-save', script)
     await firewall.apply()
     await firewall.apply()
@@ -99,7 +99,7 @@ describe.skipIf(process.getuid?.() !== 0)('the rules', () => {
     expect(await restores()).toBe(3)
   })
 
-  test('for bridged frames are tried again where the kernel has refused them', async () => {
+  test('rules for bridged frames are tried again if the kernel refused them', async () => {
     const refuse = 'text=$(cat); case "$text" in *physdev*) exit 1 ;; esac; echo "$text" | '
     await replace('iptables-restore', `${refuse} (${RESTORE})`)
     await firewall.apply()

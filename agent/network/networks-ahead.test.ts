@@ -69,14 +69,14 @@ function networksInMemory(cidr = '10.250.77.0/24') {
   }
 }
 
-test('networks that are ready count as free: sixteen /28 have room for all of them', async () => {
+test('ready networks count as free: sixteen /28 have room for all of them', async () => {
   await using engine = networksInMemory()
   engine.ahead.refill()
   await expect.poll(engine.count).toBe(SIZE)
   expect(engine.made()).toBe(SIZE)
 })
 
-test('ready networks are given back when sessions need the range, and created again when they do not', async () => {
+test('ready networks are released when sessions need the range, and created again afterwards', async () => {
   await using engine = networksInMemory()
   engine.ahead.refill()
   await expect.poll(() => engine.ready().length).toBe(SIZE)
@@ -104,7 +104,7 @@ test('an engine that refuses a network leaves those that are ready', async () =>
   await expect.poll(() => engine.ready().length).toBe(SIZE)
 })
 
-test('the networks for sessions of a former manager are removed, and new ones are for the present one', async () => {
+test('networks for sessions of a former manager are removed, and new ones belong to the present one', async () => {
   await using engine = networksInMemory()
   engine.ahead.refill()
   await expect.poll(() => engine.ready().length).toBe(SIZE)

@@ -13,7 +13,7 @@ import {
 
 const cidr = (text: string): Cidr => parseCidr(text)!
 
-test('CIDRs are read with their host bits cleared, and nonsense is refused', () => {
+test('CIDRs are parsed with their host bits cleared, and nonsense is refused', () => {
   expect(formatCidr(cidr('10.213.7.9/16'))).toBe('10.213.0.0/16')
   expect(formatCidr(cidr('255.255.255.255'))).toBe('255.255.255.255/32')
   for (const text of ['10.213.0.0/33', '10.256.0.0/16', 'fe80::/64', '10.0.0/8', ''])
@@ -27,7 +27,7 @@ test('sessions get the first free /28, whatever else is in the range', () => {
   expect(formatCidr(allocateSubnet(range, [cidr('10.213.0.0/24'), cidr('10.213.1.3/32')])!)).toBe('10.213.1.16/28')
 })
 
-test('a full range gives nothing', () => {
+test('a full range has no free network', () => {
   expect(allocateSubnet(cidr('10.1.0.0/27'), [cidr('10.1.0.0/28'), cidr('10.1.0.16/28')])).toBeUndefined()
   expect(allocateSubnet(cidr('10.1.0.0/16'), [cidr('10.0.0.0/8')])).toBeUndefined()
 })
@@ -56,7 +56,7 @@ berth0123456789	0000D50A	00000000	0001	0	0	0	F0FFFFFF	0	0	0
 tun0	0000D50A	00000000	0001	0	0	0	0000FFFF	0	0	0
 `
 
-test('the routes of the host are read as the kernel prints them', () => {
+test("the routes of the host are parsed from the kernel's table", () => {
   expect(parseRoutes(ROUTES).map(route => `${route.device} ${formatCidr(route.destination)}`)).toEqual([
     'eth0 0.0.0.0/0',
     'docker0 172.17.0.0/16',

@@ -13,7 +13,7 @@ test('version 1: every controller has a group of its own', () => {
   })
 })
 
-test('version 2: one group, below systemd or not', () => {
+test('version 2: one group, with or without systemd', () => {
   expect(cgroupPaths(`0::/system.slice/docker-${ID}.scope\n`, ID)).toEqual({
     version: 2,
     unified: `/sys/fs/cgroup/system.slice/docker-${ID}.scope`,
@@ -21,12 +21,12 @@ test('version 2: one group, below systemd or not', () => {
   expect(cgroupPaths(`0::/docker/${ID}\n`, ID)).toEqual({ version: 2, unified: `/sys/fs/cgroup/docker/${ID}` })
 })
 
-test('a process that is not the container’s is not measured', () => {
+test('a process outside the container is not measured', () => {
   expect(cgroupPaths('0::/user.slice\n', ID)).toBeUndefined()
   expect(cgroupPaths('', ID)).toBeUndefined()
 })
 
-test('the files of version 1 are read, cache that can be dropped does not count as used', () => {
+test('the files of version 1 are read; reclaimable cache does not count as used', () => {
   expect(
     parseV1({
       'cpuacct.usage': '1234567890\n',
@@ -63,7 +63,7 @@ test('the files of version 2 are read, on kernels without memory.peak too', () =
   expect(parseV2({ ...files, 'memory.peak': '20971520\n' }).memPeakBytes).toBe(20_971_520)
 })
 
-test('traffic is that of all devices but the loopback', () => {
+test('traffic covers all devices except the loopback', () => {
   const text = `Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
     lo:     500       5    0    0    0     0          0         0      500       5    0    0    0     0       0          0

@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('a slow sample skips the next ones, and holds up no end', async () => {
+test('a slow sample makes the next ones wait, and does not delay the end', async () => {
   const measure = vi.fn<StatsDeps['devices']['measure']>(
     signal => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
   )

@@ -16,7 +16,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(root, { recursive: true, force: true }))
 
-test('a storage is there while its marker is, and each change is told', async () => {
+test('a storage is available while its marker is there, and each change is reported', async () => {
   let changes = 0
   const storage = createMountedStorage([join(root, 'away'), root], () => changes++)
   await storage.look()
@@ -30,7 +30,7 @@ test('a storage is there while its marker is, and each change is told', async ()
   expect([storage.markers, changes]).toEqual([[], 2])
 })
 
-test('a link in place of the marker, of a folder, or a foreign text is no storage', async () => {
+test('a link in place of the marker or of a folder, or a foreign text, makes the storage unavailable', async () => {
   const storage = createMountedStorage([root], () => undefined)
   await writeFile(join(root, 'elsewhere'), STORAGE)
   await symlink('elsewhere', join(root, '.berth-storage'))
@@ -54,7 +54,7 @@ test('a link in place of the marker, of a folder, or a foreign text is no storag
   })
 })
 
-test('a folder is found only on its own storage, looked at anew', async () => {
+test('a folder is found only on its own storage, which is checked each time', async () => {
   const storage = createMountedStorage([root], () => undefined)
   await mkdir(join(root, 'folders', folder), { recursive: true })
   await expect(storage.directoryOf({ storage: STORAGE, folder, path: 'data' })).rejects.toMatchObject({

@@ -73,7 +73,7 @@ const open = (pinned: string | undefined, more: Partial<DataSocketsDeps> = {}) =
     ...more,
   })
 
-test('the control connection, too, trusts the pinned key and nobody else', async () => {
+test('the control connection too trusts only the pinned key', async () => {
   const { signal } = new AbortController()
   using _link = await dialManager({ url: url(), fingerprint, nonce: 'n' }, signal)
   await expect(dialManager({ url: url(), fingerprint: 'ab'.repeat(32), nonce: 'n' }, signal)).rejects.toMatchObject({
@@ -82,7 +82,7 @@ test('the control connection, too, trusts the pinned key and nobody else', async
   await expect(dialManager({ url: url(), fingerprint: undefined, nonce: 'n' }, signal)).rejects.toThrow(/self-signed/)
 })
 
-test('a data socket is parked at a manager whose pinned key it is', async () => {
+test('a data socket is parked at the manager with the pinned key', async () => {
   await using sockets = open(fingerprint)
   await expect.poll(() => sockets.parked).toBe(2)
   expect(requests).toEqual(['Bearer secret-token', 'Bearer secret-token'])
@@ -103,7 +103,7 @@ test.each([
   expect(requests).toEqual([])
 })
 
-test('parked sockets left after a burst of tunnels are closed on both sides; open tunnels are not touched', async () => {
+test('excess parked sockets after a burst of tunnels are closed on both sides; open tunnels are not affected', async () => {
   parked.clear()
   const served: Socket[] = []
   await using sockets = open(fingerprint, {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createDemuxer } from './demux.ts'
 
-test('however the stream is cut, standard output and error are told apart and complete', () => {
+test('however the stream is cut, standard output and error are separated and complete', () => {
   const pieces = fc.array(fc.record({ stream: fc.constantFrom(1, 2), bytes: fc.uint8Array({ maxLength: 50 }) }))
   fc.assert(
     fc.property(pieces, fc.array(fc.nat({ max: 2000 })), (list, cuts) => {

@@ -30,7 +30,7 @@ async function engineWith(socat: (exec: Socket) => void): Promise<Engine> {
   return { getContainer: () => ({ exec: () => Promise.resolve({ start }) }) } as unknown as Engine
 }
 
-test('a slow reader gets everything a service sent before it closed', async () => {
+test('a slow reader gets everything that a service sent before it closed', async () => {
   const engine = await engineWith(exec => {
     exec.on('error', () => undefined).write(piece(2, CONNECTED))
     exec.end(Buffer.concat([piece(1, Buffer.alloc(200_000, 65)), piece(2, ENDED)]))
