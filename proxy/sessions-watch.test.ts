@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest'
 import { silentLog } from './log.ts'
 import { parseEvents, watchSessions } from './sessions-watch.ts'
 
-test('events are read however they are cut, with any line end, and comments are skipped', async () => {
+test('events are parsed however they are cut, with any line end, and comments are skipped', async () => {
   const text = ': hello\n\nevent: hint\r\ndata: {"a":1}\r\n\r\ndata: x\ndata: y\n\nevent: ping\n\n'
   const cut = async function* () {
     for (const character of text) yield await Promise.resolve(character)

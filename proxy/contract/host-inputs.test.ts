@@ -10,7 +10,7 @@ test('names of terminals have one form, wherever the page runs', () => {
   expect(['', 'Main', 'a b', '-a', '../a', 'a'.repeat(33)].map(open)).toEqual(Array(6).fill(false))
 })
 
-test('no argument is without a limit', () => {
+test('every argument has a limit', () => {
   expect(terminal.write.safeParse(['id', new Uint8Array(1_048_576)]).success).toBe(true)
   expect(terminal.write.safeParse(['id', new Uint8Array(1_048_577)]).success).toBe(false)
   expect(terminal.close.safeParse(['x'.repeat(65)]).success).toBe(false)

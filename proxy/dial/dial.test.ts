@@ -47,7 +47,7 @@ test('the request names session and app, keeps the prefix of the URL, and carrie
   expect(request).toContain('x-berth-grant: g\r\n')
 })
 
-test('a refusal that comes in pieces throws its code', async () => {
+test('a refusal that arrives in pieces throws its code', async () => {
   const bytes = problem(new Failure('session_not_running', { status: 'PENDING' }))
   using manager = await answering((_request, socket) => {
     socket.write(bytes.slice(0, 30))
@@ -64,12 +64,12 @@ test.each<[string, string]>([
   ['the header does not end', 'x'.repeat(20_000)],
   ['a proxy answers with HTML', 'HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\n<p/>'],
   ['the problem document is cut', problem(new Failure('forbidden'), 20)],
-])('where %s, the manager counts as unavailable', async (_name, bytes) => {
+])('if %s, the manager counts as unavailable', async (_name, bytes) => {
   using manager = await answering((_request, socket) => void socket.write(bytes))
   expect((await failure(dial(manager.managerUrl))).code).toBe('unavailable')
 })
 
-test('a closed port, silence, and a client that gave up each end the dial', async () => {
+test('a closed port, silence, and a client that left each end the dial', async () => {
   expect((await failure(dial('http://127.0.0.1:1'))).code).toBe('unavailable')
   using manager = await answering(() => undefined)
   expect((await failure(dial(manager.managerUrl, { timeoutMs: 50 }))).code).toBe('unavailable')
@@ -87,7 +87,7 @@ test('a header with a line break is refused before anything is sent', async () =
   expect(error.code).toBe('bad_request')
 })
 
-test('an app name that no URL can hold is asked for as far as it can be', async () => {
+test('an app name with characters that no URL can hold is sent with replacements', async () => {
   const asked = Promise.withResolvers<string>()
   using manager = await answering((request, socket) => {
     asked.resolve(request)

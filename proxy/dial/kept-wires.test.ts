@@ -35,7 +35,7 @@ function aWire(answer?: boolean) {
   return { end: end as unknown as TunnelEnd, said }
 }
 
-test('a wire that carried bytes a moment ago is used at once, one that has rested is asked first', async () => {
+test('a wire that carried bytes a moment ago is used at once; one that has rested is asked first', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] })
   using kept = createKeptWires()
   for (const [restMs, word] of [
@@ -71,7 +71,7 @@ test('a wire that does not answer, or whose client leaves, is closed, and the ot
   }
 })
 
-test('wires are closed after ten seconds, above 32, when the computer has slept, and when the listener closes', async () => {
+test('wires are closed after ten seconds, above 32, after a sleep of the computer, and with the listener', async () => {
   vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] })
   using kept = createKeptWires()
   const idle = aWire()
@@ -95,7 +95,7 @@ test('wires are closed after ten seconds, above 32, when the computer has slept,
   expect(late.said).toEqual(['close done'])
 })
 
-test('a client that has gone already takes no wire', async () => {
+test('a client that has left takes no wire', async () => {
   using kept = createKeptWires()
   const wire = aWire(true)
   kept.keep(wire.end)

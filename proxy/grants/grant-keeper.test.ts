@@ -24,7 +24,7 @@ function aKeeper() {
   return { api, keeper, onRenewed, onRenewalFailed }
 }
 
-test('callers at the same time share one request, later ones need none', async () => {
+test('concurrent callers share one request, later ones need none', async () => {
   const { api, keeper } = aKeeper()
   await Promise.all([keeper.current(), keeper.current()])
   await keeper.current()
@@ -40,7 +40,7 @@ test('a grant is renewed by itself, well before it expires', async () => {
   expect(api.createGrant).toHaveBeenCalledTimes(1)
 })
 
-test('a manager that forgot the grant is asked for another one', async () => {
+test('a manager that forgot the grant gets a request for another one', async () => {
   const { api, keeper } = aKeeper()
   await keeper.current()
   api.renewGrant.mockRejectedValueOnce(new AppError('grant_invalid'))
@@ -61,7 +61,7 @@ test('a failed renewal is reported and repeated, and the current grant stays val
   expect(onRenewed).toHaveBeenCalledTimes(1)
 })
 
-test('clocks that disagree do not make a grant immortal or useless', async () => {
+test('wrong clocks make a grant neither immortal nor useless', async () => {
   const { api, keeper } = aKeeper()
   api.createGrant.mockResolvedValueOnce(aGrant('old clock', -600_000))
   expect((await keeper.current()).grant).toBe('old clock')
@@ -77,7 +77,7 @@ test('a disposed keeper sends no more requests', async () => {
   expect(api.renewGrant).not.toHaveBeenCalled()
 })
 
-test('everyone who waits shares one delay; delays grow to the cap and start over after a success', async () => {
+test('all waiting callers share one delay; delays grow to a bound and restart after a success', async () => {
   const backoff = createBackoff({ minMs: 100, maxMs: 400 })
   const { signal } = new AbortController()
   const lengths: number[] = []
@@ -104,6 +104,6 @@ test.each([
   [new AppError('app_failed'), 'fail'],
   [Object.assign(new Error('x'), { code: 'ECONNREFUSED', syscall: 'connect' }), 'wait'],
   [new TypeError('a bug'), 'fail'],
-])('%s means: %s', (error, verdict) => {
+])('after %s the verdict is %s', (error, verdict) => {
   expect(verdictOf(error)).toBe(verdict)
 })

@@ -27,7 +27,7 @@ function aGate() {
   return { visit, tickets, pass: (ms: number) => (nowMs += ms) }
 }
 
-test('a ticket is good once and for a minute', () => {
+test('a ticket works once and for a minute', () => {
   const { visit, tickets, pass } = aGate()
   const open = (ticket: string) => visit({ target: `${OPEN_PATH}?ticket=${ticket}`, cookie: undefined })
   const [first, late] = [tickets.issue(), tickets.issue()]
@@ -55,17 +55,17 @@ test.each<[string, Partial<Visit>, string]>([
   ['https of the same name', { origin: `https://${authority}` }, 'foreign_origin'],
   ['an empty cookie', { cookie: 'berth_app_30001=' }, 'no_cookie'],
   ['the cookie of another port', { cookie: 'berth_app_30002=good' }, 'no_cookie'],
-])('%s is refused', (_, change, reason) => {
+])('the cookie or origin is refused: %s', (_, change, reason) => {
   expect(aGate().visit(change)).toEqual({ kind: 'refuse', reason })
 })
 
-test('the right cookie passes, also next to one that a sibling planted under the same name', () => {
+test('the right cookie is accepted, also beside a planted one of the same name', () => {
   const { visit } = aGate()
   expect(visit({ origin: `http://${authority}` })).toEqual({ kind: 'pass' })
   expect(visit({ cookie: 'berth_app_30001=planted; berth_app_30001=good' })).toEqual({ kind: 'pass' })
 })
 
-test('only our cookie is stripped, every copy of it', () => {
+test('only our cookie is removed, every copy of it', () => {
   expect(withoutCookie('a=1; berth_app_1=x; b=2; berth_app_1=y', 'berth_app_1')).toBe('a=1; b=2')
   expect(withoutCookie('berth_app_1=x', 'berth_app_1')).toBeUndefined()
   expect(withoutCookie('berth_app_10=x', 'berth_app_1')).toBe('berth_app_10=x')
@@ -96,7 +96,7 @@ test.each([
   expect(answerHeaders(['Service-Worker-Allowed', value], '/static/sw.js')).toEqual(kept)
 })
 
-test('files loaded from beside the opening path are not taken from the cache for a worker', () => {
+test('files beside the opening path are not served from the cache for a worker', () => {
   expect(answerHeaders(['Cache-Control', 'max-age=9'], '/sw.js?v=1')).toEqual([
     'Cache-Control',
     'max-age=9',
@@ -106,7 +106,7 @@ test('files loaded from beside the opening path are not taken from the cache for
   expect(answerHeaders([], '/static/sw.js')).toEqual([])
 })
 
-test('the secret of an app replaces whatever the client sent under that name', () => {
+test('the secret of an app replaces a header of that name from the client', () => {
   const raw = ['Host', 'h', 'AUTHORIZATION', 'forged', 'Cookie', 'berth_app_1=x', 'authorization', 'forged too']
   const inject = { header: 'Authorization', value: 'token t' }
   expect(requestHeaders(raw, 'berth_app_1', inject)).toEqual(['Host', 'h', 'Authorization', 'token t'])

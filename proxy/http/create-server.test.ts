@@ -26,14 +26,14 @@ function feeding(server: Server) {
   return createServer(socket => server.emit('connection', socket))
 }
 
-test('a head has half a minute, a request has all the time it takes', () => {
+test('a head has half a minute, the rest of a request has no limit', () => {
   expect(createHttpServer(QUIET)).toMatchObject({ headersTimeout: 30_000, requestTimeout: 0 })
 })
 
 test.each([
   ['listens', () => createHttpServer(SOON)],
   ['is handed its connections', () => feeding(createUnboundHttpServer(SOON))],
-])('a head that does not end is given up by a server that %s', async (_, create) => {
+])('an endless head is refused by a server that %s', async (_, create) => {
   const client = await dial(create())
   client.write('GET / HTTP/1.1\r\nHost: a\r\n')
   expect(await text(client)).toMatch(/^HTTP\/1.1 408 /)
@@ -53,7 +53,7 @@ test('a server that is handed its connections closes them', async () => {
 test.each([
   ['throws', (): unknown => JSON.parse('{')],
   ['rejects', () => Promise.reject(new Error('unforeseen'))],
-])('a listener that %s ends its own connection only, and is logged', async (_, onRequest) => {
+])('a listener that %s ends only its own connection, and is logged', async (_, onRequest) => {
   const faults: object[] = []
   const log = { ...silentLog, error: (fields: object) => faults.push(fields) }
   for (const more of ['', 'Connection: Upgrade\r\nUpgrade: x\r\n']) {

@@ -43,7 +43,7 @@ test.each([
   server.close()
 })
 
-test('an answer that comes before all of the request says that the connection ends', async () => {
+test('an answer before the end of the request announces that the connection closes', async () => {
   const early = createServer((_request, response) => response.writeHead(413, { 'content-length': '2' }).end('no'))
   early.listen(0, '127.0.0.1')
   await once(early, 'listening')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { bodyFraming, endToEnd, hasBody } from './headers.ts'
 
-test('fields of one hop are not forwarded, nor those that Connection names; the others keep order and repetition', () => {
+test('hop-by-hop fields, and those that Connection names, are not forwarded; others keep order and repetition', () => {
   const raw = [
     'A',
     '1',
@@ -19,12 +19,12 @@ test('fields of one hop are not forwarded, nor those that Connection names; the 
   expect(endToEnd(raw)).toEqual(['A', '1', 'Set-Cookie', 'a', 'Set-Cookie', 'b'])
 })
 
-test('Connection cannot take away what frames or addresses a request', () => {
+test('Connection cannot remove fields that frame or address a request', () => {
   const raw = ['Host', 'h', 'Connection', 'Content-Length, host, ORIGIN', 'Content-Length', '3', 'Origin', 'http://h']
   expect(endToEnd(raw)).toEqual(['Host', 'h', 'Content-Length', '3', 'Origin', 'http://h'])
 })
 
-test('a chunked body stays chunked, a sized one stays sized, none stays none', () => {
+test('a chunked body stays chunked, a sized one sized, and no body stays none', () => {
   expect(bodyFraming(['Transfer-Encoding', 'chunked'])).toEqual(['Transfer-Encoding', 'chunked'])
   expect(bodyFraming(['Content-Length', '3'])).toEqual([])
   expect([['Content-Length', '0'], ['Content-Length', '3'], ['Transfer-Encoding', 'chunked'], []].map(hasBody)).toEqual(

@@ -35,7 +35,7 @@ async function aTunnel({ isMasked = false } = {}) {
   return { stream: new TunnelStream(wire), wire, far }
 }
 
-test('a text that does not end breaks the stream instead of growing', async () => {
+test('an endless text breaks the stream instead of growing', async () => {
   const { stream, far } = await aTunnel()
   far.write(encodeFrame(OPCODE.text, new Uint8Array(2000).fill(65), undefined, { fin: false }))
   const [error] = (await once(stream, 'error')) as [Error]
@@ -82,7 +82,7 @@ test.each([false, true])(
   },
 )
 
-test('a stream that is given up tells the other end at once', async () => {
+test('an abandoned stream tells the other end at once', async () => {
   const { stream, far } = await aTunnel()
   stream.destroy()
   const [first] = (await once(far, 'data')) as [Buffer]

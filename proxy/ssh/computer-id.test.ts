@@ -8,7 +8,7 @@ let directory: string
 beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth-test-computer-'))))
 afterEach(() => rm(directory, { recursive: true }))
 
-test("is made of the system's own id without telling it", async () => {
+test("the id is derived from the system's own id and does not reveal it", async () => {
   const file = join(directory, 'machine-id')
   await writeFile(file, `${'a1'.repeat(16)}\n`)
   const id = await computerId(file, join(directory, 'never', 'made'))
@@ -17,7 +17,7 @@ test("is made of the system's own id without telling it", async () => {
   expect(await computerId(file, join(directory, 'elsewhere'))).toBe(id)
 })
 
-test('is kept in a file where the system has none, also by two that begin at the same time', async () => {
+test('without an id of the system it is kept in a file, also if two processes begin at the same time', async () => {
   const none = join(directory, 'none')
   const state = join(directory, 'state', 'computer-id')
   const [one, two] = await Promise.all([computerId(none, state), computerId(none, state)])
@@ -26,7 +26,7 @@ test('is kept in a file where the system has none, also by two that begin at the
   expect(await computerId(none, join(directory, 'of another computer'))).not.toBe(one)
 })
 
-test('is another one in another container, which may share home and machine id', async () => {
+test('another container has another id, although it may share home and machine id', async () => {
   const file = join(directory, 'machine-id')
   await writeFile(file, 'a1'.repeat(16))
   const inContainer = async (name: string) => {
@@ -36,7 +36,7 @@ test('is another one in another container, which may share home and machine id',
   expect(await inContainer('4026532001')).not.toBe(await inContainer('4026532002'))
 })
 
-test.runIf(process.platform === 'linux')('is not kept in a home, which other computers may share', async () => {
+test.runIf(process.platform === 'linux')('the id is not kept in a home, which other computers may share', async () => {
   const home = join(directory, 'home')
   vi.stubEnv('XDG_STATE_HOME', home).stubEnv('HOME', home)
   expect(await computerId(join(directory, 'none'))).toMatch(/^[0-9a-f]{16}$/)
@@ -44,7 +44,7 @@ test.runIf(process.platform === 'linux')('is not kept in a home, which other com
   vi.unstubAllEnvs()
 })
 
-test('is a word also where nothing can be kept', async () => {
+test('there is an id even if nothing can be kept', async () => {
   const file = join(directory, 'file')
   await writeFile(file, '')
   expect(await computerId(file, join(file, 'computer-id'))).toMatch(/^[0-9a-f]{16}$/)

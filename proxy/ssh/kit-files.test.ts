@@ -22,7 +22,7 @@ const blocks = async () => parseBlocks(await readFile(join(directory, 'berth', '
 const ports = async () => (await blocks()).map(({ port }) => port)
 const keys = async () => (await readdir(join(directory, 'berth'))).filter(name => name.startsWith('id_')).sort()
 
-test('two processes with a tunnel to one session keep a block each; the latest is the one that OpenSSH takes', async () => {
+test('two processes with a tunnel to one session keep a block each, and OpenSSH takes the latest', async () => {
   const [desktop, console] = [ofProcess('a'), ofProcess('b')]
   await desktop.install(entry(1), content)
   expect(await console.install(entry(2), content)).toMatchObject({ alias: 'berth-train' })

@@ -14,7 +14,7 @@ const entry = {
   owner: { host: 'here', pid: 7, run: 'r1' },
 }
 
-test('the Include line goes above everything else, once', () => {
+test('the Include line is added above everything else, once', () => {
   const mine = 'Host *\n  ForwardAgent no\n'
   const once = withInclude(mine, INCLUDE)
   expect(once).toBe(`${INCLUDE}\n${mine}`)
@@ -33,14 +33,14 @@ test('line ends of Windows are kept', () => {
   expect(withInclude('Host a\r\n', INCLUDE)).toBe(`${INCLUDE}\r\nHost a\r\n`)
 })
 
-test('blocks survive being written and read, and what is not ours is dropped', () => {
+test('blocks can be written and read back, and foreign lines are dropped', () => {
   const [a, b] = [blockOf(entry), blockOf({ ...entry, alias: 'berth-b', sessionId: '0190-b' })]
   const text = formatConfig([a, b])
   expect(parseBlocks(text)).toEqual([a, b])
   expect(parseBlocks(`Host evil\n  ProxyCommand rm\n${text}`)).toEqual([a, b])
 })
 
-test('an alias holds nothing that ssh or a shell would interpret', () => {
+test('an alias has no characters that ssh or a shell would interpret', () => {
   expect(aliasFor('My*Session?! x')).toBe('berth-my-session---x')
 })
 
@@ -51,12 +51,12 @@ test('paths with spaces and percent signs are one argument of ssh_config; unwrit
   expect(() => quoteForSshConfig('/a\nProxyCommand x')).toThrow(TypeError)
 })
 
-test('a word for the shell is quoted when it has to be', () => {
+test('a word for the shell is quoted if necessary', () => {
   expect(quoteForShell('/home/a/.ssh')).toBe('/home/a/.ssh')
   expect(quoteForShell("it's $HOME")).toBe(`'it'\\''s $HOME'`)
 })
 
-test('a word to copy on Windows has the quotes that its shells know', () => {
+test('a word to copy on Windows has the quotes of its shells', () => {
   expect(quoteForTerminal('C:\\Users\\ada\\id.ppk', 'win32')).toBe('C:\\Users\\ada\\id.ppk')
   expect(quoteForTerminal('C:\\Users\\A B\\id.ppk', 'win32')).toBe('"C:\\Users\\A B\\id.ppk"')
 })

@@ -13,7 +13,7 @@ test.each([['127.0.0.1'], ['::1'], ['10.0.0.8']])('forwarded fields of %s, which
   expect(clientOf(from(peer, said), ['10.0.0.7'])).toEqual({ address: peer, scheme: 'http' })
 })
 
-test('a named reverse proxy is believed its own hop and the scheme', () => {
+test('the hop and the scheme of a named reverse proxy are trusted', () => {
   expect(clientOf(from('::ffff:10.0.0.7', said), ['10.0.0.7'])).toEqual({ address: '203.0.113.9', scheme: 'https' })
   const twice = { 'x-forwarded-for': ['6.6.6.6', '203.0.113.9'] }
   expect(clientOf(from('10.0.0.7', twice), ['10.0.0.7'])).toEqual({ address: '203.0.113.9', scheme: 'http' })
@@ -30,7 +30,7 @@ test.each([
   expect(clientOf(from(peer, fields), ['10.0.0.7']).scheme).toBe(scheme)
 })
 
-test('without a usable address it is the peer', () => {
+test('without a usable forwarded address the client is the peer', () => {
   const fields = { 'x-forwarded-for': ['1.2.3.4, evil'] }
   expect(clientOf(from('10.0.0.7', fields), ['10.0.0.7'])).toEqual({ address: '10.0.0.7', scheme: 'http' })
 })

@@ -7,7 +7,7 @@ import { type Guest, type Guests } from './guests.ts'
 import { createHostRoutes } from './host-routes.ts'
 import { type ThisComputer } from './this-computer.ts'
 
-test('nothing is held for a client that went away while the manager was asked who it is', async () => {
+test('nothing is kept for a client that left while the manager was asked who it is', async () => {
   const admission = Promise.withResolvers<Guest>()
   const hold = vi.fn<Guests['hold']>(() => ({ [Symbol.dispose]: () => undefined }))
   const guests = { admit: () => admission.promise, hold } as unknown as Guests

@@ -15,7 +15,7 @@ async function listen(handler: Handler): Promise<number> {
 }
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 
-test('a pipelined request that cannot be sent on ends its connection, not the process', async () => {
+test('a pipelined request that cannot be forwarded ends its connection, not the process', async () => {
   const managerPort = await listen((request, response) => response.end(`answer to ${request.url ?? ''}`))
   const log = { ...silentLog, error: vi.fn() }
   const forward = createForward(`http://127.0.0.1:${managerPort}`, 'manager', { log })

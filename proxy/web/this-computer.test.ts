@@ -32,7 +32,7 @@ test('a code of this computer proves a sign-in, also after a restart, and no oth
   expect((await stat(join(dataDir, 'proxy', 'local-proof.key'))).mode & 0o777).toBe(0o600)
 })
 
-test('a code that is made up, changed or ten minutes old proves nothing, nor does one as a proof', async () => {
+test('an invented, changed or ten minutes old code proves nothing, and is not accepted as a proof', async () => {
   let now = 1_000_000
   const here = await openThisComputer({ dataDir, policy: 'required', now: () => now })
   const code = here.createCode()

@@ -26,7 +26,7 @@ test('input that is not an HTTP request is answered with a problem', async () =>
   expect(await say('garbage\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n[^]*"code":"bad_request"/)
 })
 
-test('a request keeps its answer though garbage follows it; then the connection ends', async () => {
+test('a request gets its answer although garbage follows it; then the connection ends', async () => {
   const said = await say(`${REQUEST}garbage\r\n\r\n`)
   expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*the answer/)
   expect(said).not.toContain('400')

@@ -40,7 +40,7 @@ test.each([
   ['a browser behind a forward proxy, over http', '192.0.2.3', { 'x-forwarded-for': '10.0.0.1', via: '1.1 squid' }],
   ['a program on this computer', '::1', {}],
   ['a page of another site', '192.0.2.3', { origin: 'https://evil.example' }],
-] as const)('%s is none', (_name, peer, headers) => {
+] as const)('%s is no fault', (_name, peer, headers) => {
   expect(judgeProxy(from(peer, headers), ['127.0.0.1'])).toBe('unknown')
 })
 
@@ -76,7 +76,7 @@ test('a fault ends once the proxy sends all fields, not with a direct request', 
   expect(watch.faults()).toEqual([])
 })
 
-test('faults that clients make up fill neither the log nor the memory', () => {
+test('faults that clients invent fill neither the log nor the memory', () => {
   const { watch, told } = aWatch()
   for (let i = 0; i < 300; i++) watch.look(from(`10.0.${i >> 8}.${i & 255}`, both))
   expect(told).toHaveLength(20)
