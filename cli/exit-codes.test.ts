@@ -11,15 +11,15 @@ test.each<[ErrorCode, number]>([
   ['image_not_found', 4],
   ['session_name_taken', 1],
   ['unavailable', 1],
-])('%s ends with %i', (code, exit) => {
+])('%s exits with %i', (code, exit) => {
   expect(exitCodeOf(new AppError(code))).toBe(exit)
 })
 
-test('an unknown failure ends with 1', () => {
+test('an unknown failure exits with 1', () => {
   expect(exitCodeOf(new Error('boom'))).toBe(1)
 })
 
-test('an interrupted command ends with the exit code that a shell uses for the signal, also in a prompt', () => {
+test('an interrupted command exits with the code that a shell uses for the signal, also in a prompt', () => {
   expect(exitCodeOf(new Interrupted('SIGINT'))).toBe(130)
   expect(exitCodeOf(new Interrupted('SIGTERM'))).toBe(143)
   expect(exitCodeOf(new DOMException('Aborted with Ctrl+C', 'AbortError'))).toBe(130)

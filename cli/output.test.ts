@@ -2,22 +2,22 @@ import { expect, test } from 'vitest'
 import { AppError } from '#manager/contract'
 import { describeFailure, printable } from './output.ts'
 
-test('colours of a log are shown; what else could steer the terminal is not', () => {
+test('colours of a log are shown; other control sequences are not', () => {
   expect(printable('\u001b[31mred\u001b[0m\tone\r\ntwo\n')).toBe('\u001b[31mred\u001b[0m\tone\r\ntwo\n')
   expect(printable('\u001b]52;c;ZXZpbA==\u0007x\u001b[2J\u009b2J\b')).toBe('�]52;c;ZXZpbA==�x�[2J�2J�')
 })
 
-test('no line overwrites itself, and none reads in another direction than it was written', () => {
+test('no line overwrites itself, and none changes the direction of writing', () => {
   expect(printable('rm -rf /\recho ok\nnext\r\n')).toBe('rm -rf /\ufffdecho ok\nnext\r\n')
   expect(printable('a\u202eb\u2066c\u200f')).toBe('a\ufffdb\ufffdc\ufffd')
 })
 
-test('a failure quotes what a container said without its control sequences', () => {
+test('a failure quotes the words of a container without its control sequences', () => {
   const error = new AppError('app_failed', { why: 'The end of its output: \u001b]0;title\u0007' })
   expect(describeFailure(error, false)).not.toMatch(/[\u0007\u001b]/)
 })
 
-test('with --json every failure has a code, also one that is none of ours', () => {
+test('with --json every failure has a code, unknown ones too', () => {
   expect(JSON.parse(describeFailure(new AppError('session_not_found', { id: 'x' }), true))).toEqual({
     error: { code: 'session_not_found', message: 'No such session', detail: { id: 'x' } },
   })
@@ -26,7 +26,7 @@ test('with --json every failure has a code, also one that is none of ours', () =
   })
 })
 
-test('every field that was refused is named once', () => {
+test('every refused field is named once', () => {
   const fields = [
     { path: 'name', message: 'is too short' },
     { path: 'count', message: 'must be positive' },

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { DEFAULT_RATE_LIMIT } from '#manager/contract'
 import { pauseAfter, pollUntil } from './poll.ts'
 
-test('polling is quick at first, and a keypair can wait for hours at several places at once', () => {
+test('polling is quick at first, and a keypair can wait for hours in several processes', () => {
   expect(pauseAfter(0)).toBe(250)
   expect(pauseAfter(2_000)).toBe(250)
   expect(pauseAfter(86_400_000)).toBe(10_000)
@@ -11,7 +11,7 @@ test('polling is quick at first, and a keypair can wait for hours at several pla
   expect(requests).toBeLessThan(DEFAULT_RATE_LIMIT / 5)
 })
 
-test('a signal ends it with what was last known, also in the middle of a request', async () => {
+test('a signal ends polling with the last known state, also in the middle of a request', async () => {
   const controller = new AbortController()
   const { signal } = controller
   const ask = () => {

@@ -14,12 +14,12 @@ const seeing = (items: readonly Session[]) =>
     userId: () => Promise.resolve(ME),
   }) as unknown as Connection
 
-test('a live session goes before a newer finished one of the same name', async () => {
+test('a live session is preferred to a newer finished one of the same name', async () => {
   const found = await findSession(seeing([session('newer', ME, '2026-01-01'), session('live', ME)]), 'work')
   expect(found.id).toBe('live')
 })
 
-test("an admin's own session goes before those of others", async () => {
+test("an admin's own session is preferred to those of others", async () => {
   const found = await findSession(seeing([session('theirs', 'ada'), session('mine', ME, '2026-01-01')]), 'work')
   expect(found.id).toBe('mine')
 })
@@ -36,7 +36,7 @@ test('a name that several others use is refused with their ids', async () => {
   })
 })
 
-test('the start of an id is looked for on all pages', async () => {
+test('the start of an id is searched on all pages', async () => {
   const old = session('0197a2b3-0000-7000-8000-000000000001', ME)
   const pages = [
     { items: [session('0197ffff-0000-7000-8000-000000000001', ME)], nextCursor: 'older' },

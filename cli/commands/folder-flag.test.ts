@@ -7,11 +7,11 @@ test.each([
   ['data:ro', { folder: 'data', readOnly: true }],
   ['data:/home/work/in', { folder: 'data', path: '/home/work/in' }],
   ['data:in/put:ro', { folder: 'data', path: 'in/put', readOnly: true }],
-])('--folder %s', (text, expected) => {
+])('--folder %s is parsed', (text, expected) => {
   expect(collectFolder(text)).toEqual([expected])
 })
 
-test('may be repeated', () => {
+test('--folder may be repeated', () => {
   expect(collectFolder('b', collectFolder('a'))).toEqual([{ folder: 'a' }, { folder: 'b' }])
 })
 
@@ -19,7 +19,7 @@ test.each(['', ':ro', 'data:/etc', 'data:../up', 'data:a//b', 'data:id_container
   expect(() => collectFolder(text)).toThrow('It must be NAME')
 })
 
-test('a session that is started again has its folders, others, and none of those to leave out', () => {
+test('a restarted session has its folders, plus added ones, minus those to leave out', () => {
   const id = FolderId.parse('01990000-0000-7000-8000-000000000001')
   const had = [
     { folderId: id, name: 'data', path: '/home/work/data', readOnly: true },

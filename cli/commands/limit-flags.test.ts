@@ -15,7 +15,7 @@ test('limits that are not named stay, unlimited ones are removed', () => {
   expect(namesSlots(parse(['--mem', 'unlimited']))).toBe(true)
 })
 
-test('amounts that are none are refused where they are typed', () => {
+test('invalid amounts are refused at their flag', () => {
   for (const args of [
     ['--cpu', 'many'],
     ['--gpu', '0.5'],
@@ -31,7 +31,7 @@ test.each([
   ['--gpu', '0.5', 'For a share of a GPU use --gpu-shares'],
   ['--gpu-shares', '0.333', 'in steps of 0.01'],
   ['--mem', '-1g', 'an amount such as 16g'],
-])('%s %s is told what it takes', (flag, value, said) => {
+])('%s %s is refused with the accepted values', (flag, value, said) => {
   expect(() => parse([`${flag}=${value}`])).toThrow(said)
 })
 

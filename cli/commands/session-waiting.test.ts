@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parsePriority, whatIfText } from './session-waiting.ts'
 
-test('a dry run says whether the session would start, and if not, the reason, the time if known, and a request that would start', () => {
+test('a dry run says whether the session would start, else the reason, the time if known, and a smaller request that would start', () => {
   expect(whatIfText({ startsNow: true, reason: null, smaller: [], notices: [] })).toBe('The session would start now.')
   const reason = { code: 'capacity' as const, message: 'It needs 4 CPU; at most 2 free now.' }
   const smaller = [{ slot: 'mem' as const, amount: String(2 ** 31) }]

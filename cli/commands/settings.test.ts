@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { sayFormErrorsPlainly } from '#manager/contract'
 import { parseChanges } from './settings.ts'
 
-test('values are read by the form of their key', () => {
+test('values are parsed by the type of their key', () => {
   const changes = ['smtpPort=465', 'requireEmailVerification=false', 'smtpUser=42', 'smtpHost=null', 'termsUrl=']
   expect(parseChanges(changes)).toEqual({
     smtpPort: 465,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { table } from '../output.ts'
 import { age, amounts, bytes } from './text.ts'
 
-test('amounts are named as people name them', () => {
+test('amounts have the units of users', () => {
   expect(amounts({ cpu: '1.5', mem: '4294967296', 'cuda.device': '1' })).toBe('1.5 CPU, 4 GiB RAM, 1 GPU')
   expect(amounts({})).toBe('–')
 })

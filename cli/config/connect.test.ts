@@ -27,7 +27,7 @@ const signIn = (token: string, changes: object = {}) =>
   })
 const REQUEST = { method: 'GET', url: 'http://localhost:8400/', body: undefined }
 
-test('a command that outlives its sign-in goes on with the next one of the same user, and with no other', async () => {
+test('a command that outlives its sign-in continues with the next one of the same user, and of no other', async () => {
   await signIn('first')
   const { credentials } = await connectBySignIn()
   await signIn('second')
@@ -38,7 +38,7 @@ test('a command that outlives its sign-in goes on with the next one of the same 
   expect(await credentials(REQUEST)).toEqual({ authorization: 'Bearer second' })
 })
 
-test('while nobody is signed in, it says so', async () => {
+test('without a sign-in, the error says so', async () => {
   await signIn('first')
   const { credentials } = await connectBySignIn()
   await removeSignIn()

@@ -16,13 +16,13 @@ const signIn = {
   expiresAt: '2030-01-01T00:00:00Z',
 }
 
-test('a sign-in is kept for its owner only and comes back', async () => {
+test('a stored sign-in is readable by its owner only and can be read back', async () => {
   await writeSignIn(signIn, directory)
   expect(await readSignIn(directory)).toEqual(signIn)
   expect((await stat(join(directory, 'sign-in.json'))).mode & 0o777).toBe(0o600)
 })
 
-test('a missing, a removed and a damaged sign-in all say what to do', async () => {
+test('a missing, a removed and a damaged sign-in have an error with the next step', async () => {
   await expect(readSignIn(directory)).rejects.toMatchObject({ code: 'not_signed_in' })
   await writeSignIn(signIn, directory)
   await removeSignIn(directory)

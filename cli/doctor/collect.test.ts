@@ -19,7 +19,7 @@ afterEach(async () => {
   await rm(data, { recursive: true, force: true })
 })
 
-test('facts are gathered without an engine, a database and a running Berth', async () => {
+test('facts are collected without an engine, a database and a running Berth', async () => {
   const facts = await collectFacts({ data: join(data, 'new'), port: 0, databaseUrl: undefined })
   expect(facts).toMatchObject({
     engine: { status: 'unreachable' },

@@ -52,7 +52,7 @@ test('a healthy computer passes every check', () => {
   expect(checks).toHaveLength(CHECKS.length)
 })
 
-test('every check of the folder is run, and each has a name of its own', () => {
+test('every check of the folder runs, and each has a name of its own', () => {
   const files = readdirSync(join(import.meta.dirname, 'checks')).filter(name => name !== 'index.ts')
   expect(CHECKS).toHaveLength(files.length)
   expect(new Set(CHECKS.map(check => check.name)).size).toBe(CHECKS.length)
@@ -188,7 +188,7 @@ test.each(CASES)('%s is found, and nothing else', (_name, facts, check, level, s
   expect(found[0] && 'mend' in found[0] ? found[0].mend.length : 0).toBeGreaterThan(5)
 })
 
-test.each([{ runtimes: ['runc', 'nvidia'] }, { cdi: true }])('GPUs are fine with %j', change => {
+test.each([{ runtimes: ['runc', 'nvidia'] }, { cdi: true }])('GPUs pass with %j', change => {
   expect(diagnose({ ...withEngine(change), nvidia: gpus }).level).toBe('ok')
 })
 
@@ -209,7 +209,7 @@ test('a wrong reverse proxy is reported with the headers of each program and the
   }
 })
 
-test('the text says how to mend what is wrong, below it', () => {
+test('the text says below each problem how to fix it', () => {
   const text = describeDiagnosis(diagnose(withEngine({ liveRestore: false })))
   expect(text).toMatch(/warning +live-restore: .*\n +→ Add "live-restore": true/)
   expect(text).toMatch(/see the warnings\.$/)

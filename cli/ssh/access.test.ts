@@ -29,7 +29,7 @@ test('the key is readable by its owner only and the host key is pinned', async (
   expect(sshOptions(files, 2222).join(' ')).toContain('StrictHostKeyChecking=yes')
 })
 
-test('OpenSSH itself reads the Host block as it is meant, also with spaces and percent signs in paths', async () => {
+test('OpenSSH reads the Host block as intended, also with spaces and percent signs in paths', async () => {
   const files = await writeSshFiles(api, session, directory)
   const config = join(directory, 'config')
   await writeFile(config, `${hostBlock(session, files, ['/opt/my node', '/opt/$(berth) %h dir/bin/berth'])}\n`)
@@ -40,7 +40,7 @@ test('OpenSSH itself reads the Host block as it is meant, also with spaces and p
   expect(stdout).toContain(`proxycommand '/opt/my node' '/opt/$(berth) %%h dir/bin/berth' stdio ${session.id}`)
 })
 
-test('the Host block names where the sign-in is: ssh may run in another environment', async () => {
+test('the Host block names the place of the sign-in, because ssh may run in another environment', async () => {
   const files = await writeSshFiles(api, session, directory)
   const block = hostBlock(session, files, ['/berth'], stdioOptions({ configDirectory: 'my dir', keypairAt: undefined }))
   expect(block).toContain(`ProxyCommand /berth stdio --config-dir '${resolve('my dir')}' ${session.id}`)
@@ -69,7 +69,7 @@ test('an id or a name that leads elsewhere is refused', async () => {
   expect(() => hostBlock({ ...session, name: '*\n ProxyCommand x' }, files, ['/berth'])).toThrow()
 })
 
-test('on Windows, which runs no script by its first line, the words of the command are quoted in its way', async () => {
+test('on Windows, which ignores the first line of scripts, the words of the command are quoted for its shells', async () => {
   const files = await writeSshFiles(api, session, directory)
   const platform = vi.spyOn(process, 'platform', 'get').mockReturnValue('win32')
   const block = hostBlock(session, files, ['C:\\Program Files\\node.exe', 'C:\\berth\\bin\\berth'])

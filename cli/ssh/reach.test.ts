@@ -6,7 +6,7 @@ import { openSshTunnel, silenceOf } from './reach.ts'
 const session = SessionId.parse('01920000-0000-7000-8000-000000000002')
 const proxyWith = (open: () => Promise<unknown>) => ({ tunnel: { open } }) as unknown as Proxy
 
-test('a server that is not started in time is given up, with a reason', async () => {
+test('a server that does not start in time is given up, with a reason', async () => {
   const opening = openSshTunnel(
     proxyWith(() => new Promise(() => undefined)),
     session,
@@ -25,7 +25,7 @@ test("the manager's answer takes precedence", async () => {
   ).rejects.toBe(gone)
 })
 
-test('a connection on which something came from the session has no silence to explain', () => {
+test('a connection with bytes from the session needs no explanation of silence', () => {
   expect(silenceOf([{ bytesDown: 1, lastError: 'of another connection' }])).toBeUndefined()
   expect(silenceOf([{ bytesDown: 0, lastError: 'The app did not accept the connection in time.' }])).toContain(
     'in time',

@@ -12,7 +12,7 @@ test.each<[ServerName, Record<string, string>]>([
   expect(childEnvironment(server, SECRETS)).toEqual(own)
 })
 
-test('the address of the console moves the console alone', () => {
+test('the address of the console applies to the console only', () => {
   const environment = { BERTH_HOST: '0.0.0.0' }
   expect(childEnvironment('console', environment)).toEqual(environment)
   expect(childEnvironment('manager', environment)).toEqual({})
@@ -41,7 +41,7 @@ test('each server gets the variables that configure it', () => {
   expect(Object.keys(childEnvironment('console', environment))).toEqual(['BERTH_ALLOWED_HOSTS', 'BERTH_CONSOLE_DIR'])
 })
 
-test('a token of the command line and ways to run code are not handed on; undefined is not text', () => {
+test('a token of the command line and variables that run code are not passed on; undefined is not text', () => {
   const environment = { BERTH_TOKEN: 'x', LD_PRELOAD: 'x', BERTH_CONFIG_DIR: 'x', BERTH_LOG: undefined }
   expect(childEnvironment('manager', environment)).toEqual({})
 })

@@ -24,13 +24,13 @@ async function startTalker(logFile: string) {
   return await startChild({ name: 'manager', script, environment: {}, logFile, readyWithinMs: 20_000 })
 }
 
-test.runIf(process.platform === 'linux')('a full disk for its log does not stop a server, nor us', async () => {
+test.runIf(process.platform === 'linux')('a full disk for its log stops neither a server nor berth up', async () => {
   await using child = await startTalker('/dev/full')
   expect(await child.ask('ping')).toBe('alive')
   expect(await child.ask('ping')).toBe('alive')
 })
 
-test('every request to a server that has died fails with that reason', async () => {
+test('every request to a dead server fails with that reason', async () => {
   await using child = await startTalker(join(directory, 'log'))
   process.kill(child.pid, 'SIGKILL')
   await child.ended

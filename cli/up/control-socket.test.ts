@@ -19,7 +19,7 @@ const running = {
   pid: 1,
 }
 
-test('the second start finds the first and learns where it is', async () => {
+test('a second start finds the first one and its address', async () => {
   const path = controlSocketPath(directory)
   await using first = await openControlSocket(path, () => Promise.resolve(running))
   expect(first).toBeDefined()
@@ -27,7 +27,7 @@ test('the second start finds the first and learns where it is', async () => {
   expect(await askRunning(path)).toEqual(running)
 })
 
-test('the socket of a process that was killed is taken over', async () => {
+test('the socket of a killed process is taken over', async () => {
   const path = controlSocketPath(directory)
   await writeFile(path, '')
   await utimes(path, 1, 1)

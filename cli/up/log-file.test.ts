@@ -16,7 +16,7 @@ afterEach(() => rm(directory, { recursive: true }))
 
 const write = (lines: readonly string[], to: Writable) => pipeline(Readable.from(lines.map(Buffer.from)), to)
 
-test('a log that grows keeps its last lines and three files of those before, for its owner only', async () => {
+test('a growing log keeps its last lines and three earlier files, readable by its owner only', async () => {
   const lines = Array.from({ length: 12 }, (_, index) => `line ${String(index).padStart(2, '0')}\n`)
   await write(lines, createLogFile(path, 16))
   expect((await readdir(directory)).toSorted()).toEqual(['', '.1', '.2', '.3'].map(end => `manager.log${end}`))

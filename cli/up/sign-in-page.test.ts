@@ -11,7 +11,7 @@ afterEach(() => rm(directory, { recursive: true }))
 
 const link = 'http://localhost:8400/#/sign-in?ticket=one-time'
 
-test('a browser is led to the link by a file that only its owner can read, whoever had made it before', async () => {
+test('the link is passed to the browser by a file that only its owner can read, even if it existed before', async () => {
   await writeFile(join(directory, 'sign-in.html'), '', { mode: 0o644 })
   await using page = createSignInPage(directory)
   const url = await page.write(link)
@@ -21,7 +21,7 @@ test('a browser is led to the link by a file that only its owner can read, whoev
   expect((await stat(path)).mode & 0o777).toBe(0o600)
 })
 
-test('the page is gone after its time, and when Berth stops', async () => {
+test('the page is removed after its time, and when Berth stops', async () => {
   await using brief = createSignInPage(directory, 1)
   await brief.write(link)
   await expect.poll(() => readdir(directory)).toEqual([])

@@ -26,7 +26,7 @@ function nursery() {
   return { children, start }
 }
 
-test('a process that dies is started again with the specification of its first life', async () => {
+test('a process that dies is started again with its first specification', async () => {
   const { children, start } = nursery()
   const again = (first: Child) => ({ ...spec, environment: { BERTH_PORT: new URL(String(first.ready.url)).port } })
   await using supervised = await supervise(spec, again, { start, note: () => undefined, backoffMs: () => 0 })
@@ -35,7 +35,7 @@ test('a process that dies is started again with the specification of its first l
   expect(children[1]?.spec.environment).toEqual({ BERTH_PORT: '1234' })
 })
 
-test('a start that fails is tried again', async () => {
+test('a failed start is repeated', async () => {
   const { children, start } = nursery()
   let failures = 2
   const flaky = (s: ChildSpec) => (children.length > 0 && failures-- > 0 ? Promise.reject(new Error('port')) : start(s))

@@ -53,7 +53,7 @@ scratch.homeLimitMib = 20480
 scratch.homeFiles = 1000000
 `
 
-test('every key reaches the servers that it is for, as the variable that they read', () => {
+test('every key reaches its servers as the variable that they read', () => {
   const settings = parseSettings(FULL, FILE)
   expect(new Set(settings.values.keys())).toEqual(new Set(SETTINGS.map(setting => setting.key)))
   expect(environmentOf(settings, 'console', {})).toEqual({
@@ -93,7 +93,7 @@ test('every key reaches the servers that it is for, as the variable that they re
   })
 })
 
-test('a variable that is set wins over the file, an empty one does not', () => {
+test('a set variable overrides the file, an empty one does not', () => {
   const settings = parseSettings(FULL, FILE)
   const environment = environmentOf(settings, 'agent', { BERTH_AGENT_NAME: 'other', BERTH_TOOLBOX_IMAGE: '' })
   expect(environment).not.toHaveProperty('BERTH_AGENT_NAME')
@@ -102,7 +102,7 @@ test('a variable that is set wins over the file, an empty one does not', () => {
   expect(databaseUrlOf(settings, { DATABASE_URL: 'postgresql://e' })).toBe('postgresql://e')
 })
 
-test('the port is that of the flag, the variable, the file, or 8400', () => {
+test('the port comes from the flag, the variable, the file, or is 8400', () => {
   const settings = parseSettings('console.port = 0', FILE)
   expect(consolePortOf(settings, 1, { BERTH_PORT: '2' })).toBe(1)
   expect(consolePortOf(settings, undefined, { BERTH_PORT: '2' })).toBe(2)
@@ -121,7 +121,7 @@ test('all faults are reported together, with file, line, column, key and allowed
   ])
 })
 
-test('text that is not TOML is told with its place', () => {
+test('invalid TOML is reported with its place', () => {
   expect(faultsOf('a = 1\n[b]\nx = foo')).toEqual([`${FILE}:3:5: this is not TOML: invalid value`])
 })
 
@@ -136,7 +136,7 @@ test.each([
   expect(locate(document, path)).toEqual({ line, column })
 })
 
-test('a data directory without a file has no settings; a file that is named must be there', async () => {
+test('a data directory without a file has no settings; a named file must exist', async () => {
   const data = await mkdtemp(join(tmpdir(), 'berth-test-'))
   try {
     expect(await readSettings(data)).toBe(NO_SETTINGS)
