@@ -36,13 +36,13 @@ test.each(features)(
 /** The marked parts of a rich text: `<link>…</link>`. */
 const marks = (text: string) => [...new Set(text.match(/<[a-zA-Z]+>/g) ?? [])].toSorted()
 
-test('no Korean text has two particles to choose from, as 을(를) does', async () => {
+test('no Korean text offers two particles to choose from, as 을(를) does', async () => {
   for (const feature of [...features, ...FROM_SERVER])
     for (const [key, text] of Object.entries(await read('ko', feature)))
       expect(text, `${feature} ${key}`).not.toMatch(/[을은이과](\(|\/)[를는가와]|\([으를는가와]/)
 })
 
-test('a placeholder of Korean is not followed by a particle that depends on its last sound', async () => {
+test('a Korean placeholder is not followed by a particle that depends on its last sound', async () => {
   for (const feature of [...features, ...FROM_SERVER])
     for (const [key, text] of Object.entries(await read('ko', feature)))
       expect(text, `${feature} ${key}`).not.toMatch(

@@ -47,14 +47,14 @@ const built = () =>
     }),
   )
 
-test('the base image is not made again where everything that is built from it is there', async () => {
+test('the base image is not built again if everything built from it is there', async () => {
   expect(await steps(built())).toEqual({
     changes: [],
     lines: ['Base image: not needed', 'Toolbox: already there', 'Session image: already there'],
   })
 })
 
-test('the base image is asked for where something has to be built', async () => {
+test('the base image is built if an image has to be built from it', async () => {
   const images = built()
   images.delete('berth/python:3.13')
   const { changes, lines } = await steps(images)

@@ -36,7 +36,7 @@ test.each([
   expect(engineRemedy(given)).toMatchObject(expected)
 })
 
-test('a pid file counts only while it names a live engine', () => {
+test('a pid file counts only while its process is a live engine', () => {
   expect(isLiveEngine('Name:\tdockerd\nState:\tS (sleeping)\n')).toBe(true)
   expect(isLiveEngine('Name:\tdockerd\nState:\tZ (zombie)\n')).toBe(false)
   expect(isLiveEngine('Name:\tnginx\nState:\tS (sleeping)\n')).toBe(false)

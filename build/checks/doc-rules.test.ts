@@ -6,7 +6,7 @@ test('error codes are read from table rows and headings, not from running text',
   expect(documentedCodes(page)).toEqual(['port_in_use', 'internal', 'not_found'])
 })
 
-test('a code that only one side has is reported, and so is one explained twice', () => {
+test('a code that only one side has is reported, and so is one with two explanations', () => {
   expect(differences(['a', 'b'], ['b', 'c', 'b'])).toEqual([
     'docs/errors.md does not explain a',
     'docs/errors.md explains c, which manager/contract does not have',

@@ -16,7 +16,7 @@ function setUp() {
   return { attempts, onFailure, connector: createConnector(open, onFailure, 0) }
 }
 
-test('requests that come together share one attempt', async () => {
+test('concurrent requests share one attempt', async () => {
   const { attempts, connector } = setUp()
   const asked = [connector.current(), connector.current()]
   attempts[0]?.resolve(aConnection('a'))
@@ -40,7 +40,7 @@ test('a failure is reported, and the next request tries again', async () => {
   expect(await connector.current()).toEqual(aConnection('b'))
 })
 
-test('nothing waits for an attempt under way to know what there is', () => {
+test('reading the current connection does not wait for an attempt in flight', () => {
   const { connector } = setUp()
   void connector.current()
   expect(connector.known).toBeUndefined()
@@ -55,7 +55,7 @@ test('a replacement is used from then on', async () => {
   expect(await connector.current()).toEqual(aConnection('right'))
 })
 
-test('an attempt that succeeds after something else was put in its place is ended', async () => {
+test('an attempt that succeeds after its replacement is closed', async () => {
   const { attempts, connector } = setUp()
   void connector.current()
   connector.replace(aConnection('chosen'))

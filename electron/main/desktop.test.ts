@@ -110,7 +110,7 @@ async function openTunnel(fake: Fake): Promise<void> {
 }
 
 describe('quitting', () => {
-  test('asks while tunnels are open, and "keep running" leaves them and a tray icon', async () => {
+  test('quitting asks while tunnels are open; "keep running" leaves them and a tray icon', async () => {
     const fake = await aDesktop()
     await openTunnel(fake)
     stub.answer = 0
@@ -123,7 +123,7 @@ describe('quitting', () => {
     expect(stub.windows).toHaveLength(2)
   })
 
-  test('"stop" ends the tunnels before the stack they run through, then the app', async () => {
+  test('"stop" ends the tunnels, then the stack that they run through, then the app', async () => {
     const fake = await aDesktop()
     await openTunnel(fake)
     stub.answer = 1
@@ -143,7 +143,7 @@ describe('quitting', () => {
     expect(stub.app.exitCode).toBeUndefined()
   })
 
-  test('asks about a stack of its own, and not about one that another process runs', async () => {
+  test('quitting asks about an own stack, not about one that another process runs', async () => {
     await aDesktop({ owned: true })
     await connected()
     stub.answer = 1
@@ -160,7 +160,7 @@ describe('quitting', () => {
     expect(stub.questions).toHaveLength(1)
   })
 
-  test('two impatient clicks ask once', async () => {
+  test('two clicks ask once', async () => {
     await aDesktop()
     await connected()
     stub.answer = 2
@@ -170,7 +170,7 @@ describe('quitting', () => {
   })
 })
 
-test('reloading the page keeps tunnels and still tells it what happens to them', async () => {
+test('reloading the page keeps tunnels, and the page still gets their events', async () => {
   const fake = await aDesktop()
   await openTunnel(fake)
   const page = stub.windows[0]!.webContents
@@ -180,7 +180,7 @@ test('reloading the page keeps tunnels and still tells it what happens to them',
   expect(fake.stopped).toEqual([])
 })
 
-test('quitting does not wait for a connection that hangs', async () => {
+test('quitting does not wait for a hanging connection', async () => {
   await aDesktop({ startStack: () => new Promise(() => undefined) })
   stub.app.quit()
   await eventually(() => expect(stub.app.exitCode).toBe(0))
@@ -190,7 +190,7 @@ describe('a deep link', () => {
   const link = (n: number) => `berth://open/sessions/01900000-0000-7000-8000-00000000000${n}`
   const openUrl = (url: string) => stub.app.emit('open-url', { preventDefault: () => undefined }, url)
 
-  test('that starts the app is shown, however early it comes', async () => {
+  test('the link that starts the app is shown, however early it arrives', async () => {
     const links = someLinks()
     openUrl(link(1))
     openUrl('berth://nowhere')
@@ -199,7 +199,7 @@ describe('a deep link', () => {
     expect(stub.windows[0]!.webContents.url).toContain('000000000001')
   })
 
-  test('of a second start while the first one is under way goes before its own', async () => {
+  test('the link of a second start replaces that of the first start', async () => {
     const links = someLinks('berth', link(1))
     stub.app.emit('second-instance', {}, ['berth', link(2)])
     await aDesktop({ links })
@@ -208,7 +208,7 @@ describe('a deep link', () => {
 })
 
 test.each(['http://berth.example', 'ftp://127.0.0.1', 'nonsense', 'http://user@localhost:8400'])(
-  'BERTH_ENDPOINT=%s is refused: a bearer token would go there',
+  'BERTH_ENDPOINT=%s is refused: a bearer token would be sent there',
   async fixedEndpoint => {
     await expect(aDesktop({ fixedEndpoint })).rejects.toMatchObject({ code: 'config_invalid' })
     expect(stub.windows).toEqual([])

@@ -2,11 +2,14 @@ import { expect, test } from 'vitest'
 import { ROUTES } from '#manager/contract'
 import { readablePath } from './api-path.ts'
 
-test.each(['/api/v1/auth/%6Cogin', '/api/v1/%61uth/login', ROUTES.login.path])('%s is the sign-in', path => {
-  expect(readablePath(path)).toBe(ROUTES.login.path)
-})
+test.each(['/api/v1/auth/%6Cogin', '/api/v1/%61uth/login', ROUTES.login.path])(
+  '%s is the path of the sign-in',
+  path => {
+    expect(readablePath(path)).toBe(ROUTES.login.path)
+  },
+)
 
-test('other characters that need encoding are read', () => {
+test('other percent-encoded characters are decoded', () => {
   expect(readablePath('/api/v1/resource-groups/a%20b')).toBe('/api/v1/resource-groups/a b')
 })
 

@@ -54,7 +54,7 @@ describe('files of the page', () => {
     ['a folder', '/assets'],
     ['broken encoding', '/%E0%A4%A'],
     ['an absolute path', '//etc/passwd'],
-  ])('%s finds nothing', async (_what, pathname) => {
+  ])('%s is not found', async (_what, pathname) => {
     const answer = await get(`berth://console${pathname}`)
     expect(answer.status).toBe(404)
     expect(await answer.text()).not.toContain('secret"')
@@ -99,7 +99,7 @@ const json = (res: ServerResponse, body: unknown, headers = {}) =>
   res.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
 
 describe('requests to the manager', () => {
-  test('sign-in asks for a token, keeps it, and the page sees neither token nor cookie', async () => {
+  test('the sign-in requests a token and keeps it; the page sees neither token nor cookie', async () => {
     await using manager = await startManager((req, res) =>
       json(res, req.url === '/api/v1/auth/login' ? { ...ME, token: 'secret-token' } : ME, { 'set-cookie': 'a=b' }),
     )
@@ -129,7 +129,7 @@ describe('requests to the manager', () => {
     expect(manager.seen[1]!.headers.cookie).toBeUndefined()
   })
 
-  test('events arrive one by one, and a page that goes away ends the stream at the manager', async () => {
+  test('events arrive one by one, and a closed page ends the stream at the manager', async () => {
     const { promise: gone, resolve: onGone } = Promise.withResolvers<undefined>()
     await using manager = await startManager((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: one\n\n')
@@ -151,7 +151,7 @@ describe('requests to the manager', () => {
     await gone
   })
 
-  test('a manager that is away is a coded problem', async () => {
+  test('a manager that does not answer is a coded problem', async () => {
     const account = await openAccount({
       endpoint: 'http://127.0.0.1:1',
       credentials: createMemoryCredentials(),

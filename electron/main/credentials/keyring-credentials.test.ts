@@ -35,7 +35,7 @@ test('a locked store, which answers reads with "absent", is not trusted with a t
   expect(store.reason).toContain('locked')
 })
 
-test('without a store the token stays in memory and the user is told why', async () => {
+test('without a store the token stays in memory, and the user learns why', async () => {
   const store = await openKeyringCredentials(() => {
     throw new Error('no Secret Service')
   })

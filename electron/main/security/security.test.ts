@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { isConsoleUrl, isTrusted } from './console-origin.ts'
 import { isExternalUrlAllowed } from './external-urls.ts'
 
-describe('trust', () => {
+describe('trusted frames', () => {
   test.each(['berth://console/', 'berth://console/#/terminal/1', 'berth://console/index.html?x=1'])(
     '%s is our page',
     url => expect(isConsoleUrl(url)).toBe(true),
@@ -24,7 +24,7 @@ describe('trust', () => {
   })
 })
 
-describe('links to the outside', () => {
+describe('external links', () => {
   test.each([
     'https://docs.docker.com/',
     'http://jupyter--abcdefghijkl.localhost:43001/?berth_ticket=x',

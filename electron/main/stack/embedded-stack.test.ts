@@ -18,7 +18,7 @@ async function commandOf(script: string): Promise<readonly [string, string]> {
 }
 const UNTIL_STOPPED = `process.on('SIGTERM', () => process.exit(0)); setInterval(() => {}, 1000);`
 
-test('a stack that starts is ours: its address and ticket are read, and it ends with us', async () => {
+test('a stack that the app starts is its own: it reads address and ticket, and ends the stack at its end', async () => {
   const line = `{ url: 'http://localhost:8400/#/sign-in?ticket=one-time', adminEmail: 'admin@localhost', pid: process.pid }`
   const onExit = vi.fn()
   const stack = await startEmbeddedStack({
@@ -48,7 +48,7 @@ test('a stack that dies is started again', async () => {
   expect(stack.owned).toBe(true)
 })
 
-test('a stack that another process runs is used and left alone', async () => {
+test('a stack of another process is used and left alone', async () => {
   const stack = await startEmbeddedStack({
     command: await commandOf(`console.log(JSON.stringify({ url: 'http://localhost:8400/', pid: 1 }))`),
     onExit: () => undefined,
@@ -74,7 +74,7 @@ test.each([
   await expect(startEmbeddedStack({ command, onExit: () => undefined })).rejects.toMatchObject({ code: 'unavailable' })
 })
 
-test('a program that is not there is unavailable', async () => {
+test('a missing program is reported as unavailable', async () => {
   const command = [path.join(dir, 'no-such-node'), 'berth'] as const
   await expect(startEmbeddedStack({ command, onExit: () => undefined })).rejects.toMatchObject({ code: 'unavailable' })
 })

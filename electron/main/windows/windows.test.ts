@@ -4,7 +4,7 @@ import { deepLinkOf, routeOfDeepLink } from './deep-link.ts'
 
 const ID = '01900000-0000-7000-8000-000000000001'
 
-test('a deep link leads to a page of the console and does nothing else', () => {
+test('a deep link opens a page of the console and does nothing else', () => {
   expect(routeOfDeepLink('berth://open/sessions')).toBe('/sessions')
   expect(routeOfDeepLink(`berth://open/sessions/${ID}`)).toBe(`/sessions/${ID}`)
   expect(deepLinkOf(['/usr/bin/berth', '--flag', `berth://open/sessions/${ID}`])).toBe(`/sessions/${ID}`)
@@ -21,7 +21,7 @@ test.each([
   'nonsense',
 ])('the deep link %s is refused', link => expect(routeOfDeepLink(link)).toBeUndefined())
 
-test('quitting is asked about only where something would be cut', () => {
+test('quitting asks only if something would be cut', () => {
   expect(quitQuestion({ tunnels: 0, connections: 0, stack: false })).toBeUndefined()
   expect(quitQuestion({ tunnels: 2, connections: 1, stack: false })).toContain('2 open tunnels with 1 connection ')
   expect(quitQuestion({ tunnels: 0, connections: 0, stack: true })).toContain('services on this computer')
