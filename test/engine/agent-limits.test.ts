@@ -226,7 +226,7 @@ describe('a small disk with homes', () => {
         ),
       /files within minutes/,
     ],
-  ])('%s: the session that fills it is ended before the others cannot write', async (_what, attack, why) => {
+  ])('%s: the session that fills it is ended before the others fail to write', async (_what, attack, why) => {
     await using host = await onSmallDisk()
     const [mallory, alice] = [await host.start(), await host.start()]
     await execIn(alice.containerId, ...BASH, 'dd if=/dev/zero of=/home/work/a bs=1M count=3')

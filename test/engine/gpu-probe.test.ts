@@ -80,7 +80,7 @@ describe.skipIf(!hasCompiler)('a part of a GPU, by a fake driver', () => {
     ['program', 'accounted', /several programs together got more/],
     ['ignored', 'accounted', /a program got more memory than its limit/],
     ['full', 'accounted', /no free memory, even without a limit/],
-  ])('limits that hold by %s make it %s', async (behaviour, isolation, reason) => {
+  ])('a driver that limits by %s makes the GPU count as %s', async (behaviour, isolation, reason) => {
     await fake.behave(behaviour)
     expect(await probe()).toMatchObject({ isolation, reason: expect.stringMatching(reason) as string })
   })

@@ -186,7 +186,7 @@ describe('the upload protocol', () => {
     ['a way up', { 'upload-length': '1', 'upload-metadata': metadata({ path: '../a' }) }],
     ['an absolute path', { 'upload-length': '1', 'upload-metadata': metadata({ path: '/etc/a' }) }],
     ['a name of 256 bytes', { 'upload-length': '1', 'upload-metadata': metadata({ path: 'é'.repeat(128) }) }],
-  ])('refuses an upload with %s', async (_what, headers) => {
+  ])('an upload with %s is refused', async (_what, headers) => {
     expect(await tus(uploadsAt(), { method: 'POST', headers })).toMatchObject({ status: 400 })
   })
 

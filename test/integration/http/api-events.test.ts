@@ -139,7 +139,7 @@ test.each<[string, UserChange]>([
   ['is no superadmin any more', { role: 'user' }],
   ['has another domain', { domain: 'moved' }],
   ['is deactivated', { active: false }],
-])('streams of a user who %s end, opened with a sign-in or with a keypair alone', async (what, body) => {
+])('streams of a user who %s end, those of a sign-in and those of a keypair', async (what, body) => {
   const admin = (await manager.signIn()).api
   await admin.createDomain({ body: { name: 'moved' } }).catch(() => undefined)
   const email = `${what.replaceAll(' ', '-')}@example.org`

@@ -35,7 +35,7 @@ describe('every route for every role', () => {
   const routes = Object.entries(ROUTES) as [RouteName, RouteSpec][]
   const cases = routes.flatMap(([name, route]) => ROLES.map(role => [name, role, route] as const))
 
-  test.each(cases.filter(([name]) => name !== 'logout'))('%s as %s', async (_name, role, route) => {
+  test.each(cases.filter(([name]) => name !== 'logout'))('route %s as %s', async (_name, role, route) => {
     const token = tokens[role]
     const unknown = '00000000-0000-7000-8000-000000000000'
     const url = manager.url + route.path.replace(':id', unknown).replace(/:\w+/g, 'none')

@@ -57,7 +57,7 @@ function send(sent: Parts, signed: Parts = sent, who = keypair): Promise<RawRepl
 test.each<[string, UserChange]>([
   ['got a higher role', { role: 'superadmin' }],
   ['came into another domain', { domain: 'theirs' }],
-])('a keypair that was made before its owner %s does not work there', async (_what, change) => {
+])('a keypair from before its owner %s has no new rights', async (_what, change) => {
   const { api } = await manager.signIn()
   if (change.domain !== undefined) await api.createDomain({ body: { name: change.domain } })
   const owner = await manager.addUser(`${Object.keys(change).join()}@example.org`)
@@ -103,7 +103,7 @@ describe('a request with a signature of Berth', () => {
     ['body, cut off', { body: '{"active":false' }],
     ['nonce', { nonce: 'b'.repeat(32) }],
     ['date', { date: new Date(Date.now() - 1000) }],
-  ])('with another %s than was signed is refused, and changes nothing', async (_what, wrong) => {
+  ])('a request with another %s than was signed is refused, and changes nothing', async (_what, wrong) => {
     const signed = parts({ ...change, ...(wrong.method ? { body: '' } : {}) })
     const before = (await signedApi(manager.url, keypair).listKeypairs({ query: {} })).items.length
     const headers = sign(keypair, signed)

@@ -79,7 +79,7 @@ const loginsOf = async (id: UserId) =>
 test.each<[string, UserUpdate]>([
   ['has another password', { password_hash: 'the second' }],
   ['is deactivated', { active: false }],
-])('nobody is signed in whose account %s by the time the password was checked', async (_what, change) => {
+])('a sign-in fails if the account %s while its password was checked', async (_what, change) => {
   using made = await services()
   meanwhile = () => updateUser(db, made.id, change)
   const signIn = made.logins.signIn({ email: made.email, password: 'the first', kind: 'token', address: '::1' })
@@ -147,7 +147,7 @@ test.each<[string, (made: Awaited<ReturnType<typeof services>>, admin: Caller, k
   ['link', ({ resets, id }, admin) => resets.createLink(admin, { userId: id, purpose: 'reset', origin: 'http://l' })],
   ['keypair', ({ keypairs, id }, admin) => keypairs.create(admin, { userId: id, active: true })],
   ['keypair back', ({ keypairs }, admin, key) => keypairs.change(admin, key, { active: true })],
-])('an admin of a domain gets no %s of who is just becoming a superadmin', async (_what, act) => {
+])('an admin of a domain gets no %s of a user who is becoming a superadmin', async (_what, act) => {
   using made = await services()
   const admin = await callerOf('domain_admin')
   const { accessKey } = await made.keypairs.create(admin, { userId: made.id, active: true })

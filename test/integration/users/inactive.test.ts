@@ -42,38 +42,35 @@ test.each<[string, string, (place: Place, active: boolean) => Promise<unknown>]>
     'group_inactive',
     (_, active) => admin.updateResourceGroup({ params: { name: DEFAULT_RESOURCE_GROUP }, body: { active } }),
   ],
-])(
-  'a session that waits does not start while its %s is deactivated, and starts afterwards',
-  async (what, code, set) => {
-    await cluster.join({ capacity: { cpu: 1000, mem: 2 ** 33 } })
-    const place = await somebody(`of-${what}`)
-    const first = await cluster.launch({ resources: { cpu: '1' } })
-    await cluster.reach(first.id, 'RUNNING')
-    const waiting = await cluster.launch({ name: 'waiting', resources: { cpu: '1' } }, place.api)
-    const after = await cluster.launch({ name: 'after', resources: { cpu: '1' }, dependsOn: ['waiting'] }, place.api)
-    await expect.poll(() => cluster.reasonOf(waiting.id)).toBe('capacity')
-    await set(place, false)
-    await expect.poll(() => cluster.reasonOf(waiting.id)).toBe(code)
-    const { message } = (await admin.getSession({ params: { id: waiting.id } })).reason
-    expect(message).toMatch(
-      what === 'resource-group'
-        ? /closed this resource group/
-        : new RegExp(`^The ${what} of this session is deactivated`),
-    )
-    // Capacity is free now: others get it.
-    await admin.deleteSession({ params: { id: first.id } })
-    await cluster.reach(first.id, 'TERMINATED')
-    if (what !== 'resource-group') {
-      const other = await cluster.launch({ resources: { cpu: '1' } })
-      await cluster.reach(other.id, 'RUNNING')
-      await admin.deleteSession({ params: { id: other.id } })
-      await cluster.reach(other.id, 'TERMINATED')
-    }
-    const statusOf = async ({ id }: Session) => (await admin.getSession({ params: { id } })).status
-    expect(await statusOf(waiting)).toBe('PENDING')
-    // A dependent session waits too: its dependency has not failed.
-    expect(await statusOf(after)).toBe('PENDING')
-    await set(place, true)
-    await cluster.reach(waiting.id, 'RUNNING')
-  },
-)
+])('a waiting session does not start while its %s is deactivated, and starts afterwards', async (what, code, set) => {
+  await cluster.join({ capacity: { cpu: 1000, mem: 2 ** 33 } })
+  const place = await somebody(`of-${what}`)
+  const first = await cluster.launch({ resources: { cpu: '1' } })
+  await cluster.reach(first.id, 'RUNNING')
+  const waiting = await cluster.launch({ name: 'waiting', resources: { cpu: '1' } }, place.api)
+  const after = await cluster.launch({ name: 'after', resources: { cpu: '1' }, dependsOn: ['waiting'] }, place.api)
+  await expect.poll(() => cluster.reasonOf(waiting.id)).toBe('capacity')
+  await set(place, false)
+  await expect.poll(() => cluster.reasonOf(waiting.id)).toBe(code)
+  const { message } = (await admin.getSession({ params: { id: waiting.id } })).reason
+  expect(message).toMatch(
+    what === 'resource-group'
+      ? /closed this resource group/
+      : new RegExp(`^The ${what} of this session is deactivated`),
+  )
+  // Capacity is free now: others get it.
+  await admin.deleteSession({ params: { id: first.id } })
+  await cluster.reach(first.id, 'TERMINATED')
+  if (what !== 'resource-group') {
+    const other = await cluster.launch({ resources: { cpu: '1' } })
+    await cluster.reach(other.id, 'RUNNING')
+    await admin.deleteSession({ params: { id: other.id } })
+    await cluster.reach(other.id, 'TERMINATED')
+  }
+  const statusOf = async ({ id }: Session) => (await admin.getSession({ params: { id } })).status
+  expect(await statusOf(waiting)).toBe('PENDING')
+  // A dependent session waits too: its dependency has not failed.
+  expect(await statusOf(after)).toBe('PENDING')
+  await set(place, true)
+  await cluster.reach(waiting.id, 'RUNNING')
+})
