@@ -58,7 +58,10 @@ export function useFileActions(explorer: Explorer): FileActions {
       paths,
       async (some, onConflict) => {
         const spec = { paths: some, to, onConflict }
-        if (mode === 'move') return await client.move(spec)
+        if (mode === 'move') {
+          await client.move(spec)
+          return
+        }
         const task = await client.copy(spec)
         if (task !== null) tasks.push(task)
       },
