@@ -215,8 +215,8 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         create_kernel: ({ spec, ...options }, signal) => kernels.create(spec, { ...options, signal }),
         destroy_kernel: ({ kernelId, graceMs, attempt }) => kernels.destroy(kernelId, graceMs, attempt),
         get_ssh: ({ kernelId }) => kernels.ssh(kernelId),
-        async start_app({ kernelId, app, timeoutMs }) {
-          const { inject } = await kernels.ensureApp(kernelId, app, { timeoutMs })
+        async start_app({ kernelId, app, timeoutMs, options }) {
+          const { inject } = await kernels.ensureApp(kernelId, app, { timeoutMs, options })
           return { inject }
         },
         async list_kernels() {

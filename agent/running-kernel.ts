@@ -1,5 +1,5 @@
 import { type KernelApp } from '#agent/contract'
-import { type KernelId, type SessionId } from '#manager/contract'
+import { type AppOptions, type KernelId, type SessionId } from '#manager/contract'
 
 /** A kernel whose container runs, as seen by the parts of the agent that connect to it. */
 export interface RunningKernel {
@@ -25,11 +25,18 @@ export interface Kernels {
   /** Undefined unless the kernel's container runs now. */
   find(kernelId: string): RunningKernel | undefined
   /**
-   * Starts the app unless its port is open already, and waits until it is. Calls for the same app share one start.
-   * @throws `kernel_not_found`, `app_not_found`, `app_failed` (with the end of its output),
+   * Starts the app unless its port is open already, and waits until it is. Calls for the same app share one start. An app that
+   * runs with other options than the given ones is started again with these.
+   * @throws `kernel_not_found`, `app_not_found`, `app_failed` (with the end of its output), `app_option_refused`,
    *   `port_silent`
    */
-  ensureApp(kernelId: string, app: string, options?: { timeoutMs?: number }): Promise<StartedApp>
+  ensureApp(kernelId: string, app: string, how?: HowToStart): Promise<StartedApp>
+}
+
+export interface HowToStart {
+  readonly timeoutMs?: number | undefined
+  /** Left out: the app may run with any. */
+  readonly options?: AppOptions | undefined
 }
 
 export interface StartedApp {

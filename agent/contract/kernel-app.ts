@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { App, AppProtocol, CleanLine } from '#manager/contract'
+import { AllowedOptions, App, AppProtocol, CleanLine } from '#manager/contract'
 
 /**
  * An app as the agent runs it. `command` may hold `{port}` and `{secret}`; it is empty if the agent need not start the app,
@@ -15,5 +15,6 @@ export const KernelApp = z.object({
   environ: z.record(z.string(), z.string()).default({}),
   /** Form in which the app takes its secret, which the proxy adds to requests; `none`: the app has no secret. */
   secret: z.enum(['jupyter', 'none']).default('none'),
+  allowedOptions: AllowedOptions.optional(),
 })
 export type KernelApp = z.infer<typeof KernelApp>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { InjectedHeader, KernelId, SessionId, SettableMode, UserId } from '#manager/contract'
+import { AppOptions, InjectedHeader, KernelId, SessionId, SettableMode, UserId } from '#manager/contract'
 import { ContainerId, ExitCode } from './fields.ts'
 import { KernelFolder } from './kernel-folder.ts'
 import { KernelReport } from './reports.ts'
@@ -107,9 +107,12 @@ export const REQUESTS = {
     reply: z.object({ exitCode: ExitCode.nullable(), logTail: z.string() }),
   },
   get_ssh: { input: z.object({ kernelId: KernelId }), reply: KernelSsh },
-  /** Starts the app unless it runs, and waits until its port accepts. */
+  /**
+   * Starts the app unless it runs, and waits until its port accepts. With options, an app that runs with others is ended and
+   * started again.
+   */
   start_app: {
-    input: z.object({ kernelId: KernelId, app: z.string(), timeoutMs: z.int() }),
+    input: z.object({ kernelId: KernelId, app: z.string(), timeoutMs: z.int(), options: AppOptions.optional() }),
     reply: z.object({ inject: InjectedHeader.nullable() }),
   },
   /** Asks the engine now, so that the reply is complete. Fails with `engine_unreachable` if the engine's state is not known. */

@@ -34,6 +34,22 @@ test('a service starts with its ports, its interpreter and its environment', () 
   expect(environ).toEqual({ JUPYTER_PORT: '8080' })
 })
 
+test('arguments of the user replace defaults of the same name, as they stand, and only where the definition allows them', () => {
+  const definition = ServiceDefinition.parse({
+    command: ['tensorboard', '--port', '{ports[0]}'],
+    default_arguments: { '--logdir': '/home/work/logs', '--bind_all': null },
+    allowed_arguments: ['--logdir'],
+    allowed_envs: ['TF_LEVEL'],
+  })
+  const start = (options: { arguments: Record<string, string>; environment: Record<string, string> }) =>
+    toServiceCommand('tensorboard', definition, { ports: [6006], runtimePath: undefined, options })
+  const { command, environ } = start({ arguments: { '--logdir': "/a {b}'s" }, environment: { TF_LEVEL: '1' } })
+  expect(command[3]).toContain(`exec 'tensorboard' '--port' '6006' '--bind_all' '--logdir' '/a {b}'\\''s'`)
+  expect(environ).toEqual({ TF_LEVEL: '1' })
+  expect(() => start({ arguments: { '--host': 'x' }, environment: {} })).toThrow('--host')
+  expect(() => start({ arguments: {}, environment: { PATH: '/x' } })).toThrow('TF_LEVEL')
+})
+
 test('files of a service are written before its start, at the paths that it expects', () => {
   const { output, folder } = run({
     prestart: [

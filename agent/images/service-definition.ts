@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { type AppOptions } from '#manager/contract'
+import { chooseOptions } from './app-options.ts'
 
 /**
  * Definition of how a service starts in an image made for Backend.AI: `/etc/backend.ai/service-defs/<service>.json`. It comes
@@ -22,6 +24,8 @@ export const ServiceDefinition = z.object({
     )
     .default([]),
   default_arguments: z.record(z.string(), z.union([z.string(), z.array(z.string()), z.null()])).default({}),
+  allowed_arguments: z.array(z.string()).default([]),
+  allowed_envs: z.array(z.string()).default([]),
 })
 export type ServiceDefinition = z.infer<typeof ServiceDefinition>
 
@@ -29,6 +33,8 @@ export interface ServiceValues {
   readonly ports: readonly number[]
   /** Interpreter of the image, from its label `ai.backend.runtime-path`. */
   readonly runtimePath: string | undefined
+  /** Arguments and variables of the user; templates in them are not filled in. */
+  readonly options?: AppOptions | undefined
 }
 
 export interface ServiceCommand {
@@ -45,7 +51,7 @@ const FILES = '/home/work/.cache/berth'
 
 /**
  * Translates a definition into one command: a script for the toolbox's shell, with the preparations and then the service. Pure.
- * @throws DefinitionError
+ * @throws DefinitionError; AppError `app_option_refused`
  */
 export function toServiceCommand(name: string, definition: ServiceDefinition, values: ServiceValues): ServiceCommand {
   const variables: Variables = { ports: values.ports, texts: new Map() }
@@ -56,13 +62,19 @@ export function toServiceCommand(name: string, definition: ServiceDefinition, va
     if (step.action === 'write_tempfile' && step.ref) variables.texts.set(step.ref, file)
     return prepare(step.action, step.args, variables, file)
   })
-  const more = Object.entries(definition.default_arguments).flatMap(([argument, value]) =>
-    value === null ? [argument] : [argument, ...[value].flat()],
-  )
-  const words = [...definition.command, ...more].map(word => fill(word, variables))
+  const allowed = {
+    arguments: definition.allowed_arguments,
+    environment: definition.allowed_envs,
+    defaults: definition.default_arguments,
+  }
+  const chosen = chooseOptions(name, allowed, values.options)
+  const words = [...[...definition.command, ...chosen.defaults].map(word => fill(word, variables)), ...chosen.words]
   const script = ['set -e', ...steps.flat(), `exec ${words.map(quote).join(' ')}`].join('\n')
   const environ = Object.entries(definition.env).map(([key, value]) => [fill(key, variables), fill(value, variables)])
-  return { command: [BUSYBOX, 'sh', '-c', script], environ: Object.fromEntries(environ) as Record<string, string> }
+  return {
+    command: [BUSYBOX, 'sh', '-c', script],
+    environ: { ...(Object.fromEntries(environ) as Record<string, string>), ...chosen.environment },
+  }
 }
 
 interface Variables {

@@ -1,7 +1,7 @@
 import { extract } from 'tar-stream'
 import { z } from 'zod'
 import { type KernelApp } from '#agent/contract'
-import { AppError, parseJson } from '#manager/contract'
+import { AppError, type AppOptions, parseJson } from '#manager/contract'
 import { type EngineClient, isMissing } from '../docker/engine-client.ts'
 import {
   DefinitionError,
@@ -25,9 +25,14 @@ export interface ServiceDefinitions {
    *
    * @returns undefined if the image defines no such service
    *
-   * @throws AppError `app_failed` if the definition cannot be used; errors of the engine
+   * @throws AppError `app_failed` if the definition cannot be used, `app_option_refused` if it does not allow an option; errors
+   *   of the engine
    */
-  find(containerId: string, app: Pick<KernelApp, 'name' | 'port'>): Promise<ServiceCommand | undefined>
+  find(
+    containerId: string,
+    app: Pick<KernelApp, 'name' | 'port'>,
+    options?: AppOptions,
+  ): Promise<ServiceCommand | undefined>
 }
 
 interface ImageServices {
@@ -54,7 +59,7 @@ export function createServiceDefinitions(engine: EngineClient): ServiceDefinitio
   }
 
   return {
-    async find(containerId, app) {
+    async find(containerId, app, options) {
       const { Image } = await engine.calls.getContainer(containerId).inspect()
       const reading = byImage.get(Image) ?? read(Image)
       byImage.set(Image, reading)
@@ -64,7 +69,7 @@ export function createServiceDefinitions(engine: EngineClient): ServiceDefinitio
       const { definitions, ports, runtimePath } = await reading
       const definition = definitions.get(app.name)
       if (definition === undefined) return undefined
-      return commandOf(app, definition, { ports: ports.get(app.name) ?? [app.port], runtimePath })
+      return commandOf(app, definition, { ports: ports.get(app.name) ?? [app.port], runtimePath, options })
     },
   }
 }

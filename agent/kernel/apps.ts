@@ -1,20 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type KernelApp } from '#agent/contract'
-import { AppError, type ForwardedPort, forwardedPort } from '#manager/contract'
+import { AppError, type AppOptions, type ForwardedPort, forwardedPort } from '#manager/contract'
 import { type EngineClient, engineMessage, isEngineUnreachable } from '../docker/engine-client.ts'
+import { chooseOptions } from '../images/app-options.ts'
 import { createServiceDefinitions } from '../images/service-definitions.ts'
 import { type ServiceCommand } from '../images/service-definition.ts'
 import { tailBytes } from '../docker/log-frames.ts'
 import { createDemuxer } from '../tunnel/demux.ts'
 import { createTurns } from '../turns.ts'
 import { processesOf } from '../limits/container-processes.ts'
+import { endListener } from './end-listener.ts'
 import { isListening } from './listening.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { startDirectory } from './lost-home.ts'
 import { type SshRenewal } from './renew-ssh.ts'
 import { runningSecret } from './running-secret.ts'
-import { type RunningKernel, type StartedApp } from '../running-kernel.ts'
+import { type HowToStart, type RunningKernel, type StartedApp } from '../running-kernel.ts'
 
 export interface AppsDeps {
   readonly engine: EngineClient
@@ -33,6 +35,14 @@ const SHOWN_BYTES = 2 * 1024
 /** A shorter piece than this from the end of a secret gives nothing away. */
 const SECRET_HINT = 4
 
+interface Start {
+  readonly timeoutMs: number
+  readonly options: AppOptions | undefined
+}
+
+const ignore = () => undefined
+const NOTHING_ALLOWED = { arguments: [], environment: [], defaults: {} }
+
 /** An app's main process in the container. It outlives the agent; then only the port tells whether the app runs. */
 interface AppProcess {
   output: Buffer
@@ -49,23 +59,32 @@ interface AppProcess {
  * own environment or arguments. Anyone inside the session may read it there, because it is their session.
  */
 export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
-  ensure(kernelId: string, app: string, timeoutMs?: number): Promise<StartedApp>
+  ensure(kernelId: string, app: string, how?: HowToStart): Promise<StartedApp>
 } {
   const starting = new Map<string, Promise<StartedApp>>()
   /** Processes of running apps, by container id and app name. */
   const processes = new Map<string, AppProcess>()
+  /** Options of the latest start of an app, by container id and app name: a later start without options uses them again. */
+  const chosen = new Map<string, AppOptions>()
   const definitions = createServiceDefinitions(engine)
   /** Apps of one kernel start concurrently, and their secrets share one file. */
   const inTurn = createTurns()
 
-  async function start(kernel: RunningKernel, app: KernelApp, timeoutMs: number): Promise<StartedApp> {
+  async function start(kernel: RunningKernel, app: KernelApp, how: Start): Promise<StartedApp> {
+    const { timeoutMs } = how
     const secret = app.secret === 'none' ? '' : await secretOf(kernel, app)
     // This comes first: it ends an SSH server whose keys are lost.
     if (isSshServer(app)) await sshRenewal.keysOf(kernel)
     const started: StartedApp = { app, inject: injectionOf(app, secret) }
     const key = `${kernel.containerId}/${app.name}`
-    if (await isListening(engine, kernel, app.port)) return started
-    const what = await commandOf(kernel, app, secret)
+    const isOpen = await isListening(engine, kernel, app.port)
+    if (isOpen && (how.options === undefined || isSame(how.options, chosen.get(key)))) return started
+    const options = how.options ?? chosen.get(key)
+    // Before the running app is ended: options that are refused must not cost it.
+    const what = await commandOf(kernel, app, { secret, options })
+    if (isOpen && what.command.length === 0) throw failure(app, 'Berth does not start this app, so it cannot be given options.', undefined)
+    if (isOpen) await end(kernel, app)
+    if (options) chosen.set(key, options)
     let running = processes.get(key)
     if (what.command.length > 0 && !running) {
       running = await execute(kernel, what, secret, () => processes.delete(key))
@@ -84,6 +103,14 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
       }
       await delay(POLL_MS)
     }
+  }
+
+  /** Ends an app that is to run with other options. */
+  async function end(kernel: RunningKernel, app: KernelApp): Promise<void> {
+    const key = `${kernel.containerId}/${app.name}`
+    if (!(await endListener(engine, kernel, app.port)))
+      throw failure(app, 'The app does not end, so it cannot be started with other options.', undefined)
+    processes.delete(key)
   }
 
   /** A forwarded port belongs to a program of the user: nothing is started for it, and it has no secret. */
@@ -116,11 +143,15 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
   }
 
   /** The command from the image's label, or from a file in the image; empty if the port opens by itself. */
-  async function commandOf(kernel: RunningKernel, app: KernelApp, secret: string): Promise<ServiceCommand> {
+  async function commandOf(
+    kernel: RunningKernel,
+    app: KernelApp,
+    { secret, options }: { readonly secret: string; readonly options: AppOptions | undefined },
+  ): Promise<ServiceCommand> {
     const renewed = isSshServer(app) ? await sshRenewal.commandOf(kernel, app) : undefined
     if (renewed) return renewed
-    if (app.command.length > 0) return fillIn(app, secret)
-    return (await definitions.find(kernel.containerId, app)) ?? { command: [], environ: {} }
+    const defined = app.command.length > 0 ? undefined : await definitions.find(kernel.containerId, app, options)
+    return defined ?? withOptions(app, fillIn(app, secret), options)
   }
 
   async function execute(
@@ -156,29 +187,40 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
   }
 
   /** An app of the image is started, a forwarded port is waited for. @returns undefined if the name is neither */
-  function launchOf(kernel: RunningKernel, name: string): ((timeoutMs: number) => Promise<StartedApp>) | undefined {
+  function launchOf(
+    kernel: RunningKernel,
+    name: string,
+  ): ((how: Start) => Promise<StartedApp>) | undefined {
     const app = kernel.apps.find(candidate => candidate.name === name)
-    if (app) return timeoutMs => start(kernel, app, timeoutMs)
+    if (app) return how => start(kernel, app, how)
     const port = forwardedPort(name)
-    return port && (() => waitForPort(kernel, port))
+    if (!port) return undefined
+    return async ({ options }) => {
+      chooseOptions(name, NOTHING_ALLOWED, options)
+      return await waitForPort(kernel, port)
+    }
   }
 
   return {
-    ensure(kernelId, name, timeoutMs = DEFAULT_TIMEOUT_MS) {
+    ensure(kernelId, name, { timeoutMs = DEFAULT_TIMEOUT_MS, options } = {}) {
       const kernel = find(kernelId)
       if (!kernel) return Promise.reject(new AppError('kernel_not_found', { kernelId }))
       const launch = launchOf(kernel, name)
       if (!launch) return Promise.reject(new AppError('app_not_found', { app: name }))
       const key = `${kernel.containerId}/${name}`
       const current = starting.get(key)
-      if (current) return current
-      const promise = launch(timeoutMs)
+      if (current && options === undefined) return current
+      // A start with options waits for the one in flight, whatever its outcome: that one may use other options.
+      const settled = current?.then(ignore, ignore)
+      const promise = (settled ? settled.then(() => launch({ timeoutMs, options })) : launch({ timeoutMs, options }))
         .catch((error: unknown) => {
           if (error instanceof AppError) throw error
           const code = isEngineUnreachable(error) ? 'engine_unreachable' : 'app_failed'
           throw new AppError(code, { app: name, why: engineMessage(error) }, { cause: error })
         })
-        .finally(() => starting.delete(key))
+        .finally(() => {
+          if (starting.get(key) === promise) starting.delete(key)
+        })
       starting.set(key, promise)
       return promise
     },
@@ -225,6 +267,21 @@ export function fillIn(app: KernelApp, secret: string): { command: string[]; env
     environ: Object.fromEntries(Object.entries(app.environ).map(([name, value]) => [name, fill(value)])),
   }
 }
+
+/** @throws AppError `app_option_refused` */
+function withOptions(app: KernelApp, { command, environ }: ServiceCommand, options: AppOptions | undefined): ServiceCommand {
+  const { defaults, words, environment } = chooseOptions(app.name, app.allowedOptions ?? NOTHING_ALLOWED, options)
+  if (command.length === 0) return { command, environ }
+  return { command: [...command, ...defaults, ...words], environ: { ...environ, ...environment } }
+}
+
+function isSame(a: AppOptions, b: AppOptions | undefined): boolean {
+  const textOf = ({ arguments: words, environment }: AppOptions) => JSON.stringify([words, environment].map(sorted))
+  return textOf(a) === textOf(b ?? { arguments: {}, environment: {} })
+}
+
+const sorted = (values: Readonly<Record<string, string>>) =>
+  Object.entries(values).toSorted(([left], [right]) => (left < right ? -1 : 1))
 
 function injectionOf(app: KernelApp, secret: string): StartedApp['inject'] {
   switch (app.secret) {

@@ -107,7 +107,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
 
   return {
     find: entries.find,
-    ensureApp: (kernelId, app, options) => apps.ensure(kernelId, app, options?.timeoutMs),
+    ensureApp: (kernelId, app, how) => apps.ensure(kernelId, app, how),
     create: creation.create,
     destroy: end.destroy,
     async ssh(kernelId) {

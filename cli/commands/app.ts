@@ -1,4 +1,4 @@
-import { type Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { AppError } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt, whenInterrupted } from '../interrupt.ts'
@@ -11,6 +11,8 @@ import { parsePort } from './servers.ts'
 interface AppFlags {
   port?: number
   random?: boolean
+  arg?: Record<string, string>
+  env?: Record<string, string>
   open: boolean
   json?: boolean
 }
@@ -23,11 +25,19 @@ export function addAppCommand(program: Command): void {
     )
     .option('--port <number>', 'local port to listen on', parsePort)
     .option('--random', 'use a random port if that one is in use')
+    .option('--arg <name[=value]>', 'argument for the app, such as --arg --logdir=/home/work/logs; repeatable', collectArgument)
+    .option('--env <name=value>', 'environment variable for the app; repeatable', collectVariable)
     .option('--no-open', 'do not open a browser')
     .option('--json', 'print one line of JSON once the port is open')
     .action(async (reference: string, app: string, flags: AppFlags) => {
       const connection = await connect()
       const { id } = await findSession(connection, reference)
+      const { arg, env } = flags
+      // Before the tunnel: with other options the app is started again, which would cut its connections.
+      if (arg ?? env) {
+        const body = { arguments: arg ?? {}, environment: env ?? {} }
+        await connection.api.startApp({ params: { id, app }, body })
+      }
       await using proxy = await openProxy(connection)
       const spec = {
         sessionId: id,
@@ -55,4 +65,16 @@ export function addAppCommand(program: Command): void {
       const isClosedByUser = await Promise.race([ended.then(() => false), interrupted.catch(() => true)])
       if (!isClosedByUser) throw new AppError('session_not_running', { why: 'The session has ended.' })
     })
+}
+
+/** Splits `--logdir=/x` into name and value; a name alone is a flag. */
+function collectArgument(text: string, collected: Record<string, string> = {}): Record<string, string> {
+  const [, name = text, value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  return { ...collected, [name]: value }
+}
+
+function collectVariable(text: string, collected: Record<string, string> = {}): Record<string, string> {
+  const [, name, value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  if (name === undefined) throw new InvalidArgumentError('Give the variable as NAME=VALUE.')
+  return { ...collected, [name]: value }
 }

@@ -103,6 +103,7 @@ export const ERRORS = {
   agent_unreachable: { status: 503, retry: true, title: 'The host of this session is not connected' },
   app_failed: { status: 502, retry: true, title: 'The app did not start' },
   app_not_found: { status: 404, retry: false, title: 'The session has no such app' },
+  app_option_refused: { status: 400, retry: false, title: 'The app does not take this option' },
   dependency_not_found: { status: 404, retry: false, title: 'A session to wait for does not exist' },
   extension_refused: { status: 409, retry: false, title: 'The session cannot be extended' },
   files_gone: { status: 410, retry: false, title: 'The files of the session are not available' },

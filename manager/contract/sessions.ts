@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DeviceFigures } from './agents.ts'
+import { AllowedOptions, EnvironmentName, RESERVED_ENVIRONMENT } from './app-options.ts'
 import { GroupRef } from './domains.ts'
 import { FolderMount, FolderMountSpecs } from './folders.ts'
 import { AgentId, KernelId, SessionId, UserId } from './ids.ts'
@@ -121,10 +122,6 @@ export const SessionName = z
     'must be 4 to 64 letters, digits or inner "-", "_", ".", and start and end with a letter or digit',
   )
 
-const EnvironmentName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be letters, digits and underscores')
-/** Variables that Berth sets itself; a request that names one is refused. */
-export const RESERVED_ENVIRONMENT = /^(BERTH_|LD_PRELOAD$|LD_LIBRARY_PATH$|HOME$|USER$|LOGNAME$|SHELL$)/
-
 /** A session's subnet has addresses for 13 kernels. */
 export const MAX_CLUSTER_SIZE = 13
 
@@ -238,6 +235,7 @@ export const App = z
     protocol: AppProtocol,
     /** Path at which the browser starts, e.g. `/lab`. */
     path: z.string().startsWith('/').default('/'),
+    allowedOptions: AllowedOptions.optional().describe('Arguments and variables that the app takes when it is started.'),
   })
   .meta({ id: 'App' })
 export type App = z.infer<typeof App>

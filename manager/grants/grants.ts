@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { AppError, type Grant, type SessionId } from '#manager/contract'
+import { AppError, type AppOptions, type Grant, type SessionId } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Log } from '../log.ts'
 import { findTunnelApp } from '../images/apps.ts'
@@ -28,6 +28,15 @@ import { hashToken } from '../users/secrets.ts'
  * sign-in, which stays valid up to its absolute end. Only the owner of a session can obtain a grant.
  */
 export interface Grants extends AsyncDisposable {
+  /**
+   * Starts an app with the user's options; one that runs with others is started again.
+   * @throws those of `create`, `app_option_refused`
+   */
+  startApp(
+    caller: Caller,
+    target: { readonly id: SessionId; readonly app: string },
+    how: { readonly options: AppOptions; readonly signal?: AbortSignal },
+  ): Promise<void>
   /**
    * Creates a grant, and starts the app if needed.
    * @throws `session_not_found`, `session_not_running`, `app_not_found`, `app_failed`, `port_silent`,
@@ -84,10 +93,19 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
     background('grants of an ended session were not deleted', deleteGrantsOfSession(store.db, sessionId))
   })
 
+  /** @throws `session_not_found`, `forbidden` */
+  async function checkOwner(caller: Caller, sessionId: SessionId): Promise<void> {
+    const session = await findSession(store.db, sessionId)
+    if (!session || !canSee(caller, ownedOf(session))) throw new AppError('session_not_found', { sessionId })
+    if (!canEnter(caller, ownedOf(session))) {
+      throw new AppError('forbidden', { why: 'Only the owner of a session can open its apps.' })
+    }
+  }
+
   async function startApp(
     sessionId: SessionId,
     name: string,
-    signal?: AbortSignal,
+    { signal, options: chosen }: { readonly signal?: AbortSignal | undefined; readonly options?: AppOptions } = {},
   ): Promise<Pick<Grant, 'app' | 'inject'>> {
     const session = await findSession(store.db, sessionId)
     if (!session) throw new AppError('session_not_found', { sessionId })
@@ -101,7 +119,7 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
     if (session.status !== 'RUNNING' || !kernel?.agent_id) {
       throw new AppError('session_not_running', { sessionId, why: `The session is ${session.status}.` })
     }
-    const input = { kernelId: kernel.id, app: name, timeoutMs: START_APP_TIMEOUT_MS }
+    const input = { kernelId: kernel.id, app: name, timeoutMs: START_APP_TIMEOUT_MS, ...(chosen ? { options: chosen } : {}) }
     const options = { timeoutMs: START_APP_TIMEOUT_MS + CACHE_MS, signal, patient: true }
     const { inject } = await agents.request(kernel.agent_id, 'start_app', input, options)
     return { app, inject }
@@ -120,13 +138,13 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
   }, PURGE_EVERY_MS)
 
   return {
+    async startApp(caller, { id, app }, how) {
+      await checkOwner(caller, id)
+      await startApp(id, app, how)
+    },
     async create(caller, sessionId, name, signal) {
-      const session = await findSession(store.db, sessionId)
-      if (!session || !canSee(caller, ownedOf(session))) throw new AppError('session_not_found', { sessionId })
-      if (!canEnter(caller, ownedOf(session))) {
-        throw new AppError('forbidden', { why: 'Only the owner of a session can open its apps.' })
-      }
-      const { app, inject } = await startApp(sessionId, name, signal)
+      await checkOwner(caller, sessionId)
+      const { app, inject } = await startApp(sessionId, name, { signal })
       const grant = randomBytes(32).toString('base64url')
       const id = newUuid()
       const { userId, loginId, keypair } = caller

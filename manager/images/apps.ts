@@ -24,6 +24,7 @@ function portApp(name: string): App | undefined {
   return { name, title, protocol, path }
 }
 
-export function toApp({ name, title, protocol, path }: KernelApp): App {
-  return { name, title, protocol, path: path.startsWith('/') ? path : `/${path}` }
+export function toApp({ name, title, protocol, path, allowedOptions }: KernelApp): App {
+  const app = { name, title, protocol, path: path.startsWith('/') ? path : `/${path}` }
+  return allowedOptions ? { ...app, allowedOptions } : app
 }

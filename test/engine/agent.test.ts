@@ -266,6 +266,31 @@ describe('an app', () => {
     expect(await servers()).toHaveLength(1)
   })
 
+  test('starts again with other options, keeps running with the same ones, and refuses those its image does not allow', async () => {
+    const allowedOptions = { arguments: ['-r', '-v'], environment: ['MODE'], defaults: { '-r': 'first' } }
+    const spec = aKernelSpec({ image: await imageWith(app({ allowedOptions })) })
+    const { containerId } = await create(spec)
+    const start = (options?: AppOptions) =>
+      manager.request('start_app', { kernelId: spec.kernelId, app: 'web', timeoutMs: 10_000, options })
+    const servers = async () => {
+      const { stdout } = await execIn(containerId, 'sh', '-c', 'ps -o pid,args | grep "[h]ttpd -f"')
+      return stdout.trim().split('\n')
+    }
+    await start()
+    expect(await servers()).toEqual([expect.stringMatching(/-r first$/)])
+    const options = { arguments: { '-r': 'second', '-v': '' }, environment: { MODE: 'x' } }
+    await start(options)
+    const [second, ...more] = await servers()
+    expect([second, more]).toEqual([expect.stringMatching(/-r second -v$/), []])
+    const pid = second!.trim().split(' ')[0]!
+    expect((await execIn(containerId, 'sh', '-c', `cat /proc/${pid}/environ`)).stdout).toContain('MODE=x')
+    await Promise.all([start(options), start()])
+    await expect(start({ arguments: { '-p': '1' }, environment: {} })).rejects.toMatchObject({
+      code: 'app_option_refused',
+    })
+    expect(await servers()).toEqual([second])
+  })
+
   test('that does not start fails with the end of its output', async () => {
     const spec = aKernelSpec({ image: await imageWith(app({ command: ['sh', '-c', 'echo no licence; exit 7'] })) })
     await create(spec)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { AppOptions } from '../app-options.ts'
 import { GRANT_CALLS } from '../grant-calls.ts'
 import { Grant } from '../grants.ts'
 import { SessionId } from '../ids.ts'
@@ -6,8 +7,19 @@ import { type RouteSpec } from './route-spec.ts'
 
 const session = z.object({ id: SessionId })
 
-/** Grants: rights to open tunnels. */
+/** Apps: how they are started, and the right to open tunnels to them. */
 export const GRANT_ROUTES = {
+  startApp: {
+    method: 'POST',
+    path: '/api/v1/sessions/:id/apps/:app/start',
+    access: 'user',
+    summary:
+      'Start an app with arguments and environment variables that its image allows. An app that runs with others is started again.',
+    params: session.extend({ app: z.string().max(32) }),
+    body: AppOptions,
+    status: 204,
+    reply: z.void(),
+  },
   createGrant: {
     ...GRANT_CALLS.createGrant,
     access: 'user',

@@ -1,5 +1,5 @@
 import { onScopeDispose, reactive } from 'vue'
-import { isAppError, type App, type SessionId } from '#manager/contract'
+import { isAppError, type App, type AppOptions, type SessionId } from '#manager/contract'
 import { type Tunnel } from '#proxy/contract'
 import { useServices } from '../../services.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
@@ -25,11 +25,13 @@ export interface OpenOptions {
   readonly onPortTaken?: 'fail' | 'random'
   /** First page of a web app. */
   readonly path?: string
+  /** Arguments and variables; an app that runs with others is started again. */
+  readonly start?: AppOptions
 }
 
 /** Opens apps of one session and tracks the state of each. Cancelling closes the tab; a late answer is ignored. */
 export function useOpenApp(sessionId: SessionId) {
-  const { host } = useServices()
+  const { host, api } = useServices()
   const tunnels = useTunnels()
   const notifications = useNotifications()
   const openings = reactive(new Map<string, Opening>())
@@ -55,6 +57,8 @@ export function useOpenApp(sessionId: SessionId) {
       ...(options.path === undefined ? {} : { path: options.path }),
     } as const
     try {
+      if (options.start) await api.startApp({ params: { id: sessionId, app: app.name }, body: options.start })
+      if (!isCurrent()) return
       if (app.protocol === 'tcp') {
         const tunnel = await host.tunnel.open(spec)
         tunnels.put(tunnel)

@@ -31,6 +31,19 @@ export default {
   hintWeb: 'Opens in a new tab',
   hintPort: 'A port for your own program',
 
+  // Options of an app
+  chooseOptions: 'Start with options',
+  optionsTitle: 'Options of {app}',
+  optionsAbout: 'The app starts with these. If it runs with others, it is started again, which ends its connections.',
+  startWithOptions: 'Start',
+  logDirectory: 'Log directory',
+  logDirectoryHint: 'Directory in the session in which your program writes its logs.',
+  arguments: 'Arguments',
+  valueOf: 'Value of {name}',
+  noValue: 'no value',
+  variables: 'Environment variables',
+  variablesNotKept: 'Arguments are remembered for this image on this computer; values of variables are not.',
+
   // Another port
   openAnotherPort: 'Open another port',
   anotherPortAbout: 'A server that you started in the session, such as Gradio on port 7860 or PostgreSQL on port 5432.',

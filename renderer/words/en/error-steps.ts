@@ -6,6 +6,7 @@ export default {
     'The session keeps running. Wait until its host is back, or ask the administrator to look at the host.',
   app_failed: 'Look at the log of the session for the cause, then try again.',
   app_not_found: 'Choose an app that the image of this session offers.',
+  app_option_refused: 'Use an argument or variable that the image allows for this app.',
   app_open_elsewhere: 'Close the connections on the other port, or use the port that is open.',
   bad_request: 'Correct the marked values and send again.',
   body_too_large: 'Send less at once.',

@@ -33,6 +33,18 @@ export default {
   hintWeb: '새 탭에서 열립니다',
   hintPort: '내 프로그램에서 쓰는 포트',
 
+  chooseOptions: '옵션을 정해 시작',
+  optionsTitle: '{app} 옵션',
+  optionsAbout: '이 옵션으로 앱을 시작합니다. 다른 옵션으로 실행 중이면 다시 시작하며 열린 연결이 끊깁니다.',
+  startWithOptions: '시작',
+  logDirectory: '로그 디렉터리',
+  logDirectoryHint: '프로그램이 로그를 기록하는 세션 안의 디렉터리입니다.',
+  arguments: '인수',
+  valueOf: '{name} 값',
+  noValue: '값 없음',
+  variables: '환경 변수',
+  variablesNotKept: '인수는 이 컴퓨터에 이미지별로 저장되고, 환경 변수의 값은 저장되지 않습니다.',
+
   openAnotherPort: '다른 포트 열기',
   anotherPortAbout: '세션에서 직접 실행한 서버의 포트입니다. 예: Gradio 7860, PostgreSQL 5432.',
   portInSession: '세션의 포트',

@@ -80,6 +80,7 @@ export default {
   agent_unreachable: '이 세션의 호스트가 연결되어 있지 않습니다',
   app_failed: '앱을 시작하지 못했습니다',
   app_not_found: '세션에 그런 앱이 없습니다',
+  app_option_refused: '앱이 이 옵션을 받지 않습니다',
   dependency_not_found: '기다릴 세션이 없습니다',
   extension_refused: '세션을 연장할 수 없습니다',
   files_gone: '세션의 파일을 사용할 수 없습니다',

@@ -39,11 +39,12 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   folderInvitation: 'folder_invitation_not_found',
 }
 /** Terminal, apps, keys and files: the owner's alone. */
-const ENTERS: readonly string[] = ['getSshAccess', 'createGrant', 'restartSession']
+const ENTERS: readonly string[] = ['getSshAccess', 'createGrant', 'startApp', 'restartSession']
 /** Actions that need the password for one's own account. */
 const FOR_OTHERS: readonly string[] = ['createAccountLink', 'resetTotp']
 /** Bodies that the schema takes, so that what is tried is the right to do it. */
 const BODIES: Partial<Record<RouteName, unknown>> = {
+  startApp: {},
   updateUser: { name: 'Same' },
   updateGroup: { description: '' },
   updateKeypair: { active: true },
