@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { AppError, StoragePaths } from '#manager/contract'
+import { AppError, type AppsAddress, MOST_APP_PORTS, parseAppsAddress, StoragePaths } from '#manager/contract'
 
 export interface ManagerConfig {
   readonly dataDir: string
@@ -19,6 +19,8 @@ export interface ManagerConfig {
   readonly allowedHosts: readonly string[]
   /** Addresses of reverse proxies directly in front; their `x-forwarded-*` fields are trusted. */
   readonly trustedProxies?: readonly string[] | undefined
+  /** Address at which the console serves published apps; without it no app can be published. */
+  readonly appsAddress?: AppsAddress | undefined
   /** Secret shared with the console, whose `x-forwarded-*` fields are trusted. */
   readonly consoleSecret?: string | undefined
   /** Bearer token that a scraper of `/metrics` sends. */
@@ -41,6 +43,8 @@ const NO_DATA = 'must name the data directory'
 const SHORT_SECRET = 'must have at least 32 characters'
 const NO_PORT = 'must be a number from 0 to 65535'
 
+const APPS_ADDRESS = `must look like https://*.apps.example.org or http://apps.example.org:20000-20099 (at most ${MOST_APP_PORTS} ports)`
+
 const Environment = z.object({
   BERTH_DATA: z.string(NO_DATA).min(1, NO_DATA),
   BERTH_HOST: blankIsAbsent(z.string().default('127.0.0.1')),
@@ -60,6 +64,16 @@ const Environment = z.object({
     .default('')
     .transform(listOf)
     .refine(addresses => addresses.every(address => isIP(address) !== 0), 'must be IP addresses, separated by commas'),
+  BERTH_APPS_ADDRESS: blankIsAbsent(
+    z
+      .string()
+      .transform((text, context) => {
+        const address = parseAppsAddress(text)
+        if (!address) context.addIssue(APPS_ADDRESS)
+        return address
+      })
+      .optional(),
+  ),
   BERTH_CONSOLE_SECRET: blankIsAbsent(z.string().min(32, SHORT_SECRET).optional()),
   BERTH_CONSOLE_SECRET_FILE: blankIsAbsent(z.string().optional()),
   BERTH_METRICS_TOKEN_FILE: blankIsAbsent(z.string().optional()),
@@ -85,6 +99,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): M
     adminPassword: data.BERTH_ADMIN_PASSWORD,
     allowedHosts: data.BERTH_ALLOWED_HOSTS,
     trustedProxies: data.BERTH_TRUSTED_PROXIES,
+    appsAddress: data.BERTH_APPS_ADDRESS,
     consoleSecret: data.BERTH_CONSOLE_SECRET ?? readSecretFile('BERTH_CONSOLE_SECRET_FILE', data),
     metricsToken: readSecretFile('BERTH_METRICS_TOKEN_FILE', data),
     storage: data.BERTH_STORAGE,

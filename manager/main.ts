@@ -15,6 +15,7 @@ import { createAccountRoutes } from './http/routes/accounts.ts'
 import { createDomainRoutes } from './http/routes/domains.ts'
 import { createIdentityRoutes } from './http/routes/identity.ts'
 import { createAuditRoutes } from './http/routes/audit.ts'
+import { createPublishedAppRoutes } from './http/routes/published-apps.ts'
 import { createManagerRoutes } from './http/routes/managers.ts'
 import { createSshKeypairRoutes } from './http/routes/ssh-keypair.ts'
 import { createKeypairRoutes } from './http/routes/keypairs.ts'
@@ -33,6 +34,7 @@ import { type SessionsPartTimings } from './wiring/sessions-core.ts'
 import { startSessionsPart } from './wiring/sessions-part.ts'
 import { startRetention } from './operation/retention.ts'
 import { createSettings } from './settings/settings.ts'
+import { createPublishedApps } from './published-apps/published-apps.ts'
 import { openStore } from './store/open-store.ts'
 import { readRestoredAt } from './store/operation/restored.ts'
 import { loadManagerId } from './store/operation/settings.ts'
@@ -113,7 +115,7 @@ export async function startManager(
   await ensureFirstAdmin({ store, passwords, dataDir, password: config.adminPassword, log })
   const onChanged = (userId: UserId) => logins.forget(userId)
   const secondFactor = createSecondFactor({ store, box, passwords, events: bus, onChanged })
-  const settings = createSettings({ store, box })
+  const settings = createSettings({ store, box, hasAppsAddress: config.appsAddress !== undefined })
   const lifetimes = async () => lifetimesOf(await settings.read())
   const logins = stack.use(createLogins({ store, passwords, secondFactor, lifetimes, peers: cluster.peers }))
   const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
@@ -137,12 +139,18 @@ export async function startManager(
     await startSessionsPart({ store, managerId, cluster, key, events: bus, box, upgrades, url, log, timings, audit }),
   )
   const { agents, grants } = sessions
+  const { appsAddress: address } = config
+  const { peers } = cluster
+  const published = parts.use(
+    createPublishedApps({ store, box, passwords, settings, grants, address, peers }),
+  )
   const tunnels = parts.use(
     createTunnelGateway({
       locate: id => sessions.locate(id),
       verifyGrant: async (grant, sessionId, app) => {
         const valid = await grants.verify(grant, sessionId, app)
-        signers.watch(valid.loginId)
+        if (valid.isPublic) published.watch(valid.loginId)
+        else signers.watch(valid.loginId)
         return valid
       },
       authenticateUpgrade: async request => {
@@ -173,14 +181,22 @@ export async function startManager(
   }
   logins.onEnd(endAll)
   signers.onEnd(endAll)
+  published.onEnd(endAll)
+  sessions.onSessionEnded(id => void published.endOfSession(id).catch((error: unknown) => log.error({ err: error }, 'links to apps of an ended session were not deleted')))
   logins.onChange(() => void signers.recheck().catch(() => undefined))
 
   // A sign-in may have ended at another manager, and the message about it been missed.
-  cluster.peers.onGap(() => void logins.recheck(tunnels.openedWith()).catch(() => undefined))
+  cluster.peers.onGap(() => void logins.recheck(tunnels.openedWith().filter(id => !published.isWatched(id))).catch(() => undefined))
 
   const handlers: Handlers = {
     ...createIdentityRoutes({ logins, users }),
-    ...createSettingsRoutes({ settings, mailer, events: bus, now: () => store.now() }),
+    ...createSettingsRoutes({
+      settings,
+      mailer,
+      events: bus,
+      now: () => store.now(),
+      endPublishedApps: () => published.endAll(),
+    }),
     ...createAccountRoutes({
       signUps: createSignUps({ store, passwords, settings, mailer, events: bus }),
       passwordResets: createPasswordResets({ store, passwords, logins, settings, mailer }),
@@ -192,6 +208,7 @@ export async function startManager(
       domains: createDomains({ store, logins, onLimitsChanged: () => sessions.limitsChanged() }),
       groups: createGroups({ store, events: bus, onLimitsChanged: () => sessions.limitsChanged() }),
     }),
+    ...createPublishedAppRoutes(published),
     ...createAuditRoutes(createAuditLog(store.db)),
     ...createManagerRoutes({ managers: createManagerList({ db: store.db, cluster }) }),
     ...createSshKeypairRoutes(createSshKeypairs(store)),

@@ -12,6 +12,7 @@ import { KEYPAIR_ROUTES } from './routes/keypairs.ts'
 import { MANAGER_ROUTES } from './routes/managers.ts'
 import { REGISTRY_ROUTES } from './routes/registries.ts'
 import { POLICY_ROUTES } from './routes/policies.ts'
+import { PUBLISHED_APP_ROUTES } from './routes/published-apps.ts'
 import { PRESET_ROUTES } from './routes/presets.ts'
 import { RESOURCE_GROUP_ROUTES } from './routes/resource-groups.ts'
 import { SCHEDULING_ROUTES } from './routes/scheduling.ts'
@@ -25,7 +26,7 @@ import { USER_ROUTES } from './routes/users.ts'
 export { MOST_SESSION_IDS } from './routes/sessions.ts'
 export { type Access, type RouteSpec } from './routes/route-spec.ts'
 
-/** The whole HTTP surface of the manager below /api/v1, in one table: server, typed client and OpenAPI read it. */
+/** The whole HTTP surface of the manager below /api/v1 and /console/v1, in one table: server, typed client and OpenAPI read it. */
 export const ROUTES = {
   ...AUTH_ROUTES,
   ...AUDIT_ROUTES,
@@ -42,6 +43,7 @@ export const ROUTES = {
   ...UPLOAD_ROUTES,
   ...FILE_ROUTES,
   ...GRANT_ROUTES,
+  ...PUBLISHED_APP_ROUTES,
   ...IMAGE_ROUTES,
   ...REGISTRY_ROUTES,
   ...AGENT_ROUTES,

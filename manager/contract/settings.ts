@@ -64,6 +64,10 @@ const fields = {
     .max(36_500)
     .nullable()
     .describe('Entries of the audit log are deleted after this many days; null keeps them for ever.'),
+  publishApps: z
+    .boolean()
+    .describe('Users may open web apps of their sessions to everybody who has a link. Needs console.appsAddress.'),
+  publishMaxHours: z.number().int().min(1).max(8_760).describe('A link to a published app ends after at most this many hours.'),
   publicUrl: HttpUrl.nullable().describe('Address of the console in mailed links.'),
   termsUrl: HttpUrl.nullable().describe('Terms of service to agree to when signing up.'),
   privacyUrl: HttpUrl.nullable().describe('Privacy policy to agree to when signing up.'),
@@ -91,6 +95,8 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   unconfirmedDays: 7,
   sessionDays: null,
   auditDays: null,
+  publishApps: false,
+  publishMaxHours: 168,
   publicUrl: null,
   termsUrl: null,
   privacyUrl: null,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { AppError, type AppOptions, type Grant, type SessionId } from '#manager/contract'
+import { AppError, type AppOptions, type Grant, type PublishedAppId, type SessionId, type UserId } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Log } from '../log.ts'
 import { findTunnelApp } from '../images/apps.ts'
@@ -9,6 +9,7 @@ import {
   extendGrant,
   findValidGrant,
   insertGrant,
+  type NewGrant,
   type ValidGrant,
 } from '../store/sessions/grants.ts'
 import { listKernels } from '../store/sessions/kernels.ts'
@@ -23,9 +24,10 @@ import { hashToken } from '../users/secrets.ts'
 /**
  * Rights to open tunnels to one app of one session. Threat model: a grant is a bearer credential that lives in the
  * local proxy of its user, travels in a header (never in a URL) and is stored here only as a hash. It is valid for five
- * minutes, for one (sign-in or keypair, user, session, app), and can be renewed only while these are valid. Signing
- * out, deactivating the keypair, or the end of the session ends it within CACHE_MS. Renewing counts as a use of the
- * sign-in, which stays valid up to its absolute end. Only the owner of a session can obtain a grant.
+ * minutes, for one (sign-in, keypair or published app, user, session, app), and can be renewed only while these are valid.
+ * Signing out, deactivating the keypair, withdrawing the published app, or the end of the session ends it within CACHE_MS. Renewing counts as a use of the
+ * sign-in, which stays valid up to its absolute end. Only the owner of a session can obtain a grant, and the console for the
+ * visitors of an app that the owner has published.
  */
 export interface Grants extends AsyncDisposable {
   /**
@@ -43,6 +45,12 @@ export interface Grants extends AsyncDisposable {
    *   `agent_unreachable`, `forbidden`, `not_signed_in` (ended meanwhile)
    */
   create(caller: Caller, sessionId: SessionId, app: string, signal?: AbortSignal): Promise<Grant>
+  /** Creates a grant for the visitors of a published app; its rights were checked. @throws those of `create` */
+  createForLink(
+    link: { readonly id: PublishedAppId; readonly userId: UserId },
+    target: { readonly sessionId: SessionId; readonly app: string },
+    signal?: AbortSignal,
+  ): Promise<Grant>
   /** @throws `grant_invalid` */
   renew(grant: string): Promise<Grant>
   /** Verifies a grant, usually from memory, as it runs for every tunnel connection. @throws `grant_invalid` */
@@ -125,6 +133,28 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
     return { app, inject }
   }
 
+  async function issue(
+    holder: Pick<NewGrant, 'userId' | 'loginId' | 'keypair' | 'publishedApp'>,
+    { sessionId, app: name }: { readonly sessionId: SessionId; readonly app: string },
+    signal: AbortSignal | undefined,
+  ): Promise<Grant> {
+    const { app, inject } = await startApp(sessionId, name, { signal })
+    const grant = randomBytes(32).toString('base64url')
+    const id = newUuid()
+    const row = { id, ...holder, grantHash: hashToken(grant), sessionId, app: name, lifetimeMs: LIFETIME_MS }
+    const expiresAt = await insertGrant(store.db, row).catch((error: unknown) => {
+      if (!isForeignKeyViolation(error)) throw error
+      if (holder.publishedApp !== null) throw new AppError('published_app_not_found', {}, { cause: error })
+      throw new AppError(
+        'not_signed_in',
+        { why: 'The sign-in ended while the app was starting. Sign in again.' },
+        { cause: error },
+      )
+    })
+    injections.set(id, { inject, expiresAt })
+    return { grant, sessionId, app, expiresAt: expiresAt.toISOString(), inject }
+  }
+
   async function find(grant: string): Promise<ValidGrant> {
     const valid = await findValidGrant(store.db, hashToken(grant))
     if (!valid)
@@ -144,23 +174,11 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
     },
     async create(caller, sessionId, name, signal) {
       await checkOwner(caller, sessionId)
-      const { app, inject } = await startApp(sessionId, name, { signal })
-      const grant = randomBytes(32).toString('base64url')
-      const id = newUuid()
       const { userId, loginId, keypair } = caller
-      const grantHash = hashToken(grant)
-      const row = { id, grantHash, userId, loginId, keypair, sessionId, app: name, lifetimeMs: LIFETIME_MS }
-      const expiresAt = await insertGrant(store.db, row).catch((error: unknown) => {
-        if (!isForeignKeyViolation(error)) throw error
-        throw new AppError(
-          'not_signed_in',
-          { why: 'The sign-in ended while the app was starting. Sign in again.' },
-          { cause: error },
-        )
-      })
-      injections.set(id, { inject, expiresAt })
-      return { grant, sessionId, app, expiresAt: expiresAt.toISOString(), inject }
+      return await issue({ userId, loginId, keypair, publishedApp: null }, { sessionId, app: name }, signal)
     },
+    createForLink: ({ id, userId }, target, signal) =>
+      issue({ userId, loginId: null, keypair: null, publishedApp: id }, target, signal),
     async renew(grant) {
       const valid = await find(grant)
       const session = await findSession(store.db, valid.sessionId)

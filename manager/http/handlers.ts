@@ -16,9 +16,9 @@ export interface ParsedInput<N extends RouteName> {
   readonly body: Parsed<Route<N>, 'body'>
 }
 
-/** `caller` may be null only on routes with access `none`; there it is always null, because the server authenticates nobody. */
+/** `caller` may be null only on routes with access `none` or `console`; there it is always null, because the server authenticates nobody. */
 export interface RequestContext<N extends RouteName = RouteName> {
-  readonly caller: Route<N>['access'] extends 'none' ? null : Caller
+  readonly caller: Route<N>['access'] extends 'none' | 'console' ? null : Caller
   readonly request: FastifyRequest
   readonly reply: FastifyReply
   /** Set for a request with an idempotency key. */

@@ -77,13 +77,19 @@ const origins = new WeakMap<IncomingMessage, RequestOrigin>()
  * whose failed sign-ins are counted, which address the audit log names, and whether a cookie is `Secure`. So they are believed
  * only from a console that knows the shared secret and from addresses that the operator has named, and only the last hop.
  */
-export function noteOrigin(request: IncomingMessage, { consoleSecret, trustedProxies = [] }: Forwarders): void {
+export function noteOrigin(request: IncomingMessage, forwarders: Forwarders): void {
   const { headers } = request
-  const sent = headers[CONSOLE_SECRET_HEADER]
-  const isConsole = consoleSecret !== undefined && typeof sent === 'string' && equalSecrets(sent, consoleSecret)
+  const { trustedProxies = [] } = forwarders
+  const isConsole = isFromConsole(request, forwarders)
   const direct = directOrigin(request)
   const isBelieved = isConsole || trustedProxies.includes(plainAddress(direct.address))
   origins.set(request, isBelieved ? forwardedOrigin(headers, direct) : direct)
+}
+
+/** Whether the console's process sent the request, itself or for a client. */
+export function isFromConsole({ headers }: IncomingMessage, { consoleSecret }: Forwarders): boolean {
+  const sent = headers[CONSOLE_SECRET_HEADER]
+  return consoleSecret !== undefined && typeof sent === 'string' && equalSecrets(sent, consoleSecret)
 }
 
 /** The noted origin of a request; without a note, the origin that its connection shows. */

@@ -27,10 +27,10 @@ declare module 'fastify' {
 }
 
 /**
- * Requests that are not recorded: `whatIf` changes nothing, `renewGrant` extends a right that a recorded request gave, and
- * `continueUpload` goes on with an upload whose beginning was recorded.
+ * Requests that are not recorded: `whatIf` changes nothing, `renewGrant` and `grantServedApp` extend a right that a recorded request
+ * gave, and `continueUpload` goes on with an upload whose beginning was recorded.
  */
-const UNTOLD: ReadonlySet<string> = new Set<RouteName>(['whatIf', 'renewGrant', 'continueUpload'])
+const UNTOLD: ReadonlySet<string> = new Set<RouteName>(['whatIf', 'renewGrant', 'grantServedApp', 'continueUpload'])
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**

@@ -34,7 +34,7 @@ import { limitBodies } from './body-deadlines.ts'
 import { type Credentials, readCredentials } from './credentials.ts'
 import { type Handlers } from './handlers.ts'
 import { createIdempotency } from './idempotency.ts'
-import { type Forwarders, noteOrigin, type OriginRules } from './origin.ts'
+import { type Forwarders, isFromConsole, noteOrigin, type OriginRules } from './origin.ts'
 import { createErrorHandler, rawProblem, sendProblem, toAppError } from './problems.ts'
 import { registerContractRoutes } from './routes/contract-routes.ts'
 import { registerEventRoute } from './routes/events.ts'
@@ -152,6 +152,8 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     const access = request.routeOptions.config.access
     if (access === undefined) throw new AppError('forbidden')
     if (access === 'none') return
+    // The console forwards no request of a client to these addresses.
+    if (access === 'console' && isFromConsole(request.raw, deps)) return
     request.credentials =
       (await readCredentials({ logins, signers }, request.raw).catch((error: unknown) => {
         if (isAppError(error) && error.code === 'rate_limited')

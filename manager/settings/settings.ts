@@ -23,6 +23,9 @@ export interface MailServer {
   readonly login: { readonly user: string; readonly password: string } | null
 }
 
+const NO_ADDRESS =
+  'Published apps need an address. Set console.appsAddress in berth.toml (BERTH_APPS_ADDRESS), and start Berth again.'
+
 /**
  * Settings that a superadmin changes at runtime. They are read from the database every time: a change applies at once at
  * every manager, and nothing reads them often.
@@ -37,7 +40,14 @@ export interface Settings {
   mailServer(): Promise<MailServer | undefined>
 }
 
-export function createSettings({ store, box }: { store: Store; box: SecretBox }): Settings {
+export interface SettingsDeps {
+  readonly store: Store
+  readonly box: SecretBox
+  /** Whether an address for published apps is configured; without it, publishing cannot be switched on. */
+  readonly hasAppsAddress?: boolean
+}
+
+export function createSettings({ store, box, hasAppsAddress = false }: SettingsDeps): Settings {
   const { db } = store
 
   async function read(): Promise<SystemSettings> {
@@ -57,6 +67,7 @@ export function createSettings({ store, box }: { store: Store; box: SecretBox })
         const next = applyChange(before, change)
         const why = refusal(next)
         if (why !== undefined) throw new AppError('bad_request', { why })
+        if (change.publishApps === true && !hasAppsAddress) throw new AppError('bad_request', { why: NO_ADDRESS })
         if (change.signUpDomain !== undefined && !(await findDomain(trx, next.signUpDomain))) {
           throw noSuchDomain(next.signUpDomain)
         }

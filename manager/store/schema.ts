@@ -39,6 +39,7 @@ import {
   type Device,
   type GroupId,
   type KernelId,
+  type PublishedAppId,
   type Reason,
   type ResourceGroupOptions,
   type ResourceSlots,
@@ -69,6 +70,7 @@ export interface Database {
   kernel_devices: KernelDevicesTable
   session_events: SessionEventsTable
   grants: GrantsTable
+  published_apps: PublishedAppsTable
   resource_groups: ResourceGroupsTable
   reservations: ReservationsTable
   keypairs: KeypairsTable
@@ -348,13 +350,30 @@ export interface KeypairsTable {
   last_used_at: MaybeTime
 }
 
+/** Apps that are open to people without an account. */
+export interface PublishedAppsTable {
+  id: PublishedAppId
+  name: string
+  port: number | null
+  session_id: SessionId
+  app: string
+  user_id: UserId
+  password_hash: string | null
+  addresses: Json<readonly string[]>
+  created_at: Time
+  expires_at: Time
+  visits: Default<number>
+  last_visit_at: MaybeTime
+}
+
 export interface GrantsTable {
   id: string
   grant_hash: Buffer
   user_id: UserId
-  /** Credential that created the grant; the grant ends with it. Exactly one of `login_id` and `keypair` is set. */
+  /** What the grant ends with: a sign-in, a keypair or a published app. Exactly one is set. */
   login_id: string | null
   keypair: string | null
+  published_app: PublishedAppId | null
   session_id: SessionId
   app: string
   created_at: Time

@@ -47,6 +47,7 @@ describe('routes', () => {
     user: ROLES,
     domain_admin: ['domain_admin', 'superadmin'],
     superadmin: ['superadmin'],
+    console: [],
   }
   test.each(Object.entries(MAY) as [Access, readonly string[]][])(
     'routes with access %s may be called by %j',

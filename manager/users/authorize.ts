@@ -27,6 +27,7 @@ export function credentialOf({ loginId, keypair }: Pick<Caller, 'loginId' | 'key
 export function authorizeRoute(access: Access, caller: Caller | null): void {
   if (access === 'none') return
   if (!caller) throw new AppError('not_signed_in')
+  if (access === 'console') throw new AppError('forbidden', { why: 'Only the process of the console may do this.' })
   if (access === 'user') return
   if (isSuperadmin(caller)) return
   if (access === 'domain_admin') {

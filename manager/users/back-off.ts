@@ -4,6 +4,8 @@ import { type BackOff, countAttempt, forgetFailures, takeBackAttempt } from '../
 import { type Store } from '../store/open-store.ts'
 
 const ACCOUNT_FROM = 5
+/** For a password that many people know. */
+const SHARED_FROM = 100
 /** Higher than for an account: a whole office may share one address. */
 const ADDRESS_FROM = 20
 
@@ -76,6 +78,26 @@ export function limitRequests(store: Store, counts: readonly BackOff[]): Promise
 /** Counts one request, as `limitRequests` does, for work that is skipped instead of refused when the limit is reached. */
 export async function isWithinLimit(store: Store, count: BackOff): Promise<boolean> {
   return (await store.transaction(trx => countAttempt(trx, count))) === undefined
+}
+
+/**
+ * Slows down guesses at a password that many people know, such as that of a published app: per address from the 5th failure, and
+ * in total from the 100th, so that a stranger hardly makes those wait who know the password.
+ *
+ * @returns what `attempt` says
+ * @throws AppError `rate_limited` with `retryAfterSeconds`; then `attempt` was not called
+ */
+export async function withPasswordLimit(
+  store: Store,
+  guess: { readonly of: string; readonly address: string },
+  attempt: () => Promise<boolean>,
+): Promise<boolean> {
+  const total: BackOff = { key: guess.of, from: SHARED_FROM }
+  const counts = [total, ...addressCounts(guess.of, guess.address, ACCOUNT_FROM)]
+  await countAll(store, 'rate_limited', counts)
+  const isGood = await attempt()
+  if (isGood) for (const count of counts) await takeBackAttempt(store.db, count)
+  return isGood
 }
 
 /** Key under which an address is counted. One household or computer has 2^64 addresses of IPv6; they count as one. */

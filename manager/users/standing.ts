@@ -1,4 +1,5 @@
 import { AccessKey } from '#manager/contract'
+import { listOpen } from '../store/sessions/published-apps.ts'
 import { listLiveLogins } from '../store/identity/logins.ts'
 import { type Db } from '../store/schema.ts'
 import { listUsableKeypairs } from '../store/identity/signing.ts'
@@ -21,9 +22,9 @@ export async function withoutStanding<C extends Pick<Caller, 'userId' | 'role' |
   })
 }
 
-/** Whether a sign-in or keypair is valid now, with its account. @param credential as `credentialOf` names it */
+/** Whether a sign-in, keypair or published app is valid now, with its account. @param credential as `credentialOf` names it */
 export async function credentialHolds(db: Db, credential: string): Promise<boolean> {
   const isKeypair = AccessKey.safeParse(credential).success
   const holding = await (isKeypair ? listUsableKeypairs(db, [credential]) : listLiveLogins(db, [credential]))
-  return holding.has(credential)
+  return holding.has(credential) || (!isKeypair && (await listOpen(db, [credential])).has(credential))
 }

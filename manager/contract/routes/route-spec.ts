@@ -1,10 +1,10 @@
 import { z } from 'zod'
 
 /**
- * Access to a route as a whole: anybody, any signed-in user, admins of a domain (and superadmins), or superadmins only.
- * Rules on single objects are in services.
+ * Access to a route as a whole: anybody, any signed-in user, admins of a domain (and superadmins), superadmins only, or no person
+ * but the console's own process, which proves the secret that it shares with the manager. Rules on single objects are in services.
  */
-export type Access = 'none' | 'user' | 'domain_admin' | 'superadmin'
+export type Access = 'none' | 'user' | 'domain_admin' | 'superadmin' | 'console'
 
 export interface RouteSpec {
   readonly method: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

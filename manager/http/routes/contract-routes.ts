@@ -48,6 +48,7 @@ function register(app: FastifyInstance, { name, route, handler, once, bodyDeadli
       ...(route.streamedBody === undefined ? {} : { streamedBody: route.streamedBody }),
     },
     schema: {
+      hide: route.access === 'console',
       operationId: name,
       summary: route.summary,
       tags: [tagOf(route.path)],
@@ -96,6 +97,6 @@ function tagOf(path: string): string {
 }
 
 export function securityOf({ access }: { access: Access }): Record<string, string[]>[] {
-  if (access === 'none') return []
+  if (access === 'none' || access === 'console') return []
   return [{ bearer: [] }, { signature: [] }, { cookie: [], originSecret: [] }]
 }

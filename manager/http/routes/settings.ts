@@ -15,9 +15,10 @@ export interface SettingsRouteDeps {
   readonly events: EventPublisher
   /** Milliseconds since 1970, by the clock of the database. */
   readonly now: () => number
+  readonly endPublishedApps: () => Promise<void>
 }
 
-export function createSettingsRoutes({ settings, mailer, events, now }: SettingsRouteDeps): SettingsHandlers {
+export function createSettingsRoutes({ settings, mailer, events, now, endPublishedApps }: SettingsRouteDeps): SettingsHandlers {
   return {
     getSettings: () => settings.read(),
     async updateSettings(_context, { body }) {
@@ -25,6 +26,7 @@ export function createSettingsRoutes({ settings, mailer, events, now }: Settings
       if (body.announcement !== undefined || body.announcementLevel !== undefined) {
         events.publish({ topic: 'announcement', id: 'all', version: now() }, 'everyone')
       }
+      if (!changed.publishApps) await endPublishedApps()
       return changed
     },
     getAnnouncement: () => settings.announcement(),

@@ -14,6 +14,7 @@ import { uploads } from './0017-uploads.ts'
 import { folderMembers } from './0018-folder-members.ts'
 import { folderUsage } from './0019-folder-usage.ts'
 import { imageCommand } from './0020-image-command.ts'
+import { publishedApps } from './0026-published-apps.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -32,4 +33,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0018-folder-members': folderMembers,
   '0019-folder-usage': folderUsage,
   '0020-image-command': imageCommand,
+  '0026-published-apps': publishedApps,
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { LIVE_STATUSES, type SessionId, type UserId } from '#manager/contract'
+import { LIVE_STATUSES, type PublishedAppId, type SessionId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { ACCOUNT_HOLDS } from '../identity/users.ts'
 
@@ -7,20 +7,23 @@ export interface NewGrant {
   readonly id: string
   readonly grantHash: Buffer
   readonly userId: UserId
-  /** Exactly one of `loginId` and `keypair` is set. */
+  /** Exactly one of `loginId`, `keypair` and `publishedApp` is set. */
   readonly loginId: string | null
   readonly keypair: string | null
+  readonly publishedApp: PublishedAppId | null
   readonly sessionId: SessionId
   readonly app: string
   readonly lifetimeMs: number
 }
 
-/** A valid grant: not expired, with a valid sign-in or keypair, an active account and a live session. */
+/** A valid grant: not expired, with a valid sign-in, keypair or published app, an active account and a live session. */
 export interface ValidGrant {
   readonly grantId: string
   readonly userId: UserId
-  /** Credential with which the grant ends: the id of a sign-in, or an access key. */
+  /** Credential with which the grant ends: the id of a sign-in or of a published app, or an access key. */
   readonly loginId: string
+  /** The grant serves visitors of a published app. */
+  readonly isPublic: boolean
   readonly sessionId: SessionId
   readonly app: string
   readonly expiresAt: Date
@@ -37,6 +40,7 @@ export async function insertGrant(db: Db, grant: NewGrant): Promise<Date> {
       user_id: grant.userId,
       login_id: grant.loginId,
       keypair: grant.keypair,
+      published_app: grant.publishedApp,
       session_id: grant.sessionId,
       app: grant.app,
       expires_at: after(grant.lifetimeMs),
@@ -52,12 +56,14 @@ export async function findValidGrant(db: Db, grantHash: Buffer): Promise<ValidGr
     .innerJoin('sessions as s', 's.id', 'g.session_id')
     .leftJoin('logins as l', 'l.id', 'g.login_id')
     .leftJoin('keypairs as k', 'k.access_key', 'g.keypair')
+    .leftJoin('published_apps as p', 'p.id', 'g.published_app')
     .innerJoin('users', 'users.id', 'g.user_id')
     .select(['g.id', 'g.user_id', 'g.session_id', 'g.app', 'g.expires_at'])
-    .select(sql<string>`coalesce(l.id::text, k.access_key)`.as('login_id'))
+    .select(sql<string>`coalesce(l.id::text, k.access_key, p.id::text)`.as('login_id'))
+    .select(sql<boolean>`p.id is not null`.as('is_public'))
     .where('g.grant_hash', '=', grantHash)
     .where('g.expires_at', '>', sql<Date>`now()`)
-    .where(sql<boolean>`(l.expires_at > now() or k.active)`)
+    .where(sql<boolean>`(l.expires_at > now() or k.active or p.expires_at > now())`)
     .where(ACCOUNT_HOLDS)
     .where('s.status', 'in', LIVE_STATUSES)
     .executeTakeFirst()
@@ -66,6 +72,7 @@ export async function findValidGrant(db: Db, grantHash: Buffer): Promise<ValidGr
       grantId: row.id,
       userId: row.user_id,
       loginId: row.login_id,
+      isPublic: row.is_public,
       sessionId: row.session_id,
       app: row.app,
       expiresAt: row.expires_at,

@@ -39,12 +39,13 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   folderInvitation: 'folder_invitation_not_found',
 }
 /** Terminal, apps, keys and files: the owner's alone. */
-const ENTERS: readonly string[] = ['getSshAccess', 'createGrant', 'startApp', 'restartSession']
+const ENTERS: readonly string[] = ['getSshAccess', 'createGrant', 'startApp', 'publishApp', 'restartSession']
 /** Actions that need the password for one's own account. */
 const FOR_OTHERS: readonly string[] = ['createAccountLink', 'resetTotp']
 /** Bodies that the schema takes, so that what is tried is the right to do it. */
 const BODIES: Partial<Record<RouteName, unknown>> = {
   startApp: {},
+  publishApp: {},
   updateUser: { name: 'Same' },
   updateGroup: { description: '' },
   updateKeypair: { active: true },
@@ -72,6 +73,7 @@ const HEADERS: Partial<Record<RouteName, Record<string, string>>> = {
 /** What a caller may ask for in an object of their own, and does not find. */
 const NOT_IN_IT: readonly string[] = [
   'app_not_found',
+  'publishing_off',
   'folder_member_not_found',
   'folder_invitation_not_found',
   'file_not_found',
@@ -113,6 +115,7 @@ const MAY: Record<RouteSpec['access'], readonly Who[]> = {
   user: ['user', 'domain_admin', 'superadmin'],
   domain_admin: ['domain_admin', 'superadmin'],
   superadmin: ['superadmin'],
+  console: [],
 }
 
 interface Person {

@@ -50,6 +50,9 @@ test('every table has a retention rule; expired rows are deleted in portions, al
     grants: age =>
       sql`insert into grants (id, grant_hash, user_id, keypair, session_id, app, expires_at)
       values (${newUuid()}, ${bytes()}, ${user}, ${key}, ${session}, 'jupyter', ${ago(age)})`.execute(db),
+    published_apps: age =>
+      sql`insert into published_apps (id, name, session_id, app, user_id, expires_at)
+      values (${newUuid()}, ${newUuid()}, ${session}, 'jupyter', ${user}, ${ago(age)})`.execute(db),
     idempotency_keys: age =>
       sql`insert into idempotency_keys (user_id, key, sealed, claim, expires_at)
       values (${user}, ${newUuid()}, '', ${newUuid()}, ${ago(age)})`.execute(db),

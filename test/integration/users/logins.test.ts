@@ -102,6 +102,7 @@ test('renewing a grant extends its sign-in, up to its absolute end', async () =>
     userId: user,
     loginId,
     keypair: null,
+    publishedApp: null,
     sessionId,
     app: 'echo',
   }

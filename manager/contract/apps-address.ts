@@ -1,0 +1,46 @@
+/**
+ * Address at which published apps are reached: a name below a wildcard for each app (`https://*.apps.example.org`), or a port of
+ * one host for each (`http://apps.example.org:20000-20099`).
+ */
+export type AppsAddress =
+  | { readonly kind: 'names'; readonly scheme: 'http' | 'https'; readonly suffix: string; readonly port: string }
+  | {
+      readonly kind: 'ports'
+      readonly scheme: 'http' | 'https'
+      readonly host: string
+      readonly first: number
+      readonly last: number
+    }
+
+/** Each port of a range is listened on, so a range is small. */
+export const MOST_APP_PORTS = 200
+
+const NAMES = /^(https?):\/\/\*\.([a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:\d{1,5})?$/
+const PORTS = /^(https?):\/\/([a-z0-9]([a-z0-9.-]*[a-z0-9])?):(\d{1,5})-(\d{1,5})$/
+
+/** @returns undefined if the text has neither form */
+export function parseAppsAddress(text: string): AppsAddress | undefined {
+  const [, scheme, suffix, , port = ''] = NAMES.exec(text) ?? []
+  if (suffix !== undefined) return { kind: 'names', scheme: schemeOf(scheme), suffix, port }
+  const [, portsScheme, host, , from, to] = PORTS.exec(text) ?? []
+  const [first, last] = [Number(from), Number(to)]
+  if (host === undefined || first < 1024 || last > 65_535 || last < first || last - first >= MOST_APP_PORTS) return undefined
+  return { kind: 'ports', scheme: schemeOf(portsScheme), host, first, last }
+}
+
+const schemeOf = (text: string | undefined) => (text === 'https' ? 'https' : 'http')
+
+/** Where a published app is served: its name at an address of names, its port at an address of ports. */
+export interface AppPlace {
+  readonly name: string
+  readonly port: number | null
+}
+
+/** Host field that browsers send to a published app. */
+export function authorityOf(address: AppsAddress, { name, port }: AppPlace): string {
+  return address.kind === 'names' ? `${name}.${address.suffix}${address.port}` : `${address.host}:${port ?? address.first}`
+}
+
+export function originOfApp(address: AppsAddress, place: AppPlace): string {
+  return `${address.scheme}://${authorityOf(address, place)}`
+}

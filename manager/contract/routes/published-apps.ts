@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { Grant } from '../grants.ts'
+import { SessionId } from '../ids.ts'
+import { PublishedApp, PublishedAppId, Publishing, PublishSpec, ServedApp, Visit } from '../published-apps.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+/** Name of a published app, or its port. */
+const place = z.object({ place: z.string().regex(/^([a-z2-7]{16}|\d{1,5})$/) })
+
+/** Apps that are open to people without an account. */
+export const PUBLISHED_APP_ROUTES = {
+  publishApp: {
+    method: 'POST',
+    path: '/api/v1/sessions/:id/apps/:app/published',
+    access: 'user',
+    summary: 'Open a web app of your own session to everybody who has the link, until the link ends.',
+    params: z.object({ id: SessionId, app: z.string().max(32) }),
+    body: PublishSpec,
+    status: 201,
+    reply: PublishedApp,
+  },
+  listPublishedApps: {
+    method: 'GET',
+    path: '/api/v1/published-apps',
+    access: 'user',
+    summary: 'List your open links, newest first. An admin of a domain sees those of its sessions, a superadmin all.',
+    query: z.object({ session: SessionId.optional() }),
+    reply: z.object({ items: z.array(PublishedApp).describe('At most 500.'), publishing: Publishing }),
+  },
+  unpublishApp: {
+    method: 'DELETE',
+    path: '/api/v1/published-apps/:publishedId',
+    access: 'user',
+    summary: 'End a link at once, and the connections of its visitors.',
+    params: z.object({ publishedId: PublishedAppId }),
+    status: 204,
+    reply: z.void(),
+  },
+
+  getServedApp: {
+    method: 'GET',
+    path: '/console/v1/published-apps/:place',
+    access: 'console',
+    summary: 'For the console: the published app with this name or port.',
+    params: place,
+    reply: ServedApp,
+  },
+  visitServedApp: {
+    method: 'POST',
+    path: '/console/v1/published-apps/:place/visits',
+    access: 'console',
+    summary: 'For the console: checks the key of a link and the password, and counts the visit.',
+    params: place,
+    body: Visit,
+    status: 204,
+    reply: z.void(),
+  },
+  grantServedApp: {
+    method: 'POST',
+    path: '/console/v1/published-apps/:place/grant',
+    access: 'console',
+    summary: 'For the console: starts the app if needed, and gives a grant for tunnels to it.',
+    params: place,
+    status: 201,
+    reply: Grant,
+  },
+} as const satisfies Record<string, RouteSpec>

@@ -1,0 +1,306 @@
+import { randomBytes } from 'node:crypto'
+import { BlockList } from 'node:net'
+import {
+  AppError,
+  type AppsAddress,
+  type Grant,
+  originOfApp,
+  PUBLIC_OPEN_PATH,
+  type PublishedApp,
+  PublishedAppId,
+  type Publishing,
+  type PublishSpec,
+  type ServedApp,
+  type SessionId,
+  type Visit,
+} from '#manager/contract'
+import { NO_PEERS, type Peers } from '../cluster/peers.ts'
+import { type Grants } from '../grants/grants.ts'
+import { findTunnelApp } from '../images/apps.ts'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import { type Settings } from '../settings/settings.ts'
+import { newId } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import {
+  countPublishedOf,
+  countVisit,
+  deleteEnded,
+  deletePublished,
+  findPublished,
+  findPublishedAt,
+  insertPublished,
+  listOpen,
+  listPublished,
+  type PublishedRow,
+  takenPorts,
+} from '../store/sessions/published-apps.ts'
+import { findSession, ownedOf } from '../store/sessions/sessions.ts'
+import { type Caller, canEnter, canSee, visibleTo } from '../users/authorize.ts'
+import { withPasswordLimit } from '../users/back-off.ts'
+import { type Passwords } from '../users/passwords.ts'
+
+/**
+ * Links that open a web app of a session to people without an account.
+ *
+ * Threat model: anybody may hold a link, pass it on, or guess. A link names a random place (a host name or a port) and carries a
+ * key of 256 bits, which is a MAC of the link's id under the master key: the database holds nothing that opens a link. Passwords
+ * are hashed like those of accounts, and guesses wait longer and longer, per link and per address. Behind the door a visitor
+ * reaches this one app, with the rights that the app gives: JupyterLab gives a shell in the session. No visitor gets a credential
+ * of Berth: grants and the app's own secret stay in the console's process. A link is a credential like a sign-in: its grants and
+ * tunnels end with it, at every manager, when it is withdrawn or expires, when its session ends, when its owner or the owner's
+ * domain is deactivated, and when the administrators switch publishing off. Only the owner of a session publishes its apps, and
+ * only while the administrators allow it.
+ */
+export interface PublishedApps extends Disposable {
+  /**
+   * @throws `publishing_off`, `session_not_found`, `forbidden`, `app_not_found`, `session_not_running`, `bad_request`,
+   *   `weak_password`, `published_apps_limit`, `public_port_taken`
+   */
+  publish(
+    caller: Caller,
+    target: { readonly id: SessionId; readonly app: string },
+    spec: PublishSpec,
+  ): Promise<PublishedApp>
+  list(caller: Caller, sessionId?: SessionId): Promise<{ items: PublishedApp[]; publishing: Publishing }>
+  /** @throws `published_app_not_found` */
+  unpublish(caller: Caller, id: PublishedAppId): Promise<void>
+  /** Ends all links: the administrators have switched publishing off. */
+  endAll(): Promise<void>
+  /** Ends the links of a session that has ended. */
+  endOfSession(id: SessionId): Promise<void>
+
+  /** For the console. @throws `published_app_not_found` */
+  serve(place: string): Promise<ServedApp>
+  /** For the console. @throws `published_app_not_found`, `public_link_refused`, `rate_limited` */
+  visit(place: string, visit: Visit & { readonly address: string }): Promise<void>
+  /** For the console. @throws `published_app_not_found`, those of `Grants.create` */
+  grant(place: string, signal: AbortSignal): Promise<Grant>
+
+  /** Watches for the end of a link from now on, because a tunnel uses it. */
+  watch(id: string): void
+  /** Whether it is a watched link, as opposed to a sign-in or a keypair. */
+  isWatched(id: string): boolean
+  /** Listens for ends of links, made here or at another manager. */
+  onEnd(listener: (id: string) => void): void
+}
+
+export interface PublishedAppsDeps {
+  readonly store: Store
+  readonly box: SecretBox
+  readonly passwords: Passwords
+  readonly settings: Pick<Settings, 'read'>
+  readonly grants: Pick<Grants, 'createForLink'>
+  /** Undefined where no address for published apps is configured. */
+  readonly address: AppsAddress | undefined
+  readonly peers?: Peers
+  readonly recheckMs?: number
+}
+
+/** How long a tunnel may outlive its link if nobody tells this manager of its end: its expiry, or a message that was lost. */
+const RECHECK_MS = 5_000
+const MOST_PER_USER = 50
+const HOUR_MS = 3_600_000
+/** Purposes of the two MACs of a link. */
+const KEY = 'published app: key of the link'
+const VISITS = 'published app: cookies of visitors'
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567'
+
+export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
+  const { store, box, passwords, settings, grants, address, peers = NO_PEERS, recheckMs = RECHECK_MS } = deps
+  const { db } = store
+  const watched = new Set<string>()
+  const listeners: ((id: string) => void)[] = []
+  // If the database does not answer, nothing ends now; the next round tries again.
+  const timer = setInterval(() => void recheck().catch(() => undefined), recheckMs).unref()
+  const ended = peers.topic<string>('published_app_ended')
+  ended.on(endHere)
+
+  function endHere(id: string): void {
+    watched.delete(id)
+    for (const listener of listeners) listener(id)
+  }
+  function end(ids: readonly string[]): void {
+    for (const id of ids) {
+      endHere(id)
+      ended.tell(id)
+    }
+  }
+  async function recheck(): Promise<void> {
+    const ids = [...watched]
+    const open = await listOpen(db, ids)
+    for (const id of ids) if (!open.has(id)) endHere(id)
+  }
+
+  const publishing = async (): Promise<Publishing> => {
+    const { publishApps, publishMaxHours } = await settings.read()
+    const ports = address?.kind === 'ports' ? { first: address.first, last: address.last } : null
+    return { on: publishApps && address !== undefined, maxHours: publishMaxHours, ports }
+  }
+
+  function linkOf(to: AppsAddress, row: PublishedRow): string {
+    const query = new URLSearchParams({ key: box.mac(row.id, KEY) })
+    return `${originOfApp(to, row)}${PUBLIC_OPEN_PATH}?${query.toString()}`
+  }
+
+  async function view(row: PublishedRow, caller: Pick<Caller, 'userId'>): Promise<PublishedApp> {
+    const session = await findSession(db, row.session_id)
+    return {
+      id: row.id,
+      sessionId: row.session_id,
+      sessionName: row.session_name,
+      app: row.app,
+      title: (session && findTunnelApp(session, row.app)?.title) ?? row.app,
+      ownerId: row.user_id,
+      owner: row.owner_email,
+      url: address && caller.userId === row.user_id ? linkOf(address, row) : null,
+      port: row.port,
+      hasPassword: row.password_hash !== null,
+      addresses: [...row.addresses],
+      createdAt: row.created_at.toISOString(),
+      expiresAt: row.expires_at.toISOString(),
+      visits: row.visits,
+      lastVisitAt: row.last_visit_at?.toISOString() ?? null,
+    }
+  }
+
+  async function findAt(place: string): Promise<PublishedRow> {
+    const row = await findPublishedAt(db, place)
+    if (!row || !(await publishing()).on) throw new AppError('published_app_not_found')
+    return row
+  }
+
+  /** Ports to try, the wanted one first; null where apps are published at names. */
+  async function portsFor(wanted: number | undefined): Promise<readonly (number | null)[]> {
+    if (address?.kind !== 'ports') return [null]
+    const { first, last } = address
+    const taken = await takenPorts(db)
+    const free = Array.from({ length: last - first + 1 }, (_, index) => first + index).filter(port => !taken.has(port))
+    const start = Math.floor(Math.random() * free.length)
+    const shuffled = [...free.slice(start), ...free.slice(0, start)]
+    return wanted !== undefined && free.includes(wanted) ? [wanted, ...shuffled] : shuffled
+  }
+
+  return {
+    async publish(caller, { id: sessionId, app: name }, spec) {
+      const { on, maxHours } = await publishing()
+      const session = await findSession(db, sessionId)
+      if (!session || !canSee(caller, ownedOf(session))) throw new AppError('session_not_found', { sessionId })
+      if (!canEnter(caller, ownedOf(session))) {
+        throw new AppError('forbidden', { why: 'Only the owner of a session can publish its apps.' })
+      }
+      if (!on) throw new AppError('publishing_off', { why: 'The administrators have not allowed it.' })
+      const app = findTunnelApp(session, name)
+      if (!app) throw new AppError('app_not_found', { app: name })
+      if (app.protocol !== 'http') throw new AppError('bad_request', { why: `Only web apps can be published; ${name} is none.` })
+      if (session.status !== 'RUNNING') throw new AppError('session_not_running', { sessionId })
+      if (spec.hours > maxHours) {
+        throw new AppError('bad_request', { why: `A link may last at most ${maxHours} hours here.`, maxHours })
+      }
+      checkAddresses(spec.addresses)
+      await deleteEnded(db)
+      if ((await countPublishedOf(db, caller.userId)) >= MOST_PER_USER) {
+        throw new AppError('published_apps_limit', { why: `You may have at most ${MOST_PER_USER}. End others first.` })
+      }
+      const row = {
+        id: newId(PublishedAppId),
+        name: randomName(),
+        sessionId,
+        app: name,
+        userId: caller.userId,
+        passwordHash: spec.password === undefined ? null : await passwords.hash(spec.password),
+        addresses: spec.addresses,
+        lifetimeMs: Math.round(spec.hours * HOUR_MS),
+      }
+      for (const port of await portsFor(spec.port)) {
+        if (!(await insertPublished(db, { ...row, port }))) continue
+        const made = await findPublished(db, row.id)
+        // The session ended meanwhile.
+        if (!made) throw new AppError('session_not_running', { sessionId })
+        return await view(made, caller)
+      }
+      throw new AppError('public_port_taken', { why: 'Every port of the range has a published app. End another one first.' })
+    },
+
+    async list(caller, sessionId) {
+      const rows = await listPublished(db, { sessionId, visible: visibleTo(caller) })
+      return { items: await Promise.all(rows.map(row => view(row, caller))), publishing: await publishing() }
+    },
+
+    async unpublish(caller, id) {
+      const row = await findPublished(db, id)
+      if (!row || !canSee(caller, { ownerId: row.user_id, domain: row.domain })) {
+        throw new AppError('published_app_not_found', { id })
+      }
+      end(await deletePublished(db, { id }))
+    },
+    async endAll() {
+      end(await deletePublished(db, 'all'))
+    },
+    async endOfSession(sessionId) {
+      end(await deletePublished(db, { sessionId }))
+    },
+
+    async serve(place) {
+      const row = await findAt(place)
+      const session = await findSession(db, row.session_id)
+      const app = session && findTunnelApp(session, row.app)
+      if (!app) throw new AppError('published_app_not_found')
+      return {
+        id: row.id,
+        name: row.name,
+        port: row.port,
+        sessionId: row.session_id,
+        sessionName: row.session_name,
+        app: row.app,
+        title: app.title,
+        path: app.path,
+        needsPassword: row.password_hash !== null,
+        addresses: [...row.addresses],
+        expiresAt: row.expires_at.toISOString(),
+        visitSecret: box.mac(row.id, VISITS),
+      }
+    },
+    async visit(place, { key, password, address: from }) {
+      const { id, password_hash: hash } = await findAt(place)
+      // 256 bits: nobody guesses it, so wrong ones need no limit.
+      if (!box.isMac(key, id, KEY)) throw new AppError('public_link_refused', { reason: 'key' })
+      if (hash !== null) {
+        if (password === undefined) throw new AppError('public_link_refused', { reason: 'no_password' })
+        const isGood = await withPasswordLimit(store, { of: `published-app:${id}`, address: from }, () =>
+          passwords.verify(hash, password),
+        )
+        if (!isGood) throw new AppError('public_link_refused', { reason: 'password' })
+      }
+      await countVisit(db, id)
+    },
+    async grant(place, signal) {
+      const { id, user_id: userId, session_id: sessionId, app } = await findAt(place)
+      return grants.createForLink({ id, userId }, { sessionId, app }, signal)
+    },
+
+    watch: id => void watched.add(id),
+    isWatched: id => watched.has(id),
+    onEnd: listener => void listeners.push(listener),
+    [Symbol.dispose]() {
+      clearInterval(timer)
+    },
+  }
+}
+
+/** 16 characters of base32 (80 bits): the label of a host name. It is no secret, since names are seen on the network. */
+function randomName(): string {
+  return [...randomBytes(16)].map(byte => LETTERS.charAt(byte & 31)).join('')
+}
+
+/** @throws AppError `bad_request` */
+function checkAddresses(addresses: readonly string[]): void {
+  for (const text of addresses) {
+    const [net = '', bits] = text.split('/')
+    const family = net.includes(':') ? 'ipv6' : 'ipv4'
+    try {
+      new BlockList().addSubnet(net, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family)
+    } catch (error) {
+      throw new AppError('bad_request', { why: `"${text}" is no address and no range of addresses.` }, { cause: error })
+    }
+  }
+}

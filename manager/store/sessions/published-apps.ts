@@ -1,0 +1,152 @@
+import { sql } from 'kysely'
+import { LIVE_STATUSES, type PublishedAppId, type SessionId, type UserId } from '#manager/contract'
+import { ACCOUNT_HOLDS } from '../identity/users.ts'
+import { type Db } from '../schema.ts'
+import { isUniqueViolation } from '../violations.ts'
+
+export interface PublishedRow {
+  readonly id: PublishedAppId
+  readonly name: string
+  readonly port: number | null
+  readonly session_id: SessionId
+  readonly app: string
+  readonly user_id: UserId
+  readonly password_hash: string | null
+  readonly addresses: readonly string[]
+  readonly created_at: Date
+  readonly expires_at: Date
+  readonly visits: number
+  readonly last_visit_at: Date | null
+  readonly session_name: string
+  readonly owner_email: string
+  readonly domain: string
+}
+
+/** Links that are open: not expired, of a live session, with an active account. */
+function selectOpen(db: Db) {
+  return db
+    .selectFrom('published_apps as p')
+    .innerJoin('sessions as s', 's.id', 'p.session_id')
+    .innerJoin('users', 'users.id', 'p.user_id')
+    .selectAll('p')
+    .select(['s.name as session_name', 's.domain', 'users.email as owner_email'])
+    .where('p.expires_at', '>', sql<Date>`now()`)
+    .where('s.status', 'in', LIVE_STATUSES)
+    .where(ACCOUNT_HOLDS)
+}
+
+export interface PublishedFilter {
+  readonly sessionId?: SessionId | undefined
+  /** Links of `ownerId` and, if `domain` is set, all of sessions in it; undefined for all. */
+  readonly visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
+}
+
+const MOST_LISTED = 500
+
+/** Newest first. */
+export function listPublished(db: Db, { sessionId, visible }: PublishedFilter): Promise<PublishedRow[]> {
+  let query = selectOpen(db)
+  if (sessionId) query = query.where('p.session_id', '=', sessionId)
+  if (visible) {
+    const { ownerId, domain } = visible
+    query = query.where(eb =>
+      eb.or([eb('p.user_id', '=', ownerId), ...(domain === undefined ? [] : [eb('s.domain', '=', domain)])]),
+    )
+  }
+  return query.orderBy('p.id', 'desc').limit(MOST_LISTED).execute()
+}
+
+export function findPublished(db: Db, id: PublishedAppId): Promise<PublishedRow | undefined> {
+  return selectOpen(db).where('p.id', '=', id).executeTakeFirst()
+}
+
+/** @param place the name or the port */
+export function findPublishedAt(db: Db, place: string): Promise<PublishedRow | undefined> {
+  const query = selectOpen(db)
+  return (
+    /^\d+$/.test(place) ? query.where('p.port', '=', Number(place)) : query.where('p.name', '=', place)
+  ).executeTakeFirst()
+}
+
+/** The given links that are still open. */
+export async function listOpen(db: Db, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set()
+  const rows = await selectOpen(db)
+    .where('p.id', 'in', ids as readonly PublishedAppId[])
+    .execute()
+  return new Set(rows.map(({ id }) => id))
+}
+
+export interface NewPublished {
+  readonly id: PublishedAppId
+  readonly name: string
+  readonly port: number | null
+  readonly sessionId: SessionId
+  readonly app: string
+  readonly userId: UserId
+  readonly passwordHash: string | null
+  readonly addresses: readonly string[]
+  readonly lifetimeMs: number
+}
+
+/** @returns false if the port is taken */
+export async function insertPublished(db: Db, row: NewPublished): Promise<boolean> {
+  try {
+    await db
+      .insertInto('published_apps')
+      .values({
+        id: row.id,
+        name: row.name,
+        port: row.port,
+        session_id: row.sessionId,
+        app: row.app,
+        user_id: row.userId,
+        password_hash: row.passwordHash,
+        addresses: JSON.stringify(row.addresses),
+        expires_at: sql<Date>`now() + ${row.lifetimeMs} * interval '1 millisecond'`,
+      })
+      .execute()
+    return true
+  } catch (error) {
+    if (isUniqueViolation(error, 'published_apps_port_key')) return false
+    throw error
+  }
+}
+
+/** Links that have ended on their own still hold their ports until they are deleted. */
+export async function deleteEnded(db: Db): Promise<void> {
+  const open = selectOpen(db).clearSelect().select('p.id')
+  await db.deleteFrom('published_apps').where('id', 'not in', open).execute()
+}
+
+export async function takenPorts(db: Db): Promise<ReadonlySet<number>> {
+  const rows = await db.selectFrom('published_apps').select('port').where('port', 'is not', null).execute()
+  return new Set(rows.flatMap(({ port }) => port ?? []))
+}
+
+export async function countPublishedOf(db: Db, userId: UserId): Promise<number> {
+  const { count } = await db
+    .selectFrom('published_apps')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** @returns the ids of the links that were deleted */
+export async function deletePublished(
+  db: Db,
+  which: { readonly id: PublishedAppId } | { readonly sessionId: SessionId } | 'all',
+): Promise<PublishedAppId[]> {
+  let query = db.deleteFrom('published_apps').returning('id')
+  if (which !== 'all') query = 'id' in which ? query.where('id', '=', which.id) : query.where('session_id', '=', which.sessionId)
+  return (await query.execute()).map(({ id }) => id)
+}
+
+export async function countVisit(db: Db, id: PublishedAppId): Promise<void> {
+  await db
+    .updateTable('published_apps')
+    .set({ visits: sql<number>`visits + 1`, last_visit_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .execute()
+}
