@@ -34,7 +34,7 @@ import { type SessionsPartTimings } from './wiring/sessions-core.ts'
 import { startSessionsPart } from './wiring/sessions-part.ts'
 import { startRetention } from './operation/retention.ts'
 import { createSettings } from './settings/settings.ts'
-import { createPublishedApps } from './published-apps/published-apps.ts'
+import { createPublishedApps } from './grants/published-apps.ts'
 import { openStore } from './store/open-store.ts'
 import { readRestoredAt } from './store/operation/restored.ts'
 import { loadManagerId } from './store/operation/settings.ts'
@@ -141,9 +141,7 @@ export async function startManager(
   const { agents, grants } = sessions
   const { appsAddress: address } = config
   const { peers } = cluster
-  const published = parts.use(
-    createPublishedApps({ store, box, passwords, settings, grants, address, peers }),
-  )
+  const published = parts.use(createPublishedApps({ store, box, passwords, settings, grants, address, peers }))
   const tunnels = parts.use(
     createTunnelGateway({
       locate: id => sessions.locate(id),
@@ -182,11 +180,18 @@ export async function startManager(
   logins.onEnd(endAll)
   signers.onEnd(endAll)
   published.onEnd(endAll)
-  sessions.onSessionEnded(id => void published.endOfSession(id).catch((error: unknown) => log.error({ err: error }, 'links to apps of an ended session were not deleted')))
+  sessions.onSessionEnded(
+    id =>
+      void published
+        .endOfSession(id)
+        .catch((error: unknown) => log.error({ err: error }, 'links to apps of an ended session were not deleted')),
+  )
   logins.onChange(() => void signers.recheck().catch(() => undefined))
 
   // A sign-in may have ended at another manager, and the message about it been missed.
-  cluster.peers.onGap(() => void logins.recheck(tunnels.openedWith().filter(id => !published.isWatched(id))).catch(() => undefined))
+  cluster.peers.onGap(
+    () => void logins.recheck(tunnels.openedWith().filter(id => !published.isWatched(id))).catch(() => undefined),
+  )
 
   const handlers: Handlers = {
     ...createIdentityRoutes({ logins, users }),

@@ -82,7 +82,8 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
     const options = how.options ?? chosen.get(key)
     // Before the running app is ended: options that are refused must not cost it.
     const what = await commandOf(kernel, app, { secret, options })
-    if (isOpen && what.command.length === 0) throw failure(app, 'Berth does not start this app, so it cannot be given options.', undefined)
+    if (isOpen && what.command.length === 0)
+      throw failure(app, 'Berth does not start this app, so it cannot be given options.', undefined)
     if (isOpen) await end(kernel, app)
     if (options) chosen.set(key, options)
     let running = processes.get(key)
@@ -187,10 +188,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
   }
 
   /** An app of the image is started, a forwarded port is waited for. @returns undefined if the name is neither */
-  function launchOf(
-    kernel: RunningKernel,
-    name: string,
-  ): ((how: Start) => Promise<StartedApp>) | undefined {
+  function launchOf(kernel: RunningKernel, name: string): ((how: Start) => Promise<StartedApp>) | undefined {
     const app = kernel.apps.find(candidate => candidate.name === name)
     if (app) return how => start(kernel, app, how)
     const port = forwardedPort(name)
@@ -269,7 +267,11 @@ export function fillIn(app: KernelApp, secret: string): { command: string[]; env
 }
 
 /** @throws AppError `app_option_refused` */
-function withOptions(app: KernelApp, { command, environ }: ServiceCommand, options: AppOptions | undefined): ServiceCommand {
+function withOptions(
+  app: KernelApp,
+  { command, environ }: ServiceCommand,
+  options: AppOptions | undefined,
+): ServiceCommand {
   const { defaults, words, environment } = chooseOptions(app.name, app.allowedOptions ?? NOTHING_ALLOWED, options)
   if (command.length === 0) return { command, environ }
   return { command: [...command, ...defaults, ...words], environ: { ...environ, ...environment } }

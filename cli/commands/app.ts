@@ -25,7 +25,11 @@ export function addAppCommand(program: Command): void {
     )
     .option('--port <number>', 'local port to listen on', parsePort)
     .option('--random', 'use a random port if that one is in use')
-    .option('--arg <name[=value]>', 'argument for the app, such as --arg --logdir=/home/work/logs; repeatable', collectArgument)
+    .option(
+      '--arg <name[=value]>',
+      'argument for the app, such as --arg --logdir=/home/work/logs; repeatable',
+      collectArgument,
+    )
     .option('--env <name=value>', 'environment variable for the app; repeatable', collectVariable)
     .option('--no-open', 'do not open a browser')
     .option('--json', 'print one line of JSON once the port is open')

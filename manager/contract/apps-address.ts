@@ -24,7 +24,8 @@ export function parseAppsAddress(text: string): AppsAddress | undefined {
   if (suffix !== undefined) return { kind: 'names', scheme: schemeOf(scheme), suffix, port }
   const [, portsScheme, host, , from, to] = PORTS.exec(text) ?? []
   const [first, last] = [Number(from), Number(to)]
-  if (host === undefined || first < 1024 || last > 65_535 || last < first || last - first >= MOST_APP_PORTS) return undefined
+  if (host === undefined || first < 1024 || last > 65_535 || last < first || last - first >= MOST_APP_PORTS)
+    return undefined
   return { kind: 'ports', scheme: schemeOf(portsScheme), host, first, last }
 }
 
@@ -38,7 +39,9 @@ export interface AppPlace {
 
 /** Host field that browsers send to a published app. */
 export function authorityOf(address: AppsAddress, { name, port }: AppPlace): string {
-  return address.kind === 'names' ? `${name}.${address.suffix}${address.port}` : `${address.host}:${port ?? address.first}`
+  return address.kind === 'names'
+    ? `${name}.${address.suffix}${address.port}`
+    : `${address.host}:${port ?? address.first}`
 }
 
 export function originOfApp(address: AppsAddress, place: AppPlace): string {

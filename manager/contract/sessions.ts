@@ -235,7 +235,9 @@ export const App = z
     protocol: AppProtocol,
     /** Path at which the browser starts, e.g. `/lab`. */
     path: z.string().startsWith('/').default('/'),
-    allowedOptions: AllowedOptions.optional().describe('Arguments and variables that the app takes when it is started.'),
+    allowedOptions: AllowedOptions.optional().describe(
+      'Arguments and variables that the app takes when it is started.',
+    ),
   })
   .meta({ id: 'App' })
 export type App = z.infer<typeof App>

@@ -67,7 +67,12 @@ const fields = {
   publishApps: z
     .boolean()
     .describe('Users may open web apps of their sessions to everybody who has a link. Needs console.appsAddress.'),
-  publishMaxHours: z.number().int().min(1).max(8_760).describe('A link to a published app ends after at most this many hours.'),
+  publishMaxHours: z
+    .number()
+    .int()
+    .min(1)
+    .max(8_760)
+    .describe('A link to a published app ends after at most this many hours.'),
   publicUrl: HttpUrl.nullable().describe('Address of the console in mailed links.'),
   termsUrl: HttpUrl.nullable().describe('Terms of service to agree to when signing up.'),
   privacyUrl: HttpUrl.nullable().describe('Privacy policy to agree to when signing up.'),

@@ -1,5 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { AppError, type AppOptions, type Grant, type PublishedAppId, type SessionId, type UserId } from '#manager/contract'
+import {
+  AppError,
+  type AppOptions,
+  type Grant,
+  type PublishedAppId,
+  type SessionId,
+  type UserId,
+} from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Log } from '../log.ts'
 import { findTunnelApp } from '../images/apps.ts'
@@ -127,7 +134,12 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
     if (session.status !== 'RUNNING' || !kernel?.agent_id) {
       throw new AppError('session_not_running', { sessionId, why: `The session is ${session.status}.` })
     }
-    const input = { kernelId: kernel.id, app: name, timeoutMs: START_APP_TIMEOUT_MS, ...(chosen ? { options: chosen } : {}) }
+    const input = {
+      kernelId: kernel.id,
+      app: name,
+      timeoutMs: START_APP_TIMEOUT_MS,
+      ...(chosen ? { options: chosen } : {}),
+    }
     const options = { timeoutMs: START_APP_TIMEOUT_MS + CACHE_MS, signal, patient: true }
     const { inject } = await agents.request(kernel.agent_id, 'start_app', input, options)
     return { app, inject }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type KernelApp } from '#agent/contract'
-import { type AppOptions } from "#manager/contract"
+import { type AppOptions } from '#manager/contract'
 import {
   type AgentHome,
   type AgentProcess,

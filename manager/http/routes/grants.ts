@@ -2,7 +2,11 @@ import { AppError, GRANT_HEADER } from '#manager/contract'
 import { type Grants } from '../../grants/grants.ts'
 import { type Handlers } from '../handlers.ts'
 
-export function createGrantRoutes({ grants }: { grants: Grants }): Pick<Handlers, 'startApp' | 'createGrant' | 'renewGrant'> {
+export function createGrantRoutes({
+  grants,
+}: {
+  grants: Grants
+}): Pick<Handlers, 'startApp' | 'createGrant' | 'renewGrant'> {
   return {
     startApp: ({ caller, signal }, { params, body }) => grants.startApp(caller, params, { options: body, signal }),
     async createGrant({ caller, reply, signal }, { params }) {

@@ -1,4 +1,4 @@
-import { type PublishedApps } from '../../published-apps/published-apps.ts'
+import { type PublishedApps } from '../../grants/published-apps.ts'
 import { clientAddress } from '../origin.ts'
 import { type Handlers } from '../handlers.ts'
 

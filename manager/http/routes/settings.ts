@@ -18,7 +18,13 @@ export interface SettingsRouteDeps {
   readonly endPublishedApps: () => Promise<void>
 }
 
-export function createSettingsRoutes({ settings, mailer, events, now, endPublishedApps }: SettingsRouteDeps): SettingsHandlers {
+export function createSettingsRoutes({
+  settings,
+  mailer,
+  events,
+  now,
+  endPublishedApps,
+}: SettingsRouteDeps): SettingsHandlers {
   return {
     getSettings: () => settings.read(),
     async updateSettings(_context, { body }) {

@@ -139,7 +139,8 @@ export async function deletePublished(
   which: { readonly id: PublishedAppId } | { readonly sessionId: SessionId } | 'all',
 ): Promise<PublishedAppId[]> {
   let query = db.deleteFrom('published_apps').returning('id')
-  if (which !== 'all') query = 'id' in which ? query.where('id', '=', which.id) : query.where('session_id', '=', which.sessionId)
+  if (which !== 'all')
+    query = 'id' in which ? query.where('id', '=', which.id) : query.where('session_id', '=', which.sessionId)
   return (await query.execute()).map(({ id }) => id)
 }
 

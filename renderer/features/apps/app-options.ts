@@ -27,7 +27,8 @@ export const isLogDirectory = (row: Pick<OptionRow, 'name'>) => row.name === LOG
  */
 export function allowedOf(app: App): AllowedOptions | undefined {
   const { allowedOptions } = app
-  if (allowedOptions) return allowedOptions.arguments.length + allowedOptions.environment.length > 0 ? allowedOptions : undefined
+  if (allowedOptions)
+    return allowedOptions.arguments.length + allowedOptions.environment.length > 0 ? allowedOptions : undefined
   return isTensorBoard(app) ? { arguments: [LOGDIR], environment: [], defaults: { [LOGDIR]: LOGS } } : undefined
 }
 
@@ -63,7 +64,12 @@ function readAll(storage: Storage): Record<string, unknown> {
 }
 
 /** Stores the arguments per image and app. Values of variables are left out: they often hold keys. */
-export function rememberOptions(image: string, app: string, options: AppOptions, storage: Storage = localStorage): void {
+export function rememberOptions(
+  image: string,
+  app: string,
+  options: AppOptions,
+  storage: Storage = localStorage,
+): void {
   const { [placeOf(image, app)]: _, ...others } = readAll(storage)
   const entries = [...Object.entries(others), [placeOf(image, app), { arguments: options.arguments }] as const]
   storage.setItem(KEY, JSON.stringify(Object.fromEntries(entries.slice(-MOST))))

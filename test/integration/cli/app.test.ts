@@ -25,17 +25,23 @@ const START = `POST ${base}/apps/slow/start`
 const GRANT = `POST ${base}/apps/slow/grant`
 
 test('arguments and variables of an app are sent before its tunnel is opened', async () => {
-  await using api = await startScriptedApi({ ...answers, [START]: response => response.writeHead(204).end(), [GRANT]: () => undefined })
+  await using api = await startScriptedApi({
+    ...answers,
+    [START]: response => response.writeHead(204).end(),
+    [GRANT]: () => undefined,
+  })
   const words = ['app', session.id, 'slow', '--arg', '--logdir=/a=b', '--arg', '--reload', '--env', 'MODE=x']
   const child = cli.start(words, api.environment)
   await expect.poll(() => api.asked, { timeout: 20_000 }).toContain(GRANT)
   child.kill('SIGINT')
   await outcomeOf(child)
   expect(api.asked.indexOf(START)).toBeLessThan(api.asked.indexOf(GRANT))
-  await expect.poll(() => api.bodies.get(START)).toEqual({
-    arguments: { '--logdir': '/a=b', '--reload': '' },
-    environment: { MODE: 'x' },
-  })
+  await expect
+    .poll(() => api.bodies.get(START))
+    .toEqual({
+      arguments: { '--logdir': '/a=b', '--reload': '' },
+      environment: { MODE: 'x' },
+    })
 })
 
 test('Ctrl-C ends berth app while the app is starting', async () => {

@@ -15,7 +15,7 @@ import {
   type Visit,
 } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
-import { type Grants } from '../grants/grants.ts'
+import { type Grants } from './grants.ts'
 import { findTunnelApp } from '../images/apps.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Settings } from '../settings/settings.ts'
@@ -191,7 +191,8 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
       if (!on) throw new AppError('publishing_off', { why: 'The administrators have not allowed it.' })
       const app = findTunnelApp(session, name)
       if (!app) throw new AppError('app_not_found', { app: name })
-      if (app.protocol !== 'http') throw new AppError('bad_request', { why: `Only web apps can be published; ${name} is none.` })
+      if (app.protocol !== 'http')
+        throw new AppError('bad_request', { why: `Only web apps can be published; ${name} is none.` })
       if (session.status !== 'RUNNING') throw new AppError('session_not_running', { sessionId })
       if (spec.hours > maxHours) {
         throw new AppError('bad_request', { why: `A link may last at most ${maxHours} hours here.`, maxHours })
@@ -218,7 +219,9 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
         if (!made) throw new AppError('session_not_running', { sessionId })
         return await view(made, caller)
       }
-      throw new AppError('public_port_taken', { why: 'Every port of the range has a published app. End another one first.' })
+      throw new AppError('public_port_taken', {
+        why: 'Every port of the range has a published app. End another one first.',
+      })
     },
 
     async list(caller, sessionId) {
