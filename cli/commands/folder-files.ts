@@ -6,16 +6,15 @@ import { connect } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, type Output, table } from '../output.ts'
 import { downloadFile, type DownloadSource, isSafeName, makeLocalDirectory } from '../transfer/download.ts'
-import { inParallel } from '../transfer/in-parallel.ts'
+import { type DownloadItem, downloadItems } from '../transfer/download-tree.ts'
 import { showProgress, sizeText } from '../transfer/progress.ts'
 import { listRemote, type RemoteEntry, type RemoteTree, walkRemote } from '../transfer/remote-tree.ts'
 import { findFolder } from './find-folder.ts'
+import { type FailedFile, failedFile, tellFailed } from './folder-upload.ts'
 
 interface FileFlags {
   json?: boolean
 }
-
-const AT_ONCE = 8
 
 /** @param place `FOLDER` or `FOLDER:PATH` */
 export async function listFilesAt(api: ApiClient, place: string, output: Output): Promise<void> {
@@ -79,6 +78,7 @@ export function addFolderFileCommands(folder: Command): void {
       output.data(result, () => `${result.files} files, ${sizeText(result.bytes)}`)
       for (const path of result.skipped)
         output.note(`left out, because it is no regular file or has no safe name: ${path}`)
+      tellFailed(output, 'downloaded', result.failed)
     })
 }
 
@@ -86,6 +86,7 @@ interface Downloaded {
   files: number
   bytes: number
   readonly skipped: string[]
+  readonly failed: FailedFile[]
 }
 
 interface Wanted {
@@ -98,29 +99,44 @@ async function downloadAll(source: DownloadSource, wanted: Wanted, onFile: () =>
   const { connection, folderId, signal } = source
   const { remote, folderName } = wanted
   const { api } = connection
-  const result: Downloaded = { files: 0, bytes: 0, skipped: [] }
+  const result: Downloaded = { files: 0, bytes: 0, skipped: [], failed: [] }
   const top = await api.getFile({ params: { id: folderId }, query: { path: remote }, signal })
   const name = remote === '' ? folderName : basename(remote)
   if (!isSafeName(name)) throw new AppError('bad_request', { why: 'Name a local file: this name cannot be used here.' })
   const target = await localTarget(wanted.local, name)
-  const fetchOne = async (entry: FileEntry, path: string, local: string) => {
-    await downloadFile(source, { ...entry, path }, local)
+  const onDone = (bytes: number) => {
     result.files++
-    result.bytes += entry.size
+    result.bytes += bytes
     onFile()
   }
-  if (top.kind === 'file') await fetchOne(top, remote, target)
-  else if (top.kind !== 'directory')
-    throw new AppError('file_kind_refused', { why: `"${remote}" is no file or directory.` })
-  else {
+  if (top.kind === 'file') {
+    await downloadFile(source, { ...top, path: remote }, target)
+    onDone(top.size)
+  } else if (top.kind === 'directory') {
     await makeLocalDirectory(target, [])
-    await inParallel(safeTree({ api, folderId, signal }, remote, result.skipped), AT_ONCE, async ({ entry, parts }) => {
-      if (entry.kind === 'directory') return void (await makeLocalDirectory(target, parts))
-      const directory = await makeLocalDirectory(target, parts.slice(0, -1))
-      await fetchOne(entry, [remote, ...parts].filter(part => part !== '').join('/'), join(directory, entry.name))
-    })
-  }
+    await downloadItems(
+      source,
+      target,
+      itemsOf({ api, folderId, signal }, remote, { target, skipped: result.skipped }),
+      {
+        onDone: (_item, bytes) => onDone(bytes),
+        onFailed: ({ path }, error) => result.failed.push(failedFile(path, error)),
+      },
+    )
+  } else throw new AppError('file_kind_refused', { why: `"${remote}" is no file or directory.` })
   return result
+}
+
+/** Files of a tree. Makes its directories, also the empty ones. */
+async function* itemsOf(
+  tree: RemoteTree,
+  top: string,
+  { target, skipped }: { target: string; skipped: string[] },
+): AsyncGenerator<DownloadItem> {
+  for await (const { entry, parts } of safeTree(tree, top, skipped)) {
+    if (entry.kind === 'directory') await makeLocalDirectory(target, parts)
+    else yield { entry, path: [top, ...parts].filter(part => part !== '').join('/'), parents: parts.slice(0, -1) }
+  }
 }
 
 /** Files and directories of a tree. Links, and names that would lead elsewhere on this computer, are left out. */
@@ -141,7 +157,7 @@ async function localTarget(local: string | undefined, name: string): Promise<str
   throw new AppError('bad_request', { why: `There is no directory ${dirname(local)}.` })
 }
 
-const plain = (path: string) => path.replace(/^\/+|\/+$/g, '')
+export const plain = (path: string) => path.replace(/^\/+|\/+$/g, '')
 const parentOf = (path: string) => path.split('/').slice(0, -1).join('/')
 
 const fileTable = (items: readonly FileEntry[]) =>

@@ -1,24 +1,21 @@
 import { stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { AppError, ERRORS, isAppError, type FileConflict } from '#manager/contract'
+import { AppError, type ErrorCode, type FileConflict } from '#manager/contract'
 import { keypairOf } from '../config/access.ts'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
-import { createOutput } from '../output.ts'
-import { inParallel } from '../transfer/in-parallel.ts'
-import { type LocalFile, walkLocalTree } from '../transfer/local-tree.ts'
+import { createOutput, type Output } from '../output.ts'
+import { walkLocalTree } from '../transfer/local-tree.ts'
 import { showProgress, sizeText } from '../transfer/progress.ts'
 import { type UploadTarget, uploadFile } from '../transfer/upload.ts'
+import { type UploadItem, uploadItems } from '../transfer/upload-tree.ts'
 import { findFolder } from './find-folder.ts'
 
 interface UploadFlags {
   onConflict: FileConflict
   json?: boolean
 }
-
-/** A file of its own costs a request, whose time is mostly waiting. */
-const AT_ONCE = 8
 
 /** Adds `berth folder upload`. */
 export function addFolderUploadCommand(folder: Command): void {
@@ -53,11 +50,7 @@ export function addFolderUploadCommand(folder: Command): void {
       progress[Symbol.dispose]()
       output.data(result, () => `${result.files} files, ${sizeText(result.bytes)}`)
       for (const path of result.skipped) output.note(`left out, because it is no regular file: ${path}`)
-      for (const { path, why } of result.failed) output.note(`not uploaded: ${path}: ${why}`)
-      if (result.failed.length > 0) {
-        const why = `${result.failed.length} files were not uploaded; the same command tries them again.`
-        throw new AppError(result.failed[0]?.code ?? 'internal', { why })
-      }
+      tellFailed(output, 'uploaded', result.failed)
     })
 }
 
@@ -66,7 +59,7 @@ interface Uploaded {
   bytes: number
   /** Links and the like in the local tree. */
   readonly skipped: string[]
-  readonly failed: { readonly path: string; readonly code: keyof typeof ERRORS; readonly why: string }[]
+  readonly failed: FailedFile[]
 }
 
 async function uploadAll(
@@ -82,36 +75,45 @@ async function uploadAll(
   const name = basename(resolve(local))
   const wanted = remote === undefined || remote === '' ? name : remote.endsWith('/') ? remote + name : remote
   const base = wanted.replace(/^\/+/, '')
-  const counting = {
-    ...target,
-    onBytes(count: number) {
+  if (!found.isDirectory()) {
+    const onBytes = (count: number) => {
       result.bytes += count
       target.onBytes(count)
-    },
-  }
-  if (!found.isDirectory()) {
-    await uploadFile(counting, local, base)
+    }
+    await uploadFile({ ...target, onBytes }, local, base)
     result.files = 1
     return result
   }
-  const tree = walkLocalTree(local, path => result.skipped.push(path))
-  await inParallel(tree, AT_ONCE, async (file: LocalFile) => {
-    const path = [base, ...file.parts].join('/')
-    try {
-      await uploadFile(counting, file.local, path)
+  await uploadItems(target, treeOf(local, base, result.skipped), {
+    onDone({ kind }, bytes) {
+      if (kind === 'directory') return
       result.files++
+      result.bytes += bytes
       onFile()
-    } catch (error) {
-      if (!isOfOneFile(error)) throw error
-      result.failed.push({ path, code: error.code, why: error.message })
-    }
+    },
+    onFailed: (item, error) => result.failed.push(failedFile(item.remote, error)),
   })
   return result
 }
 
-/** Whether the other files of a tree may still be uploaded. */
-function isOfOneFile(error: unknown): error is AppError {
-  if (!isAppError(error)) return false
-  const { status, retry } = ERRORS[error.code]
-  return !retry && status < 500 && ![401, 403].includes(status) && error.code !== 'folder_not_found'
+async function* treeOf(local: string, base: string, skipped: string[]): AsyncGenerator<UploadItem> {
+  const entries = walkLocalTree(local, path => skipped.push(path))
+  for await (const { parts, ...entry } of entries) yield { ...entry, remote: [base, ...parts].join('/') }
+}
+
+/** A file that was not transferred, for the output. */
+export interface FailedFile {
+  readonly path: string
+  readonly code: ErrorCode
+  readonly why: string
+}
+
+export const failedFile = (path: string, { code, message }: AppError): FailedFile => ({ path, code, why: message })
+
+/** @throws AppError if files were not transferred */
+export function tellFailed(output: Output, what: string, failed: readonly FailedFile[]): void {
+  for (const { path, why } of failed) output.note(`not ${what}: ${path}: ${why}`)
+  const [first] = failed
+  if (!first) return
+  throw new AppError(first.code, { why: `${failed.length} files were not ${what}; the same command tries them again.` })
 }

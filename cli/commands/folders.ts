@@ -5,6 +5,7 @@ import { createOutput, table } from '../output.ts'
 import { findFolder, findTrashed, folderTable } from './find-folder.ts'
 import { addFolderFileCommands, deleteFilesIn, listFilesAt } from './folder-files.ts'
 import { addFolderUploadCommand } from './folder-upload.ts'
+import { addFolderSyncCommand } from './folder-sync.ts'
 import { addFolderSharingCommands, permitShare, sharesTable } from './folder-sharing.ts'
 
 interface FolderFlags {
@@ -122,6 +123,7 @@ export function addFolderCommands(program: Command): void {
 
   addFolderSharingCommands(folder)
   addFolderUploadCommand(folder)
+  addFolderSyncCommand(folder)
   addFolderFileCommands(folder)
 
   folder

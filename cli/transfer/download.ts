@@ -25,22 +25,30 @@ export interface RemoteFile {
   readonly etag: string | null
 }
 
+/** For files beside others: somebody may have put a link there. Windows has no such flag. */
+export const NO_FOLLOW = (constants as { readonly O_NOFOLLOW?: number }).O_NOFOLLOW ?? 0
+
+/** Name of the file that holds a download which is not complete; of each version another one. */
+export function partialName({ path, entry }: { path: string; entry: Pick<RemoteFile, 'etag'> }): string {
+  const version = createHash('sha256')
+    .update(`${path}\0${entry.etag ?? ''}`)
+    .digest('hex')
+    .slice(0, 12)
+  return `.berth-${version}.part`
+}
+
+/** Whether a file is an incomplete download. */
+export const isPartial = (name: string) => /^\.berth-[0-9a-f]{12}\.part$/.test(name)
+
 /**
  * Downloads a file next to its place and then renames it, so the place holds the old or the whole new file. What an earlier run
  * has received of the same version is continued: the name of the partial file contains the version.
  */
 export async function downloadFile(source: DownloadSource, remote: RemoteFile, local: string): Promise<void> {
   const { connection, folderId, signal, onBytes, onPause } = source
-  const version = createHash('sha256')
-    .update(`${remote.path}\0${remote.etag ?? ''}`)
-    .digest('hex')
-    .slice(0, 12)
-  const partial = join(dirname(local), `.berth-${version}.part`)
-  // Never through a link: somebody else may have put one there.
-  // Windows has no O_NOFOLLOW.
+  const partial = join(dirname(local), partialName({ path: remote.path, entry: remote }))
   const { O_CREAT, O_RDWR } = constants
-  const { O_NOFOLLOW } = constants as { readonly O_NOFOLLOW?: number }
-  await using file = await open(partial, O_CREAT | O_RDWR | (O_NOFOLLOW ?? 0), 0o600)
+  await using file = await open(partial, O_CREAT | O_RDWR | NO_FOLLOW, 0o600)
   let end = Math.min((await file.stat()).size, remote.size)
   await file.truncate(end)
   onBytes(end)

@@ -2,6 +2,7 @@ import { ACCOUNT_ROUTES } from './routes/accounts.ts'
 import { AGENT_ROUTES } from './routes/agents.ts'
 import { AUDIT_ROUTES } from './routes/audit.ts'
 import { AUTH_ROUTES } from './routes/auth.ts'
+import { BUNDLE_ROUTES } from './routes/bundles.ts'
 import { DOMAIN_ROUTES } from './routes/domains.ts'
 import { FOLDER_SHARING_ROUTES } from './routes/folder-sharing.ts'
 import { FILE_ROUTES } from './routes/files.ts'
@@ -41,6 +42,7 @@ export const ROUTES = {
   ...FOLDER_ROUTES,
   ...FOLDER_SHARING_ROUTES,
   ...UPLOAD_ROUTES,
+  ...BUNDLE_ROUTES,
   ...FILE_ROUTES,
   ...GRANT_ROUTES,
   ...PUBLISHED_APP_ROUTES,

@@ -16,6 +16,8 @@ import {
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Caller } from '../users/authorize.ts'
 import { entriesOf, requireFewFiles } from './archive.ts'
+import { bundleOf } from './bundle.ts'
+import { checksumsOf } from './checksums.ts'
 import { makeDirectory, mayDelete, moveEntry, type Moved, removeEntry } from './changes.ts'
 import { type Content, type Expected, openContent, writeContent } from './content.ts'
 import { copyEntry } from './copies.ts'
@@ -53,7 +55,13 @@ export interface Files extends AsyncDisposable {
   write(caller: Caller, id: FolderId, write: FileWrite): Promise<FileEntry>
   /** Begins a ZIP file; it must be disposed. @throws AppError `too_many_files` */
   archive(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Promise<Archive>
+  /** Begins a bundle of small files; it must be read to its end, or returned. */
+  bundle(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Promise<ByteStream>
+  /** Lines of JSON with the SHA-256 of each file; they must be read to their end, or returned. */
+  checksums(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Promise<ByteStream>
 }
+
+export type ByteStream = AsyncGenerator<Uint8Array, void, undefined>
 
 export interface FileWrite {
   readonly path: string
@@ -65,7 +73,7 @@ export interface FileWrite {
 export interface Archive extends AsyncDisposable {
   /** Without an ending. */
   readonly name: string
-  readonly bytes: AsyncGenerator<Uint8Array, void, undefined>
+  readonly bytes: ByteStream
 }
 
 export interface FilesDeps {
@@ -235,8 +243,24 @@ export function createFiles({ open, storage, sweeps, hints, copies }: FilesDeps)
       }
     },
 
+    async bundle(caller, id, paths, signal) {
+      const folder = await open(caller, id, 'ro')
+      return closing(folder, bundleOf(folder.top, paths, signal))
+    },
+
+    async checksums(caller, id, paths, signal) {
+      const folder = await open(caller, id, 'ro')
+      return closing(folder, checksumsOf(folder.top, paths, signal))
+    },
+
     [Symbol.asyncDispose]: () => pages[Symbol.asyncDispose](),
   }
+}
+
+/** Bytes that are read from a folder, which is closed at their end. */
+async function* closing(folder: OpenFolder, bytes: ByteStream): ByteStream {
+  await using _folder = folder
+  yield* bytes
 }
 
 const pathsOf = ({ path, to }: Moved): Moved => ({ path, to })

@@ -28,9 +28,16 @@ declare module 'fastify' {
 
 /**
  * Requests that are not recorded: `whatIf` changes nothing, `renewGrant` and `grantServedApp` extend a right that a recorded request
- * gave, and `continueUpload` goes on with an upload whose beginning was recorded.
+ * gave, `continueUpload` goes on with an upload whose beginning was recorded, and `readBundle` and `readChecksums` read files.
  */
-const UNTOLD: ReadonlySet<string> = new Set<RouteName>(['whatIf', 'renewGrant', 'grantServedApp', 'continueUpload'])
+const UNTOLD: ReadonlySet<string> = new Set<RouteName>([
+  'whatIf',
+  'renewGrant',
+  'grantServedApp',
+  'continueUpload',
+  'readBundle',
+  'readChecksums',
+])
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**

@@ -1,4 +1,4 @@
-import { AppError, type FileConflict, type UploadId } from '#manager/contract'
+import { AppError, isAppError, type FileConflict, type UploadId } from '#manager/contract'
 import { makeDirectories, takeName } from '../files/places.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
@@ -21,7 +21,7 @@ export interface Part {
 
 /**
  * Moves a complete file into a folder, with the owner and the mode of files that a session writes. Missing directories are
- * made. The file appears whole or not at all: the move is a `link` or a `rename`.
+ * made. The file appears whole or not at all.
  *
  * @param onRenamed called before the file gets a name with a number
  * @returns the path that the file has
@@ -35,24 +35,53 @@ export async function place(
 ): Promise<string> {
   const { parents, name } = partsOf(path)
   await using parent = await makeDirectories(top, parents)
-  const owner = await top.owner()
-  if (owner) await file.setOwner(owner)
-  await file.setMode(0o644)
-  if (modifiedAt) await file.setTimes(modifiedAt, modifiedAt)
+  await dress(file, { owner: await top.owner(), modifiedAt })
   await file.sync()
   const pathOf = (taken: string) => [...parents, taken].join('/')
-  const taken = await takeName(name, onConflict, {
-    async make(free) {
-      if (free !== name) await onRenamed(pathOf(free))
-      await directory.renameNew(id, parent, free)
-    },
-    replace: existing => directory.rename(id, parent, existing),
-  })
+  const taken = await putIn(parent, { id, directory }, { name, onConflict, onName: free => onRenamed(pathOf(free)) })
   return pathOf(taken)
 }
 
+/** Gives a file the owner, the mode and the time that it is to have in the folder. */
+export async function dress(
+  file: OpenFile,
+  { owner, modifiedAt }: { owner: { uid: number; gid: number } | undefined; modifiedAt: Date | null },
+): Promise<void> {
+  if (owner) await file.setOwner(owner)
+  await file.setMode(0o644)
+  if (modifiedAt) await file.setTimes(modifiedAt, modifiedAt)
+}
+
+export interface Naming {
+  readonly name: string
+  readonly onConflict: FileConflict
+  /** Called before the file gets another name, with a number. */
+  readonly onName?: (name: string) => Promise<void>
+  /** Whether the file that has the name counts as this one; if left out, none does. */
+  readonly isSame?: (name: string) => Promise<boolean>
+}
+
+/** Moves a complete file from the directory of uploads into an open directory of a folder. @returns the name that it has there */
+export async function putIn(
+  parent: Directory,
+  { id, directory }: Omit<Part, 'file'>,
+  { name, onConflict, onName, isSame }: Naming,
+): Promise<string> {
+  return takeName(name, onConflict, {
+    async make(free) {
+      if (free !== name) await onName?.(free)
+      await directory.renameNew(id, parent, free).catch(async (error: unknown) => {
+        const isTaken = isAppError(error) && error.code === 'file_exists'
+        if (!isTaken || !(await isSame?.(free))) throw error
+        await directory.unlink(id)
+      })
+    },
+    replace: existing => directory.rename(id, parent, existing),
+  })
+}
+
 /** @throws AppError `path_invalid` for the folder itself */
-function partsOf(path: string): { parents: string[]; name: string } {
+export function partsOf(path: string): { parents: string[]; name: string } {
   const parents = componentsOf(path)
   const name = parents.pop()
   if (name === undefined) throw new AppError('path_invalid', { why: 'The path must name a file in the folder.' })

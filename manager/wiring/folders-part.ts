@@ -22,7 +22,8 @@ import { type Settings } from '../settings/settings.ts'
 import { createUploadRoutes } from '../http/routes/uploads.ts'
 import { createStorageHosts } from '../storage/storage-hosts.ts'
 import { startParts } from '../uploads/parts.ts'
-import { createUploads } from '../uploads/uploads.ts'
+import { createBundles } from '../uploads/bundles.ts'
+import { createUploads, type UploadsDeps } from '../uploads/uploads.ts'
 import { createTasks } from '../tasks/tasks.ts'
 import { type Store } from '../store/open-store.ts'
 
@@ -65,7 +66,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   const parts = stack.use(startParts({ store, storage, log }))
   const hints = createFolderHints({ store, events, log })
   const usages = stack.use(createFolderUsages({ store, storage, hints, log }))
-  const uploads = createUploads({
+  const uploadDeps: UploadsDeps = {
     store,
     parts,
     async openFolder(caller, folderId) {
@@ -73,13 +74,13 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
       return { storageHost, open: () => storage.open(storageHost, folderId) }
     },
     onPlaced: (_caller, folderId, path) => fileHints.changed(folderId, parentOf(path)),
-  })
+  }
   const opened = stack.move()
   return {
     handlers: {
       ...createFolderRoutes(createFolders({ store, storage, removals, hints, usages })),
       ...createFolderSharingRoutes(createSharing({ store, hints, mailer, settings, log })),
-      ...createUploadRoutes(uploads),
+      ...createUploadRoutes(createUploads(uploadDeps), createBundles(uploadDeps)),
       ...createFileRoutes(files),
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),

@@ -2,14 +2,22 @@ import { Readable } from 'node:stream'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError, TUS_EXTENSIONS, TUS_VERSION, type Upload, UPLOADED_PATH_HEADER } from '#manager/contract'
 import { readCount, readMetadata } from '../../uploads/read-metadata.ts'
+import { type Bundles } from '../../uploads/bundles.ts'
 import { type Uploads } from '../../uploads/uploads.ts'
 import { type Handlers } from '../handlers.ts'
 
 type UploadRoutes =
-  'describeUploads' | 'listUploads' | 'createUpload' | 'readUpload' | 'continueUpload' | 'finishUpload' | 'cancelUpload'
+  | 'describeUploads'
+  | 'listUploads'
+  | 'createUpload'
+  | 'readUpload'
+  | 'continueUpload'
+  | 'finishUpload'
+  | 'cancelUpload'
+  | 'uploadBundle'
 
-/** The tus protocol, https://tus.io/protocols/resumable-upload, as far as `TUS_EXTENSIONS` says. */
-export function createUploadRoutes(uploads: Uploads): Pick<Handlers, UploadRoutes> {
+/** The tus protocol, https://tus.io/protocols/resumable-upload, as far as `TUS_EXTENSIONS` says, and bundles of small files. */
+export function createUploadRoutes(uploads: Uploads, bundles: Bundles): Pick<Handlers, UploadRoutes> {
   return {
     async describeUploads({ caller, reply }, { params }) {
       await uploads.requireWritable(caller, params.id)
@@ -44,6 +52,15 @@ export function createUploadRoutes(uploads: Uploads): Pick<Handlers, UploadRoute
       tellProgress(reply, upload)
     },
 
+    async uploadBundle({ caller, request }, { params }) {
+      const { items } = await bundles.receive(caller, params.id, bodyOf(request) ?? Readable.from([]))
+      request.outcome = {
+        ...request.outcome,
+        told: { count: items.length, path: (items[0]?.path ?? '').slice(0, MOST_TOLD) },
+      }
+      return { items }
+    },
+
     finishUpload: ({ caller }, { params, body }) =>
       uploads.finish(caller, { folderId: params.id, id: params.uploadId }, body),
     cancelUpload: ({ caller, reply }, { params }) => {
@@ -53,6 +70,7 @@ export function createUploadRoutes(uploads: Uploads): Pick<Handlers, UploadRoute
   }
 }
 
+const MOST_TOLD = 300
 const RESUMABLE = { 'tus-resumable': TUS_VERSION }
 
 /** @throws AppError `upload_version` */

@@ -143,7 +143,7 @@ test('files of a folder are listed, made, moved, downloaded and deleted', async 
 
   const got = await cli.run(['folder', 'download', 'data', 'set', join(local, 'copy'), '--json'])
   expect(got).toMatchObject({ code: 0 })
-  expect(JSON.parse(got.out)).toEqual({ files: 2, bytes: 6, skipped: ['link'] })
+  expect(JSON.parse(got.out)).toEqual({ files: 2, bytes: 6, skipped: ['link'], failed: [] })
   expect((await readdir(join(local, 'copy'))).toSorted()).toEqual(['deep', 'one.txt'])
   expect(await readFile(join(local, 'copy/deep/two.txt'), 'utf8')).toBe('two')
   expect((await stat(join(local, 'copy/one.txt'))).mtimeMs).toBe(1_700_000_000_000)

@@ -59,6 +59,8 @@ const BODIES: Partial<Record<RouteName, unknown>> = {
   moveFiles: { paths: ['none'], to: '' },
   copyFiles: { paths: ['none'], to: '' },
   deleteFiles: { paths: ['none'] },
+  readBundle: { paths: ['none'] },
+  readChecksums: { paths: ['none'] },
 }
 /** Queries and headers that a route needs besides. */
 const QUERIES: Partial<Record<RouteName, string>> = {
@@ -69,6 +71,7 @@ const QUERIES: Partial<Record<RouteName, string>> = {
 }
 const HEADERS: Partial<Record<RouteName, Record<string, string>>> = {
   writeFile: { 'if-none-match': '*', 'content-type': 'application/octet-stream' },
+  uploadBundle: { 'content-type': 'application/vnd.berth.bundle' },
 }
 /** What a caller may ask for in an object of their own, and does not find. */
 const NOT_IN_IT: readonly string[] = [

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { compareEntries, isSameTime, type SyncNode } from './sync-plan.ts'
+
+const file = (size: number, modifiedMs = 1_000_500): SyncNode => ({ kind: 'file', size, modifiedMs })
+const directory: SyncNode = { kind: 'directory', size: 0, modifiedMs: 0 }
+const link: SyncNode = { kind: 'other', size: 3, modifiedMs: 0 }
+const steps = (
+  source: Record<string, SyncNode>,
+  target: Record<string, SyncNode>,
+  rules: { checksum?: boolean; delete?: boolean } = {},
+) =>
+  Object.fromEntries(
+    compareEntries(new Map(Object.entries(source)), new Map(Object.entries(target)), {
+      checksum: false,
+      delete: false,
+      ...rules,
+    }),
+  )
+
+test('sends what is new, has another size or another time', () => {
+  const target = { same: file(1), size: file(2), time: file(1, 5_000_500), link }
+  expect(steps({ same: file(1), size: file(1), time: file(1), link: file(1), new: file(1) }, target)).toEqual({
+    same: 'same',
+    size: 'send',
+    time: 'send',
+    link: 'send',
+    new: 'send',
+  })
+})
+
+test('compares the bytes of files of one size on request, whatever their times', () => {
+  const target = { same: file(1), time: file(1, 5), size: file(2) }
+  expect(steps({ same: file(1), time: file(1), size: file(1) }, target, { checksum: true })).toEqual({
+    same: 'compare',
+    time: 'compare',
+    size: 'send',
+  })
+})
+
+test('makes directories, and never replaces one by a file without being allowed to', () => {
+  expect(
+    steps(
+      { new: directory, both: directory, blocked: directory, hidden: file(1) },
+      {
+        both: directory,
+        blocked: file(1),
+        hidden: directory,
+      },
+    ),
+  ).toEqual({ new: 'make', both: 'enter', blocked: 'in the way', hidden: 'in the way' })
+})
+
+test('deletes only on request, and never what has the name of something that was left out', () => {
+  const source = { link }
+  const target = { link: file(1), extra: file(1), more: directory }
+  expect(steps(source, target)).toEqual({ link: 'skip' })
+  expect(steps(source, target, { delete: true })).toEqual({ link: 'skip', extra: 'delete', more: 'delete' })
+})
+
+test('times are equal within their rounding, and within the second where one side keeps whole seconds', () => {
+  expect(isSameTime(1_000_123, 1_000_122)).toBe(true)
+  expect(isSameTime(1_000_123, 1_000_000)).toBe(true)
+  expect(isSameTime(1_000_999, 1_001_000)).toBe(true)
+  expect(isSameTime(1_000_123, 1_000_500)).toBe(false)
+  expect(isSameTime(1_002_123, 1_000_000)).toBe(false)
+})

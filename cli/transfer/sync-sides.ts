@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { lstat, mkdir, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { pipeline } from 'node:stream/promises'
+import { AppError, isAppError, parseJson } from '#manager/contract'
+import { isPartial, isSafeName, makeLocalDirectory } from './download.ts'
+import { listRemote } from './remote-tree.ts'
+import { sendTransfer } from './send.ts'
+import { type SyncNode } from './sync-plan.ts'
+import { type UploadTarget } from './upload.ts'
+
+/** One of the two trees that are compared. Paths are parts below its top. */
+export interface SyncSide {
+  /** Entries of a directory; none if it does not exist. */
+  list(parts: readonly string[]): Promise<Map<string, SyncNode>>
+  /** SHA-256 of files; null for one that cannot be read. */
+  checksums(paths: readonly (readonly string[])[]): Promise<(string | null)[]>
+  makeDirectory(parts: readonly string[]): Promise<void>
+  delete(paths: readonly (readonly string[])[]): Promise<void>
+}
+
+export function localSide(top: string): SyncSide {
+  const pathOf = (parts: readonly string[]) => join(top, ...parts)
+  return {
+    async list(parts) {
+      const directory = pathOf(parts)
+      const names = await readdir(directory).catch((error: unknown) => {
+        if (codeOf(error) === 'ENOENT') return []
+        throw new AppError('bad_request', { why: `${directory} cannot be read as a directory.` }, { cause: error })
+      })
+      const nodes = new Map<string, SyncNode>()
+      for (const name of names) {
+        // An incomplete download of ours is continued by the next one.
+        if (isPartial(name)) continue
+        const state = await lstat(join(directory, name)).catch(() => undefined)
+        if (!state) continue
+        const kind = state.isFile() ? 'file' : state.isDirectory() ? 'directory' : 'other'
+        nodes.set(name, { kind, size: state.size, modifiedMs: Math.floor(state.mtimeMs) })
+      }
+      return nodes
+    },
+    checksums: paths => Promise.all(paths.map(parts => hashLocal(pathOf(parts)))),
+    async makeDirectory(parts) {
+      if (parts.length === 0) await mkdir(top, { recursive: true })
+      else await makeLocalDirectory(top, parts)
+    },
+    async delete(paths) {
+      // Of a link the link itself.
+      for (const parts of paths) await rm(pathOf(parts), { recursive: true, force: true })
+    },
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
+}
+
+async function hashLocal(path: string): Promise<string | null> {
+  const hash = createHash('sha256')
+  try {
+    await pipeline(createReadStream(path), hash)
+    return hash.digest('hex')
+  } catch {
+    return null // sent again, which says why it cannot be read
+  }
+}
+
+export type RemoteDeps = Pick<UploadTarget, 'connection' | 'folderId' | 'signal'>
+
+const MOST_PATHS = 1_000
+
+/** @param top path of a directory in the folder; `''` for the folder itself */
+export function remoteSide({ connection, folderId, signal }: RemoteDeps, top: string): SyncSide {
+  const { api } = connection
+  const pathOf = (parts: readonly string[]) => [top, ...parts].filter(part => part !== '').join('/')
+  return {
+    async list(parts) {
+      const nodes = new Map<string, SyncNode>()
+      try {
+        for await (const { name, kind, size, modifiedAt, etag } of listRemote(
+          { api, folderId, signal },
+          pathOf(parts),
+        )) {
+          // A name that this computer cannot have is left alone, as a link is.
+          const usable = kind === 'link' || !isSafeName(name) ? 'other' : kind
+          nodes.set(name, { kind: usable, size, modifiedMs: Date.parse(modifiedAt), etag })
+        }
+      } catch (error) {
+        if (!isAppError(error) || error.code !== 'file_not_found') throw error
+      }
+      return nodes
+    },
+    async checksums(paths) {
+      const found: (string | null)[] = []
+      for (let start = 0; start < paths.length; start += MOST_PATHS) {
+        const some = paths.slice(start, start + MOST_PATHS).map(pathOf)
+        found.push(...(await remoteChecksums({ connection, folderId, signal }, some)))
+      }
+      return found
+    },
+    async makeDirectory(parts) {
+      const path = pathOf(parts)
+      if (path !== '') await api.makeDirectory({ params: { id: folderId }, body: { path, parents: true }, signal })
+    },
+    async delete(paths) {
+      for (let start = 0; start < paths.length; start += MOST_PATHS) {
+        const some = paths.slice(start, start + MOST_PATHS).map(pathOf)
+        await api.deleteFiles({ params: { id: folderId }, body: { paths: some }, signal })
+      }
+    },
+  }
+}
+
+/** One line for each path, in order; empty lines say that the server is at work. */
+async function remoteChecksums(
+  { connection, folderId, signal }: RemoteDeps,
+  paths: readonly string[],
+): Promise<(string | null)[]> {
+  const reply = await sendTransfer(connection, {
+    method: 'POST',
+    path: `/api/v1/folders/${folderId}/checksums`,
+    headers: { 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify({ paths })),
+    signal,
+  })
+  const found: (string | null)[] = []
+  for await (const line of createInterface({ input: reply })) {
+    if (line.trim() === '') continue
+    const value = parseJson(line) as { readonly sha256?: string | null } | undefined
+    found.push(value?.sha256 ?? null)
+  }
+  if (found.length === paths.length) return found
+  throw new AppError('unavailable', { why: 'The connection was cut while files were compared. Run the command again.' })
+}

@@ -1,0 +1,117 @@
+import { type ServerResponse } from 'node:http'
+import { type FastifyReply, type FastifyRequest } from 'fastify'
+import { AppError } from '#manager/contract'
+import { BufferPair, chunksOf, type Content } from '../../../files/content.ts'
+import { type Archive } from '../../../files/service.ts'
+import { SECURITY_HEADERS } from '../../security-headers.ts'
+import { parseRange } from './byte-range.ts'
+import { attachment, shownType } from './content-type.ts'
+
+/** The file is a user's, and may be a page made to attack its reader: a browser that shows it runs and loads nothing. */
+export const CONTENT_HEADERS = {
+  ...SECURITY_HEADERS,
+  'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
+  'accept-ranges': 'bytes',
+} as const
+
+/** Sends a file, or the range of it that was asked for. @throws AppError `range_invalid` */
+export async function sendContent(
+  content: Content,
+  { request, reply, download }: { request: FastifyRequest; reply: FastifyReply; download: boolean },
+): Promise<void> {
+  const { name, state, file } = content
+  const type = shownType(name)
+  const headers = {
+    ...CONTENT_HEADERS,
+    etag: state.etag,
+    'last-modified': state.modifiedAt.toUTCString(),
+    'content-type': download ? 'application/octet-stream' : type,
+    'content-disposition': download || type === 'application/octet-stream' ? attachment(name) : 'inline',
+  }
+  if (namesEtag(request.headers['if-none-match'], state.etag)) {
+    await sendBytes(request, reply, { status: 304, headers })
+    return
+  }
+  const isSame = request.headers['if-range'] === undefined || request.headers['if-range'] === state.etag
+  const range = isSame ? parseRange(request.headers.range, state.size) : undefined
+  if (range === 'outside') {
+    void reply.header('content-range', `bytes */${state.size}`)
+    throw new AppError('range_invalid', { size: state.size, why: `The file has ${state.size} bytes.` })
+  }
+  const { start, end } = range ?? { start: 0, end: state.size }
+  await sendBytes(request, reply, {
+    status: range ? 206 : 200,
+    headers: {
+      ...headers,
+      'content-length': String(end - start),
+      ...(range ? { 'content-range': `bytes ${start}-${end - 1}/${state.size}` } : {}),
+    },
+    bytes: chunksOf(file, start, end, new BufferPair()),
+  })
+}
+
+/** Sends a ZIP file, which is made while it is sent. */
+export async function sendArchive(
+  archive: Archive,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+): Promise<void> {
+  const headers = {
+    ...CONTENT_HEADERS,
+    'accept-ranges': 'none',
+    'content-type': 'application/zip',
+    'content-disposition': attachment(`${archive.name}.zip`),
+  }
+  await sendBytes(request, reply, { status: 200, headers, bytes: archive.bytes })
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly bytes?: AsyncGenerator<Uint8Array, void, undefined>
+}
+
+/** Sends bytes as they are read. A failure after the headers cuts the connection, so that nobody takes the file for whole. */
+export async function sendBytes(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { status, headers, bytes }: Answer,
+): Promise<void> {
+  const isWanted = bytes !== undefined && request.method !== 'HEAD'
+  // Read the first piece before the headers go out: a failure up to here is answered as any other.
+  const first = isWanted ? await bytes.next() : undefined
+  reply.hijack()
+  const { raw } = reply
+  raw.writeHead(status, { ...headers, 'x-request-id': request.id })
+  if (!isWanted || first === undefined) {
+    raw.end()
+    return
+  }
+  try {
+    let written = Promise.resolve()
+    for (let next = first; !next.done; next = await bytes.next()) {
+      await written
+      written = write(raw, next.value)
+      written.catch(() => undefined) // awaited before the next piece
+    }
+    await written
+    raw.end()
+  } catch {
+    raw.destroy() // the client went away, or sees that the file is cut off
+  } finally {
+    await bytes.return()
+  }
+}
+
+/** Resolves when the system has taken the bytes. @throws if the connection is closed */
+function write(raw: ServerResponse, bytes: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    raw.write(bytes, error => (error ? reject(error) : resolve()))
+  })
+}
+
+/** @see RFC 9110 section 13.1.2 */
+function namesEtag(header: string | undefined, etag: string): boolean {
+  return (
+    header !== undefined && (header === '*' || header.split(',').some(one => one.trim().replace(/^W\//, '') === etag))
+  )
+}
