@@ -12,8 +12,8 @@ const refusal = (code: 'not_signed_in' | 'foreign_origin') =>
     headers: { 'content-type': 'application/problem+json' },
   })
 
-describe('the host', () => {
-  test('is reached over HTTP in a browser, and its errors keep their code and numbers', async () => {
+describe('the host of the page', () => {
+  test('in a browser the host is reached over HTTP, and its errors keep code and numbers', async () => {
     const error = { code: 'port_in_use', message: 'The local port is in use', detail: { port: 8888, holder: 'nginx' } }
     const fetch = vi.fn(() => Promise.resolve(Response.json({ ok: false, error })))
     const host = hostOver(fetch)
@@ -23,19 +23,19 @@ describe('the host', () => {
     expect(init.body).toBe(JSON.stringify([spec]))
   })
 
-  test('that does not answer is unavailable, and says what to look at', async () => {
+  test('a host that does not answer is unavailable, and the error says what to check', async () => {
     const host = hostOver(() => Promise.reject(new TypeError('refused')))
     await expect(host.tunnel.list()).rejects.toMatchObject({ code: 'unavailable', detail: { why: /Is Berth still/ } })
     const strange = hostOver(() => Promise.resolve(new Response('<html>', { status: 502 })))
     await expect(strange.tunnel.list()).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('that refuses a request says why, in the words of the error table', async () => {
+  test('a refused request has the reason, in the words of the error table', async () => {
     const host = hostOver(() => Promise.resolve(refusal('foreign_origin')))
     await expect(host.tunnel.list()).rejects.toMatchObject({ code: 'foreign_origin' })
   })
 
-  test('is asked again with the sign-in of another tab, and never as another person', async () => {
+  test('after a sign-in in another tab the request is repeated with it, and never as another person', async () => {
     let isRenewed = false
     const fetch = vi.fn(() =>
       Promise.resolve(isRenewed ? Response.json({ ok: true, value: [] }) : refusal('not_signed_in')),
@@ -48,7 +48,7 @@ describe('the host', () => {
     expect(fetch).toHaveBeenCalledTimes(3)
   })
 
-  test('tells its events again after the next sign-in', async () => {
+  test('events continue after the next sign-in', async () => {
     let signedIn = false
     const event = 'event: tunnel:closed\ndata: {"id":"a","reason":"closed"}\n\n'
     const fetch = vi.fn(() => Promise.resolve(signedIn ? new Response(event) : new Response(null, { status: 401 })))
@@ -62,7 +62,7 @@ describe('the host', () => {
     stop()
   })
 
-  test('is the bridge of the desktop app where there is one', async () => {
+  test('in the desktop app the host is the bridge', async () => {
     const list = vi.fn(() => Promise.resolve({ ok: true, value: [] }))
     const on = vi.fn(() => () => undefined)
     const window = { host: { tunnel: { list } }, hostEvents: { on } } as never

@@ -24,19 +24,19 @@ function brokenNetwork(failures: number) {
 }
 
 describe('a network that changes while a request is in flight', () => {
-  test('does not show: a question is asked again', async () => {
+  test('a GET is repeated unnoticed', async () => {
     const { api, sent } = brokenNetwork(2)
     expect(await api.listImages()).toEqual({ items: [] })
     expect(sent).toEqual(['GET', 'GET', 'GET'])
   })
 
-  test('is reported after three attempts', async () => {
+  test('the failure is reported after three attempts', async () => {
     const { api, sent } = brokenNetwork(9)
     await expect(api.listImages()).rejects.toMatchObject({ code: 'unavailable' })
     expect(sent).toHaveLength(3)
   })
 
-  test('never repeats what may have been done', async () => {
+  test('a request that may have had an effect is never repeated', async () => {
     const { api, sent } = brokenNetwork(1)
     await expect(api.logout()).rejects.toMatchObject({ code: 'unavailable' })
     expect(sent).toEqual(['POST'])
@@ -73,20 +73,20 @@ describe('a sign-in that another tab has renewed', () => {
   }
   const before = ['POST /api/v1/auth/logout old', 'GET /api/v1/me new']
 
-  test('of the same person does not show', async () => {
+  test('a new sign-in of the same person is adopted unnoticed', async () => {
     const { api, sent, onSignedOut } = renewed({ isSamePerson: true })
     await api.logout()
     expect(sent).toEqual([...before, 'POST /api/v1/auth/logout new'])
     expect(onSignedOut).not.toHaveBeenCalled()
   })
 
-  test('of another person: nothing is done as them', async () => {
+  test('after a sign-in of another person nothing is done as that person', async () => {
     const { api, sent } = renewed({ isSamePerson: false })
     await expect(api.logout()).rejects.toMatchObject({ code: 'not_signed_in' })
     expect(sent).toEqual(before)
   })
 
-  test('and is over as well: the page is told once that it is signed out', async () => {
+  test('if the new sign-in has ended as well, the page is told once that it is signed out', async () => {
     const { api, onSignedOut } = renewed({ isSamePerson: true, isKnown: false })
     await expect(api.logout()).rejects.toMatchObject({ code: 'not_signed_in' })
     expect(onSignedOut).toHaveBeenCalledOnce()

@@ -85,7 +85,7 @@ function aBrowser(server: ReturnType<typeof aServer>) {
 }
 
 describe('the event stream of a browser', () => {
-  test('keeps one connection for all tabs and hands every hint to each of them', async () => {
+  test('one connection serves all tabs, and every tab gets every hint', async () => {
     const server = aServer()
     const newTab = aBrowser(server)
     const tabs = [newTab(), newTab(), newTab()]
@@ -102,7 +102,7 @@ describe('the event stream of a browser', () => {
     tabs.forEach(tab => tab.stop())
   })
 
-  test('passes the connection on when the leading tab goes, without losing its place', async () => {
+  test('when the leading tab closes, another one continues the stream at the same place', async () => {
     const server = aServer()
     const newTab = aBrowser(server)
     const [first, second] = [newTab(), newTab()]
@@ -119,7 +119,7 @@ describe('the event stream of a browser', () => {
     second.stop()
   })
 
-  test('that was refused begins again when a tab signs in, which is not told that it is signed out', async () => {
+  test('a refused stream starts again when a tab signs in, and that tab does not sign out', async () => {
     const server = aServer()
     let signedIn = true
     const fetch: typeof globalThis.fetch = (url, init) =>
@@ -139,7 +139,7 @@ describe('the event stream of a browser', () => {
     other.stop()
   })
 
-  test('watches what any tab shows, and gives figures only to who asked for them', async () => {
+  test('the stream watches what any tab shows, and delivers figures only to tabs that watch them', async () => {
     const server = aServer()
     const newTab = aBrowser(server)
     const [first, second] = [newTab(), newTab()]
@@ -161,7 +161,7 @@ describe('the event stream of a browser', () => {
     second.stop()
   })
 
-  test('does not keep the places of tabs that were closed, and what they showed last', async () => {
+  test('sessions that closed tabs watched are no longer watched', async () => {
     const server = aServer()
     const newTab = aBrowser(server)
     const watchedNow = () => server.open[0]?.url.split('watch=')[1]?.split(',') ?? []
@@ -182,7 +182,7 @@ describe('the event stream of a browser', () => {
     tab.stop()
   })
 
-  test('gives the places that there are to its own sessions first, then to the newest of the other tabs', async () => {
+  test('a limited number of watched sessions goes to the own tab first, then to the newest of the other tabs', async () => {
     const server = aServer()
     const newTab = aBrowser(server)
     const watchedNow = () => new Set(server.open[0]?.url.split('watch=')[1]?.split(','))
@@ -206,7 +206,7 @@ describe('the event stream of a browser', () => {
     other.stop()
   })
 
-  test('asks every tab to fetch again after a resync, and ignores what it does not understand', async () => {
+  test('after a resync every tab fetches again, and unknown events are ignored', async () => {
     const server = aServer()
     const tab = aBrowser(server)()
     const resync = vi.fn()

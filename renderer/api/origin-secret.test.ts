@@ -4,7 +4,7 @@ import { fetchWithSecret } from './origin-secret.ts'
 
 const browserWith = (secret: string) => new Map([['berth.origin-secret', secret]])
 
-test('a page goes on with its own secret until it takes over the one of another tab', () => {
+test('a page keeps its own secret until it adopts that of another tab', () => {
   const browser = browserWith('first')
   const [page, tab] = [testSecret(browser), testSecret(browser)]
   tab.store('second')
@@ -26,7 +26,7 @@ test('signing out forgets the sign-in of this page, and leaves a newer one of an
   expect(tab.stored()).toBe('')
 })
 
-test('every request carries the secret of the page, unless it names another, and none where there is none', async () => {
+test('every request carries the secret of the page, unless it names another one or there is none', async () => {
   let secret = 'mine'
   const sent = vi.fn((..._: Parameters<typeof fetch>) => Promise.resolve(new Response()))
   const fetchHere = fetchWithSecret(sent, { get: () => secret })

@@ -23,7 +23,7 @@ function aTask(lastsMs = 0, succeeds: () => boolean = () => true) {
   return { paced, starts, mostRunning: () => mostRunning }
 }
 
-test('is prompt after a quiet time, and one run for several that ask together', async () => {
+test('a request after a quiet time runs at once, and several requests share one run', async () => {
   const { paced, starts } = aTask()
   paced.ask()
   paced.ask()
@@ -33,7 +33,7 @@ test('is prompt after a quiet time, and one run for several that ask together', 
   expect(starts).toEqual([50, 5_050])
 })
 
-test('runs at most once a second under load, one at a time, and once more after the last ask', async () => {
+test('under load it runs at most once a second, one at a time, and once more after the last request', async () => {
   const { paced, starts, mostRunning } = aTask(700)
   for (let time = 0; time < 10_000; time += 10) {
     paced.ask()
@@ -47,7 +47,7 @@ test('runs at most once a second under load, one at a time, and once more after 
   expect(starts.at(-1)).toBeGreaterThanOrEqual(10_000 - 50)
 })
 
-test('a failed run is tried again with back-off, and at once when it is asked for', async () => {
+test('a failed run is repeated with back-off, and at once on request', async () => {
   let isThere = false
   const { paced, starts } = aTask(0, () => isThere)
   paced.ask()
@@ -60,7 +60,7 @@ test('a failed run is tried again with back-off, and at once when it is asked fo
   expect(starts[4]).toBeLessThan(9_000)
 })
 
-test('a person does not wait for the pace, and a cancelled run does not happen', async () => {
+test('a request of the user does not wait, and a cancelled run does not happen', async () => {
   const { paced, starts } = aTask()
   paced.ask()
   paced.ask({ promptly: true })

@@ -58,7 +58,7 @@ describe('the event stream client', () => {
     return { events, states, connection }
   }
 
-  test('resumes after the last event once the connection broke, and waits longer each time', async () => {
+  test('it resumes after the last event once the connection broke, and waits longer each time', async () => {
     const server = aServer()
     const { events, states } = connect(server)
     await vi.advanceTimersByTimeAsync(0)
@@ -73,7 +73,7 @@ describe('the event stream client', () => {
     expect(states).toEqual(['connecting', 'live', 'waiting', 'live'])
   })
 
-  test('takes a silent stream for dead', async () => {
+  test('a silent stream counts as lost', async () => {
     const server = aServer()
     connect(server)
     await vi.advanceTimersByTimeAsync(30_000)
@@ -86,7 +86,7 @@ describe('the event stream client', () => {
     expect(server.connections).toHaveLength(2)
   })
 
-  test('stops when nobody is signed in, until it is told to try again', async () => {
+  test('it stops when nobody is signed in, until it is told to try again', async () => {
     const server = aServer()
     server.answerWith(401)
     const { states, connection } = connect(server)
@@ -99,7 +99,7 @@ describe('the event stream client', () => {
     expect(server.connections).toHaveLength(2)
   })
 
-  test('retries while the server answers with errors', async () => {
+  test('it retries while the server answers with errors', async () => {
     const server = aServer()
     server.answerWith(503)
     const { states } = connect(server)
@@ -108,7 +108,7 @@ describe('the event stream client', () => {
     expect(states).not.toContain('live')
   })
 
-  test('asks for the address again when it reconnects, and drops the old connection', async () => {
+  test('it asks for the address again when it reconnects, and drops the old connection', async () => {
     const server = aServer()
     let watched = 'a'
     const { connection, events } = connect(server, () => `/events?watch=${watched}`)
@@ -124,7 +124,7 @@ describe('the event stream client', () => {
     expect(server.connections).toHaveLength(2)
   })
 
-  test('is silent after close', async () => {
+  test('it reports nothing after close', async () => {
     const server = aServer()
     const { connection, states } = connect(server)
     await vi.advanceTimersByTimeAsync(0)
@@ -136,7 +136,7 @@ describe('the event stream client', () => {
   })
 })
 
-test('pauses grow up to a ceiling and are never shorter than 200 ms', () => {
+test('its pauses grow up to a bound and are never shorter than 200 ms', () => {
   expect([1, 2, 3, 6, 50].map(failures => backoffMs(failures, 1))).toEqual([500, 1000, 2000, 15_000, 15_000])
   expect(backoffMs(4, 0)).toBe(200)
 })

@@ -10,24 +10,24 @@ function parse(...chunks: string[]): SseEvent[] {
 }
 
 describe('the parser of event streams', () => {
-  test('reads name, data and id, and ignores comments and unknown fields', () => {
+  test('it reads name, data and id, and ignores comments and unknown fields', () => {
     expect(parse(': hello\n\nid: 1.7\nevent: hint\nretry: 5\nfoo: bar\ndata: {"a":1}\n\n')).toEqual([
       { event: 'hint', data: '{"a":1}', id: '1.7' },
     ])
   })
 
-  test('joins several data lines and keeps the id for events without one', () => {
+  test('it joins several data lines and keeps the id for events without one', () => {
     expect(parse('id: 5\ndata: one\ndata: two\n\ndata:three\n\n')).toEqual([
       { event: 'message', data: 'one\ntwo', id: '5' },
       { event: 'message', data: 'three', id: '5' },
     ])
   })
 
-  test('says nothing for an event without data or without its empty line', () => {
+  test('an event without data, or without its empty line, is not reported', () => {
     expect(parse('event: ping\n\n', 'data: half')).toEqual([])
   })
 
-  test('reads the same events however the text is cut, with any line ending', () => {
+  test('it reads the same events however the text is cut, with any line ending', () => {
     const text = 'id: 1\r\nevent: hint\r\ndata: a\r\n\r\nevent: stats\rdata: b\r\rdata: c\n\n'
     const whole = parse(text)
     expect(whole.map(({ data }) => data)).toEqual(['a', 'b', 'c'])

@@ -19,7 +19,7 @@ test.each([
   ['cpu', '1,000,000', 'Use digits and a point, such as 1.5'],
 ] as const)('%s “%s”: %s', (slot, typed, fault) => expect(amountFault(slot, typed)).toBe(fault))
 
-test('names a fault for exactly the texts that are no amount', () => {
+test('exactly the texts that are not amounts have a fault', () => {
   const text = fc.string({ unit: fc.constantFrom(...'0 1 2 5 9 . , - g GiB m'.split(' '), ' '), maxLength: 8 })
   fc.assert(
     fc.property(text, typed => {

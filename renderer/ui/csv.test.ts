@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { csvOf } from './csv.ts'
 
-test('quotes what needs it, and lets no spreadsheet run a name', () => {
+test('cells are quoted if necessary, and a spreadsheet runs no formula from a name', () => {
   const rows = [
     ['Name', 'CPU'],
     ['a,b "c"\nd', 1.5],

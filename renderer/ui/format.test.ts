@@ -19,7 +19,7 @@ test.each([
   [86_400_000 * 3 + 3_600_000 * 4 + 60_000, '3 d 4 h'],
 ])('%i milliseconds are %s', (milliseconds, text) => expect(formatDuration(milliseconds)).toBe(text))
 
-test('amounts follow the language, and days show when they are not today', () => {
+test('amounts follow the language, and other days than today show the date', () => {
   expect(formatCores(1500, 'de')).toBe('1,5')
   expect(formatPercent(0.994)).toBe('99 %')
   const now = new Date(2026, 10, 20, 15, 0)
@@ -28,7 +28,7 @@ test('amounts follow the language, and days show when they are not today', () =>
   expect(formatStart(new Date(2025, 10, 19, 9, 5), now, 'en-GB')).toMatch(/2025/)
 })
 
-test('times of the manager are read in the time of the reader', () => {
+test('times of the manager are shown in the time zone of the reader', () => {
   const now = new Date('2026-11-22T10:00:00Z')
   const iso = '2026-11-22T12:30:00.000Z'
   const local = formatStart(new Date(iso), now, 'en-GB')

@@ -18,7 +18,7 @@ async function loaded(stored: ReadonlyMap<string, string> = new Map()) {
 }
 const within = <T>(component: EffectScope, setup: () => T): T => component.run(setup) as T
 
-test('the choice is remembered after the component that asked first is gone, as after a sign-out', async () => {
+test('the choice is remembered after its component is gone, as after a sign-out', async () => {
   const { storage, useSingleKeys } = await loaded()
   const [topBar, dialog] = [effectScope(), effectScope()]
   within(topBar, useSingleKeys)

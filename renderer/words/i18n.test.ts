@@ -7,7 +7,7 @@ afterEach(() => {
   language.value = 'en'
 })
 
-test('a text follows the language where it is read reactively, and is English where a language has none', () => {
+test('a text follows the language where it is read reactively, and falls back to English', () => {
   const t = defineWords('test', { save: 'Save', quit: 'Quit' })
   addLanguage('ko', { test: { save: '저장' } })
   const seen: string[] = []
@@ -18,7 +18,7 @@ test('a text follows the language where it is read reactively, and is English wh
   expect(seen).toEqual(['Save Quit', '저장 Quit'])
 })
 
-test('plurals choose the exact number, then its category, then the rest', () => {
+test('plurals use the exact number, then its category, then the rest', () => {
   const rows = (count: number) =>
     plural('en', count, { '=0': () => 'none', one: n => `${n} row`, other: n => `${n} rows` })
   expect([0, 1, 2, 12_000].map(rows)).toEqual(['none', '1 row', '2 rows', '12,000 rows'])

@@ -38,13 +38,13 @@ function expectUntouched({ account, secret }: Pick<Awaited<ReturnType<typeof sig
   expect(secret.get()).not.toContain(OTHER)
 }
 
-test('a sign-in link of another person begins the page anew', async () => {
+test('a sign-in link of another person reloads the page', async () => {
   const page = await signedIn({ loginWithTicket: () => Promise.resolve(signInOf(OTHER)) })
   await page.account.signInWithTicket('ticket')
   expectUntouched(page)
 })
 
-test('another person, signed in meanwhile in another tab, does not take over a page whose sign-in ended', async () => {
+test('a page whose sign-in ended is not continued by another person who signs in in another tab', async () => {
   const me = vi.fn(() => Promise.resolve(aMe(OWNER)))
   const page = await signedIn({ me })
   const { account, events } = page
@@ -57,7 +57,7 @@ test('another person, signed in meanwhile in another tab, does not take over a p
   expect(account.state).toBe('expired')
 })
 
-test('nor one who signs in after the first has signed out, while the same person goes on', async () => {
+test('after a sign-out another person does not continue the page, the same person does', async () => {
   const page = await signedIn({ logout: () => Promise.resolve(), ...loginAs(OTHER) })
   await page.account.signOut()
   await page.account.signIn('other@example.com', 'a password')
@@ -71,7 +71,7 @@ test('nor one who signs in after the first has signed out, while the same person
   expect(again.account.state).toBe('signed_in')
 })
 
-test('a page hears that another person signed in in another tab, before it reads what is theirs', async () => {
+test("a page learns that another person signed in in another tab before it reads that person's data", async () => {
   await signedIn()
   using tab = anotherTab()
   tab.announce(newSignIn(OWNER))
@@ -79,7 +79,7 @@ test('a page hears that another person signed in in another tab, before it reads
   await vi.waitFor(() => expect(reload).toHaveBeenCalledOnce())
 })
 
-test('a page whose sign-in ended goes on when the same person signs in in another tab, with the new secret', async () => {
+test('a page whose sign-in ended continues when the same person signs in in another tab, with the new secret', async () => {
   const me = vi.fn(() => Promise.resolve(aMe(OWNER)))
   const { account, secret } = await signedIn({ me })
   account.expire()
@@ -90,7 +90,7 @@ test('a page whose sign-in ended goes on when the same person signs in in anothe
   expect(me).toHaveBeenLastCalledWith({ headers: { 'x-berth-origin-secret': 'of the new sign-in' } })
 })
 
-test('signing out on purpose begins every other page anew, and leaves no secret', async () => {
+test('a deliberate sign-out reloads every other page, and leaves no secret', async () => {
   const first = await signedIn()
   first.secret.store('of the first page')
   first.secret.use('of the first page')
@@ -124,7 +124,7 @@ test('a page without a sign-in continues when somebody signs in in another tab',
   expect(reload).not.toHaveBeenCalled()
 })
 
-test('a signed-out page continues with the same person, and starts again for another one', async () => {
+test('a signed-out page continues with the same person, and reloads for another one', async () => {
   const { account } = await signedIn({ logout: () => Promise.resolve() })
   await account.signOut()
   using tab = anotherTab()
@@ -135,7 +135,7 @@ test('a signed-out page continues with the same person, and starts again for ano
   await vi.waitFor(() => expect(reload).toHaveBeenCalledOnce())
 })
 
-test('a sign-in that is refused changes nothing', async () => {
+test('a refused sign-in changes nothing', async () => {
   const { account } = await signedIn({ loginWithTicket: () => Promise.reject(new AppError('not_signed_in')) })
   await expect(account.signInWithTicket('old')).rejects.toMatchObject({ code: 'not_signed_in' })
   expect(account.state).toBe('signed_in')

@@ -13,7 +13,7 @@ const JUPYTER: App = { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http'
 const SSHD: App = { name: 'sshd', title: 'SSH and SFTP', protocol: 'tcp', path: '/' }
 const TUNNEL = { id: 't1', port: 40_022, host: '127.0.0.1', openedAt: '' } as Tunnel
 
-test('terminal and SSH are offered whatever the image says, pages come first, and nothing twice', () => {
+test('terminal and SSH are always offered, web pages come first, and nothing twice', () => {
   expect(appCards({ apps: [] }).map(card => card.kind)).toEqual(['terminal', 'ssh'])
   const vnc: App = { name: 'vnc', title: 'VNC', protocol: 'tcp', path: '/' }
   expect(appCards({ apps: [vnc, SSHD, JUPYTER] }).map(card => card.app.name)).toEqual([
@@ -57,7 +57,7 @@ describe('opening an app', () => {
     return result!
   }
 
-  test('the tab is opened within the click and sent to the one-time address without a way back', async () => {
+  test('the tab opens within the click and goes to the one-time address, without a way back', async () => {
     openApp.mockResolvedValue({ url: 'http://x.localhost:1/?t=1', tunnel: TUNNEL })
     const { open, openings } = inPage()
     const opening = open(JUPYTER)
@@ -90,7 +90,7 @@ describe('opening an app', () => {
     expect(tab.location.replace).not.toHaveBeenCalled()
   })
 
-  test('a taken port is a question with its holder, any other failure is shown as one', async () => {
+  test('a taken port becomes a question that names its holder, other failures are shown', async () => {
     openApp.mockRejectedValue(
       new AppError('port_in_use', { port: 8888, holder: { kind: 'process', name: 'nginx', pid: 7 }, offered: 8901 }),
     )
@@ -108,7 +108,7 @@ describe('opening an app', () => {
     expect(openings.get('jupyterlab')).toMatchObject({ status: 'failed', error: { code: 'app_failed' } })
   })
 
-  test('a bare port opens no tab', async () => {
+  test('a port opens no tab', async () => {
     openApp.mockResolvedValue(TUNNEL)
     const { open, openings } = inPage()
     await open(SSHD)

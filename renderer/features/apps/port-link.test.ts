@@ -16,4 +16,4 @@ test.each([
   'ftp://localhost:21/',
   'no link',
   'http://localhost:0/',
-])('the link %s does not', url => expect(portLink(url)).toBeUndefined())
+])('the link %s does not lead to a port of the session', url => expect(portLink(url)).toBeUndefined())

@@ -7,7 +7,7 @@ import { testEvents, withServices } from '../../testing/services.ts'
 import { useAccount } from '../account/useAccount.ts'
 import { useTunnels } from './useTunnels.ts'
 
-test('tunnels go from the page with the sign-in, and are asked for and listened to again with the next', async () => {
+test('tunnels disappear with the sign-in, and are loaded and followed again after the next one', async () => {
   const tunnel = (id: string) => ({ id, openedAt: '2026-11-20T12:00:00.000Z' }) as Tunnel
   const list = vi.fn(() => Promise.resolve([tunnel('first')]))
   const reconnect = vi.fn()

@@ -16,7 +16,7 @@ const event = (ms: number, to: SessionEvent['to'], kernelId: string | null = nul
 })
 
 describe('the timeline', () => {
-  test('a state lasts until the next one, the present one until now, a final one has no duration', () => {
+  test('a status lasts until the next one, the current one until now, a final one has no duration', () => {
     const events = [event(0, 'PENDING'), event(2000, 'PREPARING'), event(6000, 'RUNNING')]
     const rows = timelineRows(events, new Date(START + 66_000))
     expect(rows.map(row => row.durationMs)).toEqual([2000, 4000, 60_000])
@@ -24,7 +24,7 @@ describe('the timeline', () => {
     const ended = timelineRows([...events, event(70_000, 'TERMINATED')], new Date(START + 900_000))
     expect(ended.at(-1)).toMatchObject({ durationMs: null, ongoing: false })
   })
-  test('bars compare the waits; a long life does not flatten them', () => {
+  test('bars compare the waits, which a long run does not flatten', () => {
     const events = [event(0, 'PENDING'), event(2000, 'PREPARING'), event(6000, 'RUNNING'), event(9e6, 'TERMINATING')]
     expect(timelineRows(events, new Date(START + 9e6 + 1000)).map(row => row.share)).toEqual([0.5, 1, null, 0.25])
   })
@@ -42,7 +42,7 @@ describe('the timeline', () => {
     )
     expect(rows.map(row => row.event.id)).toEqual([0, 1, 3, 4, 5])
   })
-  test('short times are told in milliseconds and tenths', () => {
+  test('short times are shown in milliseconds and tenths', () => {
     expect([40, 900.4, 1234, 9999].map(shortDuration)).toEqual(['40 ms', '900 ms', '1.2 s', '10.0 s'])
     expect(shortDuration(10_000)).toBeUndefined()
   })
@@ -58,7 +58,7 @@ describe('the log', () => {
     expect(logLines('')).toEqual([])
     expect(logLines('no end of line')).toEqual(['no end of line'])
   })
-  test('matches are found whatever their case, and nothing of the line is lost', () => {
+  test('matches are found in any letter case, and nothing of the line is lost', () => {
     expect(highlight('Epoch 1, epoch 2', 'EPOCH')).toEqual([
       { text: 'Epoch', match: true },
       { text: ' 1, ', match: false },
@@ -74,7 +74,7 @@ describe('the log', () => {
   })
 })
 
-test('amounts of memory are read as sizes, others as they were asked for', () => {
+test('amounts of memory are shown as sizes, others as they were requested', () => {
   expect(amountText('mem', '4294967296')).toBe('4 GiB')
   expect(amountText('cuda.shares', '0.5')).toBe('0.5')
 })

@@ -18,7 +18,7 @@ const stats = (minute: number, change: Partial<SessionStats> = {}): SessionStats
 const session = { requested: { cpu: '2', mem: '4g' }, clusterSize: 2 }
 const chartsOf = (...figures: SessionStats[]) => new Map(sessionCharts(session, figures, 60).map(one => [one.key, one]))
 
-test('shows what all containers asked for, and rates of the counters', () => {
+test('charts show the requests of all containers, and rates of the counters', () => {
   const charts = chartsOf(stats(0), stats(1))
   expect([...charts.keys()]).toEqual(['cpu', 'memory', 'disk', 'network'])
   expect(charts.get('cpu')?.limit?.value).toBe(4000)
@@ -27,7 +27,7 @@ test('shows what all containers asked for, and rates of the counters', () => {
   expect(charts.get('network')?.format(2048)).toBe('2 KiB/s')
 })
 
-test('the use of GPUs is their mean, and unknown if one is', () => {
+test('the use of GPUs is their mean, and unknown if one of them is', () => {
   const gpu = (utilization: number | null) => ({ uuid: 'a', utilization, memBytes: 0 })
   const charts = chartsOf(stats(0, { gpus: [gpu(40), gpu(80)] }), stats(1, { gpus: [gpu(40), gpu(null)] }))
   expect(charts.get('gpu')?.points.lines[0]?.values).toEqual([60, null])

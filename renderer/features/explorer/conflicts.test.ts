@@ -20,7 +20,7 @@ type Ask = (question: ConflictQuestion) => Promise<ConflictAnswer | null>
 const answers = (...given: (ConflictAnswer | null)[]) => vi.fn<Ask>(() => Promise.resolve(given.shift() ?? null))
 
 describe('conflicts of names', () => {
-  test('are asked one by one, and no file is sent twice', async () => {
+  test('conflicts are asked about one by one, and no file is sent twice', async () => {
     const { done, run } = destination('b', 'd')
     const ask = answers({ choice: 'replace', forAll: false }, { choice: 'skip', forAll: false })
     expect(await throughConflicts(['x/a', 'x/b', 'x/c', 'x/d', 'x/e'], run, ask)).toBe(true)
@@ -34,7 +34,7 @@ describe('conflicts of names', () => {
   test.each([
     ['skip', ['fail a', 'fail d']],
     ['rename', ['fail a', 'rename b', 'rename c', 'rename d']],
-  ] as const)('an answer for all holds for the rest: %s', async (choice, expected) => {
+  ] as const)('an answer for all applies to the rest: %s', async (choice, expected) => {
     const { done, run } = destination('b', 'c')
     const ask = answers({ choice, forAll: true })
     expect(await throughConflicts(['a', 'b', 'c', 'd'], run, ask)).toBe(true)
@@ -50,7 +50,7 @@ describe('conflicts of names', () => {
     await expect(throughConflicts(['a'], away, answers())).rejects.toMatchObject({ code: 'storage_away' })
   })
 
-  test('more files than a request takes are several requests', async () => {
+  test('more files than a request may have become several requests', async () => {
     const sizes: number[] = []
     const run = (paths: readonly string[]) => Promise.resolve(void sizes.push(paths.length))
     await throughConflicts(

@@ -4,11 +4,11 @@ import { readView, writeView } from './explorer-query.ts'
 test.each([
   { sort: { key: 'name', descending: false }, open: null, search: '' },
   { sort: { key: 'size', descending: true }, open: 'a b.txt', search: 'x' },
-] as const)('the view survives the URL', view => {
+] as const)('the view is written to the URL and read back', view => {
   const query = Object.fromEntries(Object.entries(writeView(view)).map(([key, value]) => [key, String(value)]))
   expect(readView(query)).toEqual(view)
 })
 
-test('an unknown order is the one by name', () => {
+test('an unknown order falls back to the name', () => {
   expect(readView({ sort: '-colour' }).sort).toEqual({ key: 'name', descending: false })
 })

@@ -12,7 +12,7 @@ import {
 } from './file-path.ts'
 
 describe('paths of files', () => {
-  test('join and split at the top of a folder and below it', () => {
+  test('paths are joined and split at the top of a folder and below it', () => {
     expect(joinPath('', 'a')).toBe('a')
     expect(joinPath('a/b', 'c')).toBe('a/b/c')
     expect([parentOf('a'), parentOf('a/b/c')]).toEqual(['', 'a/b'])
@@ -24,7 +24,7 @@ describe('paths of files', () => {
     ])
   })
 
-  test('a directory is not within one whose name it begins with', () => {
+  test('a directory is not inside one whose name is only a prefix', () => {
     expect([isWithin('data', 'data'), isWithin('data/x', 'data'), isWithin('data2', 'data')]).toEqual([
       true,
       true,
@@ -33,7 +33,7 @@ describe('paths of files', () => {
     expect(isWithin('anything', '')).toBe(true)
   })
 
-  test('are below the home in sessions', () => {
+  test('the path in a session is below the home', () => {
     expect(sessionPath('results', '')).toBe('/home/work/results')
     expect(sessionPath('results', 'run 1/a.csv')).toBe('/home/work/results/run 1/a.csv')
   })

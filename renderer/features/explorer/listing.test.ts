@@ -19,7 +19,7 @@ const numbered = (count: number) => Array.from({ length: count }, (_, index) => 
 const settled = () => new Promise(resolve => setTimeout(resolve, 0))
 
 describe('the list of a directory', () => {
-  test('loads the next page near its end only', async () => {
+  test('the next page is loaded only near the end', async () => {
     const { fetchPage, asked } = directory(numbered(250))
     const listing = createListing(fetchPage, { page: 100 })
     await listing.refresh()
@@ -36,7 +36,7 @@ describe('the list of a directory', () => {
     expect([listing.nameAt(249), listing.indexOf('000150'), listing.nameAt(250)]).toEqual(['000249', 150, undefined])
   })
 
-  test('keeps a bounded number of pages, and fetches one again that comes back into view', async () => {
+  test('a bounded number of pages is kept, and a dropped page is fetched again when it comes into view', async () => {
     const { fetchPage, asked } = directory(numbered(1000))
     const listing = createListing(fetchPage, { page: 10, kept: 5 })
     await listing.refresh()
@@ -56,7 +56,7 @@ describe('the list of a directory', () => {
     expect(listing.nameAt(100)).toBe('000100')
   })
 
-  test('a refresh shows new and removed files, and keeps the old ones until the answer is there', async () => {
+  test('a refresh shows new and removed files, and keeps the old entries until the answer arrives', async () => {
     const files = directory(['a', 'b', 'c'])
     const listing = createListing(files.fetchPage)
     await listing.refresh()

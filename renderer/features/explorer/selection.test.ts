@@ -22,7 +22,7 @@ const rows = rowsOf('a', 'b', 'c', 'd', 'e')
 const namesOf = (selection: Selection) => [...selection.names].toSorted().join('')
 
 describe('selection', () => {
-  test('Ctrl+click adds and takes out', () => {
+  test('Ctrl+click adds and removes', () => {
     const two = toggle(selectOnly('b'), 'd')
     expect(namesOf(two)).toBe('bd')
     expect(namesOf(toggle(two, 'b'))).toBe('d')
@@ -36,7 +36,7 @@ describe('selection', () => {
     expect(up.anchor).toBe('b')
   })
 
-  test('Ctrl+Shift+click keeps what was selected', () => {
+  test('Ctrl+Shift+click keeps the selection', () => {
     const first = toggle(selectOnly('a'), 'c')
     expect(namesOf(selectRange(first, rows, 'd', true))).toBe('acd')
   })
@@ -45,7 +45,7 @@ describe('selection', () => {
     expect(namesOf(selectRange(selectOnly('gone'), rows, 'd'))).toBe('d')
   })
 
-  test('arrow keys begin at the ends and stop there', () => {
+  test('arrow keys start at the ends and stop there', () => {
     expect(moveFocus(NOTHING, rows, 1, false).focus).toBe('a')
     expect(moveFocus(NOTHING, rows, -1, false).focus).toBe('e')
     expect(moveFocus(selectOnly('e'), rows, 1, false).focus).toBe('e')
@@ -60,7 +60,7 @@ describe('selection', () => {
     expect(namesOf(moveFocus(grown, rows, -1, true))).toBe('bc')
   })
 
-  test('all selects what is loaded, and Escape keeps the focus', () => {
+  test('Ctrl+A selects all loaded entries, and Escape keeps the focus', () => {
     const all = selectAll(selectOnly('c'), rows)
     expect(namesOf(all)).toBe('abcde')
     expect(clear(all)).toMatchObject({ focus: 'c' })
@@ -68,7 +68,7 @@ describe('selection', () => {
     expect(subjectsOf(NOTHING)).toEqual([])
   })
 
-  test('a refresh drops what is gone', () => {
+  test('a refresh deselects deleted entries', () => {
     const kept = without(toggle(selectOnly('a'), 'b'), name => name === 'b')
     expect(namesOf(kept)).toBe('a')
     expect(kept.focus).toBeNull()

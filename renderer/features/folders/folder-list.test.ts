@@ -17,7 +17,7 @@ test('the view is written to the address and read back; unknown values are dropp
   expect(writeFolderView(readFolderView({ tab: 'nowhere', sort: '-size', q: ['a', 'b'] }))).toEqual({})
 })
 
-test('search and sort go by the owner as it is shown, and by numbers in names', () => {
+test('search and sort use the owner as shown, and numbers in names by value', () => {
   const ownerOf = (folder: Folder) => ownerText(folder, MINE.ownerId)
   const folders = [named(1, 'run-10'), named(2, 'run-9'), named(3, 'models', THEIRS)]
   const sorted = (key: 'name' | 'owner') =>
@@ -43,17 +43,17 @@ describe('the name of a folder', () => {
     ['taken', 'There is a folder “Taken” already'],
     ['shared', ''],
     ['.local', ''],
-  ])('%j: %s', (name, fault) => {
+  ])('the name %j: %s', (name, fault) => {
     expect(folderNameFault(name, MINE, others)).toBe(fault)
   })
 
-  test('a folder of a project has no dot, and shares its names with folders of the project only', () => {
+  test('a folder of a project has no leading dot, and its name has to differ only from folders of the project', () => {
     expect(folderNameFault('.local', THEIRS, others)).toContain('cannot begin with a dot')
     expect(folderNameFault('taken', THEIRS, others)).toBe('')
     expect(folderNameFault('Shared', THEIRS, others)).toContain('already')
   })
 
-  test('is refused here exactly if the manager would refuse it', () => {
+  test('the page refuses a name exactly if the manager does', () => {
     for (const name of [
       'a',
       '.a',

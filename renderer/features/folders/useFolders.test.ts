@@ -33,7 +33,7 @@ function start(folders: Folder[], answers: Partial<ApiClient> = {}) {
 const names = (items: readonly Folder[] | null) => items?.map(({ name }) => name) ?? null
 const hint = { topic: 'folder', id: 'all', version: 2 } as const
 
-test('a hint fetches the loaded lists again, once for many, and no list that no page shows', async () => {
+test('hints refetch the loaded lists, many hints at once, and no list that no page shows', async () => {
   const folders = [aFolder(1)]
   const { store, events, listed } = start(folders)
   events.hint(hint)
@@ -48,7 +48,7 @@ test('a hint fetches the loaded lists again, once for many, and no list that no 
   expect(listed).toEqual(['ready', 'ready'])
 })
 
-test('an action shows with its answer; an older answer that arrives later does not undo it', async () => {
+test('an action shows its answer; an older answer that arrives later does not undo it', async () => {
   const folders = [aFolder(1)]
   let answerLate: (() => void) | undefined
   const { store, events } = start(folders, {
@@ -76,7 +76,7 @@ test('an action shows with its answer; an older answer that arrives later does n
   events.stop()
 })
 
-test('a failure keeps loaded folders, and is told only where none are loaded', async () => {
+test('a failure keeps loaded folders, and is shown only if none are loaded', async () => {
   let fails = true
   const { store } = start([], {
     listFolders: () => (fails ? Promise.reject(new AppError('unavailable')) : Promise.resolve({ items: [aFolder(1)] })),

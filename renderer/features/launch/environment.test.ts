@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { environError, mergeRows, parseDotEnv, rowError } from './environment.ts'
 
 describe('a pasted .env', () => {
-  test('is read in the usual notation', () => {
+  test('a pasted .env is parsed in its usual notation', () => {
     const text = [
       '\uFEFF# a comment',
       'PLAIN=value # the rest is a comment',
@@ -27,7 +27,7 @@ describe('a pasted .env', () => {
     expect(skipped).toEqual([8, 9])
   })
 
-  test('replaces the value of a name that is there and drops empty rows', () => {
+  test('pasted values replace existing ones and drop empty rows', () => {
     const rows = [
       { name: 'A', value: '1' },
       { name: '', value: '' },
@@ -57,7 +57,7 @@ describe('an environment variable', () => {
     expect(rowError(row, [row])).toBe(error)
   })
 
-  test('is there once', () => {
+  test('a variable may exist only once', () => {
     const rows = [
       { name: 'A', value: '1' },
       { name: 'A', value: '2' },

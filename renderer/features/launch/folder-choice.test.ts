@@ -21,13 +21,13 @@ describe('a folder to mount', () => {
     ['a//b', 'Must be a path below /home/work'],
     ['.bashrc', 'Sessions use this path themselves; choose another'],
     ['id_container', 'Sessions use this path themselves; choose another'],
-  ])('at %j: %s', (path, fault) => {
+  ])('a folder at %j: %s', (path, fault) => {
     expect(choiceFault(at(path), [at(path)], known)).toBe(fault)
     // The manager judges the same.
     expect(FolderMountSpecs.safeParse(toMountSpecs([at(path)])).success).toBe(fault === '')
   })
 
-  test('lies neither at nor inside the path of another', () => {
+  test('a folder may be neither at nor inside the path of another one', () => {
     const fault = (a: string, b: string) => choicesFault([at(a), at(b, MODELS)], known)
     expect(fault('', '')).toBe('')
     expect(fault('models', '')).toContain('“models”')
@@ -35,13 +35,13 @@ describe('a folder to mount', () => {
     expect(fault('data-2', 'data')).toBe('')
   })
 
-  test('that is gone is a fault once the folders are known', () => {
+  test('a folder that is gone is an error once the folders are known', () => {
     const gone = choiceOf(aFolder(3))
     expect(choicesFault([gone], null)).toBe('')
     expect(choicesFault([gone], known)).toContain('is gone')
   })
 
-  test('is sent by its id, with a path and read-only only where they differ from the usual', () => {
+  test('a folder is sent by its id, with path and read-only only if they differ from the default', () => {
     expect(toMountSpecs([at(''), at(' sets ', MODELS)])).toEqual([
       { folder: DATA.id },
       { folder: MODELS.id, path: 'sets', readOnly: true },
@@ -64,7 +64,7 @@ test('a copy of a session mounts the same folders at the same paths', () => {
   ])
 })
 
-test('the folders of the last launch are remembered; a damaged note is dropped whole', () => {
+test('the folders of the last launch are remembered; a damaged record is dropped whole', () => {
   const items = new Map<string, string>()
   const storage = {
     getItem: (key: string) => items.get(key) ?? null,

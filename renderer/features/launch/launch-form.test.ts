@@ -51,7 +51,7 @@ const check = (change: Partial<LaunchForm>, taken: string[] = [], slots = larges
     topPriority: 0,
   })
 
-describe('a name', () => {
+describe('the name of a session', () => {
   test.each([
     ['', ''],
     ['abc', '1 more character (4 to 64)'],
@@ -63,35 +63,35 @@ describe('a name', () => {
     ['a'.repeat(65), 'At most 64 characters'],
     ['taken', 'You have a live session named “taken”'],
     ['good_name-1.2', ''],
-  ])('%s', (name, error) => expect(nameError(name, 1, new Set(['taken']))).toBe(error))
+  ])('the name %s', (name, error) => expect(nameError(name, 1, new Set(['taken']))).toBe(error))
 
-  test('has room for the numbers of several sessions, none of which is taken', () => {
+  test('a name has room for the numbers of several sessions, none of which is taken', () => {
     expect(nameError('a'.repeat(63), 2, new Set())).toMatch(/Too long/)
     expect(nameError('many', 3, new Set(['many-2']))).toMatch(/“many-2”/)
     expect(nameError('many', 3, new Set(['many']))).toBe('')
   })
 
-  test('is not multiplied by a number of sessions that cannot be', () => {
+  test('an invalid number of sessions does not multiply the name', () => {
     for (const count of [1_000_000_000, Number.MAX_VALUE, 2.5, -3, Number.NaN]) {
       expect(nameError('many', count, new Set(['many-1']))).toBe('')
     }
   })
 })
 
-describe('the form', () => {
-  test('starts with values that the manager accepts', () => {
+describe('the launch form', () => {
+  test('the initial values are accepted by the manager', () => {
     const start = form()
     expect(check({})).toEqual({})
     expect(start).toMatchObject({ cpu: 2000, mem: 4 * GIB, shmem: 64 * MIB, gpu: 0, count: 1 })
     expect(SessionSpec.safeParse(toSpec(start, limitsOf(image(), largest, start.mem))).success).toBe(true)
   })
 
-  test('starts within the limits of a small machine', () => {
+  test('the initial values are within the limits of a small machine', () => {
     const small = { cpu: 1000, mem: 2 * GIB }
     expect(defaultForm(image(), small)).toMatchObject({ cpu: 1000, mem: GIB })
   })
 
-  test('names the field of every mistake', () => {
+  test('every mistake names its field', () => {
     expect(check({ cpu: 9000 })).toHaveProperty('cpu')
     expect(check({ mem: GIB / 4 })).toHaveProperty('mem')
     expect(check({ mem: GIB, shmem: 2 * GIB })).toEqual({
@@ -103,7 +103,7 @@ describe('the form', () => {
     expect(check({ environ: [{ name: 'HOME', value: '/x' }] })).toEqual({ environ: 'HOME: is set by Berth itself' })
   })
 
-  test('refuses an amount that could not be read, and changes nothing else for it', () => {
+  test('an unreadable amount is refused, and changes no other field', () => {
     for (const field of ['cpu', 'mem', 'shmem', 'gpu'] as const) {
       expect(Object.keys(check({ [field]: Number.NaN }, [], withGpus))).toEqual([field])
     }
@@ -112,7 +112,7 @@ describe('the form', () => {
     expect(fitForm(unread, image(), largest)).toEqual(unread)
   })
 
-  test('asks for GPUs only where an agent has some, as shares where those are offered', () => {
+  test('GPUs are offered only if an agent has some, as shares if those are offered', () => {
     expect(limitsOf(image(), largest, GIB).gpu).toBeNull()
     const gpu = limitsOf(image(), withGpus, GIB)
     expect(gpu.gpu).toMatchObject({ slot: 'cuda.device', max: 4, step: 1 })
@@ -122,7 +122,7 @@ describe('the form', () => {
     expect(toSpec(form({ gpu: 2 }), limitsOf(image(), largest, GIB)).resources).not.toHaveProperty('cuda.device')
   })
 
-  test('follows the image chosen: up to its minimum, never above the largest agent', () => {
+  test('amounts follow the chosen image: at least its minimum, at most the largest agent', () => {
     const heavy = image({ minimum: { cpu: '4', mem: '8g' }, shmem: '1g' })
     expect(fitForm(form(), heavy, largest)).toMatchObject({ cpu: 4000, mem: 8 * GIB, shmem: GIB })
     expect(fitForm(form({ cpu: 64_000, mem: 900 * GIB, gpu: 9 }), image(), withGpus)).toMatchObject({
@@ -132,7 +132,7 @@ describe('the form', () => {
     })
   })
 
-  test('ends where limits end, and says that it is they', () => {
+  test('fields end at the limits, and name them as the cause', () => {
     const left = { cpu: 3000, mem: 32 * GIB, 'cuda.device': 0 }
     const limits = limitsOf(image(), withGpus, GIB, left)
     expect(limits).toMatchObject({ cpu: { max: 3000 }, mem: { max: 16 * GIB }, gpu: { min: 0, max: 0 } })
@@ -145,7 +145,7 @@ describe('the form', () => {
     expect(limitsOf(image(), largest, GIB, { cpu: 0 }).cpu).toMatchObject({ min: 500, max: 500 })
   })
 
-  test('says how many sessions are left, where their number is limited', () => {
+  test('the form says how many sessions are left if their number is limited', () => {
     expect([null, 0, 1, 3].map(sessionsLeftText)).toEqual([
       '',
       'Session limit reached: a new session waits until one of yours ends',
@@ -154,13 +154,13 @@ describe('the form', () => {
     ])
   })
 
-  test('never calls a part of a GPU more than it is', () => {
+  test('a share is never called more than a part of a GPU', () => {
     expect(partsText('enforced')).toContain('no session can use more than its share')
     expect(partsText('accounted')).toContain('not enforced')
     expect(partsText(null)).toContain('not enforced')
   })
 
-  test('leaves empty rows and an empty command out of the request', () => {
+  test('empty rows and an empty command are left out of the request', () => {
     const spec = toSpec(
       form({
         environ: [
@@ -177,10 +177,10 @@ describe('the form', () => {
   })
 })
 
-describe('how long and when', () => {
+describe('lifetime, priority and kind', () => {
   const specOf = (change: Partial<LaunchForm>) => toSpec(form(change), limitsOf(image(), largest, GIB))
 
-  test('a batch session has a command, and is never ended for idling', () => {
+  test('a batch session needs a command, and has no idle timeout', () => {
     expect(check({ kind: 'batch', startupCommand: ' ' })).toHaveProperty('startupCommand')
     const batch = { kind: 'batch', startupCommand: 'make', idleTimeout: 'odd', maxLifetime: '8h' } as const
     expect(check(batch)).toEqual({})
@@ -188,7 +188,7 @@ describe('how long and when', () => {
     expect(specOf(batch)).not.toHaveProperty('idleTimeoutSeconds')
   })
 
-  test('durations are read as they are typed; none is no limit', () => {
+  test('durations are parsed as typed; an empty field is no limit', () => {
     expect(specOf({ maxLifetime: '1 h 30 min', idleTimeout: '45m' })).toMatchObject({
       maxLifetimeSeconds: 5400,
       idleTimeoutSeconds: 2700,
@@ -205,14 +205,14 @@ describe('how long and when', () => {
     expect(['', '60s', '8h', '1h30m'].map(durationError)).toEqual(['', '', '', ''])
   })
 
-  test('users step back, and only admins forward', () => {
+  test('users may lower the priority, only admins may raise it', () => {
     expect(check({ priority: -10 })).toEqual({})
     for (const priority of [1, -11, 0.5, Number.NaN]) expect(check({ priority })).toHaveProperty('priority')
     const admin = { limits: limitsOf(image(), largest, GIB), images: [image()], taken: new Set<string>() }
     expect(validate(form({ priority: 10 }), { ...admin, topPriority: 10 })).toEqual({})
   })
 
-  test('repeats the request, without its dependencies', () => {
+  test('a copy has the request of the session, without its dependencies', () => {
     const ended = aSession(1, {
       kind: 'batch',
       startupCommand: 'make',
@@ -249,7 +249,7 @@ describe('the forecast', () => {
   const ask = (requested: ResourceSlots, free: ResourceSlots, change = {}) =>
     forecast({ requested, free, largest: withGpus, count: 1, holders: 1, resources: { ...resources, ...change } })
 
-  test('says what happens: now, later and for what, or never', () => {
+  test('it says what happens: a start now, later and why, or never', () => {
     expect(ask({ cpu: 1000 }, largest)).toEqual({ kind: 'now', text: 'Starts now.' })
     expect(ask({ cpu: 4000, 'cuda.device': 3 }, { cpu: 3000, 'cuda.device': 1 })).toEqual({
       kind: 'waits',
@@ -272,7 +272,7 @@ describe('the forecast', () => {
   })
 })
 
-describe('while no agent is connected', () => {
+describe('launching while no agent is connected', () => {
   const context = (typed: LaunchForm) => ({
     limits: limitsOf(image(), {}, typed.mem, { cpu: 4000 }),
     images: [image()],
@@ -280,7 +280,7 @@ describe('while no agent is connected', () => {
     topPriority: 0,
   })
 
-  test('a request can be made and waits, as far as limits allow', () => {
+  test('a request is possible and waits, as far as limits allow', () => {
     const start = defaultForm(image(), atMost({}, {}))
     expect(validate(start, context(start))).toEqual({})
     const large = { ...start, cpu: 4000, mem: 64 * GIB }
@@ -312,8 +312,8 @@ describe('while no agent is connected', () => {
   })
 })
 
-describe('the first fault', () => {
-  test('is the one that stands first on the page, in the words of its field', () => {
+describe('the first error of the form', () => {
+  test('it is the first one on the page, in the words of its field', () => {
     expect(firstFault({})).toBeNull()
     const errors = check({ count: 51, cpu: 0, maxLifetime: '8' })
     expect(firstFault(errors)).toEqual({
@@ -334,7 +334,7 @@ describe('the first fault', () => {
     'automount',
   ]
 
-  test('exists for every error that there can be', () => {
+  test('every possible error has one', () => {
     const fields = Object.keys(form()) as LaunchField[]
     for (const field of fields.filter(name => !CHOICES.includes(name))) {
       expect(firstFault({ [field]: 'wrong' })).toMatchObject({ field })
@@ -342,8 +342,8 @@ describe('the first fault', () => {
   })
 })
 
-describe('a refusal of the manager', () => {
-  test('lands on its field', () => {
+describe('a refusal by the manager', () => {
+  test('a refusal is shown at its field', () => {
     expect(refusedFields(new AppError('session_name_taken', { why: 'You have one.' }))).toEqual({
       name: 'You have one.',
     })
@@ -354,7 +354,7 @@ describe('a refusal of the manager', () => {
     expect(refusedFields(new AppError('bad_request', { fields }))).toEqual({ cpu: 'too many', environ: 'is odd' })
   })
 
-  test('stays above the form where it belongs to none', () => {
+  test('a refusal without a field is shown above the form', () => {
     expect(refusedFields(new AppError('unavailable'))).toEqual({})
     expect(
       refusedFields(new AppError('bad_request', { fields: [{ path: 'resourceGroup', message: 'gone' }] })),
@@ -363,7 +363,7 @@ describe('a refusal of the manager', () => {
   })
 })
 
-describe('what is remembered', () => {
+describe('the remembered launch', () => {
   function aStorage(): Storage {
     const items = new Map<string, string>()
     return {
@@ -372,7 +372,7 @@ describe('what is remembered', () => {
     } as Storage
   }
 
-  test('is the size and the image, never variables, names or commands', () => {
+  test('it has the size and the image, never variables, names or commands', () => {
     const storage = aStorage()
     remember(
       form({ name: 'mine', environ: [{ name: 'TOKEN', value: 'secret' }], startupCommand: 'x', cpu: 3000 }),
@@ -390,7 +390,7 @@ describe('what is remembered', () => {
     })
   })
 
-  test('is nothing when it is not what we wrote', () => {
+  test('a foreign or damaged record is ignored', () => {
     const storage = aStorage()
     for (const text of ['{', 'null', '{"image":1}', '{"image":"a","cpu":"many"}']) {
       storage.setItem('berth.launch', text)

@@ -12,8 +12,8 @@ const answer = (change: Partial<WhatIf> = {}): WhatIf => ({
 })
 const one = { count: 1, pulled: false, gpu: 'cuda.device' } as const
 
-describe('what the manager says about a request', () => {
-  test('is shown in a line: now, or why it would wait', () => {
+describe('the answer of what-if', () => {
+  test('the answer is one line: starts now, or why it would wait', () => {
     expect(outlookOf(answer({ startsNow: true }), one)).toEqual({ kind: 'now', text: 'Starts now.', offer: null })
     expect(outlookOf(answer({ startsNow: true }), { ...one, count: 3, pulled: true }).text).toBe(
       'The first starts now, the others when there is room. The image is pulled first.',
@@ -30,7 +30,7 @@ describe('what the manager says about a request', () => {
     })
   })
 
-  test('offers the mildest change that the form can make', () => {
+  test('the smallest change that the form can make is offered', () => {
     const smaller: WhatIf['smaller'] = [
       { slot: 'cuda.shares', amount: '0.5' },
       { slot: 'mem', amount: String(2 * GIB) },
@@ -45,7 +45,7 @@ describe('what the manager says about a request', () => {
     })
   })
 
-  test('is a refusal only where the request itself is refused', () => {
+  test('only a refusal of the request itself counts as one', () => {
     expect(outlookOfRefusal(new AppError('over_user_policy', { why: 'At most 1 GPU.' }))).toMatchObject({
       kind: 'never',
       text: 'Cannot start: At most 1 GPU.',

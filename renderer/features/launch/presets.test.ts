@@ -18,11 +18,11 @@ const hindrance = (each: Preset, change: Partial<Room> = {}) =>
   presetHindrance(each, 'cuda.device', { ...room, ...change })
 
 describe('a preset', () => {
-  test('says how large it is', () => {
+  test('a preset shows its size', () => {
     expect(presetSize(preset())).toBe('4 CPU cores · 8 GiB RAM · 1 GPU')
   })
 
-  test('can be chosen where it fits, and else says what is in the way: limits before agents', () => {
+  test('a preset can be chosen if it fits, and else says what prevents it: limits before agents', () => {
     const tight = preset({ fits: false })
     expect(hindrance(preset())).toBe('')
     expect(hindrance(tight, { left: { cpu: 1000 } })).toBe('Your limits leave 1 CPU core')
@@ -33,7 +33,7 @@ describe('a preset', () => {
     expect(presetHindrance(preset(), 'cuda.shares', room)).toBe('For another kind of GPU')
   })
 
-  test('fills the fields, and takes the GPU away that it does not name', () => {
+  test('a preset fills the fields, and clears the GPU if it names none', () => {
     const form = { ...defaultForm(undefined, all), gpu: 2, name: 'mine' }
     const context = { limits: limitsOf(undefined, all, form.mem), image: undefined, room }
     expect(withPreset(form, preset(), context)).toMatchObject({ cpu: 4000, mem: 8 * GIB, shmem: GIB, gpu: 1 })

@@ -31,7 +31,7 @@ function outlookOver(whatIf: () => Promise<WhatIf>) {
   return { ...asked, count, [Symbol.dispose]: () => scope.stop() }
 }
 
-test('the words follow the number of sessions without another question', async () => {
+test('the text follows the number of sessions without another request', async () => {
   const whatIf = vi.fn(() => Promise.resolve(NOW))
   using it = outlookOver(whatIf)
   await vi.waitFor(() => expect(it.outlook.value?.text).toBe('Starts now.'))

@@ -28,7 +28,7 @@ test.each([
   expect(noticeKind(before, session)).toBe(kind)
 })
 
-test('stored notices are read, and anything else in their place is dropped', () => {
+test('stored notices are read back, and invalid ones are dropped', () => {
   const good = { id: 'a', kind: 'ended', name: 'x', to: '/sessions/1', at: 1, read: false }
   const stored = [good, { ...good, kind: 'other' }, { ...good, to: 'https://evil.example' }, 5, null, { id: 'a' }]
   expect(readNotices(JSON.stringify(stored))).toEqual([good])

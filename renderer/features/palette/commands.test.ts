@@ -16,14 +16,14 @@ const commands = [
 ]
 const titles = (text: string) => matchCommands(commands, text).map(({ title }) => title)
 
-test('every word counts, whatever its case, and titles that begin with the text come first', () => {
+test('every word counts, in any letter case, and titles that begin with the text come first', () => {
   expect(titles('')).toHaveLength(4)
   expect(titles('TRAIN')).toEqual(['train-resnet', 'retrain'])
   expect(titles('pyth train')).toEqual(['retrain'])
   expect(titles('nothing')).toEqual([])
 })
 
-test('a thousand sessions do not make a thousand rows', () => {
+test('a thousand sessions do not become a thousand rows', () => {
   expect(
     matchCommands(
       Array.from({ length: 1000 }, (_, index) => command(`s-${index}`)),

@@ -30,12 +30,12 @@ test('a notebook becomes cells with their outputs, the richest form first', () =
   ])
 })
 
-test('a picture that is no Base64 is not shown', () => {
+test('a picture that is not Base64 is not shown', () => {
   const data = { 'image/png': '"><script>', 'text/plain': 'x' }
   const cells = readNotebook(notebook([{ cell_type: 'code', outputs: [{ output_type: 'display_data', data }] }]))
   expect(cells?.[0]?.outputs).toEqual([{ kind: 'text', text: 'x', isError: false }])
 })
 
-test.each(['', '{}', '[]', 'null', '{"cells": 3}'])('%j is no notebook', text => {
+test.each(['', '{}', '[]', 'null', '{"cells": 3}'])('%j is not a notebook', text => {
   expect(readNotebook(text)).toBeNull()
 })

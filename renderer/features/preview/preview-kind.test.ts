@@ -12,17 +12,17 @@ describe('previews', () => {
     ['page.html', 'text'],
     ['LICENSE', 'text'],
     ['a.tar.gz', 'none'],
-  ])('of %s is of the kind %s', (name, kind) => {
+  ])('the preview of %s is of the kind %s', (name, kind) => {
     expect(previewKind(name)).toBe(kind)
   })
 
-  test('never have the media type of a page', () => {
+  test('a preview never has the media type of a page', () => {
     expect([mediaType('a.html'), mediaType('a.xhtml'), mediaType('a.xml')]).toEqual(
       Array.from({ length: 3 }, () => 'application/octet-stream'),
     )
   })
 
-  test('show no binary file as text, and survive a cut character', () => {
+  test('binary files are not shown as text, and a cut character is tolerated', () => {
     const text = new TextEncoder().encode('größer')
     expect(decodeText(text, true)).toBe('größer')
     expect(decodeText(text.subarray(0, 3), false)).toBe('gr')

@@ -15,7 +15,7 @@ const scope = (change: Partial<ScopeUsage>): ScopeUsage => ({
   ...change,
 })
 
-test('says what is left of the limits that a project has', () => {
+test('the text says what is left of each limit of the project', () => {
   expect(leftText(scope({ left: { cpu: '1.5', mem: '2g', 'cuda.device': '0' } }))).toBe(
     'Left: 1.5 CPU, 2 GiB RAM, 0 GPU',
   )

@@ -8,7 +8,7 @@ const ends = (seconds: number, why: 'idle_timeout' | 'max_lifetime' = 'idle_time
   ends: { at: inSeconds(seconds), why, warnedAt: inSeconds(seconds - 900) },
 })
 
-test('before the first warning nothing is said', () => {
+test('nothing is shown before the first warning', () => {
   expect(endingText({ ends: null, clusterSize: 1 }, NOW)).toBeUndefined()
   expect(endingText({ ...ends(3000), ends: { ...ends(3000).ends, warnedAt: null } }, NOW)).toBeUndefined()
 })
@@ -20,11 +20,11 @@ test.each([
   [60, 'Ends in 60 s', true],
   [0.4, 'Ends in 1 s', true],
   [-3, 'Ends now', true],
-])('%d seconds before the end', (seconds, label, urgent) => {
+])('the text %d seconds before the end', (seconds, label, urgent) => {
   expect(endingText(ends(seconds), NOW)).toMatchObject({ label, urgent })
 })
 
-test('the reason is named', () => {
+test('the text names the reason', () => {
   expect(endingText(ends(60), NOW)?.why).toContain('has been idle')
   expect(endingText(ends(60, 'max_lifetime'), NOW)?.why).toContain('maximum lifetime')
 })

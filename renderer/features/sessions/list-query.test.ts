@@ -5,12 +5,12 @@ import { LIST_TABS, readListView, statusesOf, writeListView, type ListView } fro
 
 const PLAIN: ListView = { tab: 'live', search: '', statuses: [], sort: NEWEST_FIRST }
 
-test('the plain list has a plain address', () => {
+test('the default list has a plain address', () => {
   expect(writeListView(PLAIN)).toEqual({})
   expect(readListView({})).toEqual(PLAIN)
 })
 
-test('every view comes back from its address', () => {
+test('every view is written to the address and read back', () => {
   const views = fc.constantFrom(...LIST_TABS).chain(tab =>
     fc.record<ListView>({
       tab: fc.constant(tab),

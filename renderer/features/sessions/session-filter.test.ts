@@ -18,13 +18,13 @@ describe('the list of sessions', () => {
     ['waiting ada', ['train-9']],
     ['memory', ['Notebook']],
     ['train memory', []],
-  ])('searched for “%s”', (text, found) => expect(names(filterSessions(sessions, text, []))).toEqual(found))
+  ])('the search for “%s”', (text, found) => expect(names(filterSessions(sessions, text, []))).toEqual(found))
 
-  test('shows only the chosen states', () => {
+  test('the filter shows only the chosen statuses', () => {
     expect(names(filterSessions(sessions, '', ['PENDING', 'ERROR']))).toEqual(['train-9', 'Notebook'])
   })
 
-  test('is sorted newest first, names as people count, and what needs attention first', () => {
+  test('the list is sorted newest first, names with numbers by value, and sessions that need attention first', () => {
     expect(names(sortSessions(sessions, NEWEST_FIRST))).toEqual(['Notebook', 'train-9', 'train-10'])
     expect(names(sortSessions(sessions, { key: 'name', descending: false }))).toEqual([
       'Notebook',
@@ -39,8 +39,8 @@ describe('the list of sessions', () => {
   })
 })
 
-describe('a session in words', () => {
-  test('says why it waits and where it stands', () => {
+describe('the texts of a session', () => {
+  test('the text says why the session waits and its position', () => {
     const waiting = aSession(1, {
       status: 'PENDING',
       queuePosition: 3,
@@ -49,13 +49,13 @@ describe('a session in words', () => {
     expect(statusText(waiting)).toMatchObject({ label: 'Waiting', reason: 'Waits for 2 GPUs · position 3' })
   })
 
-  test('is unreachable, not ended, when its agent is gone', () => {
+  test('a session whose agent is gone is unreachable, not ended', () => {
     const lost = aSession(1, { reachable: false })
     expect(statusText(lost).label).toBe('Unreachable')
     expect(canTerminate(lost)).toBe(true)
   })
 
-  test('names its image and resources shortly', () => {
+  test('image and resources have short names', () => {
     expect(imageText('registry.example.com:5000/team/python:3.13')).toBe('team/python:3.13')
     expect(imageText('berth/python:3.13')).toBe('berth/python:3.13')
     const gpu = aSession(1, { requested: { cpu: '0.5', mem: '1536m', 'cuda.shares': '0.3' }, shmem: '64m' })

@@ -97,7 +97,7 @@ const happenings = fc.array(
   { maxLength: 60 },
 )
 
-test('whatever the order of hints, answers and resyncs, the page ends equal to the server', async () => {
+test('in any order of hints, answers and resyncs, the page ends equal to the server', async () => {
   await fc.assert(
     fc.asyncProperty(fc.scheduler(), happenings, async (scheduler, list) => {
       const page = aPage(answer => scheduler.schedule(Promise.resolve(answer)))
@@ -174,7 +174,7 @@ test('many hints cause one fetch a second, with one request for the changed sess
   expect(page.requests.every(request => request.startsWith('ids'))).toBe(true)
 })
 
-test('all pages of a list come in one round, also while resyncs arrive', async () => {
+test('all pages of a list arrive in one round, also during resyncs', async () => {
   const page = aPage(answer => new Promise(resolve => setTimeout(() => resolve(answer), 100)))
   for (let each = 0; each < SESSIONS; each++) page.server.set(idOf(each), aSession(each))
   page.sync.resync(['live'])
@@ -186,7 +186,7 @@ test('all pages of a list come in one round, also while resyncs arrive', async (
   expect(page.held.size).toBe(SESSIONS)
 })
 
-test('a request that fails is tried again, by itself', async () => {
+test('a failed request is repeated automatically', async () => {
   let isThere = false
   const page = aPage(answer => (isThere ? Promise.resolve(answer) : Promise.reject(new Error('not now'))))
   page.server.set(idOf(1), aSession(1))

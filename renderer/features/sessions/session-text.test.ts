@@ -21,7 +21,7 @@ test.each<[string, Partial<Left>, number, boolean]>([
   expect(leftFiles({ ...ended, ...change }, hoursLater(hours))).toBe(expected)
 })
 
-test('a session that runs has left nothing', () => {
+test('a running session has no remaining files to continue with', () => {
   expect(leftFiles({ ...ended, status: 'RUNNING', endedAt: null }, hoursLater(0))).toBe(false)
 })
 
@@ -30,14 +30,14 @@ const exited = { code: 'exited', message: 'The main process ended with exit code
 const batch = (change: Partial<Session>) =>
   aSession(1, { kind: 'batch', status: 'TERMINATED', reason: exited, kernels: [main], ...change })
 
-test('a batch job that failed says so with its exit code, and is found under “Failed”', () => {
+test('a failed batch job shows its exit code, and is found under “Failed”', () => {
   const failed = batch({ result: 'failure' })
   expect(statusText(failed)).toMatchObject({ label: 'Failed · exit 3', tone: 'bad' })
   expect(statusText(batch({ result: 'success' }))).toMatchObject({ label: 'Succeeded', tone: 'good' })
   expect(filterSessions([failed, batch({ result: 'success' })], '', ['ERROR'])).toEqual([failed])
 })
 
-test('a batch job that its owner ended has not failed', () => {
+test('a batch job that its owner ended did not fail', () => {
   const reason = { code: 'user_terminated', message: 'Ended by its owner.' } as const
   expect(statusText(batch({ result: 'failure', reason })).label).toBe('Terminated')
 })

@@ -60,7 +60,7 @@ beforeEach(async () => {
 const has = (...sessions: Session[]) => sessions.forEach(session => server.set(session.id, session))
 
 describe('the store of sessions', () => {
-  test('fetches every page of the live list, but finished ones only as they are asked for', async () => {
+  test('every page of live sessions is fetched, finished ones only on request', async () => {
     has(...Array.from({ length: 1100 }, (_, index) => aSession(index)))
     has(...Array.from({ length: 700 }, (_, index) => aSession(5000 + index, { status: 'TERMINATED' })))
     const store = useSessions()
@@ -73,7 +73,7 @@ describe('the store of sessions', () => {
     expect(calls.filter(call => call.startsWith('list finished'))).toHaveLength(2)
   })
 
-  test('fetches what a hint says is newer, once for several hints, and nothing for what it has', async () => {
+  test('a hint fetches a newer version, several hints once, and a known version not at all', async () => {
     has(aSession(1), aSession(2))
     const store = useSessions()
     await store.load('live')
@@ -87,7 +87,7 @@ describe('the store of sessions', () => {
     expect(store.live.map(({ id }) => id)).toEqual([idOf(2)])
   })
 
-  test('fetches many that change at once with few requests', async () => {
+  test('many changes at once need few requests', async () => {
     const store = useSessions()
     await store.load('live')
     calls = []
@@ -97,7 +97,7 @@ describe('the store of sessions', () => {
     expect(calls.map(call => call.split(/[ ,]/).length - 1)).toEqual([100, 100, 50])
   })
 
-  test('fetches every page again after a resync, and by their ids only those that no list brought', async () => {
+  test('after a resync every page is fetched again, and sessions that no list returned by their ids', async () => {
     has(...Array.from({ length: 1100 }, (_, index) => aSession(index)))
     const store = useSessions()
     await Promise.all([store.load('live'), store.load('finished')])
@@ -116,7 +116,7 @@ describe('the store of sessions', () => {
     expect(store.lists.finished).toMatchObject({ total: 550, complete: false })
   })
 
-  test('says how many have finished while a session ends, although not all of them are here', async () => {
+  test('the number of finished sessions grows when a session ends, although not all of them are loaded', async () => {
     has(aSession(9000), ...Array.from({ length: 700 }, (_, index) => aSession(index, { status: 'TERMINATED' })))
     const store = useSessions()
     await Promise.all([store.load('live'), store.load('finished')])
@@ -127,7 +127,7 @@ describe('the store of sessions', () => {
     expect(calls).toEqual([`ids ${idOf(9000)}`, 'list finished'])
   })
 
-  test('never goes back to an older version, whatever order answers come in', async () => {
+  test('an older version never replaces a newer one, in any order of answers', async () => {
     const store = useSessions()
     store.put([aSession(1, { version: 5, status: 'TERMINATING' })])
     store.put([aSession(1, { version: 4, status: 'RUNNING' })])
@@ -135,7 +135,7 @@ describe('the store of sessions', () => {
     await Promise.resolve()
   })
 
-  test('drops what is gone after a resync', async () => {
+  test('sessions that are gone after a resync are dropped', async () => {
     has(aSession(1), aSession(2))
     const store = useSessions()
     await store.load('live')
@@ -144,7 +144,7 @@ describe('the store of sessions', () => {
     await vi.waitFor(() => expect(store.live.map(({ id }) => id)).toEqual([idOf(2)]))
   })
 
-  test('keeps its rows and says so when the manager cannot be reached', async () => {
+  test('the rows stay, with an error, when the manager cannot be reached', async () => {
     has(aSession(1))
     const store = useSessions()
     await store.load('live')
@@ -156,7 +156,7 @@ describe('the store of sessions', () => {
     expect(store.live).toHaveLength(1)
   })
 
-  test('takes figures of live sessions it watches, and forgets them when they end', async () => {
+  test('figures of watched live sessions are kept, and dropped when they end', async () => {
     has(aSession(1))
     const store = useSessions()
     await store.load('live')
@@ -169,7 +169,7 @@ describe('the store of sessions', () => {
     expect(events.watched()).toEqual([])
   })
 
-  test('shows an answer that is newer than the last live figures', async () => {
+  test('an answer that is newer than the last live figures is shown', async () => {
     const figures = (second: number) => ({ ...STATS, at: `2026-11-20T12:00:0${second}.000Z` })
     has(aSession(1))
     const store = useSessions()
@@ -183,7 +183,7 @@ describe('the store of sessions', () => {
     expect(store.statsOf(idOf(1))).toEqual(figures(3))
   })
 
-  test.each(['launch', 'restart'] as const)('an answer of %s shows as new, but not after a sign-out', async name => {
+  test.each(['launch', 'restart'] as const)('the answer of %s is shown, but not after a sign-out', async name => {
     const createSession = () => Promise.resolve({ items: [aSession(1)], notices: [] })
     withServices({ ...answers, createSession, restartSession: () => Promise.resolve(aSession(1)) })
     await useAccount().begin()
@@ -202,7 +202,7 @@ describe('the store of sessions', () => {
   })
 
   test.each(['more', 'fetchOne', 'terminate'] as const)(
-    'an answer of %s after a sign-out brings nothing back',
+    'the answer of %s after a sign-out restores nothing',
     async name => {
       has(...Array.from({ length: 700 }, (_, index) => aSession(index, { status: 'TERMINATED' })))
       const store = useSessions()
@@ -216,7 +216,7 @@ describe('the store of sessions', () => {
     },
   )
 
-  test('shows a termination with the answer of the manager', async () => {
+  test('a termination shows the answer of the manager', async () => {
     has(aSession(1))
     const store = useSessions()
     await store.load('live')
@@ -226,7 +226,7 @@ describe('the store of sessions', () => {
 })
 
 describe('the account', () => {
-  test('is kept when the sign-in ends, and goes on when another tab signs in again', async () => {
+  test('it is kept when the sign-in ends, and continues when another tab signs in again', async () => {
     const account = useAccount()
     expect(account.state).toBe('signed_in')
     events.setState('signed_out')
@@ -236,7 +236,7 @@ describe('the account', () => {
     await vi.waitFor(() => expect(account.state).toBe('signed_in'))
   })
 
-  test('that is renewed brings what happened in between, for which hints came in vain', async () => {
+  test('after a renewed sign-in, changes whose hints were missed are fetched', async () => {
     has(aSession(1))
     const store = useSessions()
     await store.load('live')
@@ -248,7 +248,7 @@ describe('the account', () => {
     await vi.waitFor(() => expect(store.live).toHaveLength(2))
   })
 
-  test('says that the manager is gone instead of asking for a password', async () => {
+  test('a manager that does not answer is shown as such, without asking for a password', async () => {
     withServices({ me: () => Promise.reject(new AppError('unavailable')) })
     const account = useAccount()
     await account.begin()

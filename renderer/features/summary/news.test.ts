@@ -29,7 +29,7 @@ test('sessions that ended or started since the last visit are news, failures fir
   ).toEqual(['failed', 'failed', 'ended', 'started'])
 })
 
-test('what happened before, and what the owner cancelled, is not news', () => {
+test('older changes, and sessions that the owner cancelled, are not news', () => {
   expect(
     kinds(
       session({ status: 'RUNNING' }),
@@ -40,14 +40,14 @@ test('what happened before, and what the owner cancelled, is not news', () => {
   ).toEqual([])
 })
 
-test('a session that is about to be ended is news even if nothing else has changed', () => {
+test('a session that is about to end is news even if nothing else has changed', () => {
   expect(kinds(session({ status: 'RUNNING', ends: { at: LATER, why: 'idle_timeout', warnedAt: AFTER } }))).toEqual([
     'ending',
   ])
   expect(kinds(session({ status: 'RUNNING', ends: { at: LATER, why: 'idle_timeout', warnedAt: null } }))).toEqual([])
 })
 
-test('a reload goes on with the same visit, half an hour away begins a new one', () => {
+test('a reload continues the visit, half an hour of absence begins a new one', () => {
   const minute = 60_000
   const first = visitAt(0, null)
   expect(first).toEqual({ since: null, seen: 0 })
@@ -57,6 +57,6 @@ test('a reload goes on with the same visit, half an hour away begins a new one',
   expect(visitAt(45 * minute, second)).toEqual({ since: 0, seen: 45 * minute })
 })
 
-test.each([null, 'x', '{}', '{"since":"a","seen":1}', '{"since":1}'])('stored text %s is no visit', text => {
+test.each([null, 'x', '{}', '{"since":"a","seen":1}', '{"since":1}'])('the stored text %s is not a visit', text => {
   expect(readVisit(text)).toBeNull()
 })

@@ -28,7 +28,7 @@ function aTerminal() {
     it.listeners.push(listener)
     return Promise.resolve({
       write: data => it.sent.push(new TextDecoder().decode(data)),
-      resize: ({ cols, rows }) => it.sent.push(`${cols}x${rows}`),
+      resize: ({ cols, rows }) => it.sent.push(`the size ${cols}x${rows}`),
       close: () => (it.closed += 1),
     })
   }
@@ -46,7 +46,7 @@ function aTerminal() {
 const settle = () => vi.advanceTimersByTimeAsync(0)
 
 describe('a terminal connection', () => {
-  test('a lost line is dialled again under the same name and the size of now, and keys typed meanwhile are dropped', async () => {
+  test('a lost connection is dialled again with the same name and the current size, and keys typed meanwhile are dropped', async () => {
     const { it, connection } = aTerminal()
     connection.start(SIZE)
     await settle()
@@ -125,7 +125,7 @@ describe('a terminal connection', () => {
     expect(it.closed).toBe(1)
   })
 
-  test('a page that leaves while dialling leaves no line behind', async () => {
+  test('a page that closes during the dial leaves no connection behind', async () => {
     const { it, connection } = aTerminal()
     connection.start(SIZE)
     connection.stop()

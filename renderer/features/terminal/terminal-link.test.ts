@@ -46,7 +46,7 @@ function createHost(open: (emit: Emit) => void) {
 const text = (data: Uint8Array) => new TextDecoder().decode(data)
 const bytes = (value: string) => new TextEncoder().encode(value)
 
-test('in the desktop app bytes that overtake the answer of `open` are not lost, and others’ bytes are not shown', async () => {
+test('in the desktop app, bytes that overtake the answer of `open` are not lost, and bytes of other terminals are not shown', async () => {
   const host = createHost(emit => {
     emit('terminal:data', { id: 't1', data: bytes('early ') })
     emit('terminal:data', { id: 't9', data: bytes('not mine') })

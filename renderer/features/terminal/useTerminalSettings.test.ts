@@ -8,9 +8,6 @@ test.each([
   ['{"fontSize":200,"screenReader":true}', 14, true],
   ['{"fontSize":9.5}', 14, false],
   ['{"fontSize":"20","screenReader":"yes"}', 14, false],
-])(
-  'remembered settings of the terminal that are not usable become the usual ones: %s',
-  (text, fontSize, screenReader) => {
-    expect(parseTerminalSettings(text)).toEqual({ fontSize, screenReader })
-  },
-)
+])('invalid remembered settings of the terminal become the defaults: %s', (text, fontSize, screenReader) => {
+  expect(parseTerminalSettings(text)).toEqual({ fontSize, screenReader })
+})

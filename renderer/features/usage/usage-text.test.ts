@@ -27,7 +27,7 @@ test('a user without sessions sees no usage of their own, however full the clust
   expect(meters.every(({ fraction }) => fraction === null)).toBe(true)
 })
 
-test('limits are what the own use is measured by', () => {
+test('own usage is measured against the own limits', () => {
   const limited = mine({ limits: { cpu: '1', mem: '2g' }, held: { cpu: '0.5' }, maxSessions: 2, sessions: 1 })
   expect(ownMeters(limited, CLUSTER).map(({ text, fraction }) => [text, fraction])).toEqual([
     ['1 / 2', 0.5],
@@ -36,7 +36,7 @@ test('limits are what the own use is measured by', () => {
   ])
 })
 
-test('with a project chosen, its use and limits are shown in place of those of the cluster', () => {
+test('with a chosen project, its usage and limits are shown instead of those of the cluster', () => {
   const project = mine({ kind: 'group', name: 'vision', limits: { cpu: '8' }, held: { cpu: '6' }, sessions: 4 })
   const meters = ownMeters(mine(), CLUSTER, project)
   expect(meters.map(({ others }) => others)).toEqual(['vision 4', 'vision 6 / 8', 'vision 0 B'])
