@@ -11,7 +11,7 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => (world as World | undefined)?.[Symbol.asyncDispose]())
 
-test('twenty sessions asked for at once, and everything killed while they start: twenty run, each once', async () => {
+test('of twenty sessions that are requested at once, with every process killed during their starts, each runs once', async () => {
   const resources = { cpu: '0.05', mem: '32m' }
   const { items } = await world.api.createSession({
     body: { image: 'berth/tiny:test', name: 'crowd', count: COUNT, resources },

@@ -43,7 +43,7 @@ test.each([
   ['console', killServer('console')],
   ['engine', killEngine],
   ['whole of Berth', killEverything],
-] as const)('after kill -9 of the %s no session is lost or doubled and the state is true', async (_name, kill) => {
+] as const)('after kill -9 of the %s no session is lost or duplicated, and statuses are true', async (_name, kill) => {
   const starting = await world.create(`starting-${round}`)
   await kill()
 
@@ -57,7 +57,7 @@ test.each([
   await isAlive(steady)
 })
 
-test('a container that somebody removed while the manager was down ends as container_gone, and its network goes', async () => {
+test('a container that was removed while the manager was down ends as container_gone, and its network is removed', async () => {
   await killServer('manager')()
   await world.engine.docker('rm', '-f', containerOf(steady))
   await expect.poll(() => world.networksOnEngine(), { timeout: TRUE_WITHIN_MS }).toEqual([])

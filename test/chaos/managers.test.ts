@@ -249,7 +249,7 @@ async function heldInDatabase(): Promise<Record<string, number>> {
 }
 
 test(
-  'whatever is killed, in whatever order: no session is lost or doubled, no device is held twice, usage equals reality',
+  'whatever is killed, in any order: no session is lost or duplicated, no device is given twice, usage equals reality',
   { timeout: SECONDS * 1000 + 300_000 },
   async () => {
     console.log(`BERTH_CHAOS_SEED=${SEED}`)

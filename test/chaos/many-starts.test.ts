@@ -16,7 +16,7 @@ afterAll(async () => {
   await world[Symbol.asyncDispose]()
 }, 120_000)
 
-test('sessions that fill a busy host at once say what they wait for, and none is taken back later', async () => {
+test('sessions that fill a busy host at once say what they wait for, and no start is cancelled later', async () => {
   const storm = await raiseStorm(world, 160_000)
   expect(await storm.running()).toBe(STORM)
   const waiting = /^Starting soon: \d+ sessions? (is|are) being started on .+ before it\.$/

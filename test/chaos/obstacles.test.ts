@@ -53,7 +53,7 @@ function up(data: string, ...flags: string[]) {
   return execute(command, { ...process.env, DOCKER_HOST: world.engine.host })
 }
 
-test('without an engine the console comes up, sessions wait with a plain reason, and run as soon as it is there', async () => {
+test('without an engine the console starts, sessions wait with a plain reason, and run as soon as the engine is there', async () => {
   await world.engine.kill()
   await world.up()
   const body = { image: 'berth/tiny:test' }
@@ -72,13 +72,13 @@ test('without an engine the console comes up, sessions wait with a plain reason,
   await world.clear()
 })
 
-describe('with Berth running', () => {
+describe('a running Berth', () => {
   beforeAll(async () => {
     await world.api.listSessions().catch(() => world.up())
   })
   afterEach(() => world.clear())
 
-  test('an engine killed while sessions are created: all of them run, each once', async () => {
+  test('after an engine is killed during starts, each session runs once', async () => {
     const created = await Promise.all(numbers('torn').map(name => world.create(name)))
     await expect.poll(() => world.networksOnEngine(), { timeout: TRUE_WITHIN_MS, interval: 20 }).not.toEqual([])
     await restartEngine()
@@ -89,14 +89,14 @@ describe('with Berth running', () => {
     await expect.poll(async () => (await world.networksOnEngine()).length, { timeout: TRUE_WITHIN_MS }).toBe(3)
   })
 
-  test('berth up on the same data directory shows the one that runs', async () => {
+  test('a second berth up on the same data directory opens the running one', async () => {
     const { code, stdout } = await up(world.data, '--port', '0')
     expect(code).toBe(0)
     const { pid, url } = JSON.parse(stdout) as { pid: number; url: string }
     expect({ pid, url }).toEqual({ pid: world.berth.pid, url: world.berth.url })
   })
 
-  test('a port that is taken for the console: a coded error, and everything is stopped again', async () => {
+  test('a taken port for the console is a coded error, and everything is stopped again', async () => {
     const data = await mkdtemp(join(tmpdir(), 'berth-test-port-'))
     try {
       const { port } = new URL(world.berth.url)
@@ -109,7 +109,7 @@ describe('with Berth running', () => {
     }
   })
 
-  test('a port that is taken for a tunnel: a coded error that names another one', async () => {
+  test('a taken port for a tunnel is a coded error that names another one', async () => {
     const session = await world.runs((await world.create('port-taken')).id)
     const { port } = new URL(world.berth.url)
     const { code, stderr } = await world.berth.cli('app', session.id, 'sshd', '--port', port, '--no-open', '--json')
@@ -121,7 +121,7 @@ describe('with Berth running', () => {
     })
   })
 
-  test('SIGTERM stops every process of Berth and no session, which the next start finds', async () => {
+  test('SIGTERM stops every process of Berth and no session, and the next start finds the sessions', async () => {
     const session = await world.runs((await world.create('survivor')).id)
     process.kill(world.berth.pid, 'SIGTERM')
     await expect.poll(() => processesOf(world.data), { timeout: TRUE_WITHIN_MS }).toEqual([])
@@ -133,7 +133,7 @@ describe('with Berth running', () => {
   })
 })
 
-test('a full disk refuses sessions, leaves nothing behind, and is forgotten once there is space again', async () => {
+test('a full disk refuses sessions, leaves nothing behind, and has no effect once there is space again', async () => {
   const scratch = join(world.data, 'small-disk')
   await mkdir(scratch)
   await run('mount', ['-t', 'tmpfs', '-o', 'size=96m', 'tmpfs', scratch])

@@ -30,12 +30,12 @@ const succeeds = (...args: string[]) =>
     () => false,
   )
 
-test('berth ssh runs a command and passes its exit code on', async () => {
+test('berth ssh runs a command and returns its exit code', async () => {
   const { code, stdout } = await world.berth.cli('ssh', session.id, 'id -un; pwd; exit 42')
   expect({ code, stdout }).toEqual({ code: 42, stdout: 'work\n/home/work\n' })
 })
 
-test('berth sftp brings a file there and back', async () => {
+test('berth sftp transfers a file in both directions', async () => {
   const path = (name: string) => join(world.data, name)
   const content = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 31) % 251))
   await writeFile(path('there'), content)
@@ -44,7 +44,7 @@ test('berth sftp brings a file there and back', async () => {
   expect((await readFile(path('back'))).equals(content)).toBe(true)
 })
 
-test('a terminal shows a shell that takes commands', async () => {
+test('a terminal opens a shell that runs commands', async () => {
   const host = new URL(world.berth.url).host
   const target = `ws+unix:${world.door}:/api/v1/sessions/${session.id}/terminal?name=main&cols=80&rows=24`
   const socket = new WebSocket(target, [TERMINAL_PROTOCOL], { headers: { ...world.credentials, host } })
@@ -61,7 +61,7 @@ test('a terminal shows a shell that takes commands', async () => {
   }
 })
 
-test('a session resolves names, and reaches neither another session nor what listens on the host', async () => {
+test('a session resolves names, and reaches neither another session nor servers on the host', async () => {
   const other = await world.runs((await world.create('neighbour')).id)
   const container = other.kernels[0]?.containerId ?? ''
   const address = await world.engine.docker(

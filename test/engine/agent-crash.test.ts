@@ -49,7 +49,7 @@ const containers = async () => (await docker.listContainers({ all: true, filters
 const networks = async () => (await docker.listNetworks({ filters: filters() })).length
 
 describe('an agent', () => {
-  test('joins once with a token, and from then on proves its own key', async () => {
+  test('an agent joins once with a token, and afterwards proves its own key', async () => {
     const first = await start({ BERTH_JOIN: manager.join() })
     const { agentId } = await first.firstLine
     await first[Symbol.asyncDispose]()
@@ -62,7 +62,7 @@ describe('an agent', () => {
     }
   })
 
-  test('with a used token is refused, and says so', async () => {
+  test('an agent with a used token is refused, with the reason', async () => {
     const join_ = manager.join()
     const first = await start({ BERTH_JOIN: join_ })
     await first.firstLine
@@ -72,7 +72,7 @@ describe('an agent', () => {
     expect(await second.exited).toBe(1)
   })
 
-  test('that was revoked stops, and joins again with a new token', async () => {
+  test('a revoked agent stops, and joins again with a new token', async () => {
     const agent = await start({ BERTH_JOIN: manager.join() })
     await agent.firstLine
     manager.refuse('agent_revoked')
@@ -83,7 +83,7 @@ describe('an agent', () => {
     expect(await again.firstLine).toMatchObject({ ready: 'agent' })
   })
 
-  test('does not take an engine on which another one has sessions', async () => {
+  test('an agent does not take over an engine on which another one has sessions', async () => {
     const first = await start({ BERTH_JOIN: manager.join() })
     await first.firstLine
     await create()
@@ -94,7 +94,7 @@ describe('an agent', () => {
     expect(await second.exited).toBe(1)
   })
 
-  test('stops where another one takes the engine while it has no sessions', async () => {
+  test('an agent without sessions stops when another one takes over its engine', async () => {
     const first = await start({ BERTH_JOIN: manager.join() })
     await first.firstLine
     await looked()
@@ -108,7 +108,7 @@ describe('an agent', () => {
     expect(await otherManager.request('list_kernels', {})).toEqual({ kernels: [] })
   })
 
-  test('keeps its engine although somebody has pruned the volumes', async () => {
+  test('an agent keeps its engine although somebody has pruned the volumes', async () => {
     const agent = await start({ BERTH_JOIN: manager.join() })
     await agent.firstLine
     await looked()
@@ -119,14 +119,14 @@ describe('an agent', () => {
     })
   })
 
-  test('without an engine stays, and says that the engine is away', async () => {
+  test('an agent without an engine continues to run, and reports that the engine is away', async () => {
     const agent = await start({ BERTH_JOIN: manager.join(), DOCKER_HOST: `unix://${home.data}/nothing.sock` })
     expect(await agent.firstLine).toMatchObject({ ready: 'agent' })
     expect(manager.report?.engine).toEqual({ version: '', reachable: false })
     await expect(create()).rejects.toMatchObject({ code: 'engine_unreachable' })
   })
 
-  test('reports what it has: capacity, simulated GPUs and images', async () => {
+  test('an agent reports its capacity, simulated GPUs and images', async () => {
     const gpus = join(home.data, 'gpus.toml')
     await writeFile(gpus, '[[gpu]]\nuuid = "SIM-0"\n[[gpu]]\nuuid = "SIM-1"\n')
     const agent = await start({ BERTH_JOIN: manager.join(), BERTH_SIMULATED_GPUS: gpus })
@@ -150,7 +150,7 @@ describe('an agent', () => {
 })
 
 describe('after kill -9 of the agent', () => {
-  test('a running session is the same container, with the same keys, and can be ended', async () => {
+  test('a running session keeps its container and keys, and can be ended', async () => {
     const first = await start({ BERTH_JOIN: manager.join() })
     await first.firstLine
     const spec = aKernelSpec()
@@ -167,7 +167,7 @@ describe('after kill -9 of the agent', () => {
     expect([await containers(), await networks()]).toEqual([[], 0])
   })
 
-  test('an unobserved end is reported with its exit code', async () => {
+  test('an end that nobody observed is reported with its exit code', async () => {
     const first = await start({ BERTH_JOIN: manager.join() })
     await first.firstLine
     const spec = aKernelSpec({ startupCommand: 'while [ ! -e /home/work/go ]; do sleep 0.1; done; exit 9' })
@@ -184,7 +184,7 @@ describe('after kill -9 of the agent', () => {
   })
 
   test.each([0, 40, 120, 250, 400])(
-    '%i ms into a creation, nothing is doubled and nothing is left over',
+    'killed %i ms into a creation, nothing is duplicated and nothing is left over',
     async afterMs => {
       const first = await start({ BERTH_JOIN: manager.join() })
       await first.firstLine
@@ -232,7 +232,7 @@ describe('after kill -9 of the agent', () => {
   })
 })
 
-test('homes are removed after their retention, also those with a path that is too long to be said', async () => {
+test('homes are removed after their retention, also those with an overlong path', async () => {
   const scratch = join(home.data, 'agent/scratch')
   const old = [randomUUID(), randomUUID(), randomUUID()]
   for (const kernelId of old) {
@@ -251,7 +251,7 @@ test('homes are removed after their retention, also those with a path that is to
   expect(await readdir(scratch)).toEqual([spec.kernelId])
 })
 
-test('a full disk refuses sessions before anything is made', async () => {
+test('a full disk refuses sessions before anything is created', async () => {
   const scratch = join(home.data, 'small')
   await mkdir(scratch)
   await run('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', scratch])
@@ -265,7 +265,7 @@ test('a full disk refuses sessions before anything is made', async () => {
   }
 })
 
-test('a range that the host uses is refused with the way out', async () => {
+test('a network range that the host uses is refused with the way out', async () => {
   const route = (await readFile('/proc/net/route', 'utf8')).split('\n').find(line => line.startsWith('docker0'))
   expect(route).toBeDefined()
   const { IPAM } = await docker.getNetwork('bridge').inspect()

@@ -21,13 +21,13 @@ afterAll(() => stack.disposeAsync(), 60_000)
 
 const agent = async () => (await api.listAgents()).items[0]
 
-test('it says that it cannot isolate sessions, and why', async () => {
+test('an agent in another network namespace reports that it cannot isolate sessions, and why', async () => {
   await expect.poll(async () => (await agent())?.networkIsolationReason).toContain('another network namespace')
   expect((await agent())?.networkIsolation).toBe('partial')
   expect((await agent())?.problem ?? null).toBeNull()
 })
 
-test('its sessions run, and SSH reaches them', async () => {
+test('sessions of that agent run, and SSH reaches them', async () => {
   const resources = { cpu: '0.1', mem: '64m' }
   await expect.poll(async () => (await api.listImages()).items.map(image => image.reference)).toContain(TINY_IMAGE)
   const { items } = await api.createSession({ body: { image: TINY_IMAGE, resources } })

@@ -37,7 +37,7 @@ afterAll(async () => {
 const reachable = () => manager.report?.engine.reachable
 const within = { timeout: 30_000 }
 
-test('kill -9 of the engine ends no session, and the agent finds both again', async () => {
+test('kill -9 of the engine ends no session, and the agent finds the sessions afterwards', async () => {
   await expect.poll(reachable, within).toBe(true)
   const spec = aKernelSpec()
   const { containerId } = await manager.request('create_kernel', { spec, startWithinMs: 60_000 })
@@ -56,7 +56,7 @@ test('kill -9 of the engine ends no session, and the agent finds both again', as
   expect(await engine.docker('ps', '-aq')).toBe('')
 })
 
-test('a session that ended with the engine is distinguished from one that ended by itself', async () => {
+test('a session that ended with the engine is told apart from one that ended by itself', async () => {
   await expect.poll(reachable, within).toBe(true)
   const lost = aKernelSpec()
   const ended = aKernelSpec({ startupCommand: 'while [ ! -e go ]; do sleep 0.1; done; exit 4' })

@@ -30,7 +30,7 @@ const isThere = (path: string) =>
     () => false,
   )
 
-test('has them, with keys of its own; one that could not start gives them back, and they are taken once', async () => {
+test('a restarted session has the files, with new keys; a failed start returns them, and they are taken once', async () => {
   const old = aKernelSpec()
   const { ssh } = await create(old)
   await writeFile(homeOf(old.kernelId, 'notes.txt'), 'day one\n')

@@ -79,7 +79,7 @@ test('GPUs and MIG instances of the host are reported with their figures', () =>
   ])
 })
 
-test('a GPU that the manager shares is looked at, and called accounted where the driver has no limits', async () => {
+test('a GPU that the manager shares is probed, and counts as accounted if the driver has no limits', async () => {
   await manager.request('set_device_modes', { modes: { [T4]: 'shared', [MIG]: 'shared' } })
   await expect.poll(devices).toEqual([
     [T4, 'cuda.shares', 'shared', 'accounted', null],
@@ -92,7 +92,7 @@ test('a GPU that the manager shares is looked at, and called accounted where the
   await expect.poll(() => devices()?.[0]?.[2]).toBe('whole')
 })
 
-test('an engine that cannot hand out GPUs refuses the session, and nothing is left of it', async () => {
+test('an engine that cannot assign GPUs refuses the session, and nothing of it is left', async () => {
   const spec = aKernelSpec({ devices: [{ uuid: T4, slot: 'cuda.device', amount: 1 }] })
   await expect(manager.request('create_kernel', { spec, startWithinMs: 30_000 })).rejects.toMatchObject({
     code: 'kernel_create_failed',
@@ -101,7 +101,7 @@ test('an engine that cannot hand out GPUs refuses the session, and nothing is le
   await expect.poll(() => manager.report?.kernels).toEqual([])
 })
 
-test('a GPU that is lost becomes a problem, and the other one does not', async () => {
+test('a lost GPU becomes a problem, and the other one does not', async () => {
   await says(LOST)
   await expect.poll(devices, { timeout: 25_000 }).toEqual(
     expect.arrayContaining([

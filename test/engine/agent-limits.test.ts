@@ -49,7 +49,7 @@ const ENDED_BY_TIMEOUT = 143
 const takeOne = (containerId: string) =>
   execIn(containerId, '/opt/berth/bin/busybox', 'timeout', '1', '/opt/berth/bin/socat', 'PTY', 'PTY')
 
-test('terminals: a session has its own 64, and leaves no volume behind', async () => {
+test('terminals: a session has 64 of its own, and leaves no volume behind', async () => {
   const [mallory, alice] = await Promise.all([session(), session()])
   // Until all of them are there, and ptmx.
   const take =
@@ -69,7 +69,7 @@ test('terminals: a session has its own 64, and leaves no volume behind', async (
   await expect(docker.getVolume(volume).inspect()).rejects.toMatchObject({ statusCode: 404 })
 })
 
-test('terminals: with a container that others remove, its volume goes at the next look', async () => {
+test('terminals: the volume of a container that others removed is removed by the next sweep', async () => {
   const { containerId } = await session()
   const other = await session()
   const volumeOf = async (id: string) =>
@@ -96,7 +96,7 @@ test('terminals: with a container that others remove, its volume goes at the nex
   expect(await statusOf(used)).toBe(200)
 })
 
-test('terminals: volumes that versions before the labels left are removed, those of others stay', async () => {
+test('terminals: volumes without labels from earlier versions are removed, those of others stay', async () => {
   await session()
   const made = async (DriverOpts: Record<string, string>) => {
     // As the engine names those that have no name.

@@ -30,7 +30,7 @@ const start = async (home: AgentHome, environment: Record<string, string>): Prom
 const launchable = async (image: string) =>
   (await cluster.api.listImages({})).items.some(({ reference }) => reference === image)
 
-test('an app that runs with its secret, and SSH, go on after the data directory was lost', async () => {
+test('SSH and a running app keep working after the data directory of the agent was lost', async () => {
   const { api } = cluster
   const image = `berth-test/replaced-app:${newId(AgentId)}`
   await busyboxImage()

@@ -36,7 +36,7 @@ async function start(home: AgentHome, environment: Record<string, string>): Prom
   return stack.use(await spawnAgent(home, environment))
 }
 
-test('an agent whose data directory is lost is replaced: id, sessions and containers stay, its key counts no more', async () => {
+test('an agent that lost its data directory is replaced: id, sessions and containers stay, its key is worthless', async () => {
   const { api } = cluster
   const lost = stack.use(await createAgentHome())
   const first = await start(lost, { BERTH_JOIN: await joinString() })
@@ -109,11 +109,11 @@ test('an agent whose data directory is lost is replaced: id, sessions and contai
   expect(items.filter(({ result, detail }) => result === 'ok' && detail.replaces === true)).toHaveLength(1)
 }, 180_000)
 
-describe('a join string for taking the place of an agent', () => {
+describe('a join string to replace an agent', () => {
   const as = (id: AgentId, invitation: string) =>
     Object.defineProperty(new ScriptedAgent({ url: cluster.url, join: invitation }), 'id', { value: id })
 
-  test('is made by superadmins, for an agent that there is', async () => {
+  test('superadmins create it, for an existing agent', async () => {
     const user = await cluster.addUser('curious@example.org')
     const { id } = await cluster.join()
     expect((await refusal(user.createJoinToken({ body: { replaces: id } }))).code).toBe('forbidden')
@@ -123,7 +123,7 @@ describe('a join string for taking the place of an agent', () => {
     expect((await refusal(cluster.api.createJoinToken({ body: { replaces: id } }))).code).toBe('agent_not_found')
   })
 
-  test('is good for that agent only, and hangs up on the one that had its place', async () => {
+  test('it works for that agent only, and disconnects the former one', async () => {
     const [old, other] = [await cluster.join(), await cluster.join()]
     const invitation = await joinString(old.id)
     for (const id of [newId(AgentId), other.id]) {

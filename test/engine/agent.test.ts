@@ -86,7 +86,7 @@ const homes = () => readdir(join(home.data, 'agent/scratch'))
 const NOTHING = { containers: 0, networks: 0, volumes: 0, control: 0 }
 
 describe('a session', () => {
-  test('is created, opened by SSH with its own key, and leaves nothing behind', async () => {
+  test('a session is created, accepts SSH with its own key, and leaves nothing behind', async () => {
     const spec = aKernelSpec()
     const { containerId, ssh } = await create(spec)
     expect(await execIn(containerId, 'id', '-u')).toEqual({ stdout: `${sessionUid}\n`, exitCode: 0 })
@@ -110,7 +110,7 @@ describe('a session', () => {
     expect(await readdir(join(home.data, 'agent/scratch', spec.kernelId))).toContain('id_container')
   })
 
-  test('belongs to nobody who can log in: the first human of the host cannot read, write or stop it', async () => {
+  test('a session runs as a user that cannot log in: the first user of the host cannot read, write or stop it', async () => {
     const { containerId } = await create()
     const { Pid } = (await docker.getContainer(containerId).inspect()).State
     expect(await readFile(`/proc/${Pid}/status`, 'utf8')).toMatch(new RegExp(`^Uid:\\t${sessionUid}\\t`, 'm'))
@@ -125,7 +125,7 @@ describe('a session', () => {
     )
   })
 
-  test('has the limits that were asked for, and none of the powers that were not', async () => {
+  test('a session has the requested limits, and no other privileges', async () => {
     const spec = aKernelSpec({ slots: { cpu: 1000, mem: 64 * 2 ** 20 }, shmemBytes: 8 * 2 ** 20 })
     const { containerId } = await create(spec)
     const { HostConfig, Config } = await docker.getContainer(containerId).inspect()
@@ -152,7 +152,7 @@ describe('a session', () => {
     }
   })
 
-  test('that runs out of memory is told apart from one that ends by itself', async () => {
+  test('a session that runs out of memory is told apart from one that ends by itself', async () => {
     const oom = aKernelSpec({
       slots: { cpu: 500, mem: 32 * 2 ** 20 },
       startupCommand: 'dd if=/dev/zero of=/dev/null bs=200M count=1',
@@ -182,7 +182,7 @@ describe('a session', () => {
     })
   })
 
-  test('runs in an image without a shell and without a libc, and has SSH there', async () => {
+  test('a session runs in an image without a shell and without a libc, and has SSH there', async () => {
     const spec = aKernelSpec({ image: { reference: TINY_IMAGE, digest: '' } })
     const { containerId, ssh } = await create(spec)
     await manager.request('start_app', { kernelId: spec.kernelId, app: 'sshd', timeoutMs: 20_000 })
@@ -191,7 +191,7 @@ describe('a session', () => {
     expect(await sshExec(target, 'pwd; id -un')).toBe('/home/work\nwork\n')
   })
 
-  test('that is asked for twice is made once', async () => {
+  test('a repeated request creates a session once', async () => {
     const spec = aKernelSpec()
     const [first, second] = await Promise.all([create(spec), create(spec)])
     expect(second).toEqual(first)
@@ -199,7 +199,7 @@ describe('a session', () => {
     expect((await leftovers()).containers).toBe(1)
   })
 
-  test('of a later attempt replaces the earlier one', async () => {
+  test('a later attempt replaces the earlier one', async () => {
     const spec = aKernelSpec()
     const first = await create(spec)
     const second = await create({ ...spec, attempt: 2 })
@@ -208,7 +208,7 @@ describe('a session', () => {
     await expect(create(spec)).rejects.toMatchObject({ code: 'kernel_create_failed' })
   })
 
-  test('whose container somebody removes is reported as gone', async () => {
+  test('a session whose container somebody removes is reported as gone', async () => {
     const spec = aKernelSpec()
     const { containerId } = await create(spec)
     await docker.getContainer(containerId).remove({ force: true })
@@ -220,7 +220,7 @@ describe('a session', () => {
     expect(await leftovers()).toEqual(NOTHING)
   })
 
-  test('is measured once a second', async () => {
+  test('a session is measured once a second', async () => {
     const spec = aKernelSpec({ startupCommand: 'while :; do :; done' })
     await create(spec)
     const latest = () => manager.stats.at(-1)?.kernels.find(entry => entry.kernelId === spec.kernelId)?.stats
@@ -245,7 +245,7 @@ describe('an app', () => {
     ...changes,
   })
 
-  test('is started once for all who ask, with a secret that stays, and again when it died', async () => {
+  test('an app starts once for all callers, with a secret that stays, and again after it died', async () => {
     const image = await imageWith(app({ secret: 'jupyter', environ: { TOKEN: '{secret}' } }))
     const spec = aKernelSpec({ image })
     const { containerId } = await create(spec)
@@ -267,7 +267,7 @@ describe('an app', () => {
     expect(await servers()).toHaveLength(1)
   })
 
-  test('starts again with other options, keeps running with the same ones, and refuses those its image does not allow', async () => {
+  test('an app starts again with other options, keeps running with the same ones, and refuses options that its image does not allow', async () => {
     const allowedOptions = { arguments: ['-r', '-v'], environment: ['MODE'], defaults: { '-r': 'first' } }
     const spec = aKernelSpec({ image: await imageWith(app({ allowedOptions })) })
     const { containerId } = await create(spec)
@@ -292,7 +292,7 @@ describe('an app', () => {
     expect(await servers()).toEqual([second])
   })
 
-  test('that does not start fails with the end of its output', async () => {
+  test('an app that does not start fails with the end of its output', async () => {
     const spec = aKernelSpec({ image: await imageWith(app({ command: ['sh', '-c', 'echo no licence; exit 7'] })) })
     await create(spec)
     const start = manager.request('start_app', { kernelId: spec.kernelId, app: 'web', timeoutMs: 10_000 })
@@ -305,7 +305,7 @@ describe('an app', () => {
   })
 })
 
-describe('a session that cannot be', () => {
+describe('a session that cannot start', () => {
   test.each([
     ['an image nobody has', { image: { reference: 'registry.invalid/none:1', digest: '' } }, 'image_not_found'],
     ['more cores than there are', { slots: { cpu: 1_000_000, mem: 2 ** 27 } }, 'request_too_large'],
@@ -314,19 +314,19 @@ describe('a session that cannot be', () => {
       { devices: [{ uuid: 'GPU-none', slot: 'cuda.device', amount: 1 }] },
       'kernel_create_failed',
     ],
-  ])('because of %s leaves nothing behind', async (_what, changes, code) => {
+  ])('a session that cannot start because of %s leaves nothing behind', async (_what, changes, code) => {
     await expect(create(aKernelSpec(changes))).rejects.toMatchObject({ code })
     expect(await leftovers()).toEqual(NOTHING)
     await expect.poll(() => manager.report?.kernels).toEqual([])
   })
 
-  test('in time is undone before the answer', async () => {
+  test('a session that cannot start in time is undone before the reply', async () => {
     const created = create(aKernelSpec(), 60)
     await expect(created).rejects.toMatchObject({ code: 'kernel_create_failed' })
     expect(await leftovers()).toEqual(NOTHING)
   })
 
-  test('because no manager hears of it in time is undone; those that were heard of go on', async () => {
+  test('a session of which no manager hears in time is undone; others continue', async () => {
     const heard = aKernelSpec()
     const withinMs = 5_000
     await create(heard, withinMs)
@@ -345,7 +345,7 @@ describe('a session that cannot be', () => {
     ['at once', () => Promise.resolve()],
     ['when its home is there', (kernelId: string) => expect.poll(homes, { interval: 5 }).toContain(kernelId)],
   ])('%s', (_when, moment) => {
-    test('because it was terminated meanwhile is undone', async () => {
+    test('a start is undone because the session was terminated meanwhile', async () => {
       const spec = aKernelSpec()
       const created = create(spec)
       created.catch(() => undefined)
@@ -356,7 +356,7 @@ describe('a session that cannot be', () => {
       expect(await homes()).not.toContain(spec.kernelId)
     })
 
-    test('because the manager gave up is undone', async () => {
+    test('a start is undone because the manager gave up', async () => {
       const cancel = new AbortController()
       const spec = aKernelSpec()
       const created = manager.request('create_kernel', { spec, startWithinMs: 60_000 }, cancel.signal)
@@ -371,7 +371,7 @@ describe('a session that cannot be', () => {
 })
 
 describe('sessions side by side', () => {
-  test('reach neither each other nor the host, but the outside', async () => {
+  test('sessions reach neither each other nor the host, but the outside', async () => {
     const serving = () => aKernelSpec({ startupCommand: 'httpd -f -p 8080' })
     const [one, two] = await Promise.all([create(serving()), create(serving())])
     const target = await addressOf(two.containerId)
@@ -392,7 +392,7 @@ describe('sessions side by side', () => {
     expect(manager.report?.network).toEqual({ isolation: 'full', reason: null, problem: null })
   })
 
-  test('are each on a bridge of their own, in the range of the agent', async () => {
+  test('each session has a bridge of its own, in the range of the agent', async () => {
     const created = await Promise.all(Array.from({ length: 4 }, () => create()))
     const addresses = await Promise.all(created.map(({ containerId }) => addressOf(containerId)))
     // A /28 each: the first 28 bits differ.

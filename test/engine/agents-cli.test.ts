@@ -8,7 +8,7 @@ import { createCli } from '../fixtures/cli.ts'
 import { TOOLBOX_IMAGE } from '../fixtures/docker.ts'
 import { startTestManager } from '../fixtures/manager.ts'
 
-test('a host is added, paused, resumed and forgotten by command', async () => {
+test('commands add, pause, resume and forget a host', async () => {
   await using stack = new AsyncDisposableStack()
   const manager = stack.use(await startTestManager())
   const cli = stack.use(await createCli())

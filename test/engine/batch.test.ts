@@ -23,7 +23,7 @@ const show = async (name: string): Promise<Session> => sessionOf(await berth.cli
 const logs = async (name: string): Promise<string> => (await berth.cli('session', 'logs', name)).stdout
 
 describe('a batch session', () => {
-  test('ends with its command, whose output and exit code stay with it', async () => {
+  test('a batch session ends with its command, whose output and exit code are kept', async () => {
     const done = await create('well', '--batch', '--command', 'echo "from $(id -un)"; exit 0', '--wait')
     expect(done.code).toBe(0)
     const session = sessionOf(done)
@@ -38,7 +38,7 @@ describe('a batch session', () => {
     expect(await logs(session.id)).toBe('from work\n')
   })
 
-  test('that ends badly fails the command that waits for it', async () => {
+  test('a batch session that fails makes the waiting command fail', async () => {
     const done = await create('badly', '--batch', '--command', 'echo oh no >&2; exit 3', '--wait')
     expect(done.code).toBe(1)
     const session = sessionOf(done)
@@ -49,7 +49,7 @@ describe('a batch session', () => {
     expect(await logs(session.id)).toBe('oh no\n')
   })
 
-  test('lets its owner in while it runs, and does not idle', async () => {
+  test('a running batch session can be entered, and is not idle', async () => {
     const made = sessionOf(
       await create(
         'inside',
@@ -68,20 +68,20 @@ describe('a batch session', () => {
     expect(await logs(made.id)).toBe('by hand\n')
   })
 
-  test('has a time limit, and what is ended by it has not succeeded', async () => {
+  test('a batch session that its time limit ends has not succeeded', async () => {
     const done = await create('endless', '--batch', '--command', 'sleep 1000', '--max-lifetime', '3s', '--wait')
     expect(done.code).toBe(1)
     expect(sessionOf(done)).toMatchObject({ status: 'TERMINATED', result: 'failure', reason: { code: 'max_lifetime' } })
   })
 
-  test('needs a command', async () => {
+  test('a batch session needs a command', async () => {
     const refused = await create('nothing', '--batch')
     expect(refused.code).toBe(2)
     expect(refused.stderr).toContain('--command')
   })
 })
 
-test('an interactive session runs its start-up command and goes on after it, also where it failed', async () => {
+test('an interactive session continues after its start-up command, also if that failed', async () => {
   const { code, stdout } = await create('stays', '--command', 'echo prepared > ~/ready; exit 7', '--wait')
   expect(code).toBe(0)
   expect((JSON.parse(stdout) as Session).result).toBeNull()
@@ -136,7 +136,7 @@ describe('the program of an image', () => {
   const whenListed = (image: string) =>
     expect.poll(async () => (await berth.cli('image', 'ls', '--json')).stdout, { timeout: 60_000 }).toContain(image)
 
-  test('runs in its directory, as the user of the session, with its output in the log; the session stays open', async () => {
+  test('the program runs in its directory, as the user of the session, with its output in the log; the session stays open', async () => {
     await whenListed(SERVER)
     const session = sessionOf(await launch(SERVER, '--name', 'program', '--image-command'))
     expect(session).toMatchObject({ runImageCommand: true, startupCommand: null, status: 'RUNNING' })
@@ -148,7 +148,7 @@ describe('the program of an image', () => {
     expect((await berth.cli('session', 'rm', 'program', '--wait')).code).toBe(0)
   })
 
-  test('does not run unless that is chosen, and not beside a command', async () => {
+  test('the program does not run unless requested, and not together with a command', async () => {
     const both = await launch(SERVER, '--image-command', '--command', 'true')
     expect(both.code).toBe(2)
     expect(both.stderr).toContain('leave one of them out')
@@ -157,7 +157,7 @@ describe('the program of an image', () => {
     expect((await berth.cli('session', 'rm', 'without', '--wait')).code).toBe(0)
   })
 
-  test('an image without a program says so, at the first attempt', async () => {
+  test('a request for the program of an image without one fails at the first attempt, with the reason', async () => {
     await whenListed(BARE)
     const failed = await launch(BARE, '--name', 'bare', '--image-command')
     expect(failed.code).toBe(1)

@@ -28,7 +28,7 @@ test('a dry run reports the outcome and creates nothing', async () => {
   expect(await ask<Session[]>('session', 'ls')).toEqual([])
 })
 
-test('kernels of a batch session work together over their names, and the next session waits for its success', async () => {
+test('kernels of a batch session reach each other by name, and the next session waits for its success', async () => {
   const work = [
     'if [ $BERTH_CLUSTER_ROLE = main1 ]',
     'then until [ -e /home/work/answer ]; do sleep 0.1; python3 -c "',
@@ -49,7 +49,7 @@ test('kernels of a batch session work together over their names, and the next se
   await expect.poll(() => ended('next'), { timeout: 60_000, interval: 500 }).toBe('TERMINATED')
 })
 
-test('a priority is lowered by its owner, and what does not wait is left alone', async () => {
+test('an owner lowers a priority, and sessions that do not wait are left alone', async () => {
   const { id } = await create('--name', 'humble', '--priority', '-3', '--wait')
   const changed = await ask<Session>('session', 'priority', 'humble', '-5')
   expect(changed).toMatchObject({ id, priority: -3, status: 'RUNNING' })

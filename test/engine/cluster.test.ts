@@ -62,7 +62,7 @@ const say = (containerId: string, host: string) =>
   execIn(containerId, '/opt/berth/bin/busybox', 'timeout', '5', '/opt/berth/bin/busybox', 'nc', host, '4000')
 
 describe('a session of three kernels', () => {
-  test('has one network on which each reaches each by name, and nobody of another session', async () => {
+  test('its kernels reach each other by name on one network, and nobody reaches another session', async () => {
     const specs = aCluster(3)
     const containers = await create(specs)
     expect(await networks()).toBe(1)
@@ -89,7 +89,7 @@ describe('a session of three kernels', () => {
     expect((await say(stranger.containerId, 'sub2')).stdout).not.toContain('I am')
   })
 
-  test('loses its network with its last kernel, and not before', async () => {
+  test('the network is removed with the last kernel, not before', async () => {
     const specs = aCluster(3)
     const [, second] = await create(specs)
     const [first, ...rest] = specs
@@ -101,7 +101,7 @@ describe('a session of three kernels', () => {
     expect(await networks()).toBe(0)
   })
 
-  test('of which one cannot be made keeps the network of the others', async () => {
+  test('if one kernel cannot start, the network of the others stays', async () => {
     const [main, sub] = aCluster(2)
     if (!main || !sub) throw new Error('no kernels')
     const broken = { ...sub, image: { reference: 'berth-test/missing:1', digest: `sha256:${'0'.repeat(64)}` } }
@@ -112,7 +112,7 @@ describe('a session of three kernels', () => {
     expect(await networks()).toBe(1)
   })
 
-  test('is adopted with its network by an agent that starts anew, and goes on talking', async () => {
+  test('an agent that starts again adopts it with its network, and its kernels still reach each other', async () => {
     const specs = aCluster(2)
     const [main] = await create(specs)
     agent.kill('SIGKILL')

@@ -85,7 +85,7 @@ const onAgents = async (name: string) =>
   (await api.listImages()).items.find(image => image.reference === name && image.holders > 0)
 const idOn = (image: string) => engine.docker('image', 'inspect', '--format', '{{.Id}}', image)
 
-test('a session of an image that was loaded has a terminal, figures, scratch, and outlives its agent', async () => {
+test('a session of a loaded image has a terminal, figures and scratch, and outlives its agent', async () => {
   await expect.poll(() => onAgents(BUSYBOX_IMAGE), { timeout: 10_000 }).toBeDefined()
   expect(await onAgents(BUSYBOX_IMAGE)).toMatchObject({ digest: await idOn(BUSYBOX_IMAGE), registry: null })
   expect(await onAgents(TOOLBOX_IMAGE)).toBeUndefined()
@@ -105,7 +105,7 @@ test('a session of an image that was loaded has a terminal, figures, scratch, an
   await end(id)
 })
 
-test('an image of a registry is pulled, with progress, and for a session, and removed as a whole', async () => {
+test('an image of a registry is pulled with progress, for a session too, and removed completely', async () => {
   await api.createRegistry({ body: { name: cr.name, url: cr.url } })
   await ended(await api.rescanRegistry({ params: { name: cr.name } }))
   const pulled = await ended(await api.pullImage({ body: { reference } }))

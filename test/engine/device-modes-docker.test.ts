@@ -9,7 +9,7 @@ import { BUSYBOX_IMAGE, busyboxImage, docker } from '../fixtures/docker.ts'
 import { startTestManager } from '../fixtures/manager.ts'
 
 // Real manager, agent, engine and containers; only the GPU is simulated.
-test('a GPU is shared by command, not turned over under a session, and whole again afterwards', async () => {
+test('a command shares a GPU, not while a session uses it, and makes it whole again afterwards', async () => {
   await using stack = new AsyncDisposableStack()
   await busyboxImage()
   const manager = stack.use(await startTestManager())

@@ -44,7 +44,7 @@ async function inSession({ kernels }: Session, line: string): Promise<string> {
   return stdout.trim()
 }
 
-test('files in a folder outlive the session, are seen by others at once, and a read-only mount takes none', async () => {
+test('files in a folder outlive the session, others see them at once, and a read-only mount accepts none', async () => {
   expect(await berth.cli('folder', 'create', 'data')).toMatchObject({ code: 0 })
   const first = await launch('first', 'data', 'data:deep/place:ro')
   expect(first.folders).toMatchObject([
@@ -72,7 +72,7 @@ test('files in a folder outlive the session, are seen by others at once, and a r
   await berth.cli('session', 'rm', 'third', '--wait')
 })
 
-test('a session cannot move its folder away, nor reach another one beside it', async () => {
+test('a session can neither move its folder away nor reach a neighbouring one', async () => {
   await berth.cli('folder', 'create', 'guarded')
   const session = await launch('guarded', 'guarded')
   const { folderId } = session.folders[0] ?? { folderId: '' }
@@ -92,7 +92,7 @@ test('a session cannot move its folder away, nor reach another one beside it', a
   expect((await berth.cli('folder', 'ls')).stdout).toContain('data')
 })
 
-test('a session that is started again has its folders again', async () => {
+test('a restarted session has its folders again', async () => {
   const before = await launch('again', 'data:in')
   await berth.cli('session', 'rm', 'again', '--wait')
   const api = await berth.api()
@@ -104,7 +104,7 @@ test('a session that is started again has its folders again', async () => {
   await berth.cli('session', 'rm', next.name, '--wait')
 })
 
-test('a folder .ssh and a folder .local are in each session, and the session keeps its own SSH key', async () => {
+test('folders .ssh and .local are in each session, and the session keeps its own SSH key', async () => {
   for (const name of ['.ssh', '.local']) await berth.cli('folder', 'create', name)
   const session = await launch('dotted')
   await inSession(session, 'echo none > ~/.ssh/authorized_keys && mkdir -p ~/.local/bin && touch ~/.local/bin/tool')

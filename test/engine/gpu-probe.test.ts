@@ -31,7 +31,7 @@ const hasCompiler = (() => {
   }
 })()
 
-describe.skipIf(!hasCompiler)('a part of a GPU, by a fake driver', () => {
+describe.skipIf(!hasCompiler)('a part of a GPU with a simulated driver', () => {
   let place: Awaited<ReturnType<typeof temporaryDirectory>>
   let fake: FakeCuda
   let limits: MemoryLimits
@@ -85,7 +85,7 @@ describe.skipIf(!hasCompiler)('a part of a GPU, by a fake driver', () => {
     expect(await probe()).toMatchObject({ isolation, reason: expect.stringMatching(reason) as string })
   })
 
-  test('ends with the agent, and leaves nothing behind', async () => {
+  test('the probe ends with the agent, and leaves nothing behind', async () => {
     await fake.behave('container')
     const stop = new AbortController()
     const probing = probe(IMAGE, stop)
@@ -94,13 +94,13 @@ describe.skipIf(!hasCompiler)('a part of a GPU, by a fake driver', () => {
     expect((await probing).isolation).toBe('accounted')
   })
 
-  test('a driver without limits is not tried', async () => {
+  test('a driver without limits is not probed', async () => {
     await writeFile(join(fake.directory, 'unsupported'), '')
     expect(await probe()).toEqual({ isolation: 'accounted', reason: expect.stringContaining('R615') as string })
     await rm(join(fake.directory, 'unsupported'))
   })
 
-  test('a GPU that cannot be tested is accounted, with the reason', async () => {
+  test('a GPU that cannot be probed counts as accounted, with the reason', async () => {
     await fake.behave('container')
     expect((await probe('berth-test/no-such:1')).reason).toContain('berth-test/no-such:1 is not on this host')
     const { reason } = await probe('berth/toolbox:latest')

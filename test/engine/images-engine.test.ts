@@ -112,7 +112,7 @@ function ask(id: SessionId, app: string): Promise<string> {
   })
 }
 
-test('an image of a registry with sign-in is launched, its services are started as it defines, and it is cleaned up', async () => {
+test('an image of a registry with sign-in is launched, its services start as it defines, and it is cleaned up', async () => {
   await api.createRegistry({ body: { name: cr.name, url: cr.url, ...BOB } })
   expect((await ended(await api.rescanRegistry({ params: { name: cr.name } }))).rescan).toMatchObject({ images: 1 })
   const { items } = await api.createSession({ body: { image: reference } })
@@ -158,7 +158,7 @@ test('an image of a registry with sign-in is launched, its services are started 
   await expect(docker.getImage(Id).inspect()).rejects.toMatchObject({ statusCode: 404 })
 })
 
-test('an admin pulls an image to agents ahead, and clean-up takes it away again', async () => {
+test('an admin pulls an image to agents in advance, and clean-up removes it', async () => {
   const task = await ended(await api.pullImage({ body: { reference } }))
   expect(task).toMatchObject({ status: 'done', pull: [{ status: 'done', error: null }] })
   expect(task.pull?.[0]?.progress?.layersTotal).toBeGreaterThan(0)
@@ -172,7 +172,7 @@ test('an admin pulls an image to agents ahead, and clean-up takes it away again'
   expect(failed).toMatchObject({ status: 'failed', pull: [{ status: 'failed', error: { code: 'image_not_found' } }] })
 })
 
-test('a session gets the image that it was made for, although its name means another one by now', async () => {
+test('a session gets the image that it was created for, although its name means another one meanwhile', async () => {
   const known = (await api.listImages()).items.find(image => image.reference === reference)
   await cr.push('lab/box', ['1'], { labels: { 'berth.image.title': 'newer' } })
   const session = await running((await api.createSession({ body: { image: reference } })).items[0])

@@ -43,20 +43,20 @@ async function startSession(name: string): Promise<Session> {
   return JSON.parse(stdout) as Session
 }
 
-describe('the road from a request to bytes in a container', () => {
+describe('from a request to bytes in a container', () => {
   let session: Session
   beforeAll(async () => {
     session = await startSession('road')
   })
 
-  test('a session runs, with every state and its reason on the timeline', async () => {
+  test('a session runs, with every status and its reason on the timeline', async () => {
     expect(session.status).toBe('RUNNING')
     const { stdout } = await berth.cli('session', 'events', 'road', '--json')
     const states = (JSON.parse(stdout) as { to: string }[]).map(event => event.to)
     expect(states).toEqual(['PENDING', 'SCHEDULED', 'PREPARING', 'RUNNING'])
   })
 
-  test('the limits that were asked for hold in the container', async () => {
+  test('the requested limits hold in the container', async () => {
     const container = session.kernels[0]?.containerId ?? ''
     const { stdout } = await run('docker', ['inspect', container])
     const [{ HostConfig: host }] = JSON.parse(stdout) as [{ HostConfig: Record<string, unknown> }]
@@ -69,7 +69,7 @@ describe('the road from a request to bytes in a container', () => {
     expect(host.SecurityOpt).toContain('no-new-privileges:true')
   })
 
-  test('ssh runs a command as work, and the key that lies in the home directory is the one of the session', async () => {
+  test('ssh runs a command as the user work, and the key in the home directory is that of the session', async () => {
     const { stdout } = await berth.cli('ssh', 'road', '--', 'id -un; id -u; stat -c %a ~/id_container; hostname')
     const account = (await run('id', ['-u', 'berth-session'])).stdout.trim()
     expect(stdout.split('\n').slice(0, 3)).toEqual(['work', account, '600'])
@@ -104,7 +104,7 @@ describe('the road from a request to bytes in a container', () => {
     expect(await sha256(join(directory, 'rsync-back'))).toBe(expected)
   })
 
-  test('PuTTY psftp moves 100 MB both ways with the converted key and the pinned host key', async () => {
+  test('psftp of PuTTY moves 100 MB both ways with the converted key and the pinned host key', async () => {
     const api = await berth.api()
     const source = join(directory, 'source-putty')
     await writeFile(source, randomBytes(SIZE))
@@ -128,7 +128,7 @@ describe('the road from a request to bytes in a container', () => {
     expect(await sha256(join(directory, 'psftp-back'))).toBe(await sha256(source))
   })
 
-  test('an unpinned host key is refused by OpenSSH', async () => {
+  test('OpenSSH refuses an unpinned host key', async () => {
     const config = (await berth.cli('ssh-config', 'road')).stdout
     const knownHosts = /UserKnownHostsFile "(.*)"/.exec(config)?.[1] ?? ''
     const pinned = await readFile(knownHosts, 'utf8')
@@ -211,7 +211,7 @@ describe('the road from a request to bytes in a container', () => {
     expect((await (await berth.api()).getSession({ params: { id: session.id } })).status).toBe('RUNNING')
   })
 
-  test('terminating leaves no container and no network behind, and the log stays readable', async () => {
+  test('terminating leaves neither a container nor a network, and the log can still be read', async () => {
     const { code } = await berth.cli('session', 'rm', 'road', '--wait')
     expect(code).toBe(0)
     const list = (kind: string[]) =>

@@ -63,7 +63,7 @@ async function bannerThrough(manager: ManagerProcess, session: Session): Promise
   return data.toString().trim()
 }
 
-test('managers are killed one after the other: sessions run on, tunnels go through any, what starts comes up, once', async () => {
+test('while managers are killed one after the other, sessions continue, tunnels work through any, and each start happens once', async () => {
   const a = await managers.spawn()
   const b = await managers.spawn()
   const agent = stack.use(

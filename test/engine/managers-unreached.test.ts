@@ -41,7 +41,7 @@ async function launchAt(api: ApiClient): Promise<SessionId> {
   return id
 }
 
-test('a manager that an agent cannot dial launches, shows figures and logs, opens terminals, and stops sessions', async () => {
+test('a manager that an agent cannot dial launches and stops sessions, shows figures and logs, and opens terminals', async () => {
   const { api, token } = await managers.admin(b)
   const id = await launchAt(api)
   await inTerminal({ url: b.url, token }, id, 'echo "six $((2*3))"', /six 6/)
@@ -88,7 +88,7 @@ test('a manager that has just started opens a terminal at once, although no agen
   await fresh.kill('SIGTERM')
 })
 
-test('a manager that is reached through a killed one gets its agent back with it; sessions kept running', async () => {
+test('a manager that is reached through a killed one is reached again once that one is back; sessions continue', async () => {
   const { api, token } = await managers.admin(b)
   const id = await launchAt(api)
   const isReachable = async () => (await api.getSession({ params: { id } })).reachable
@@ -101,7 +101,7 @@ test('a manager that is reached through a killed one gets its agent back with it
   expect((await api.getSession({ params: { id } })).status).toBe('RUNNING')
 })
 
-test('an agent goes straight to a manager that it can dial by now, and what runs there stays within reach', async () => {
+test('an agent connects directly to a manager that it can dial again, and its sessions stay reachable', async () => {
   const { api, token } = await managers.admin(b)
   const id = await launchAt(api)
   const viaOfB = async () => (await api.listManagers()).items.find(({ url }) => url === b.url)?.agentsVia

@@ -11,7 +11,7 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(() => world[Symbol.asyncDispose](), 120_000)
 
-test('sessions that are asked for at once and fill a busy host all run, in one attempt each', async () => {
+test('sessions that are requested at once and fill a busy host all run at their first attempt', async () => {
   const storm = await raiseStorm(world, 160_000)
   expect(await storm.running()).toBe(STORM)
   console.info(`${STORM} sessions ran after ${Math.round(storm.tookMs / 1000)} s, load ${loadavg()[0]?.toFixed(0)}`)

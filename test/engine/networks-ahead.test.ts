@@ -52,7 +52,7 @@ const create = (spec = aKernelSpec()) => manager.request('create_kernel', { spec
 const destroy = ({ kernelId }: ReturnType<typeof aKernelSpec>) =>
   manager.request('destroy_kernel', { kernelId, graceMs: 0 })
 
-test('a session takes a network that was ready, which goes with it; a stopped agent leaves none', async () => {
+test('a session takes a ready network, which is removed with it; a stopped agent leaves none', async () => {
   const agent = await start({ BERTH_JOIN: manager.join() })
   await count(AHEAD)
   const ready = await networks()
@@ -72,7 +72,7 @@ test('a session takes a network that was ready, which goes with it; a stopped ag
   expect(await networks()).toEqual([])
 })
 
-test('an agent that was killed: its ready networks are removed, that of a session stays with the session', async () => {
+test('after an agent is killed its ready networks are removed, and the network of a session stays', async () => {
   const agent = await start({ BERTH_JOIN: manager.join() })
   await count(AHEAD)
   const spec = aKernelSpec()
@@ -92,7 +92,7 @@ test('an agent that was killed: its ready networks are removed, that of a sessio
   expect(await networks()).not.toContain(used)
 })
 
-test('no network is kept ready where the range is small', async () => {
+test('no network is kept ready if the range is small', async () => {
   await start({ BERTH_JOIN: manager.join(), BERTH_AGENT_NETWORK_RANGE: '10.231.7.0/26' })
   const spec = aKernelSpec()
   await create(spec)

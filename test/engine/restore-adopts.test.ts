@@ -36,7 +36,7 @@ async function upAgain(data: string, password: string): Promise<Berth> {
   return await startBerth({ data, password, prefix: world.engine.prefix, environment })
 }
 
-test('a restore into a new directory adopts the sessions that run, and new ones start after the resume', async () => {
+test('a restore into a new directory adopts running sessions, and new ones start after the resume', async () => {
   const { id } = await world.runs((await world.create('kept')).id, 60_000)
   const containers = await world.kernelsOnEngine()
   // The server that runs with the keys of before; without the folder of the agent they are lost.

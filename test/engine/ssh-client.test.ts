@@ -34,7 +34,7 @@ afterAll(() => stack.disposeAsync(), 60_000)
 const ssh = async (script: string, ...flags: string[]) =>
   (await run('ssh', ['-F', config, ...flags, 'berth-develop', script], { env: agent.env })).stdout
 
-test('git clones and pushes over ssh with a key of the forwarded agent, against a server that knows only that key', async () => {
+test('git clones and pushes over ssh with a key of the forwarded agent, from a server that accepts only that key', async () => {
   // A git server: an sshd of its own, on a port of its own, that lets in one key.
   const server = [
     `mkdir server && ssh-keygen -q -t ed25519 -N '' -f server/host_key && echo '${publicKey}' > server/authorized_keys`,
@@ -55,7 +55,7 @@ test('git clones and pushes over ssh with a key of the forwarded agent, against 
   await expect(ssh(`git ls-remote ${address}`)).rejects.toThrow(/Permission denied \(publickey\)/)
 })
 
-test('berth ssh passes -A on, and an app finds the same tools', async () => {
+test('berth ssh passes -A on, and apps find the same tools', async () => {
   const environment = { ...agent.env, BERTH_CONFIG_DIR: join(berth.data, 'cli', berth.adminEmail) }
   const { stdout } = await run('bin/berth', ['ssh', 'develop', '-A', '--', 'ssh-add -L'], { env: environment })
   expect(stdout).toBe(`${publicKey}\n`)

@@ -110,7 +110,7 @@ test('a user generates a key, sees its private half once, and enters a new sessi
   expect((await berth.cli('ssh-keypair', 'show')).stdout).toContain('no SSH key')
 })
 
-test('input with more than a key is refused, and none of it is kept', async () => {
+test('input with more than a key is refused, and nothing of it is stored', async () => {
   const set = (publicKey: string) => api.setSshPublicKey({ body: { publicKey } })
   await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(directory, 'good')])
   const good = (await readFile(join(directory, 'good.pub'), 'utf8')).trim()

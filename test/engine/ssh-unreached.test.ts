@@ -38,14 +38,14 @@ const freeze = async () => {
   undo = () => container.unpause()
 }
 
-test('whose server is frozen: it accepts connections and says nothing', async () => {
+test('a frozen SSH server accepts connections and says nothing: berth ssh fails within 15 seconds', async () => {
   await freeze()
   const { code, stderr } = await timed(() => berth.cli('ssh', 'far-away', '--', 'true'))
   expect(code).toBe(255)
   expect(stderr).toContain('berth: The session did not answer within 15 seconds')
 }, 60_000)
 
-test('the same by a Host block', async () => {
+test('a frozen SSH server makes a Host block fail in the same time', async () => {
   const config = join(berth.data, 'ssh-config')
   await writeFile(config, (await berth.cli('ssh-config', 'far-away')).stdout)
   await freeze()
@@ -54,7 +54,7 @@ test('the same by a Host block', async () => {
   expect(performance.now() - startedAt).toBeLessThan(TOLD_WITHIN_MS)
 }, 60_000)
 
-test('whose address leads nowhere', async () => {
+test('a container that drops packets makes berth scp fail, with the reason', async () => {
   const rule = ['OUTPUT', '-d', await addressOf(containerId), '-j', 'DROP']
   await run('iptables', ['-I', ...rule])
   undo = () => run('iptables', ['-D', ...rule])
@@ -63,7 +63,7 @@ test('whose address leads nowhere', async () => {
   expect(stderr).toContain('berth: The app did not start: The app did not accept the connection in time.')
 }, 60_000)
 
-test('whose agent hangs', async () => {
+test('a hanging agent makes berth ssh fail, with the reason', async () => {
   const { agent } = await berth.servers()
   process.kill(agent, 'SIGSTOP')
   undo = () => Promise.resolve(process.kill(agent, 'SIGCONT'))

@@ -70,7 +70,7 @@ test('dispersed sessions spread over three engines, and a terminal reaches each'
   for (const { id } of sessions) await inTerminal(id, 'echo "six $((2*3))"', /six 6/)
 })
 
-test('each agent has an identity of its own, although all engines of one machine say the same ID', async () => {
+test('each agent has an identity of its own, although the engines of one machine report the same ID', async () => {
   const { items } = await api.listAgents()
   expect(new Set(items.map(({ id }) => id)).size).toBe(3)
   expect(items.map(({ status }) => status)).toEqual(['CONNECTED', 'CONNECTED', 'CONNECTED'])
@@ -78,7 +78,7 @@ test('each agent has an identity of its own, although all engines of one machine
   expect(new Set(ids).size).toBe(1)
 })
 
-test('an engine that is killed loses nothing: others take what is new, and it is used again once it is back', async () => {
+test('after an engine is killed others take new sessions, none is lost, and the engine is used again when it is back', async () => {
   const [victim] = hosts
   if (!victim) throw new Error('no host')
   const [there] = await runningOn(victim)
@@ -99,7 +99,7 @@ test('an engine that is killed loses nothing: others take what is new, and it is
   }
 })
 
-test('an agent whose computer is gone keeps its sessions, shown as out of reach, and is not given new ones', async () => {
+test('sessions of an agent whose computer is gone stay, shown as unreachable, and it gets no new ones', async () => {
   const lost = hosts[2]
   if (!lost) throw new Error('no host')
   const there = await runningOn(lost)

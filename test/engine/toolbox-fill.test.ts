@@ -56,14 +56,14 @@ async function inVolume(volume: string, script: string): Promise<string> {
 const difference = (volume: string) => inVolume(volume, 'diff -rq /opt/berth /volume')
 const MARK_ONLY = 'Only in /volume: .complete\n'
 
-test('agents that fill one volume at the same time get one whole copy, and leave nothing behind', async () => {
+test('agents that fill one volume at the same time make one whole copy, and leave nothing behind', async () => {
   const names = await Promise.all(Array.from({ length: 4 }, () => fill()))
   expect(new Set(names).size).toBe(1)
   expect(await difference(names[0] ?? '')).toBe(MARK_ONLY)
   await expect.poll(fillers).toEqual([])
 })
 
-test('a copy that is cut short is not used, and made good by the next', async () => {
+test('a copy that was cut short is not used, and the next agent repairs it', async () => {
   const first = fill().catch((error: unknown) => error)
   volumes.add(await volumeName())
   await expect.poll(fillers, { interval: 5 }).toHaveLength(1)
@@ -77,7 +77,7 @@ test('a copy that is cut short is not used, and made good by the next', async ()
   expect(await difference(name)).toBe(MARK_ONLY)
 })
 
-test('a volume whose mark is missing is filled without touching what is in use', async () => {
+test('a volume without its mark is filled without touching files in use', async () => {
   const name = await fill()
   const inode = () => inVolume(name, 'stat -c %i /volume/bin/busybox')
   const before = await inode()

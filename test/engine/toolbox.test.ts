@@ -27,14 +27,14 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
   beforeAll(async () => (box = await openBox(image, command, host)))
   afterAll(() => (box as Box | undefined)?.[Symbol.asyncDispose]())
 
-  test('runs a command over ssh, with the environment of the session', async () => {
+  test('ssh runs a command with the environment of the session', async () => {
     const { stdout } = await box.ssh('echo "$GREETING from $(id -u) in $PWD"; echo "$PATH"')
     expect(stdout).toContain('grüß dich, Welt from 1000 in /home/work\n')
     expect(stdout).toMatch(/^\/image\/bin:.*:\/opt\/berth\/bin/m)
     await expect(box.ssh('exit 42')).rejects.toMatchObject({ code: 42 })
   })
 
-  test('has ls and a quiet loader, wherever the PATH and LD_PRELOAD of the image lead', async () => {
+  test('ls is found and the loader stays quiet, whatever PATH and LD_PRELOAD the image sets', async () => {
     const file = join(box.folder, 'run', 'environment')
     const before = await readFile(file, 'utf8')
     await writeFile(file, `${before}\nPATH=/nowhere\nLD_PRELOAD=/nope.so:/opt/nope.so\n`)
@@ -47,7 +47,7 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     }
   })
 
-  test('lets nobody in without an authorised key, and a newly authorised one at once', async () => {
+  test('SSH needs an authorised key, and accepts a newly authorised one at once', async () => {
     const guest = await makeKey(box.folder, `guest-${randomBytes(4).toString('hex')}`)
     await expect(box.ssh('true', guest.file)).rejects.toThrow(/Permission denied \(publickey\)/)
     const keys = join(box.folder, 'run', 'authorized_keys')
@@ -56,7 +56,7 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     await expect(box.ssh('echo in', guest.file)).resolves.toMatchObject({ stdout: 'in\n' })
   })
 
-  test('moves a file both ways with sftp, scp, scp -O, rsync and psftp', async () => {
+  test('sftp, scp, scp -O, rsync and psftp move a file both ways', async () => {
     const { folder, options, address } = box
     const source = join(folder, 'source')
     await writeFile(source, randomBytes(5_000_001))
@@ -99,7 +99,7 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     }
   })
 
-  test('holds ssh, scp and sftp clients that sign in with a key of the agent that the user forwards', async () => {
+  test('the ssh, scp and sftp clients in the session use a key of the agent that the user forwards', async () => {
     const forwarded = await makeKey(box.folder, `forwarded-${randomBytes(4).toString('hex')}`)
     const keys = join(box.folder, 'run', 'authorized_keys')
     await writeFile(keys, `${await readFile(keys, 'utf8')}${forwarded.public}\n`)
@@ -128,7 +128,7 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     await expect(without).rejects.toMatchObject({ code: 2 })
   })
 
-  test('gives a terminal over ssh', async () => {
+  test('ssh gives a terminal', async () => {
     const { stdout } = await run('ssh', [
       ...box.options,
       '-tt',
@@ -140,7 +140,7 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     expect(stdout).toMatch(/\/dev\/pts\/\d+/)
   })
 
-  test('keeps a terminal for the next visit, with its UTF-8', async () => {
+  test('a terminal is kept for the next visit, with its UTF-8', async () => {
     const name = 'ünusual name!'
     const first = await box.terminal(name)
     first.type('printf "%s-%s\\n" grüß dich; MARK=kept\r')
@@ -155,7 +155,7 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     await vi.waitFor(() => expect(second.ended()).toBe(true))
   })
 
-  test('hands a copied text (OSC 52) and colours on to the terminal outside', async () => {
+  test('a copied text (OSC 52) and colours reach the outer terminal', async () => {
     const terminal = await box.terminal('copy')
     const copied = Buffer.from('copied').toString('base64')
     // The shell's echo of the line must not pass for the real thing.
@@ -165,7 +165,7 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     terminal.type('exit\r')
   })
 
-  test('relays a port of loopback, also after one direction has ended', async () => {
+  test('a port of loopback is relayed, also after one direction has ended', async () => {
     // Answers only when the question has ended.
     await box.start([
       '/opt/berth/bin/socat',

@@ -46,7 +46,7 @@ const startContainerPath = async (port = PORT) => {
   return startPath({ service: () => undefined, container: { docker, containerId: Id, address, port } })
 }
 
-test('a service that listens on the loopback of its container only is reached, with half-close', async () => {
+test('a service on the loopback of its container is reached, with half-close', async () => {
   await using path = await startContainerPath()
   const sent = randomBytes(3_000_000)
   const clients = await Promise.all([path.connect(), path.connect()])
@@ -67,14 +67,14 @@ test('a client that leaves ends its relay in the container', async () => {
   await expect.poll(() => processes('TCP4:127.0.0.1'), { timeout: 10_000 }).toBe(0)
 })
 
-test('a port where nothing listens inside either is refused', async () => {
+test('a port without a listener inside or outside is refused', async () => {
   await using path = await startContainerPath(7999)
   const client = await path.connect()
   await once(client, 'error')
   await expect.poll(() => path.outcomes).toEqual([{ reason: 'refused', connected: false }])
 })
 
-test('a terminal has the size asked for, follows a resize, survives its connection, and ends with its shell', async () => {
+test('a terminal has the requested size, follows a resize, survives its connection, and ends with its shell', async () => {
   await using path = await startContainerPath()
   const open = async (size: string) => {
     const url = `ws://127.0.0.1:${path.managerPort}/api/v1/sessions/${SESSION}/terminal?name=t1&${size}`

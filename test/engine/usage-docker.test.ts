@@ -33,7 +33,7 @@ afterAll(async () => {
   await removeEverythingOf(managerId)
 })
 
-test('on a healthy engine nothing is found; what somebody removed, or wrote into the database, is put right', async () => {
+test('on a healthy engine no difference is found; removed containers and wrong rows are corrected', async () => {
   const { api } = cluster
   await expect.poll(async () => Number((await api.getResources({})).largest.cpu), { timeout: 20_000 }).not.toBe(0)
   const launch = (): Promise<Session> => cluster.launch({ image: TINY_IMAGE, resources: { cpu: '0.1', mem: '64m' } })
@@ -55,7 +55,7 @@ test('on a healthy engine nothing is found; what somebody removed, or wrote into
   expect((await cluster.reach(kept.id, 'RUNNING')).reason.code).toBe('started')
 }, 120_000)
 
-test('a signed container whose session has ended is found and removed; one without any record is taken up', async () => {
+test('a signed container of an ended session is found and removed; one without any record is adopted', async () => {
   const { api } = cluster
   const launch = () => cluster.launch({ image: TINY_IMAGE, resources: { cpu: '0.1', mem: '64m' } })
   const [ended, forgotten] = await Promise.all(
