@@ -12,8 +12,8 @@ beforeAll(async () => {
 })
 afterAll(() => browser.close())
 
-describe('the own account', () => {
-  test('is reached by the menu at the name, and changes the password', async () => {
+describe('the page of the account', () => {
+  test('it opens from the menu of the account, and changes the password', async () => {
     await using it = await openConsole(browser, '/sessions')
     await button(it.page, /Account of/).click()
     await it.page.getByText('Your account').click()
@@ -37,7 +37,7 @@ describe('the own account', () => {
     })
   })
 
-  test('holds how SSH connections of this computer are made: port and ~/.ssh/config', async () => {
+  test('it has the settings for SSH connections of this computer: port and ~/.ssh/config', async () => {
     await using it = await openConsole(browser, '/account')
     const save = button(it.page, 'Save')
     expect(await save.isDisabled()).toBe(true)
@@ -63,7 +63,7 @@ describe('the own account', () => {
     expect(await it.page.getByLabel('Add sessions to ~/.ssh/config').isChecked()).toBe(false)
   })
 
-  test('gets a second factor: password, secret, a code that is right, and recovery codes that are shown once', async () => {
+  test('a second factor is set up: password, secret, a correct code, and recovery codes that are shown once', async () => {
     await using it = await openConsole(browser, '/account')
     await button(it.page, 'Set up').press('Enter')
     await it.page.locator('input:focus').waitFor()
@@ -87,7 +87,7 @@ describe('the own account', () => {
     expect(await it.page.getByText('k3vp-').count()).toBe(0)
   })
 
-  test('loses the second factor only with password and code', async () => {
+  test('the second factor is switched off only with password and code', async () => {
     await using it = await openConsole(browser, '/account', { totp: { enabled: true, recoveryCodesLeft: 10 } })
     await button(it.page, 'Switch off').click()
     const dialog = it.page.getByRole('dialog')
@@ -102,7 +102,7 @@ describe('the own account', () => {
     expect(it.world.changes.at(-1)?.body).toEqual({ password: 'Right-one-1', code: TOTP_CODE })
   })
 
-  test('has an SSH key that is generated and saved, replaced by one of its own, and removed', async () => {
+  test('an SSH key is generated and saved, replaced by an own one, and removed', async () => {
     await using it = await openConsole(browser, '/account')
     await button(it.page, 'Generate a new key').click()
     const [download] = await Promise.all([

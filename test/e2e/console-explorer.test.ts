@@ -31,7 +31,7 @@ const button = (page: Page, name: string | RegExp) => page.getByRole('button', {
 const grid = (page: Page) => page.getByRole('grid')
 
 describe('browsing', () => {
-  test('goes down and up by links, keys and the breadcrumb, and Back goes back', async () => {
+  test('links, keys and the breadcrumb open directories, and Back returns', async () => {
     await using it = await open(filesOf(SOME))
     await row(it.page, 'data').getByRole('link').click()
     await row(it.page, 'train.csv').waitFor()
@@ -51,7 +51,7 @@ describe('browsing', () => {
     await row(it.page, 'train.csv').waitFor()
   })
 
-  test('selects with the keyboard and the mouse', async () => {
+  test('files are selected with the keyboard and the mouse', async () => {
     await using it = await open(filesOf(SOME))
     await row(it.page, 'notes.txt').click()
     await row(it.page, 'report.md').click({ modifiers: ['Shift'] })
@@ -67,7 +67,7 @@ describe('browsing', () => {
     await it.page.getByText('4 entries').waitFor()
   })
 
-  test('sorts, and keeps the order in the URL', async () => {
+  test('sorting is kept in the URL', async () => {
     await using it = await open(filesOf({ 'a.txt': '1', 'b.txt': '333', 'c.txt': '22' }))
     await row(it.page, 'a.txt').waitFor()
     await button(it.page, 'Size').click()
@@ -77,7 +77,7 @@ describe('browsing', () => {
     await expect.poll(() => it.page.locator('a.name').allTextContents()).toEqual(['b.txt', 'c.txt', 'a.txt'])
   })
 
-  test('shows 20,000 entries with a screenful of rows', async () => {
+  test('20,000 entries render one screenful of rows', async () => {
     const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`f${index}.txt`, '']))
     await using it = await open(filesOf(many))
     await row(it.page, 'f0.txt').waitFor()
@@ -93,7 +93,7 @@ describe('browsing', () => {
 })
 
 describe('changing files', () => {
-  test('makes a directory, and says that a name is taken', async () => {
+  test('a directory is made, and a taken name is reported', async () => {
     const files = filesOf(SOME)
     await using it = await open(files)
     await button(it.page, 'New').click()
@@ -108,7 +108,7 @@ describe('changing files', () => {
     expect(files.has('results/')).toBe(true)
   })
 
-  test('renames in place with F2; Escape changes nothing', async () => {
+  test('F2 renames in place; Escape changes nothing', async () => {
     const files = filesOf(SOME)
     await using it = await open(files)
     await row(it.page, 'notes.txt').click()
@@ -123,7 +123,7 @@ describe('changing files', () => {
     expect([files.has('diary.txt'), files.has('notes.txt')]).toEqual([true, false])
   })
 
-  test('deletes after a question', async () => {
+  test('files are deleted after a confirmation', async () => {
     const files = filesOf(SOME)
     await using it = await open(files)
     await row(it.page, 'data').click()
@@ -135,7 +135,7 @@ describe('changing files', () => {
     expect([...files.keys()]).toEqual(['notes.txt', 'report.md'])
   })
 
-  test('cuts and pastes, asks about each conflict, and keeps both', async () => {
+  test('cut and paste asks about each conflict, and keeps both files', async () => {
     const files = filesOf({ ...SOME, 'data/notes.txt': 'old', 'data/plot.png': 'old' })
     await using it = await open(files)
     await row(it.page, 'notes.txt').click()
@@ -161,7 +161,7 @@ describe('changing files', () => {
     expect(files.get('data/plot.png')?.content.toString()).toBe('png')
   })
 
-  test('moves to a directory that is chosen in a dialog', async () => {
+  test('files are moved to a directory that is chosen in a dialog', async () => {
     const files = filesOf(SOME)
     await using it = await open(files)
     await row(it.page, 'notes.txt').click({ button: 'right' })
@@ -173,7 +173,7 @@ describe('changing files', () => {
     expect(files.has('data/raw/notes.txt')).toBe(true)
   })
 
-  test('drags files onto a directory', async () => {
+  test('files are dragged onto a directory', async () => {
     const files = filesOf(SOME)
     await using it = await open(files)
     await row(it.page, 'notes.txt').dragTo(row(it.page, 'data'))
@@ -181,7 +181,7 @@ describe('changing files', () => {
     expect(files.has('data/notes.txt')).toBe(true)
   })
 
-  test('offers no change of a folder that is read-only', async () => {
+  test('a read-only folder offers no change', async () => {
     await using it = await open(filesOf(SOME), HOME, { folders: [aFolder({ permission: 'ro' })] })
     await row(it.page, 'notes.txt').click()
     await it.page.getByText('Read-only').waitFor()
@@ -194,7 +194,7 @@ describe('changing files', () => {
 })
 
 describe('finding and downloading', () => {
-  test('searches below the directory and goes to what was found', async () => {
+  test('the search covers everything below the directory, and leads to a hit', async () => {
     await using it = await open(filesOf(SOME))
     await it.page.getByLabel('Search below experiments').fill('one')
     await it.page.getByRole('link', { name: 'one.bin' }).waitFor()
@@ -202,7 +202,7 @@ describe('finding and downloading', () => {
     await row(it.page, 'one.bin').waitFor()
   })
 
-  test('downloads one file as it is, and several as a zip', async () => {
+  test('one file downloads as it is, several as a zip', async () => {
     await using it = await open(filesOf(SOME))
     const download = async () => {
       const [got] = await Promise.all([it.page.waitForEvent('download'), button(it.page, 'Download').click()])
@@ -214,7 +214,7 @@ describe('finding and downloading', () => {
     expect(await download()).toBe('experiments.zip')
   })
 
-  test('sees a change of another tab by its hint', async () => {
+  test('a change in another tab appears by its hint', async () => {
     const files = filesOf(SOME)
     await using it = await open(files)
     await row(it.page, 'notes.txt').waitFor()

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => browser.close())
 
-test('a folder is made by keyboard, renamed, moved to the trash and back, and deleted by its typed name', async () => {
+test('a folder is made by keyboard, renamed, moved to the trash and back, and deleted by typing its name', async () => {
   await using console = await openConsole(browser, '/data')
   const { page, world } = console
   await page.getByText('You have no folder yet').waitFor()
@@ -49,7 +49,7 @@ test('a folder is made by keyboard, renamed, moved to the trash and back, and de
   await page.getByText('You have no folder yet').waitFor()
 })
 
-test('search, tab and order are in the address, and a folder of another tab of the browser appears by itself', async () => {
+test('search, tab and order are in the address, and a folder that another tab makes appears by itself', async () => {
   await using console = await openConsole(browser, '/data?q=vision&sort=-name', { folders: variedFolders() })
   const { page, world, double } = console
   const names = () => page.locator('.table .name').allTextContents()
@@ -65,7 +65,7 @@ test('search, tab and order are in the address, and a folder of another tab of t
   expect(page.url()).toContain('q=zoo')
 })
 
-test('a refusal because of sessions that use the folder is told in the dialog, and nothing moves', async () => {
+test('a refusal because sessions use the folder is shown in the dialog, and nothing is moved', async () => {
   const [folder] = variedFolders()
   if (!folder) throw new Error('no folder')
   const why = 'Live sessions use "experiments": night-run. End them first.'
@@ -81,7 +81,7 @@ test('a refusal because of sessions that use the folder is told in the dialog, a
   expect(await page.locator('.table .name').allTextContents()).toEqual(['experiments'])
 })
 
-test('10,000 folders: one screenful of rows is rendered, at the top and at the end', async () => {
+test('10,000 folders render one screenful of rows, at the top and at the end', async () => {
   const folders = Array.from({ length: 10_000 }, (_, index) => aFolder(index))
   await using console = await openConsole(browser, '/data', { folders })
   const { page } = console

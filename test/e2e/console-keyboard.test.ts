@@ -18,8 +18,8 @@ const focused = (page: Page) =>
   })
 const expectFocus = (page: Page, on: string) => expect.poll(() => focused(page), { timeout: 5_000 }).toBe(on)
 
-describe('the focus comes back', () => {
-  test('from a question, from a form, and from a dialog that is loaded when it is needed', async () => {
+describe('returning the focus', () => {
+  test('the focus returns from a question, from a form, and from a dialog that is loaded on demand', async () => {
     await using it = await openConsole(browser, '/sessions')
     await it.page.getByText('notebook').waitFor()
     for (const [opener, inside] of [
@@ -36,7 +36,7 @@ describe('the focus comes back', () => {
     }
   })
 
-  test('from a dialog that a menu opened', async () => {
+  test('the focus returns from a dialog that a menu opened', async () => {
     await using it = await openConsole(browser, '/sessions')
     await button(it.page, /Account of/).focus()
     await it.page.keyboard.press('Enter')
@@ -48,7 +48,7 @@ describe('the focus comes back', () => {
     await expectFocus(it.page, 'Account of Mira Holm')
   })
 
-  test('from the second of two dialogs that followed one another', async () => {
+  test('the focus returns from the second of two dialogs in a row', async () => {
     await using it = await openConsole(browser, '/account', { totp: { enabled: true, recoveryCodesLeft: 10 } })
     await button(it.page, 'New recovery codes').press('Enter')
     await it.page.locator('input:focus').waitFor()
@@ -60,7 +60,7 @@ describe('the focus comes back', () => {
     await expectFocus(it.page, 'New recovery codes')
   })
 
-  test('from the page of a session, which Escape closes after what is open in it', async () => {
+  test('the focus returns from the page of a session; Escape closes what is open in it first', async () => {
     await using it = await openConsole(browser, '/sessions')
     await it.page.getByRole('link', { name: 'notebook', exact: true }).press('Enter')
     const drawer = it.page.getByRole('complementary', { name: 'Session' })
@@ -81,7 +81,7 @@ describe('the focus comes back', () => {
 })
 
 describe('a single key', () => {
-  test('opens the sheet of all keys, the search and the launch dialog, but not from a field or a dialog', async () => {
+  test('single keys open the sheet of keys, the search and the launch dialog, but not from a field or a dialog', async () => {
     await using it = await openConsole(browser, '/sessions')
     await it.page.getByText('notebook').waitFor()
     const sheet = it.page.getByRole('dialog', { name: 'Keyboard shortcuts' })
@@ -101,7 +101,7 @@ describe('a single key', () => {
     await it.page.getByRole('heading', { name: 'New session' }).waitFor()
   })
 
-  test('can be switched off, and the menu still leads to the sheet', async () => {
+  test('single keys can be switched off, and the menu still opens the sheet', async () => {
     await using it = await openConsole(browser, '/sessions')
     await it.page.getByText('notebook').waitFor()
     const sheet = it.page.getByRole('dialog', { name: 'Keyboard shortcuts' })
@@ -124,7 +124,7 @@ describe('a single key', () => {
   })
 })
 
-test('whose sign-in has ended types the password at once, and goes on in the field of before', async () => {
+test('after the sign-in ended the password can be typed at once, and the focus returns to the field of before', async () => {
   await using it = await openConsole(browser, '/sessions')
   await it.page.getByText('notebook').waitFor()
   await it.page.keyboard.press('/')

@@ -13,8 +13,8 @@ afterAll(() => browser.close())
 const open = (path: string, change: Parameters<typeof openConsole>[2] = {}): Promise<Opened> =>
   openConsole(browser, path, change)
 
-describe('launching', () => {
-  test('sends what was chosen and shows the session at once', async () => {
+describe('the launch dialog', () => {
+  test('it sends the chosen values and shows the session at once', async () => {
     await using it = await open('/sessions')
     await button(it.page, 'New session').click()
     await it.page.getByText('PyTorch 2.9 (CUDA 13)').click()
@@ -43,7 +43,7 @@ describe('launching', () => {
     expect(await it.page.getByLabel('Name optional').inputValue()).toBe('')
   })
 
-  test('offers sizes, projects and resource groups where there is a choice, and says which limits end the fields', async () => {
+  test('it offers sizes, projects and resource groups if there is a choice, and names the limits at which fields end', async () => {
     await using it = await open('/sessions', LIMITED)
     await button(it.page, 'New session').click()
     await it.page.getByText('Your limits leave 6 CPU cores for now').waitFor()
@@ -69,7 +69,7 @@ describe('launching', () => {
     })
   })
 
-  test('does not launch with an amount that it cannot read, nor count sessions that cannot be', async () => {
+  test('it does not launch with an unreadable amount or an invalid number of sessions', async () => {
     await using it = await open('/sessions')
     await button(it.page, 'New session').click()
     const launch = button(it.page, /^Launch( |$)/)
@@ -112,7 +112,7 @@ describe('launching', () => {
     expect(it.world.changes).toEqual([])
   })
 
-  test('takes all that there is, also where that is no round amount', async () => {
+  test('it can take everything there is, also if that is no round amount', async () => {
     const most = Math.floor(21.196 * 2 ** 30)
     await using it = await open('/sessions', {
       resources: { ...RESOURCES, largest: { cpu: '8', mem: String(most) }, free: { cpu: '8', mem: String(most) } },
@@ -130,7 +130,7 @@ describe('launching', () => {
     await expect.poll(() => it.world.changes.length).toBe(1)
   })
 
-  test('lets a request wait while no agent is connected', async () => {
+  test('a request waits while no agent is connected', async () => {
     const none = { ...RESOURCES, largest: {}, free: {}, agents: { connected: 0, lost: 1 } }
     await using it = await open('/sessions', { resources: none })
     await button(it.page, 'New session').click()
@@ -141,7 +141,7 @@ describe('launching', () => {
     expect(it.world.changes[0]?.body).toMatchObject({ resources: { cpu: '6' } })
   })
 
-  test('says before what would happen, and offers what would start now', async () => {
+  test('it shows in advance what would happen, and offers a request that would start now', async () => {
     await using it = await open('/sessions', { whatIf: oneGpuNow })
     await button(it.page, 'New session').click()
     const gpus = it.page.getByRole('textbox', { name: 'GPU', exact: true })
@@ -162,7 +162,7 @@ describe('launching', () => {
     expect(await button(it.page, /^Launch$/).isDisabled()).toBe(true)
   })
 
-  test('asks for a batch session that ends by itself, after another one, by keyboard alone', async () => {
+  test('a batch session after another one is requested by keyboard alone', async () => {
     await using it = await open('/sessions')
     await button(it.page, 'New session').click()
     await it.page.getByRole('radio', { name: 'Interactive' }).focus()
@@ -198,7 +198,7 @@ describe('launching', () => {
     })
   })
 
-  test('puts a refusal on the field it is about', async () => {
+  test('a refusal is shown at its field', async () => {
     const failures = new Map([
       [
         'POST /api/v1/sessions',
@@ -215,7 +215,7 @@ describe('launching', () => {
     expect(await button(it.page, /^Launch$/).isEnabled()).toBe(true)
   })
 
-  test('again takes everything over from a finished session', async () => {
+  test('a copy takes over all values of a finished session', async () => {
     await using it = await open('/sessions?list=finished')
     const old = it.world.sessions.find(({ name }) => name === 'yesterday')!
     Object.assign(old, {
@@ -234,7 +234,7 @@ describe('launching', () => {
   })
 })
 
-test('tabbing through the form leaves the title of the dialog where it is', async () => {
+test('tabbing through the form keeps the title of the dialog in place', async () => {
   await using it = await openConsole(browser, '/sessions', LIMITED)
   await openLaunchDialog(it.page)
   const card = it.page.locator('.v-card.launch')
@@ -258,7 +258,7 @@ test('an amount below the minimum of the image is raised to it, with a notice', 
   expect(await button(it.page, /^Launch/).isEnabled()).toBe(true)
 })
 
-test('hints are no alerts, and a slider tells its amount with its unit', async () => {
+test('hints are not alerts, and a slider announces its amount with its unit', async () => {
   await using it = await openConsole(browser, '/sessions', LIMITED)
   await openLaunchDialog(it.page)
   expect(await it.page.getByRole('alert').count()).toBe(0)
@@ -266,7 +266,7 @@ test('hints are no alerts, and a slider tells its amount with its unit', async (
   expect(await slider.getAttribute('aria-valuetext')).toMatch(/^[\d.]+ [GM]iB$/)
 })
 
-test('every key arrives, though faults come and go while somebody types', async () => {
+test('no key press is lost while errors appear and disappear during typing', async () => {
   await using it = await openConsole(browser, '/sessions', LIMITED)
   await openLaunchDialog(it.page)
   for (const [selector, typed] of [

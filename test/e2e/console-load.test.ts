@@ -92,7 +92,7 @@ test.each(['/', '/#/sign-in', '/#/account'])('signed out, %s asks once who is si
   expect(it.sent.toSorted()).toEqual(['GET /api/v1/auth/options', 'GET /api/v1/me'])
 })
 
-test('a browser that kept the secret of a sign-in that has ended asks once as well', async () => {
+test('a browser with the secret of an ended sign-in asks once as well', async () => {
   await using it = await cold(false)
   await it.page.addInitScript(() => localStorage.setItem('berth.origin-secret', 'of-last-week'))
   await it.page.goto(it.double.url)
@@ -101,7 +101,7 @@ test('a browser that kept the secret of a sign-in that has ended asks once as we
   expect(it.sent.filter(request => request.endsWith('/me'))).toHaveLength(1)
 })
 
-test.each(SIZES)('nothing moves while the sign-in comes up, at $width px', async size => {
+test.each(SIZES)('nothing moves while the sign-in page loads, at $width px', async size => {
   await using it = await cold(false, size)
   await it.page.goto(it.double.url)
   await it.page.getByText('First start?').waitFor()
@@ -110,23 +110,20 @@ test.each(SIZES)('nothing moves while the sign-in comes up, at $width px', async
   expect(shift, moved.join('\n')).toBeLessThan(UNMOVED)
 })
 
-test.each(SIZES)(
-  'nothing moves while the sessions come up, by a reload and by signing in, at $width px',
-  async size => {
-    await using it = await cold(true, size)
-    await it.page.goto(`${it.double.url}/#/sessions`)
-    await it.page.locator('tr.row').first().waitFor()
-    await it.page.waitForLoadState('load')
-    await it.page.waitForTimeout(500)
-    const reloaded = await shiftsOf(it.page)
-    expect(reloaded.shift, reloaded.moved.join('\n')).toBeLessThan(UNMOVED)
+test.each(SIZES)('nothing moves while the sessions load, by a reload and by signing in, at $width px', async size => {
+  await using it = await cold(true, size)
+  await it.page.goto(`${it.double.url}/#/sessions`)
+  await it.page.locator('tr.row').first().waitFor()
+  await it.page.waitForLoadState('load')
+  await it.page.waitForTimeout(500)
+  const reloaded = await shiftsOf(it.page)
+  expect(reloaded.shift, reloaded.moved.join('\n')).toBeLessThan(UNMOVED)
 
-    await using other = await cold(false, size)
-    await other.page.goto(`${other.double.url}/#/sessions`)
-    await signIn(other.page, 'mira@example.com', 'Right-one-1')
-    await other.page.locator('tr.row').first().waitFor()
-    await other.page.waitForTimeout(500)
-    const signedIn = await shiftsOf(other.page)
-    expect(signedIn.shift, signedIn.moved.join('\n')).toBeLessThan(UNMOVED)
-  },
-)
+  await using other = await cold(false, size)
+  await other.page.goto(`${other.double.url}/#/sessions`)
+  await signIn(other.page, 'mira@example.com', 'Right-one-1')
+  await other.page.locator('tr.row').first().waitFor()
+  await other.page.waitForTimeout(500)
+  const signedIn = await shiftsOf(other.page)
+  expect(signedIn.shift, signedIn.moved.join('\n')).toBeLessThan(UNMOVED)
+})

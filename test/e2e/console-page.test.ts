@@ -40,7 +40,7 @@ function pretendDesktop(answerOfSetEndpoint: unknown): void {
 }
 
 describe('signing in', () => {
-  test('to another Berth than the one on this computer is chosen in the desktop app before', async () => {
+  test('the desktop app lets users choose another Berth than the one on this computer before signing in', async () => {
     await using it = await open('/sign-in', { signedIn: false })
     expect(await it.page.getByText('Berth on').count()).toBe(0)
     const app = await it.page.context().newPage()
@@ -57,7 +57,7 @@ describe('signing in', () => {
     await app.getByText('Berth on berth.example.org').waitFor()
   })
 
-  test('to a Berth that does not answer is told where it was chosen', async () => {
+  test('a Berth that does not answer is reported where it was chosen', async () => {
     await using it = await open('/sign-in', { signedIn: false })
     const app = await it.page.context().newPage()
     const error = { code: 'unavailable', message: '', detail: { why: 'Nothing answers at https://nowhere.example.' } }
@@ -71,7 +71,7 @@ describe('signing in', () => {
     expect(await button(app, 'Connect').isEnabled()).toBe(true)
   })
 
-  test('by a one-time link happens at once and leaves no trace of the ticket', async () => {
+  test('a one-time link signs in at once and leaves no trace of the ticket', async () => {
     await using it = await open('/sign-in?ticket=0123456789abcdef0123', { signedIn: false })
     await it.page.getByRole('heading', { name: 'Summary' }).waitFor()
     expect(it.page.url()).not.toContain('ticket')
@@ -83,7 +83,7 @@ describe('signing in', () => {
     expect(it.page.url()).not.toContain('ticket')
   })
 
-  test('leads back to where the user wanted to go, and never to another site', async () => {
+  test('signing in leads back to the wanted page, and never to another site', async () => {
     await using it = await open('/sessions?list=finished', { signedIn: false })
     await it.page.getByLabel('E-mail address').fill(' mira@example.com ')
     await it.page.getByLabel('Password', { exact: true }).fill('secret-1')
@@ -99,7 +99,7 @@ describe('signing in', () => {
     expect(other.page.url()).toBe(`${other.double.url}/#/summary`)
   })
 
-  test('says how long to wait after too many attempts', async () => {
+  test('after too many attempts the page says how long to wait', async () => {
     const failures = new Map([
       ['POST /api/v1/auth/login', { code: 'login_throttled', detail: { retryAfterSeconds: 2 } }],
     ] as const)
@@ -115,7 +115,7 @@ describe('signing in', () => {
     await it.page.getByRole('heading', { name: 'Summary' }).waitFor()
   })
 
-  test('again, after the sign-in ended, keeps what was typed', async () => {
+  test('signing in again after the sign-in ended keeps what was typed', async () => {
     await using it = await open('/sessions')
     await button(it.page, 'New session').click()
     await it.page.getByLabel('Name optional').fill('half-typed')
@@ -134,7 +134,7 @@ describe('signing in', () => {
 })
 
 describe('signing in with a second tab open', () => {
-  test('is done once: the tab that keeps the connection goes on, and ends nothing', async () => {
+  test('one sign-in suffices: the tab with the connection continues, and ends nothing', async () => {
     await using it = await open('/sessions')
     await it.page.getByText('notebook').waitFor()
     await expect.poll(() => it.double.streams()).toBe(1)
@@ -152,7 +152,7 @@ describe('signing in with a second tab open', () => {
     expect(it.world.changes.filter(({ request }) => request.endsWith('/login'))).toHaveLength(1)
   })
 
-  test('takes a tab that shows the sign-in page to where it was going', async () => {
+  test('a sign-in in another tab continues a tab with the sign-in page where it was going', async () => {
     await using it = await open('/sessions?list=finished', { signedIn: false })
     await it.page.getByLabel('E-mail address').waitFor()
     const second = await it.newTab('/sign-in')
@@ -165,7 +165,7 @@ describe('signing in with a second tab open', () => {
     expect(it.world.changes.filter(({ request }) => request.endsWith('/login'))).toHaveLength(1)
   })
 
-  test('signing out in one tab leaves nothing to be seen in the other', async () => {
+  test('signing out in one tab leaves nothing visible in the other', async () => {
     await using it = await open('/sessions')
     await it.page.getByText('notebook').waitFor()
     const second = await it.newTab('/sessions')
@@ -208,8 +208,8 @@ async function perFrameMs(busyMs: () => Promise<number>, run: () => Promise<void
   return ((await busyMs()) - before) / FRAMES
 }
 
-describe('the list', () => {
-  test('stays small and fast with 10,000 sessions', async () => {
+describe('the list of sessions', () => {
+  test('it stays small and fast with 10,000 sessions', async () => {
     const sessions = Array.from({ length: 10_000 }, (_, index) => aSession(index))
     await using it = await open('/nowhere', { sessions })
     await it.page.getByText('Page not found').waitFor()
@@ -240,7 +240,7 @@ describe('the list', () => {
     expect(perFrame / plain).toBeLessThan(2.2)
   })
 
-  test('follows hints, and asks again for everything after the connection was lost', async () => {
+  test('it follows hints, and fetches everything again after the connection was lost', async () => {
     await using it = await open('/sessions')
     await it.page.getByText('llama-eval-3').waitFor()
     const waiting = it.world.sessions.find(({ name }) => name === 'llama-eval-3')!
@@ -255,7 +255,7 @@ describe('the list', () => {
     await expect.poll(async () => (await rowNames(it.page)).includes('notebook')).toBe(false)
   })
 
-  test('shows live figures of what is on screen, over one connection for two tabs', async () => {
+  test('it shows live figures of visible sessions, over one connection for two tabs', async () => {
     await using it = await open('/sessions')
     const second = await it.newTab('/sessions')
     await second.getByText('train-resnet-50').waitFor()
@@ -276,7 +276,7 @@ describe('the list', () => {
   })
 
   test.each([true, false])(
-    'reloads for a part that was lost on the way only where its server answers: %s',
+    'a part of the page that was lost on the way is reloaded only if its server answers: %s',
     async up => {
       await using it = await open('/sessions')
       await it.page.getByText('notebook').waitFor()
@@ -300,7 +300,7 @@ describe('the list', () => {
     },
   )
 
-  test('says that the connection is lost, and that sessions keep running', async () => {
+  test('it says that the connection is lost, and that sessions keep running', async () => {
     await using it = await open('/sessions')
     await it.page.getByText('notebook').waitFor()
     it.world.refuseStreams = true
@@ -311,7 +311,7 @@ describe('the list', () => {
     await it.page.getByText('No connection to the manager.').waitFor({ state: 'detached' })
   })
 
-  test('can be used with the keyboard alone', async () => {
+  test('it can be used with the keyboard alone', async () => {
     await using it = await open('/sessions')
     await it.page.getByText('notebook').waitFor()
     await it.page.keyboard.press('/')
@@ -331,7 +331,7 @@ describe('the list', () => {
     expect(it.world.changes).toEqual([])
   })
 
-  test('ends several sessions at once and says which could not be ended', async () => {
+  test('several sessions are ended at once, and those that could not be ended are named', async () => {
     await using it = await open('/sessions')
     await it.page.getByLabel('Select notebook').click()
     await it.page.getByLabel('Select train-resnet-50').click()
@@ -350,7 +350,7 @@ describe('the list', () => {
     expect(await it.page.getByText('are still there').count()).toBe(0)
   })
 
-  test('starts a session that has ended again, or says why not', async () => {
+  test('an ended session is started again, or the page says why not', async () => {
     const finished = { status: 'TERMINATED', kernels: [ENDED_KERNEL] } satisfies Partial<Session>
     const ended = aSession(20, { name: 'yesterday', ...finished, endedAt: ago(120) })
     const older = aSession(10, { name: 'last-week', ...finished, endedAt: ago(10_000) })
@@ -371,7 +371,7 @@ describe('the list', () => {
     expect(await button(second, 'Start again').count()).toBe(0)
   })
 
-  test('keeps list, search, filter and sort in the address: for Back, a reload and a link', async () => {
+  test('list, search, filter and sort are in the address: for Back, a reload and a link', async () => {
     await using it = await open('/sessions')
     const { page } = it
     const chosenTab = () => page.getByRole('tab', { selected: true }).innerText()
@@ -401,7 +401,7 @@ describe('the list', () => {
     expect(page.url()).toMatch(/#\/sessions$/)
   })
 
-  test('says how far it has searched, and searches on', async () => {
+  test('the search says how far it has searched, and continues', async () => {
     const sessions = Array.from({ length: 600 }, (_, index) => aSession(index, { status: 'TERMINATED' }))
     await using it = await open('/sessions?list=finished', { sessions })
     await it.page.getByLabel('Search sessions').fill('session-7 ')
@@ -412,7 +412,7 @@ describe('the list', () => {
     await expect.poll(() => rowNames(it.page)).toContain('session-42')
   })
 
-  test('shows the timeline of the session that it names, not that of the one before', async () => {
+  test('the timeline belongs to the session on the page, not to the one before', async () => {
     await using it = await open('/sessions', {}, { width: 1700, height: 800 })
     await it.page.getByRole('link', { name: 'notebook', exact: true }).click()
     await it.page.locator('ol.timeline').getByText('Asked for').waitFor()
@@ -423,7 +423,7 @@ describe('the list', () => {
     expect(await it.page.locator('ol.timeline').count()).toBe(0)
   })
 
-  test.each([800, 1024])('fits into %i pixels', async width => {
+  test.each([800, 1024])('it fits into %i pixels', async width => {
     await using it = await open('/sessions', {}, { width, height: 700 })
     await it.page.getByText('train-resnet-50').waitFor()
     const overflow = await it.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
@@ -448,7 +448,7 @@ test('a part of the page that failed to load is fetched again, and the wanted pa
   expect(lost).toBeGreaterThan(1)
 })
 
-test('the page runs no script but its own files', async () => {
+test('the page runs no scripts except its own files', async () => {
   await using it = await open('/sessions')
   await it.page.getByRole('heading', { name: 'Sessions' }).waitFor()
   const ran = await it.page.evaluate(async () => {

@@ -23,7 +23,7 @@ const PNG = Buffer.from(
 )
 
 describe('previews', () => {
-  test('of text, a table, Markdown and a picture, by links and with Back', async () => {
+  test('text, a table, Markdown and a picture are shown, by links and with Back', async () => {
     await using it = await open(
       filesOf({
         'a.py': 'def f():\n    return 1\n',
@@ -67,7 +67,7 @@ describe('previews', () => {
     expect(await it.page.locator('.notebook script, .notebook [onerror]').count()).toBe(0)
   })
 
-  test('of a large text show its beginning; binary files have none', async () => {
+  test('a large text shows its beginning; binary files have no preview', async () => {
     await using it = await open(
       filesOf({ 'big.log': 'line\n'.repeat(400_000), 'x.dat': Buffer.from([0, 1, 2]) }),
       `${HOME}?open=big.log`,
@@ -80,7 +80,7 @@ describe('previews', () => {
 })
 
 describe('the text editor', () => {
-  test('saves, and asks before unsaved changes are lost', async () => {
+  test('the editor saves, and asks before unsaved changes are lost', async () => {
     const files = filesOf({ 'a.txt': 'one\n' })
     await using it = await open(files)
     await it.page.getByRole('link', { name: 'a.txt' }).click()
@@ -100,7 +100,7 @@ describe('the text editor', () => {
     await it.page.getByRole('dialog').waitFor({ state: 'detached' })
   })
 
-  test('shows both versions when somebody else saved first', async () => {
+  test('the editor shows both versions if somebody else saved first', async () => {
     const files = filesOf({ 'a.txt': 'one\n' })
     await using it = await open(files, `${HOME}?open=a.txt`)
     await button(it.page, 'Edit').click()

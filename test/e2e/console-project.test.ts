@@ -28,7 +28,7 @@ async function choose(page: Page, name: string): Promise<void> {
   await page.getByRole('listitem').filter({ hasText: name }).or(page.getByRole('option', { name })).first().click()
 }
 
-test('the chosen project decides what the list, the gauges and the launch dialog show, and is remembered', async () => {
+test('the list, the gauges and the launch dialog follow the chosen project, which is remembered', async () => {
   await using it = await openConsole(browser, '/sessions', world)
   await expect.poll(() => rowNames(it.page)).toEqual(['of-default', 'of-nothing', 'of-vision'])
   await selector(it.page).click()
@@ -57,7 +57,7 @@ test('the chosen project decides what the list, the gauges and the launch dialog
   expect(await selector(tab).getAttribute('aria-label')).toBe('Project: All projects')
 })
 
-test('a person with one project has nothing to choose', async () => {
+test('a person with one project has no choice', async () => {
   await using it = await openConsole(browser, '/sessions', { ...world, projects: [vision] })
   await expect.poll(() => rowNames(it.page)).toEqual(['of-default', 'of-nothing', 'of-vision'])
   expect(await selector(it.page).count()).toBe(0)

@@ -29,7 +29,7 @@ describe.each([
   ['domain_admin', 'mira@example.com'],
   ['superadmin', 'admin@localhost'],
 ] as const)('a %s', (role, own) => {
-  test('sees whose a session is, and reads whose sessions a bulk termination ends', async () => {
+  test('the list shows the owners of sessions, and a bulk termination names sessions of others', async () => {
     await using it = await openConsole(browser, '/sessions', shared(role))
     await ownerIn(it.page, 'theirs-here', OTHER.ownerEmail).waitFor()
     await it.page.setViewportSize({ width: 390, height: 844 })
@@ -47,7 +47,7 @@ describe.each([
     await it.page.getByText(/admin: sees all sessions/i).waitFor()
   })
 
-  test('is not offered the apps and the terminal of somebody else, and reads why', async () => {
+  test("apps and terminal of another user's session are not offered, with the reason", async () => {
     await using it = await openConsole(browser, '/sessions', shared(role))
     const terminal = button(it.page, 'Terminal of theirs-here')
     await terminal.waitFor()
@@ -63,7 +63,7 @@ describe.each([
   })
 })
 
-test('the address of a terminal of somebody else says whose it is, and dials nothing', async () => {
+test("the address of the terminal of another user's session names the owner, and dials nothing", async () => {
   await using it = await openConsole(browser, '/sessions', shared('superadmin'))
   const [, theirs] = it.world.sessions
   let dialled = 0
@@ -80,7 +80,7 @@ describe('a wrong reverse proxy', () => {
   const proxyFaults = [{ code: 'not_trusted', peer: '10.20.0.9', ...seen }] as const
   const notice = (page: Page) => page.getByText('The reverse proxy in front of Berth is misconfigured.')
 
-  test('is told to a superadmin with what to set, until it is dismissed or another one shows', async () => {
+  test('superadmins see it with the setting to change, until it is dismissed or another one appears', async () => {
     await using it = await openConsole(browser, '/sessions', { role: 'superadmin', proxyFaults })
     await notice(it.page).waitFor()
     await it.page.getByText('BERTH_TRUSTED_PROXIES=10.20.0.9').waitFor()
@@ -102,7 +102,7 @@ describe('a wrong reverse proxy', () => {
     await notice(again).waitFor()
   })
 
-  test('is not told to others', async () => {
+  test('others do not see it', async () => {
     await using it = await openConsole(browser, '/sessions', { role: 'domain_admin', proxyFaults })
     await it.page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
     expect(await notice(it.page).count()).toBe(0)
@@ -115,7 +115,7 @@ test('a plain user has no column of owners', async () => {
   expect(await ownerIn(it.page, 'mine-here', 'mira@example.com').count()).toBe(0)
 })
 
-test('a batch job that failed looks failed, with its exit code, and is found by the filter', async () => {
+test('a failed batch job looks failed, shows its exit code, and is found by the filter', async () => {
   const job = { kind: 'batch', status: 'TERMINATED', endedAt: new Date().toISOString() } as const
   const reason = (code: number) => ({
     code: 'exited' as const,

@@ -29,7 +29,7 @@ const sessions = [
 ]
 
 describe('tabs', () => {
-  test('show the waiting and the failed sessions, each at an address of its own', async () => {
+  test('waiting and failed sessions have tabs with addresses of their own', async () => {
     await using it = await openConsole(browser, '/sessions', { sessions })
     await it.page.getByRole('tab', { name: 'Waiting 1' }).click()
     await expect.poll(() => rowNames(it.page)).toEqual(['waits-now'])
@@ -43,7 +43,7 @@ describe('tabs', () => {
   })
 })
 
-test('the rows are saved as a file that spreadsheets read and do not run', async () => {
+test('the rows are exported as a file that spreadsheets read and do not run', async () => {
   await using it = await openConsole(browser, '/sessions?list=finished', { sessions })
   await it.page.getByText('went-wrong').waitFor()
   const [download] = await Promise.all([it.page.waitForEvent('download'), button(it.page, 'Export as CSV').click()])
@@ -55,7 +55,7 @@ test('the rows are saved as a file that spreadsheets read and do not run', async
   expect(lines).toHaveLength(4)
 })
 
-test('the notebook opens from the row with one click, where the person may enter the session', async () => {
+test('the notebook opens from the row with one click, if the person may enter the session', async () => {
   await using it = await openConsole(browser, '/sessions', { sessions })
   await it.page.getByText('runs-now').waitFor()
   expect(await button(it.page, /^Open JupyterLab of/).count()).toBe(1)
@@ -70,7 +70,7 @@ test('the notebook opens from the row with one click, where the person may enter
   await it.page.locator('.notification.error').waitFor()
 })
 
-test('charts show the chosen time, are kept in the address, and say the same as a table', async () => {
+test('charts show the chosen time, are kept in the address, and agree with their table', async () => {
   const asked: number[] = []
   await using it = await openConsole(browser, `/sessions/${aSession(1).id}`, {
     sessions,
@@ -91,7 +91,7 @@ test('charts show the chosen time, are kept in the address, and say the same as 
   expect(await cpu.getByRole('row').count()).toBeGreaterThan(20)
 })
 
-test('charts of a session without figures say why, and a failure can be tried again', async () => {
+test('charts of a session without figures say why, and can be loaded again after a failure', async () => {
   const failures = new Map([[`GET /api/v1/sessions/${aSession(1).id}/stats`, { code: 'unavailable' as const }]])
   await using it = await openConsole(browser, `/sessions/${aSession(1).id}?tab=charts`, { sessions, failures })
   await it.page.getByText('The service is not ready').waitFor()

@@ -39,7 +39,7 @@ test('Ctrl+K finds pages, sessions and actions, by the keyboard alone', async ()
   await it.page.getByRole('heading', { name: 'New session' }).waitFor()
 })
 
-test('what happens to a session is noted under the bell, in every tab, until it is read', async () => {
+test('changes of a session are listed under the bell in every tab until they are read', async () => {
   const session = aSession(1, { name: 'long-training' })
   await using it = await openConsole(browser, '/sessions', { sessions: [session] })
   await it.page.getByText('long-training').waitFor()
@@ -57,7 +57,7 @@ test('what happens to a session is noted under the bell, in every tab, until it 
   await button(tab, 'No unread notifications').waitFor()
 })
 
-test('statistics show whose sessions and which period the address says, as charts and as a table', async () => {
+test('statistics show the sessions and the period of the address, as charts and as a table', async () => {
   await using it = await openConsole(browser, '/statistics', { ...LIMITED, role: 'superadmin', history: HISTORY })
   await expect.poll(() => it.page.locator('.chart-plot canvas').count()).toBe(5)
   await button(it.page, 'By week').click()
@@ -85,7 +85,7 @@ test('an access key is made, its secret shown once, and it can be deactivated', 
   expect(await it.page.content()).not.toContain('s'.repeat(40))
 })
 
-test('the information page says what answers, and keeps the errors of the page', async () => {
+test('the information page shows versions, checks the connection, and lists the errors of the page', async () => {
   await using it = await openConsole(browser, '/account', {
     failures: new Map([['POST /api/v1/keypairs', { code: 'unavailable' }]]),
   })

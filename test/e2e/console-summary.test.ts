@@ -13,7 +13,7 @@ afterAll(() => browser.close())
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
 const names = (page: Page, list: string) => page.getByRole('list', { name: list }).locator('.name').allTextContents()
 
-test('shows what runs and what ended of the person, not of others, and opens each', async () => {
+test('the summary shows running and ended sessions of the person, not of others, and opens each', async () => {
   await using it = await openConsole(browser, '/', {
     role: 'domain_admin',
     sessions: [
@@ -61,7 +61,7 @@ test('one click repeats the last launch, in the chosen project', async () => {
   })
 })
 
-test('an announcement shows and goes without a reload, and its text is only text', async () => {
+test('an announcement appears and disappears without a reload, and its text is only text', async () => {
   await using it = await openConsole(browser, '/summary')
   const alert = it.page.getByRole('alert').or(it.page.locator('.v-alert'))
   await it.page.getByRole('heading', { name: 'Start' }).waitFor()
@@ -76,7 +76,7 @@ test('an announcement shows and goes without a reload, and its text is only text
   await it.page.getByText('Down on').waitFor({ state: 'detached' })
 })
 
-test('says what has changed since the last visit, and goes on with it after a reload', async () => {
+test('changes since the last visit are listed, also after a reload', async () => {
   await using it = await openConsole(browser, '/summary', {
     sessions: [
       aSession(1, { name: 'ran-on', startedAt: ago(600) }),
@@ -103,7 +103,7 @@ test('says what has changed since the last visit, and goes on with it after a re
   await news.getByText('Ran out of memory').waitFor()
 })
 
-test('an invitation to a folder is accepted or declined, and comes and goes by hints', async () => {
+test('an invitation to a folder is accepted or declined, and follows hints', async () => {
   await using it = await openConsole(browser, '/summary')
   await it.page.getByRole('heading', { name: 'Start' }).waitFor()
   await expect.poll(() => it.double.streams()).toBe(1)

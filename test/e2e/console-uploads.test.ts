@@ -42,7 +42,7 @@ describe('uploads', () => {
     expect(it.world.changes.filter(({ request }) => request.includes('/uploads')).length).toBe(2 + 3)
   })
 
-  test('continues by itself after lost connections, and sends no byte twice', async () => {
+  test('an upload continues by itself after lost connections, and sends no byte twice', async () => {
     const files = Object.assign(filesOf({ 'old.txt': 'x' }), { cuts: 2 })
     await using it = await open(files)
     await it.page.getByText('1 entry').waitFor()
@@ -67,7 +67,7 @@ describe('uploads', () => {
     )
   })
 
-  test('a panel that is folded or navigated away from goes on; pause and continue', async () => {
+  test('a folded or hidden panel keeps uploading; pause and continue work', async () => {
     const files = Object.assign(filesOf({ 'old.txt': 'x' }), { cuts: 1 })
     await using it = await open(files)
     await it.page.getByText('1 entry').waitFor()

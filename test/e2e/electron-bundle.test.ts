@@ -116,7 +116,7 @@ const call = (group: string, name: string, args: unknown[]) =>
     ...args,
   )
 
-test('the window is sandboxed, isolated and shows only our own page', () => {
+test('the window is sandboxed and isolated, and shows only our own page', () => {
   expect(stub.privileged).toEqual(['berth'])
   expect(stub.windows[0]!.options.webPreferences).toMatchObject({
     contextIsolation: true,
@@ -165,7 +165,7 @@ describe('the bridge', () => {
 })
 
 describe('the scheme', () => {
-  test('serves the page with a policy and nothing outside its folder', async () => {
+  test('the scheme serves the page with a policy, and nothing outside its folder', async () => {
     const reply = await ask('berth://console/')
     expect(await reply.text()).toContain('Berth')
     expect(reply.headers.get('content-security-policy')).toContain("script-src 'self'")
@@ -176,7 +176,7 @@ describe('the scheme', () => {
     }
   })
 
-  test('signs in with a token that stays here, and uses it for the API and for terminals', async () => {
+  test('the sign-in keeps its token in the main process, which uses it for the API and for terminals', async () => {
     const body = JSON.stringify({ email: 'a@b.c', password: 'p' })
     const reply = await ask('berth://console/api/v1/auth/login', { method: 'POST', body })
     expect(reply.status).toBe(200)
@@ -199,14 +199,14 @@ describe('the scheme', () => {
   })
 })
 
-describe('ways out', () => {
+describe('leaving the page', () => {
   test('the window stays on our page', () => {
     expect(page.navigate('https://evil.example/')).toBe(false)
     expect(page.navigate('file:///etc/passwd')).toBe(false)
     expect(page.navigate('berth://console/#/sessions')).toBe(true)
   })
 
-  test('links go to the browser if they are allowed, else nowhere; no page of others opens in the app', () => {
+  test('allowed links open in the browser, others nowhere; the app opens no foreign page', () => {
     stub.opened.length = 0
     expect(page.openWindow('https://example.com/')).toEqual({ action: 'deny' })
     expect(page.openWindow('file:///etc/passwd')).toEqual({ action: 'deny' })
@@ -239,7 +239,7 @@ describe('ways out', () => {
   })
 })
 
-test('quitting with nothing open asks nothing and stops', async () => {
+test('quitting with nothing open asks nothing', async () => {
   stub.app.quit()
   await expect.poll(() => stub.app.exitCode).toBe(0)
   expect(stub.questions).toEqual([])

@@ -53,7 +53,7 @@ async function received(act: () => Promise<void>): Promise<{ name: string; conte
   return { name: download.suggestedFilename(), content: await readFile(await download.path()) }
 }
 
-test('small files arrive as they are, and are listed', async () => {
+test('small files arrive unchanged, and are listed', async () => {
   await input().setInputFiles([file('notes.txt', Buffer.from('one\n')), file('empty', Buffer.alloc(0))])
   await panel().getByRole('heading', { name: '2 files uploaded' }).waitFor(SOON)
   await link('notes.txt').waitFor()
@@ -62,7 +62,7 @@ test('small files arrive as they are, and are listed', async () => {
   expect((await stat(join(directory, 'empty'))).size).toBe(0)
 })
 
-test('a large file survives three kills of the console and a reload, and is never half there', async () => {
+test('a large file survives three kills of the console and a reload, and is never visible in part', async () => {
   const source = join(berth.data, 'large.bin')
   await writeFile(source, LARGE)
   await input().setInputFiles(source)
@@ -92,7 +92,7 @@ test('a large file survives three kills of the console and a reload, and is neve
   visitor.problems.splice(0)
 }, 180_000)
 
-test('a text is edited, and a change that came in between is not lost', async () => {
+test('a text is edited, and a change by somebody else meanwhile is not lost', async () => {
   await link('notes.txt').click()
   await button(page, 'Edit').click()
   await page.locator('.cm-content').press('Control+End')

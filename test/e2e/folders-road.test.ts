@@ -50,7 +50,7 @@ async function terminate(name: string): Promise<void> {
   await rowOf(page, name).waitFor({ state: 'detached', ...SOON })
 }
 
-test('a folder is made on its page and mounted by the launch dialog; a file is written in it', async () => {
+test('a folder is made on its page and mounted by the launch dialog, and a file is written in it', async () => {
   await page.getByText('You have no folder yet').waitFor()
   await button(page, 'New folder').click()
   await page.getByLabel('Name', { exact: true }).fill(FOLDER)
@@ -73,7 +73,7 @@ test('a folder is made on its page and mounted by the launch dialog; a file is w
   await terminal.close()
 })
 
-test('the folder says which session uses it, and does not go to the trash before that session has ended', async () => {
+test('the folder shows which session uses it, and cannot go to the trash before that session has ended', async () => {
   await toFolders()
   await page.getByText('In use: first-look').waitFor()
   await button(page, `Move ${FOLDER} to trash`).click()
@@ -107,7 +107,7 @@ test('the next session, whose dialog remembers the folder, finds the file; so do
   await page.getByText('test_file').waitFor(SOON)
 })
 
-test('the folder is deleted from the trash once its name is typed', async () => {
+test('the folder is deleted from the trash by typing its name', async () => {
   await toFolders()
   await button(page, `Move ${FOLDER} to trash`).click()
   await button(page, /^Move to trash$/).click()

@@ -57,13 +57,13 @@ afterEach(() => {
 })
 
 describe('signing in', () => {
-  test('a visitor who is not signed in gets the sign-in page, and then the page they wanted', async () => {
+  test('a visitor who is not signed in gets the sign-in page, and then the wanted page', async () => {
     page = await admin.openTab('/sessions?list=finished')
     await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
     expect(await audit(page)).toEqual([])
   })
 
-  test('a wrong password is refused in words, a right one accepted', async () => {
+  test('a wrong password is refused in words, the right one accepted', async () => {
     await signIn(page, berth.adminEmail, 'Not-the-password-1')
     await page.getByRole('alert').filter({ hasText: 'Wrong e-mail address or password' }).waitFor()
     await signIn(page, berth.adminEmail, berth.adminPassword)
@@ -71,7 +71,7 @@ describe('signing in', () => {
     expect(page.url()).toContain('list=finished')
   })
 
-  test('a link signs in once, leaves no trace, and says so the second time', async () => {
+  test('a link signs in once, leaves no trace, and reports its second use', async () => {
     const link = await signInLink(berth.data)
     await using guest = await visit(browser, berth.url)
     const tab = await guest.context.newPage()
@@ -99,8 +99,8 @@ const placeOf = (tab: Page) =>
     return value.isUnproven ? 'unproven' : value.kind
   })
 
-describe('the computer of the browser', () => {
-  test('is proven by the link of `berth up`: after a reload and in a second tab as well, and for this browser alone', async () => {
+describe('proof of this computer', () => {
+  test('the link of `berth up` proves it: also after a reload and in a second tab, and for this browser only', async () => {
     await using guest = await visit(browser, berth.url)
     const tab = await guest.context.newPage()
     await tab.goto(await signInLink(berth.data))
@@ -126,7 +126,7 @@ describe('the computer of the browser', () => {
     expect([...guest.problems, ...other.problems]).toEqual([])
   })
 
-  test('is proven by the second link in a browser that signed in with a password', async () => {
+  test('the second link proves it in a browser that signed in with a password', async () => {
     expect(await placeOf(page)).toBe('unproven')
     await proveLocal(page, berth.data)
     expect(await placeOf(page)).toBe('local')
@@ -135,7 +135,7 @@ describe('the computer of the browser', () => {
 })
 
 describe('launching', () => {
-  test('an empty list says what a session is', async () => {
+  test('an empty list explains what a session is', async () => {
     await page.getByRole('tab', { name: /Running/ }).click()
     await page.getByText('No sessions are running').waitFor()
     expect(await audit(page)).toEqual([])
@@ -152,7 +152,7 @@ describe('launching', () => {
     expect(await audit(page)).toEqual([])
   })
 
-  test('a session is launched and becomes running before the eyes, and its figures move', async () => {
+  test('a launched session becomes running on the page, and its figures change', async () => {
     await page.getByRole('textbox', { name: 'RAM', exact: true }).fill('1 GiB')
     await page.getByLabel('Name optional').fill(SESSION)
     await button(page, /^Launch$/).click()
@@ -169,7 +169,7 @@ describe('launching', () => {
     expect(await audit(page)).toEqual([])
   })
 
-  test('somebody else sees nothing of it', async () => {
+  test('another user sees nothing of it', async () => {
     const eve = await berth.user('eve@localhost')
     await using other = await visit(browser, berth.url)
     const tab = await other.openTab('/sessions')
@@ -181,7 +181,7 @@ describe('launching', () => {
 })
 
 describe('JupyterLab', () => {
-  test('opens on an origin of its own and computes in the container', async () => {
+  test('JupyterLab opens on an origin of its own and computes in the container', async () => {
     await openApps(page, SESSION)
     expect(await audit(page)).toEqual([])
     const lab = await openApp(page, /JupyterLab/)
@@ -193,7 +193,7 @@ describe('JupyterLab', () => {
     await leaveDialog(page, /^Apps of/)
   })
 
-  test('is a stranger to the console: its page cannot read what the manager knows', async () => {
+  test('the page of JupyterLab cannot read from the manager', async () => {
     await openApps(page, SESSION)
     const lab = await openApp(page, /JupyterLab/)
     const answer = await lab.evaluate(async url => {
@@ -209,14 +209,14 @@ describe('JupyterLab', () => {
 describe('the terminal', () => {
   let tab: Page
 
-  test('runs what is typed', async () => {
+  test('the terminal runs typed commands', async () => {
     tab = await openTerminal(page, SESSION)
     await typeLine(tab, 'echo "the answer is $((6*7))" | tee answer.txt')
     await screen(tab).filter({ hasText: 'the answer is 42' }).waitFor()
     expect(await audit(tab)).toEqual([])
   })
 
-  test('comes back to the same shell after a reload', async () => {
+  test('a reload returns to the same shell', async () => {
     await typeLine(tab, 'kept=from-before; clear')
     await screen(tab).filter({ hasNotText: 'the answer is' }).waitFor()
     await tab.reload()
@@ -225,7 +225,7 @@ describe('the terminal', () => {
     await screen(tab).filter({ hasText: 'kept is from-before' }).waitFor()
   })
 
-  test('has the size of its window', async () => {
+  test('the terminal has the size of its window', async () => {
     const columns = async () => {
       await typeLine(tab, 'clear; echo "columns=$(tput cols 2>/dev/null || stty size | cut -d" " -f2);"')
       await screen(tab)
@@ -245,7 +245,7 @@ describe('SSH and SFTP', () => {
   let source: string
   let expected: string
 
-  test('the dialog hands out address, port, host key and both keys', async () => {
+  test('the dialog shows address, port, host key and both keys', async () => {
     await openSsh(page, SESSION)
     expect(await audit(page)).toEqual([])
     const facts = {
@@ -277,7 +277,7 @@ describe('SSH and SFTP', () => {
     await clients.ssh(`rm by-${program}`)
   })
 
-  test('the dialog counts what went through, and closes the port', async () => {
+  test('the dialog counts the transferred bytes, and closes the port', async () => {
     const port = await sshFact(page, 'Port')
     await button(page, 'Done').click()
     await page.getByText(`127.0.0.1:${port}`).waitFor()
@@ -288,8 +288,8 @@ describe('SSH and SFTP', () => {
   })
 })
 
-describe('what happened to a session', () => {
-  test('the timeline names every state and its reason', async () => {
+describe('the history of a session', () => {
+  test('the timeline names every status and its reason', async () => {
     await page.getByRole('link', { name: SESSION, exact: true }).click()
     const timeline = page.locator('ol.timeline')
     for (const state of ['Waiting', 'Preparing', 'Running']) await timeline.getByText(state).first().waitFor()
@@ -297,7 +297,7 @@ describe('what happened to a session', () => {
     expect(await audit(page)).toEqual([])
   })
 
-  test('the log and the details are there', async () => {
+  test('the log and the details are shown', async () => {
     await page.getByRole('tab', { name: 'Logs' }).click()
     await page.getByRole('tabpanel').or(page.locator('.logs')).first().waitFor()
     expect(await audit(page)).toEqual([])
@@ -307,7 +307,7 @@ describe('what happened to a session', () => {
     await page.keyboard.press('Escape')
   })
 
-  test('it ends when that is confirmed, and moves to the finished ones', async () => {
+  test('the session ends after a confirmation, and moves to the finished ones', async () => {
     await button(page, `Terminate ${SESSION}`).click()
     await page.getByText('Only the home folder is kept').waitFor()
     expect(await audit(page)).toEqual([])
@@ -318,7 +318,7 @@ describe('what happened to a session', () => {
     expect(await audit(page)).toEqual([])
   })
 
-  test('it starts again with its files', async () => {
+  test('the session starts again with its files', async () => {
     await page.getByRole('link', { name: SESSION, exact: true }).click()
     await button(page, 'Start again').click()
     const details = page.getByRole('complementary', { name: 'Session' })

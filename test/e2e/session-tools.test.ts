@@ -179,7 +179,7 @@ const button = (page: Page, name: string | RegExp) => page.getByRole('button', {
 const openApps = (page: Page) => button(page, `Apps of ${SESSION.name}`).click()
 
 describe.each(THEMES)('in %s', theme => {
-  test('the apps of a session and what is open are shown', async () => {
+  test('the apps of a session and open tunnels are shown', async () => {
     await using console = await open('/sessions', theme)
     await openApps(console.page)
     await console.page.getByText('Open on this computer').waitFor()
@@ -211,7 +211,7 @@ describe.each(THEMES)('in %s', theme => {
     await look(page, `detail-details-${theme}`, console.problems)
   })
 
-  test('a terminal shows what its shell prints', async () => {
+  test('a terminal shows the output of its shell', async () => {
     await using console = await open('/sessions', theme)
     await shell(console.context, console.page, SESSION.id, look, theme, console.problems)
   })
@@ -251,7 +251,7 @@ async function shell(
   await see(page, `terminal-${theme}`, problems)
 }
 
-test('a taken port names its holder, and a random one is used only when chosen', async () => {
+test('a taken port names its holder, and a random port is used only by choice', async () => {
   await using console = await open('/sessions', 'light', [
     [
       'tunnel/openApp',
@@ -296,7 +296,7 @@ test('an app opens in a tab of its own that cannot reach back to the console', a
   await page.getByText('Opened in a new tab.').waitFor()
 })
 
-test('a lost terminal comes back to its shell by itself, and says so when the session has ended', async () => {
+test('a lost terminal returns to its shell by itself, and says so when the session has ended', async () => {
   await using console = await open('/sessions')
   const { page, context } = console
   const sockets: WebSocketRoute[] = []
