@@ -45,7 +45,7 @@ const ELSEWHERE =
 
 export interface Agent {
   readonly agentId: AgentId
-  /** Rejects when the agent cannot go on: a manager refused or revoked it, or its engine belongs to another agent. */
+  /** Rejects when the agent cannot continue: a manager refused or revoked it, or its engine belongs to another agent. */
   readonly ended: Promise<never>
 }
 

@@ -90,7 +90,7 @@ export const Report = z.object({
   engine: z.object({ version: CleanLine(64), reachable: z.boolean() }),
   /** CPU and memory in base units, with the reserve of the host already subtracted; devices are counted by the manager. */
   capacity: Amounts,
-  /** Devices in the modes that the manager set last; a device whose mode nobody has set is in the mode of the agent's configuration. */
+  /** Devices in the modes that the manager set last; a device without a set mode has the mode of the agent's configuration. */
   devices: z.array(ReportedDevice).max(CEILINGS['cuda.device']),
   deviceFigures: z.array(DeviceFigures).optional(),
   images: z.array(AgentImage).optional(),

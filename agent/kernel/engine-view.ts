@@ -27,7 +27,7 @@ export interface EngineView {
   readonly lose: () => void
   /** The engine reported an event of a container: looks at it in the background. */
   readonly containerChanged: (kernelId: string) => void
-  /** Settles when the sweep of files in flight, if any, is over. */
+  /** Settles when the sweep of files in flight, if any, has ended. */
   readonly swept: () => Promise<void>
 }
 

@@ -14,7 +14,7 @@ export async function readMarker(path: string): Promise<string | undefined> {
     const text = buffer.toString('utf8', 0, bytesRead).trim()
     return UUID.test(text) ? text : undefined
   } catch {
-    return undefined // a share that has just gone, or a directory of that name
+    return undefined // a share that was unmounted just now, or a directory of that name
   } finally {
     await file.close().catch(() => undefined)
   }

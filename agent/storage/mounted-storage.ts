@@ -5,12 +5,12 @@ import { AppError } from '#manager/contract'
 import { type KernelFolder } from '#agent/contract'
 import { readMarker } from './marker.ts'
 
-/** A share whose server is gone answers nothing, for minutes or for ever. */
+/** A share whose server is gone does not answer for minutes, or for ever. */
 const ANSWER_MS = 3_000
 
 /** The storages that are mounted on this host, and the folders in them. */
 export interface MountedStorage {
-  /** UUIDs of the storages that were there at the last look. */
+  /** UUIDs of the storages that were available at the last check. */
   readonly markers: readonly string[]
   /** Reads the markers, for three seconds at most; calls `onChange` if a storage came or went. */
   look(): Promise<void>
@@ -29,7 +29,7 @@ export function createMountedStorage(paths: readonly string[], onChange: () => v
   let found: ReadonlyMap<string, string> = new Map()
   const reading = new Map<string, Promise<string | undefined>>()
 
-  /** A file system that does not answer holds a thread of this process, so a path is read once at a time. */
+  /** A file system that does not answer holds a thread of this process, so each path has at most one read in flight. */
   function read(path: string): Promise<string | undefined> {
     let answer = reading.get(path)
     if (!answer) {

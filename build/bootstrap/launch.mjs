@@ -11,7 +11,7 @@ import { ensurePackages } from './npm-packages.mjs'
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 
 /**
- * Makes sure of the npm packages, one of which is the pinned Node, and goes on in TypeScript under that Node: in this process
+ * Makes sure of the npm packages, one of which is the pinned Node, and continues in TypeScript under that Node: in this process
  * when npm already chose it (it does, once the packages are there), else in a child.
  *
  * @param {string} entry file name beside this one

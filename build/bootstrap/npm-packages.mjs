@@ -43,7 +43,10 @@ export function isInstalled(wanted, installed) {
   return nothingForeign && nothingMissing
 }
 
-/** Packages of other platforms are optional and stay away. So does one that npm failed to fetch, silently: not so the pinned Node. */
+/**
+ * Packages of other platforms are optional and stay away. npm also ignores, silently, a failure to fetch one of them; the
+ * pinned Node must not be missing.
+ */
 function mayBeAbsent(path, entry) {
   if (
     /^node_modules\/node-(linux|win)-/.test(path) &&

@@ -68,7 +68,8 @@ export function parseChanges(changes: readonly string[]): SystemSettingsChange {
     const tries = meanings(text).map(meaning => schema.safeParse(meaning))
     const good = tries.find(parsed => parsed.success)
     if (good) return [key, good.data] as const
-    // Report the first try: why a number was refused tells its range; that a text is not a number tells nothing.
+    // Report the first attempt: its message has the allowed range, while that of the second only says that a text is not a
+    // number.
     throw new AppError('bad_request', { why: `${key}: ${tries[0]?.error?.issues[0]?.message ?? 'is not valid'}` })
   })
   return SystemSettingsChange.parse(Object.fromEntries(entries))

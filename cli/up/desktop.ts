@@ -11,7 +11,8 @@ const EARLY_END_MS = 2_000
  * Opens the desktop app if Electron's binary and its bundle exist. The app takes the sign-in link from its environment, which
  * only its user can read; the ticket works once. Importing `electron` would start a download, so we check its files instead.
  *
- * @returns false if there is none, or it ends at once; as root it would, because Chromium refuses to run without its sandbox
+ * @returns false if there is no desktop app, or it ends at once; as root it would, because Chromium refuses to run without its
+ * sandbox
  */
 export async function openDesktop(root: string, signInUrl: string): Promise<boolean> {
   if (process.getuid?.() === 0) return false

@@ -1,6 +1,6 @@
 import { type Connection } from './connection.ts'
 
-/** Holds the connection in use. The page loads at once; its first request waits for the connection, and is told of a failure. */
+/** Holds the connection in use. The page loads at once; its first request waits for the connection, and gets its failure. */
 export interface Connector {
   /** After a failure the next caller tries again: the network, or the manager, may be back. */
   current(): Promise<Connection>

@@ -58,7 +58,7 @@ export type FolderPermission = z.infer<typeof FolderPermission>
 export const FolderStatus = z.enum(['ready', 'trashed', 'deleting'])
 export type FolderStatus = z.infer<typeof FolderStatus>
 
-/** A user as others see them: the owner of a folder, or who invites to it. */
+/** A user as others see them: the owner of a folder, or the person who invites to it. */
 export const Person = z.object({ email: z.string(), name: z.string() }).meta({ id: 'Person' })
 export type Person = z.infer<typeof Person>
 
@@ -173,7 +173,7 @@ export const FolderMountSpec = z
 export type FolderMountSpec = z.infer<typeof FolderMountSpec>
 
 /**
- * Whether a folder of this name is mounted in each session of its owner, at its name in the home, without being asked for: as
+ * Whether a folder of this name is mounted automatically in each session of its owner, at its name in the home: as
  * `.local` and `.ssh`, where programs expect their files. Folders of others and of projects are not.
  */
 export const isAutomount = (name: string): boolean => name.startsWith('.')

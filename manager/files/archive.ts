@@ -69,7 +69,7 @@ async function* fileEntry(directory: Directory, name: string, path: string): Asy
   yield { path, size, modifiedAt, mode: mode & 0o777, bytes: chunksOf(file, 0, size) }
 }
 
-/** A path that no program takes for one elsewhere: Windows knows `\` as a separator and `C:` as a disk. */
+/** A path that no program mistakes for one outside of the archive: Windows knows `\` as a separator and `C:` as a disk. */
 function safePath(path: string): string {
   return path
     .split('/')

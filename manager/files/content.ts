@@ -33,7 +33,7 @@ export async function openContent(top: Directory, path: string): Promise<Content
 
 const CHUNK_BYTES = 512 * 1024
 
-/** Two buffers in turn, for a reader that is done with a chunk before it asks for the next but one. */
+/** Two buffers in turn, for a reader that has finished a chunk before it requests the next but one. */
 export class BufferPair {
   readonly #buffers: [Buffer, Buffer] = [Buffer.alloc(0), Buffer.alloc(0)]
   #turn: 0 | 1 = 0
@@ -46,7 +46,7 @@ export class BufferPair {
 }
 
 /**
- * Bytes of an open file from one position up to another.
+ * Reads an open file from one position up to another.
  *
  * @param buffers reused for the chunks; each chunk has memory of its own if left out
  * @throws Error if the file has become shorter
@@ -71,8 +71,8 @@ export async function* chunksOf(
 export type Expected = { readonly etag: string } | 'absent'
 
 /**
- * Replaces or makes a file: the bytes go into a new file beside it, which takes its name. A change after the last look at the
- * file, within microseconds, is overwritten.
+ * Replaces or makes a file: the bytes go into a new file beside it, which takes its name. A change within the microseconds
+ * after the last check of the file is overwritten.
  *
  * @throws AppError `file_changed`, `file_kind_refused`, `file_not_found` (its directory), `disk_full`
  */

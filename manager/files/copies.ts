@@ -19,13 +19,13 @@ interface CopyJob {
   readonly storage: Storage
   readonly progress: CopyProgress
   readonly signal: AbortSignal
-  /** Name under which the copy is made: not to be copied again. */
+  /** Temporary name of the copy, so that a copy of a directory into itself leaves it out. */
   readonly draft: string
 }
 
 /**
- * Copies one entry: under a random name first, so that no half copy is taken for a whole one. Links are copied as links; pipes,
- * sockets, devices and what cannot be read are left out. Permissions and times of files are kept.
+ * Copies one entry: under a random name first, so that a partial copy is never mistaken for a whole one. Links are copied as
+ * links; pipes, sockets, devices and what cannot be read are left out. Permissions and times of files are kept.
  *
  * @returns its new path, and whether files are still to be removed: those of a copy that failed, or that were replaced
  */

@@ -5,7 +5,7 @@ import { type Tasks } from '../tasks/tasks.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type CopyProgress } from './copies.ts'
 
-/** A request waits so long for its copy; then the copy goes on as a task. */
+/** How long a request waits for its copy, which then continues as a task. */
 const PATIENCE_MS = 1_000
 const REPORT_MS = 500
 

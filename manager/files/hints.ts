@@ -5,9 +5,9 @@ import { type Store } from '../store/open-store.ts'
 import { listConcerned } from '../store/storage/folder-members.ts'
 import { listProjectMembers } from '../store/storage/folders.ts'
 
-/** Changes of one directory within this time are told once. */
+/** Changes of one directory within this time become one hint. */
 const COLLECT_MS = 200
-/** A larger project is not told: its pages see changes when they are looked at again. */
+/** Members of a larger project get no hints: their pages refresh when they become visible again. */
 const MOST_TOLD = 200
 
 /** Tells pages that show a directory that its entries have changed. Disposing drops hints that were not sent yet. */

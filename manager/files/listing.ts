@@ -30,7 +30,7 @@ interface Kept {
   readonly place: string
   readonly opened: OpenDirectory
   readonly listing: Listing
-  /** Entries that were read and not shown yet. */
+  /** Entries that were read and are not on a page yet. */
   readonly rest: Entry[]
   /** Number of entries before those. */
   readonly offset: number
@@ -90,7 +90,7 @@ export function createPages(): Pages {
     }
   }
 
-  /** Continues a listing that is not open any more: reads it again up to the page. */
+  /** Continues a listing that was closed: reads it again up to the page. */
   async function continueInOrder(
     one: Omit<Kept, 'rest' | 'offset' | 'timer'>,
     offset: number,
@@ -243,7 +243,7 @@ function compare([aKind, aValue, aName]: SortKey, [bKind, bValue, bName]: SortKe
 
 const AT_ONCE = 64
 
-/** State of each entry; without those that are gone meanwhile. */
+/** State of each entry; entries that were deleted meanwhile are left out. */
 async function describe(directory: Directory, entries: readonly Entry[]): Promise<FileEntry[]> {
   const shown: FileEntry[] = []
   for (let at = 0; at < entries.length; at += AT_ONCE) {

@@ -39,7 +39,7 @@ export function toEntry(name: string, { kind, size, modifiedAt, etag }: FileStat
 const MOST_NUMBERS = 1_000
 
 /**
- * Carries out something that takes a new name, by the rule for names that are taken.
+ * Runs an operation that needs a new name, and applies the rule for names that are taken.
  *
  * @param make fails with `file_exists` if the name is taken   @param replace takes the name whatever has it
  * @returns the name that was taken

@@ -31,8 +31,8 @@ import { type CopyTasks } from './copy-tasks.ts'
 import { zipOf } from './zip.ts'
 
 /**
- * The operations on files in folders. Each opens the folder anew: a permission that was taken away ends with the operation
- * in progress. All throw `folder_not_found`, `forbidden`, `group_inactive`, `storage_away`, and the errors of `Directory`.
+ * The operations on files in folders. Each opens the folder again: a permission that was withdrawn ends with the operation in
+ * progress. All throw `folder_not_found`, `forbidden`, `group_inactive`, `storage_away`, and the errors of `Directory`.
  */
 export interface Files extends AsyncDisposable {
   list(caller: Caller, id: FolderId, query: FileListQuery): Promise<FilePage>
@@ -40,9 +40,9 @@ export interface Files extends AsyncDisposable {
   search(caller: Caller, id: FolderId, query: FileSearchQuery, signal: AbortSignal): Promise<FilesFound>
   makeDirectory(caller: Caller, id: FolderId, spec: DirectorySpec): Promise<FileEntry>
   move(caller: Caller, id: FolderId, spec: FileMoveSpec): Promise<FilesMoved>
-  /** Waits a second; a copy that takes longer goes on as a task. */
+  /** Waits a second; a copy that takes longer continues as a task. */
   copy(caller: Caller, id: FolderId, spec: FileMoveSpec): Promise<FilesCopied>
-  /** Copies of the caller that took long. */
+  /** Copies of the caller that became tasks. */
   copies(caller: Caller, id: FolderId): Promise<Task[]>
   /** @throws AppError `task_not_found` */
   getCopy(caller: Caller, id: FolderId, taskId: string): Promise<Task>
@@ -71,7 +71,7 @@ export interface FileWrite {
 
 /** A ZIP file in the making. Disposing closes the folder. */
 export interface Archive extends AsyncDisposable {
-  /** Without an ending. */
+  /** Name of the ZIP file without `.zip`. */
   readonly name: string
   readonly bytes: ByteStream
 }

@@ -9,7 +9,7 @@ export interface Sweeps extends AsyncDisposable {
 
 const RETRY_MS = 10 * 60_000
 
-/** Continues what an earlier run has left, and tries again what has failed. */
+/** Continues the removals of an earlier run, and repeats failed ones. */
 export function startSweeps({ storage, log }: { storage: Pick<StorageHosts, 'names' | 'sweep'>; log: Log }): Sweeps {
   const cut = new AbortController()
   const isCut = () => cut.signal.aborted

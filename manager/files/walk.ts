@@ -9,7 +9,7 @@ const MOST_LEVELS = 128
 /** An entry below a directory, with the open directory that holds it: valid until the next entry is taken. */
 export interface Found extends Entry {
   readonly directory: Directory
-  /** Relative to the directory where the walk began. */
+  /** Path relative to the directory where the walk began. */
   readonly path: string
 }
 
@@ -42,7 +42,7 @@ export async function* walk(
   }
 }
 
-/** For entries that are gone, or have become something else, since they were listed. */
+/** Ignores errors about entries that were deleted or replaced since they were listed. */
 export function passOver(error: unknown): undefined {
   if (!isCode(error, 'file_not_found') && !isCode(error, 'file_kind_refused') && !isCode(error, 'forbidden'))
     throw error

@@ -20,12 +20,12 @@ export interface Mount {
   /** Relative to the home of the session. */
   readonly path: string
   readonly readOnly: boolean
-  /** The folder was not asked for: its name says that it belongs into each session of its owner. */
+  /** The request did not name the folder: its leading dot mounts it in each session of its owner. */
   readonly automatic: boolean
 }
 
 /**
- * Resolves the folders of a request, and adds those of the caller that are mounted by themselves. A folder that the caller may
+ * Resolves the folders of a request, and adds the caller's folders that are mounted automatically. A folder that the caller may
  * not use is refused exactly like one that does not exist.
  *
  * @throws AppError `folder_not_found`, `group_inactive`, `bad_request` (two folders at one path, or one inside the other)
@@ -49,10 +49,10 @@ export async function resolveMounts(
   return mounts
 }
 
-/** @param asked folders of the request: one that the user mounts elsewhere, or read-only, is as they say */
+/** @param asked folders of the request, which override the path and mode of automatic mounts */
 function automatic(folders: readonly FolderRow[], { userId }: Caller, asked: ReadonlySet<FolderId>): Mount[] {
   const own = folders.filter(({ id, name, user_id }) => user_id === userId && isAutomount(name) && !asked.has(id))
-  // A folder that was made before its name was reserved for sessions.
+  // The folder is older than the reservation of its name.
   const mounts = own.flatMap(({ id: folderId, name }) => {
     const path = mountPath(name)
     return path === undefined ? [] : [{ folderId, name, path, readOnly: false, automatic: true }]

@@ -7,7 +7,7 @@ import { saveUsage } from '../store/storage/folder-usage.ts'
 import { type FolderHints } from './hints.ts'
 
 /**
- * Measures folders in the background when somebody looks at them, one folder of a storage host at a time. A folder that nobody
+ * Measures folders in the background when somebody lists them, one folder of a storage host at a time. A folder that nobody
  * looks at costs nothing. Closing interrupts a count; the next look begins it again.
  */
 export interface FolderUsages extends AsyncDisposable {

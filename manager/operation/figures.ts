@@ -113,7 +113,7 @@ export function registerFigures({ metrics, db, onApplied, tunnels, eventStreams,
   metrics.gauge({ name: 'berth_audit_queue', help: 'Audit rows that wait for the database.', collect: auditQueue })
 }
 
-/** The id is a label too, because names are not unique: a host that has joined anew has the name of the lost agent. */
+/** The id is a label too, because names are not unique: a host that joined again has the name of the lost agent. */
 const AGENT_LABELS = ['agent', 'agent_id', 'resource_group'] as const
 
 function labelsOf({ id, name, resourceGroup }: AgentFigures): Record<string, string> {

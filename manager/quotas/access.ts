@@ -12,7 +12,7 @@ export interface ResourceGroupAccesses {
   /** Safe to repeat. @throws AppError `resource_group_not_found`, `domain_not_found`, `group_not_found`, `user_not_found` */
   grant(resourceGroup: string, to: ResourceGroupAccessChange): Promise<ResourceGroupAccess[]>
   /**
-   * Withdraws a grant. Running sessions go on; waiting ones show the withdrawal as their reason. Safe to repeat.
+   * Withdraws access. Running sessions continue; waiting ones show the withdrawal as their reason. Safe to repeat.
    * @throws AppError `resource_group_not_found`
    */
   withdraw(resourceGroup: string, from: ResourceGroupAccessChange): Promise<void>

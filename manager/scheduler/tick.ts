@@ -64,7 +64,7 @@ export const schedulerTurn = (group: string) => `scheduler ${group}`
 export function startScheduler(deps: SchedulerDeps): Scheduler {
   const { store, presence, start, cancel, hint, log, slowTickMs, managers = ALL_TURNS, isPaused } = deps
   const positions = new Map<string, ReadonlyMap<SessionId, number>>()
-  // Last turn of each agent, for round robin. After a restart of the manager the turns begin anew.
+  // Last turn of each agent, for round robin. A restart of the manager restarts the turns.
   const turns = new Map<AgentId, number>()
   const closing = new AbortController()
   let wanted = false
@@ -89,7 +89,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     const before = positions.get(group)
     const now = new Map(queue.map((id, index) => [id, index + 1]))
     if (!mine) lookAt.set(group, performance.now() + Math.max(LOOK_MS, LOOK_SHARE * (performance.now() - since)))
-    // The connection that holds the turn may be lost by now; then another manager has the turn.
+    // The connection that holds the turn may be lost meanwhile; then another manager has the turn.
     if (!managers.holds(schedulerTurn(group))) return void positions.set(group, now)
     // Save the reservation before the placements: it must survive a crash right after them.
     if (!sameReservation(snapshot.reservation, reservation)) await saveReservation(store.db, group, reservation)

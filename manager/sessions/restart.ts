@@ -32,7 +32,7 @@ export function specOf(session: OwnedSessionRow, folders: FolderMountSpec[], nam
     ...(idle_timeout_seconds === null ? {} : { idleTimeoutSeconds: idle_timeout_seconds }),
     ...(max_lifetime_seconds === null ? {} : { maxLifetimeSeconds: max_lifetime_seconds }),
     folders,
-    // The folders of the first session include those that were mounted by themselves.
+    // The folders of the first session include those that were mounted automatically.
     automount: false,
     // A raised priority was granted by an admin for the first session only.
     priority: Math.min(session.priority, 0),

@@ -12,7 +12,7 @@ export const MARKER = '.berth-storage'
 /** A share whose server is gone answers nothing, for minutes or for ever. */
 const ANSWER_MS = 3_000
 
-/** What was read: a UUID, undefined where there is no marker, or that nothing answered. */
+/** Result of a read: a UUID, undefined if there is no marker, or that the storage did not answer. */
 export type MarkerRead = { readonly answered: true; readonly marker: string | undefined } | { readonly answered: false }
 export type MarkerReader = (path: string, calls: StorageCalls) => Promise<MarkerRead>
 

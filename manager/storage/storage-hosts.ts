@@ -106,7 +106,7 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
     const path = await rootOf(host)
     const calls = callsOf(host)
     const root = await openTop(path, calls)
-    // The storage may have been unmounted since its marker was read by its path: the open directory says what it is.
+    // The storage may have been unmounted since its marker was read by path, so read the marker through the open directory.
     const [found, markers] = await Promise.all([calls.run(() => readMarkerIn(root)), readMarkers(db)])
     if (found !== undefined && found === markers.get(host)) return root
     await root[Symbol.asyncDispose]()

@@ -24,7 +24,7 @@ export interface TaskSpec {
   /** The user to whom the task is shown; superadmins see all tasks. */
   readonly userId?: UserId
   readonly detail: TaskDetail
-  /** Does the work and reports progress. Throws if it cannot go on; throws the reason of the signal if cancelled. */
+  /** Does the work and reports progress. Throws if it cannot continue; throws the reason of the signal if cancelled. */
   readonly run: (task: { signal: AbortSignal; report: (detail: TaskDetail) => void }) => Promise<void>
 }
 

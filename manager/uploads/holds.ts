@@ -17,7 +17,7 @@ export interface Hold {
   readonly signal: AbortSignal
   /** Call when bytes have arrived. */
   arrived(): void
-  /** From now on no bytes are expected: the file is checked and put in its place. */
+  /** Ends the phase of receiving bytes: the file is checked and moved to its place. */
   settle(): void
 }
 
@@ -62,7 +62,7 @@ export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number
       const timer = setInterval(() => {
         const now = performance.now()
         if (!writer.isSettled && now - writer.arrivedAt > STALLED_MS) controller.abort(new AppError('upload_stalled'))
-        // Another manager may have taken the upload by now.
+        // Another manager may have taken the upload meanwhile.
         if (now - renewedAt > HOLD_SECONDS * 1_000) controller.abort(locked())
         renewing ??= check()
           .then(take)

@@ -5,7 +5,7 @@ import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
 import { type OpenFile } from '../storage/open-file.ts'
 
-/** Where a file is to be put. */
+/** Destination of an uploaded file. */
 export interface Placement {
   readonly path: string
   readonly onConflict: FileConflict

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AppError, FileConflict, Sha256 } from '#manager/contract'
 
-/** What the header Upload-Metadata asks for. */
+/** The request in the header Upload-Metadata. */
 export interface UploadSpec {
   readonly path: string
   readonly onConflict: FileConflict

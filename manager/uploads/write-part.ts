@@ -3,12 +3,12 @@ import { pipeline } from 'node:stream/promises'
 import { AppError, isAppError } from '#manager/contract'
 import { type OpenFile } from '../storage/open-file.ts'
 
-/** While one write is in flight, this much more is read from the client; the next write takes all of it. */
+/** While one write is in flight, up to this many further bytes are read from the client; the next write takes all of them. */
 const AHEAD_BYTES = 4 * 1024 * 1024
 
 export interface PartTarget {
   readonly file: OpenFile
-  /** Where the first byte goes: the end of the file. */
+  /** Position of the first byte: the end of the file. */
   readonly offset: number
   /** The file must not become longer than this. */
   readonly size: number

@@ -18,7 +18,7 @@ export function totpUri(secret: string, email: string): string {
   return new TOTP({ ...FORM, issuer: 'Berth', label: email, secret: Secret.fromBase32(secret) }).toString()
 }
 
-/** Finds the step near `now` whose code this is; undefined if there is none. */
+/** Finds the time step near `now` that has this code; undefined if none has. */
 export function stepOfCode(secret: string, code: string, now: number): number | undefined {
   if (!/^\d{6}$/.test(code)) return undefined
   const totp = new TOTP({ ...FORM, secret: Secret.fromBase32(secret) })

@@ -7,9 +7,9 @@ import { gpus, ScriptedAgent } from '../fixtures/scripted-agent.ts'
 import { median, quantile, round } from './statistics.ts'
 
 const AGENTS = 1_000
-/** Joined side by side; every join is a transaction and a signature. */
+/** Number of agents that join concurrently; every join is a transaction and a signature. */
 const AT_ONCE = 50
-/** Seldom: the answer is made of all agents. */
+/** Interval between two requests for the list; rare, because the answer covers all agents. */
 const POLL_MS = 500
 
 /**
@@ -77,7 +77,7 @@ async function joinSome(url: string, api: ApiClient, first: number): Promise<Scr
   )
 }
 
-/** Connected and taken stock of: what the scheduler counts with. */
+/** Agents that are connected and reconciled: the scheduler can use them. */
 async function untilConnected(api: ApiClient, count: number): Promise<void> {
   for (;;) {
     const { agents, capacity } = await api.getResources()

@@ -40,9 +40,9 @@ export async function benchConsole(stack: AsyncDisposableStack) {
   }
 }
 
-/** From the click until the first field can be used. */
+/** Milliseconds from the click until the first field can be used. */
 async function openLaunchDialog(page: Page): Promise<number> {
-  // Long enough for the page to be idle, as before a click of a person.
+  // Wait until the page is idle, as before a click of a person.
   await page.waitForTimeout(500)
   const ms = await page.evaluate(async () => {
     const button = [...document.querySelectorAll('button')].find(({ innerText }) => innerText.includes('New session'))

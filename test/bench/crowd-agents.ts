@@ -1,6 +1,6 @@
 /**
- * A hundred agents without engines in one process: control connection, parked data sockets and the agent's end of each
- * tunnel for real; containers are made up, and their app is a service on this machine. Figures of every container once a
+ * A hundred agents without engines in one process: control connection, parked data sockets and the agent's end of each tunnel
+ * are real; containers are simulated, and their app is a service on this machine. Figures of every container once a
  * second, as a real agent sends them. `node crowd-agents.ts MANAGER_URL SERVICE_PORT SESSIONS_PER_AGENT JOIN…`
  */
 import { createDataSockets } from '../../agent/tunnel/data-sockets.ts'
@@ -41,7 +41,7 @@ let beat = 0
 let everyMs = 1_000
 function tellFigures(): void {
   beat++
-  // Hosts do not measure in the same instant.
+  // Spread the reports: hosts do not measure in the same instant.
   agents.forEach((agent, index) => setTimeout(() => tell(agent), (index * everyMs) / agents.length))
   setTimeout(tellFigures, everyMs)
 }

@@ -1,6 +1,6 @@
 /**
- * Clients that open tunnels at the manager, send one message through each, and keep them without another word. The
- * parent says through which sessions and how many, and hears when all are open. `node crowd-clients.ts MANAGER_URL`
+ * Clients that open tunnels at the manager, send one message through each, and then keep them silent. The parent sends the
+ * sessions and the number of tunnels, and is told when all are open. `node crowd-clients.ts MANAGER_URL`
  */
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
@@ -22,7 +22,7 @@ async function openTunnel({ sessionId, grant }: Wanted['doors'][number]): Promis
   const socket = new WebSocket(url, TUNNEL_PROTOCOL, { headers: { [GRANT_HEADER]: grant }, perMessageDeflate: false })
   await once(socket, 'open')
   socket.send(Buffer.from('Eping'))
-  // Before the echo comes what says that the service has taken the connection.
+  // Before the echo comes the frame that says that the service accepted the connection.
   await new Promise<void>((resolve, reject) => {
     socket.on('message', (_data, isBinary) => {
       if (isBinary) resolve()

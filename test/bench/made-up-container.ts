@@ -2,7 +2,7 @@ import { createStreams, type Streams } from '../../agent/tunnel/streams.ts'
 
 export const log = { debug: () => undefined, warn: console.error }
 
-/** The agent's end of tunnels for real, where every container is made up: its one app is a service on this machine. */
+/** The real end of tunnels in an agent whose containers are simulated: their one app is a service on this machine. */
 export function streamsTo(app: string, port: number): Streams {
   return createStreams({
     kernels: {

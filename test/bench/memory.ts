@@ -7,7 +7,7 @@ import { openIdle } from './tunnel-load.ts'
 
 const SETTLE_MS = 10_000
 const TUNNELS = 1_000
-/** Opened before, so that code is loaded and buffers are made. */
+/** Tunnels opened in advance, so that code is loaded and buffers are allocated. */
 const WARM_UP = 50
 const MB = 2 ** 20
 

@@ -61,7 +61,7 @@ export async function benchScheduler() {
   return { scheduler: { planPerSecond, ...(await withDatabase()), growth, memoryMB, agents: AGENTS, pending: PENDING } }
 }
 
-/** Placements per second of the best of some rounds: a machine that does other things too makes them slower only. */
+/** Placements per second of the best of some rounds: other work on the machine can only make a round slower. */
 function planRate(agentCount: number, sequencer: Sequencer, requestOf = kind): number {
   const snapshot = aGroup(agentCount, requestOf)
   let best = 0
@@ -102,7 +102,7 @@ function aGroup(agentCount: number, requestOf: (n: number) => ResourceSlots): Gr
 }
 
 const kind = (n: number): ResourceSlots => KINDS[n % KINDS.length] ?? {}
-/** No two requests alike: nothing that was found out about one helps another. */
+/** No two requests are equal, so no cached result of one helps another. */
 const different = (n: number): ResourceSlots => ({ ...kind(n), mem: 4 * GiB + n })
 
 async function withDatabase(): Promise<{ commitPerSecond: number; reasonMs: number }> {
@@ -172,7 +172,7 @@ async function enqueue(
   return ids
 }
 
-/** From the request to its reason in the database, while everything that the commit left goes on waiting. */
+/** Time from the request to its reason in the database, while all sessions that were not placed keep waiting. */
 async function reasonTime(store: Store, ownerId: UserId): Promise<number> {
   await using scheduler = startScheduler({
     store,

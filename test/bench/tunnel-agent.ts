@@ -1,4 +1,7 @@
-/** The agent's half of the path, for real; the container is a service on this machine. `node tunnel-agent.ts MANAGER_PORT SERVICE_PORT` */
+/**
+ * The real agent's half of the path; the container is a service on this machine. `node tunnel-agent.ts MANAGER_PORT
+ * SERVICE_PORT`
+ */
 import { createDataSockets } from '../../agent/tunnel/data-sockets.ts'
 import { log, streamsTo } from './made-up-container.ts'
 import { DATA_TOKEN } from './tunnel-names.ts'

@@ -1,4 +1,4 @@
-/** The manager's half of the path, for real: an HTTP server and the tunnel gateway; only sessions and grants are made up. */
+/** The real manager's half of the path: an HTTP server and the tunnel gateway; only sessions and grants are simulated. */
 import { createServer } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { AppError } from '#manager/contract'

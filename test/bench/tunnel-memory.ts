@@ -13,7 +13,7 @@ export function serveMemory(): void {
   })
 }
 
-/** Anonymous memory only: pages of the executable that happened to be touched are nobody's growth. */
+/** Anonymous memory only: touched pages of the executable are no growth. */
 function residentBytes(): number {
   const status = readFileSync('/proc/self/status', 'utf8')
   return Number(/^RssAnon:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024

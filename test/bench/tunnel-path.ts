@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 
-/** A road for bytes from a local port to the service, through processes of its own. */
+/** A path for bytes from a local port to the service, through its own processes. */
 export interface Road extends Disposable {
   readonly port: number
   /** Anonymous resident memory and JavaScript heap of all its processes, after garbage collection. */

@@ -1,4 +1,7 @@
-/** The proxy's half of the path, for real: a listener whose connections become tunnels. `node tunnel-proxy.ts MANAGER_URL [SESSION GRANT APP]` */
+/**
+ * The real proxy's half of the path: a listener whose connections become tunnels. `node tunnel-proxy.ts MANAGER_URL [SESSION
+ * GRANT APP]`
+ */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { GRANT_HEADER, SessionId } from '#manager/contract'
 import { dialTunnel } from '../../proxy/dial/dial.ts'

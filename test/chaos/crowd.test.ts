@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startWorld, type World } from '../fixtures/chaos-world.ts'
 
-/** Many sessions at the worst moment. */
+/** Many session starts while every process is killed. */
 const COUNT = 20
 let world: World
 
@@ -17,7 +17,7 @@ test('of twenty sessions that are requested at once, with every process killed d
     body: { image: 'berth/tiny:test', name: 'crowd', count: COUNT, resources },
   })
   expect(items).toHaveLength(COUNT)
-  // Some are there, some are not.
+  // Kill while some containers exist and others do not.
   await expect
     .poll(async () => (await world.kernelsOnEngine()).length, { timeout: 20_000, interval: 20 })
     .toBeGreaterThan(2)

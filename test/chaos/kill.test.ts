@@ -4,7 +4,7 @@ import { startWorld, TRUE_WITHIN_MS, type World } from '../fixtures/chaos-world.
 
 /**
  * Each server and the engine are killed with SIGKILL while one session runs and while another one is being started. After
- * that: nothing lost, nothing doubled, nothing orphaned, and the state is true within ten seconds.
+ * that: nothing is lost, duplicated or orphaned, and the state is true within ten seconds.
  */
 let world: World
 let round = 0

@@ -93,7 +93,7 @@ async function startAgent(environment: Readonly<Record<string, string>> = {}): P
   )
 }
 
-// --- what is done to them
+// --- attacks on the processes
 
 const log: string[] = []
 const startedAt = Date.now()
@@ -170,7 +170,7 @@ async function wreak(until: number): Promise<void> {
   await Promise.all(work)
 }
 
-// --- what they are asked for
+// --- the load
 
 const ended = new Set<SessionId>()
 let asked = 0
@@ -200,7 +200,7 @@ function timed<T>(call: Promise<T>): Promise<T> {
   return Promise.race([call, pause(3_000, undefined, { ref: false }).then(() => Promise.reject(new Error('late')))])
 }
 
-// --- what must be true in the end
+// --- conditions that must hold at the end
 
 async function all(api: ApiClient): Promise<Session[]> {
   const sessions: Session[] = []
@@ -268,7 +268,7 @@ test(
           `${log.filter(line => /kill|stop/.test(line)).length} blows`,
       )
       expect(sessions.length).toBeGreaterThanOrEqual(asked)
-      // Ended by nobody but who asked for it; what could not be started was tried three times.
+      // Sessions ended only on request; those that could not start were tried three times.
       const strange = sessions.filter(
         ({ id, status, reason }) =>
           (status === 'TERMINATED' || status === 'CANCELLED') && !ended.has(id) && reason.code !== 'user_terminated',
@@ -308,7 +308,7 @@ function isPassing(status: Session['status']): boolean {
   return status !== 'RUNNING' && !isFinished(status)
 }
 
-/** A small generator with a seed. */
+/** A small pseudo-random generator with a seed. */
 function mulberry32(seed: number): () => number {
   let state = seed
   return () => {

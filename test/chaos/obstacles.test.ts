@@ -27,7 +27,7 @@ const expectNothingLeft = () =>
     .poll(async () => [await world.kernelsOnEngine(), await world.networksOnEngine()], { timeout: TRUE_WITHIN_MS })
     .toEqual([[], []])
 
-/** Everything that runs on that data directory, by its command line. */
+/** All processes on that data directory, found by their command lines. */
 async function processesOf(data: string): Promise<string[]> {
   const { stdout } = await run('ps', ['-eo', 'pid=,args=']).catch(() => ({ stdout: '' }))
   const byArguments = stdout.split('\n').filter(line => line.includes(data))
@@ -57,7 +57,7 @@ test('without an engine the console starts, sessions wait with a plain reason, a
   await world.engine.kill()
   await world.up()
   const body = { image: 'berth/tiny:test' }
-  // No agent has told of any image yet.
+  // No agent has reported an image yet.
   await expect(world.api.createSession({ body })).rejects.toMatchObject({ code: 'image_not_found' })
   await world.engine.start()
   await expect.poll(async () => (await world.api.listImages()).items.length, { timeout: TRUE_WITHIN_MS }).toBe(1)

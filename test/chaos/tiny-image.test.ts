@@ -7,7 +7,7 @@ import { WebSocket } from 'ws'
 import { type Session, TERMINAL_PROTOCOL } from '#manager/contract'
 import { startWorld, type World } from '../fixtures/chaos-world.ts'
 
-/** An image of one static program, without shell, libc and /etc: the whole road works, by the toolbox. */
+/** An image of one static program, without shell, libc and /etc: all features work through the toolbox. */
 const run = promisify(execFile)
 let world: World
 let session: Session
@@ -52,7 +52,7 @@ test('a terminal opens a shell that runs commands', async () => {
   socket.on('message', (data: Buffer, isBinary) => (screen += isBinary ? data.toString() : ''))
   await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
   try {
-    // Asked again: what is typed before the shell is there may be lost by tmux.
+    // Repeat the command: tmux may lose what is typed before the shell has started.
     await expect.poll(() => screen, { timeout: 10_000 }).toMatch(/[$#] /)
     socket.send(Buffer.from('echo "sum is $((40 + 2))"\r'))
     await expect.poll(() => screen, { timeout: 10_000 }).toContain('sum is 42')
@@ -67,14 +67,14 @@ test('a session resolves names, and reaches neither another session nor servers 
   const address = await world.engine.docker(
     ...['inspect', '-f', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', container],
   )
-  // Both run sshd, once somebody has asked for it; over the tunnel the neighbour can be reached.
+  // Both run sshd once it was requested; the neighbour can be reached over the tunnel.
   expect(await world.berth.cli('ssh', other.id, 'echo alive')).toMatchObject({ code: 0 })
   expect(await succeeds('nc', '-w', '2', '127.0.0.1', '2222', '-e', '/sleep', '0')).toBe(true)
   expect(await succeeds('nc', '-w', '2', address, '2222', '-e', '/sleep', '0')).toBe(false)
 
   await using _server = await startNameServer()
   expect(await busybox('nslookup', 'berth.example')).toContain('192.0.2.7')
-  // The name server is on this host and may be asked; what else listens there may not.
+  // Sessions may query the name server on this host, and reach nothing else there.
   expect(await succeeds('nc', '-w', '2', nameServer, '5353', '-e', '/sleep', '0')).toBe(false)
 })
 

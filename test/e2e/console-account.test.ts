@@ -5,7 +5,7 @@ import { TOTP_CODE } from './console-double-account.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { button } from './console-steps.ts'
 
-/** The page of the own account, against a manager of cardboard. */
+/** The page of the account, against a double of the manager. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()
@@ -80,7 +80,7 @@ describe('the page of the account', () => {
     await it.page.getByText('k3vp-7mqa-x2f0-9htd').waitFor()
     const [download] = await Promise.all([it.page.waitForEvent('download'), button(it.page, 'Download').click()])
     expect((await readFile(await download.path(), 'utf8')).trim().split('\n')).toHaveLength(10)
-    // Neither a stray click nor Escape takes them away.
+    // Neither a stray click nor Escape closes the dialog with the codes.
     await it.page.keyboard.press('Escape')
     await button(it.page, 'I have saved the codes').click()
     await it.page.getByText('Recovery codes left: 10').waitFor()

@@ -55,7 +55,7 @@ export interface World {
   failures: Map<string, { code: ErrorCode; detail?: Record<string, unknown> }>
   /** Requests seen that change something, as `METHOD path`, with their bodies. */
   changes: { request: string; body: unknown }[]
-  /** Lists of sessions are never answered. */
+  /** Never answer lists of sessions. */
   holdLists?: boolean
   folders?: Folder[]
   /** Files of every folder. */
@@ -96,8 +96,8 @@ export interface ConsoleDouble extends AsyncDisposable {
 }
 
 /**
- * The built console page with a manager of cardboard behind it, for states that the real one cannot be brought into at
- * will: 10,000 rows, failed requests, a pull that stands still, GPUs on a machine that has none.
+ * The built console page with a double of the manager behind it, for states that are hard to produce with the real one: 10,000
+ * rows, failed requests, a pull that stands still, GPUs on a machine that has none.
  */
 export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
   const streams = new Set<ServerResponse>()

@@ -1,6 +1,6 @@
 import { type Page } from 'playwright-core'
 
-/** Windows in which the console has to be whole: a small and a usual phone, a desktop at 200 % zoom, a small laptop. */
+/** Widths at which the console must fit: a small and a usual phone, a desktop at 200 % zoom, a small laptop. */
 export const NARROW = {
   '1024': { width: 1024, height: 768 },
   '720': { width: 720, height: 450 },
@@ -9,8 +9,8 @@ export const NARROW = {
 } as const
 
 /**
- * What does not fit on the page as it is shown now: it scrolls sideways (WCAG 1.4.10), a control is cut off at the side or lies
- * over another one (1.4.4), or is too small to hit (2.5.8: 24 by 24 pixels, links in text aside).
+ * Finds everything that does not fit on the page as shown: it scrolls sideways (WCAG 1.4.10), a control is cut off at the
+ * side or lies over another one (1.4.4), or is too small to hit (2.5.8: 24 by 24 pixels, links in text aside).
  */
 export async function misfits(page: Page): Promise<string[]> {
   return await page.evaluate(() => {
@@ -29,7 +29,7 @@ export async function misfits(page: Page): Promise<string[]> {
       const { left, right, width, height } = control.getBoundingClientRect()
       if (width === 0 || control.classList.contains('sr-only')) continue
       if (left < -1 || right > innerWidth + 1) {
-        // A strip of tabs, or the text of a log, may be longer than the window where it scrolls by itself.
+        // A strip of tabs, or the text of a log, may be longer than the window if it scrolls by itself.
         if (!control.closest('.v-slide-group, .tabs, pre'))
           found.push(`${nameOf(control)} ends at ${Math.round(right)} px`)
       }

@@ -4,7 +4,7 @@ import { openConsole, startBrowser, type Opened } from './console-open.ts'
 import { button, openLaunchDialog } from './console-steps.ts'
 import { LIMITED, oneGpuNow, RESOURCES } from './console-world.ts'
 
-/** The launch dialog, against a manager of cardboard. */
+/** The launch dialog, against a double of the manager. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()
@@ -86,7 +86,7 @@ describe('the launch dialog', () => {
       await field.fill(typed)
       await it.page.locator('[aria-live="polite"]').getByText(why).waitFor()
       expect(await launch.isDisabled()).toBe(true)
-      // Beside the button the fault is named, with the way to its field; and nothing says that it would start.
+      // The error is named beside the button, with a link to its field, and no text promises a start.
       expect(await it.page.getByText('Starts now.').count()).toBe(0)
       await button(it.page, `${name}: Not a valid amount`).click()
       expect(await field.evaluate(element => element === document.activeElement)).toBe(true)

@@ -5,7 +5,7 @@ import { startConsoleDouble } from './console-double.ts'
 import { startBrowser } from './console-open.ts'
 import { signIn } from './console-steps.ts'
 
-/** How the page comes up: what it asks, and that nothing moves once it is there. */
+/** Loading the page: its requests, and that nothing moves once it is shown. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()

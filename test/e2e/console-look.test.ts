@@ -13,7 +13,9 @@ import { LAUNCH_SCENES } from './scenes-launch.ts'
 import { SIGN_IN_SCENES } from './scenes-sign-in.ts'
 import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
 
-/** Screenshots of every state of the console, for eyes; axe (WCAG 2.2 AA) and the page's own error log, for machines. */
+/**
+ * Every state of the console: screenshots for people, and automatic checks by axe (WCAG 2.2 AA) and of the page's error log.
+ */
 const OUTPUT = new URL('../output/', import.meta.url).pathname
 /** The narrow width at which every scene gets a picture. */
 const PICTURED = '390'
@@ -146,7 +148,7 @@ const scenes: Scene[] = [
           'berth.launch',
           JSON.stringify({ image: 'berth/python:3.13', cpu: 2000, mem: 2 ** 32, shmem: 2 ** 28, gpu: 1 }),
         )
-        // The page stores the visit when it goes: not this time.
+        // The page stores the visit when it closes; prevent that here.
         Storage.prototype.setItem = () => undefined
       })
       await page.reload()
@@ -285,7 +287,7 @@ async function open(scene: Scene, url: string) {
   return { page, problems, [Symbol.asyncDispose]: () => context.close() }
 }
 
-/** The page hears of its new size with one of the next frames: tells what does not fit even after a moment. */
+/** The page adapts to its new size within some frames: returns what does not fit even after that. */
 async function lastingMisfits(page: Page): Promise<string[]> {
   for (let attempt = 1; ; attempt++) {
     const found = await misfits(page)
@@ -294,8 +296,8 @@ async function lastingMisfits(page: Page): Promise<string[]> {
   }
 }
 
-// One page for all that is asked of a scene: axe looks at it once per theme, for contrast and names are the same at every width; the
-// other sizes are only asked whether all fits. Scenes are looked at side by side, each in a context of its own.
+// One page for all checks of a scene: axe runs once per theme, because contrast and names are the same at every width; at other
+// widths only the fit is checked. Scenes are looked at side by side, each in a context of its own.
 test.concurrent.each(scenes)('$name is readable in both themes and fits into every window', async scene => {
   await using double = await startConsoleDouble(aWorld(scene.world))
   await using opened = await open(scene, double.url)
@@ -314,7 +316,7 @@ test.concurrent.each(scenes)('$name is readable in both themes and fits into eve
     outside.push(...found.map(misfit => `at ${window} px: ${misfit}`))
     if (window === PICTURED || found.length > 0) await picture(window, 'light')
   }
-  // Another size of the window closes nothing that somebody reads.
+  // A change of the window size closes nothing.
   expect(page.url()).toBe(place)
   expect({ violations, outside, problems }).toEqual({ violations: [], outside: [], problems: [] })
 })

@@ -12,7 +12,7 @@ export interface Opened extends AsyncDisposable {
   newTab(path: string): Promise<Page>
 }
 
-/** The console with a manager of cardboard behind it, in a browser that remembers nothing. */
+/** The console with a double of the manager behind it, in a fresh browser context. */
 export async function openConsole(
   browser: Browser,
   path: string,

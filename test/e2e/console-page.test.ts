@@ -21,7 +21,7 @@ const OUTPUT = new URL('../output/', import.meta.url).pathname
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
 const rowNames = (page: Page) => page.locator('tr.row .name').allTextContents()
 
-/** Desktop app of cardboard: the bridge that its preload script makes, with a manager on this computer. */
+/** Double of the desktop app: the bridge of its preload script, with a manager on this computer. */
 function pretendDesktop(answerOfSetEndpoint: unknown): void {
   const ok = (value: unknown) => () => Promise.resolve({ ok: true, value })
   const chosen = JSON.parse(sessionStorage.getItem('chosen') ?? '{"kind":"embedded"}') as { kind: string; url?: string }
@@ -119,7 +119,7 @@ describe('signing in', () => {
     await using it = await open('/sessions')
     await button(it.page, 'New session').click()
     await it.page.getByLabel('Name optional').fill('half-typed')
-    // It asks by itself what would happen; that must not be what finds the sign-in gone.
+    // The dialog sends what-if by itself; wait, so that another request notices the end of the sign-in.
     await it.page.locator('.outlook-text:not([aria-busy="true"])').waitFor()
     it.world.signedIn = false
     await button(it.page, /^Launch/).click()
@@ -236,7 +236,7 @@ describe('the list of sessions', () => {
     const figures = [toFirstRow, perFrame, plain].map(ms => ms.toFixed(1)).join(', ')
     console.log(`10,000 rows, ms of work: to the first row, a frame, a frame of a plain table: ${figures}`)
     expect(toFirstRow).toBeLessThan(1_000)
-    // 1.3 to 1.6 as it is, whatever runs beside.
+    // 1.3 to 1.6 in practice, whatever else runs on the machine.
     expect(perFrame / plain).toBeLessThan(2.2)
   })
 

@@ -57,7 +57,7 @@ export async function sshFact(page: Page, name: string): Promise<string> {
   return await fact.locator('code').innerText()
 }
 
-/** Opens an app that has a page: the tab it comes up in. */
+/** Opens an app with a page, and returns its tab. */
 export async function openApp(page: Page, title: RegExp): Promise<Page> {
   const tile = page.locator('.tile-button', { hasText: title })
   const [tab] = await Promise.all([page.context().waitForEvent('page'), tile.click()])
@@ -68,7 +68,7 @@ export async function openApp(page: Page, title: RegExp): Promise<Page> {
 /** Runs one line of Python in a new notebook of JupyterLab, and reads what it printed. */
 export async function runInNotebook(lab: Page, code: string): Promise<string> {
   await lab.locator('.jp-LauncherCard[data-category="Notebook"]').first().click({ timeout: 90_000 })
-  // JupyterLab drops what is run before its kernel is connected. Its notebook says "idle" even without a kernel; the
+  // JupyterLab drops commands that are run before its kernel is connected. Its notebook says "idle" even without a kernel; the
   // status bar names the kernel once there is one, and says "Idle" once it has answered.
   await lab.getByText(/^Python 3.*\| Idle$/).waitFor({ timeout: 90_000 })
   const cell = lab.locator('.jp-Notebook .jp-CodeCell').first()

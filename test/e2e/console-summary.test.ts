@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openConsole, startBrowser } from './console-open.ts'
 import { ago, aSession, INVITATION, LIMITED, OTHER } from './console-world.ts'
 
-/** The summary page, where people arrive. */
+/** The summary page, the first page after signing in. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()

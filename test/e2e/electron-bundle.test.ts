@@ -11,8 +11,8 @@ import { channelOf, HOST_METHODS, type HostBridge, type HostEventsBridge, type R
 import { contextBridge, ipcRenderer, stub, type StubContents } from '../fixtures/electron-stub.ts'
 
 /**
- * The bundles that ship, main process and preload, against the stub of Electron (see there for what that cannot show) and
- * a manager of cardboard. The binary itself is in `electron.test.ts`.
+ * The shipped bundles, main process and preload, against the stub of Electron (which says what it cannot show) and a double of
+ * the manager. The binary itself is in `electron.test.ts`.
  */
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const SESSION = '01900000-0000-7000-8000-0000000000aa'
@@ -131,7 +131,7 @@ test('the window is sandboxed and isolated, and shows only our own page', () => 
 describe('the bridge', () => {
   test.each(methods)('%s.%s travels from the page to its handler and back', async (group, name) => {
     const reply = await call(group, name, ARGUMENTS[group as keyof typeof ARGUMENTS][name]!)
-    // Signed out: what needs a user says so, and nothing is unexpected.
+    // Signed out, methods that need a user fail with that code, and no failure is unexpected.
     expect(['ok', 'not_signed_in', 'forbidden', 'unavailable']).toContain(codeOf(reply))
   })
 

@@ -8,12 +8,12 @@ import { launchBrowser, visit, type Visitor } from '../fixtures/browser.ts'
 import { button, signIn } from './console-steps.ts'
 
 /**
- * The file explorer of the console on a whole Berth: what the page says has happened is looked up on the disk. The tests of this
+ * The file explorer of the console on a whole Berth: the results are checked on the disk. The tests of this
  * file build on each other and run in their order.
  */
 const FOLDER = 'results'
 const SOON = { timeout: 60_000 }
-/** So large that connections can be cut in the middle. */
+/** Large enough to cut connections in the middle of a transfer. */
 const LARGE = randomBytes(512 * 2 ** 20)
 
 let berth: Berth

@@ -28,12 +28,12 @@ import {
 import { type FileClients, openFileClients } from './file-clients.ts'
 
 /**
- * The main road as a person walks it: a real Chromium, the whole of Berth as `berth up` starts it, a real container. The
+ * The main use of Berth, step by step: a real Chromium, the whole of Berth as `berth up` starts it, a real container. The
  * tests of this file build on each other and run in their order.
  */
 const SESSION = 'first-steps'
 const SIZE = 100 * 2 ** 20
-/** For what takes a second or two, on a busy machine. */
+/** Time limit for steps of a second or two, on a busy machine. */
 const SOON = { timeout: 20_000 }
 
 let berth: Berth

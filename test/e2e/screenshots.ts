@@ -228,7 +228,7 @@ try {
     await shoot(page, 'charts')
   }
 
-  // Last: what is listed has run for a while by now.
+  // Taken last, when the listed sessions have run for a while.
   await page.goto(`${berth.url}/#/sessions`)
   await rowOf(page, MAIN).getByRole('meter', { name: 'RAM' }).waitFor()
   await shoot(page, 'sessions')

@@ -8,7 +8,7 @@ import { startConsoleDouble } from './console-double.ts'
 import { aSession, aWorld, statsOf } from './console-world.ts'
 import { loadPage } from '../fixtures/browser.ts'
 
-/** Apps, SSH, terminal and detail of a session against a host and a shell of cardboard; screenshots for eyes, axe for machines. */
+/** Apps, SSH, terminal and detail of a session against doubles of the host and of a shell, with screenshots and axe. */
 const OUTPUT = new URL('../output/', import.meta.url).pathname
 const SESSION = aSession(900, {
   name: 'protein-folding',

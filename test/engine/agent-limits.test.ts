@@ -16,7 +16,7 @@ import { type KernelSpec } from '#agent/contract'
 import { busyboxImage, docker, execIn, removeByManager } from '../fixtures/docker.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
 
-/** Mallory takes all that a session can take of what the host has once; Alice, beside her, goes on. */
+/** Mallory's session uses up everything that sessions share on a host; Alice's session beside it must keep working. */
 const stack = new AsyncDisposableStack()
 let manager: FakeManager
 let home: AgentHome
@@ -45,7 +45,7 @@ const session = async (changes: Partial<KernelSpec> = {}) => {
 
 const BASH = ['/opt/berth/bin/bash', '-c', 'PATH=$PATH:/opt/berth/applets; eval "$0"'] as const
 const ENDED_BY_TIMEOUT = 143
-/** Holds two terminals for a second, where it gets them. */
+/** Tries to hold two terminals for a second. */
 const takeOne = (containerId: string) =>
   execIn(containerId, '/opt/berth/bin/busybox', 'timeout', '1', '/opt/berth/bin/socat', 'PTY', 'PTY')
 
@@ -99,7 +99,7 @@ test('terminals: the volume of a container that others removed is removed by the
 test('terminals: volumes without labels from earlier versions are removed, those of others stay', async () => {
   await session()
   const made = async (DriverOpts: Record<string, string>) => {
-    // As the engine names those that have no name.
+    // The form in which the engine names anonymous volumes.
     const Name = randomBytes(32).toString('hex')
     await docker.createVolume({ Name, Driver: 'local', DriverOpts })
     return docker.getVolume(Name)

@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const joinString = async (replaces?: AgentId) => (await cluster.api.createJoinToken({ body: { replaces } })).join
 
-/** A data directory for the engine of another one. */
+/** A data directory that uses the engine of another one. */
 async function besides(home: AgentHome): Promise<AgentHome> {
   const data = await mkdtemp(join(tmpdir(), 'berth-test-'))
   stack.defer(() => rm(data, { recursive: true, force: true }))
@@ -51,7 +51,7 @@ test('an agent that lost its data directory is replaced: id, sessions and contai
   first.kill('SIGKILL')
   await first.exited
   const thief = await besides(lost)
-  const filter = (path: string) => !path.endsWith('.sock') // of the lock that the killed agent held
+  const filter = (path: string) => !path.endsWith('.sock') // without the lock of the killed agent
   await cp(join(lost.data, 'agent'), join(thief.data, 'agent'), { recursive: true, filter })
   await rm(join(lost.data, 'agent'), { recursive: true })
   // Somebody's image names a session of this manager and agent: that is no signature, and no manager vouches for it.

@@ -81,7 +81,7 @@ const leftovers = async () => ({
   volumes: (await docker.listVolumes({ filters: { label: [...filters().label, 'berth.kernel-id'] } })).Volumes.length,
   control: (await readdir(join(home.data, 'agent/kernels'))).length,
 })
-/** Kernels whose home is there. */
+/** Kernels that have a home. */
 const homes = () => readdir(join(home.data, 'agent/scratch'))
 const NOTHING = { containers: 0, networks: 0, volumes: 0, control: 0 }
 
@@ -224,7 +224,7 @@ describe('a session', () => {
     const spec = aKernelSpec({ startupCommand: 'while :; do :; done' })
     await create(spec)
     const latest = () => manager.stats.at(-1)?.kernels.find(entry => entry.kernelId === spec.kernelId)?.stats
-    // Half a core is what it may use.
+    // The limit is half a core.
     await expect.poll(() => latest()?.cpuMilli, { timeout: 15_000 }).toBeGreaterThan(250)
     expect(latest()?.cpuMilli).toBeLessThan(750)
     expect(latest()?.memBytes).toBeGreaterThan(0)

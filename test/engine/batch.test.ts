@@ -34,7 +34,7 @@ describe('a batch session', () => {
       reason: { code: 'exited' },
     })
     expect(session.kernels[0]?.exitCode).toBe(0)
-    // At once: who waited for the end reads the log next.
+    // The log must be there at once: a client that waited for the end reads it next.
     expect(await logs(session.id)).toBe('from work\n')
   })
 
@@ -92,7 +92,7 @@ test('an interactive session continues after its start-up command, also if that 
 })
 
 test('usage of a session is exact: CPU seconds come from the counters of its container', async () => {
-  // As much CPU time as that, however long it takes on a busy machine; then still for the last figures to be seen.
+  // Uses this much CPU time, however long that takes on a busy machine, and then waits for the last figures.
   const burn = 'import time\nwhile time.process_time() < 1.5: pass\ntime.sleep(4)'
   const { id } = sessionOf(await create('burner', '--batch', '--wait', '--command', `python3 -c '${burn}'`))
   await expect.poll(async () => (await show(id)).usage?.cpuSeconds, { timeout: 10_000 }).toBeGreaterThan(1.45)

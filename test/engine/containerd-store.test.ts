@@ -120,7 +120,7 @@ test('an image of a registry is pulled with progress, for a session too, and rem
   expect(clean?.images[0]?.uniqueBytes).toBeGreaterThan(0)
   await expect(idOn(reference)).rejects.toThrow(/No such image/)
 
-  // Now by digest, as a session pulls; then it has two names.
+  // Pull by digest, as a session does; the image then has two names.
   const id = await launch(reference)
   await expect.poll(() => onAgents(reference), { timeout: 10_000 }).toMatchObject({ pullable: true, outdated: false })
   const image = await idOn(reference)

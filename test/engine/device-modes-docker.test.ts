@@ -74,7 +74,7 @@ test('a command shares a GPU, not while a session uses it, and makes it whole ag
   expect((await setMode('mig')).err).toContain('nvidia-smi on the host')
   expect((await setMode('whole', 'SIM-MIG')).err).toContain('nvidia-smi on the host')
 
-  // Killed and started anew, the agent knows its file only; the manager's mode holds.
+  // A killed and restarted agent knows only its configuration; the manager's mode still applies.
   first.kill('SIGKILL')
   await first.exited
   const second = stack.use(await spawnAgent(home, environment))

@@ -184,10 +184,10 @@ test('a session gets the image that it was created for, although its name means 
   const params = { id: session.id }
   await api.deleteSession({ params })
   await expect.poll(async () => (await api.getSession({ params })).status, { timeout: 30_000 }).toBe('TERMINATED')
-  // Pulled on purpose, the name means the newer one.
+  // After an explicit pull the name means the newer image.
   expect((await ended(await api.pullImage({ body: { reference } }))).status).toBe('done')
   await expect.poll(imageOnAgents, { timeout: 10_000 }).toMatchObject({ title: 'newer', outdated: false })
-  // The older one has lost its name: it goes, and the newer one with it, because the registry has that.
+  // The older image has lost its name and is removed, and so is the newer one, because the registry has it.
   const clean = (await api.cleanUpImages({ body: {} })).items[0]
   expect(clean?.images.map(image => image.digest)).toContain(known?.digest)
 })

@@ -246,7 +246,7 @@ async function tokenOfCli(): Promise<string> {
   return (JSON.parse(await readFile(file, 'utf8')) as { token: string }).token
 }
 
-/** Node resolves no `*.localhost`; the Host header carries the origin as a browser would send it. */
+/** Node does not resolve `*.localhost`; the Host header carries the origin as a browser would send it. */
 function get(
   url: URL,
   path: string,

@@ -22,7 +22,7 @@ beforeAll(async () => {
   home = stack.use(await createAgentHome())
 })
 afterAll(async () => {
-  // The agent first: it clears up, too.
+  // Stop the agent first: it also cleans up.
   await stack.disposeAsync()
   await removeEverythingOf(managerId)
 })

@@ -6,7 +6,7 @@ import { type Berth, execute, root, startBerth } from '../fixtures/berth.ts'
 import { startWorld, type World } from '../fixtures/chaos-world.ts'
 import { TINY_IMAGE } from '../fixtures/images.ts'
 
-/** docs/admin/backup.md on a real engine with a session that runs: every command as the page has it. */
+/** The steps of docs/admin/backup.md on a real engine with a running session, with its very commands. */
 let world: World
 let place: string
 let restored: Berth | undefined

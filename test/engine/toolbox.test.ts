@@ -9,7 +9,7 @@ import Docker from 'dockerode'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { startKeyAgent } from '../fixtures/key-agent.ts'
 
-/** The toolbox in the three poorest kinds of container, spoken to by real clients: OpenSSH, rsync, PuTTY. */
+/** The toolbox in the three smallest kinds of container, used by real clients: OpenSSH, rsync, PuTTY. */
 const docker = new Docker()
 const run = promisify(execFile)
 const TOOLBOX = process.env.BERTH_TOOLBOX_IMAGE ?? 'berth/toolbox:latest'

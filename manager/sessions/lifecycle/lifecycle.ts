@@ -36,7 +36,7 @@ export interface Lifecycle extends AsyncDisposable {
    */
   markRunning(id: SessionId, started: Started): Promise<void>
   /**
-   * Records that a secondary kernel has finished its work; the session goes on.
+   * Records that a secondary kernel has finished its work; the session continues.
    * @returns false if it is no such kernel
    */
   markDone(id: SessionId, done: Done): Promise<boolean>

@@ -19,7 +19,7 @@ export type Extension =
   | { readonly ok: false; readonly why: string; readonly latest: number | null }
 
 /**
- * Decides how far the end is moved. The idle time starts anew whenever the result is `ok`. The maximum lifetime grows
+ * Decides how far the end is moved. The idle time restarts whenever the result is `ok`. The maximum lifetime grows
  * by `byMs`. Without `byMs`, and if the maximum lifetime is what ends the session next, it grows by its initial value,
  * within the policy. Pure.
  */

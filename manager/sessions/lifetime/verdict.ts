@@ -26,7 +26,7 @@ export interface TrafficWindow {
   readonly terminalBytes: number
 }
 
-/** `unknown`: figures are missing, so the idle time neither grows nor starts anew. */
+/** `unknown`: figures are missing, so the idle time neither grows nor restarts. */
 export type Verdict = 'busy' | 'idle' | 'unknown'
 
 export interface Observation {

@@ -246,7 +246,7 @@ export async function noteKernelRunning(
 }
 
 /**
- * Records that a kernel beside the main one has finished with exit code 0; the session goes on.
+ * Records that a kernel beside the main one has finished with exit code 0; the session continues.
  * @returns false if there was no such kernel starting or running in this attempt on this agent
  */
 export async function noteKernelDone(

@@ -249,7 +249,7 @@ export const useTransfers = defineStore('transfers', () => {
     await item.running?.stop()
     if (item.address !== null)
       await api.cancelUpload({ params: paramsOf(item), headers: TUS }).catch((error: unknown) => {
-        // It expires by itself; only a failure that the user can change is worth a message.
+        // An upload that cannot be cancelled expires by itself; only a failure that the user can change deserves a message.
         if (isAppError(error) && error.code !== 'upload_not_found' && error.code !== 'unavailable')
           notifications.error(error)
       })

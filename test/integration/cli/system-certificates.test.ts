@@ -38,7 +38,7 @@ describe.each([
 ])('a certificate of an authority %s', (_, isTrusted) => {
   const environment = () => (isTrusted ? { SSL_CERT_FILE: authority.file } : {})
 
-  test(`is ${isTrusted ? 'accepted' : 'refused'} by the command line`, async () => {
+  test(`the certificate is ${isTrusted ? 'accepted' : 'refused'} by the command line`, async () => {
     asked = []
     await using cli = await createCli()
     const child = cli.start(loginCommand(url), environment())
@@ -53,7 +53,7 @@ describe.each([
       })
   })
 
-  test(`is ${isTrusted ? 'accepted' : 'refused'} by an agent`, async () => {
+  test(`the certificate is ${isTrusted ? 'accepted' : 'refused'} by an agent`, async () => {
     asked = []
     await using cli = await createCli()
     await using data = await temporaryDirectory()
