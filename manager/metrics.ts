@@ -30,10 +30,13 @@ export interface Metrics {
   render(): Promise<{ type: string; text: string }>
 }
 
+/** Node measures the delay of the event loop by a timer. Its default of 10 ms would wake an idle manager a hundred times a second. */
+const LOOP_DELAY_EVERY_MS = 100
+
 export function createMetrics(): Metrics {
   const registry = new Registry()
   const registers = [registry]
-  collectDefaultMetrics({ register: registry, prefix: 'berth_' })
+  collectDefaultMetrics({ register: registry, prefix: 'berth_', eventLoopMonitoringPrecision: LOOP_DELAY_EVERY_MS })
   const http = new Histogram({
     name: 'berth_http_request_duration_seconds',
     help: 'Time from the request line to the end of the reply.',

@@ -1,5 +1,5 @@
-import { opendir, readFile } from 'node:fs/promises'
-import { readlinkSync } from 'node:fs'
+import { opendirSync, readlinkSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import { readKernelText } from '../read-kernel-text.ts'
 import { cgroupPaths } from '../stats/cgroup.ts'
@@ -28,6 +28,8 @@ const INOTIFY = 'anon_inode:inotify'
 /**
  * Number of inotify instances of a process, and the watches in them; none for a process that has ended.
  *
+ * Descriptors are listed and read synchronously: the kernel answers from memory, and the thread pool costs ten times as much.
+ *
  * @param atMost maximum number of descriptors to examine
  * @see proc_pid_fdinfo(5)
  */
@@ -35,11 +37,11 @@ export async function inotifyUse(pid: number, atMost: number): Promise<InotifyUs
   const found: string[] = []
   let looked = 0
   try {
-    for await (const { name } of await opendir(`/proc/${pid}/fd`)) {
-      if (looked >= atMost) break
+    using directory = opendirSync(`/proc/${pid}/fd`)
+    for (let entry = directory.readSync(); entry && looked < atMost; entry = directory.readSync()) {
       looked += 1
       if (looked % SLICE === 0) await setImmediate()
-      if (linkOf(pid, name) === INOTIFY) found.push(name)
+      if (linkOf(pid, entry.name) === INOTIFY) found.push(entry.name)
     }
   } catch {
     return { instances: 0, watches: 0, looked } // the process has ended
@@ -53,7 +55,6 @@ export async function inotifyUse(pid: number, atMost: number): Promise<InotifyUs
   return { instances: found.length, watches, looked }
 }
 
-/** Synchronous: the kernel answers from memory, and a thread per link would cost ten times as much. */
 function linkOf(pid: number, descriptor: string): string | undefined {
   try {
     return readlinkSync(`/proc/${pid}/fd/${descriptor}`)

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readKernelText } from '../read-kernel-text.ts'
 import { type RunningKernel } from '../running-kernel.ts'
 import { type Log } from '../log.ts'
 import { inotifyUse, processesOf } from './container-processes.ts'
@@ -9,7 +9,7 @@ export interface InotifyGuardDeps {
   readonly running: () => readonly RunningKernel[]
   readonly stop: Stop
   readonly log: Log
-  readonly readLimits?: () => Promise<InotifyLimits | undefined>
+  readonly readLimits?: () => InotifyLimits | undefined
 }
 
 /** A session whose processes were ended this often within `REPEAT_MS` does so on purpose, and is ended itself. */
@@ -44,7 +44,7 @@ export function createInotifyGuard({ running, stop, log, readLimits = limitsOfHo
       for (const kernelId of strikes.keys()) {
         if (!kernels.some(kernel => kernel.kernelId === kernelId)) strikes.delete(kernelId)
       }
-      const limits = await readLimits()
+      const limits = readLimits()
       if (!limits || kernels.length === 0) return
       const uses: ProcessUse[] = []
       for (const kernel of kernels) uses.push(...(await usesOf(kernel)))
@@ -98,11 +98,9 @@ function kill(pid: number): void {
   }
 }
 
-async function limitsOfHost(): Promise<InotifyLimits | undefined> {
-  const [instances, watches] = await Promise.all(
-    ['max_user_instances', 'max_user_watches'].map(name =>
-      readFile(`/proc/sys/fs/inotify/${name}`, 'utf8').then(Number, () => 0),
-    ),
+function limitsOfHost(): InotifyLimits | undefined {
+  const [instances, watches] = ['max_user_instances', 'max_user_watches'].map(name =>
+    Number(readKernelText(`/proc/sys/fs/inotify/${name}`)),
   )
   return instances && watches ? { instances, watches } : undefined
 }

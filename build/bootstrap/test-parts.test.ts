@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PARTS, parseTestFlags, stagesOf } from './test-parts.ts'
+import { lanesOf, PARTS, parseTestFlags } from './test-parts.ts'
 
 test('without flags all parts run, and the first failure ends them', () => {
   expect(parseTestFlags([])).toEqual({ parts: PARTS, keepGoing: false, storeDurations: false })
@@ -15,7 +15,8 @@ test('--only picks parts, in the usual order, and an unknown one is refused', ()
   expect(() => parseTestFlags(['--fast'])).toThrow('--fast is no flag')
 })
 
-test('every part runs in exactly one stage, and a stage without parts is left out', () => {
-  expect(stagesOf(PARTS).flat(2).toSorted()).toEqual(PARTS.toSorted())
-  expect(stagesOf(['engine', 'integration', 'fuzz'])).toEqual([[['integration'], ['engine']], [['fuzz']]])
+test('every part runs in exactly one lane, and a lane without parts is left out', () => {
+  expect(lanesOf(PARTS).flat().toSorted()).toEqual(PARTS.toSorted())
+  expect(lanesOf(['engine', 'integration', 'fuzz'])).toEqual([['integration', 'fuzz'], ['engine']])
+  expect(lanesOf(['lint'])).toEqual([['lint']])
 })

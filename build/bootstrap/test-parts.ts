@@ -3,19 +3,17 @@ export const PARTS = ['typecheck', 'lint', 'unit', 'integration', 'engine', 'e2e
 export type Part = (typeof PARTS)[number]
 
 /**
- * Schedule for two cores: the stages run one after the other, the lanes of a stage concurrently, the parts of a lane one after
- * the other. Tests against an engine mostly wait, while the parts beside them compute.
+ * Schedule for two cores: the lanes run concurrently, the parts of a lane one after the other. Tests with an engine or a browser mostly
+ * wait, while the parts beside them compute.
  */
-const STAGES: readonly (readonly (readonly Part[])[])[] = [
-  [['typecheck', 'lint', 'unit', 'integration'], ['engine']],
-  [['e2e'], ['fuzz']],
+const LANES: readonly (readonly Part[])[] = [
+  ['typecheck', 'lint', 'unit', 'integration', 'fuzz'],
+  ['engine', 'e2e'],
 ]
 
-/** The stages reduced to these parts. */
-export function stagesOf(parts: readonly Part[]): Part[][][] {
-  return STAGES.map(lanes =>
-    lanes.map(lane => lane.filter(part => parts.includes(part))).filter(lane => lane.length > 0),
-  ).filter(lanes => lanes.length > 0)
+/** The lanes reduced to these parts. */
+export function lanesOf(parts: readonly Part[]): Part[][] {
+  return LANES.map(lane => lane.filter(part => parts.includes(part))).filter(lane => lane.length > 0)
 }
 
 /**

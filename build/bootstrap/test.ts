@@ -10,7 +10,7 @@ import { createProgress, StepError } from './progress.ts'
 import { ensureRenderer } from './renderer.ts'
 import { listenForStop } from './stop-signal.ts'
 import { describeCoverage, readCoverage } from './test-coverage.ts'
-import { parseTestFlags, type Part, stagesOf } from './test-parts.ts'
+import { lanesOf, parseTestFlags, type Part } from './test-parts.ts'
 import { startTestPostgres } from './test-postgres.ts'
 import {
   addCounts,
@@ -49,26 +49,24 @@ async function prepareMachine(signal: AbortSignal): Promise<void> {
   if (engine.host !== `unix://${DEFAULT_SOCKET}`) environment.DOCKER_HOST = engine.host
 }
 
-/** Runs the stages, and stops after the first that fails, unless told to keep going. */
-async function runStages(parts: readonly Part[], keepGoing: boolean, signal: AbortSignal) {
+/** Runs the parts. After the first that fails no other is begun, unless told to keep going. */
+async function runParts(parts: readonly Part[], keepGoing: boolean, signal: AbortSignal) {
   const outcomes = new Map<Part, Outcome>()
   const failed = () => !keepGoing && [...outcomes.values()].some(({ code }) => code !== 0)
-  for (const lanes of stagesOf(parts)) {
-    if (failed()) break
-    const quiet = lanes.length > 1
-    if (quiet) say(`\n▶ ${lanes.map(lane => lane.join(', ')).join(' ∥ ')}\n`)
-    const runLane = async (lane: readonly Part[]) => {
-      for (const part of lane) {
-        signal.throwIfAborted()
-        if (failed()) return
-        if (!quiet) say(`\n▶ ${part}\n`)
-        const outcome = await runPart(part, { environment, quiet, signal })
-        outcomes.set(part, outcome)
-        if (quiet) say(`${outcome.code === 0 ? '' : `\n${outputOf(part)}\n`}${lineOf(part, outcome)}\n`)
-      }
+  const lanes = lanesOf(parts)
+  const quiet = lanes.length > 1
+  if (quiet) say(`\n▶ ${lanes.map(lane => lane.join(', ')).join(' ∥ ')}\n`)
+  const runLane = async (lane: readonly Part[]) => {
+    for (const part of lane) {
+      signal.throwIfAborted()
+      if (failed()) return
+      if (!quiet) say(`\n▶ ${part}\n`)
+      const outcome = await runPart(part, { environment, quiet, signal })
+      outcomes.set(part, outcome)
+      if (quiet) say(`${outcome.code === 0 ? '' : `\n${outputOf(part)}\n`}${lineOf(part, outcome)}\n`)
     }
-    await Promise.all(lanes.map(runLane))
   }
+  await Promise.all(lanes.map(runLane))
   return outcomes
 }
 
@@ -97,7 +95,7 @@ try {
   await using postgres =
     parts.includes('integration') || parts.includes('engine') ? await startTestPostgres(platform.root) : undefined
   if (postgres !== undefined) environment.TEST_DATABASE_URL = postgres.url
-  const outcomes = await runStages(parts, keepGoing, stop.signal)
+  const outcomes = await runParts(parts, keepGoing, stop.signal)
   const reports = [...outcomes.values()].flatMap(({ report }) => report ?? [])
   const counts = reports.map(countTests).reduce(addCounts, NO_TESTS)
   const durations: Durations = Object.assign({}, ...reports.map(report => durationsOf(report, ROOT))) as Durations

@@ -11,6 +11,7 @@ import {
   scopeKeysOf,
   type ScopedSession,
 } from '../store/quotas/limits.ts'
+import { allDone } from '../store/all-done.ts'
 import { type Db } from '../store/schema.ts'
 
 /** Limits that apply to some sessions in one resource group. */
@@ -30,10 +31,11 @@ export async function readLimits(
   sessions: readonly ScopedSession[],
 ): Promise<LimitsNow> {
   const ids = scopeIdsOf(sessions)
-  const rows = await listScopes(db, ids, { limitedOnly: true })
-  const scopes = await withHeld(db, rows)
-  const access = await readGroupAccess(db, resourceGroup, ids.user)
-  const inactive = await listInactive(db, ids)
+  const [scopes, access, inactive] = await allDone([
+    listScopes(db, ids, { limitedOnly: true }).then(rows => withHeld(db, rows)),
+    readGroupAccess(db, resourceGroup, ids.user),
+    listInactive(db, ids),
+  ])
   return {
     scopes,
     of(session) {

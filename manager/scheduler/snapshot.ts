@@ -11,6 +11,7 @@ import { listMortalKernels } from '../store/sessions/occupants.ts'
 import { readPullable } from '../store/images/registry-images.ts'
 import { findReservation, findResourceGroup } from '../store/quotas/resource-groups.ts'
 import { readStorageOfPending } from '../store/sessions/session-folders.ts'
+import { allDone } from '../store/all-done.ts'
 import { type Db } from '../store/schema.ts'
 import { listPending, type QueuedRow } from '../store/sessions/queue.ts'
 import { judgeDependencies } from './dependencies.ts'
@@ -76,23 +77,23 @@ export async function readGroup(
   presence: PlacingPresence,
   asker?: ScopedSession,
 ): Promise<GroupState> {
-  const group = await findResourceGroup(db, resourceGroup)
-  const [agents, pending, now, reservation, dependencies, usage] = await Promise.all([
-    readAgents(db, await listAgents(db, resourceGroup), presence),
+  const [group, agents, pending, now, reservation, dependencies] = await Promise.all([
+    findResourceGroup(db, resourceGroup),
+    listAgents(db, resourceGroup).then(rows => readAgents(db, rows, presence)),
     listPending(db, resourceGroup),
     readClock(db),
     findReservation(db, resourceGroup),
     listDependencies(db, resourceGroup).then(judgeDependencies),
+  ])
+  const scoped = pending.map(toScoped)
+  const images = pending.map(({ image }) => image)
+  // After the sessions: a session that was added meanwhile must not be planned without its storages.
+  const [storage, pullable, limits, usage] = await Promise.all([
+    readStorageOfPending(db, resourceGroup),
+    readPullable(db, images),
+    readLimits(db, resourceGroup, asker ? [...scoped, asker] : scoped),
     group?.sequencer === 'drf' ? readUsageByOwner(db, resourceGroup) : undefined,
   ])
-  // After the sessions: a session that was added meanwhile must not be planned without its storages.
-  const storage = await readStorageOfPending(db, resourceGroup)
-  const scoped = pending.map(toScoped)
-  const pullable = await readPullable(
-    db,
-    pending.map(({ image }) => image),
-  )
-  const limits = await readLimits(db, resourceGroup, asker ? [...scoped, asker] : scoped)
   const { reserveAfterSeconds, requireIsolation, weights, splitShares } = group?.options ?? {}
   const snapshot: GroupSnapshot = {
     agents,
@@ -171,9 +172,12 @@ export async function readAgents(
   presence: PlacingPresence,
 ): Promise<readonly AgentSnapshot[]> {
   const ids = rows.map(row => row.id)
-  const usage = await readUsage(db, ids)
-  const images = await readImageDigests(db, ids)
-  const mortal = Map.groupBy(await listMortalKernels(db, ids), kernel => kernel.agentId)
+  const [usage, images, mortalKernels] = await allDone([
+    readUsage(db, ids),
+    readImageDigests(db, ids),
+    listMortalKernels(db, ids),
+  ])
+  const mortal = Map.groupBy(mortalKernels, kernel => kernel.agentId)
   return rows.map(row => {
     const strays = presence.strays(row.id)
     return {

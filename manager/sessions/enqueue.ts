@@ -59,15 +59,18 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
 
   async function check(caller: Caller, spec: SessionSpec, files: LeftFiles | undefined) {
     const asker = await admit(store.db, caller, spec)
-    const inGroup = await listAgents(store.db, spec.resourceGroup)
+    const [inGroup, images, limits] = await Promise.all([
+      listAgents(store.db, spec.resourceGroup),
+      imagesOf(store.db, caller, spec.image),
+      readLifetimeLimits(store.db, caller.userId, caller.keypair),
+    ])
     // Only the agent that has the files can run it, so only that agent's images and resources count.
     const rows = files ? inGroup.filter(({ id }) => id === files.agentId) : inGroup
-    const images = await imagesOf(store.db, caller, spec.image)
     const empty = rows.map(row => emptyAgent(row, presence))
     const resolved = resolveSpec(spec, images, empty)
     const { image, reference, requested, shmemBytes, shmemFromImage, notices } = resolved
     await requireWithinLimits(store.db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
-    const lifetime = resolveLifetime(spec, await readLifetimeLimits(store.db, caller.userId, caller.keypair))
+    const lifetime = resolveLifetime(spec, limits)
     requirePriority(caller, asker.domain, spec.priority ?? 0)
     const dependsOn = await resolveDependencies(store.db, caller.userId, spec.dependsOn ?? [])
     const mounts = await resolveMounts(store.db, caller, spec)

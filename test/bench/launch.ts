@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { type ApiClient, type Session } from '#manager/contract'
 import { PYTHON_IMAGE } from '../fixtures/images.ts'
 import { startBerth } from '../fixtures/berth.ts'
+import { type EventStream, openEventStream } from '../fixtures/event-stream.ts'
 import { median, quantile, round } from './statistics.ts'
 
 const run = promisify(execFile)
@@ -11,16 +12,17 @@ const ROUNDS = 15
 const WARM_UP = 2
 
 /**
- * From the request to RUNNING as a client sees it, image present, next to `docker run -d --init` of the same image on Docker's own
- * bridge; in turn, so that both see the same machine.
+ * From the request to RUNNING as the console sees it (it hears hints, and then asks), image present, next to `docker run -d --init` of
+ * the same image on Docker's own bridge; in turn, so that both see the same machine.
  */
 export async function benchLaunch(stack: AsyncDisposableStack) {
   const berth = stack.use(await startBerth())
-  const api = await berth.api()
+  const { api, token } = await berth.user('bench@berth.local')
+  using stream = await openEventStream(berth.url, { token })
   const ours: Launch[] = []
   const docker: number[] = []
   for (let i = 0; i < ROUNDS + WARM_UP; i++) {
-    const launched = await launchOnce(api, i)
+    const launched = await launchOnce(api, stream, i)
     const dockerMs = await dockerOnce(stack, i)
     if (i < WARM_UP) continue
     ours.push(launched)
@@ -51,7 +53,7 @@ interface Launch {
   readonly stages: Stages
 }
 
-async function launchOnce(api: ApiClient, i: number): Promise<Launch> {
+async function launchOnce(api: ApiClient, stream: EventStream, i: number): Promise<Launch> {
   const start = performance.now()
   const { items } = await api.createSession({
     body: { image: PYTHON_IMAGE, name: `bench-${i}`, resources: { cpu: '1', mem: '512m' } },
@@ -60,8 +62,9 @@ async function launchOnce(api: ApiClient, i: number): Promise<Launch> {
   const params = { id: session.id }
   while (session.status !== 'RUNNING') {
     if (session.endedAt) throw new Error(`bench-${i} is ${session.status}: ${session.reason.message}`)
-    await wait(5)
+    const heard = stream.of('hint').length
     session = await api.getSession({ params })
+    while (session.status !== 'RUNNING' && stream.of('hint').length === heard) await wait(1)
   }
   const totalMs = performance.now() - start
   const { items: events } = await api.listSessionEvents({ params })
