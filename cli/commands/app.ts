@@ -6,6 +6,7 @@ import { createOutput } from '../output.ts'
 import { openProxy } from '../proxy.ts'
 import { openBrowser } from '../up/browser.ts'
 import { findSession } from './find-session.ts'
+import { addPublishedAppCommands } from './published-apps.ts'
 import { parsePort } from './servers.ts'
 
 interface AppFlags {
@@ -18,7 +19,7 @@ interface AppFlags {
 }
 
 export function addAppCommand(program: Command): void {
-  program
+  const app = program
     .command('app <session> <app>')
     .description(
       'Open an app of a session on a local port, until Ctrl-C. Any port of the session can be opened: http-8080 for a browser, tcp-5432 for another program.',
@@ -69,6 +70,7 @@ export function addAppCommand(program: Command): void {
       const isClosedByUser = await Promise.race([ended.then(() => false), interrupted.catch(() => true)])
       if (!isClosedByUser) throw new AppError('session_not_running', { why: 'The session has ended.' })
     })
+  addPublishedAppCommands(app, parsePort)
 }
 
 /** Splits `--logdir=/x` into name and value; a name alone is a flag. */

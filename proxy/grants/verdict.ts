@@ -22,6 +22,7 @@ const VERDICTS: Partial<Record<ErrorCode, Verdict>> = {
   session_not_found: 'ended',
   session_not_running: 'ended',
   not_found: 'ended',
+  published_app_not_found: 'ended',
 }
 
 export function verdictOf(error: unknown): Verdict {

@@ -1,18 +1,16 @@
-import { type IncomingMessage, type RequestOptions, type ServerResponse } from 'node:http'
+import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
-import { type App, ERRORS, type Grant, type SessionId, toWireError } from '#manager/contract'
+import { type App, type Grant, type SessionId } from '#manager/contract'
 import { createUnboundHttpServer } from '../http/create-server.ts'
-import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.ts'
 import { mapHeaders, type RawHeaders } from '../http/headers.ts'
 import { answerRaw } from '../http/raw-answer.ts'
-import { verdictOf } from '../grants/verdict.ts'
+import { createAppForward } from './app-forward.ts'
 import { admit, coversOpening, folderOf, type GateDeps, OPEN_PATH, type Visit, withoutCookie } from './gate.ts'
 import { type Log } from '../log.ts'
 import { hostNameOf } from './origin.ts'
 import { failurePage, PAGE_HEADERS, refusalPage } from './pages.ts'
 import { createTickets, randomSecret } from './secrets.ts'
-import { TunnelAgent } from './tunnel-agent.ts'
 
 export interface AppOriginDeps {
   readonly app: App
@@ -50,19 +48,22 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   const authority = `${hostNameOf(deps.app.name, deps.sessionId)}:${deps.port}`
   const tickets = createTickets({ lifeMs: TICKET_LIFE_MS })
   const gate: GateDeps = { authority, cookieName: `berth_app_${deps.port}`, cookieValue: randomSecret(), tickets }
-  const closing = new AbortController()
-  const agent = new TunnelAgent(() => deps.connect(closing.signal))
+  const forward = createAppForward({
+    connect: deps.connect,
+    requestHeaders: (_request, raw) => requestHeaders(raw, gate.cookieName, deps.inject()),
+    answerHeaders: (request, raw) => answerHeaders(raw, request.url ?? ''),
+    failurePage: ({ code, message, retry }) =>
+      failurePage({ app: deps.app.title, session: deps.sessionName, code, message, retry }),
+    log: deps.log,
+  })
   let clears = deps.clearFirst
 
   const server = createUnboundHttpServer({ keepAliveTimeout: 60_000, onRequest, onUpgrade, log: deps.log })
 
   function onRequest(request: IncomingMessage, response: ServerResponse) {
     const admission = admit(visitOf(request), gate)
-    if (admission.kind === 'pass') {
-      forwardRequest(request, response, upstream(request, { agent }), error => {
-        sendFailure(response, error)
-      })
-    } else if (admission.kind === 'welcome') welcome(request, response)
+    if (admission.kind === 'pass') forward.request(request, response)
+    else if (admission.kind === 'welcome') welcome(request, response)
     else response.writeHead(403, PAGE_HEADERS).end(refusalPage(admission.reason))
   }
 
@@ -73,36 +74,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
       answerRaw(socket, { status: 403, type: PAGE_HEADERS['content-type'], body: refusalPage(reason) })
       return
     }
-    const gone = new AbortController()
-    socket.once('close', () => {
-      gone.abort(new Error('the browser went away'))
-    })
-    const options: RequestOptions = {
-      createConnection: (_, done) => {
-        deps.connect(AbortSignal.any([closing.signal, gone.signal])).then(
-          tunnel => {
-            done(null, tunnel)
-          },
-          (error: unknown) => {
-            ;(done as (error: unknown) => void)(error)
-          },
-        )
-        return undefined
-      },
-    }
-    forwardUpgrade(request, socket, head, upstream(request, options), error => {
-      const failure = describe(error)
-      answerRaw(socket, { status: failure.status, type: PAGE_HEADERS['content-type'], body: failure.page })
-    })
-  }
-
-  function upstream(request: IncomingMessage, options: RequestOptions): Upstream {
-    return {
-      options,
-      headers: raw => requestHeaders(raw, gate.cookieName, deps.inject()),
-      answerHeaders: raw => answerHeaders(raw, request.url ?? ''),
-      log: deps.log,
-    }
+    forward.upgrade(request, socket, head)
   }
 
   function welcome(request: IncomingMessage, response: ServerResponse) {
@@ -119,23 +91,6 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
     response.end()
   }
 
-  function sendFailure(response: ServerResponse, error: Error) {
-    const failure = describe(error)
-    response.writeHead(failure.status, { ...PAGE_HEADERS, ...(failure.retry ? { 'retry-after': '3' } : {}) })
-    response.end(failure.page)
-  }
-
-  function describe(error: Error) {
-    const wire = toWireError(error)
-    const isCoded = wire.code !== 'internal'
-    const code = isCoded ? wire.code : 'tunnel_failed'
-    const message = isCoded ? wire.message : 'The connection to the app broke before it answered.'
-    const retry = ERRORS[code].retry && verdictOf(error) !== 'ended'
-    const status = ERRORS[code].status === 401 ? 502 : ERRORS[code].status
-    const page = failurePage({ app: deps.app.title, session: deps.sessionName, code, message, retry })
-    return { status, retry, page }
-  }
-
   return {
     accept: socket => server.emit('connection', socket),
     issueUrl(path) {
@@ -143,8 +98,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
       return `http://${authority}${OPEN_PATH}?${query.toString()}`
     },
     close() {
-      closing.abort(new Error('the tunnel was closed'))
-      agent.destroy()
+      forward.close()
       server.close()
       server.closeAllConnections()
     },

@@ -52,21 +52,23 @@ export function failurePage(failure: {
 interface PageText {
   readonly title: string
   readonly text: string
-  readonly code: string
+  readonly code?: string
+  /** HTML below the text. */
+  readonly form?: string
   readonly refreshSeconds?: number | undefined
 }
 
-function page({ title, text, code, refreshSeconds }: PageText): string {
+export function page({ title, text, code, form = '', refreshSeconds }: PageText): string {
   const refresh = refreshSeconds === undefined ? '' : `<meta http-equiv="refresh" content="${refreshSeconds}">`
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">${refresh}
 <title>${escapeHtml(title)}</title>
-<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:15vh auto;padding:0 1rem}code{opacity:.7}</style>
-</head><body><main><h1>${escapeHtml(title)}</h1><p>${escapeHtml(text)}</p><p><code>${escapeHtml(code)}</code></p></main></body></html>
+<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:15vh auto;padding:0 1rem}code{opacity:.7}input,button{font:inherit;padding:.4rem .6rem}</style>
+</head><body><main><h1>${escapeHtml(title)}</h1><p>${escapeHtml(text)}</p>${form}${code === undefined ? '' : `<p><code>${escapeHtml(code)}</code></p>`}</main></body></html>
 `
 }
 
-function escapeHtml(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
 }
 

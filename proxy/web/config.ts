@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { AppError } from '#manager/contract'
+import { AppError, type AppsAddress, authorityOf, MOST_APP_PORTS, parseAppsAddress } from '#manager/contract'
 
 /** Configuration of the web process, read from the environment; `main.ts` documents the variables. */
 export interface WebConfig {
@@ -18,6 +18,8 @@ export interface WebConfig {
   readonly allowedHosts: readonly string[]
   /** Addresses of reverse proxies that are trusted to report the client's address and scheme. */
   readonly trustedProxies?: readonly string[] | undefined
+  /** Address at which apps are published; without it none is. */
+  readonly appsAddress?: AppsAddress | undefined
   /** Secret shared with the manager, which then trusts our reports about our clients. */
   readonly consoleSecret?: string | undefined
   /** Whether browsers on this computer have to prove that they run here; default `required`. */
@@ -40,6 +42,7 @@ const Environment = z.object({
   BERTH_MANAGER_URL: z.url({ protocol: /^https?$/ }),
   BERTH_ALLOWED_HOSTS: z.string().default(''),
   BERTH_TRUSTED_PROXIES: z.string().default(''),
+  BERTH_APPS_ADDRESS: z.string().optional(),
   BERTH_CONSOLE_SECRET: z.string().min(32).optional(),
   BERTH_CONSOLE_SECRET_FILE: z.string().optional(),
   BERTH_LOCAL_PROOF: z.enum(['required', 'off']).default('required'),
@@ -57,13 +60,15 @@ export function parseConfig(
   const parsed = Environment.safeParse(set)
   if (!parsed.success) throw new AppError('config_invalid', { why: z.prettifyError(parsed.error) })
   const read = parsed.data
+  const allowedHosts = listOf(read.BERTH_ALLOWED_HOSTS)
   return {
     dataDir: read.BERTH_DATA ?? join(homedir(), '.local', 'share', 'berth'),
     port: read.BERTH_PORT,
     host: LOOPBACK_NAMES.has(read.BERTH_HOST ?? '') ? undefined : read.BERTH_HOST,
     managerUrl: read.BERTH_MANAGER_URL.replace(/\/+$/, ''),
-    allowedHosts: listOf(read.BERTH_ALLOWED_HOSTS),
+    allowedHosts,
     trustedProxies: addressesOf(read.BERTH_TRUSTED_PROXIES),
+    appsAddress: appsAddressOf(read.BERTH_APPS_ADDRESS, allowedHosts),
     consoleSecret: read.BERTH_CONSOLE_SECRET ?? readSecretFile(read.BERTH_CONSOLE_SECRET_FILE),
     localProof: read.BERTH_LOCAL_PROOF,
     consoleDir: read.BERTH_CONSOLE_DIR ?? defaults.consoleDir,
@@ -71,6 +76,23 @@ export function parseConfig(
     sshDirectory: read.BERTH_SSH_DIR,
     version: defaults.version,
   }
+}
+
+/** @throws AppError `config_invalid`, also for an address that is one of the console: apps there could read its cookies */
+function appsAddressOf(text: string | undefined, allowedHosts: readonly string[]): AppsAddress | undefined {
+  if (text === undefined) return undefined
+  const address = parseAppsAddress(text)
+  if (!address) {
+    const why = `BERTH_APPS_ADDRESS must look like https://*.apps.example.org or http://apps.example.org:20000-20099 (at most ${MOST_APP_PORTS} ports).`
+    throw new AppError('config_invalid', { why })
+  }
+  const names = [...LOOPBACK_NAMES, ...allowedHosts.map(name => name.replace(/:\d+$/, ''))]
+  const host = authorityOf(address, { name: 'app', port: null }).replace(/:\d+$/, '')
+  const isConsole = (name: string) => (address.kind === 'names' ? name.endsWith(`.${address.suffix}`) : name === host)
+  const shared = names.find(isConsole)
+  if (shared === undefined) return address
+  const why = `BERTH_APPS_ADDRESS must not include a host name of the console (${shared}).`
+  throw new AppError('config_invalid', { why })
 }
 
 function listOf(text: string): string[] {

@@ -8,6 +8,8 @@
  *     BERTH_ALLOWED_HOSTS    further names browsers use, comma separated, e.g. berth.example.org
  *     BERTH_TRUSTED_PROXIES  addresses of TLS reverse proxies in front, comma separated, e.g. 127.0.0.1; default none.
  *                            Their x-forwarded-for (last address) and x-forwarded-proto are believed, nobody else's
+ *     BERTH_APPS_ADDRESS     address of published apps, e.g. https://*.apps.example.org or http://apps.example.org:20000-20099;
+ *                            the manager needs the same; default none
  *     BERTH_CONSOLE_SECRET_FILE  a file with the text that the manager has in its own BERTH_CONSOLE_SECRET_FILE, so that the
  *                            manager believes our reports about our clients. `berth up` makes a secret (BERTH_CONSOLE_SECRET)
  *                            at each start

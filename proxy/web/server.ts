@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
-import { AppError, ROUTES } from '#manager/contract'
+import { AppError, type AppsAddress, ROUTES } from '#manager/contract'
 import { type ProxyFault } from '#proxy/contract'
 import { containedBy } from '../http/contain.ts'
 import { createHttpServer, type HttpServerOptions } from '../http/create-server.ts'
@@ -14,6 +14,7 @@ import { checkAddress, hostNames, type HostNames } from './guard.ts'
 import { createGuests, type Guests } from './guests.ts'
 import { createHostRoutes, credentialsOf } from './host-routes.ts'
 import { createForward, type Forward, isManagerPath } from './manager-forward.ts'
+import { createPublicApps, type PublicApps } from './public-apps/public-apps.ts'
 import { createStaticFiles } from './static-files.ts'
 import { openThisComputer } from './this-computer.ts'
 import { answerUnreadRequests, MAX_HEADER_BYTES } from './unread-requests.ts'
@@ -55,11 +56,14 @@ export async function startWeb(config: WebConfig, log: Log, limits: Limits = {})
   const page = config.consoleDevUrl === undefined ? undefined : createForward(config.consoleDevUrl, 'page', { log })
   stack.defer(() => page?.close())
   const guests = stack.use(createGuests({ ...config, log }))
+  const publicApps = publicAppsOf(config, log)
+  stack.defer(() => publicApps?.[Symbol.dispose]())
   const proxies = watchProxies(config.trustedProxies ?? [], log)
   let names: HostNames = new Set()
   const parts: Parts = {
     manager,
     page,
+    publicApps,
     guests,
     names: () => names,
     log,
@@ -72,9 +76,9 @@ export async function startWeb(config: WebConfig, log: Log, limits: Limits = {})
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   }
-  const create = () => {
+  const create = (listeners: Listeners) => () => {
     const server = createHttpServer({
-      ...listenersOf(parts),
+      ...listeners,
       keepAliveTimeout: 65_000,
       maxHeaderSize: MAX_HEADER_BYTES,
       noDelay: true,
@@ -86,11 +90,19 @@ export async function startWeb(config: WebConfig, log: Log, limits: Limits = {})
     answerUnreadRequests(server)
     return server
   }
-  const { port } = config
-  const listener = await (config.host === undefined
-    ? listenOnLoopback({ port, onConnection, create })
-    : listenOn(config.host, { port, onConnection, create }))
+  const listen = (port: number, listeners: Listeners) => {
+    const options = { port, onConnection, create: create(listeners) }
+    return config.host === undefined ? listenOnLoopback(options) : listenOn(config.host, options)
+  }
+  const listener = await listen(config.port, listenersOf(parts))
   stack.defer(() => listener.close())
+  for (const port of portsOf(config.appsAddress)) {
+    if (!publicApps) break
+    const opened = await listen(port, listenersAt(publicApps, String(port))).catch((error: unknown) => {
+      log.warn({ port, error: String(error) }, 'a port for published apps is taken: no link can use it')
+    })
+    if (opened) stack.defer(() => opened.close())
+  }
   // The HTTP server no longer closes connections that were upgraded.
   stack.defer(() => {
     for (const socket of sockets) socket.destroy()
@@ -107,10 +119,33 @@ export async function startWeb(config: WebConfig, log: Log, limits: Limits = {})
   }
 }
 
+type Listeners = Pick<HttpServerOptions, 'onRequest' | 'onUpgrade'>
+
+/** Published apps need the secret by which the manager knows this process. */
+function publicAppsOf({ appsAddress: address, managerUrl, consoleSecret, trustedProxies }: WebConfig, log: Log) {
+  if (!address) return undefined
+  if (consoleSecret !== undefined) return createPublicApps({ address, managerUrl, consoleSecret, trustedProxies, log })
+  log.warn({}, 'apps cannot be published: set BERTH_CONSOLE_SECRET_FILE for console and manager')
+  return undefined
+}
+
+function portsOf(address: AppsAddress | undefined): number[] {
+  if (address?.kind !== 'ports') return []
+  return Array.from({ length: address.last - address.first + 1 }, (_, index) => address.first + index)
+}
+
+function listenersAt(publicApps: PublicApps, place: string): Listeners {
+  return {
+    onRequest: (request, response) => publicApps.request(place, request, response),
+    onUpgrade: (request, socket, head) => publicApps.upgrade(place, request, socket, head),
+  }
+}
+
 interface Parts {
   readonly manager: Forward
   /** A development server in place of the built files. */
   readonly page: Forward | undefined
+  readonly publicApps: PublicApps | undefined
   readonly guests: Guests
   readonly names: () => HostNames
   readonly log: Log
@@ -122,9 +157,12 @@ interface Parts {
 /** Addresses that programs request. They must not get the page: a scrape or a health check would mistake its 200 for success. */
 const OF_SERVERS = /^\/(api|stream|agent|host|manager|metrics|healthz|readyz)/
 
-function listenersOf({ manager, page, guests, names, log, host, files, proxies }: Parts) {
+function listenersOf({ manager, page, publicApps, guests, names, log, host, files, proxies }: Parts) {
   function onRequest(request: IncomingMessage, response: ServerResponse) {
     const target = request.url ?? ''
+    // First of all: a request for a published app must reach nothing else.
+    const place = publicApps?.placeOf(request.headers.host)
+    if (place !== undefined) return publicApps?.request(place, request, response)
     try {
       proxies.look(request)
       checkAddress(request, names(), 'request')
@@ -153,6 +191,8 @@ function listenersOf({ manager, page, guests, names, log, host, files, proxies }
   }
 
   function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
+    const place = publicApps?.placeOf(request.headers.host)
+    if (place !== undefined) return publicApps?.upgrade(place, request, socket, head)
     try {
       checkAddress(request, names(), 'upgrade')
     } catch (error) {

@@ -24,6 +24,7 @@ port = 8500
 host = "0.0.0.0"
 allowedHosts = ["a.example.org", "b.example.org"]
 trustedProxies = ["127.0.0.1", "::1"]
+appsAddress = "https://*.apps.example.org"
 sshDirectory = "ssh"
 localProof = "off"
 logLevel = "debug"
@@ -61,12 +62,14 @@ test('every key reaches its servers as the variable that they read', () => {
     BERTH_HOST: '0.0.0.0',
     BERTH_ALLOWED_HOSTS: 'a.example.org,b.example.org',
     BERTH_TRUSTED_PROXIES: '127.0.0.1,::1',
+    BERTH_APPS_ADDRESS: 'https://*.apps.example.org',
     BERTH_SSH_DIR: '/etc/berth/ssh',
     BERTH_LOCAL_PROOF: 'off',
     BERTH_LOG: 'debug',
   })
   expect(environmentOf(settings, 'manager', {})).toEqual({
     BERTH_ALLOWED_HOSTS: 'a.example.org,b.example.org',
+    BERTH_APPS_ADDRESS: 'https://*.apps.example.org',
     DATABASE_URL: 'postgresql://u:p@h/d',
     BERTH_ADVERTISE_URL: 'https://m1.example.org',
     BERTH_METRICS_TOKEN_FILE: '/etc/berth/metrics-token',
@@ -115,7 +118,7 @@ test('all faults are reported together, with file, line, column, key and allowed
   const document = '# c\n[console]\n  port = "x"\nprot = 1\n\n[agent]\nnetwork = 5\n[agent.scratch]\nfloorMib = 1.5\n'
   expect(faultsOf(document)).toEqual([
     `${FILE}:3:3: console.port must be a whole number from 0 to 65535 (0 = any free port)`,
-    `${FILE}:4:1: console.prot is not known; allowed in [console]: port, host, allowedHosts, trustedProxies, sshDirectory, localProof, logLevel`,
+    `${FILE}:4:1: console.prot is not known; allowed in [console]: port, host, allowedHosts, trustedProxies, appsAddress, sshDirectory, localProof, logLevel`,
     `${FILE}:7:1: agent.network must be a table; allowed in [agent.network]: range, deny, ahead`,
     `${FILE}:9:1: agent.scratch.floorMib must be a whole number of MiB`,
   ])

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { MOST_APP_PORTS, parseAppsAddress } from '#manager/contract'
 
 export type ServerName = 'manager' | 'agent' | 'console'
 
@@ -68,6 +69,14 @@ export const SETTINGS: readonly Setting[] = [
     meaning: 'addresses of reverse proxies in front of the console, separated by commas',
     variable: 'BERTH_TRUSTED_PROXIES',
     servers: ['console'],
+  },
+  {
+    key: 'console.appsAddress',
+    schema: z.string().refine(value => parseAppsAddress(value) !== undefined),
+    allowed: `like "https://*.apps.example.org" or "http://apps.example.org:20000-20099" (at most ${MOST_APP_PORTS} ports)`,
+    meaning: 'address of apps that users publish, with a wildcard or a range of ports; default none',
+    variable: 'BERTH_APPS_ADDRESS',
+    servers: ['console', 'manager'],
   },
   {
     key: 'console.sshDirectory',

@@ -44,6 +44,54 @@ test('arguments and variables of an app are sent before its tunnel is opened', a
     })
 })
 
+test('publishing an app prints its link, and the words publish, unpublish and ls are not taken for sessions', async () => {
+  const published = {
+    id: '01900000-0000-7000-8000-00000000000a',
+    sessionId: session.id,
+    sessionName: 'train',
+    app: 'slow',
+    title: 'Slow',
+    ownerId: session.ownerId,
+    owner: 'mira@example.org',
+    url: 'https://abcdefghijklmnop.apps.example.org/_berth/open?key=k',
+    port: null,
+    hasPassword: true,
+    addresses: ['203.0.113.0/24'],
+    createdAt: '2026-11-22T10:00:00.000Z',
+    expiresAt: '2026-11-22T11:30:00.000Z',
+    visits: 2,
+    lastVisitAt: null,
+  }
+  const PUBLISH = `POST ${base}/apps/slow/published`
+  const END = `DELETE /api/v1/published-apps/${published.id}`
+  await using api = await startScriptedApi({
+    ...answers,
+    [PUBLISH]: published,
+    'GET /api/v1/published-apps': { items: [published], publishing: { on: true, maxHours: 24, ports: null } },
+    [END]: response => response.writeHead(204).end(),
+  })
+  const words = [
+    'app',
+    'publish',
+    session.id,
+    'slow',
+    '--for',
+    '90m',
+    '--password-stdin',
+    '--address',
+    '203.0.113.0/24',
+  ]
+  const child = cli.start(words, api.environment)
+  child.stdin.end('Open-sesame-1\n')
+  expect(await outcomeOf(child)).toMatchObject({ code: 0, out: `${published.url}\n` })
+  const body = { hours: 1.5, password: 'Open-sesame-1', addresses: ['203.0.113.0/24'] }
+  await expect.poll(() => api.bodies.get(PUBLISH)).toEqual(body)
+  const listed = await outcomeOf(cli.start(['app', 'ls', '--json'], api.environment))
+  expect(JSON.parse(listed.out)).toEqual([published])
+  expect(await outcomeOf(cli.start(['app', 'unpublish', '01900000-0000'], api.environment))).toMatchObject({ code: 0 })
+  expect(api.asked).toContain(END)
+})
+
 test('Ctrl-C ends berth app while the app is starting', async () => {
   await using api = await startScriptedApi({ ...answers, [GRANT]: () => undefined })
   const child = cli.start(['app', session.id, 'slow'], api.environment)

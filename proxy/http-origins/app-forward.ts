@@ -1,0 +1,98 @@
+import { type IncomingMessage, type RequestOptions, type ServerResponse } from 'node:http'
+import { type Duplex } from 'node:stream'
+import { ERRORS, toWireError, type WireError } from '#manager/contract'
+import { verdictOf } from '../grants/verdict.ts'
+import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.ts'
+import { type RawHeaders } from '../http/headers.ts'
+import { answerRaw } from '../http/raw-answer.ts'
+import { type Log } from '../log.ts'
+import { PAGE_HEADERS } from './pages.ts'
+import { TunnelAgent } from './tunnel-agent.ts'
+
+export interface AppForwardDeps {
+  /** A byte stream to the app. @throws AppError */
+  readonly connect: (signal: AbortSignal) => Promise<Duplex>
+  /** Final change of the headers of a request, and of its answer. */
+  readonly requestHeaders: (request: IncomingMessage, raw: RawHeaders) => string[]
+  readonly answerHeaders: (request: IncomingMessage, raw: RawHeaders) => string[]
+  /** Page for a request that got no answer of the app. With `retry` the app may still be starting. */
+  readonly failurePage: (failure: WireError & { readonly retry: boolean }) => string
+  readonly log: Log
+}
+
+/** Forwards requests and upgrades that were let in to one app, through pooled tunnels. */
+export interface AppForward {
+  request(request: IncomingMessage, response: ServerResponse): void
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** Answers with the page of a failure. */
+  fail(response: ServerResponse, error: unknown): void
+  failUpgrade(socket: Duplex, error: unknown): void
+  close(): void
+}
+
+export function createAppForward(deps: AppForwardDeps): AppForward {
+  const closing = new AbortController()
+  const agent = new TunnelAgent(() => deps.connect(closing.signal))
+
+  function upstream(request: IncomingMessage, options: RequestOptions): Upstream {
+    return {
+      options,
+      headers: raw => deps.requestHeaders(request, raw),
+      answerHeaders: raw => deps.answerHeaders(request, raw),
+      log: deps.log,
+    }
+  }
+
+  function describe(error: unknown) {
+    const wire = toWireError(error)
+    const isCoded = wire.code !== 'internal'
+    const code = isCoded ? wire.code : 'tunnel_failed'
+    const message = isCoded ? wire.message : 'The connection to the app broke before it answered.'
+    const retry = ERRORS[code].retry && verdictOf(error) !== 'ended'
+    const status = ERRORS[code].status === 401 ? 502 : ERRORS[code].status
+    return { status, retry, page: deps.failurePage({ ...wire, code, message, retry }) }
+  }
+
+  function fail(response: ServerResponse, error: unknown) {
+    const failure = describe(error)
+    response.writeHead(failure.status, { ...PAGE_HEADERS, ...(failure.retry ? { 'retry-after': '3' } : {}) })
+    response.end(failure.page)
+  }
+
+  function failUpgrade(socket: Duplex, error: unknown) {
+    const failure = describe(error)
+    answerRaw(socket, { status: failure.status, type: PAGE_HEADERS['content-type'], body: failure.page })
+  }
+
+  return {
+    request(request, response) {
+      forwardRequest(request, response, upstream(request, { agent }), error => fail(response, error))
+    },
+    upgrade(request, socket, head) {
+      const gone = new AbortController()
+      socket.once('close', () => {
+        gone.abort(new Error('the browser went away'))
+      })
+      const options: RequestOptions = {
+        createConnection: (_, done) => {
+          deps.connect(AbortSignal.any([closing.signal, gone.signal])).then(
+            tunnel => {
+              done(null, tunnel)
+            },
+            (error: unknown) => {
+              ;(done as (error: unknown) => void)(error)
+            },
+          )
+          return undefined
+        },
+      }
+      forwardUpgrade(request, socket, head, upstream(request, options), error => failUpgrade(socket, error))
+    },
+    fail,
+    failUpgrade,
+    close() {
+      closing.abort(new Error('the tunnel was closed'))
+      agent.destroy()
+    },
+  }
+}

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { parseConfig } from './config.ts'
+
+const read = (address: string, hosts = 'berth.example.org') =>
+  parseConfig(
+    { BERTH_MANAGER_URL: 'http://127.0.0.1:1', BERTH_APPS_ADDRESS: address, BERTH_ALLOWED_HOSTS: hosts },
+    { consoleDir: '/page', version: '0' },
+  ).appsAddress
+
+test.each([
+  'http://localhost:20000-20010',
+  'https://berth.example.org:20000-20010',
+  'https://*.example.org',
+  'nonsense',
+])('published apps are not served at %s, which is no address or one of the console', address =>
+  expect(() => read(address)).toThrow('BERTH_APPS_ADDRESS'),
+)
+
+test.each(['http://apps.localhost:20000-20010', 'https://*.apps.berth.example.org', 'https://*.example.net'])(
+  'published apps are served at %s',
+  address => expect(read(address)).toBeDefined(),
+)

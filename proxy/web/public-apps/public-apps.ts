@@ -1,0 +1,152 @@
+import { type IncomingMessage, type ServerResponse } from 'node:http'
+import { type Duplex } from 'node:stream'
+import { type AppsAddress, CONSOLE_SECRET_HEADER, createClient, isAppError, type ServedApp } from '#manager/contract'
+import { createTransport } from '../../local/transport.ts'
+import { type Log } from '../../log.ts'
+import { clientOf } from '../client.ts'
+import { createPublicApp, type PublicApp, refuseRaw, sendPage } from './public-app.ts'
+import { publicRefusal } from './public-pages.ts'
+
+export interface PublicAppsDeps {
+  readonly address: AppsAddress
+  readonly managerUrl: string
+  /** Proves to the manager that the console asks. */
+  readonly consoleSecret: string
+  readonly trustedProxies?: readonly string[] | undefined
+  readonly log: Log
+  readonly now?: () => number
+}
+
+/**
+ * Serves the apps that users have opened to people without an account, each on an origin of its own.
+ *
+ * Threat model: everybody may send requests. A request is for a published app if its Host field (or the port of its listener)
+ * says so; it then reaches that app and nothing else, neither the console nor the manager: this dispatch comes before both. The
+ * manager is asked which app a place has, with the secret that only this process shares with it, at most every few seconds per
+ * place. When a link ends, the manager cuts the tunnels and takes no grant for it any more, so an answer that is still remembered
+ * here opens nothing. Places that do not exist cost one question each, a few at a time; a flood of them is refused unasked.
+ */
+export interface PublicApps extends Disposable {
+  /** The place that a Host field names, where apps are published at names. */
+  placeOf(host: string | undefined): string | undefined
+  request(place: string, request: IncomingMessage, response: ServerResponse): Promise<void>
+  upgrade(place: string, request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
+}
+
+/** How long the manager's answer about a place is good. */
+const FRESH_MS = 5_000
+const ASK_MS = 10_000
+/** Questions to the manager in flight. */
+const MOST_QUESTIONS = 16
+/** An app without visitors for this long is forgotten, with its grant. */
+const IDLE_MS = 10 * 60_000
+const SWEEP_MS = 60_000
+
+interface Entry {
+  readonly served: ServedApp
+  readonly app: PublicApp
+  freshUntil: number
+  lastUsed: number
+}
+
+export function createPublicApps(deps: PublicAppsDeps): PublicApps {
+  const { address, managerUrl, consoleSecret, trustedProxies = [], log, now = () => performance.now() } = deps
+  const api = createClient({
+    baseUrl: managerUrl,
+    fetch: (url, init) => fetch(url, init as RequestInit),
+    headers: () => ({ [CONSOLE_SECRET_HEADER]: consoleSecret }),
+  })
+  const transport = createTransport(managerUrl)
+  const entries = new Map<string, Entry>()
+  const asking = new Map<string, Promise<Entry | undefined>>()
+  const sweep = setInterval(closeIdle, SWEEP_MS)
+  sweep.unref()
+
+  function forget(place: string, entry: Entry | undefined): void {
+    if (!entry || entries.get(place) !== entry) return
+    entries.delete(place)
+    entry.app[Symbol.dispose]()
+  }
+  function closeIdle(): void {
+    for (const [place, entry] of entries) if (now() - entry.lastUsed > IDLE_MS) forget(place, entry)
+  }
+
+  async function ask(place: string): Promise<Entry | undefined> {
+    const known = entries.get(place)
+    let served: ServedApp
+    try {
+      served = await api.getServedApp({ params: { place }, signal: AbortSignal.timeout(ASK_MS) })
+    } catch (error) {
+      if (!isAppError(error) || (error.code !== 'published_app_not_found' && error.code !== 'bad_request')) throw error
+      forget(place, known)
+      return undefined
+    }
+    if (known && known.served.id === served.id) {
+      known.freshUntil = now() + FRESH_MS
+      return known
+    }
+    // Another link took the place of an ended one.
+    forget(place, known)
+    const app = createPublicApp({
+      served,
+      place,
+      address,
+      api,
+      transport,
+      addressOf: request => clientOf(request, trustedProxies).address,
+      onEnded: () => forget(place, entry),
+      log,
+    })
+    const entry: Entry = { served, app, freshUntil: now() + FRESH_MS, lastUsed: now() }
+    entries.set(place, entry)
+    return entry
+  }
+
+  /** @returns undefined if nothing is published there; `busy` if too many places are being looked up */
+  async function find(place: string): Promise<Entry | undefined | 'busy'> {
+    const known = entries.get(place)
+    if (known && known.freshUntil > now()) return known
+    const current = asking.get(place)
+    if (current) return await current
+    if (asking.size >= MOST_QUESTIONS) return 'busy'
+    const asked = ask(place).finally(() => asking.delete(place))
+    asking.set(place, asked)
+    return await asked
+  }
+
+  async function appAt(place: string): Promise<PublicApp | ReturnType<typeof publicRefusal>> {
+    try {
+      const found = await find(place)
+      if (found === 'busy') return publicRefusal('busy')
+      if (!found) return publicRefusal('ended')
+      found.lastUsed = now()
+      return found.app
+    } catch (error) {
+      log.warn({ error: String(error) }, 'the manager did not say which app is published')
+      return publicRefusal('busy')
+    }
+  }
+
+  return {
+    placeOf(host) {
+      if (address.kind !== 'names' || host === undefined) return undefined
+      const end = `.${address.suffix}${address.port}`
+      const name = host.toLowerCase()
+      return name.endsWith(end) ? name.slice(0, -end.length) : undefined
+    },
+    async request(place, request, response) {
+      const found = await appAt(place)
+      if ('body' in found) sendPage(response, found)
+      else await found.request(request, response)
+    },
+    async upgrade(place, request, socket, head) {
+      const found = await appAt(place)
+      if ('body' in found) refuseRaw(socket, found)
+      else await found.upgrade(request, socket, head)
+    },
+    [Symbol.dispose]() {
+      clearInterval(sweep)
+      for (const [place, entry] of entries) forget(place, entry)
+    },
+  }
+}

@@ -1,0 +1,90 @@
+import { createHmac } from 'node:crypto'
+import { PUBLIC_OPEN_PATH } from '#manager/contract'
+import { cookiesNamed, coversOpening, folderOf } from '../../http-origins/gate.ts'
+import { isSameSecret } from '../../http-origins/secrets.ts'
+
+/** Parts of a visitor's request that the gate checks; header values as received. */
+export interface PublicVisit {
+  readonly method: string
+  /** Path and query of the request line. */
+  readonly target: string
+  readonly host: string | undefined
+  readonly origin: string | undefined
+  readonly cookie: string | undefined
+  /** `Sec-Fetch-Site` and `Sec-Fetch-Mode`; only browsers send them. */
+  readonly fetchSite: string | undefined
+  readonly fetchMode: string | undefined
+  readonly isWorkerScript: boolean
+  /** The visitor's address is one of those that the link allows. */
+  readonly isAllowedAddress: boolean
+}
+
+export interface PublicDoor {
+  /** Host field that browsers send. */
+  readonly authority: string
+  readonly scheme: 'http' | 'https'
+  readonly id: string
+  readonly name: string
+  readonly visitSecret: string
+  readonly nowMs: number
+}
+
+export type PublicAdmission =
+  | { readonly kind: 'pass' }
+  /** The visitor is at the door: with a link (GET), or with a password (POST). */
+  | { readonly kind: 'door' }
+  | {
+      readonly kind: 'refuse'
+      readonly reason: 'wrong_host' | 'foreign_origin' | 'wrong_address' | 'no_visit' | 'worker'
+    }
+
+/**
+ * Decides who may talk to a published app, from the request head alone and before anything is dialled.
+ *
+ * Threat model: everybody who reaches the console's port can send requests here. The address is checked at every request, then
+ * the cookie that a visitor got at the door in exchange for the key of the link and the password. Pages of other sites, siblings
+ * below the same wildcard included, make a visitor's browser send requests too: a foreign Origin is refused, and so is what the
+ * browser itself calls a request of another site, unless it is a navigation. Service workers over the door's path would see keys
+ * and passwords, so they are refused.
+ */
+export function admitVisitor(visit: PublicVisit, door: PublicDoor): PublicAdmission {
+  const isAbsolute = !visit.target.startsWith('/') && visit.target !== '*'
+  if (isAbsolute || visit.host?.toLowerCase() !== door.authority) return { kind: 'refuse', reason: 'wrong_host' }
+  if (!visit.isAllowedAddress) return { kind: 'refuse', reason: 'wrong_address' }
+  if (isForeign(visit, door)) return { kind: 'refuse', reason: 'foreign_origin' }
+  if (visit.target === PUBLIC_OPEN_PATH || visit.target.startsWith(`${PUBLIC_OPEN_PATH}?`)) return { kind: 'door' }
+  if (visit.isWorkerScript && coversOpening(folderOf(visit.target))) return { kind: 'refuse', reason: 'worker' }
+  const sent = cookiesNamed(visit.cookie, visitCookie(door).name)
+  return sent.some(value => isGoodVisit(value, door)) ? { kind: 'pass' } : { kind: 'refuse', reason: 'no_visit' }
+}
+
+function isForeign({ origin, fetchSite, fetchMode }: PublicVisit, { scheme, authority }: PublicDoor): boolean {
+  if (origin !== undefined) return origin.toLowerCase() !== `${scheme}://${authority}`
+  const isOwn = fetchSite === undefined || fetchSite === 'same-origin' || fetchSite === 'none'
+  return !isOwn && fetchMode !== 'navigate'
+}
+
+/**
+ * The cookie of a visitor. Ports of one host share cookies, so the name is that of the link. Over https, `__Host-` keeps siblings
+ * from planting it.
+ */
+export function visitCookie({ scheme, name }: Pick<PublicDoor, 'scheme' | 'name'>) {
+  const isSecure = scheme === 'https'
+  return { name: `${isSecure ? '__Host-' : ''}berth_visit_${name}`, attributes: isSecure ? '; Secure' : '' }
+}
+
+/** A visit lasts until the link ends, at most this long; then the visitor opens the link again. */
+export const VISIT_MS = 24 * 3_600_000
+
+export function newVisit(door: PublicDoor, expiresAtMs: number): { readonly value: string; readonly seconds: number } {
+  const until = Math.min(expiresAtMs, door.nowMs + VISIT_MS)
+  return { value: `${until}.${macOf(door, String(until))}`, seconds: Math.ceil((until - door.nowMs) / 1000) }
+}
+
+function isGoodVisit(value: string, door: PublicDoor): boolean {
+  const [until = '', mac = ''] = value.split('.')
+  return isSameSecret(mac, macOf(door, until)) && Number(until) > door.nowMs
+}
+
+const macOf = ({ visitSecret, id }: PublicDoor, until: string) =>
+  createHmac('sha256', visitSecret).update(`${id}\n${until}`).digest('base64url')

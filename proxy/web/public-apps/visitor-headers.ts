@@ -1,0 +1,45 @@
+import { type Grant } from '#manager/contract'
+import { mapHeaders, type RawHeaders } from '../../http/headers.ts'
+
+/** Cookies of Berth: sign-ins at the console, apps that were opened on this computer, visits. No published app sees them. */
+const OURS = /^(__Host-|__Secure-)?berth_/
+
+/** Fields by which a forwarder reports its client; those of a visitor are claims of its own. */
+const isForwarding = (name: string) => name === 'forwarded' || name.startsWith('x-forwarded-') || name === 'x-real-ip'
+
+/** The headers of a visitor's request as the app gets them. The app's secret is set by us, never by the visitor. */
+export function visitorHeaders(
+  raw: RawHeaders,
+  { inject, address, scheme }: { inject: Grant['inject']; address: string; scheme: 'http' | 'https' },
+): string[] {
+  const injected = inject?.header.toLowerCase()
+  const kept = mapHeaders(raw, (name, value) => {
+    if (name === injected || isForwarding(name)) return undefined
+    return name === 'cookie' ? withoutOurs(value) : value
+  })
+  const ours = ['X-Forwarded-For', address, 'X-Forwarded-Proto', scheme]
+  return [...kept, ...ours, ...(inject ? [inject.header, inject.value] : [])]
+}
+
+/**
+ * The headers of an answer as a visitor gets them. A cookie keeps to its own host name: with `Domain` it would reach siblings and
+ * perhaps the console. `Clear-Site-Data` would sign visitors out at names beside this one.
+ */
+export function publicAnswer(raw: RawHeaders): string[] {
+  return mapHeaders(raw, (name, value) => {
+    if (name === 'clear-site-data') return undefined
+    return name === 'set-cookie' ? ownCookie(value) : value
+  })
+}
+
+function ownCookie(value: string): string | undefined {
+  const [pair = '', ...attributes] = value.split(';')
+  if (OURS.test(pair.trim())) return undefined
+  return [pair, ...attributes.filter(attribute => !/^\s*domain\s*(=|$)/i.test(attribute))].join(';')
+}
+
+function withoutOurs(header: string): string | undefined {
+  const pairs = header.split(';').map(pair => pair.trim())
+  const rest = pairs.filter(pair => pair !== '' && !OURS.test(pair))
+  return rest.length > 0 ? rest.join('; ') : undefined
+}
