@@ -53,6 +53,9 @@ import { createSecondFactor } from './users/second-factor.ts'
 import { createSignUps } from './users/sign-up.ts'
 import { createSigners } from './users/signers.ts'
 import { createSshKeypairs } from './users/ssh-keypairs.ts'
+import { createKeypairCheck } from './users/keypair-check.ts'
+import { createHomeFiles } from './users/home-files.ts'
+import { createHomeFileRoutes } from './http/routes/home-files.ts'
 import { credentialHolds } from './users/standing.ts'
 import { createUsers, ensureFirstAdmin, firstAdminId } from './users/users.ts'
 import { version } from './version.ts'
@@ -117,7 +120,14 @@ export async function startManager(
   const secondFactor = createSecondFactor({ store, box, passwords, events: bus, onChanged })
   const settings = createSettings({ store, box, hasAppsAddress: config.appsAddress !== undefined })
   const lifetimes = async () => lifetimesOf(await settings.read())
-  const logins = stack.use(createLogins({ store, passwords, secondFactor, lifetimes, peers: cluster.peers }))
+  const logins = stack.use(createLogins({
+      store,
+      passwords,
+      secondFactor,
+      lifetimes,
+      checkKeypair: createKeypairCheck({ db: store.db, box }),
+      peers: cluster.peers,
+    }))
   const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
   const restoredAt = await readRestoredAt(store.db)
   const signers = stack.use(createSigners({ store, box, log, restoredAt, peers: cluster.peers }))
@@ -193,6 +203,10 @@ export async function startManager(
     () => void logins.recheck(tunnels.openedWith().filter(id => !published.isWatched(id))).catch(() => undefined),
   )
 
+  const endKeypair = (accessKey: string, loginIds: readonly string[]) => {
+    signers.end(accessKey)
+    void logins.tellEnd(loginIds)
+  }
   const handlers: Handlers = {
     ...createIdentityRoutes({ logins, users }),
     ...createSettingsRoutes({
@@ -217,7 +231,8 @@ export async function startManager(
     ...createAuditRoutes(createAuditLog(store.db)),
     ...createManagerRoutes({ managers: createManagerList({ db: store.db, cluster }) }),
     ...createSshKeypairRoutes(createSshKeypairs(store)),
-    ...createKeypairRoutes(createKeypairs({ store, box, onEnd: key => signers.end(key) })),
+    ...createHomeFileRoutes(createHomeFiles({ store, box })),
+    ...createKeypairRoutes(createKeypairs({ store, box, onEnd: endKeypair })),
     ...sessions.handlers,
     ...folders.handlers,
   }

@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { AppOptions, InjectedHeader, KernelId, SessionId, SettableMode, UserId } from '#manager/contract'
+import {
+  AppOptions,
+  DotfileSpec,
+  InjectedHeader,
+  KernelId,
+  MOST_DOTFILES,
+  SessionId,
+  SettableMode,
+  UserId,
+} from '#manager/contract'
 import { ContainerId, ExitCode } from './fields.ts'
 import { KernelFolder } from './kernel-folder.ts'
 import { KernelReport } from './reports.ts'
@@ -40,6 +49,10 @@ export const KernelSpec = z.object({
   folders: z.array(KernelFolder).optional(),
   /** An ended kernel of this agent whose home the new one continues with; fails with `files_gone` if the home was not kept. */
   filesOf: KernelId.optional(),
+  /** Files of the owner for the home, as they are when the session starts; left out where there are none. */
+  dotfiles: z.array(DotfileSpec).max(MOST_DOTFILES).optional(),
+  /** Bash script of the owner, which runs once before apps do; left out where there is none. */
+  bootstrapScript: z.string().optional(),
   /** Time at which the session was requested, by the database's clock: its container cannot be older. */
   requestedAt: z.iso.datetime().optional(),
   /** The manager's MAC of the facts above, to be kept in the container's label. Left out by older managers. */

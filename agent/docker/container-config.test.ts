@@ -38,6 +38,7 @@ const plan: ContainerPlan = {
   limits: { cpus: 4, memBytes: 8 * GiB },
   imageEnvironment: ['PATH=/bin'],
   imageProgram: { command: ['/entry.sh', 'serve'], directory: '/srv' },
+  hasStart: false,
 }
 
 test('a container has exactly the options of the allowlist', () => {
@@ -103,6 +104,20 @@ test('a container has exactly the options of the allowlist', () => {
       ],
     },
   })
+})
+
+test('notes and a start-up script run first, then the command of the session', () => {
+  const { Cmd = [] } = containerConfig(aSpec({ startupCommand: 'make', kind: 'batch' }), { ...plan, hasStart: true })
+  expect([...Cmd.slice(0, 3), ...Cmd.slice(4)]).toEqual([
+    '/opt/berth/bin/busybox',
+    'sh',
+    '-c',
+    'berth',
+    '/opt/berth/bin/berth-shell',
+    '-c',
+    'make',
+  ])
+  expect(Cmd[3]).toContain('/run/berth/start-script')
 })
 
 test('a request cannot add options to those of the allowlist', () => {

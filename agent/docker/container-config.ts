@@ -1,6 +1,7 @@
 import { type ContainerCreateOptions, type HostConfig, type MountSettings } from 'dockerode'
 import { type KernelSpec, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { AppError, clusterRoles } from '#manager/contract'
+import { startScript } from './start-script.ts'
 
 /** Owner of every session's files and processes on this storage host. */
 export interface SessionUser {
@@ -40,11 +41,14 @@ export interface ContainerPlan {
   /** `NAME=value`, as the image sets them. */
   readonly imageEnvironment: readonly string[]
   readonly imageProgram: ImageProgram
+  /** Whether the control directory has notes or a script for the start. */
+  readonly hasStart: boolean
 }
 
 export const HOME = '/home/work'
 export const TOOLBOX = '/opt/berth'
 const BUSYBOX = `${TOOLBOX}/bin/busybox`
+const SHELL = `${TOOLBOX}/bin/berth-shell`
 /** Processes and threads per session: stops fork bombs, leaves room for Java and Jupyter kernels. */
 const PIDS_LIMIT = 4096
 /** Terminals per session; the host has 4096 for all (kernel.pty.max). */
@@ -93,7 +97,9 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
     Env: Object.entries(sessionEnvironment(spec, plan.imageEnvironment)).map(([name, value]) => `${name}=${value}`),
     // Docker reads an empty list as "none of the image's".
     Entrypoint: [],
-    Cmd: mainProcess(spec, plan.imageProgram),
+    Cmd: plan.hasStart
+      ? [BUSYBOX, 'sh', '-c', startScript(BUSYBOX, SHELL), 'berth', ...mainProcess(spec, plan.imageProgram)]
+      : mainProcess(spec, plan.imageProgram),
     Labels: { ...plan.labels },
     // If left out, the image's health check would run.
     Healthcheck: { Test: ['NONE'] },
@@ -233,7 +239,7 @@ function commandOf({ startupCommand, runImageCommand }: KernelSpec, program: Ima
     })
   }
   if (startupCommand === null || startupCommand.trim() === '') return []
-  return [`${TOOLBOX}/bin/berth-shell`, '-c', startupCommand]
+  return [SHELL, '-c', startupCommand]
 }
 
 /** Shell script: runs a program in a directory, or in the home if the user may not enter the directory. */

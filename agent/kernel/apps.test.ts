@@ -47,6 +47,7 @@ function appsOn({ listening, execute }: { listening: readonly number[]; execute?
   return createApps({
     engine: { calls, streams } as unknown as EngineClient,
     files: {
+      hasStartScript: () => Promise.resolve(false),
       readSecrets: () => Promise.resolve(secrets),
       async writeSecrets(_kernelId, all) {
         await new Promise(setImmediate)

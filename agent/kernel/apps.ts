@@ -15,12 +15,13 @@ import { isListening } from './listening.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { startDirectory } from './lost-home.ts'
 import { type SshRenewal } from './renew-ssh.ts'
+import { waitForStart } from './session-start.ts'
 import { runningSecret } from './running-secret.ts'
 import { type HowToStart, type RunningKernel, type StartedApp } from '../running-kernel.ts'
 
 export interface AppsDeps {
   readonly engine: EngineClient
-  readonly files: Pick<KernelFiles, 'readSecrets' | 'writeSecrets'>
+  readonly files: Pick<KernelFiles, 'readSecrets' | 'writeSecrets' | 'hasStartScript'>
   readonly sshRenewal: Pick<SshRenewal, 'keysOf' | 'commandOf'>
   readonly find: (kernelId: string) => RunningKernel | undefined
 }
@@ -80,6 +81,8 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
     const isOpen = await isListening(engine, kernel, app.port)
     if (isOpen && (how.options === undefined || isSame(how.options, chosen.get(key)))) return started
     const options = how.options ?? chosen.get(key)
+    // Not SSH: a login sees what the script does, and can end it.
+    if (!isOpen && !isSshServer(app)) await waitForStart(engine, files, { kernel, app: app.name, timeoutMs })
     // Before the running app is ended: options that are refused must not cost it.
     const what = await commandOf(kernel, app, { secret, options })
     if (isOpen && what.command.length === 0)

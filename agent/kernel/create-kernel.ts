@@ -19,6 +19,7 @@ import { makeMountPoint } from '../storage/mount-points.ts'
 import { type Toolbox } from '../toolbox/toolbox.ts'
 import { removeContainer } from '../docker/remove-container.ts'
 import { type FoundContainer, inspectContainer, listContainers } from './containers.ts'
+import { placeDotfiles } from './dotfiles.ts'
 import { type KernelFiles } from './kernel-files.ts'
 import { startFailure } from './start-failure.ts'
 import { type StartPace } from './start-pace.ts'
@@ -113,6 +114,11 @@ async function build(
   signal.throwIfAborted()
 
   const folders = await prepareFolders(deps, spec, { user, signal })
+  const { scratch } = files.paths(spec.kernelId)
+  const mounts = (spec.folders ?? []).map(({ path }) => path)
+  const placing = { mounts, user, continues: spec.filesOf !== undefined }
+  const notes = await placeDotfiles(scratch, spec.dotfiles ?? [], placing)
+  const hasStart = await files.writeStart(spec.kernelId, { notes, script: spec.bootstrapScript ?? '' })
   const config = containerConfig(spec, {
     name: `berth-${spec.kernelId.slice(-12)}-${spec.attempt}`,
     image: image.id,
@@ -127,6 +133,7 @@ async function build(
     limits,
     imageEnvironment: image.environment,
     imageProgram: image.program,
+    hasStart,
   })
   const [container] = await allDone([
     engine.calls.createContainer(config),

@@ -1,4 +1,4 @@
-import { chmod, lutimes, mkdir, readFile, rename, rm } from 'node:fs/promises'
+import { chmod, lutimes, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { KernelSsh } from '#agent/contract'
 import { AppError } from '#manager/contract'
@@ -11,13 +11,14 @@ import { createKeyPair, type KeyPair } from './key-pair.ts'
 import { putFile, unlessFull } from './put-file.ts'
 import { removeTree } from './remove-tree.ts'
 import { type SessionUser } from '../docker/container-config.ts'
+import { NOTES, SCRIPT } from '../docker/start-script.ts'
 
 /**
  * The files of a kernel, below DATA/agent:
  *
  *     scratch/<kernel>/            its home, mounted at /home/work; removed some time after the end, in the background, as
  *     scratch/<kernel>.removed/
- *     kernels/<kernel>/run/        mounted read-only at /run/berth: host key, authorized_keys, environment
+ *     kernels/<kernel>/run/        mounted read-only at /run/berth: host key, authorized_keys, environment, start-up script
  *     kernels/<kernel>/etc/        passwd, group and shells of the container
  *     kernels/<kernel>/ssh.json    what clients get; never mounted
  *     kernels/<kernel>/renewed     present if the keys were renewed, see renew-ssh.ts
@@ -46,6 +47,15 @@ export interface KernelFiles {
   /** Creates the key pairs and all mounted files, except the home. */
   createControl(kernelId: string, authorizedKeys: readonly string[]): Promise<KernelSsh>
   writeEnvironment(kernelId: string, environment: readonly string[]): Promise<void>
+  /**
+   * Writes what the main process does first: notes for the log, and the owner's start-up script.
+   * @returns whether there is anything of it
+   */
+  writeStart(
+    kernelId: string,
+    start: { readonly notes: readonly string[]; readonly script: string },
+  ): Promise<boolean>
+  hasStartScript(kernelId: string): Promise<boolean>
   readSsh(kernelId: string): Promise<KernelSsh | undefined>
   /** Creates new key pairs for a kernel that has lost its own; saved once `place` has put them where its server finds them. */
   renewSsh(kernelId: string, place: (hostKey: string, authorizedKey: string) => Promise<void>): Promise<KernelSsh>
@@ -196,6 +206,14 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
       const ssh = KernelSsh.parse(JSON.parse(await readFile(kernelPath(kernelId, 'ssh.json'), 'utf8')))
       await put(join(scratch, kernelId, 'id_container'), ssh.privateKey, 0o600, await homes.user())
     },
+    async writeStart(kernelId, { notes, script }) {
+      const owner = await homes.user()
+      const write = (name: string, text: string) => put(kernelPath(kernelId, 'run', name), text, 0o600, owner)
+      if (notes.length > 0) await write(NOTES, notes.map(note => `${note}\n`).join(''))
+      if (script !== '') await write(SCRIPT, script)
+      return notes.length > 0 || script !== ''
+    },
+    hasStartScript: async kernelId => (await stat(kernelPath(kernelId, 'run', SCRIPT)).catch(unlessMissing)) !== undefined,
     async readSsh(kernelId) {
       const text = await readFile(kernelPath(kernelId, 'ssh.json'), 'utf8').catch(unlessMissing)
       return text === undefined ? undefined : KernelSsh.parse(JSON.parse(text))

@@ -106,6 +106,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
       createScratch: nothing,
       ownScratch: nothing,
       writeEnvironment: nothing,
+      writeStart: () => Promise.resolve(false),
       paths: () => ({ scratch: '/scratch', control: '/control', etc: '/etc' }),
       readSsh: () => Promise.resolve(ssh),
       discard: nothing,

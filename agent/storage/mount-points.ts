@@ -9,26 +9,48 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
  * Makes the directories at which folders are mounted, owned by the user of sessions: those that the engine makes belong to
  * root, and the user could write nothing beside the folder.
  *
- * Threat model: an earlier session may have left anything in the home. The path is walked by descriptors without following
- * a link, so nothing is made outside of the home.
- *
  * @param home absolute   @param path relative to the home
  * @throws `kernel_create_failed` where a file or a link is in the way
  */
 export async function makeMountPoint(home: string, path: string, user: SessionUser): Promise<void> {
+  const made = await makeDirectories(home, path.split('/'), user).catch((error: unknown) => {
+    if (!isInTheWay(error)) throw error
+    const why = `A folder is to be mounted at "${path}", where the home of the session has a file. Choose another path.`
+    throw new AppError('kernel_create_failed', { why }, { cause: error })
+  })
+  await made.close()
+}
+
+/** Whether `makeDirectories` met a file or a link. */
+export function isInTheWay(error: unknown): boolean {
+  return isCode(error, 'ENOTDIR') || isCode(error, 'ELOOP')
+}
+
+/**
+ * Makes directories in a home, owned by the user of sessions, and opens the last one.
+ *
+ * Threat model: an earlier session may have left anything in the home. The path is walked by descriptors without following
+ * a link, so nothing is made outside of the home.
+ *
+ * @param parts of the path, relative to the home; none opens the home itself
+ * @throws an error for which `isInTheWay` where a file or a link is in the way
+ */
+export async function makeDirectories(home: string, parts: readonly string[], user: SessionUser): Promise<FileHandle> {
   let at = await open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   try {
-    for (const part of path.split('/')) {
-      const next = await enter(at, part, path, user)
+    for (const part of parts) {
+      const next = await enter(at, part, user)
       await at.close()
       at = next
     }
-  } finally {
+    return at
+  } catch (error) {
     await at.close()
+    throw error
   }
 }
 
-async function enter(parent: FileHandle, part: string, path: string, { uid, gid }: SessionUser): Promise<FileHandle> {
+async function enter(parent: FileHandle, part: string, { uid, gid }: SessionUser): Promise<FileHandle> {
   const child = `/proc/self/fd/${parent.fd}/${part}`
   const isNew = await mkdir(child, 0o755).then(
     () => true,
@@ -37,11 +59,7 @@ async function enter(parent: FileHandle, part: string, path: string, { uid, gid 
       throw error
     },
   )
-  const opened = await open(child, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch((error: unknown) => {
-    if (!isCode(error, 'ENOTDIR') && !isCode(error, 'ELOOP')) throw error
-    const why = `A folder is to be mounted at "${path}", where the home of the session has a file. Choose another path.`
-    throw new AppError('kernel_create_failed', { why }, { cause: error })
-  })
+  const opened = await open(child, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   try {
     // A directory of root that is not new: the agent crashed right after making it.
     if (process.getuid?.() === 0 && (isNew || (await opened.stat()).uid === 0)) await opened.chown(uid, gid)

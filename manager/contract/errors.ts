@@ -27,6 +27,7 @@ export const ERRORS = {
   unavailable: { status: 503, retry: true, title: 'The service is not ready' },
 
   // identity
+  access_key_invalid: { status: 401, retry: false, title: 'Wrong access key or secret key' },
   clock_skewed: {
     status: 401,
     retry: false,
@@ -36,6 +37,7 @@ export const ERRORS = {
   domain_exists: { status: 409, retry: false, title: 'A domain with this name exists' },
   domain_inactive: { status: 403, retry: false, title: 'The domain is not active' },
   domain_in_use: { status: 409, retry: false, title: 'The domain is not empty' },
+  dotfile_not_found: { status: 404, retry: false, title: 'No such dotfile' },
   domain_not_found: { status: 404, retry: false, title: 'No such domain' },
   foreign_origin: { status: 403, retry: false, title: 'Requests from this origin are refused' },
   grant_invalid: { status: 401, retry: false, title: 'The access to the app is not valid' },
@@ -52,11 +54,13 @@ export const ERRORS = {
   last_superadmin: { status: 409, retry: false, title: 'No other superadmin is active' },
   link_invalid: { status: 403, retry: false, title: 'The link is unknown, used or expired' },
   login_failed: { status: 401, retry: false, title: 'Wrong e-mail address or password' },
+  login_not_found: { status: 404, retry: false, title: 'No such sign-in' },
   login_throttled: { status: 429, retry: true, title: 'Too many failed sign-ins' },
   mail_failed: { status: 502, retry: true, title: 'The mail could not be sent' },
   mail_not_configured: { status: 409, retry: false, title: 'Mail is not set up' },
   master_key_mismatch: { status: 409, retry: false, title: 'The master key does not fit this database' },
   not_signed_in: { status: 401, retry: false, title: 'Sign in first' },
+  over_dotfile_limit: { status: 409, retry: false, title: 'The dotfiles are too many or too large' },
   password_unchanged: { status: 400, retry: false, title: 'The new password is the same as the old one' },
   signature_invalid: { status: 401, retry: false, title: 'The signature of the request is not valid' },
   signature_replayed: { status: 401, retry: false, title: 'This signed request was received before' },

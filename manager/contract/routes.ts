@@ -8,6 +8,7 @@ import { FOLDER_SHARING_ROUTES } from './routes/folder-sharing.ts'
 import { FILE_ROUTES } from './routes/files.ts'
 import { FOLDER_ROUTES } from './routes/folders.ts'
 import { GRANT_ROUTES } from './routes/grants.ts'
+import { HOME_FILE_ROUTES } from './routes/home-files.ts'
 import { IMAGE_ROUTES } from './routes/images.ts'
 import { KEYPAIR_ROUTES } from './routes/keypairs.ts'
 import { MANAGER_ROUTES } from './routes/managers.ts'
@@ -37,6 +38,7 @@ export const ROUTES = {
   ...DOMAIN_ROUTES,
   ...KEYPAIR_ROUTES,
   ...SSH_KEYPAIR_ROUTES,
+  ...HOME_FILE_ROUTES,
   ...SCHEDULING_ROUTES,
   ...SESSION_ROUTES,
   ...FOLDER_ROUTES,

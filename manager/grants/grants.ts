@@ -186,7 +186,9 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
     },
     async create(caller, sessionId, name, signal) {
       await checkOwner(caller, sessionId)
-      const { userId, loginId, keypair } = caller
+      const { userId, loginId } = caller
+      // One of both: a sign-in with a keypair ends with the keypair by itself.
+      const keypair = loginId === null ? caller.keypair : null
       return await issue({ userId, loginId, keypair, publishedApp: null }, { sessionId, app: name }, signal)
     },
     createForLink: ({ id, userId }, target, signal) =>

@@ -39,6 +39,8 @@ const SEALED: readonly ((trx: Db, box: SecretBox) => Promise<void>)[] = [
   resealManagerKey,
   resealRegistries,
   resealAnswers,
+  resealDotfiles,
+  resealBootstrapScripts,
 ]
 
 async function resealKeypairs(trx: Db, box: SecretBox): Promise<void> {
@@ -133,5 +135,34 @@ async function resealAnswers(trx: Db, box: SecretBox): Promise<void> {
       .where('user_id', '=', user_id)
       .where('key', '=', key)
       .execute()
+  }
+}
+
+/** Place to which a dotfile of a user is bound in the secret box. */
+export const dotfilePlace = (userId: string, path: string) => `dotfile:${userId}:${path}`
+
+async function resealDotfiles(trx: Db, box: SecretBox): Promise<void> {
+  const rows = await trx.selectFrom('dotfiles').select(['user_id', 'path', 'sealed']).forUpdate().execute()
+  for (const { user_id, path, sealed } of rows) {
+    const place = dotfilePlace(user_id, path)
+    const resealed = box.seal(box.open(sealed, place), place)
+    await trx
+      .updateTable('dotfiles')
+      .set({ sealed: resealed })
+      .where('user_id', '=', user_id)
+      .where('path', '=', path)
+      .execute()
+  }
+}
+
+/** Place to which the start-up script of a user is bound in the secret box. */
+export const bootstrapPlace = (userId: string) => `bootstrap-script:${userId}`
+
+async function resealBootstrapScripts(trx: Db, box: SecretBox): Promise<void> {
+  const rows = await trx.selectFrom('bootstrap_scripts').select(['user_id', 'sealed']).forUpdate().execute()
+  for (const { user_id, sealed } of rows) {
+    const place = bootstrapPlace(user_id)
+    const resealed = box.seal(box.open(sealed, place), place)
+    await trx.updateTable('bootstrap_scripts').set({ sealed: resealed }).where('user_id', '=', user_id).execute()
   }
 }

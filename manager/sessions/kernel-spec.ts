@@ -2,6 +2,14 @@ import { type KernelFolder, type KernelSpec } from '#agent/contract'
 import { type KernelDeviceRow, type KernelRow } from '../store/sessions/kernels.ts'
 import { type SessionFolderRow } from '../store/sessions/session-folders.ts'
 import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
+import { type SessionStartFiles } from '../users/home-files.ts'
+
+/** What a kernel gets besides the rows of its session and its own. */
+export interface KernelParts {
+  readonly devices: readonly KernelDeviceRow[]
+  readonly folders: readonly SessionFolderRow[]
+  readonly homeFiles: SessionStartFiles
+}
 
 /**
  * Builds the spec that an agent needs to start a kernel, from database rows alone, so that a repeated request is
@@ -10,7 +18,7 @@ import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
 export function kernelSpecOf(
   session: OwnedSessionRow,
   kernel: KernelRow,
-  { devices, folders }: { devices: readonly KernelDeviceRow[]; folders: readonly SessionFolderRow[] },
+  { devices, folders, homeFiles }: KernelParts,
   manifestDigest?: string,
 ): KernelSpec {
   return {
@@ -38,6 +46,8 @@ export function kernelSpecOf(
     authorizedKeys: session.owner_ssh_public_key === null ? [] : [session.owner_ssh_public_key],
     ...(folders.length === 0 ? {} : { folders: folders.map(toKernelFolder) }),
     ...(session.files_of === null ? {} : { filesOf: session.files_of }),
+    ...(homeFiles.dotfiles.length === 0 ? {} : { dotfiles: [...homeFiles.dotfiles] }),
+    ...(homeFiles.bootstrapScript === '' ? {} : { bootstrapScript: homeFiles.bootstrapScript }),
   }
 }
 

@@ -7,7 +7,9 @@ import {
 } from './tables/operation.ts'
 import { type Default, type DefaultJson, type Json, type MaybeTime, type Time } from './tables/columns.ts'
 import {
+  type BootstrapScriptsTable,
   type DomainsTable,
+  type DotfilesTable,
   type GroupMembersTable,
   type GroupsTable,
   type InvitationsTable,
@@ -83,6 +85,8 @@ export interface Database {
   keypair_requests: KeypairRequestsTable
   keypair_nonces: KeypairNoncesTable
   idempotency_keys: IdempotencyKeysTable
+  dotfiles: DotfilesTable
+  bootstrap_scripts: BootstrapScriptsTable
   resource_policies: ResourcePoliciesTable
   presets: PresetsTable
   resource_group_access: ResourceGroupAccessTable
@@ -150,6 +154,8 @@ export interface LoginsTable {
   ends_at: Time
   /** Each use extends the sign-in to this many seconds from then. */
   idle_seconds: Default<number>
+  /** Access key of a sign-in that was made with one: it ends with the keypair. */
+  keypair: Default<string | null>
 }
 
 export interface SignInTicketsTable {

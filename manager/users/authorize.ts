@@ -8,7 +8,10 @@ export interface Caller {
   readonly domain: string
   /** The sign-in that was used; grants made with it end with it. Null for a signed request. */
   readonly loginId: string | null
-  /** Access key of a signed request. Records note what was made with it, and its grants end with it. Null for sign-ins. */
+  /**
+   * Access key of a signed request, or of a sign-in that was made with one: its limits count, records note it, and what was opened
+   * with it ends with it. Null for other sign-ins.
+   */
   readonly keypair: string | null
 }
 

@@ -15,8 +15,10 @@ import {
   insertKeypair,
   type KeypairRow,
   listKeypairs,
+  lockKeypair,
   updateKeypair,
 } from '../store/identity/keypairs.ts'
+import { deleteLogins } from '../store/identity/logins.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { holdUser } from '../store/identity/users.ts'
@@ -43,8 +45,8 @@ export interface Keypairs {
 export interface KeypairsDeps {
   readonly store: Store
   readonly box: SecretBox
-  /** Called when a keypair cannot be used any more: everything opened with it ends. */
-  readonly onEnd: (accessKey: string) => void
+  /** Called when a keypair cannot be used any more: everything opened with it ends, as do the sign-ins that it made. */
+  readonly onEnd: (accessKey: string, loginIds: readonly string[]) => void
 }
 
 export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
@@ -90,29 +92,34 @@ export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
     },
 
     async change(caller, accessKey, { active, rateLimit }) {
-      const changed = await store.transaction(async trx => {
+      const { changed, ended } = await store.transaction(async trx => {
         await requireVisible(trx, caller, accessKey)
         checkRateLimit(caller, rateLimit)
+        await lockKeypair(trx, accessKey)
         await updateKeypair(trx, accessKey, {
           ...(active === undefined ? {} : { active }),
           ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
         })
-        return find(trx, accessKey)
+        const ended = active === false ? await deleteLogins(trx, { keypair: accessKey }) : []
+        return { changed: await find(trx, accessKey), ended }
       })
-      if (active === false) onEnd(accessKey)
+      if (active === false) onEnd(accessKey, ended)
       return changed
     },
 
     async remove(caller, accessKey) {
       const removed = store.transaction(async trx => {
         await requireVisible(trx, caller, accessKey)
+        await lockKeypair(trx, accessKey)
+        const ended = await deleteLogins(trx, { keypair: accessKey })
         await deleteKeypair(trx, accessKey)
+        return ended
       })
-      await removed.catch((error: unknown) => {
+      const ended = await removed.catch((error: unknown) => {
         if (!isForeignKeyViolation(error)) throw error
         throw new AppError('keypair_in_use', { why: 'Deactivate the keypair instead.' }, { cause: error })
       })
-      onEnd(accessKey)
+      onEnd(accessKey, ended)
     },
   }
 }

@@ -1,4 +1,5 @@
-import { AppError, type Me, SYSTEM_SETTINGS_DEFAULTS, type UserId } from '#manager/contract'
+import { type Selectable } from 'kysely'
+import { AppError, type Login, type Me, SYSTEM_SETTINGS_DEFAULTS, type UserId } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import {
   deleteLogins,
@@ -9,17 +10,21 @@ import {
   insertTicket,
   listExpiredLogins,
   listLiveLogins,
+  listLoginsOf,
   takeTicket,
   touchLogin,
 } from '../store/identity/logins.ts'
 import { holdDomain } from '../store/identity/domains.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
-import { type Db } from '../store/schema.ts'
+import { type Db, type LoginsTable } from '../store/schema.ts'
+import { holdActiveKeypair } from '../store/identity/keypairs.ts'
+import { type Signer } from '../store/identity/signing.ts'
 import { findUserByEmail, holdUser, type UserRow } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'
+import { type KeypairCheck } from './keypair-check.ts'
 import { type Passwords } from './passwords.ts'
 import { type SecondFactorCheck } from './second-factor.ts'
 import { browserToken, hashToken, newToken } from './secrets.ts'
@@ -82,7 +87,26 @@ export interface Logins extends Disposable {
     address: string
   }): Promise<NewSignIn>
   /** @throws AppError `ticket_invalid` */
-  signInWithTicket(request: { ticket: string; kind: 'browser' | 'token'; address: string }): Promise<NewSignIn>
+  signInWithTicket(request: {
+    ticket: string
+    kind: 'browser' | 'token'
+    label?: string | undefined
+    address: string
+  }): Promise<NewSignIn>
+  /**
+   * Signs in with a keypair. The sign-in counts against the limits of the keypair and ends with it. A second factor is not asked
+   * for, as with signed requests.
+   *
+   * @throws AppError `access_key_invalid`, `login_throttled`; only to a caller who has the secret: `keypair_inactive`,
+   *   `user_inactive`
+   */
+  signInWithKeypair(request: {
+    accessKey: string
+    secretKey: string
+    kind: 'browser' | 'token'
+    label?: string | undefined
+    address: string
+  }): Promise<NewSignIn>
   /** Makes a ticket that is good for one sign-in within ten minutes. */
   createTicket(userId: UserId): Promise<string>
   /**
@@ -97,6 +121,12 @@ export interface Logins extends Disposable {
   authenticateOneOf(tokens: readonly string[]): Promise<ActiveLogin | undefined>
   /** Ends a sign-in at once, at other managers too. */
   end(loginId: string): Promise<void>
+  /** The caller's own valid sign-ins. */
+  list(caller: Caller): Promise<{ items: Login[] }>
+  /** Ends one of the caller's own sign-ins, as `end` does. @throws AppError `login_not_found` */
+  endOwn(caller: Caller, loginId: string): Promise<void>
+  /** Ends all sign-ins of the caller but the one of the request. @returns how many */
+  endOthers(caller: Caller): Promise<number>
   /** Announces the end of sign-ins that a committed change of an account has deleted, to other managers too. */
   tellEnd(loginIds: readonly string[]): Promise<void>
   /** Announces, in this process only, the end of those of these sign-ins that ended without our notice. Other ids are ignored. */
@@ -124,6 +154,8 @@ export interface LoginsDeps {
   readonly secondFactor: SecondFactorCheck
   /** Lifetimes of sign-ins that start now; the defaults of the settings if left out. */
   readonly lifetimes?: () => Promise<LoginLifetimes>
+  /** Left out: nobody signs in with a keypair. */
+  readonly checkKeypair?: KeypairCheck
   /** The other managers on the database; without them there are none. */
   readonly peers?: Peers
   readonly now?: () => number
@@ -132,6 +164,7 @@ export interface LoginsDeps {
 
 export function createLogins(deps: LoginsDeps): Logins {
   const { store, passwords, secondFactor, peers = NO_PEERS, now = store.now, expireMs = EXPIRE_MS } = deps
+  const { checkKeypair = () => Promise.resolve(undefined) } = deps
   const { lifetimes = () => Promise.resolve(lifetimesOf(SYSTEM_SETTINGS_DEFAULTS)) } = deps
   const { db } = store
   const cache = new Map<string, { at: number; login: Promise<ActiveLogin | undefined> }>()
@@ -189,7 +222,7 @@ export function createLogins(deps: LoginsDeps): Logins {
 
   /** @param hold locks the account until the transaction ends, so that a later change of it ends this sign-in as well */
   async function start(
-    { kind, label, address }: { kind: 'browser' | 'token'; label?: string | undefined; address: string },
+    { kind, label, address, keypair = null }: StartOptions,
     hold: (trx: Db) => Promise<UserRow>,
   ): Promise<NewSignIn> {
     const { [kind]: lifetime } = await lifetimes()
@@ -202,7 +235,7 @@ export function createLogins(deps: LoginsDeps): Logins {
     const { user, expiresAt } = await store.transaction(async trx => {
       const user = await hold(trx)
       const login = { id: newUuid(), userId: user.id, tokenHash: hashToken(token), kind, label: label ?? null, address }
-      return { user, expiresAt: await insertLogin(trx, { ...login, ...lifetime }) }
+      return { user, expiresAt: await insertLogin(trx, { ...login, ...lifetime, keypair }) }
     })
     return { credential, me: { user: await toUser(db, user), expiresAt: expiresAt.toISOString() } }
   }
@@ -210,10 +243,10 @@ export function createLogins(deps: LoginsDeps): Logins {
   async function load(hash: Buffer, use: boolean): Promise<ActiveLogin | undefined> {
     const found = await findLiveLogin(db, hash)
     if (!found) return undefined
-    const { id, kind, user, stale } = found
+    const { id, kind, user, keypair, stale } = found
     const touched = use && stale ? await touchLogin(db, id) : undefined
     return {
-      caller: { userId: user.id, email: user.email, role: user.role, domain: user.domain, loginId: id, keypair: null },
+      caller: { userId: user.id, email: user.email, role: user.role, domain: user.domain, loginId: id, keypair },
       kind,
       expiresAt: touched ?? found.expires_at,
       user,
@@ -288,9 +321,9 @@ export function createLogins(deps: LoginsDeps): Logins {
       })
     },
 
-    async signInWithTicket({ ticket, kind, address }) {
+    async signInWithTicket({ ticket, kind, label = 'sign-in link', address }) {
       const hash = hashToken(ticket)
-      return start({ kind, label: 'sign-in link', address }, async trx => {
+      return start({ kind, label, address }, async trx => {
         // Lock the account before the ticket, the order in which every change of the account locks them.
         const userId = await findTicketUser(trx, hash)
         const held = userId && (await holdUser(trx, userId))
@@ -298,6 +331,26 @@ export function createLogins(deps: LoginsDeps): Logins {
           throw new AppError('ticket_invalid', {
             why: 'Sign in with your password, or run `berth up` again for a new link.',
           })
+        }
+        return held
+      })
+    },
+
+    async signInWithKeypair({ accessKey, secretKey, address, ...options }) {
+      const found: { signer?: Signer | undefined } = {}
+      const good = await withBackOff(store, { email: `keypair:${accessKey}`, address }, async () => {
+        found.signer = await checkKeypair(accessKey, secretKey)
+        return found.signer !== undefined
+      })
+      if (!good || !found.signer) throw new AppError('access_key_invalid')
+      const { id } = found.signer.user
+      return start({ ...options, address, keypair: accessKey }, async trx => {
+        const held = await holdUser(trx, id)
+        if (!held?.active || !(await holdDomain(trx, held.domain))?.active) {
+          throw new AppError('user_inactive', { why: 'An admin has deactivated the account or its domain.' })
+        }
+        if (!(await holdActiveKeypair(trx, accessKey))) {
+          throw new AppError('keypair_inactive', { why: 'Activate the keypair, or use another one.' })
         }
         return held
       })
@@ -324,6 +377,23 @@ export function createLogins(deps: LoginsDeps): Logins {
 
     async end(id) {
       await tellEnd(await deleteLogins(db, { id }))
+    },
+
+    async list({ userId, loginId }) {
+      const rows = await listLoginsOf(db, userId)
+      return { items: rows.map(row => toLogin(row, loginId)) }
+    },
+
+    async endOwn({ userId }, loginId) {
+      const ended = await deleteLogins(db, { userId, only: loginId })
+      if (ended.length === 0) throw new AppError('login_not_found')
+      await tellEnd(ended)
+    },
+
+    async endOthers({ userId, loginId }) {
+      const ended = await deleteLogins(db, { userId, except: loginId ?? undefined })
+      await tellEnd(ended)
+      return ended.length
     },
 
     tellEnd,
@@ -353,6 +423,29 @@ export function createLogins(deps: LoginsDeps): Logins {
       for (const timer of timers) clearInterval(timer)
       clearTimeout(changesToTell)
     },
+  }
+}
+
+interface StartOptions {
+  readonly kind: 'browser' | 'token'
+  readonly label?: string | undefined
+  readonly address: string
+  /** Access key with which the sign-in is made. */
+  readonly keypair?: string | null
+}
+
+function toLogin(row: Selectable<LoginsTable>, thisId: string | null): Login {
+  const { id, kind, label, address } = row
+  return {
+    id,
+    kind,
+    label,
+    address: address.replace(/^::ffff:/, ''),
+    createdAt: row.created_at.toISOString(),
+    lastUsedAt: row.last_used_at.toISOString(),
+    expiresAt: new Date(Math.min(row.expires_at.getTime(), row.ends_at.getTime())).toISOString(),
+    accessKey: row.keypair,
+    isThis: id === thisId,
   }
 }
 

@@ -25,6 +25,7 @@ import { createKernelSigner } from '../sessions/kernel-signature.ts'
 import { createLifecycle } from '../sessions/lifecycle/lifecycle.ts'
 import { startLifetimes } from '../sessions/lifetime/start-lifetimes.ts'
 import { DEFAULT_TIMINGS, type Timings } from '../scheduler/timings.ts'
+import { createHomeFiles } from '../users/home-files.ts'
 
 export interface SessionsCoreDeps {
   readonly store: Store
@@ -97,7 +98,8 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   const pullOf: typeof images.registries.pullOf = (...given) => images.registries.pullOf(...given)
   const scheduling = createSchedulingSwitch({ store, onResumed: trigger })
   const signer = createKernelSigner(box, managerId)
-  const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, signer, log, timings }))
+  const homeFiles = createHomeFiles({ store, box })
+  const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, signer, homeFiles, log, timings }))
   const recorder = stack.use(startStatsRecorder({ store, log }))
   changes.onApplied(({ sessionId, effects }) => {
     if (effects.ended) recorder.end(sessionId)

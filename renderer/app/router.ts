@@ -95,6 +95,12 @@ const routes: RouteRecordRaw[] = [
     meta: { title: 'account' },
   },
   {
+    path: '/preferences',
+    name: 'preferences',
+    component: () => import('../features/preferences/PreferencesPage.vue'),
+    meta: { title: 'preferences' },
+  },
+  {
     path: '/terminal/:id',
     name: 'terminal',
     component: () => import('../features/terminal/TerminalPage.vue'),

@@ -3,6 +3,7 @@ import {
   mdiChartBar,
   mdiFolderMultipleOutline,
   mdiInformationOutline,
+  mdiTuneVariant,
   mdiViewDashboardOutline,
   mdiViewListOutline,
 } from '@mdi/js'
@@ -26,6 +27,7 @@ export const SECTIONS: readonly Section[] = [
   { to: '/data', label: 'data', icon: mdiFolderMultipleOutline },
   { to: '/statistics', label: 'statistics', icon: mdiChartBar },
   { to: '/account', label: 'account', icon: mdiAccountOutline },
+  { to: '/preferences', label: 'preferences', icon: mdiTuneVariant, hidden: true },
   { to: '/information', label: 'information', icon: mdiInformationOutline, hidden: true },
 ]
 export const sectionTitle = ({ label }: Section): string => t(label)

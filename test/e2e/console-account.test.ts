@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { TOTP_CODE } from './console-double-account.ts'
+import { OTHER_LOGIN, THIS_LOGIN, TOTP_CODE } from './console-double-account.ts'
+import { aFolder } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { button } from './console-steps.ts'
 
@@ -11,6 +12,56 @@ beforeAll(async () => {
   browser = await startBrowser()
 })
 afterAll(() => browser.close())
+
+describe('the page of the preferences', () => {
+  test('a start-up script is written, and its dialog asks before typed text is lost', async () => {
+    await using it = await openConsole(browser, '/preferences')
+    await button(it.page, 'Write a script').click()
+    const dialog = it.page.getByRole('dialog')
+    await dialog.getByRole('textbox', { name: 'Content' }).click()
+    await it.page.keyboard.press('Control+End')
+    await it.page.keyboard.type('echo ready')
+    await button(dialog, 'Cancel').click()
+    await it.page.getByRole('alertdialog').getByRole('button', { name: 'Keep' }).click()
+    await button(dialog, 'Save').click()
+    await it.page.getByText('Start-up script saved').waitFor()
+    expect(it.world.bootstrapScript?.script).toBe('#!/bin/bash\necho ready')
+    await button(it.page, 'Edit the script').waitFor()
+  })
+
+  test('a dotfile is made with a path and permissions, and has a note where a folder is mounted over it', async () => {
+    const folder = aFolder(1, { name: '.config' })
+    await using it = await openConsole(browser, '/preferences', { folders: [folder] })
+    await button(it.page, 'New dotfile').click()
+    const dialog = it.page.getByRole('dialog')
+    await dialog.getByLabel('Path in the home').fill('../.bashrc')
+    await dialog.getByLabel('Permissions').fill('600')
+    await dialog.getByRole('textbox', { name: 'Content' }).click()
+    await it.page.keyboard.type('[user]')
+    await button(dialog, 'Save').click()
+    await dialog.getByText('Enter a path that begins with a dot').waitFor()
+    await dialog.getByLabel('Path in the home').fill('.config/git/config')
+    await button(dialog, 'Save').click()
+    await it.page.getByText('.config/git/config saved').waitFor()
+    expect(it.world.dotfiles).toMatchObject([{ path: '.config/git/config', mode: '600', content: '[user]' }])
+    await it.page.getByText('keep it in the folder instead').waitFor()
+    await button(it.page, 'Remove .config/git/config').click()
+    await it.page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()
+    await it.page.getByText('You have no dotfiles.').waitFor()
+  })
+
+  test('theme and density change at once, in other tabs too, and stay after a reload', async () => {
+    await using it = await openConsole(browser, '/preferences')
+    const other = await it.newTab('/sessions')
+    await it.page.getByLabel('Compact').check()
+    await it.page.getByLabel('Dark').check()
+    await expect.poll(() => it.page.locator('.v-application.v-theme--dark').count()).toBe(1)
+    const height = () => other.locator('[style*="--row-height"]').first().evaluate(e => getComputedStyle(e).getPropertyValue('--row-height'))
+    await expect.poll(height).toBe('46px')
+    await it.page.reload()
+    expect(await it.page.getByLabel('Compact').isChecked()).toBe(true)
+  })
+})
 
 describe('the page of the account', () => {
   test('it opens from the menu of the account, and changes the password', async () => {
@@ -38,7 +89,7 @@ describe('the page of the account', () => {
   })
 
   test('it has the settings for SSH connections of this computer: port and ~/.ssh/config', async () => {
-    await using it = await openConsole(browser, '/account')
+    await using it = await openConsole(browser, '/preferences')
     const save = button(it.page, 'Save')
     expect(await save.isDisabled()).toBe(true)
     await it.page.getByLabel('Try a preferred port first').check()
@@ -100,6 +151,23 @@ describe('the page of the account', () => {
     await dialog.getByRole('button', { name: 'Switch off' }).click()
     await button(it.page, 'Set up').waitFor()
     expect(it.world.changes.at(-1)?.body).toEqual({ password: 'Right-one-1', code: TOTP_CODE })
+  })
+
+  test('the sign-ins are listed, and one or all others are ended', async () => {
+    const third = { ...OTHER_LOGIN, id: OTHER_LOGIN.id.replace('a002', 'a003'), label: null, accessKey: null }
+    await using it = await openConsole(browser, '/account', { logins: [OTHER_LOGIN, third, THIS_LOGIN] })
+    const section = it.page.getByRole('region', { name: 'Sign-ins' })
+    await expect.poll(() => section.getByRole('listitem').count()).toBe(3)
+    expect(await section.getByRole('listitem').first().innerText()).toContain('This one')
+    await button(section, /^End the sign-in of berth CLI/).click()
+    await it.page.getByText('The sign-in has ended.').waitFor()
+    expect(await section.getByRole('listitem').count()).toBe(2)
+    expect(it.world.changes.at(-1)?.request).toBe(`DELETE /api/v1/me/logins/${OTHER_LOGIN.id}`)
+    await button(section, 'End all others').click()
+    await it.page.getByRole('alertdialog').getByRole('button', { name: 'End all others' }).click()
+    await it.page.getByText('1 sign-in has ended.').waitFor()
+    await expect.poll(() => section.getByRole('listitem').count()).toBe(1)
+    expect(await button(section, 'End all others').count()).toBe(0)
   })
 
   test('an SSH key is generated and saved, replaced by an own one, and removed', async () => {

@@ -1,4 +1,12 @@
-import { type AuthOptions, type ErrorCode, type Keypair, type SshKeypair } from '#manager/contract'
+import {
+  type AuthOptions,
+  type Dotfile,
+  type DotfileSpec,
+  type ErrorCode,
+  type Keypair,
+  type Login,
+  type SshKeypair,
+} from '#manager/contract'
 import { OWNER } from './console-world.ts'
 import { type World } from './console-double.ts'
 
@@ -22,6 +30,30 @@ export const aKeypair = (index: number): Keypair => ({
   createdAt: '2026-11-01T09:00:00.000Z',
   lastUsedAt: null,
 })
+const CHANGED_AT = '2026-11-01T09:00:00.000Z'
+/** The sign-in of the double's browser. */
+export const THIS_LOGIN: Login = {
+  id: '01990000-0000-7000-8000-00000000a001',
+  kind: 'browser',
+  label: 'Chrome, Linux',
+  address: '127.0.0.1',
+  createdAt: '2026-11-01T09:00:00.000Z',
+  lastUsedAt: '2026-11-02T09:00:00.000Z',
+  expiresAt: '2026-11-08T09:00:00.000Z',
+  accessKey: null,
+  isThis: true,
+}
+/** Another one, of the command line. */
+export const OTHER_LOGIN: Login = {
+  ...THIS_LOGIN,
+  id: '01990000-0000-7000-8000-00000000a002',
+  kind: 'token',
+  label: 'berth CLI on lab-gpu-workstation-3.example.org',
+  address: '2001:db8:85a3::8a2e:370:7334',
+  accessKey: 'AKIAABCDEFGHIJKLMNO0',
+  isThis: false,
+}
+
 export type Answer = { status: number; value?: unknown } | { error: ErrorCode }
 
 /** Signing in, and what people do with their own account. @returns undefined for a route that is not about that */
@@ -29,6 +61,7 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
   switch (route) {
     case 'POST /api/v1/auth/login':
     case 'POST /api/v1/auth/ticket':
+    case 'POST /api/v1/auth/keypair':
       world.signedIn = true
       return { status: 200, value: { ...meOf(world), token: null, originSecret: 'a-secret' } }
     case 'POST /api/v1/auth/logout':
@@ -72,6 +105,28 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
       if (codeOf(body) !== TOTP_CODE) return { error: 'totp_invalid' }
       world.totp = { enabled: false, recoveryCodesLeft: 0 }
       return { status: 204 }
+    case 'GET /api/v1/me/logins':
+      return { status: 200, value: { items: world.logins ?? [THIS_LOGIN] } }
+    case 'DELETE /api/v1/me/logins': {
+      const ended = (world.logins ?? []).filter(({ isThis }) => !isThis).length
+      world.logins = [THIS_LOGIN]
+      return { status: 200, value: { ended } }
+    }
+    case 'GET /api/v1/me/dotfiles':
+      return { status: 200, value: { items: world.dotfiles ?? [] } }
+    case 'PUT /api/v1/me/dotfiles': {
+      const file: Dotfile = { ...(body as DotfileSpec), changedAt: CHANGED_AT }
+      world.dotfiles = [...(world.dotfiles ?? []).filter(({ path }) => path !== file.path), file]
+      return { status: 200, value: file }
+    }
+    case 'DELETE /api/v1/me/dotfiles':
+      world.dotfiles = []
+      return { status: 204 }
+    case 'GET /api/v1/me/bootstrap-script':
+      return { status: 200, value: world.bootstrapScript ?? { script: '', changedAt: null } }
+    case 'PUT /api/v1/me/bootstrap-script':
+      world.bootstrapScript = { ...(body as { script: string }), changedAt: CHANGED_AT }
+      return { status: 200, value: world.bootstrapScript }
     case 'GET /api/v1/keypairs':
       return { status: 200, value: { items: world.keypairs ?? [], nextCursor: null } }
     case 'POST /api/v1/keypairs': {
@@ -90,8 +145,12 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
     case 'DELETE /api/v1/me/ssh-keypair':
       delete world.sshKey
       return { status: 204 }
-    default:
-      return undefined
+    default: {
+      const ended = /^DELETE \/api\/v1\/me\/logins\/(.+)$/.exec(route)?.[1]
+      if (ended === undefined) return undefined
+      world.logins = (world.logins ?? []).filter(({ id }) => id !== ended)
+      return { status: 204 }
+    }
   }
 }
 

@@ -25,6 +25,9 @@ import {
   type SessionSpec,
   type SessionStats,
   type SshKeypair,
+  type BootstrapScript,
+  type Dotfile,
+  type Login,
   type StorageHost,
   type TotpStatus,
   type WhatIf,
@@ -73,6 +76,9 @@ export interface World {
   proxyFaults?: readonly ProxyFault[]
   announcement?: Announcement
   keypairs?: Keypair[]
+  logins?: Login[]
+  dotfiles?: Dotfile[]
+  bootstrapScript?: BootstrapScript
   history?: UsageHistory['items']
   /** Query of the last request for the history. */
   asked?: string

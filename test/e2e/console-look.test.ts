@@ -9,6 +9,7 @@ import { button, type Scene } from './scene.ts'
 import { ACCOUNT_SCENES } from './scenes-account.ts'
 import { FILE_SCENES } from './scenes-files.ts'
 import { FOLDER_SCENES } from './scenes-folders.ts'
+import { PREFERENCE_SCENES } from './scenes-preferences.ts'
 import { LAUNCH_SCENES } from './scenes-launch.ts'
 import { SIGN_IN_SCENES } from './scenes-sign-in.ts'
 import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
@@ -263,6 +264,7 @@ const scenes: Scene[] = [
   },
   ...LAUNCH_SCENES,
   ...ACCOUNT_SCENES,
+  ...PREFERENCE_SCENES,
   ...FILE_SCENES,
   ...FOLDER_SCENES,
   { name: 'not-found', path: '/nowhere', act: page => page.getByText('Page not found').waitFor() },

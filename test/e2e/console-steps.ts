@@ -2,7 +2,7 @@ import { type Locator, type Page } from 'playwright-core'
 import { execute, root } from '../fixtures/berth.ts'
 
 /** Steps of people in the console, by its labels. */
-export const button = (page: Page, name: string | RegExp): Locator => page.getByRole('button', { name })
+export const button = (page: Page | Locator, name: string | RegExp): Locator => page.getByRole('button', { name })
 export const rowOf = (page: Page, session: string): Locator => page.locator('tr.row', { hasText: session })
 
 export async function signIn(page: Page, email: string, password: string): Promise<void> {

@@ -39,7 +39,7 @@ export const ACCOUNT_SCENES: readonly Scene[] = [
   },
   {
     name: 'ssh-settings',
-    path: '/account',
+    path: '/preferences',
     world: { hostSettings: { preferredSshPort: 22_022, manageSshConfig: true } },
     async act(page) {
       await page.getByLabel('Preferred SSH port').fill('80')

@@ -23,6 +23,13 @@ const PASSED_ON = [
 /** Response headers that must not reach the page, or no longer fit the decoded body. */
 const KEPT_BACK = ['set-cookie', 'content-encoding', 'content-length', 'transfer-encoding', 'connection', 'keep-alive']
 
+/** Calls that make a sign-in. */
+const SIGN_INS: ReadonlySet<string> = new Set([
+  ROUTES.login.path,
+  ROUTES.loginWithTicket.path,
+  ROUTES.loginWithKeypair.path,
+])
+
 const Signed = z.looseObject({ token: z.string().nullable(), user: z.looseObject({ id: UserId }) })
 
 export interface ForwardDeps {
@@ -38,7 +45,7 @@ export interface ForwardDeps {
 export async function forwardApi(request: Request, { account, fetch }: ForwardDeps): Promise<Response> {
   const { pathname, search } = new URL(request.url)
   const path = readablePath(pathname)
-  const isSignIn = path === ROUTES.login.path || path === ROUTES.loginWithTicket.path
+  const isSignIn = SIGN_INS.has(path)
   const headers = new Headers(account.headers())
   for (const name of PASSED_ON) {
     const value = request.headers.get(name)
@@ -73,7 +80,7 @@ async function askForToken(request: Request): Promise<string> {
   const body: unknown = parseJson(text)
   // Not an object: the manager's error says what is wrong with it.
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return text
-  const label = 'password' in body ? { label: `Desktop app on ${hostname()}`.slice(0, 100) } : {}
+  const label = 'password' in body || 'secretKey' in body ? { label: `Desktop app on ${hostname()}`.slice(0, 100) } : {}
   return JSON.stringify({ ...body, ...label, kind: 'token' })
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { SecondFactor } from '../accounts.ts'
+import { Login, LoginId } from '../logins.ts'
 import { PlainText } from '../plain-text.ts'
 import { Me } from '../users.ts'
 import { type RouteSpec } from './route-spec.ts'
@@ -43,6 +44,42 @@ export const AUTH_ROUTES = {
         .describe('The same as for login; the desktop app asks for a token.'),
     }),
     reply: LoginReply,
+  },
+  loginWithKeypair: {
+    method: 'POST',
+    path: '/api/v1/auth/keypair',
+    access: 'none',
+    summary: 'Sign in with an access key and its secret key. The sign-in ends with the keypair.',
+    body: z.strictObject({
+      accessKey: z.string().min(1).max(64),
+      secretKey: z.string().max(200),
+      kind: z.enum(['browser', 'token']).default('browser').describe('The same as for login.'),
+      label: PlainText.max(100).optional().describe('Description that is kept with the sign-in, e.g. the host name.'),
+    }),
+    reply: LoginReply,
+  },
+  listLogins: {
+    method: 'GET',
+    path: '/api/v1/me/logins',
+    access: 'user',
+    summary: 'Your own sign-ins that are valid, the last used first.',
+    reply: z.object({ items: z.array(Login) }),
+  },
+  endLogin: {
+    method: 'DELETE',
+    path: '/api/v1/me/logins/:id',
+    access: 'user',
+    summary: 'End one of your sign-ins. Its event streams, terminals and tunnels close at once.',
+    params: z.object({ id: LoginId }),
+    status: 204,
+    reply: z.void(),
+  },
+  endOtherLogins: {
+    method: 'DELETE',
+    path: '/api/v1/me/logins',
+    access: 'user',
+    summary: 'End all your sign-ins except the one of this request.',
+    reply: z.object({ ended: z.int().describe('How many.') }),
   },
   logout: {
     method: 'POST',

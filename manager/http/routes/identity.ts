@@ -4,12 +4,17 @@ import { type Logins, type NewSignIn } from '../../users/logins.ts'
 import { type Users } from '../../users/users.ts'
 import { cookieHeader } from '../browser-sign-in.ts'
 import { type Handlers } from '../handlers.ts'
+import { browserName } from '../browser-name.ts'
 import { clientAddress } from '../origin.ts'
 
 export type IdentityHandlers = Pick<
   Handlers,
   | 'login'
   | 'loginWithTicket'
+  | 'loginWithKeypair'
+  | 'listLogins'
+  | 'endLogin'
+  | 'endOtherLogins'
   | 'logout'
   | 'me'
   | 'changePassword'
@@ -22,14 +27,23 @@ export type IdentityHandlers = Pick<
 export function createIdentityRoutes({ logins, users }: { logins: Logins; users: Users }): IdentityHandlers {
   return {
     async login({ request, reply }, { body }) {
-      const signIn = await logins.signIn({ ...body, address: clientAddress(request.raw) })
+      const signIn = await logins.signIn({ label: deviceOf(request), ...body, address: clientAddress(request.raw) })
       return handOver(request, reply, signIn)
     },
 
     async loginWithTicket({ request, reply }, { body }) {
-      const signIn = await logins.signInWithTicket({ ...body, address: clientAddress(request.raw) })
+      const signIn = await logins.signInWithTicket({ label: deviceOf(request), ...body, address: clientAddress(request.raw) })
       return handOver(request, reply, signIn)
     },
+
+    async loginWithKeypair({ request, reply }, { body }) {
+      const signIn = await logins.signInWithKeypair({ label: deviceOf(request), ...body, address: clientAddress(request.raw) })
+      return handOver(request, reply, signIn)
+    },
+
+    listLogins: ({ caller }) => logins.list(caller),
+    endLogin: ({ caller }, { params }) => logins.endOwn(caller, params.id),
+    endOtherLogins: async ({ caller }) => ({ ended: await logins.endOthers(caller) }),
 
     async logout({ caller, request, reply }) {
       if (caller.loginId === null) {
@@ -56,6 +70,9 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
     updateUser: ({ caller }, { params, body }) => users.change(caller, params.id, body),
   }
 }
+
+/** Name of the device for the list of sign-ins, where the client gives none. */
+const deviceOf = (request: FastifyRequest) => browserName(request.headers['user-agent'])
 
 /**
  * Hands out a new sign-in. A browser gets one half as a cookie that no script can read, and one half that only its page can

@@ -52,7 +52,10 @@ export interface Termination {
   readonly still?: (state: LockedSession) => boolean
 }
 
-export interface LifecycleDeps extends Pick<StartDeps, 'store' | 'changes' | 'agents' | 'pullOf' | 'signer' | 'log'> {
+export interface LifecycleDeps extends Pick<
+  StartDeps,
+  'store' | 'changes' | 'agents' | 'pullOf' | 'signer' | 'homeFiles' | 'log'
+> {
   readonly timings?: Partial<Timings>
 }
 

@@ -12,6 +12,7 @@ import { type Store } from '../../store/open-store.ts'
 import { type KernelRow, listKernelDevices, listKernels, updateKernel } from '../../store/sessions/kernels.ts'
 import { listSessionFolders } from '../../store/sessions/session-folders.ts'
 import { findSession, type OwnedSessionRow, setDescription } from '../../store/sessions/sessions.ts'
+import { type HomeFiles } from '../../users/home-files.ts'
 import { type SessionChanges } from '../changes.ts'
 import { type KernelSigner } from '../kernel-signature.ts'
 import { kernelSpecOf } from '../kernel-spec.ts'
@@ -31,6 +32,8 @@ export interface StartDeps {
   /** The data an agent needs to pull an image that it does not hold. */
   readonly pullOf: Registries['pullOf']
   readonly signer: Pick<KernelSigner, 'sign'>
+  /** Dotfiles and start-up script of the owner. */
+  readonly homeFiles: Pick<HomeFiles, 'ofOwner'>
   readonly starts: StartsInFlight
   readonly destroys: Destroys
   readonly outcomes: Outcomes
@@ -87,9 +90,10 @@ export function createStart(deps: StartDeps) {
   ): Promise<void> {
     const { agentId, startWithinMs, pull } = options
     const ids = kernels.map(kernel => kernel.id)
-    const [held, foldersOf] = await Promise.all([
+    const [held, foldersOf, homeFiles] = await Promise.all([
       listKernelDevices(store.db, ids),
       listSessionFolders(store.db, [session.id]),
+      deps.homeFiles.ofOwner(session.owner_id),
     ])
     const devices = Map.groupBy(held, device => device.kernel_id)
     const folders = foldersOf.get(session.id) ?? []
@@ -101,7 +105,7 @@ export function createStart(deps: StartDeps) {
       const facts = kernelSpecOf(
         session,
         kernel,
-        { devices: devices.get(kernel.id) ?? [], folders },
+        { devices: devices.get(kernel.id) ?? [], folders, homeFiles },
         pull.manifestDigest,
       )
       const spec = { ...facts, managerSignature: deps.signer.sign(facts, agentId) }

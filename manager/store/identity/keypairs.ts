@@ -80,6 +80,17 @@ export async function updateKeypair(
 }
 
 /** Fails with SQLSTATE 23503 while a session refers to it. */
+/** Locks the row: sign-ins with this keypair wait until the transaction ends. */
+export async function lockKeypair(db: Db, accessKey: string): Promise<void> {
+  await db.selectFrom('keypairs').select('access_key').where('access_key', '=', accessKey).forUpdate().execute()
+}
+
+/** Whether a keypair is active; it does not change until the transaction ends. */
+export async function holdActiveKeypair(db: Db, accessKey: string): Promise<boolean> {
+  const query = db.selectFrom('keypairs').select('active').where('access_key', '=', accessKey).forShare()
+  return (await query.executeTakeFirst())?.active ?? false
+}
+
 export async function deleteKeypair(db: Db, accessKey: string): Promise<void> {
   await db.deleteFrom('keypairs').where('access_key', '=', accessKey).execute()
 }

@@ -14,8 +14,11 @@ export interface NewLogin {
   readonly idleSeconds: number
   /** The sign-in ends after this time, used or not. */
   readonly maxSeconds: number
+  /** Access key of the keypair with which the sign-in was made. */
+  readonly keypair: string | null
 }
 
+const MOST_LISTED = 1_000
 const seconds = (amount: number) => sql<Date>`now() + make_interval(secs => ${amount})`
 
 /** @returns when the sign-in ends if it is not used */
@@ -32,6 +35,7 @@ export async function insertLogin(db: Db, login: NewLogin): Promise<Date> {
       expires_at: sql<Date>`least(${seconds(login.idleSeconds)}, ${seconds(login.maxSeconds)})`,
       ends_at: seconds(login.maxSeconds),
       idle_seconds: login.idleSeconds,
+      keypair: login.keypair,
     })
     .returning('expires_at')
     .executeTakeFirstOrThrow()
@@ -39,7 +43,7 @@ export async function insertLogin(db: Db, login: NewLogin): Promise<Date> {
 }
 
 /** A valid sign-in, with its user. */
-export type LiveLogin = Pick<Selectable<LoginsTable>, 'id' | 'kind' | 'expires_at'> & {
+export type LiveLogin = Pick<Selectable<LoginsTable>, 'id' | 'kind' | 'expires_at' | 'keypair'> & {
   readonly user: Selectable<UsersTable>
   /** True if the last recorded use is more than a minute ago, so that this use is worth a write. */
   readonly stale: boolean
@@ -51,15 +55,28 @@ export async function findLiveLogin(db: Db, tokenHash: Buffer): Promise<LiveLogi
     .selectFrom('logins')
     .innerJoin('users', 'users.id', 'logins.user_id')
     .selectAll('users')
-    .select(['logins.id as login_id', 'logins.kind', 'logins.expires_at'])
+    .select(['logins.id as login_id', 'logins.kind', 'logins.expires_at', 'logins.keypair'])
     .select(sql<boolean>`logins.last_used_at < now() - interval '1 minute'`.as('stale'))
     .where('token_hash', '=', tokenHash)
     .where(ACCOUNT_HOLDS)
     .where(sql<boolean>`least(logins.expires_at, logins.ends_at) > now()`)
     .executeTakeFirst()
   if (!row) return undefined
-  const { login_id, kind, expires_at, stale, ...user } = row
-  return { id: login_id, kind, expires_at, stale, user }
+  const { login_id, kind, expires_at, keypair, stale, ...user } = row
+  return { id: login_id, kind, expires_at, keypair, stale, user }
+}
+
+/** Valid sign-ins of a user, the last used first. */
+export function listLoginsOf(db: Db, userId: UserId): Promise<Selectable<LoginsTable>[]> {
+  return db
+    .selectFrom('logins')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .where(sql<boolean>`least(expires_at, ends_at) > now()`)
+    .orderBy('last_used_at', 'desc')
+    .orderBy('id')
+    .limit(MOST_LISTED)
+    .execute()
 }
 
 /** The first of these hashes that belongs to a sign-in, expired or not. */
@@ -113,19 +130,25 @@ export async function listLiveLogins(db: Db, ids: readonly string[]): Promise<Se
   return new Set(rows.map(row => row.id))
 }
 
-/** Deletes sign-ins: one, those of a user (except one, if given), or those of a domain. @returns their ids */
+/** Deletes sign-ins: one, those of a user (only one, or except one, if given), of a domain or of a keypair. @returns their ids */
 export async function deleteLogins(
   db: Db,
-  which: { id: string } | { userId: UserId; except?: string | undefined } | { domain: string },
+  which:
+    | { id: string }
+    | { userId: UserId; only?: string; except?: string | undefined }
+    | { domain: string }
+    | { keypair: string },
 ): Promise<string[]> {
   let query = db.deleteFrom('logins').returning('id')
   if ('id' in which) query = query.where('id', '=', which.id)
+  else if ('keypair' in which) query = query.where('keypair', '=', which.keypair)
   else if ('domain' in which) {
     query = query.where('user_id', 'in', eb =>
       eb.selectFrom('users').select('users.id').where('domain', '=', which.domain),
     )
   } else {
     query = query.where('user_id', '=', which.userId)
+    if (which.only !== undefined) query = query.where('id', '=', which.only)
     if (which.except !== undefined) query = query.where('id', '<>', which.except)
   }
   return (await query.execute()).map(row => row.id)

@@ -43,6 +43,8 @@ export const KEPT = {
   users: 'with what it is about',
   recovery_codes: 'with what it is about',
   keypairs: 'with what it is about',
+  dotfiles: 'with what it is about',
+  bootstrap_scripts: 'with what it is about',
   domains: 'with what it is about',
   groups: 'with what it is about',
   group_members: 'with what it is about',

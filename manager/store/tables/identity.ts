@@ -92,3 +92,25 @@ export interface IdempotencyKeysTable {
   claimed_at: Time
   expires_at: Time
 }
+
+/** Files that the new sessions of a user begin with. */
+export interface DotfilesTable {
+  user_id: UserId
+  /** Relative to the home. */
+  path: string
+  /** Octal digits. */
+  mode: string
+  /** Content, sealed at `dotfile:<user id>:<path>`. */
+  sealed: string
+  /** Size of the content in UTF-8. */
+  bytes: number
+  changed_at: Time
+}
+
+/** Scripts that run when sessions of a user start. */
+export interface BootstrapScriptsTable {
+  user_id: UserId
+  /** Sealed at `bootstrap-script:<user id>`. */
+  sealed: string
+  changed_at: Time
+}

@@ -92,6 +92,10 @@ export const useAccount = defineStore('account', () => {
     signedIn(await api.login({ body: { email: email.trim(), password, ...(totp === undefined ? {} : { totp }) } }))
   }
 
+  async function signInWithKeypair(accessKey: string, secretKey: string): Promise<void> {
+    signedIn(await api.loginWithKeypair({ body: { accessKey, secretKey } }))
+  }
+
   async function signInWithTicket(ticket: string): Promise<void> {
     signedIn(await api.loginWithTicket({ body: { ticket } }))
   }
@@ -142,6 +146,7 @@ export const useAccount = defineStore('account', () => {
     begin,
     signIn,
     signInWithTicket,
+    signInWithKeypair,
     signOut,
     expire,
     proveLocal,

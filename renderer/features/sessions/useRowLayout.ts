@@ -1,4 +1,5 @@
 import { computed, onBeforeUnmount, onMounted, ref, type Ref } from 'vue'
+import { rowHeightOf } from '../../ui/density.ts'
 
 /** The layout of a row: columns of a table, a card with two columns, or a card for a phone. */
 export type RowLayout = 'rows' | 'wide-cards' | 'slim-cards'
@@ -6,6 +7,7 @@ export type RowLayout = 'rows' | 'wide-cards' | 'slim-cards'
 const OWNER_LINE = 18
 /** Row heights in pixels. Everything in a row is laid out for exactly this height, so that long lists can be virtual. */
 const HEIGHTS: Readonly<Record<RowLayout, number>> = { rows: 58, 'wide-cards': 124, 'slim-cards': 166 }
+const COMPACT_ROW = 46
 
 /** @param width of the list in pixels, not of the window: the details of a session may stand beside the list */
 export function layoutFor(width: number): RowLayout {
@@ -14,6 +16,7 @@ export function layoutFor(width: number): RowLayout {
 }
 
 export function heightOf(layout: RowLayout, showOwner: boolean): number {
+  if (layout === 'rows') return rowHeightOf(HEIGHTS.rows, COMPACT_ROW)
   return HEIGHTS[layout] + (showOwner && layout === 'slim-cards' ? OWNER_LINE : 0)
 }
 

@@ -5,6 +5,8 @@ export default {
   signIn: 'Sign in',
   signingInWithLink: 'Signing in with your link…',
   forgotPassword: 'Forgot your password?',
+  useKey: 'Use an access key',
+  usePassword: 'Use your password',
   firstStart:
     'First start? The address is <code>admin@localhost</code>; the password is in the file <code>admin-password</code> of the data directory.',
   emailAddress: 'E-mail address',
@@ -93,8 +95,6 @@ export default {
   roleUser: 'User',
   roleDomainAdmin: 'Administrator of the domain',
   roleSuperadmin: 'Superadmin',
-  language: 'Language',
-  languageHint: 'The language of this console, also for dates and numbers. Remembered on this computer.',
 
   // Second factor
   secondFactor: 'Second factor',

@@ -2,6 +2,7 @@ import { type ErrorCode } from '#manager/contract'
 
 /** What the reader can do after an error, by code. A code without a step has none, or says it in its cause. */
 export default {
+  access_key_invalid: 'Check both, or make a new access key in your account.',
   agent_unreachable:
     'The session keeps running. Wait until its host is back, or ask the administrator to look at the host.',
   app_failed: 'Look at the log of the session for the cause, then try again.',

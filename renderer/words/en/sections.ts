@@ -5,6 +5,7 @@ export default {
   data: 'Data',
   statistics: 'Statistics',
   account: 'Account',
+  preferences: 'Preferences',
   information: 'Information',
   sections: 'Sections',
 } as const

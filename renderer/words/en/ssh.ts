@@ -11,7 +11,7 @@ export default {
   tabMayClose:
     'Berth on this computer keeps the tunnel when you close this tab, and closes it when Berth stops or you sign out.',
   copyRemoved: 'Berth removes its copy of the key when the tunnel closes.',
-  settingsAt: 'A preferred port, and ~/.ssh/config, are settings of <link>your account</link>.',
+  settingsAt: 'A preferred port, and ~/.ssh/config, are in your <link>preferences</link>.',
   privateKey: 'Private key of this session',
   keyOpenssh: 'OpenSSH key',
   keyPutty: 'PuTTY, WinSCP',

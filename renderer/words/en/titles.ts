@@ -12,6 +12,7 @@ export default {
   folders: 'Data & Storage',
   statistics: 'Statistics',
   information: 'Information',
+  preferences: 'Preferences',
   account: 'Your account',
   terminal: 'Terminal',
   notFound: 'Not found',

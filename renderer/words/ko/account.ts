@@ -7,6 +7,8 @@ export default {
   signIn: '로그인',
   signingInWithLink: '링크로 로그인하는 중…',
   forgotPassword: '비밀번호를 잊으셨나요?',
+  useKey: '액세스 키로 로그인',
+  usePassword: '비밀번호로 로그인',
   firstStart:
     '처음 시작하셨나요? 주소는 <code>admin@localhost</code>이고, 비밀번호는 데이터 디렉터리의 <code>admin-password</code> 파일에 있습니다.',
   emailAddress: '이메일 주소',
@@ -92,8 +94,6 @@ export default {
   roleUser: '사용자',
   roleDomainAdmin: '도메인 관리자',
   roleSuperadmin: '최고 관리자',
-  language: '언어',
-  languageHint: '콘솔의 언어입니다. 날짜와 숫자도 이 언어로 표시하며, 이 컴퓨터에 저장합니다.',
 
   secondFactor: '2단계 인증',
   factorOn: '<b>켜짐.</b> 로그인할 때 비밀번호와 인증 앱의 코드가 필요합니다.',

@@ -2,6 +2,7 @@ import type en from '../en/error-steps.ts'
 import { type Translation } from '../message-types.ts'
 
 export default {
+  access_key_invalid: '두 키를 확인하거나 계정에서 새 액세스 키를 만드세요.',
   agent_unreachable:
     '세션은 계속 실행됩니다. 호스트가 다시 연결될 때까지 기다리거나 관리자에게 호스트 확인을 요청하세요.',
   app_failed: '세션의 로그에서 원인을 확인한 다음 다시 시도하세요.',

@@ -13,7 +13,7 @@ export default {
   quitAsks: '앱을 종료할 때 연결을 백그라운드에서 유지할지 닫을지 묻습니다.',
   tabMayClose: '이 탭을 닫아도 이 컴퓨터의 Berth가 연결을 유지합니다. Berth가 멈추거나 로그아웃하면 연결이 닫힙니다.',
   copyRemoved: '연결이 닫히면 Berth가 가진 키의 사본을 제거합니다.',
-  settingsAt: '선호 포트와 ~/.ssh/config 설정은 <link>내 계정</link>에 있습니다.',
+  settingsAt: '선호 포트와 ~/.ssh/config 항목은 <link>설정</link>에 있습니다.',
   privateKey: '이 세션의 개인 키',
   keyOpenssh: 'OpenSSH 키',
   keyPutty: 'PuTTY, WinSCP',

@@ -15,7 +15,7 @@ const WHO = ['anonymous', 'user', 'domain_admin', 'superadmin'] as const
 type Who = (typeof WHO)[number]
 const RELATIONS = ['own', 'near', 'top', 'far'] as const
 type Relation = (typeof RELATIONS)[number]
-const KINDS = ['session', 'user', 'group', 'keypair', 'invitation', 'folder', 'folderInvitation'] as const
+const KINDS = ['session', 'user', 'group', 'keypair', 'invitation', 'folder', 'folderInvitation', 'login'] as const
 type Kind = (typeof KINDS)[number]
 
 const PASSWORD = 'Their-own-pass-1'
@@ -28,6 +28,7 @@ const NAMES: Readonly<Record<Kind, RegExp>> = {
   invitation: /^\/api\/v1\/invitations\/:id/,
   folder: /^\/api\/v1\/folders\/:id/,
   folderInvitation: /^\/api\/v1\/folder-invitations\/:id/,
+  login: /^\/api\/v1\/me\/logins\/:id/,
 }
 const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   session: 'session_not_found',
@@ -37,6 +38,7 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   invitation: 'invitation_not_found',
   folder: 'folder_not_found',
   folderInvitation: 'folder_invitation_not_found',
+  login: 'login_not_found',
 }
 /** Terminal, apps, keys and files: the owner's alone. */
 const ENTERS: readonly string[] = ['getSshAccess', 'createGrant', 'startApp', 'publishApp', 'restartSession']
@@ -97,7 +99,7 @@ const size = onObjects.length + without.length
 function sees(who: Who, kind: Kind, relation: Relation): boolean {
   if (who === 'anonymous') return false
   // Nobody but its owner, whatever the role.
-  if (kind === 'folder' || kind === 'folderInvitation') return relation === 'own'
+  if (kind === 'folder' || kind === 'folderInvitation' || kind === 'login') return relation === 'own'
   if (who === 'superadmin') return true
   const admin = who === 'domain_admin'
   switch (kind) {
@@ -206,11 +208,19 @@ async function object(kind: Kind, who: Who, relation: Relation, name?: RouteName
       return (await owner.api.createFolder({ body: { name: `folder-${crypto.randomUUID()}` } })).id
     case 'folderInvitation':
       return invitationTo(owner)
+    case 'login':
+      return newSignIn(owner)
     case 'invitation': {
       const domain = relation === 'far' ? 'blue' : 'red'
       return (await cluster.api.createInvitation({ body: { domain } })).id
     }
   }
+}
+
+/** One more sign-in of this person. */
+async function newSignIn({ email }: Person): Promise<string> {
+  const { items } = await (await signIn(email, PASSWORD)).api.listLogins()
+  return items.find(({ isThis }) => isThis)?.id ?? ''
 }
 
 /** An open invitation to this person, by somebody of the same domain. */

@@ -52,6 +52,7 @@ function lifecycleOn(more: Partial<LifecycleDeps> = {}, answer = (_name: Request
     agents,
     pullOf: () => Promise.resolve({}),
     signer: { sign: () => 'signature' },
+    homeFiles: { ofOwner: () => Promise.resolve({ dotfiles: [], bootstrapScript: '' }) },
     log: silentLog,
     ...more,
   })

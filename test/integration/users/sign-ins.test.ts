@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openEventStream } from '../../fixtures/event-stream.ts'
+import { ADMIN, startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { rawRequest } from '../../fixtures/raw-http.ts'
+
+const PASSWORD = 'Their-own-pass-1'
+let manager: TestManager
+beforeAll(async () => {
+  manager = await startTestManager()
+})
+afterAll(() => manager[Symbol.asyncDispose]())
+
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
+
+test('the own sign-ins are listed with device, address and which one asks', async () => {
+  const { api } = await manager.signIn()
+  const body = { ...ADMIN, kind: 'token' }
+  await rawRequest(`${manager.url}/api/v1/auth/login`, { method: 'POST', body, headers: { 'user-agent': FIREFOX } })
+  await manager.api().login({ body: { ...ADMIN, kind: 'token', label: 'berth CLI on lab' } })
+  await manager.addUser('another@example.org')
+  const { items } = await api.listLogins()
+  expect(items.filter(({ isThis }) => isThis)).toHaveLength(1)
+  expect(items.map(({ label }) => label)).toEqual(expect.arrayContaining(['Firefox, Linux', 'berth CLI on lab']))
+  const { items: again } = await api.listLogins()
+  expect(again.every(({ address, accessKey }) => address === '127.0.0.1' && accessKey === null)).toBe(true)
+  expect(JSON.stringify(items)).not.toMatch(/hash|berth_/)
+})
+
+test('a sign-in that its owner ends closes its event stream at once; that of somebody else cannot be ended', async () => {
+  const owner = await manager.addUser('ends@example.org')
+  const { token } = await manager.api().login({ body: { email: 'ends@example.org', password: PASSWORD, kind: 'token' } })
+  if (token === null) throw new Error('no token')
+  using stream = await openEventStream(manager.url, { token })
+  const other = (await owner.api.listLogins()).items.find(({ isThis }) => !isThis)
+  const params = { id: other?.id ?? '' }
+  const stranger = await manager.addUser('stranger@example.org')
+  await expect(stranger.api.endLogin({ params })).rejects.toMatchObject({ code: 'login_not_found' })
+  await expect((await manager.signIn()).api.endLogin({ params })).rejects.toMatchObject({ code: 'login_not_found' })
+  expect(stream.isEnded()).toBe(false)
+  await owner.api.endLogin({ params })
+  await stream.ended
+  await expect(manager.api(token).me()).rejects.toMatchObject({ code: 'not_signed_in' })
+  await expect(owner.api.endLogin({ params })).rejects.toMatchObject({ code: 'login_not_found' })
+
+  for (let index = 0; index < 3; index++)
+    await manager.api().login({ body: { email: 'ends@example.org', password: PASSWORD, kind: 'token' } })
+  expect(await owner.api.endOtherLogins()).toEqual({ ended: 3 })
+  expect((await owner.api.listLogins()).items).toMatchObject([{ isThis: true }])
+  expect((await stranger.api.me()).user.email).toBe('stranger@example.org')
+})
+
+test('an access key signs in; the sign-in counts for its keypair, and ends with it', async () => {
+  const owner = await manager.addUser('keys@example.org')
+  const { accessKey, secretKey } = await owner.api.createKeypair({ body: {} })
+  const signIn = (secret: string, key = accessKey) =>
+    manager.api().loginWithKeypair({ body: { accessKey: key, secretKey: secret, kind: 'token' } })
+  await expect(signIn(`${secretKey}x`)).rejects.toMatchObject({ code: 'access_key_invalid' })
+  await expect(signIn(secretKey, 'AKIAAAAAAAAAAAAAAAAA')).rejects.toMatchObject({ code: 'access_key_invalid' })
+  const { token, user } = await signIn(secretKey)
+  if (token === null) throw new Error('no token')
+  expect(user.email).toBe('keys@example.org')
+  const api = manager.api(token)
+  expect((await api.listLogins()).items.find(({ isThis }) => isThis)).toMatchObject({ accessKey })
+  const log = await (await manager.signIn()).api.listAuditLog({ query: { limit: 20 } })
+  expect(JSON.stringify(log)).not.toContain(secretKey)
+
+  using stream = await openEventStream(manager.url, { token })
+  const params = { accessKey }
+  await owner.api.updateKeypair({ params, body: { active: false } })
+  await stream.ended
+  await expect(api.me()).rejects.toMatchObject({ code: 'not_signed_in' })
+  await expect(signIn(secretKey)).rejects.toMatchObject({ code: 'keypair_inactive' })
+  await owner.api.updateKeypair({ params, body: { active: true } })
+  const { token: next } = await signIn(secretKey)
+  await owner.api.deleteKeypair({ params })
+  await expect(manager.api(next ?? '').me()).rejects.toMatchObject({ code: 'not_signed_in' })
+  expect((await owner.api.me()).user.email).toBe('keys@example.org')
+})
+
+test('wrong secrets of an access key make the next sign-in with it wait', async () => {
+  const { accessKey } = await (await manager.signIn()).api.createKeypair({ body: {} })
+  const codes: unknown[] = []
+  for (let index = 0; index < 6; index++) {
+    const body = { accessKey, secretKey: `wrong-${index}`, kind: 'token' } as const
+    codes.push(
+      await manager
+        .api()
+        .loginWithKeypair({ body })
+        .catch((error: unknown) => (error instanceof Error && 'code' in error ? error.code : error)),
+    )
+  }
+  expect(codes[0]).toBe('access_key_invalid')
+  expect(codes.at(-1)).toBe('login_throttled')
+})
