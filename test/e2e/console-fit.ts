@@ -62,3 +62,12 @@ export async function misfits(page: Page): Promise<string[]> {
     return found
   })
 }
+
+/** The page adapts to its new size within some frames: returns what does not fit even after that. */
+export async function lastingMisfits(page: Page): Promise<string[]> {
+  for (let attempt = 1; ; attempt++) {
+    const found = await misfits(page)
+    if (found.length === 0 || attempt === 20) return found
+    await page.waitForTimeout(50)
+  }
+}

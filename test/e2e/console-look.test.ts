@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startConsoleDouble } from './console-double.ts'
-import { misfits, NARROW } from './console-fit.ts'
+import { lastingMisfits, NARROW } from './console-fit.ts'
 import { startBrowser } from './console-open.ts'
 import { aSession, aWorld, figuresOf, HISTORY, INVITATION, LIMITED, OTHER } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
@@ -287,15 +287,6 @@ async function open(scene: Scene, url: string) {
   })
   await loadPage(page, `${url}/#${scene.path}`)
   return { page, problems, [Symbol.asyncDispose]: () => context.close() }
-}
-
-/** The page adapts to its new size within some frames: returns what does not fit even after that. */
-async function lastingMisfits(page: Page): Promise<string[]> {
-  for (let attempt = 1; ; attempt++) {
-    const found = await misfits(page)
-    if (found.length === 0 || attempt === 20) return found
-    await page.waitForTimeout(50)
-  }
 }
 
 // One page for all checks of a scene: axe runs once per theme, because contrast and names are the same at every width; at other
