@@ -120,14 +120,16 @@ export async function startManager(
   const secondFactor = createSecondFactor({ store, box, passwords, events: bus, onChanged })
   const settings = createSettings({ store, box, hasAppsAddress: config.appsAddress !== undefined })
   const lifetimes = async () => lifetimesOf(await settings.read())
-  const logins = stack.use(createLogins({
+  const logins = stack.use(
+    createLogins({
       store,
       passwords,
       secondFactor,
       lifetimes,
       checkKeypair: createKeypairCheck({ db: store.db, box }),
       peers: cluster.peers,
-    }))
+    }),
+  )
   const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
   const restoredAt = await readRestoredAt(store.db)
   const signers = stack.use(createSigners({ store, box, log, restoredAt, peers: cluster.peers }))

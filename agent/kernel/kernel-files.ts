@@ -51,10 +51,7 @@ export interface KernelFiles {
    * Writes what the main process does first: notes for the log, and the owner's start-up script.
    * @returns whether there is anything of it
    */
-  writeStart(
-    kernelId: string,
-    start: { readonly notes: readonly string[]; readonly script: string },
-  ): Promise<boolean>
+  writeStart(kernelId: string, start: { readonly notes: readonly string[]; readonly script: string }): Promise<boolean>
   hasStartScript(kernelId: string): Promise<boolean>
   readSsh(kernelId: string): Promise<KernelSsh | undefined>
   /** Creates new key pairs for a kernel that has lost its own; saved once `place` has put them where its server finds them. */
@@ -213,7 +210,8 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
       if (script !== '') await write(SCRIPT, script)
       return notes.length > 0 || script !== ''
     },
-    hasStartScript: async kernelId => (await stat(kernelPath(kernelId, 'run', SCRIPT)).catch(unlessMissing)) !== undefined,
+    hasStartScript: async kernelId =>
+      (await stat(kernelPath(kernelId, 'run', SCRIPT)).catch(unlessMissing)) !== undefined,
     async readSsh(kernelId) {
       const text = await readFile(kernelPath(kernelId, 'ssh.json'), 'utf8').catch(unlessMissing)
       return text === undefined ? undefined : KernelSsh.parse(JSON.parse(text))

@@ -4,8 +4,7 @@ export const DENSITIES = ['comfortable', 'compact'] as const
 export type Density = (typeof DENSITIES)[number]
 const KEY = 'berth.density'
 
-const read = (): Density =>
-  DENSITIES.find(density => density === globalThis.localStorage.getItem(KEY)) ?? 'comfortable'
+const read = (): Density => DENSITIES.find(density => density === globalThis.localStorage.getItem(KEY)) ?? 'comfortable'
 
 /** How close the rows of tables are. Remembered on this computer and followed by every open tab. */
 export const density = ref<Density>(read())

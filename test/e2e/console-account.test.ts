@@ -56,7 +56,11 @@ describe('the page of the preferences', () => {
     await it.page.getByLabel('Compact').check()
     await it.page.getByLabel('Dark').check()
     await expect.poll(() => it.page.locator('.v-application.v-theme--dark').count()).toBe(1)
-    const height = () => other.locator('[style*="--row-height"]').first().evaluate(e => getComputedStyle(e).getPropertyValue('--row-height'))
+    const height = () =>
+      other
+        .locator('[style*="--row-height"]')
+        .first()
+        .evaluate(e => getComputedStyle(e).getPropertyValue('--row-height'))
     await expect.poll(height).toBe('46px')
     await it.page.reload()
     expect(await it.page.getByLabel('Compact').isChecked()).toBe(true)

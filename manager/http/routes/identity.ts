@@ -32,12 +32,20 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
     },
 
     async loginWithTicket({ request, reply }, { body }) {
-      const signIn = await logins.signInWithTicket({ label: deviceOf(request), ...body, address: clientAddress(request.raw) })
+      const signIn = await logins.signInWithTicket({
+        label: deviceOf(request),
+        ...body,
+        address: clientAddress(request.raw),
+      })
       return handOver(request, reply, signIn)
     },
 
     async loginWithKeypair({ request, reply }, { body }) {
-      const signIn = await logins.signInWithKeypair({ label: deviceOf(request), ...body, address: clientAddress(request.raw) })
+      const signIn = await logins.signInWithKeypair({
+        label: deviceOf(request),
+        ...body,
+        address: clientAddress(request.raw),
+      })
       return handOver(request, reply, signIn)
     },
 

@@ -25,8 +25,7 @@ export default {
     'Files such as <code>.bashrc</code> that are put into the home of each new session of yours. Up to {files, number} files, {size} in all.',
   noDotfiles: 'You have no dotfiles.',
   dotfileFacts: '{size} · {mode} · changed {when}',
-  inFolder:
-    'Sessions that mount your folder <b>{folder}</b> do not get this file: keep it in the folder instead.',
+  inFolder: 'Sessions that mount your folder <b>{folder}</b> do not get this file: keep it in the folder instead.',
   newDotfile: 'New dotfile',
   editDotfile: 'Edit {path}',
   removeDotfile: 'Remove {path}',

@@ -14,7 +14,8 @@ export default {
   endOthersText:
     'Their pages, terminals and connections close at once, and programs such as the command line have to sign in again. Sessions keep running.',
   ended: 'The sign-in has ended.',
-  othersEnded: '{count, plural, =0 {There was no other sign-in.} one {# sign-in has ended.} other {# sign-ins have ended.}}',
+  othersEnded:
+    '{count, plural, =0 {There was no other sign-in.} one {# sign-in has ended.} other {# sign-ins have ended.}}',
   showAll: '{count, plural, one {Show # more} other {Show # more}}',
   loading: 'Loading your sign-ins',
 

@@ -40,13 +40,21 @@ test('a session starts with the dotfiles and the script that its owner has then,
   expect((await owner.listDotfiles()).items.map(({ path }) => path)).toEqual(['.config/git/config'])
 })
 
-test.each(['bashrc', '../.bashrc', '.ssh/../../x', '/etc/passwd', '.', '..', '.a//b', '.a/', '.a\nb', `.${'x'.repeat(255)}`])(
-  'the path %j is refused',
-  async path => {
-    const put = cluster.api.putDotfile({ body: { path, content: '' } })
-    await expect(put).rejects.toMatchObject({ code: 'bad_request' })
-  },
-)
+test.each([
+  'bashrc',
+  '../.bashrc',
+  '.ssh/../../x',
+  '/etc/passwd',
+  '.',
+  '..',
+  '.a//b',
+  '.a/',
+  '.a\nb',
+  `.${'x'.repeat(255)}`,
+])('the path %j is refused', async path => {
+  const put = cluster.api.putDotfile({ body: { path, content: '' } })
+  await expect(put).rejects.toMatchObject({ code: 'bad_request' })
+})
 
 test.each([{ mode: '0644' }, { mode: '244' }, { mode: '4755' }, { mode: '648' }, { content: 'a\0b' }])(
   'a dotfile with %o is refused',

@@ -28,7 +28,9 @@ test('the own sign-ins are listed with device, address and which one asks', asyn
 
 test('a sign-in that its owner ends closes its event stream at once; that of somebody else cannot be ended', async () => {
   const owner = await manager.addUser('ends@example.org')
-  const { token } = await manager.api().login({ body: { email: 'ends@example.org', password: PASSWORD, kind: 'token' } })
+  const { token } = await manager
+    .api()
+    .login({ body: { email: 'ends@example.org', password: PASSWORD, kind: 'token' } })
   if (token === null) throw new Error('no token')
   using stream = await openEventStream(manager.url, { token })
   const other = (await owner.api.listLogins()).items.find(({ isThis }) => !isThis)
