@@ -40,6 +40,7 @@ const FLOORS = {
     'images',
     'stats',
     'tunnels',
+    'sftp',
     'sessions',
     'agents',
     'grants',

@@ -21,7 +21,7 @@ import { createSshKeypairRoutes } from './http/routes/ssh-keypair.ts'
 import { createKeypairRoutes } from './http/routes/keypairs.ts'
 import { createSettingsRoutes } from './http/routes/settings.ts'
 import { startHttpServer } from './http/server.ts'
-import { consoleAddress, createOriginRules } from './http/origin.ts'
+import { clientAddress, consoleAddress, createOriginRules } from './http/origin.ts'
 import { createUpgrades } from './agent-link/upgrades.ts'
 import { createLogger, type Log } from './log.ts'
 import { createMailer } from './mail/mailer.ts'
@@ -29,6 +29,7 @@ import { createMetrics } from './metrics.ts'
 import { registerFigures } from './operation/figures.ts'
 import { openSecretBox } from './secrets/open-secret-box.ts'
 import { createManagerList } from './scheduler/managers.ts'
+import { createSftpGateway } from './sftp/gateway.ts'
 import { startFoldersPart } from './wiring/folders-part.ts'
 import { type SessionsPartTimings } from './wiring/sessions-core.ts'
 import { startSessionsPart } from './wiring/sessions-part.ts'
@@ -182,12 +183,33 @@ export async function startManager(
     address => via.match(address),
     (request, socket, head) => via.handle(request, socket, head),
   )
+  const sftp = parts.use(
+    createSftpGateway({
+      db: store.db,
+      open: folders.open,
+      hints: folders.fileHints,
+      authenticateUpgrade: async request => {
+        const caller = await authenticateUpgrade(request)
+        signers.watch(credentialOf(caller))
+        return caller
+      },
+      credentialHolds: credential => credentialHolds(store.db, credential),
+      addressOf: clientAddress,
+      audit,
+      log,
+    }),
+  )
+  upgrades.on(
+    address => sftp.match(address),
+    (request, socket, head) => sftp.handle(request, socket, head),
+  )
   sessions.onSessionEnded(id => tunnels.closeSession(id))
   sessions.watchTraffic(id => tunnels.activity(id))
   sessions.onAgentGone(id => tunnels.dropAgent(id))
   const endAll = (credential: string) => {
     grants.forgetLogin(credential)
     tunnels.closeLogin(credential)
+    sftp.closeLogin(credential)
   }
   logins.onEnd(endAll)
   signers.onEnd(endAll)
@@ -201,9 +223,10 @@ export async function startManager(
   logins.onChange(() => void signers.recheck().catch(() => undefined))
 
   // A sign-in may have ended at another manager, and the message about it been missed.
-  cluster.peers.onGap(
-    () => void logins.recheck(tunnels.openedWith().filter(id => !published.isWatched(id))).catch(() => undefined),
-  )
+  cluster.peers.onGap(() => {
+    const tunnelled = tunnels.openedWith().filter(id => !published.isWatched(id))
+    void logins.recheck([...tunnelled, ...sftp.openedWith()]).catch(() => undefined)
+  })
 
   const endKeypair = (accessKey: string, loginIds: readonly string[]) => {
     signers.end(accessKey)
@@ -262,6 +285,7 @@ export async function startManager(
     db: store.db,
     onApplied: listener => sessions.onApplied(listener),
     tunnels: () => tunnels.counts(),
+    sftp: () => sftp.counts(),
     eventStreams: () => bus.count(),
     auditQueue: () => audit.waiting,
   })

@@ -20,6 +20,7 @@ import { createKitFiles, defaultSshDirectory, thisProcess } from './ssh/kit-file
 import { createSshKits, siteFileOf } from './ssh/kit.ts'
 import { type LocalTunnel, openLocalTunnel } from './local/local-tunnel.ts'
 import { createTransport, type Transport } from './local/transport.ts'
+import { createFolderPorts } from './sftp/folder-port.ts'
 
 export interface ProxyOptions {
   readonly managerUrl: string
@@ -39,12 +40,13 @@ export interface ProxyOptions {
   readonly transport?: Transport
 }
 
-type ProxyEvent = 'tunnel:changed' | 'tunnel:closed'
+type ProxyEvent = 'tunnel:changed' | 'tunnel:closed' | 'sftp:changed'
 
-/** The tunnel and SSH side of HostApi for one user. */
+/** The tunnel, SSH and SFTP side of HostApi for one user. */
 export interface Proxy extends AsyncDisposable {
   readonly tunnel: HostApi['tunnel']
   readonly ssh: HostApi['ssh']
+  readonly sftp: HostApi['sftp']
   settings(): Promise<HostSettings>
   saveSettings(settings: HostSettings): Promise<HostSettings>
   /** @returns the function that unsubscribes */
@@ -220,7 +222,21 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     return await kits.make(tunnel.snapshot(), chosen, () => opened.get(keyOf(sessionId, SSH_APP)) === tunnel)
   }
 
+  const folders = createFolderPorts({
+    managerUrl,
+    credentials: options.credentials,
+    api,
+    directory,
+    files,
+    ports,
+    settings: () => settings.read(),
+    ownTunnelOn,
+    onChange: port => emit('sftp:changed', port),
+    log,
+  })
+
   return {
+    sftp: folders,
     tunnel: {
       open: async spec => (await open(spec)).snapshot(),
       async openApp(spec) {
@@ -251,6 +267,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     async [Symbol.asyncDispose]() {
       // Starting an app takes up to a minute, and a user who quits will not wait that long.
       closing.abort(new AppError('tunnel_not_found', { why: 'The program is closing its connections.' }))
+      await folders[Symbol.asyncDispose]()
       await finishAll()
       await Promise.allSettled(tunnels.values())
       await finishAll()

@@ -6,10 +6,13 @@ import { type EmbeddedStack } from './stack/embedded-stack.ts'
 import { type Running } from './windows/ask-before-quit.ts'
 
 /** The local proxy as the desktop uses it: the tunnels and SSH kits of one user at one manager. */
-export interface UserProxy extends Pick<HostApi, 'tunnel' | 'ssh'>, AsyncDisposable {
+export interface UserProxy extends Pick<HostApi, 'tunnel' | 'ssh' | 'sftp'>, AsyncDisposable {
   settings: HostApi['host']['settings']
   saveSettings: HostApi['host']['saveSettings']
-  on<E extends 'tunnel:changed' | 'tunnel:closed'>(event: E, listener: (payload: HostEvents[E]) => void): unknown
+  on<E extends 'tunnel:changed' | 'tunnel:closed' | 'sftp:changed'>(
+    event: E,
+    listener: (payload: HostEvents[E]) => void,
+  ): unknown
   /** Call when the user signed in again: waiting connections continue. */
   wake(): void
 }
@@ -76,6 +79,7 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
     })
     started.on('tunnel:changed', payload => deps.emit('tunnel:changed', payload))
     started.on('tunnel:closed', payload => deps.emit('tunnel:closed', payload))
+    started.on('sftp:changed', payload => deps.emit('sftp:changed', payload))
     return started
   }
 
@@ -93,9 +97,11 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
       return starting
     },
     async running() {
-      const tunnels = (await (await proxy?.catch(() => undefined))?.tunnel.list()) ?? []
-      const connections = tunnels.reduce((sum, tunnel) => sum + tunnel.connections, 0)
-      return { tunnels: tunnels.length, connections, stack: stack?.owned ?? false }
+      const started = await proxy?.catch(() => undefined)
+      const folders = await started?.sftp.state()
+      const open = [...((await started?.tunnel.list()) ?? []), ...(folders ? [folders] : [])]
+      const connections = open.reduce((sum, one) => sum + one.connections, 0)
+      return { tunnels: open.length, connections, stack: stack?.owned ?? false }
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }

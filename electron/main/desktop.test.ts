@@ -58,6 +58,12 @@ async function aDesktop({ owned = true, startStack, fixedEndpoint, links = someL
       connect: () => Promise.reject(new Error('not asked')),
       keyFile: () => Promise.reject(new Error('not asked')),
     },
+    sftp: {
+      open: () => Promise.reject(new Error('not asked')),
+      state: () => Promise.resolve(null),
+      close: () => Promise.resolve(),
+      keyFile: () => Promise.reject(new Error('not asked')),
+    },
     settings: () => Promise.resolve({ preferredSshPort: null, manageSshConfig: true }),
     saveSettings: settings => Promise.resolve(settings),
     on: (event, listener) => {

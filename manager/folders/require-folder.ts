@@ -17,8 +17,13 @@ export async function requireFolder(db: Db, caller: Caller, id: FolderId, need: 
     throw new AppError('folder_not_found', { folderId: id })
   }
   requireUsable(row)
-  if (allows(permission, need)) return row
-  throw notAllowed(row.name, need)
+  requireAllowed(caller, row, need)
+  return row
+}
+
+/** @param row read for the caller @throws AppError `forbidden` */
+export function requireAllowed(caller: Pick<Caller, 'userId'>, row: FolderRow, need: FolderPermission): void {
+  if (!allows(permissionOf(caller, row), need)) throw notAllowed(row.name, need)
 }
 
 function requireUsable({ name, status, group_active, group_name }: FolderRow): void {

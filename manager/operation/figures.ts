@@ -14,6 +14,7 @@ export interface FiguresDeps {
   readonly db: Db
   readonly onApplied: (listener: (applied: Applied) => void) => void
   readonly tunnels: () => { tunnels: number; terminals: number; bytesUp: number; bytesDown: number }
+  readonly sftp: () => { connections: number; bytesUp: number; bytesDown: number }
   readonly eventStreams: () => number
   /** Number of audit rows that wait for the database. */
   readonly auditQueue: () => number
@@ -23,7 +24,8 @@ export interface FiguresDeps {
 const SAME_SCRAPE_MS = 500
 
 /** Registers the metrics of /metrics beside those of the process itself: queues, states, agents, tunnels. */
-export function registerFigures({ metrics, db, onApplied, tunnels, eventStreams, auditQueue }: FiguresDeps): void {
+export function registerFigures(deps: FiguresDeps): void {
+  const { metrics, db, onApplied, tunnels, sftp, eventStreams, auditQueue } = deps
   const sessions = once(() => readSessionFigures(db))
   const agents = once(() => readAgentFigures(db))
 
@@ -103,6 +105,23 @@ export function registerFigures({ metrics, db, onApplied, tunnels, eventStreams,
     labels: ['direction'],
     collect() {
       const { bytesUp, bytesDown } = tunnels()
+      return [
+        { labels: { direction: 'up' }, value: bytesUp },
+        { labels: { direction: 'down' }, value: bytesDown },
+      ]
+    },
+  })
+  metrics.gauge({
+    name: 'berth_sftp_connections',
+    help: 'Open SFTP connections to folders.',
+    collect: () => sftp().connections,
+  })
+  metrics.total({
+    name: 'berth_sftp_bytes_total',
+    help: 'Bytes of SFTP connections to folders: up = from the client.',
+    labels: ['direction'],
+    collect() {
+      const { bytesUp, bytesDown } = sftp()
       return [
         { labels: { direction: 'up' }, value: bytesUp },
         { labels: { direction: 'down' }, value: bytesDown },

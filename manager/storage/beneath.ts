@@ -1,4 +1,4 @@
-import { constants } from 'node:fs'
+import { constants, type StatsFs } from 'node:fs'
 import {
   chown,
   type FileHandle,
@@ -9,6 +9,7 @@ import {
   readlink,
   rename,
   rmdir,
+  statfs,
   symlink,
   unlink,
 } from 'node:fs/promises'
@@ -19,7 +20,7 @@ import { errnoOf, toFileError } from './file-errors.ts'
 import { bytesOf, componentsOf } from './file-names.ts'
 import { type FileState, stateOf } from './file-state.ts'
 import { type Listing, openListing } from './listing.ts'
-import { createOpenFile, type OpenFile } from './open-file.ts'
+import { createOpenFile, type OpenFile, PERMISSIONS } from './open-file.ts'
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
 /** Opens a file for its state only: neither a FIFO nor a device notices. Node has no name for it. @see open(2) */
@@ -69,6 +70,11 @@ export interface Directory extends AsyncDisposable {
   unlink(name: string): Promise<void>
   /** @throws AppError `directory_not_empty` */
   rmdir(name: string): Promise<void>
+  /** Figures of the file system that holds the directory. */
+  fileSystem(): Promise<StatsFs>
+  /** Changes the permission bits of the directory itself. */
+  setMode(mode: number): Promise<void>
+  setTimes(accessed: Date, modified: Date): Promise<void>
   /** The user and group that new entries get; undefined where they are the manager's own. */
   owner(): Promise<{ uid: number; gid: number } | undefined>
   /** Runs a call with `/proc/self/fd/N` of this directory, which stays valid until the call returns. */
@@ -137,6 +143,14 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
       throw isOfTarget && error instanceof AppError ? toFileError(error.cause, toName) : error
     })
   }
+
+  /** Runs a call on the directory itself. */
+  const own = <T>(call: (handle: FileHandle) => Promise<T>): Promise<T> =>
+    calls
+      .run(() => descriptor.use(call))
+      .catch((error: unknown) => {
+        throw toFileError(error, 'The directory')
+      })
 
   async function owner(): Promise<{ uid: number; gid: number } | undefined> {
     if (process.getuid?.() !== 0) return undefined
@@ -283,6 +297,9 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
 
     unlink: name => at(name, unlink),
     rmdir: name => at(name, rmdir),
+    fileSystem: () => own(({ fd }) => statfs(`/proc/self/fd/${fd}`)),
+    setMode: mode => own(handle => handle.chmod(mode & PERMISSIONS)),
+    setTimes: (accessed, modified) => own(handle => handle.utimes(accessed, modified)),
     withPath: call => descriptor.use(({ fd }) => call(`/proc/self/fd/${fd}`)),
     [Symbol.asyncDispose]: () => descriptor[Symbol.asyncDispose](),
   }

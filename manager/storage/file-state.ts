@@ -13,6 +13,8 @@ export interface FileState {
   /** Permission bits. */
   readonly mode: number
   readonly uid: number
+  /** Number of the file in its file system. */
+  readonly inode: bigint
   /** Number of its names. */
   readonly links: number
 }
@@ -27,6 +29,7 @@ export function stateOf(stats: BigIntStats): FileState {
     etag: `"${[ino, size, mtimeNs, ctimeNs].map(part => part.toString(36)).join('-')}"`,
     mode: Number(stats.mode) & 0o7777,
     uid: Number(stats.uid),
+    inode: stats.ino,
     links: Number(stats.nlink),
   }
 }

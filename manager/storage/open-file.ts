@@ -9,8 +9,12 @@ export interface OpenFile extends AsyncDisposable {
   state(): Promise<FileState>
   /** @returns number of bytes read; 0 at the end of the file */
   read(into: Uint8Array, position: number): Promise<number>
+  /** Reads adjacent parts with one call. @returns number of bytes read; fewer at the end of the file */
+  readParts(into: readonly Uint8Array[], position: number): Promise<number>
   /** Writes all of the bytes. @throws AppError `disk_full`, `storage_away` */
   write(bytes: Uint8Array, position: number): Promise<void>
+  /** Writes adjacent parts, with one call where the system takes them whole. @throws as `write` */
+  writeParts(parts: readonly Uint8Array[], position: number): Promise<void>
   truncate(size: number): Promise<void>
   setMode(mode: number): Promise<void>
   setOwner(owner: { uid: number; gid: number }): Promise<void>
@@ -25,7 +29,7 @@ export interface OpenFile extends AsyncDisposable {
 const SYNC_MS = 120_000
 
 /** Permissions that a user may give; never set-user-id, set-group-id or sticky. */
-const PERMISSIONS = 0o777
+export const PERMISSIONS = 0o777
 
 interface Opened {
   readonly descriptor: Descriptor
@@ -40,16 +44,31 @@ export function createOpenFile({ descriptor, calls, name }: Opened): OpenFile {
       .catch((error: unknown) => {
         throw toFileError(error, name)
       })
+
+  async function write(bytes: Uint8Array, position: number): Promise<void> {
+    let done = 0
+    while (done < bytes.byteLength) {
+      const at = done
+      done += await run(
+        async handle => (await handle.write(bytes, at, bytes.byteLength - at, position + at)).bytesWritten,
+      )
+    }
+  }
+
   return {
     state: async () => stateOf(await run(handle => handle.stat({ bigint: true }))),
     read: (into, position) => run(async handle => (await handle.read(into, 0, into.byteLength, position)).bytesRead),
-    async write(bytes, position) {
-      let done = 0
-      while (done < bytes.byteLength) {
-        const at = done
-        done += await run(
-          async handle => (await handle.write(bytes, at, bytes.byteLength - at, position + at)).bytesWritten,
-        )
+    readParts: (into, position) => run(async handle => (await handle.readv(into, position)).bytesRead),
+    write,
+    async writeParts(parts, position) {
+      let written =
+        parts.length < 2 ? 0 : await run(async handle => (await handle.writev(parts, position)).bytesWritten)
+      let at = position
+      for (const part of parts) {
+        const done = Math.min(written, part.byteLength)
+        if (done < part.byteLength) await write(part.subarray(done), at + done)
+        written -= done
+        at += part.byteLength
       }
     },
     truncate: size => run(handle => handle.truncate(size)),

@@ -7,8 +7,8 @@ import { type EventPublisher } from '../events/bus.ts'
 import { createFolderHints } from '../folders/hints.ts'
 import { createFiles } from '../files/service.ts'
 import { createCopyTasks } from '../files/copy-tasks.ts'
-import { createFileHints } from '../files/hints.ts'
-import { createFolderOpener } from '../files/open-folder.ts'
+import { createFileHints, type FileHints } from '../files/hints.ts'
+import { createFolderOpener, type FolderOpener } from '../files/open-folder.ts'
 import { parentOf } from '../files/places.ts'
 import { startSweeps } from '../files/sweeps.ts'
 import { createFolders } from '../folders/service.ts'
@@ -41,6 +41,8 @@ export interface FoldersPartDeps {
 
 /** Folders, their files, and the storage hosts that hold them. Closing interrupts removals and copies. */
 export interface FoldersPart extends AsyncDisposable {
+  readonly open: FolderOpener
+  readonly fileHints: FileHints
   readonly handlers: ReturnType<typeof createFolderRoutes> &
     ReturnType<typeof createFolderSharingRoutes> &
     ReturnType<typeof createUploadRoutes> &
@@ -77,6 +79,8 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   }
   const opened = stack.move()
   return {
+    open,
+    fileHints,
     handlers: {
       ...createFolderRoutes(createFolders({ store, storage, removals, hints, usages })),
       ...createFolderSharingRoutes(createSharing({ store, hints, mailer, settings, log })),

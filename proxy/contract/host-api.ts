@@ -1,6 +1,7 @@
 // `import type`, not inline types: those leave an import behind, and the sandboxed preload that needs this file can load none.
 import type { SessionId, WireError } from '#manager/contract'
 import type { ProxyFault } from './proxy-faults.ts'
+import type { FolderKit, FolderPort, FolderPortSpec } from './sftp.ts'
 import type { AppUrl, KeyFile, KeyFormat, SshKit, Tunnel, TunnelId, TunnelSpec } from './tunnels.ts'
 
 export interface HostInfo {
@@ -62,6 +63,17 @@ export interface HostApi {
     /** The session's key (id_container) or a site file for a client program. */
     keyFile(sessionId: SessionId, format: KeyFormat): Promise<KeyFile>
   }
+  sftp: {
+    /** Opens the port that serves all folders by SFTP, with keys and Host block; again returns the same.
+     *  @throws `port_in_use` (detail: port, holder), `app_open_elsewhere` */
+    open(spec: FolderPortSpec): Promise<FolderKit>
+    /** The open port; null if there is none. */
+    state(): Promise<FolderPort | null>
+    /** Resolves once the port and its connections are closed. */
+    close(): Promise<void>
+    /** The key for programs of this computer, or a site file. Opens the port if it is closed. */
+    keyFile(format: KeyFormat): Promise<KeyFile>
+  }
   terminal: {
     /** Opens a terminal and returns its id; only where the page cannot open a WebSocket to the manager itself (Electron). */
     open(spec: { sessionId: SessionId; name: string; cols: number; rows: number }): Promise<string>
@@ -75,6 +87,8 @@ export interface HostApi {
 export interface HostEvents {
   'tunnel:changed': Tunnel
   'tunnel:closed': { id: TunnelId; reason: 'user' | 'session_ended' | 'error' }
+  /** Null: the port was closed. */
+  'sftp:changed': FolderPort | null
   'terminal:data': { id: string; data: Uint8Array }
   'terminal:closed': { id: string; code: number; reason: string }
 }
@@ -84,12 +98,14 @@ export const HOST_METHODS = {
   host: { info: true, settings: true, saveSettings: true, openExternal: true, endpoint: true, setEndpoint: true },
   tunnel: { open: true, openApp: true, list: true, close: true },
   ssh: { connect: true, keyFile: true },
+  sftp: { open: true, state: true, close: true, keyFile: true },
   terminal: { open: true, write: true, resize: true, close: true },
 } as const satisfies { [G in keyof HostApi]: { [M in keyof HostApi[G]]: true } }
 
 export const HOST_EVENTS = {
   'tunnel:changed': true,
   'tunnel:closed': true,
+  'sftp:changed': true,
   'terminal:data': true,
   'terminal:closed': true,
 } as const satisfies { [E in keyof HostEvents]: true }

@@ -1,6 +1,7 @@
 import { z, type ZodType } from 'zod'
 import { SessionId } from '#manager/contract'
 import { type HostApi } from './host-api.ts'
+import { FolderPortSpec } from './sftp.ts'
 import { KeyFormat, TunnelId, TunnelSpec } from './tunnels.ts'
 
 type InputOf<F> = F extends (...args: infer A) => unknown ? ZodType<A> : never
@@ -34,6 +35,7 @@ export const HOST_INPUTS = {
   },
   tunnel: { open: spec, openApp: spec, list: NOTHING, close: z.tuple([TunnelId]) },
   ssh: { connect: spec, keyFile: z.tuple([SessionId, KeyFormat]) },
+  sftp: { open: z.tuple([FolderPortSpec]), state: NOTHING, close: NOTHING, keyFile: z.tuple([KeyFormat]) },
   terminal: {
     open: z.tuple([
       z.strictObject({ sessionId: SessionId, name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/), ...size }),

@@ -30,12 +30,15 @@ export const vscodeUrlFor = (alias: string) => `vscode://vscode-remote/ssh-remot
  * A WinSCP session URL with the pinned host key and the key file.
  * @see https://winscp.net/eng/docs/session_url (`fingerprint=`: without bit count, base64 with `-` and `_`; `x-` raw settings)
  */
-export function winscpUrlFor({ port, user, hostKeyFingerprint, installed }: Connection): string {
+export function winscpUrlFor(
+  { port, user, hostKeyFingerprint, installed }: Connection,
+  directory = '/home/work/',
+): string {
   const hash = hostKeyFingerprint
     .replace(/^SHA256:/, '')
     .replaceAll('+', '-')
     .replaceAll('/', '_')
     .replace(/=+$/, '')
   const key = encodeURIComponent(`${installed.identityFile}.ppk`)
-  return `sftp://${encodeURIComponent(user)};fingerprint=ssh-ed25519-${hash};x-publickeyfile=${key}@127.0.0.1:${port}/home/work/`
+  return `sftp://${encodeURIComponent(user)};fingerprint=ssh-ed25519-${hash};x-publickeyfile=${key}@127.0.0.1:${port}${directory}`
 }

@@ -11,7 +11,10 @@ export function filezillaSite(site: {
   readonly port: number
   readonly user: string
   readonly keyFile: string
+  /** Components of the first directory; the home directory of a session if left out. */
+  readonly directory?: readonly string[]
 }): string {
+  const { directory = ['home', 'work'] } = site
   return `<?xml version="1.0" encoding="UTF-8"?>
 <FileZilla3>
   <Servers>
@@ -26,7 +29,7 @@ export function filezillaSite(site: {
       <EncodingType>UTF-8</EncodingType>
       <BypassProxy>1</BypassProxy>
       <Name>${escapeXml(site.name)}</Name>
-      <RemoteDir>1 0 4 home 4 work</RemoteDir>
+      <RemoteDir>${['1 0', ...directory.map(name => `${name.length} ${escapeXml(name)}`)].join(' ')}</RemoteDir>
       <SyncBrowsing>0</SyncBrowsing>
       <DirectoryComparison>0</DirectoryComparison>
     </Server>

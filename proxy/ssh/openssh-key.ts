@@ -1,3 +1,4 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { AppError } from '#manager/contract'
 
 /** Reads the length-prefixed fields of SSH (RFC 4251 section 5). */
@@ -34,6 +35,13 @@ export interface PrivateKey {
   readonly comment: string
 }
 
+export interface KeyPair {
+  /** OpenSSH format. */
+  readonly privateKey: string
+  /** One line, as in a `.pub` file. */
+  readonly publicKey: string
+}
+
 const MAGIC = 'openssh-key-v1\0'
 
 /**
@@ -59,6 +67,35 @@ export function parseOpensshKey(text: string): PrivateKey {
     const why = error instanceof Error ? error.message : 'unreadable'
     throw new AppError('bad_request', { why: `The private key cannot be read: ${why}.` }, { cause: error })
   }
+}
+
+/**
+ * Makes an ed25519 key pair, the private half as an unencrypted OpenSSH key.
+ *
+ * @see RFC 8709 section 4 for the public blob
+ */
+export function newKeyPair(comment: string): KeyPair {
+  const { x = '', d = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })
+  const [publicKey, seed] = [Buffer.from(x, 'base64url'), Buffer.from(d, 'base64url')]
+  const type = 'ssh-ed25519'
+  const publicBlob = Buffer.concat([sshString(type), sshString(publicKey)])
+  const check = randomBytes(4)
+  const inner = [check, check, ...[type, publicKey, Buffer.concat([seed, publicKey]), comment].map(sshString)]
+  const unpadded = Buffer.concat(inner)
+  const padding = Buffer.from(Array.from({ length: -unpadded.length & 7 }, (_, index) => index + 1))
+  const one = Buffer.from([0, 0, 0, 1])
+  const outer = [Buffer.from(MAGIC), ...['none', 'none', ''].map(sshString), one, sshString(publicBlob)]
+  const data = Buffer.concat([...outer, sshString(Buffer.concat([unpadded, padding]))])
+  const lines = data.toString('base64').match(/.{1,70}/g) ?? []
+  return {
+    privateKey: ['-----BEGIN OPENSSH PRIVATE KEY-----', ...lines, '-----END OPENSSH PRIVATE KEY-----', ''].join('\n'),
+    publicKey: `${type} ${publicBlob.toString('base64')} ${comment}`,
+  }
+}
+
+/** The public half of a private key, as one line of a `.pub` file. */
+export function publicLineOf({ type, publicBlob, comment }: PrivateKey): string {
+  return `${type} ${publicBlob.toString('base64')} ${comment}`.trim()
 }
 
 function privateFields(inner: SshReader): Pick<PrivateKey, 'type' | 'putty'> {

@@ -124,7 +124,8 @@ export function createGuests(deps: GuestsDeps): Guests {
     for (const [userId, entry] of entries) {
       if (entry.held > 0 || now() - entry.lastSeen < IDLE_MS) continue
       const proxy = await entry.proxy.catch(() => undefined)
-      if ((await proxy?.tunnel.list())?.length === 0) await close(userId)
+      const isUnused = (await proxy?.tunnel.list())?.length === 0 && (await proxy?.sftp.state()) === null
+      if (isUnused) await close(userId)
     }
   }
 

@@ -138,6 +138,7 @@ export function createHostRoutes({ guests, version, thisComputer, proxyFaults, l
     const stops = [
       guest.proxy.on('tunnel:changed', send('tunnel:changed')),
       guest.proxy.on('tunnel:closed', send('tunnel:closed')),
+      guest.proxy.on('sftp:changed', send('sftp:changed')),
     ]
     const heartbeat = setInterval(() => {
       write(': alive\n\n')
@@ -207,6 +208,12 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumst
     ssh: {
       connect: spec => here(proxy).ssh.connect(spec),
       keyFile: (sessionId, format) => (format === 'filezilla' ? here(proxy) : proxy).ssh.keyFile(sessionId, format),
+    },
+    sftp: {
+      open: spec => here(proxy).sftp.open(spec),
+      state: () => proxy.sftp.state(),
+      close: () => proxy.sftp.close(),
+      keyFile: format => here(proxy).sftp.keyFile(format),
     },
     terminal: { open: forTerminals, write: forTerminals, resize: forTerminals, close: forTerminals },
   }

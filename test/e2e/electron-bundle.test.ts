@@ -100,6 +100,7 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
     list: [],
     close: ['no-such-tunnel'],
   },
+  sftp: { open: [{}], state: [], close: [], keyFile: ['ppk'] },
   ssh: { connect: [{ sessionId: SESSION, app: 'sshd' }], keyFile: [SESSION, 'ppk'] },
   terminal: {
     open: [{ sessionId: SESSION, name: 'main', cols: 80, rows: 24 }],

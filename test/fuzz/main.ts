@@ -4,6 +4,7 @@ import { apiTarget } from './api.ts'
 import { fromAgentTarget } from './from-agent.ts'
 import { fromManagerTarget } from './from-manager.ts'
 import { hostTarget } from './host.ts'
+import { sftpTarget } from './sftp.ts'
 import { Random } from './random.ts'
 import { type FuzzTarget } from './target.ts'
 import { tunnelTarget } from './tunnel.ts'
@@ -11,12 +12,19 @@ import { tunnelTarget } from './tunnel.ts'
 /**
  * `npm run fuzz -- [--seed N] [--inputs N] [--seconds N] [--target NAME]… [--first N]`
  *
- * Feeds random inputs to the tunnel protocol, to the host API of the console, to the API of a manager and to both ends of the
+ * Feeds random inputs to the tunnel protocol, to SFTP, to the host API of the console, to the API of a manager and to both ends of the
  * agents' control protocol. Fails (exit 1) on a process that ended, an undocumented 5xx, an answer slower than 5 s, memory or
  * descriptors that grow, and an error in the log of a manager or an agent. Input number I of a target follows from the seed and
  * I alone: `--seed S --target T --first I --inputs 1` repeats it.
  */
-const TARGETS: readonly FuzzTarget[] = [fromManagerTarget, fromAgentTarget, apiTarget, hostTarget, tunnelTarget]
+const TARGETS: readonly FuzzTarget[] = [
+  fromManagerTarget,
+  fromAgentTarget,
+  apiTarget,
+  hostTarget,
+  tunnelTarget,
+  sftpTarget,
+]
 const BETWEEN_CHECKS = 5_000
 const MOST_FAILURES = 20
 

@@ -39,6 +39,13 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
         (await (await deps.connection()).running()).tunnels === 0 ? [] : (await proxy()).tunnel.list(),
       close: async id => (await proxy()).tunnel.close(id),
     },
+    sftp: {
+      open: async spec => (await proxy()).sftp.open(spec),
+      state: async () =>
+        (await (await deps.connection()).running()).tunnels === 0 ? null : (await proxy()).sftp.state(),
+      close: async () => (await proxy()).sftp.close(),
+      keyFile: async format => (await proxy()).sftp.keyFile(format),
+    },
     ssh: {
       connect: async spec => (await proxy()).ssh.connect(spec),
       keyFile: async (sessionId, format) => (await proxy()).ssh.keyFile(sessionId, format),

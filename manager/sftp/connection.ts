@@ -1,0 +1,286 @@
+import { PacketReader, ProtocolError } from './packet-reader.ts'
+import { BadRequest, parseInit, parseRequest } from './parse-request.ts'
+import { type Operations, type PlainRequest } from './operations.ts'
+import { MOST_DATA_BYTES, type Reply, END, OK, type Request, type RequestOf, VERSION } from './protocol.ts'
+import { statusOf } from './refused.ts'
+import { DATA_HEAD, dataPacket, replyPacket, versionPacket } from './write-reply.ts'
+
+export interface ConnectionDeps {
+  readonly operations: Pick<Operations, 'answer' | 'read' | 'write'>
+  /** Sends bytes to the client. */
+  readonly send: (bytes: Buffer) => void
+  /** Called when the connection has room for requests again. */
+  readonly onRoom: () => void
+  /** Called once for bytes that are no SFTP: nothing after them is read. */
+  readonly onBroken: (error: Error) => void
+  /** Called for an error that no rule has thrown; the client learns nothing of it. */
+  readonly onUnexpected: (error: unknown) => void
+}
+
+type ReadRequest = RequestOf<'read'>
+type WriteRequest = RequestOf<'write'>
+/** Requests that are carried out together. */
+type Step =
+  | { readonly kind: 'read'; readonly requests: readonly ReadRequest[] }
+  | { readonly kind: 'write'; readonly requests: readonly WriteRequest[] }
+  | { readonly kind: 'plain'; readonly request: Exclude<Request, ReadRequest | WriteRequest> }
+
+/** Requests that wait: a client that sends more is not read until there are fewer. */
+const MOST_WAITING = 256
+const MOST_WAITING_BYTES = 4 * 1024 * 1024
+/** Adjacent reads or writes are carried out with one call, up to this size. */
+const MOST_JOINED_BYTES = 1024 * 1024
+const MOST_JOINED = 32
+/** Steps of reads under way: the next one reads while the answers of the first are sent. */
+const READS_AT_ONCE = 2
+
+/**
+ * The server end of one SFTP connection, without a socket: bytes in, bytes out.
+ *
+ * Requests take effect in the order in which they came, as with OpenSSH: a client may send a write, a change of the time and a close
+ * without waiting. Only reads run beside each other. Adjacent reads and adjacent writes become one call, so that programs that use
+ * small packets are as fast as others.
+ *
+ * Memory is bounded: waiting requests by MOST_WAITING and MOST_WAITING_BYTES, answers because nothing is carried out while the
+ * client does not take the previous ones (`pause`).
+ */
+export class SftpConnection {
+  readonly #deps: ConnectionDeps
+  readonly #reader = new PacketReader()
+  #waiting: Request[] = []
+  #waitingBytes = 0
+  #isOpen = false
+  #isEnded = false
+  #isPaused = false
+  /** `push` has returned false. */
+  #isFull = false
+  #isStepping = false
+  #isReading = 0
+  #whenIdle: (() => void)[] = []
+
+  constructor(deps: ConnectionDeps) {
+    this.#deps = deps
+  }
+
+  /** Takes bytes of the client; they may be reused. @returns false if `onRoom` should be waited for before the next ones */
+  push(bytes: Uint8Array): boolean {
+    if (this.#isEnded) return true
+    try {
+      this.#reader.push(bytes, packet => this.#take(packet))
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error
+      this.#break(error)
+      return true
+    }
+    this.#work()
+    this.#isFull = this.#waiting.length > MOST_WAITING || this.#waitingBytes > MOST_WAITING_BYTES
+    return !this.#isFull
+  }
+
+  /** The client does not take the answers: begin nothing new. */
+  pause(): void {
+    this.#isPaused = true
+  }
+  resume(): void {
+    this.#isPaused = false
+    this.#work()
+  }
+
+  /** Drops the requests that wait. Resolves when no operation is under way. */
+  async end(): Promise<void> {
+    this.#isEnded = true
+    this.#waiting = []
+    this.#waitingBytes = 0
+    const idle = new Promise<void>(resolve => this.#whenIdle.push(resolve))
+    this.#work()
+    await idle
+  }
+
+  /** Resolves when all requests that came so far are answered, unless the connection is ended before. */
+  async drained(): Promise<void> {
+    while (!this.#isEnded && (this.#waiting.length > 0 || this.#isStepping || this.#isReading > 0)) {
+      await new Promise<void>(resolve => this.#whenIdle.push(resolve))
+    }
+  }
+
+  #take(packet: Buffer): void {
+    if (this.#isEnded) return
+    if (!this.#isOpen) {
+      const version = parseInit(packet)
+      if (version === undefined || version < VERSION) throw new ProtocolError('the connection does not begin with INIT')
+      this.#isOpen = true
+      this.#deps.send(versionPacket())
+      return
+    }
+    try {
+      const request = parseRequest(packet)
+      this.#waiting.push(request)
+      this.#waitingBytes += bytesOf(request)
+    } catch (error) {
+      if (!(error instanceof BadRequest)) throw error
+      if (error.id === undefined) throw new ProtocolError(error.message)
+      this.#waiting.push({ id: error.id, kind: 'refused', status: 'badMessage', message: error.message })
+    }
+  }
+
+  #break(error: Error): void {
+    void this.end()
+    this.#deps.onBroken(error)
+  }
+
+  /** Begins what may be begun now. */
+  #work(): void {
+    while (!this.#isEnded && !this.#isPaused && !this.#isStepping && this.#waiting.length > 0) {
+      const isRead = this.#waiting[0]?.kind === 'read'
+      if (this.#isReading > 0 && (!isRead || this.#isReading >= READS_AT_ONCE)) break
+      this.#begin(this.#next())
+    }
+    if (!this.#isStepping && this.#isReading === 0) for (const idle of this.#whenIdle.splice(0)) idle()
+  }
+
+  #begin(step: Step): void {
+    if (step.kind === 'read') this.#isReading++
+    else this.#isStepping = true
+    void this.#carryOut(step)
+      .catch((error: unknown) => this.#deps.onUnexpected(error))
+      .finally(() => {
+        if (step.kind === 'read') this.#isReading--
+        else this.#isStepping = false
+        this.#work()
+        this.#tellRoom()
+      })
+  }
+
+  #tellRoom(): void {
+    if (!this.#isFull || this.#waiting.length > MOST_WAITING / 2 || this.#waitingBytes > MOST_WAITING_BYTES / 2) return
+    this.#isFull = false
+    this.#deps.onRoom()
+  }
+
+  /** Takes the first request, with the adjacent ones after it. */
+  #next(): Step {
+    const [first, ...rest] = this.#waiting as [Request, ...Request[]]
+    if (first.kind === 'read') {
+      const requests = adjacent(first, rest, ({ length }) => Math.min(length, MOST_DATA_BYTES))
+      this.#drop(requests)
+      return { kind: 'read', requests }
+    }
+    if (first.kind === 'write') {
+      const requests = adjacent(first, rest, ({ data }) => data.length)
+      this.#drop(requests)
+      return { kind: 'write', requests }
+    }
+    this.#drop([first])
+    return { kind: 'plain', request: first }
+  }
+
+  #drop(requests: readonly Request[]): void {
+    this.#waiting = this.#waiting.slice(requests.length)
+    for (const request of requests) this.#waitingBytes -= bytesOf(request)
+  }
+
+  async #carryOut(step: Step): Promise<void> {
+    switch (step.kind) {
+      case 'read':
+        await this.#read(step.requests)
+        break
+      case 'write': {
+        const [{ handle, position }] = step.requests as [WriteRequest]
+        const parts = step.requests.map(({ data }) => data)
+        const reply = await this.#replyOf(async () => {
+          await this.#deps.operations.write(handle, position, parts)
+          return OK
+        })
+        for (const { id } of step.requests) this.#send(replyPacket(id, reply))
+        break
+      }
+      case 'plain':
+        this.#send(replyPacket(step.request.id, await this.#replyOf(() => this.#answer(step.request))))
+    }
+  }
+
+  #answer(request: PlainRequest | RequestOf<'limits' | 'refused'>): Promise<Reply> {
+    if (request.kind === 'limits') return Promise.resolve(request)
+    if (request.kind !== 'refused') return this.#deps.operations.answer(request)
+    const { status, message } = request
+    return Promise.resolve({ kind: 'status', status, message })
+  }
+
+  async #read(requests: readonly ReadRequest[]): Promise<void> {
+    const [{ handle, position }] = requests as [ReadRequest]
+    const packets = requests.map(({ id, length }) => ({
+      id,
+      bytes: Buffer.allocUnsafeSlow(DATA_HEAD + Math.min(length, MOST_DATA_BYTES)),
+    }))
+    let got = 0
+    const reply = await this.#replyOf(async () => {
+      let parts: readonly Buffer[] = packets.map(({ bytes }) => bytes.subarray(DATA_HEAD))
+      // A read may end early; only one without bytes tells the end of the file.
+      while (parts.length > 0) {
+        const count = await this.#deps.operations.read(handle, position + got, parts)
+        if (count === 0) break
+        got += count
+        parts = after(parts, count)
+      }
+      return END
+    })
+    for (const { id, bytes } of packets) {
+      const length = Math.min(got, bytes.length - DATA_HEAD)
+      got -= length
+      this.#send(length > 0 ? dataPacket(id, bytes, length) : replyPacket(id, reply))
+    }
+  }
+
+  /** The reply to a request, also if it fails. */
+  async #replyOf(act: () => Promise<Reply>): Promise<Reply> {
+    try {
+      return await act()
+    } catch (error) {
+      const known = statusOf(error)
+      if (known) return known
+      this.#deps.onUnexpected(error)
+      return { kind: 'status', status: 'failure', message: 'The server failed. Its log says why.' }
+    }
+  }
+
+  #send(packet: Buffer): void {
+    if (!this.#isEnded) this.#deps.send(packet)
+  }
+}
+
+/** What is left of adjacent parts after so many bytes. */
+function after(parts: readonly Buffer[], count: number): Buffer[] {
+  let left = count
+  return parts.flatMap(part => {
+    const done = Math.min(left, part.length)
+    left -= done
+    return done < part.length ? [part.subarray(done)] : []
+  })
+}
+
+/** Bytes of a request's own, besides its fields of known size. */
+function bytesOf(request: Request): number {
+  if ('data' in request) return request.data.length
+  if ('path' in request) return request.path.length
+  return 'from' in request ? request.from.length + request.to.length : 0
+}
+
+/** The first request and those after it that go on where the one before ends. */
+function adjacent<T extends ReadRequest | WriteRequest>(
+  first: T,
+  rest: readonly Request[],
+  sizeOf: (request: T) => number,
+): T[] {
+  const joined = [first]
+  let end = first.position + sizeOf(first)
+  for (const request of rest) {
+    if (request.kind !== first.kind || joined.length >= MOST_JOINED) break
+    const next = request as T
+    const size = sizeOf(next)
+    if (next.handle !== first.handle || next.position !== end) break
+    if (end + size - first.position > MOST_JOINED_BYTES) break
+    joined.push(next)
+    end += size
+  }
+  return joined
+}

@@ -1,0 +1,50 @@
+import { AppError, type FolderPermission } from '#manager/contract'
+import { type Directory } from '../storage/beneath.ts'
+import { type Entry } from '../storage/listing.ts'
+import { bytesOf } from '../storage/file-names.ts'
+import { attributesOf } from './attributes.ts'
+import { type DirectoryHandle, type TopHandle } from './handles.ts'
+import { type NamedEntry } from './protocol.ts'
+import { entryLength } from './write-reply.ts'
+
+/** Entries of one reply. A program shows them as they come, so a reply should not wait for thousands of files. */
+const MOST_ENTRIES = 128
+const MOST_BYTES = 64 * 1024
+
+/** The next entries of a listing; none at its end. */
+export async function nextEntries(handle: DirectoryHandle | TopHandle): Promise<NamedEntry[]> {
+  while (handle.kind === 'directory' && handle.rest.length === 0) {
+    const batch = await handle.listing.next()
+    if (batch.length === 0) break
+    handle.rest = await describe(handle.directory, batch, handle.held.permission)
+  }
+  const count = fitting(handle.rest)
+  const entries = handle.rest.slice(0, count)
+  handle.rest = handle.rest.slice(count)
+  return entries
+}
+
+function fitting(entries: readonly NamedEntry[]): number {
+  let bytes = 0
+  const count = entries.slice(0, MOST_ENTRIES).findIndex(entry => (bytes += entryLength(entry)) > MOST_BYTES)
+  return count === -1 ? Math.min(entries.length, MOST_ENTRIES) : Math.max(1, count)
+}
+
+/** State of each entry; without those that are gone meanwhile. */
+async function describe(
+  directory: Directory,
+  entries: readonly Entry[],
+  permission: FolderPermission,
+): Promise<NamedEntry[]> {
+  const described = await Promise.all(
+    entries.map(async ({ name }) => {
+      try {
+        return [{ name: bytesOf(name), attributes: attributesOf(await directory.lstat(name), permission) }]
+      } catch (error) {
+        if (error instanceof AppError && error.code === 'file_not_found') return []
+        throw error
+      }
+    }),
+  )
+  return described.flat()
+}

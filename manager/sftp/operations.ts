@@ -1,0 +1,367 @@
+import { type StatsFs } from 'node:fs'
+import { type FolderPermission } from '#manager/contract'
+import { isCode } from '../files/changes.ts'
+import { type FileHints } from '../files/hints.ts'
+import { type Directory } from '../storage/beneath.ts'
+import { type OpenFile, PERMISSIONS } from '../storage/open-file.ts'
+import { attributesOf, modeOf } from './attributes.ts'
+import { ChangeCount } from './changes-made.ts'
+import { type FileHandle, Handles } from './handles.ts'
+import { nextEntries } from './list-entries.ts'
+import { absolute, type Place, placeOf, splitPath } from './place.ts'
+import {
+  type Attributes,
+  END,
+  type NamedEntry,
+  OK,
+  OPEN,
+  type Reply,
+  type Request,
+  type RequestOf,
+} from './protocol.ts'
+import { Refused } from './refused.ts'
+import { type HeldFolder, type Tree } from './tree.ts'
+
+/** Requests other than reads and writes that need the folders. */
+export type PlainRequest = Exclude<Request, RequestOf<'read' | 'write' | 'limits' | 'refused'>>
+
+/** The operations of one connection on the folders of its user. Disposing closes everything that it has open. */
+export interface Operations extends AsyncDisposable {
+  /** What was changed so far. */
+  readonly changes: ChangeCount
+  /** @throws AppError, Refused */
+  answer(request: PlainRequest): Promise<Reply>
+  /** Fills adjacent parts from an open file. @returns number of bytes; 0 at the end of the file @throws AppError, Refused */
+  read(handle: string, position: number, into: readonly Uint8Array[]): Promise<number>
+  /** Writes adjacent parts into an open file. @throws AppError, Refused */
+  write(handle: string, position: number, parts: readonly Uint8Array[]): Promise<void>
+}
+
+export interface OperationsDeps {
+  readonly tree: Tree
+  readonly hints: Pick<FileHints, 'changed'>
+}
+
+/** Files that this many later ones of the connection have followed are not remembered as its own. */
+const MOST_REMEMBERED = 1_000
+const TOP_MODE = modeOf('directory', 0o555)
+
+type Inside = Extract<Place, { kind: 'inside' }>
+
+/** An entry of a directory that is open for one operation. */
+interface Spot {
+  readonly held: HeldFolder
+  readonly directory: Directory
+  readonly path: string
+  readonly name: string
+}
+
+/**
+ * Carries out the requests of one connection.
+ *
+ * A permission counts as in the HTTP API: `ro` lists and reads, `rw` makes files and changes them, `delete` also renames and
+ * deletes. Programs upload under a temporary name; so a file that the connection itself has made may be renamed, and be deleted,
+ * with `rw`. Each operation checks the right anew, also on files that are open (`leases.ts`).
+ */
+export function createOperations({ tree, hints }: OperationsDeps): Operations {
+  const handles = new Handles()
+  const changes = new ChangeCount()
+  /** Files that this connection has made. */
+  const own = new Set<string>()
+
+  /** Runs an operation on an entry in a folder. @throws Refused for a folder itself */
+  async function at<T>(path: Buffer, need: FolderPermission, run: (spot: Spot) => Promise<T>): Promise<T> {
+    const place = placeOf(path)
+    if (place.kind === 'top' || place.path === '') throw ofFolders()
+    await using held = await tree.hold(place.folder, need)
+    const { directory: parent, name } = splitPath(place.path)
+    await using directory = await held.folder.top.walk(parent)
+    return await run({ held, directory, path: parent, name })
+  }
+
+  /** Runs an operation on a directory in a folder, or on a folder itself. */
+  async function within<T>(
+    { folder, path }: Inside,
+    need: FolderPermission,
+    run: (directory: Directory, held: HeldFolder) => Promise<T>,
+  ): Promise<T> {
+    await using held = await tree.hold(folder, need)
+    await using directory = await held.folder.top.walk(path)
+    return await run(directory, held)
+  }
+
+  async function lstat(path: Buffer): Promise<Reply> {
+    const place = placeOf(path)
+    if (place.kind === 'top') return { kind: 'attributes', attributes: { size: 0, mode: TOP_MODE } }
+    const attributes =
+      place.path === ''
+        ? await within(place, 'ro', async (directory, { permission }) =>
+            attributesOf(await directory.state(), permission),
+          )
+        : await at(path, 'ro', async ({ directory, name, held }) =>
+            attributesOf(await directory.lstat(name), held.permission),
+          )
+    return { kind: 'attributes', attributes }
+  }
+
+  async function open({ path, flags, attributes }: RequestOf<'open'>): Promise<Reply> {
+    handles.requireRoom()
+    const has = (flag: number) => (flags & flag) !== 0
+    const appends = has(OPEN.append)
+    const mayWrite = has(OPEN.write) || appends
+    const mayRead = has(OPEN.read) || !mayWrite
+    const handle = await at(path, mayWrite ? 'rw' : 'ro', async (spot): Promise<FileHandle> => {
+      const { held, directory, name } = spot
+      const mode = 0o600 | ((attributes.mode ?? 0o644) & PERMISSIONS)
+      const isNew = () => directory.create(name, mode).then(file => remember(spot, file))
+      const isThere = () => directory.open(name, mayWrite ? 'write' : 'read')
+      const found =
+        !mayWrite || !has(OPEN.create) ? isThere() : has(OPEN.exclusive) ? isNew() : openOrMake(isThere, isNew)
+      const file = await found
+      try {
+        if (mayWrite && has(OPEN.truncate) && (await file.state()).size > 0) await file.truncate(0)
+      } catch (error) {
+        await file[Symbol.asyncDispose]()
+        throw error
+      }
+      const isWritten = mayWrite && has(OPEN.truncate)
+      return { kind: 'file', file, folderId: held.id, directory: spot.path, mayRead, mayWrite, appends, isWritten }
+    })
+    return { kind: 'handle', handle: handles.add(handle) }
+  }
+
+  async function remember({ held, path }: Spot, file: OpenFile): Promise<OpenFile> {
+    own.add(keyOf(held, (await file.state()).inode))
+    const [oldest] = own
+    if (own.size > MOST_REMEMBERED && oldest !== undefined) own.delete(oldest)
+    changed(held, path, 'made')
+    return file
+  }
+
+  const keyOf = ({ id }: HeldFolder, inode: bigint) => `${id}/${inode}`
+
+  function changed({ id }: Pick<HeldFolder, 'id'>, directory: string, how: 'made' | 'written' | 'renamed' | 'deleted') {
+    changes.add(id, how)
+    hints.changed(id, directory)
+  }
+
+  /** @throws AppError `forbidden` if this connection has not made the file, and the user may not delete */
+  async function requireMayTake({ held, directory, name }: Spot): Promise<void> {
+    const { kind, inode } = await directory.lstat(name)
+    if (kind !== 'file' || !own.has(keyOf(held, inode))) await tree.require(held.id, 'delete')
+  }
+
+  async function close(name: string): Promise<Reply> {
+    const handle = await handles.close(name)
+    if (handle.kind === 'file' && handle.isWritten) changed({ id: handle.folderId }, handle.directory, 'written')
+    return OK
+  }
+
+  async function openDirectory(path: Buffer): Promise<Reply> {
+    handles.requireRoom()
+    const place = placeOf(path)
+    if (place.kind === 'top') return { kind: 'handle', handle: handles.add({ kind: 'top', rest: await listTop() }) }
+    await using stack = new AsyncDisposableStack()
+    const held = stack.use(await tree.hold(place.folder, 'ro'))
+    const directory = stack.use(await held.folder.top.walk(place.path))
+    const listing = await directory.list()
+    stack.move()
+    return { kind: 'handle', handle: handles.add({ kind: 'directory', held, directory, listing, rest: [] }) }
+  }
+
+  async function listTop(): Promise<NamedEntry[]> {
+    return [...(await tree.list())].map(([name, row]) => {
+      const modified = row.created_at.getTime() / 1000
+      const mode = modeOf('directory', tree.permissionOf(row) === 'ro' ? 0o555 : 0o755)
+      return { name: Buffer.from(name), attributes: { size: 0, mode, times: { accessed: modified, modified } } }
+    })
+  }
+
+  async function readDirectory(name: string): Promise<Reply> {
+    const handle = handles.get(name)
+    if (handle.kind === 'file') throw new Refused('failure', 'The handle is that of a file.')
+    if (handle.kind === 'directory') await tree.require(handle.held.id, 'ro')
+    const entries = await nextEntries(handle)
+    return entries.length === 0 ? END : { kind: 'names', entries }
+  }
+
+  async function setAttributes(path: Buffer, attributes: Attributes): Promise<Reply> {
+    refuseOwner(attributes)
+    const place = placeOf(path)
+    if (place.kind === 'top') throw ofFolders()
+    if (place.path === '') throw new Refused('permissionDenied', 'The attributes of a folder itself cannot be changed.')
+    return await at(path, 'rw', async ({ held, directory, name, path: parent }) => {
+      const { kind } = await directory.lstat(name)
+      if (kind === 'directory') {
+        await using entered = await directory.enter(name)
+        if (attributes.mode !== undefined) await entered.setMode(0o700 | attributes.mode)
+        if (attributes.times) await entered.setTimes(...datesOf(attributes.times))
+      } else {
+        await using file = await directory.open(name, attributes.size === undefined ? 'read' : 'write')
+        await apply(file, attributes)
+      }
+      changed(held, parent, 'written')
+      return OK
+    })
+  }
+
+  async function rename({ from, to, replaces }: RequestOf<'rename'>): Promise<Reply> {
+    const target = placeOf(to)
+    return await at(from, 'rw', async source => {
+      if (target.kind === 'top' || target.path === '') throw ofFolders()
+      await requireMayTake(source)
+      return await at(to, 'rw', async spot => {
+        if (spot.held.id !== source.held.id)
+          throw new Refused('failure', 'The file would leave its folder. Copy it, and delete it here.')
+        if (replaces) await source.directory.rename(source.name, spot.directory, spot.name)
+        else await source.directory.renameNew(source.name, spot.directory, spot.name)
+        changed(source.held, source.path, 'renamed')
+        if (spot.path !== source.path) hints.changed(spot.held.id, spot.path)
+        return OK
+      })
+    })
+  }
+
+  const remove = (path: Buffer, kind: 'file' | 'directory') =>
+    at(path, 'rw', async (spot): Promise<Reply> => {
+      await requireMayTake(spot)
+      if (kind === 'directory') await spot.directory.rmdir(spot.name)
+      else await spot.directory.unlink(spot.name)
+      changed(spot.held, spot.path, 'deleted')
+      return OK
+    })
+
+  async function figures(path: Buffer): Promise<Reply> {
+    const place = placeOf(path)
+    if (place.kind === 'top')
+      throw new Refused('unsupported', 'Each folder may be on a storage of its own. Ask for one.')
+    return await within({ ...place, path: '' }, 'ro', async directory => figuresOf(await directory.fileSystem()))
+  }
+
+  async function answer(request: PlainRequest): Promise<Reply> {
+    switch (request.kind) {
+      case 'open':
+        return open(request)
+      case 'close':
+        return close(request.handle)
+      case 'lstat':
+      case 'stat':
+        return lstat(request.path)
+      case 'fstat': {
+        const handle = handles.file(request.handle)
+        await tree.require(handle.folderId, 'ro')
+        return {
+          kind: 'attributes',
+          attributes: attributesOf(await handle.file.state(), handle.mayWrite ? 'rw' : 'ro'),
+        }
+      }
+      case 'setstat':
+        return setAttributes(request.path, request.attributes)
+      case 'fsetstat': {
+        const { folderId, file } = handles.file(request.handle)
+        refuseOwner(request.attributes)
+        await tree.require(folderId, 'rw')
+        await apply(file, request.attributes)
+        return OK
+      }
+      case 'opendir':
+        return openDirectory(request.path)
+      case 'readdir':
+        return readDirectory(request.handle)
+      case 'remove':
+        return remove(request.path, 'file')
+      case 'rmdir':
+        return remove(request.path, 'directory')
+      case 'mkdir':
+        return at(request.path, 'rw', async ({ held, directory, name, path }) => {
+          await directory.mkdir(name, 0o700 | ((request.attributes.mode ?? 0o755) & PERMISSIONS))
+          changed(held, path, 'made')
+          return OK
+        })
+      case 'realpath':
+        return { kind: 'names', entries: [{ name: absolute(request.path), attributes: {} }] }
+      case 'readlink':
+        return at(request.path, 'ro', async ({ directory, name }) => ({
+          kind: 'names',
+          entries: [{ name: await directory.readlink(name), attributes: {} }],
+        }))
+      case 'rename':
+        return rename(request)
+      case 'fsync': {
+        const { folderId, file } = handles.file(request.handle)
+        await tree.require(folderId, 'ro')
+        await file.sync()
+        return OK
+      }
+      case 'statvfs':
+        return figures(request.path)
+    }
+  }
+
+  return {
+    changes,
+    answer,
+    async read(name, position, into) {
+      const { file, folderId, mayRead } = handles.file(name)
+      if (!mayRead) throw new Refused('permissionDenied', 'The file was not opened for reading.')
+      await tree.require(folderId, 'ro')
+      const [only, second] = into
+      return only && !second ? await file.read(only, position) : await file.readParts(into, position)
+    },
+    async write(name, position, parts) {
+      const handle = handles.file(name)
+      if (!handle.mayWrite) throw new Refused('permissionDenied', 'The file was not opened for writing.')
+      await tree.require(handle.folderId, 'rw')
+      handle.isWritten = true
+      const start = handle.appends ? (await handle.file.state()).size : position
+      await handle.file.writeParts(parts, start)
+    },
+    async [Symbol.asyncDispose]() {
+      await handles[Symbol.asyncDispose]()
+      await tree[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const ofFolders = () =>
+  new Refused(
+    'permissionDenied',
+    'Folders are made, renamed and deleted on the page Data & Storage, or by `berth folder`.',
+  )
+
+/** Opens a file, or makes it; another program may make or delete it at the same time. */
+async function openOrMake(open: () => Promise<OpenFile>, make: () => Promise<OpenFile>): Promise<OpenFile> {
+  try {
+    return await open()
+  } catch (error) {
+    if (!isCode(error, 'file_not_found')) throw error
+  }
+  try {
+    return await make()
+  } catch (error) {
+    if (!isCode(error, 'file_exists')) throw error
+    return await open()
+  }
+}
+
+/** @throws Refused */
+function refuseOwner({ owner }: Attributes): void {
+  if (owner) throw new Refused('permissionDenied', 'All files belong to the user of sessions.')
+}
+
+async function apply(file: OpenFile, { size, mode, times }: Attributes): Promise<void> {
+  if (size !== undefined) await file.truncate(size)
+  // Sessions and Berth itself must stay able to read the file.
+  if (mode !== undefined) await file.setMode(0o600 | mode)
+  if (times) await file.setTimes(...datesOf(times))
+}
+
+const datesOf = ({ accessed, modified }: NonNullable<Attributes['times']>): [Date, Date] => [
+  new Date(accessed * 1000),
+  new Date(modified * 1000),
+]
+
+const figuresOf = ({ bsize, blocks, bfree, bavail, files, ffree }: StatsFs): Reply => ({
+  kind: 'figures',
+  figures: { blockSize: bsize, blocks, freeBlocks: bfree, availableBlocks: bavail, files, freeFiles: ffree },
+})

@@ -1,0 +1,179 @@
+import { type Duplex } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { AuthContext, Connection, PublicKeyAuthContext, Server, ServerChannel, ServerConfig, Session } from 'ssh2'
+import { toWireError } from '#manager/contract'
+import { type Log } from '../log.ts'
+
+export interface SshServerDeps {
+  /** Private key in OpenSSH's format. */
+  readonly hostKey: string
+  /** Lines of `.pub` files whose owners may connect. Called for every attempt. */
+  readonly allowedKeys: () => Promise<readonly string[]>
+  /** Opens an SFTP connection to the manager, as a stream of bytes. @throws AppError */
+  readonly openSftp: (signal: AbortSignal) => Promise<Duplex>
+  /** Called when the number of connections has changed. */
+  readonly onChange: () => void
+  readonly log: Log
+}
+
+export interface SshServer {
+  /** Serves a client that has connected: a socket, or standard input and output. */
+  accept(socket: Duplex): void
+  /** Connections of clients that have proved a key. */
+  readonly connections: number
+  close(): void
+}
+
+/** Deadline for the handshake and the proof of a key together. */
+const PROOF_MS = 30_000
+/** Keys that one connection may try: an agent of ssh may hold many. */
+const MOST_KEYS = 20
+const MOST_CONNECTIONS = 64
+const MOST_CHANNELS = 16
+const KEEPALIVE_MS = 15_000
+
+/**
+ * An SSH server with one service: the subsystem `sftp`. Its bytes go to the manager as they are.
+ *
+ * Threat model: every user and program of this computer can connect, and containers with host networking. A client has to prove one
+ * of the allowed keys; there are no passwords. Shells, commands, environment, forwarding and agents are not offered (ssh2 refuses
+ * what has no listener). Each connection has a deadline for its proof, and bounded numbers of keys and channels; an error ends the
+ * connection and no other. Compression is off: a few bytes must not become many. What the manager refuses, the client is told as an
+ * error text of the channel.
+ *
+ * Only ciphers that Node does with the processor's AES are offered, because OpenSSH would choose ChaCha20, which ssh2 does in
+ * WebAssembly.
+ */
+export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
+  const { default: ssh2 } = await import('ssh2') // loaded late: few proxies have an SFTP port
+  const { hostKey, allowedKeys, openSftp, onChange, log } = deps
+  const open = new Set<Duplex>()
+  const proved = new Set<Duplex>()
+  const options: ServerConfig = {
+    hostKeys: [hostKey],
+    ident: 'Berth',
+    keepaliveInterval: KEEPALIVE_MS,
+    keepaliveCountMax: 4,
+    algorithms: {
+      cipher: ['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'aes128-ctr', 'aes256-ctr'],
+      compress: ['none'],
+    },
+  }
+
+  /** Whether the client has proved, or could prove, an allowed key. */
+  async function mayEnter({ key, blob, signature, hashAlgo }: PublicKeyAuthContext): Promise<boolean> {
+    for (const line of await allowedKeys()) {
+      const allowed = ssh2.utils.parseKey(line)
+      if (allowed instanceof Error || !allowed.getPublicSSH().equals(key.data)) continue
+      // Without a signature the client only asks whether the key would do.
+      if (signature === undefined) return true
+      // An Error where the signature cannot be read, whatever the types say.
+      const verified: unknown = blob !== undefined && allowed.verify(blob, signature, hashAlgo)
+      return verified === true
+    }
+    return false
+  }
+
+  function authenticate(client: Connection) {
+    let tried = 0
+    return (context: AuthContext) => {
+      if (context.method !== 'publickey') {
+        context.reject(['publickey'])
+        return
+      }
+      if (++tried > MOST_KEYS) {
+        client.end()
+        return
+      }
+      mayEnter(context).then(
+        isAllowed => (isAllowed ? context.accept() : context.reject(['publickey'])),
+        (error: unknown) => {
+          log.warn({ error: String(error) }, 'a key could not be checked')
+          context.reject(['publickey'])
+        },
+      )
+    }
+  }
+
+  function serveSession(session: Session, gone: AbortSignal): void {
+    session.on('subsystem', (accept, reject, { name }) => {
+      if (name !== 'sftp') {
+        reject()
+        return
+      }
+      const channel = accept()
+      carry(channel, gone).catch((error: unknown) => log.warn({ error: String(error) }, 'an SFTP channel failed'))
+    })
+  }
+
+  async function carry(channel: ServerChannel, gone: AbortSignal): Promise<void> {
+    channel.on('error', () => undefined) // pipeline reports it
+    let wire: Duplex
+    try {
+      wire = await openSftp(gone)
+    } catch (error) {
+      channel.stderr.write(`Berth: ${toWireError(error).message}\r\n`)
+      finish(channel, 1)
+      return
+    }
+    const directions = [pipeline(channel, wire), pipeline(wire, channel, { end: false })]
+    const outcome = await Promise.all(directions).then(
+      () => 0,
+      () => 1, // either side is gone: the client sees a connection that ends
+    )
+    finish(channel, outcome)
+  }
+
+  function finish(channel: ServerChannel, code: number): void {
+    if (channel.destroyed) return
+    channel.exit(code)
+    channel.end()
+  }
+
+  function serve(client: Connection, socket: Duplex, gone: AbortSignal): void {
+    let channels = 0
+    client.on('authentication', authenticate(client))
+    client.on('ready', () => {
+      if (socket.destroyed) return
+      proved.add(socket)
+      onChange()
+    })
+    client.on('session', (accept, reject) => {
+      if (++channels > MOST_CHANNELS) reject()
+      else serveSession(accept(), gone)
+    })
+    client.on('error', error => log.debug({ error: String(error) }, 'an SSH connection failed'))
+  }
+
+  return {
+    accept(socket) {
+      if (open.size >= MOST_CONNECTIONS) {
+        socket.destroy()
+        return
+      }
+      const gone = new AbortController()
+      const deadline = setTimeout(() => {
+        if (!proved.has(socket)) socket.destroy()
+      }, PROOF_MS).unref()
+      open.add(socket)
+      socket.on('error', () => undefined) // ssh2 reports it
+      socket.on('close', () => {
+        clearTimeout(deadline)
+        open.delete(socket)
+        gone.abort(new Error('the client has gone'))
+        if (proved.delete(socket)) onChange()
+      })
+      // A server for each socket, which never listens: it tells which client belongs to the socket.
+      const server: Server = new ssh2.Server(options)
+      server.on('connection', client => serve(client, socket, gone.signal))
+      server.on('error', (error: unknown) => log.debug({ error: String(error) }, 'an SSH connection failed'))
+      server.injectSocket(socket as Parameters<Server['injectSocket']>[0])
+    },
+    get connections() {
+      return proved.size
+    },
+    close() {
+      for (const socket of open) socket.destroy()
+    },
+  }
+}
