@@ -1,6 +1,6 @@
 import { type StatsFs } from 'node:fs'
 import { type FolderPermission } from '#manager/contract'
-import { isCode } from '../files/changes.ts'
+import { isCode } from '../files/places.ts'
 import { type FileHints } from '../files/hints.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type OpenFile, PERMISSIONS } from '../storage/open-file.ts'
