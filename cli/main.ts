@@ -14,6 +14,7 @@ import { addLoginCommands } from './commands/login.ts'
 import { addPolicyCommands } from './commands/policies.ts'
 import { addFolderCommands } from './commands/folders.ts'
 import { addPresetCommands } from './commands/presets.ts'
+import { addTemplateCommands } from './commands/templates.ts'
 import { addRegistryCommands } from './commands/registries.ts'
 import { addResourceGroupCommands } from './commands/resource-groups.ts'
 import { addServerCommands } from './commands/servers.ts'
@@ -59,6 +60,7 @@ function createProgram(json: boolean): Command {
   addPolicyCommands(program)
   addFolderCommands(program)
   addPresetCommands(program)
+  addTemplateCommands(program)
   addUsageCommands(program)
   addSchedulingCommands(program)
   addManagerCommands(program)

@@ -8,11 +8,12 @@ export function whatIfText({ startsNow, reason, smaller, notices }: WhatIf): str
   if (startsNow) return [...lines, 'The session would start now.'].join('\n')
   if (reason) {
     lines.push(`The session would wait: ${reason.message}`)
-    lines.push(
-      reason.expectedBy
-        ? `The session would start at ${reason.expectedBy} at the latest.`
-        : 'The time of its start is unknown.',
-    )
+    if (reason.notBefore === undefined)
+      lines.push(
+        reason.expectedBy
+          ? `The session would start at ${reason.expectedBy} at the latest.`
+          : 'The time of its start is unknown.',
+      )
   }
   for (const { slot, amount } of smaller) {
     const text = slot === 'mem' ? bytes(Number(amount)) : amount
@@ -23,6 +24,7 @@ export function whatIfText({ startsNow, reason, smaller, notices }: WhatIf): str
 
 /** Latest start of a waiting session, or `unknown`: the time is shown only if it is certain, never estimated. */
 export function startText({ reason }: Session): string {
+  if (reason.notBefore) return `at ${reason.notBefore} or later`
   return reason.expectedBy ? `at ${reason.expectedBy} at the latest` : 'unknown'
 }
 

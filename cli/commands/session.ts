@@ -18,18 +18,21 @@ import { changedFolders, collectFolder, type RestartFolders } from './folder-fla
 import { parseAmountOf } from './limit-flags.ts'
 import { card, describe, endText, eventLine, sessionTable, statsTable } from './session-text.ts'
 import { collect, parsePriority, whatIfText } from './session-waiting.ts'
+import { parseStartAt } from './start-at.ts'
+import { findTemplate } from './templates.ts'
 import { waitForCreated, waitForEnded } from './wait-for-sessions.ts'
 
 interface CreateFlags {
-  image: string
+  image?: string
+  template?: string
   name?: string
   cpu?: string
   mem?: string
   shm?: string
   gpu?: string
   gpuShares?: string
-  env: Record<string, string>
-  count: number
+  env?: Record<string, string>
+  count?: number
   command?: string
   imageCommand?: boolean
   batch?: boolean
@@ -42,6 +45,8 @@ interface CreateFlags {
   dependsOn?: string[]
   folder?: FolderMountSpec[]
   automount?: boolean
+  startAt?: string
+  owner?: string
   dryRun?: boolean
   wait?: boolean
   json?: boolean
@@ -57,15 +62,16 @@ export function addSessionCommands(program: Command): void {
   session
     .command('create')
     .description('Launch a session.')
-    .requiredOption('--image <reference>', 'see `berth image ls`')
+    .option('--image <reference>', 'see `berth image ls`; needed without --template')
+    .option('--template <name>', 'begin with a template of yours (see `berth template ls`); other options change it')
     .option('--name <name>', '4 to 64 letters, digits and inner - _ .')
     .option('--cpu <cores>', 'e.g. 2 or 0.5', parseAmountOf('cpu'))
     .option('--mem <amount>', 'e.g. 4g', parseAmountOf('mem'))
     .option('--shm <amount>', 'shared memory, part of --mem', parseAmountOf('mem'))
     .option('--gpu <devices>', 'whole GPUs', parseAmountOf('cuda.device'))
     .option('--gpu-shares <shares>', 'a share of a GPU, e.g. 0.5', parseAmountOf('cuda.shares'))
-    .option('--env <NAME=VALUE>', 'environment variable, may be repeated', collectVariable, {})
-    .option('--count <number>', 'how many sessions to launch', parseCount, 1)
+    .option('--env <NAME=VALUE>', 'environment variable, may be repeated', collectVariable)
+    .option('--count <number>', 'how many sessions to launch (default: 1)', parseCount)
     .option('--command <line>', 'command that the shell of the image runs when the session starts')
     .option('--image-command', 'run the program of the image (ENTRYPOINT and CMD) when the session starts')
     .option('--batch', 'run the command as a batch job: the session ends with its exit code')
@@ -78,6 +84,10 @@ export function addSessionCommands(program: Command): void {
     .option('--depends-on <session>', 'start once this session has ended with exit code 0; may be repeated', collect)
     .option('--no-automount', 'without your folders whose names start with a dot, which are mounted by themselves')
     .option('--folder <NAME[:PATH][:ro]>', 'mount a folder, at PATH below /home/work; may be repeated', collectFolder)
+    .option('--start-at <time>', 'start at this time or later: "2026-05-04 18:00", 18:00 or +2h', text =>
+      parseStartAt(text),
+    )
+    .option('--owner <email>', 'for admins: the user to launch for, in whose limits the session counts')
     .option('--dry-run', 'launch nothing: show whether the session would start now, and if not, why')
     .option(
       '--wait',
@@ -87,12 +97,14 @@ export function addSessionCommands(program: Command): void {
     .action(async (flags: CreateFlags) => {
       const { api } = await connect()
       const output = createOutput(flags.json ?? false)
+      const template = flags.template === undefined ? undefined : await findTemplate(api, flags.template)
+      const body = specOf(flags, template)
       if (flags.dryRun) {
-        const answer = await api.whatIf({ body: specOf(flags) })
+        const answer = await api.whatIf({ body })
         output.data(answer, () => whatIfText(answer))
         return
       }
-      const { items, notices } = await api.createSession({ body: specOf(flags) })
+      const { items, notices } = await api.createSession({ body })
       for (const notice of notices) output.note(notice.message)
       await tellOfCreated({ api, output, items, wait: flags.wait })
     })
@@ -271,9 +283,12 @@ async function tellOfCreated({ api, output, items, wait = false }: Created): Pro
   if (jobs.some(one => one.result !== 'success')) process.exitCode = EXIT.failed
 }
 
-function specOf(flags: CreateFlags): SessionSpec {
-  const { image, name, shm, env, count, command, resourceGroup = 'default' } = flags
-  if (flags.batch && !command && !flags.imageCommand)
+/** The request. Options replace what the template has; amounts and variables that they do not name stay. */
+function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
+  const { name, shm, env, command } = flags
+  const image = flags.image ?? template?.image
+  if (image === undefined) throw new AppError('bad_request', { why: 'Name an image with --image, or a --template.' })
+  if (flags.batch && !command && !flags.imageCommand && !template?.startupCommand && !template?.runImageCommand)
     throw new AppError('bad_request', { why: 'A batch session needs --command or --image-command.' })
   const resources = {
     ...(flags.cpu ? { cpu: flags.cpu } : {}),
@@ -281,15 +296,20 @@ function specOf(flags: CreateFlags): SessionSpec {
     ...(flags.gpu ? { 'cuda.device': flags.gpu } : {}),
     ...(flags.gpuShares ? { 'cuda.shares': flags.gpuShares } : {}),
   }
+  const { startupCommand: _command, runImageCommand: _program, ...settings } = template ?? {}
+  const program = command === undefined && !flags.imageCommand ? template : undefined
   return {
+    ...settings,
+    ...(program?.startupCommand === undefined ? {} : { startupCommand: program.startupCommand }),
+    ...(program?.runImageCommand ? { runImageCommand: true } : {}),
     image,
-    resources,
+    resources: { ...template?.resources, ...resources },
     ...(flags.batch ? { kind: 'batch' as const } : {}),
     ...(flags.idleTimeout === undefined ? {} : { idleTimeoutSeconds: flags.idleTimeout }),
     ...(flags.maxLifetime === undefined ? {} : { maxLifetimeSeconds: flags.maxLifetime }),
-    environ: env,
-    count,
-    resourceGroup,
+    environ: { ...template?.environ, ...env },
+    count: flags.count ?? template?.count ?? 1,
+    resourceGroup: flags.resourceGroup ?? template?.resourceGroup ?? 'default',
     ...(name === undefined ? {} : { name }),
     ...(flags.group === undefined ? {} : { group: flags.group }),
     ...(flags.clusterSize === undefined ? {} : { clusterSize: flags.clusterSize }),
@@ -300,6 +320,8 @@ function specOf(flags: CreateFlags): SessionSpec {
     ...(shm === undefined ? {} : { shmem: shm }),
     ...(command === undefined ? {} : { startupCommand: command }),
     ...(flags.imageCommand ? { runImageCommand: true } : {}),
+    ...(flags.startAt === undefined ? {} : { startsAt: flags.startAt }),
+    ...(flags.owner === undefined ? {} : { owner: flags.owner }),
   }
 }
 
@@ -310,7 +332,7 @@ function parseCount(text: string): number {
   return count
 }
 
-function collectVariable(text: string, all: Record<string, string>): Record<string, string> {
+function collectVariable(text: string, all: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf('=')
   if (at < 1) throw new InvalidArgumentError('The value must have the form NAME=VALUE.')
   return { ...all, [text.slice(0, at)]: text.slice(at + 1) }

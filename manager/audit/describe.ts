@@ -33,6 +33,7 @@ const TOLD: ReadonlySet<string> = new Set([
   'kind',
   'maxLifetimeSeconds',
   'mode',
+  'owner',
   'permission',
   'priority',
   'rateLimit',
@@ -45,6 +46,7 @@ const TOLD: ReadonlySet<string> = new Set([
   'seconds',
   'selector',
   'sequencer',
+  'startsAt',
   'userId',
 ])
 

@@ -140,6 +140,8 @@ export const ERRORS = {
   session_not_found: { status: 404, retry: false, title: 'No such session' },
   session_not_running: { status: 409, retry: true, title: 'The session is not running' },
   ssh_key_invalid: { status: 400, retry: false, title: 'Not a usable SSH public key' },
+  template_not_found: { status: 404, retry: false, title: 'No such template' },
+  too_many_templates: { status: 409, retry: false, title: 'You have too many templates' },
   user_exists: { status: 409, retry: false, title: 'A user with this e-mail address exists' },
   user_inactive: { status: 401, retry: false, title: 'The account is not active' },
   user_not_found: { status: 404, retry: false, title: 'No such user' },

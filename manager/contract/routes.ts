@@ -18,6 +18,7 @@ import { PUBLISHED_APP_ROUTES } from './routes/published-apps.ts'
 import { PRESET_ROUTES } from './routes/presets.ts'
 import { RESOURCE_GROUP_ROUTES } from './routes/resource-groups.ts'
 import { SCHEDULING_ROUTES } from './routes/scheduling.ts'
+import { SESSION_TEMPLATE_ROUTES } from './routes/session-templates.ts'
 import { SESSION_ROUTES } from './routes/sessions.ts'
 import { SETTINGS_ROUTES } from './routes/settings.ts'
 import { UPLOAD_ROUTES } from './routes/uploads.ts'
@@ -41,6 +42,7 @@ export const ROUTES = {
   ...HOME_FILE_ROUTES,
   ...SCHEDULING_ROUTES,
   ...SESSION_ROUTES,
+  ...SESSION_TEMPLATE_ROUTES,
   ...FOLDER_ROUTES,
   ...FOLDER_SHARING_ROUTES,
   ...UPLOAD_ROUTES,

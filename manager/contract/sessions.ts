@@ -96,6 +96,7 @@ export const REASON_CODES = [
   'project_inactive', // the same for its project (group)
   'owner_inactive', // the same for its owner
   'dependencies', // sessions that it depends on have not ended yet
+  'starts_later', // its start time has not come
   // why a waiting session was cancelled
   'dependency_failed',
 ] as const
@@ -110,6 +111,7 @@ export const Reason = z
     needed: WireSlots.optional(),
     available: WireSlots.optional(),
     expectedBy: z.iso.datetime().optional().describe('Latest time of the start; only if known.'),
+    notBefore: z.iso.datetime().optional().describe('Time before which the session does not start.'),
   })
   .meta({ id: 'Reason' })
 export type Reason = z.infer<typeof Reason>
@@ -205,6 +207,17 @@ export const SessionSpec = z
       .optional()
       .describe(
         'false: without the own folders whose names start with a dot, which are mounted by themselves otherwise.',
+      ),
+    startsAt: z.iso
+      .datetime()
+      .optional()
+      .describe('Time before which the session does not start, up to a year ahead. It waits until then.'),
+    owner: z
+      .string()
+      .max(254)
+      .optional()
+      .describe(
+        'For admins: e-mail address or id of the user to launch for. The session is that of the user, and counts in their limits.',
       ),
   })
   .refine(spec => spec.kind !== 'batch' || spec.runImageCommand || (spec.startupCommand ?? '').trim() !== '', {
@@ -339,6 +352,7 @@ export const Session = z
     clusterSize: z.int(),
     priority: z.int(),
     dependsOn: z.array(SessionId),
+    startsAt: z.iso.datetime().nullable().describe('Time before which it does not start; null = no such time.'),
     folders: z.array(FolderMount).describe('Folders that it mounts; without those that were deleted since.'),
     shmem: z.string(),
     environ: z.record(z.string(), z.string()),

@@ -15,6 +15,7 @@ import { allDone } from '../store/all-done.ts'
 import { type Db } from '../store/schema.ts'
 import { listPending, type QueuedRow } from '../store/sessions/queue.ts'
 import { judgeDependencies } from './dependencies.ts'
+import { enqueuedAt, judgeStartTimes } from './start-times.ts'
 import { latestEndOf, longestHold } from './latest-end.ts'
 import {
   type AgentSnapshot,
@@ -62,6 +63,8 @@ export interface GroupState {
   readonly written: ReadonlyMap<SessionId, Reason>
   /** Pending sessions left out of the snapshot, because a session they depend on did not end well. */
   readonly doomed: ReadonlyMap<SessionId, Reason>
+  /** Pending sessions left out of the snapshot, because their start time has not come. */
+  readonly later: ReadonlyMap<SessionId, Reason>
   /** Limits of all waiting sessions, and of the asker. */
   readonly limits: LimitsNow
 }
@@ -94,6 +97,7 @@ export async function readGroup(
     readLimits(db, resourceGroup, asker ? [...scoped, asker] : scoped),
     group?.sequencer === 'drf' ? readUsageByOwner(db, resourceGroup) : undefined,
   ])
+  const later = judgeStartTimes(pending, now)
   const { reserveAfterSeconds, requireIsolation, weights, splitShares } = group?.options ?? {}
   const snapshot: GroupSnapshot = {
     agents,
@@ -109,11 +113,11 @@ export async function readGroup(
     reservation,
     scopes: limits.scopes,
     pending: pending
-      .filter(({ id }) => !dependencies.failed.has(id))
+      .filter(({ id }) => !dependencies.failed.has(id) && !later.has(id))
       .map(session => ({
         id: session.id,
         ownerId: session.owner_id,
-        enqueuedAt: session.created_at.getTime(),
+        enqueuedAt: enqueuedAt(session),
         requested: session.requested,
         clusterSize: session.cluster_size,
         priority: session.priority,
@@ -133,6 +137,7 @@ export async function readGroup(
     sequencer: SEQUENCERS[group?.sequencer ?? 'fifo'] ?? fifo,
     selector: SELECTORS[group?.selector ?? 'concentrated'] ?? concentrated,
     doomed: dependencies.failed,
+    later,
     written: new Map(pending.map(session => [session.id, session.reason])),
     limits,
   }

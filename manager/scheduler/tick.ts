@@ -79,13 +79,14 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     const since = performance.now()
     const mine = await managers.take(schedulerTurn(group))
     if (!mine && since < (lookAt.get(group) ?? 0)) return
-    const { snapshot: read, written, doomed, sequencer, selector } = await readGroup(store.db, group, presence)
+    const { snapshot: read, written, doomed, later, sequencer, selector } = await readGroup(store.db, group, presence)
     if (mine) for (const [id, reason] of doomed) await cancel(id, reason)
     const snapshot: GroupSnapshot = {
       ...read,
       agents: read.agents.map(agent => ({ ...agent, turn: turns.get(agent.id) })),
     }
-    const { placements, reasons, queue, reservation } = plan(snapshot, sequencer, selector)
+    const { placements, reasons: ofPlan, queue, reservation } = plan(snapshot, sequencer, selector)
+    const reasons = new Map([...ofPlan, ...later])
     const before = positions.get(group)
     const now = new Map(queue.map((id, index) => [id, index + 1]))
     if (!mine) lookAt.set(group, performance.now() + Math.max(LOOK_MS, LOOK_SHARE * (performance.now() - since)))

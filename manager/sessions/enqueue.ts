@@ -5,19 +5,21 @@ import { imagesOf } from '../images/images.ts'
 import { admit, requireWithinLimits } from '../quotas/admission.ts'
 import { emptyAgent, type PlacingPresence } from '../scheduler/snapshot.ts'
 import { listAgents } from '../store/agents/agents.ts'
+import { readClock } from '../store/clock.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { readLifetimeLimits } from '../store/sessions/lifetime.ts'
 import { type NewSession } from '../store/sessions/sessions.ts'
 import { type Caller } from '../users/authorize.ts'
-import { resolveMounts } from '../folders/mounts.ts'
 import { resolveDependencies } from './dependencies.ts'
 import { resolveLifetime } from './lifetime/ends.ts'
+import { requireOwner, resolveMountsFor } from './launch-owner.ts'
 import { generateName, sessionNames } from './names.ts'
 import { requirePriority } from './priority.ts'
 import { resolveSpec } from './resolve-spec.ts'
 import { type LeftFiles } from './restart.ts'
+import { requireStartTime } from './start-time.ts'
 import { writeNewSessions } from './write-new-sessions.ts'
 
 export interface EnqueueDeps {
@@ -48,21 +50,29 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
     { files, keyed }: { files?: LeftFiles | undefined; keyed?: KeyedRequest | undefined } = {},
   ): Promise<Enqueued> {
     if (keyed?.created) return { ids: keyed.created.map(id => SessionId.parse(id)), notices: [] }
-    const { sessions, mounts, domain, notices } = await check(caller, spec, files)
+    const owner = await requireOwner(store.db, caller, spec.owner)
+    const { sessions, mounts, domain, notices } = await check({ caller, owner }, spec, files)
     await writeNewSessions(store, sessions, { reason: REQUESTED, actor: caller.email, keyed, mounts })
     for (const { id } of sessions) {
-      events.publish({ topic: 'session', id, version: 1 }, { userId: caller.userId, domain })
+      events.publish({ topic: 'session', id, version: 1 }, { userId: owner.userId, domain })
     }
     onEnqueued()
     return { ids: sessions.map(({ id }) => id), notices }
   }
 
-  async function check(caller: Caller, spec: SessionSpec, files: LeftFiles | undefined) {
-    const asker = await admit(store.db, caller, spec)
+  /** @param owner whose rights and limits count: the caller, or the user that an admin launches for */
+  async function check(
+    { caller, owner }: { caller: Caller; owner: Caller },
+    spec: SessionSpec,
+    files: LeftFiles | undefined,
+  ) {
+    const startsAt =
+      spec.startsAt === undefined ? undefined : requireStartTime(spec.startsAt, await readClock(store.db))
+    const asker = await admit(store.db, owner, spec)
     const [inGroup, images, limits] = await Promise.all([
       listAgents(store.db, spec.resourceGroup),
-      imagesOf(store.db, caller, spec.image),
-      readLifetimeLimits(store.db, caller.userId, caller.keypair),
+      imagesOf(store.db, owner, spec.image),
+      readLifetimeLimits(store.db, owner.userId, owner.keypair),
     ])
     // Only the agent that has the files can run it, so only that agent's images and resources count.
     const rows = files ? inGroup.filter(({ id }) => id === files.agentId) : inGroup
@@ -72,15 +82,15 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
     await requireWithinLimits(store.db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
     const lifetime = resolveLifetime(spec, limits)
     requirePriority(caller, asker.domain, spec.priority ?? 0)
-    const dependsOn = await resolveDependencies(store.db, caller.userId, spec.dependsOn ?? [])
-    const mounts = await resolveMounts(store.db, caller, spec)
+    const dependsOn = await resolveDependencies(store.db, owner.userId, spec.dependsOn ?? [])
+    const mounts = await resolveMountsFor(store.db, { caller, owner }, spec)
     const names = sessionNames(spec.name ?? generateName(), spec.count)
     const ids = names.map(() => newId(SessionId)).toSorted()
     const sessions = names.map((name, index): NewSession => ({
       id: ids[index] ?? newId(SessionId),
       name,
-      ownerId: caller.userId,
-      keypair: caller.keypair,
+      ownerId: owner.userId,
+      keypair: owner.keypair,
       domain: asker.domain,
       groupId: asker.groupId,
       status: 'PENDING',
@@ -99,6 +109,7 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
       runImageCommand: spec.runImageCommand ?? false,
       ...lifetime,
       filesOf: files?.kernelId,
+      startsAt,
       apps: image.apps.map(toApp),
     }))
     return { sessions, mounts, domain: asker.domain, notices }

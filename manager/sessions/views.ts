@@ -84,6 +84,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       clusterSize: row.cluster_size,
       priority: row.priority,
       dependsOn: row.depends_on,
+      startsAt: row.starts_at?.toISOString() ?? null,
       folders: (folders.get(row.id) ?? []).map(toMount),
       shmem: String(row.shmem_bytes),
       environ: row.environ,

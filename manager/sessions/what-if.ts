@@ -1,6 +1,5 @@
 import { formatAmount, type Notice, type SessionSpec, type WhatIf } from '#manager/contract'
 import { admit, requireWithinLimits } from '../quotas/admission.ts'
-import { resolveMounts } from '../folders/mounts.ts'
 import { readStorageOf } from '../store/sessions/session-folders.ts'
 import { imagesOf } from '../images/images.ts'
 import { isOffered } from '../images/known-images.ts'
@@ -9,6 +8,7 @@ import { longestHold } from '../scheduler/latest-end.ts'
 import { PAUSED } from '../scheduler/pause.ts'
 import { type PendingSession, whatIf } from '../scheduler/plan/index.ts'
 import { type PlacingPresence, readGroup } from '../scheduler/snapshot.ts'
+import { startsLater } from '../scheduler/start-times.ts'
 import { findDependencies } from '../store/sessions/dependencies.ts'
 import { readLifetimeLimits } from '../store/sessions/lifetime.ts'
 import { readPause } from '../store/operation/pause.ts'
@@ -16,8 +16,10 @@ import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
 import { resolveDependencies } from './dependencies.ts'
 import { resolveLifetime } from './lifetime/ends.ts'
+import { requireOwner, resolveMountsFor } from './launch-owner.ts'
 import { requirePriority } from './priority.ts'
 import { FLOOR, resolveSpec } from './resolve-spec.ts'
+import { requireStartTime } from './start-time.ts'
 
 /**
  * Plans the resource group with the request added, and discards the plan. For several sessions the answer is about the
@@ -30,16 +32,17 @@ export async function answerWhatIf(
   { db, presence, caller }: { db: Db; presence: PlacingPresence; caller: Caller },
   spec: SessionSpec,
 ): Promise<WhatIf> {
-  const asker = await admit(db, caller, spec)
+  const owner = await requireOwner(db, caller, spec.owner)
+  const asker = await admit(db, owner, spec)
   const { snapshot, sequencer, selector, limits } = await readGroup(db, spec.resourceGroup, presence, asker)
-  const images = await imagesOf(db, caller, spec.image)
+  const images = await imagesOf(db, owner, spec.image)
   const { image, reference, requested, notices: resolved } = resolveSpec(spec, images, snapshot.agents)
   const notices = spec.count > 1 ? [...resolved, ofSeveral(spec.count)] : [...resolved]
   await requireWithinLimits(db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
-  const lifetime = resolveLifetime(spec, await readLifetimeLimits(db, caller.userId, caller.keypair))
+  const lifetime = resolveLifetime(spec, await readLifetimeLimits(db, owner.userId, owner.keypair))
   requirePriority(caller, asker.domain, spec.priority ?? 0)
-  const dependsOn = await resolveDependencies(db, caller.userId, spec.dependsOn ?? [])
-  const mounts = await resolveMounts(db, caller, spec)
+  const dependsOn = await resolveDependencies(db, owner.userId, spec.dependsOn ?? [])
+  const mounts = await resolveMountsFor(db, { caller, owner }, spec)
   const storage = await readStorageOf(
     db,
     mounts.map(({ folderId }) => folderId),
@@ -47,6 +50,10 @@ export async function answerWhatIf(
   const dependencies = judgeDependencies(await findDependencies(db, asker.id, dependsOn))
   const doomed = dependencies.failed.get(asker.id)
   if (doomed) return { startsNow: false, reason: doomed, smaller: [], notices }
+  const startsAt = requireStartTime(spec.startsAt, snapshot.now ?? 0)
+  if (startsAt !== undefined && Date.parse(startsAt) > (snapshot.now ?? 0)) {
+    return { startsNow: false, reason: startsLater(new Date(startsAt)), smaller: [], notices }
+  }
   if (await readPause(db)) return { startsNow: false, reason: PAUSED, smaller: [], notices }
   const session: PendingSession = {
     id: asker.id,

@@ -47,6 +47,7 @@ import {
   type ResourceSlots,
   type Role,
   type SessionId,
+  type SessionSpec,
   type SessionStatus,
   type SettableMode,
   type UserId,
@@ -68,6 +69,7 @@ export interface Database {
   join_tokens: JoinTokensTable
   agent_images: AgentImagesTable
   sessions: SessionsTable
+  session_templates: SessionTemplatesTable
   kernels: KernelsTable
   kernel_devices: KernelDevicesTable
   session_events: SessionEventsTable
@@ -274,7 +276,18 @@ export interface SessionsTable {
   idle_seen_at: MaybeTime
   /** Ended kernel whose home directory this session continues with. */
   files_of: KernelId | null
+  /** Time before which the session does not start; null = no such time. */
+  starts_at: MaybeTime
   version: Default<number>
+}
+
+/** Requests that users have stored under names. */
+export interface SessionTemplatesTable {
+  user_id: UserId
+  name: string
+  spec: Json<SessionSpec>
+  created_at: Time
+  updated_at: Time
 }
 
 export interface KernelsTable {

@@ -11,9 +11,11 @@ import { createResourceGroupAccesses } from '../quotas/access.ts'
 import { createResourcePolicies } from '../quotas/policies.ts'
 import { createPresets } from '../quotas/presets.ts'
 import { createResourceGroups } from '../quotas/resource-groups.ts'
+import { requireOwner } from '../sessions/launch-owner.ts'
 import { createLifetimeService } from '../sessions/lifetime/service.ts'
 import { createSetPriority } from '../sessions/priority.ts'
 import { createSessionService } from '../sessions/service.ts'
+import { createSessionTemplates } from '../sessions/templates.ts'
 import { createUsages } from '../usage/usage.ts'
 import { type ImagesPart } from './images-part.ts'
 import { followCluster } from './in-cluster.ts'
@@ -71,7 +73,12 @@ export function createSessionHandlers(
     get: (...given) => sessions.get(...given),
   })
   const handlers = {
-    ...createSessionRoutes({ sessions, lifetimes, setPriority }),
+    ...createSessionRoutes({
+      sessions,
+      lifetimes,
+      setPriority,
+      templates: createSessionTemplates({ db: store.db }),
+    }),
     ...createAgentRoutes({
       agents: agentService,
       unknown: createUnknownContainers({ store, agents, reports }),
@@ -87,6 +94,7 @@ export function createSessionHandlers(
       policies: createResourcePolicies({ db: store.db, onChanged: limitsChanged }),
       presets: createPresets({ db: store.db, presence }),
       usages: createUsages({ store, agents, reports, figures: agentService, onChanged: trigger, log }),
+      ownerOf: (caller, wanted) => requireOwner(store.db, caller, wanted),
     }),
   }
   return { handlers, agentService }

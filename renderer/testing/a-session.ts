@@ -29,6 +29,7 @@ export function aSession(index: number, change: Partial<Session> = {}): Session 
     environ: {},
     startupCommand: null,
     runImageCommand: false,
+    startsAt: null,
     kind: 'interactive',
     result: null,
     idleTimeoutSeconds: null,

@@ -13,6 +13,11 @@ export const AGENT_ROUTES = {
     query: z.object({
       resourceGroup: z.string().max(64).optional().describe('Default: all resource groups that the caller may use.'),
       group: z.string().max(64).optional().describe('Id or name of the group (project), whose limits count too.'),
+      owner: z
+        .string()
+        .max(254)
+        .optional()
+        .describe('For admins: e-mail address or id of another user, whose limits count.'),
     }),
     reply: Resources,
   },

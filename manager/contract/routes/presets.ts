@@ -14,6 +14,11 @@ export const PRESET_ROUTES = {
     query: z.object({
       resourceGroup: z.string().max(64).default('default'),
       group: z.string().max(64).optional().describe('Id or name of the group (project) of the session.'),
+      owner: z
+        .string()
+        .max(254)
+        .optional()
+        .describe('For admins: e-mail address or id of another user, whose limits count.'),
       fitting: z.stringbool().optional().describe('Only presets that fit.'),
     }),
     reply: z.object({ items: z.array(Preset) }),

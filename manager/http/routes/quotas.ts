@@ -1,6 +1,7 @@
 import { type ResourcePolicies } from '../../quotas/policies.ts'
 import { type Presets } from '../../quotas/presets.ts'
 import { type Usages } from '../../usage/usage.ts'
+import { type Caller } from '../../users/authorize.ts'
 import { type Handlers } from '../handlers.ts'
 
 type QuotaRoutes =
@@ -22,20 +23,25 @@ interface QuotaRouteDeps {
   readonly policies: ResourcePolicies
   readonly presets: Presets
   readonly usages: Usages
+  /** The caller, or the user that an admin asks for. */
+  readonly ownerOf: (caller: Caller, wanted: string | undefined) => Promise<Caller>
 }
 
-export function createQuotaRoutes({ policies, presets, usages }: QuotaRouteDeps): Pick<Handlers, QuotaRoutes> {
+export function createQuotaRoutes(deps: QuotaRouteDeps): Pick<Handlers, QuotaRoutes> {
+  const { policies, presets, usages, ownerOf } = deps
   return {
     listResourcePolicies: async () => ({ items: await policies.list() }),
     createResourcePolicy: (_context, { body }) => policies.create(body),
     updateResourcePolicy: (_context, { params, body }) => policies.change(params.name, body),
     assignResourcePolicy: (_context, { params, body }) => policies.assign(params.name, body),
     deleteResourcePolicy: (_context, { params }) => policies.remove(params.name),
-    listPresets: async ({ caller }, { query }) => ({ items: await presets.list(caller, query) }),
+    listPresets: async ({ caller }, { query }) => ({
+      items: await presets.list(await ownerOf(caller, query.owner), query),
+    }),
     createPreset: ({ caller }, { body }) => presets.create(caller, body),
     updatePreset: ({ caller }, { params, body }) => presets.change(caller, params.name, body),
     deletePreset: (_context, { params }) => presets.remove(params.name),
-    getResources: ({ caller }, { query }) => usages.resources(caller, query),
+    getResources: async ({ caller }, { query }) => usages.resources(await ownerOf(caller, query.owner), query),
     getUsage: async ({ caller }, { query }) => ({ items: await usages.of(caller, query) }),
     getUsageHistory: ({ caller }, { query }) => usages.history(caller, query),
     recalculateUsage: ({ caller }) => usages.recalculate(caller),

@@ -16,6 +16,7 @@ import { folderUsage } from './0019-folder-usage.ts'
 import { imageCommand } from './0020-image-command.ts'
 import { publishedApps } from './0026-published-apps.ts'
 import { homeFiles } from './0028-home-files.ts'
+import { launch } from './0023-launch.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -36,4 +37,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0020-image-command': imageCommand,
   '0026-published-apps': publishedApps,
   '0028-home-files': homeFiles,
+  '0023-launch': launch,
 }

@@ -63,6 +63,7 @@ export const KEPT = {
   storage_hosts: 'with what it is about',
   folders: 'with what it is about',
   folder_members: 'with what it is about',
+  session_templates: 'with what it is about',
   folder_usage: 'with what it is about',
 
   sessions: 'as a setting says',

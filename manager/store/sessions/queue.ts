@@ -28,6 +28,7 @@ const QUEUED = [
   'cluster_size',
   'priority',
   'max_lifetime_seconds',
+  'starts_at',
 ] as const
 /** A pending session with only the columns that scheduling needs; there may be ten thousand rows. */
 export type QueuedRow = Pick<SessionRow, (typeof QUEUED)[number]> & {

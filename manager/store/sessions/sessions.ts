@@ -62,6 +62,8 @@ export interface NewSession {
   readonly startedAt?: string
   /** Ended kernel whose home directory the session continues with. */
   readonly filesOf?: KernelId | undefined
+  /** Time before which the session does not start, ISO 8601. */
+  readonly startsAt?: string | undefined
 }
 
 export async function insertSessions(db: Db, sessions: readonly NewSession[]): Promise<void> {
@@ -92,6 +94,7 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
     max_lifetime_seconds: session.maxLifetimeSeconds ?? null,
     attempt: session.attempt ?? 0,
     files_of: session.filesOf ?? null,
+    starts_at: session.startsAt ?? null,
     ...(session.createdAt === undefined ? {} : { created_at: session.createdAt }),
     ...(session.startedAt === undefined ? {} : { started_at: session.startedAt }),
   }))

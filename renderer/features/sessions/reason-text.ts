@@ -13,12 +13,13 @@ const translated = defineTranslations<typeof en>('reasons')
 export function reasonText(reason: Reason): string {
   const sentence = translated(reason.code)
   if (sentence === undefined) return localTimes(reason.message)
-  const { needed, available, expectedBy } = reason
+  const { needed, available, expectedBy, notBefore } = reason
   const amounts = needed && available && { needed: slotsText(needed), available: slotsText(available) }
   return [
     sentence,
     amounts && translated('amounts', amounts),
     expectedBy && translated('startsBy', { time: formatStart(new Date(expectedBy), new Date()) }),
+    notBefore && translated('startsFrom', { time: formatStart(new Date(notBefore), new Date()) }),
   ]
     .filter(Boolean)
     .join(' ')

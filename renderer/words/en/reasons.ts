@@ -52,7 +52,9 @@ export default {
   project_inactive: 'An administrator has deactivated the project.',
   owner_inactive: 'An administrator has deactivated the owner.',
   dependencies: 'Starts when the sessions that it depends on have succeeded.',
+  starts_later: 'The session is scheduled for later.',
   dependency_failed: 'A session that it depends on did not succeed.',
   amounts: 'Needed: {needed}. Available: {available}.',
   startsBy: 'Starts at {time} at the latest.',
+  startsFrom: 'Starts at {time} or later.',
 } as const

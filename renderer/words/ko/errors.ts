@@ -117,6 +117,8 @@ export default {
   session_not_found: '세션을 찾을 수 없습니다',
   session_not_running: '세션이 실행 중이 아닙니다',
   ssh_key_invalid: '사용할 수 없는 SSH 공개 키입니다',
+  template_not_found: '템플릿을 찾을 수 없습니다',
+  too_many_templates: '템플릿이 너무 많습니다',
   user_exists: '이 이메일 주소의 사용자가 있습니다',
   user_inactive: '계정이 비활성 상태입니다',
   user_not_found: '사용자를 찾을 수 없습니다',

@@ -51,7 +51,9 @@ export default {
   project_inactive: '관리자가 프로젝트를 비활성화했습니다.',
   owner_inactive: '관리자가 소유자를 비활성화했습니다.',
   dependencies: '먼저 끝나야 하는 세션이 성공하면 시작됩니다.',
+  starts_later: '예약된 세션입니다.',
   dependency_failed: '먼저 끝나야 하는 세션이 성공하지 못했습니다.',
   amounts: '필요: {needed}, 사용 가능: {available}.',
   startsBy: '늦어도 {time}에는 시작됩니다.',
+  startsFrom: '{time} 이후에 시작됩니다.',
 } satisfies Translation<typeof en>

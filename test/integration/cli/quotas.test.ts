@@ -44,6 +44,7 @@ test('commands for policies, usage, presets, access and recalculation', async ()
   const over = ['session', 'create', '--image', 'berth/python:3.13', '--cpu', '3', '--json']
   expect(await berth(over)).toMatchObject({ code: 1, err: expect.stringContaining('over_user_policy') as string })
 
+  for (const { name } of await json<Preset[]>('preset', 'ls')) await berth(['admin', 'preset', 'rm', name])
   await berth(['admin', 'preset', 'create', 'small', '--cpu', '0.5', '--mem', '1g', '--shm', '256m'])
   await berth(['admin', 'preset', 'create', 'large', '--cpu', '2', '--mem', '2g'])
   expect((await json<Preset[]>('preset', 'ls', '--fitting')).map(({ name }) => name)).toEqual(['small'])

@@ -287,6 +287,13 @@ describe('access to resource groups', () => {
 })
 
 describe('presets', () => {
+  test('the presets of a fresh installation are there, and can be deleted', async () => {
+    const { items } = await admin.listPresets()
+    expect(items.map(({ name }) => name)).toEqual(['Heavy', 'Light', 'One GPU', 'Standard'])
+    for (const { name } of items) await admin.deletePreset({ params: { name } })
+    expect((await admin.listPresets()).items).toEqual([])
+  })
+
   test('superadmins create presets, and each preset says whether it fits what is left', async () => {
     const { api, id } = await newUser()
     await admin.createPreset({ body: { name: 'small', slots: { cpu: '1', mem: '2g' }, shmem: '256m' } })

@@ -1,0 +1,23 @@
+import { z } from 'zod'
+import { SessionSpec } from './sessions.ts'
+
+/** Most templates of one user. */
+export const MOST_TEMPLATES = 100
+
+export const TemplateName = z
+  .string()
+  .regex(
+    /^(?=.{1,64}$)[\p{L}\p{N}]([\p{L}\p{M}\p{N}._ -]*[\p{L}\p{M}\p{N}])?$/u,
+    'must be letters, digits or inner "-", "_", ".", " "',
+  )
+
+/** A request for sessions that a user has stored under a name, to launch it again. Only this user sees it. */
+export const SessionTemplate = z
+  .object({
+    name: TemplateName,
+    spec: SessionSpec.describe('Without a start time and an owner, which belong to one launch.'),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+  })
+  .meta({ id: 'SessionTemplate' })
+export type SessionTemplate = z.infer<typeof SessionTemplate>

@@ -1,0 +1,56 @@
+import { AppError, type SessionSpec, UserId } from '#manager/contract'
+import { type Mount, resolveMounts } from '../folders/mounts.ts'
+import { findUser, findUserByEmail } from '../store/identity/users.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller, managesAccount } from '../users/authorize.ts'
+
+/**
+ * The user whose session a request makes: the caller, or the user that an admin launches for. All rights and limits are those of
+ * the owner; only a priority above the usual one is the admin's to give. An account that the caller does not manage is refused
+ * exactly like one that does not exist.
+ *
+ * @param wanted e-mail address or id
+ * @throws AppError `forbidden`, `user_not_found`, `user_inactive`
+ */
+export async function requireOwner(db: Db, caller: Caller, wanted: string | undefined): Promise<Caller> {
+  if (wanted === undefined) return caller
+  const id = UserId.safeParse(wanted)
+  const user = await (id.success ? findUser(db, id.data) : findUserByEmail(db, wanted))
+  if (user?.id === caller.userId) return caller
+  if (caller.role === 'user') throw new AppError('forbidden', { why: 'Only an admin can launch for another user.' })
+  if (!user || !managesAccount(caller, user)) {
+    throw new AppError('user_not_found', { why: `There is no user "${wanted}" that you can launch for.` })
+  }
+  if (!user.active) {
+    const why = `The account of ${user.email} is not active, so its sessions do not start.`
+    throw new AppError('user_not_found', { why })
+  }
+  const { id: userId, email, role, domain } = user
+  return { userId, email, role, domain, loginId: null, keypair: null }
+}
+
+/**
+ * The folders of a request. A session that an admin launches for another user mounts only folders that both may mount, with the
+ * rights that both have, and no folder by itself.
+ *
+ * Threat: the admin chooses the command of the session and can read its log. With the owner's folders the admin could read them,
+ * although folders, like sessions, are not open to admins (`canEnter`).
+ *
+ * @throws AppError as `resolveMounts`
+ */
+export async function resolveMountsFor(
+  db: Db,
+  { caller, owner }: { caller: Caller; owner: Caller },
+  spec: Pick<SessionSpec, 'folders' | 'automount'>,
+): Promise<Mount[]> {
+  if (owner.userId === caller.userId) return resolveMounts(db, caller, spec)
+  const mounts = await resolveMounts(db, owner, { ...spec, automount: false })
+  const byId = mounts.map(({ folderId, path, readOnly }) => ({ folder: folderId, path, readOnly }))
+  const callers = new Map(
+    (await resolveMounts(db, caller, { folders: byId, automount: false })).map(mount => [mount.folderId, mount]),
+  )
+  return mounts.map(mount => ({
+    ...mount,
+    readOnly: mount.readOnly || (callers.get(mount.folderId)?.readOnly ?? true),
+  }))
+}

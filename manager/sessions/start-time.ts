@@ -1,0 +1,20 @@
+import { AppError } from '#manager/contract'
+
+const DAY_MS = 86_400_000
+const MOST_DAYS = 365
+/** A request that was on its way while its time came is not refused. */
+const LATE_MS = 60_000
+
+/**
+ * Checks the start time of a request.
+ *
+ * @param now the database's clock, in milliseconds since the epoch
+ * @throws AppError `bad_request`
+ */
+export function requireStartTime(startsAt: string | undefined, now: number): string | undefined {
+  if (startsAt === undefined) return undefined
+  const inMs = Date.parse(startsAt) - now
+  if (inMs >= -LATE_MS && inMs <= MOST_DAYS * DAY_MS) return startsAt
+  const message = inMs < 0 ? 'has passed' : `must be within ${MOST_DAYS} days`
+  throw new AppError('bad_request', { why: `The start time ${message}.`, fields: [{ path: 'startsAt', message }] })
+}
