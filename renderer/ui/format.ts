@@ -38,6 +38,11 @@ export function formatCores(milli: number, locale?: string): string {
   return numberFormat(2, locale).format(milli / 1000)
 }
 
+/** `a, b, and c` */
+export function formatList(texts: readonly string[], locale = formatLocale()): string {
+  return new Intl.ListFormat(locale, { type: 'conjunction' }).format(texts)
+}
+
 export function formatPercent(fraction: number): string {
   return `${Math.round(Math.max(0, fraction) * 100)} %`
 }

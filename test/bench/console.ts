@@ -23,6 +23,7 @@ export async function benchConsole(stack: AsyncDisposableStack) {
   await it.page.locator('#session-search').fill('')
   await it.page.getByRole('button', { name: 'New session' }).click()
   keys['name'] = await typing(it.page, '#launch-name', TYPED)
+  await it.page.locator('.fold > h3 > button', { hasText: 'How long it runs' }).click()
   keys['command'] = await typing(it.page, '#launch-command', 'python3 train.py --epochs 40')
   keys['ram'] = await typing(it.page, '#amount-mem-RAM', '12.5 GiB')
   const storm = stack.use(await openMany(browser))

@@ -24,12 +24,14 @@ import {
   type Session,
   type SessionSpec,
   type SessionStats,
+  type SessionTemplate,
   type SshKeypair,
   type BootstrapScript,
   type Dotfile,
   type Login,
   type StorageHost,
   type TotpStatus,
+  type User,
   type WhatIf,
 } from '#manager/contract'
 import { silentLog } from '../../proxy/log.ts'
@@ -37,6 +39,7 @@ import { createStaticFiles } from '../../proxy/web/static-files.ts'
 import { answerAccount } from './console-double-account.ts'
 import { answerFiles, sendFileReply, type DoubleFiles } from './console-double-files.ts'
 import { answerFolders } from './console-double-folders.ts'
+import { answerLaunch } from './console-double-launch.ts'
 
 /** The same files in the same way as the real service of the console: compressed, with its headers. */
 const sendFile = createStaticFiles(new URL('../../dist/renderer/', import.meta.url).pathname, silentLog)
@@ -85,6 +88,9 @@ export interface World {
   /** Figures of a session over time, for the request at this address. */
   figures?: (url: URL) => { step: number; items: SessionStats[] }
   invitations?: ReceivedFolderInvitation[]
+  templates?: SessionTemplate[]
+  /** The users that an admin finds. */
+  users?: User[]
   /** Event streams are answered with 503. */
   refuseStreams?: boolean
 }
@@ -258,6 +264,11 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     else send(response, account.status, account.value)
     return
   }
+  const launching = answerLaunch(world, route, url, body)
+  if (launching) {
+    send(response, launching.status, launching.value)
+    return
+  }
   const invitation = /^POST \/api\/v1\/folder-invitations\/([0-9a-f-]{36})\/decline$/.exec(route)?.[1]
   if (invitation) {
     world.invitations = (world.invitations ?? []).filter(({ id }) => id !== invitation)
@@ -360,7 +371,7 @@ function pageOf(world: World, url: URL) {
     return { items, nextCursor: null, total: items.length }
   }
   const all = world.sessions
-    .filter(session => isFinished(session.status) === (status === 'finished'))
+    .filter(session => status === null || isFinished(session.status) === (status === 'finished'))
     .toSorted((a, b) => (a.id < b.id ? 1 : -1))
   const next = start + limit
   return { items: all.slice(start, next), nextCursor: next < all.length ? String(next) : null, total: all.length }

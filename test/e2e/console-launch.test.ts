@@ -1,7 +1,8 @@
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openConsole, startBrowser, type Opened } from './console-open.ts'
-import { button, openLaunchDialog } from './console-steps.ts'
+import { button, openLaunchDialog, openSection } from './console-steps.ts'
+import { aTemplate, aUser } from './console-double-launch.ts'
 import { LIMITED, oneGpuNow, RESOURCES } from './console-world.ts'
 
 /** The launch dialog, against a double of the manager. */
@@ -22,10 +23,12 @@ describe('the launch dialog', () => {
     await it.page.getByRole('textbox', { name: 'RAM', exact: true }).fill('12g')
     await it.page.getByRole('textbox', { name: 'GPU', exact: true }).fill('1')
     await it.page.getByLabel('Name optional').fill('my-training')
-    await button(it.page, /^Environment variables/).click()
+    await openSection(it.page, 'Environment variables')
+    await button(it.page, 'Edit variables').click()
     await button(it.page, 'Paste .env').click()
     await it.page.getByLabel('Lines of a .env file').fill('A=1\nexport B="two words"')
     await button(it.page, 'Add variables').click()
+    await button(it.page, /^Save$/).click()
     await it.page.getByText('Starts now.').waitFor()
     await button(it.page, /^Launch$/).click()
     await it.page.locator('tr.row', { hasText: 'my-training' }).waitFor()
@@ -102,12 +105,13 @@ describe('the launch dialog', () => {
       await button(it.page, 'Number of sessions: A whole number from 1 to 50').waitFor()
       expect(await button(it.page, /^Launch$/).isDisabled()).toBe(true)
     }
+    await it.page.getByLabel('Number of sessions').fill('3')
+    await openSection(it.page, 'How long it runs')
     await it.page.getByLabel('Maximum lifetime').fill('8')
     await button(it.page, 'Maximum lifetime: Add a unit: 8h or 8m').click()
     await it.page.keyboard.press('End')
     await it.page.keyboard.type('h')
     await it.page.getByText('ends 8 h after it started').waitFor()
-    await it.page.getByLabel('Number of sessions').fill('3')
     await it.page.getByText('The first starts now, the others when there is room.').waitFor()
     expect(it.world.changes).toEqual([])
   })
@@ -165,6 +169,7 @@ describe('the launch dialog', () => {
   test('a batch session after another one is requested by keyboard alone', async () => {
     await using it = await open('/sessions')
     await button(it.page, 'New session').click()
+    await openSection(it.page, 'How long it runs')
     await it.page.getByRole('radio', { name: 'Interactive' }).focus()
     await it.page.keyboard.press('ArrowRight')
     await it.page.getByText('A batch session needs a command', { exact: true }).waitFor()
@@ -180,7 +185,7 @@ describe('the launch dialog', () => {
     await it.page.getByLabel(/Maximum lifetime/).fill('90m')
     await it.page.getByText('ends 1 h 30 min after it started').waitFor()
 
-    await button(it.page, /^Environment variables/).press('Enter')
+    await it.page.locator('.fold > h3 > button', { hasText: 'When it starts' }).press('Enter')
     await it.page.getByRole('combobox', { name: 'After these sessions' }).press('ArrowDown')
     await it.page.getByRole('option', { name: 'data-clean_up.v2' }).press('Enter')
     await it.page.keyboard.press('Escape')
@@ -228,7 +233,12 @@ describe('the launch dialog', () => {
     await button(it.page, 'Launch a copy of yesterday').click()
     expect(await it.page.getByLabel('Name optional').inputValue()).toBe('yesterday')
     expect(await it.page.getByRole('textbox', { name: 'CPU', exact: true }).inputValue()).toBe('3')
+    await it.page.locator('.fold', { hasText: 'Interactive · echo hi · until you end it' }).waitFor()
+    await openSection(it.page, 'Environment variables')
+    await button(it.page, 'Edit variables').click()
     expect(await it.page.getByLabel('Value of KEPT').inputValue()).toBe('yes')
+    await button(it.page, /^Cancel$/).click()
+    await openSection(it.page, 'How long it runs')
     expect(await it.page.getByLabel(/Startup command/).inputValue()).toBe('echo hi')
     expect(await it.page.getByLabel(/Idle timeout/).inputValue()).toBe('2 h')
   })
@@ -269,6 +279,7 @@ test('hints are not alerts, and a slider announces its amount with its unit', as
 test('no key press is lost while errors appear and disappear during typing', async () => {
   await using it = await openConsole(browser, '/sessions', LIMITED)
   await openLaunchDialog(it.page)
+  await openSection(it.page, 'How long it runs')
   for (const [selector, typed] of [
     ['#launch-name', 'train-with-larger-batches'],
     ['#amount-mem-RAM', '12.5 GiB'],
@@ -280,4 +291,149 @@ test('no key press is lost while errors appear and disappear during typing', asy
     await field.pressSequentially(typed, { delay: 30 })
     expect(await field.inputValue()).toBe(typed)
   }
+})
+
+test('environment variables count once they are saved, and closing with changes asks first', async () => {
+  await using it = await openConsole(browser, '/sessions')
+  await openLaunchDialog(it.page)
+  await openSection(it.page, 'Environment variables')
+  const section = it.page.locator('#launch-section-variables')
+  const edit = button(it.page, 'Edit variables')
+
+  await edit.click()
+  await it.page.getByLabel('Name of variable 1').fill('WANDB_MODE')
+  await it.page.keyboard.press('Escape')
+  await button(it.page, 'Go on editing').click()
+  await it.page.getByLabel('Value of WANDB_MODE').fill('offline')
+  await button(it.page, 'Add variable').click()
+  await it.page.getByLabel('Name of variable 2').fill('UNFINISHED')
+  await it.page.getByText('1 unfinished row is left out.').waitFor()
+  await button(it.page, /^Save$/).click()
+  await section.getByText('WANDB_MODE').waitFor()
+  expect(await section.getByText('UNFINISHED').count()).toBe(0)
+
+  await edit.click()
+  await it.page.getByLabel('Value of WANDB_MODE').fill('online')
+  await it.page.locator('.dialog-head', { hasText: 'Environment variables' }).getByLabel('Close').click()
+  await button(it.page, 'Discard').click()
+  await edit.click()
+  expect(await it.page.getByLabel('Value of WANDB_MODE').inputValue()).toBe('offline')
+  // Nothing has changed: closing asks nothing.
+  await button(it.page, /^Cancel$/).click()
+  await it.page.getByRole('heading', { name: 'Environment variables', level: 2 }).waitFor({ state: 'detached' })
+  await button(it.page, /^Launch$/).click()
+  await expect.poll(() => it.world.changes.length).toBe(1)
+  expect(it.world.changes[0]?.body).toMatchObject({ environ: { WANDB_MODE: 'offline' } })
+})
+
+test('the outline leads to each section, and marks the one with a fault', async () => {
+  await using it = await openConsole(browser, '/sessions')
+  await openLaunchDialog(it.page)
+  const outline = it.page.getByRole('navigation', { name: 'Steps' })
+  await outline.getByRole('button', { name: 'When it starts' }).click()
+  await it.page.getByLabel('Priority').fill('3')
+  await outline.getByRole('button', { name: 'When it starts Has a fault' }).waitFor()
+  await openSection(it.page, 'When it starts')
+  await it.page.getByLabel('Priority').waitFor({ state: 'hidden' })
+  await button(it.page, /^Priority: A whole number/).click()
+  expect(await it.page.getByLabel('Priority').evaluate(field => field.matches(':focus'))).toBe(true)
+  await it.page.getByLabel('Priority').fill('-1')
+  await openSection(it.page, 'When it starts')
+  await it.page.locator('.fold', { hasText: 'priority -1' }).waitFor()
+  await it.page.getByLabel('Containers per session').fill('3')
+  await outline.getByRole('button', { name: 'Confirm and launch' }).click()
+  await it.page.keyboard.press('Enter')
+  await expect.poll(() => it.world.changes.length).toBe(1)
+  expect(it.world.changes[0]?.body).toMatchObject({ priority: -1, clusterSize: 3 })
+})
+
+test('settings are saved as a template, and a template fills in the form', async () => {
+  await using it = await openConsole(browser, '/sessions', { templates: [aTemplate('training')] })
+  await openLaunchDialog(it.page)
+  await button(it.page, 'Templates').click()
+  await button(it.page, /^training/).click()
+  const cpu = it.page.getByRole('textbox', { name: 'CPU', exact: true })
+  await expect.poll(() => cpu.inputValue()).toBe('4')
+  await it.page
+    .getByRole('radio', { name: /^PyTorch/ })
+    .and(it.page.locator(':checked'))
+    .waitFor({ state: 'attached' })
+  await cpu.fill('2')
+  await button(it.page, 'Save as template').click()
+  await it.page.getByLabel('Name of the template').fill('training')
+  await it.page.getByText('Replaces the template of this name').waitFor()
+  await it.page.getByLabel('Name of the template').fill('half of it')
+  await it.page.keyboard.press('Enter')
+  await it.page.getByText('Saved the template half of it.').waitFor()
+  expect(it.world.templates?.map(({ name, spec }) => [name, spec.resources.cpu])).toEqual([
+    ['training', '4'],
+    ['half of it', '2'],
+  ])
+  await button(it.page, 'Templates').click()
+  await button(it.page, 'Delete the template training').click()
+  await expect.poll(() => it.world.templates?.map(({ name }) => name)).toEqual(['half of it'])
+})
+
+test('an earlier launch fills in the form, or is launched again with one click', async () => {
+  await using it = await openConsole(browser, '/sessions')
+  const old = it.world.sessions.find(({ name }) => name === 'yesterday')!
+  await openLaunchDialog(it.page)
+  await button(it.page, 'Recent launches').click()
+  await button(it.page, /^yesterday/).click()
+  await expect.poll(() => it.page.getByLabel('Name optional').inputValue()).toBe('yesterday')
+  await button(it.page, 'Recent launches').click()
+  await button(it.page, 'Launch yesterday again').click()
+  await it.page.getByRole('heading', { name: 'New session' }).waitFor({ state: 'detached' })
+  expect(it.world.changes.at(-1)).toMatchObject({ request: 'POST /api/v1/sessions', body: { image: old.image } })
+})
+
+test('a session is scheduled for later, and not for a time that has passed', async () => {
+  await using it = await openConsole(browser, '/sessions', {
+    whatIf: ({ startsAt }) => ({
+      startsNow: false,
+      reason: { code: 'starts_later', message: `Scheduled: starts at ${startsAt} or later.`, notBefore: startsAt },
+      smaller: [],
+      notices: [],
+    }),
+  })
+  await openLaunchDialog(it.page)
+  await openSection(it.page, 'When it starts')
+  const field = it.page.getByLabel(/^Start at/)
+  await field.fill('2020-01-01T10:00')
+  await it.page.getByText('This time has passed').first().waitFor()
+  expect(await button(it.page, /^Launch$/).isDisabled()).toBe(true)
+  const [day] = new Date(Date.now() + 7 * 86_400_000).toISOString().split('T')
+  await field.fill(`${day}T18:00`)
+  await it.page.getByText(/^Scheduled: starts at .*, or when there is room after that\.$/).waitFor()
+  await button(it.page, /^Launch$/).click()
+  await expect.poll(() => it.world.changes.length).toBe(1)
+  expect(it.world.changes[0]?.body).toMatchObject({ startsAt: new Date(`${day}T18:00`).toISOString() })
+})
+
+test('an admin launches for another user, who is chosen by e-mail address', async () => {
+  const project = { id: '01990000-0000-7000-8000-0000000000e1' as never, name: 'theirs' }
+  await using it = await openConsole(browser, '/sessions', {
+    role: 'superadmin',
+    users: [
+      aUser({ groups: [project, { ...project, id: '01990000-0000-7000-8000-0000000000e2' as never, name: 'too' }] }),
+    ],
+  })
+  await openLaunchDialog(it.page)
+  const owner = it.page.getByLabel(/^For another user/)
+  await owner.fill('nobody@example.com')
+  await button(it.page, 'For another user: Choose an e-mail address from the list').waitFor()
+  expect(await button(it.page, /^Launch$/).isDisabled()).toBe(true)
+  await owner.fill('jonas@example.com')
+  await it.page.getByText('Jonas Lindqvist. The session uses the limits of this user').waitFor()
+  await it.page
+    .locator('.v-select', { has: it.page.locator('#launch-project') })
+    .getByText('theirs')
+    .waitFor()
+  await button(it.page, /^Launch$/).click()
+  await expect.poll(() => it.world.changes.length).toBe(1)
+  expect(it.world.changes[0]?.body).toMatchObject({ owner: 'jonas@example.com', group: project.id })
+
+  await using plain = await openConsole(browser, '/sessions')
+  await openLaunchDialog(plain.page)
+  expect(await plain.page.getByLabel(/^For another user/).count()).toBe(0)
 })

@@ -30,7 +30,12 @@ export async function proveLocal(page: Page, data: string): Promise<void> {
 
 export async function openLaunchDialog(page: Page): Promise<void> {
   await button(page, 'New session').click()
-  await page.getByRole('heading', { name: 'Environment', exact: true }).waitFor()
+  await page.locator('#launch-section-environment').waitFor()
+}
+
+/** Unfolds a section of the launch dialog. */
+export async function openSection(page: Page, title: string): Promise<void> {
+  await page.locator('.fold > h3 > button', { hasText: title }).click()
 }
 
 export async function openApps(page: Page, session: string): Promise<void> {

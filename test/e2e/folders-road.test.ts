@@ -2,7 +2,16 @@ import { type Browser, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type Berth, startBerth } from '../fixtures/berth.ts'
 import { launchBrowser, visit, type Visitor } from '../fixtures/browser.ts'
-import { button, openLaunchDialog, openTerminal, rowOf, screen, signIn, typeLine } from './console-steps.ts'
+import {
+  button,
+  openLaunchDialog,
+  openSection,
+  openTerminal,
+  rowOf,
+  screen,
+  signIn,
+  typeLine,
+} from './console-steps.ts'
 
 /**
  * Chapters 7 and 8 of the guide as a person walks them: a real Chromium, the whole of Berth, real containers. The tests of this
@@ -59,7 +68,8 @@ test('a folder is made on its page and mounted by the launch dialog, and a file 
 
   await toSessions()
   await openLaunchDialog(page)
-  await page.getByText('No folder is mounted.').waitFor()
+  await page.locator('.fold', { hasText: 'No folder is mounted.' }).waitFor()
+  await openSection(page, 'Folders')
   await page.getByRole('combobox', { name: 'Choose folders to mount' }).press('ArrowDown')
   await page.getByRole('option', { name: new RegExp(FOLDER) }).click()
   await page.keyboard.press('Escape')
@@ -89,6 +99,8 @@ test('the folder shows which session uses it, and cannot go to the trash before 
 
 test('the next session, whose dialog remembers the folder, finds the file; so does the explorer', async () => {
   await openLaunchDialog(page)
+  await page.locator('.fold', { hasText: FOLDER }).waitFor()
+  await openSection(page, 'Folders')
   await page.getByLabel(`Where the session sees ${FOLDER}`).fill('data')
   await page.getByText('At /home/work/data').waitFor()
   await page.getByLabel(`Mount ${FOLDER} read-only`).check()

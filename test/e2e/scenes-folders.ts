@@ -1,6 +1,7 @@
 import { type FolderShares } from '#manager/contract'
 import { aFolder, LOCAL, variedFolders } from './console-double-folders.ts'
 import { ago, aSession, INVITATION, LIMITED, OTHER } from './console-world.ts'
+import { openSection } from './console-steps.ts'
 import { button, type Scene } from './scene.ts'
 
 const ARCHIVE = { name: 'archive', problem: 'It is not mounted on the computer of the manager' }
@@ -124,6 +125,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
     world: { folders: variedFolders() },
     async act(page) {
       await button(page, 'New session').click()
+      await openSection(page, 'Folders')
       await page.getByText('Mount folders whose names begin with a dot: .local').waitFor()
       await page.getByRole('combobox', { name: 'Choose folders to mount' }).press('ArrowDown')
       await page.getByRole('option', { name: /^experiments/ }).click()

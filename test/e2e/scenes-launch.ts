@@ -1,4 +1,6 @@
 import { aWorld, LIMITED, oneGpuNow } from './console-world.ts'
+import { aTemplate } from './console-double-launch.ts'
+import { openSection } from './console-steps.ts'
 import { button, type Scene } from './scene.ts'
 
 /** The launch dialog. */
@@ -33,10 +35,20 @@ export const LAUNCH_SCENES: readonly Scene[] = [
       await page.getByText('PyTorch 2.9 (CUDA 13)').click()
       await page.getByLabel('Name optional').fill('my session')
       await page.getByRole('textbox', { name: 'GPU', exact: true }).fill('3')
-      await button(page, /^Environment variables/).click()
-      await button(page, 'Add variable').click()
+      await page.getByLabel('Number of sessions').fill('51')
+      await page.getByText('A whole number from 1 to 50').first().waitFor()
+    },
+  },
+  {
+    name: 'launch-variables',
+    path: '/sessions',
+    async act(page) {
+      await button(page, 'New session').click()
+      await openSection(page, 'Environment variables')
+      await button(page, 'Edit variables').click()
       await page.getByLabel('Name of variable 1').fill('LD_PRELOAD')
       await page.getByText('Is set by Berth itself').waitFor()
+      await page.getByText('1 unfinished row is left out.').waitFor()
     },
   },
   {
@@ -44,15 +56,40 @@ export const LAUNCH_SCENES: readonly Scene[] = [
     path: '/sessions',
     async act(page) {
       await button(page, 'New session').click()
-      await page.getByText('Runs one command').click()
+      await openSection(page, 'How long it runs')
+      await page.getByText('The session runs one command').click()
       await page.getByLabel('Startup command').fill('python3 train.py --epochs 40')
       await page.getByLabel(/Maximum lifetime/).fill('8h')
-      await button(page, /^Environment variables/).click()
+      await openSection(page, 'When it starts')
       await page.getByRole('combobox', { name: 'After these sessions' }).press('ArrowDown')
       await page.getByRole('option', { name: 'data-clean_up.v2' }).click()
       await page.keyboard.press('Escape')
       await page.getByText('ends 8 h after it started').waitFor()
       await page.locator('.launch-form').evaluate(form => form.scrollTo(0, form.scrollHeight))
+    },
+  },
+  {
+    name: 'launch-sections',
+    path: '/sessions',
+    world: { ...LIMITED, role: 'superadmin' },
+    async act(page) {
+      await button(page, 'New session').click()
+      await openSection(page, 'Environment')
+      await openSection(page, 'When it starts')
+      await page.getByLabel(/^Start at/).fill('2020-01-01T10:00')
+      await page.getByText('This time has passed').first().waitFor()
+    },
+  },
+  {
+    name: 'launch-templates',
+    path: '/sessions',
+    world: {
+      templates: [aTemplate('training'), aTemplate('a rather long name of a template for evaluations at night')],
+    },
+    async act(page) {
+      await button(page, 'New session').click()
+      await button(page, 'Templates').click()
+      await button(page, /^training/).waitFor()
     },
   },
   {

@@ -14,6 +14,7 @@ import {
   openApp,
   openApps,
   openLaunchDialog,
+  openSection,
   openSsh,
   openTerminal,
   proveLocal,
@@ -174,7 +175,8 @@ try {
   await form.evaluate(element => element.scrollTo(0, 0))
   await page.getByText('Starts now.').waitFor()
   await shoot(page, 'launch')
-  await page.getByText('Runs one command').click()
+  await openSection(page, 'How long it runs')
+  await page.getByText('The session runs one command').click()
   await page.getByLabel('Startup command').fill('python3 train.py --epochs 40')
   await page.getByLabel(/Maximum lifetime/).fill('8h')
   await page.getByText('Starts now.').waitFor()

@@ -1,10 +1,18 @@
 import { SLOTS, type SlotName } from '#manager/contract'
-import { formatBytes } from '../../ui/format.ts'
+import { formatBytes, formatNumber } from '../../ui/format.ts'
+import { t } from './words.ts'
 
 /** Text of an amount in base units of its slot: `1.5 CPU cores`, `4 GiB RAM`, `2 GPUs`. */
 export function amountText(slot: SlotName, amount: number): string {
-  if (slot === 'mem') return `${formatBytes(amount)} RAM`
-  const value = (amount / SLOTS[slot].base).toLocaleString(undefined, { maximumFractionDigits: 2 })
-  if (slot === 'cpu') return `${value} CPU ${amount === 1000 ? 'core' : 'cores'}`
-  return slot === 'cuda.shares' ? `${value} fGPU` : `${value} ${amount === 1 ? 'GPU' : 'GPUs'}`
+  if (slot === 'mem') return t('ram', { amount: formatBytes(amount) })
+  const count = amount / SLOTS[slot].base
+  const text = formatNumber(count)
+  if (slot === 'cpu') return t('cpuCores', { count, amount: text })
+  return slot === 'cuda.shares' ? `${text} fGPU` : t('wholeGpus', { count, amount: text })
+}
+
+/** `1.5 cores`, where a label beside the text says what they are. */
+export function coresText(milli: number): string {
+  const count = milli / SLOTS.cpu.base
+  return t('coresOnly', { count, amount: formatNumber(count) })
 }

@@ -1,4 +1,5 @@
 import { RESERVED_ENVIRONMENT } from '#manager/contract'
+import { t } from './words.ts'
 
 export interface EnvironmentRow {
   name: string
@@ -9,19 +10,29 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 
 /** The mistake in one row, given all rows; empty if there is none. A row with neither name nor value is ignored. */
 export function rowError(row: EnvironmentRow, rows: readonly EnvironmentRow[]): string {
-  if (row.name === '') return row.value === '' ? '' : 'Needs a name'
-  if (!NAME.test(row.name)) return 'Letters, digits and “_”, not beginning with a digit'
-  if (RESERVED_ENVIRONMENT.test(row.name)) return 'Is set by Berth itself'
-  if (rows.some(other => other !== row && other.name === row.name)) return 'Appears twice'
-  return row.value.length > 32_768 ? 'Is longer than 32,768 characters' : ''
+  if (row.name === '') return row.value === '' ? '' : t('needsName')
+  if (!NAME.test(row.name)) return t('nameLetters')
+  if (RESERVED_ENVIRONMENT.test(row.name)) return t('setByBerth')
+  if (rows.some(other => other !== row && other.name === row.name)) return t('twice')
+  return row.value.length > 32_768 ? t('valueLong') : ''
 }
 
 export function environError(rows: readonly EnvironmentRow[]): string {
-  if (rows.filter(({ name }) => name !== '').length > 200) return 'At most 200 variables'
+  if (rows.filter(({ name }) => name !== '').length > 200) return t('most200')
   const wrong = rows.map(row => ({ row, error: rowError(row, rows) })).find(({ error }) => error !== '')
   if (!wrong) return ''
-  const text = `${wrong.error.charAt(0).toLowerCase()}${wrong.error.slice(1)}`
-  return `${wrong.row.name || 'A variable'}: ${text}`
+  const fault = `${wrong.error.charAt(0).toLowerCase()}${wrong.error.slice(1)}`
+  return t('variableFault', { name: wrong.row.name || t('aVariable'), fault })
+}
+
+/** The rows that are saved: an unfinished one, without a name or without a value, is left out. */
+export const completeRows = (rows: readonly EnvironmentRow[]): EnvironmentRow[] =>
+  rows.filter(({ name, value }) => name !== '' && value !== '')
+
+/** Whether two lists hold the same variables; rows in which nothing was typed do not count. */
+export function sameRows(some: readonly EnvironmentRow[], others: readonly EnvironmentRow[]): boolean {
+  const typed = (rows: readonly EnvironmentRow[]) => rows.filter(({ name, value }) => name !== '' || value !== '')
+  return JSON.stringify(typed(some)) === JSON.stringify(typed(others))
 }
 
 /**

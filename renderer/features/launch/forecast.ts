@@ -7,8 +7,10 @@ import {
   type ResourceSlots,
   type SlotName,
 } from '#manager/contract'
+import { formatList } from '../../ui/format.ts'
 import { amountText } from './amount-text.ts'
 import { isKnown } from './launch-form.ts'
+import { t } from './words.ts'
 
 export interface Forecast {
   readonly kind: 'now' | 'waits' | 'never' | 'unknown'
@@ -29,43 +31,43 @@ interface Situation {
 export function forecast({ requested, count, resources, largest, free, holders }: Situation): Forecast {
   if (!resources || Object.values(requested).some(Number.isNaN)) return { kind: 'unknown', text: '' }
   if (resources.agents.connected === 0 || !isKnown(largest)) {
-    return {
-      kind: 'waits',
-      text: 'Will be queued: no host is connected. The session starts as soon as one has room for it.',
-    }
+    return { kind: 'waits', text: t('queuedNoHost') }
   }
   const [tooLarge] = lackingSlots(requested, largest)
   if (tooLarge) {
-    const has = amountText(tooLarge, largest[tooLarge] ?? 0)
-    return { kind: 'never', text: `Cannot start: the largest host has ${has}.` }
+    return { kind: 'never', text: t('tooLarge', { amount: amountText(tooLarge, largest[tooLarge] ?? 0) }) }
   }
   const limit = limitText(requested, resources)
-  if (limit) return { kind: 'waits', text: `Will be queued: ${limit}` }
+  if (limit) return { kind: 'waits', text: t('queuedFor', { why: limit }) }
   const waiting = resources.sessions.pending
-  const queue = waiting > 0 ? ` ${waiting} ${waiting === 1 ? 'session is' : 'sessions are'} waiting already.` : ''
   const lacking = lackingSlots(requested, free)
   if (lacking.length > 0) {
     const words = lacking.map(slot => {
       const missing = (requested[slot] ?? 0) - Math.max(0, free[slot] ?? 0)
-      return `${amountText(slot, missing)} more`
+      return t('moreOf', { amount: amountText(slot, missing) })
     })
-    return { kind: 'waits', text: `Will be queued until there is ${words.join(' and ')}.${queue}` }
+    const until = t('queuedUntil', { amounts: formatList(words) })
+    return { kind: 'waits', text: waiting > 0 ? `${until} ${t('waitingAlready', { count: waiting })}` : until }
   }
-  const pull = holders === 0 ? ' The image is pulled first.' : ''
-  const start = count > 1 ? 'The first starts now, the others when there is room.' : 'Starts now.'
-  return { kind: 'now', text: `${start}${pull}` }
+  return { kind: 'now', text: startText(count, holders === 0) }
+}
+
+/** `Starts now. The image is pulled first.` */
+export function startText(count: number, pulled: boolean): string {
+  const start = t(count > 1 ? 'firstNow' : 'startsNow')
+  return pulled ? `${start} ${t('pulledFirst')}` : start
 }
 
 function limitText(requested: ResourceSlots, { left, sessionsLeft }: Resources): string {
-  if (sessionsLeft === 0) return 'you have reached your limit of running sessions.'
+  if (sessionsLeft === 0) return t('limitReached')
   const limits = parseSlots(left)
   const over = SLOT_NAMES.find(slot => (requested[slot] ?? 0) > (limits[slot] ?? Infinity))
-  return over ? `your limits leave ${leftText(over, limits[over] ?? 0)}.` : ''
+  return over ? t('limitsLeave', { amount: leftText(over, limits[over] ?? 0) }) : ''
 }
 
 /** Like `amountText`, for the rest of a limit: `6 CPU cores`, `no GPU`. */
 export function leftText(slot: SlotName, amount: number): string {
-  return amount > 0 ? amountText(slot, amount) : `no ${SLOTS[slot].label}`
+  return amount > 0 ? amountText(slot, amount) : t('leftNothing', { slot: SLOTS[slot].label })
 }
 
 /**
@@ -76,19 +78,17 @@ export function leftText(slot: SlotName, amount: number): string {
 export function quotaNote(slot: SlotName, largest: ResourceSlots, left: ResourceSlots): string {
   const limit = left[slot]
   if (limit === undefined || limit >= (largest[slot] ?? 0)) return ''
-  return `Your limits leave ${leftText(slot, Math.max(0, limit))} for now`
+  return t('quotaNote', { amount: leftText(slot, Math.max(0, limit)) })
 }
 
 /** Text of the number of sessions that the user may still start; empty if there is no limit. */
 export function sessionsLeftText(sessionsLeft: number | null): string {
   if (sessionsLeft === null) return ''
-  if (sessionsLeft <= 0) return 'Session limit reached: a new session waits until one of yours ends'
-  return `${sessionsLeft} ${sessionsLeft === 1 ? 'session' : 'sessions'} left`
+  if (sessionsLeft <= 0) return t('noSessionsLeft')
+  return t('sessionsLeft', { count: sessionsLeft })
 }
 
 /** Says whether parts of a GPU are enforced: a part must not look like more than it is. */
 export function partsText(partsHold: Resources['partsHold']): string {
-  const one = '1.00 is one whole GPU.'
-  if (partsHold === 'enforced') return `${one} Memory limits are enforced: no session can use more than its share.`
-  return `${one} Memory limits are not enforced: other sessions on the GPU could use more memory than their share.`
+  return t(partsHold === 'enforced' ? 'partsEnforced' : 'partsNotEnforced')
 }

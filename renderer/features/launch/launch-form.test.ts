@@ -316,23 +316,17 @@ describe('the first error of the form', () => {
   test('it is the first one on the page, in the words of its field', () => {
     expect(firstFault({})).toBeNull()
     const errors = check({ count: 51, cpu: 0, maxLifetime: '8' })
-    expect(firstFault(errors)).toEqual({
+    const { count: _, ...others } = errors
+    expect(firstFault(others)).toEqual({
       field: 'cpu',
       label: 'CPU',
       message: 'The minimum of this image is 0.5',
     })
-    expect(firstFault(check({ count: 1.5 }))?.message).toBe('A whole number from 1 to 50')
+    expect(firstFault(errors)?.message).toBe('A whole number from 1 to 50')
   })
 
   /** Fields whose values cannot be wrong. */
-  const CHOICES: readonly LaunchField[] = [
-    'project',
-    'resourceGroup',
-    'kind',
-    'clusterSize',
-    'runImageCommand',
-    'automount',
-  ]
+  const CHOICES: readonly LaunchField[] = ['project', 'resourceGroup', 'kind', 'runImageCommand', 'automount']
 
   test('every possible error has one', () => {
     const fields = Object.keys(form()) as LaunchField[]

@@ -2,6 +2,7 @@ import {
   DEFAULT_RESOURCE_GROUP,
   durationText,
   formatAmount,
+  MAX_CLUSTER_SIZE,
   parseAmount,
   parseDuration,
   parseSlots,
@@ -18,6 +19,8 @@ import {
 import { rangeFault } from '../../ui/amount-fault.ts'
 import { environError, type EnvironmentRow } from './environment.ts'
 import { choicesFault, choicesLike, toMountSpecs, type FolderChoice } from './folder-choice.ts'
+import { startFault } from './start-time.ts'
+import { t } from './words.ts'
 
 export const MIB = 2 ** 20
 export const GIB = 2 ** 30
@@ -41,7 +44,7 @@ export interface LaunchForm {
   shmem: number
   gpu: number
   count: number
-  /** Kernels of each session. No field of the dialog sets it: a copy of a session keeps it. */
+  /** Kernels of each session, all on one agent. */
   clusterSize: number
   environ: EnvironmentRow[]
   folders: FolderChoice[]
@@ -57,6 +60,10 @@ export interface LaunchForm {
   priority: number
   /** Own sessions that must end successfully before this one starts. */
   dependsOn: SessionId[]
+  /** Local time before which the session does not start, as `datetime-local` fields give it; empty for none. */
+  startsAt: string
+  /** E-mail address of the user that an admin launches for; empty for oneself. */
+  owner: string
 }
 export type LaunchField = keyof LaunchForm
 export type LaunchErrors = Readonly<Partial<Record<LaunchField, string>>>
@@ -115,9 +122,11 @@ export function limitsOf(
   }
 }
 
+/** The amounts of one session: those of all its kernels. */
 export function requestedSlots(form: LaunchForm, limits: LaunchLimits): ResourceSlots {
-  const gpu = limits.gpu && form.gpu !== 0 ? { [limits.gpu.slot]: form.gpu } : {}
-  return { cpu: form.cpu, mem: form.mem, ...gpu }
+  const { cpu, mem, gpu, clusterSize: kernels } = form
+  const gpus = limits.gpu && gpu !== 0 ? { [limits.gpu.slot]: gpu * kernels } : {}
+  return { cpu: cpu * kernels, mem: mem * kernels, ...gpus }
 }
 
 /** Default values for this image if nothing is remembered: two cores and 4 GiB, or what there is. */
@@ -151,6 +160,8 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     idleTimeout: '',
     priority: 0,
     dependsOn: [],
+    startsAt: '',
+    owner: '',
   }
 }
 
@@ -194,6 +205,8 @@ export function formLike(session: Session): LaunchForm {
     priority: Math.min(session.priority, 0),
     // The sessions that it depended on have ended.
     dependsOn: [],
+    startsAt: '',
+    owner: '',
   }
 }
 
@@ -217,71 +230,73 @@ export function validate(
 ): LaunchErrors {
   const environ = environError(form.environ)
   const errors: Partial<Record<LaunchField, string>> = {}
-  if (!images.some(({ reference }) => reference === form.image)) errors.image = 'Choose an environment'
+  if (!images.some(({ reference }) => reference === form.image)) errors.image = t('chooseEnvironment')
   const name = nameError(form.name, form.count, taken)
   if (name) errors.name = name
   const cpu = amountError('cpu', form.cpu, limits.cpu)
   if (cpu) errors.cpu = cpu
   const mem = amountError('mem', form.mem, limits.mem)
   if (mem) errors.mem = mem
-  if (Number.isNaN(form.shmem)) errors.shmem = UNREAD
-  if (form.shmem > form.mem) errors.shmem = 'Shared memory is part of the RAM and cannot be larger'
+  if (Number.isNaN(form.shmem)) errors.shmem = t('notAmount')
+  if (form.shmem > form.mem) errors.shmem = t('shmemLarge')
+  if (!isClusterSize(form.clusterSize)) errors.clusterSize = t('wholeNumber', { least: 1, most: MAX_CLUSTER_SIZE })
   const gpu = limits.gpu ? amountError(limits.gpu.slot, form.gpu, limits.gpu) : ''
   if (gpu) errors.gpu = gpu
-  if (!isCount(form.count)) errors.count = `A whole number from 1 to ${MOST_SESSIONS}`
+  if (!isCount(form.count)) errors.count = t('wholeNumber', { least: 1, most: MOST_SESSIONS })
   if (environ) errors.environ = environ
   const folder = choicesFault(form.folders, folders)
   if (folder) errors.folders = folder
-  if (form.startupCommand.length > 16_384) errors.startupCommand = 'At most 16,384 characters'
+  if (form.startupCommand.length > 16_384) errors.startupCommand = t('commandLong')
   if (isBatch(form) && !form.runImageCommand && form.startupCommand.trim() === '')
-    errors.startupCommand = 'A batch session needs a command'
+    errors.startupCommand = t('batchNeedsCommand')
   const maxLifetime = durationError(form.maxLifetime)
   if (maxLifetime) errors.maxLifetime = maxLifetime
   const idleTimeout = isBatch(form) ? '' : durationError(form.idleTimeout)
   if (idleTimeout) errors.idleTimeout = idleTimeout
   if (!Number.isInteger(form.priority) || form.priority < LOWEST_PRIORITY || form.priority > topPriority) {
-    errors.priority = `A whole number from ${LOWEST_PRIORITY} to ${topPriority}`
+    errors.priority = t('wholeNumber', { least: LOWEST_PRIORITY, most: topPriority })
   }
-  if (form.dependsOn.length > MOST_DEPENDENCIES) errors.dependsOn = `At most ${MOST_DEPENDENCIES} sessions`
+  const start = startFault(form.startsAt)
+  if (start) errors.startsAt = start
+  if (form.dependsOn.length > MOST_DEPENDENCIES) errors.dependsOn = t('mostDependencies', { most: MOST_DEPENDENCIES })
   return errors
 }
 
-const UNREAD = 'Not a valid amount'
 /** @returns empty for an amount within the range */
 const amountError = (slot: SlotName, value: number, range: Range) =>
-  Number.isNaN(value) ? UNREAD : rangeFault(slot, value, range)
+  Number.isNaN(value) ? t('notAmount') : rangeFault(slot, value, range)
 
 export const isCount = (count: number) => Number.isInteger(count) && count >= 1 && count <= MOST_SESSIONS
+const isClusterSize = (size: number) => Number.isInteger(size) && size >= 1 && size <= MAX_CLUSTER_SIZE
 export const isBatch = (form: Pick<LaunchForm, 'kind'>) => form.kind === 'batch'
 
 /** The mistake in a duration. An empty text is valid and means that the user sets no limit. */
 export function durationError(text: string): string {
   if (text.trim() === '') return ''
   // `parseDuration` reads a bare number as seconds, which nobody means.
-  if (/^\s*\d+\s*$/.test(text)) return `Add a unit: ${text.trim()}h or ${text.trim()}m`
+  if (/^\s*\d+\s*$/.test(text)) return t('addUnit', { number: text.trim() })
   const seconds = parseDuration(text)
-  if (seconds === undefined) return 'A time such as 8h, 90m or 1h30m'
-  if (seconds < MINUTE_SECONDS) return 'At least 1 minute'
-  return seconds > YEAR_SECONDS ? 'At most 365 days' : ''
+  if (seconds === undefined) return t('timeFormat')
+  if (seconds < MINUTE_SECONDS) return t('atLeastMinute')
+  return seconds > YEAR_SECONDS ? t('atMostYear') : ''
 }
 
 /** The mistake in the name, in the order in which people run into them. An empty name is valid: the manager makes one. */
 export function nameError(name: string, count: number, taken: ReadonlySet<string>): string {
   if (name === '') return ''
-  if (/\s/.test(name)) return 'No spaces; use “-” instead'
+  if (/\s/.test(name)) return t('noSpaces')
   const strange = /[^A-Za-z0-9._-]/u.exec(name)?.[0]
-  if (strange) return `“${strange}” is not allowed: letters, digits, “-”, “_” and “.”`
-  if (/^[^A-Za-z0-9]/.test(name)) return 'Must begin with a letter or digit'
-  if (name.length < 4) return `${4 - name.length} more ${name.length === 3 ? 'character' : 'characters'} (4 to 64)`
-  if (/[^A-Za-z0-9]$/.test(name)) return 'Must end with a letter or digit'
+  if (strange) return t('notAllowed', { character: strange })
+  if (/^[^A-Za-z0-9]/.test(name)) return t('beginLetter')
+  if (name.length < 4) return t('moreCharacters', { count: 4 - name.length })
+  if (/[^A-Za-z0-9]$/.test(name)) return t('endLetter')
   const many = isCount(count) && count > 1
   const longest = many ? `${name}-${count}` : name
-  if (longest.length > 64)
-    return many ? 'Too long: with the added number, at most 64 characters' : 'At most 64 characters'
-  if (!SESSION_NAME.test(name)) return 'Not a valid name'
+  if (longest.length > 64) return t(many ? 'numberedLong' : 'most64')
+  if (!SESSION_NAME.test(name)) return t('notName')
   const names = many ? Array.from({ length: count }, (_, index) => `${name}-${index + 1}`) : [name]
   const used = names.find(each => taken.has(each))
-  return used ? `You have a live session named “${used}”` : ''
+  return used ? t('nameTaken', { name: used }) : ''
 }
 
 /** Converts the form to the request for the manager; only for a form without errors. */
@@ -313,5 +328,7 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     ...(form.clusterSize === 1 ? {} : { clusterSize: form.clusterSize }),
     ...(form.priority === 0 ? {} : { priority: form.priority }),
     ...(form.dependsOn.length === 0 ? {} : { dependsOn: form.dependsOn }),
+    ...(form.startsAt === '' ? {} : { startsAt: new Date(form.startsAt).toISOString() }),
+    ...(form.owner.trim() === '' ? {} : { owner: form.owner.trim() }),
   }
 }

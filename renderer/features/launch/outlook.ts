@@ -1,10 +1,12 @@
 import { mdiAlertOctagonOutline, mdiLightningBolt, mdiTimerSandEmpty } from '@mdi/js'
-import { isAppError, parseAmount, type ErrorCode, type SlotName, type WhatIf } from '#manager/contract'
+import { isAppError, parseAmount, type ErrorCode, type Reason, type SlotName, type WhatIf } from '#manager/contract'
 import { errorText } from '../../ui/error-text.ts'
-import { localTimes } from '../../ui/format.ts'
+import { formatStart } from '../../ui/format.ts'
+import { reasonText } from '../sessions/reason-text.ts'
 import { amountText } from './amount-text.ts'
-import { type Forecast } from './forecast.ts'
+import { startText, type Forecast } from './forecast.ts'
 import { type GpuSlot, type LaunchForm } from './launch-form.ts'
+import { t } from './words.ts'
 
 /** A change of one slot with which the session would start now. */
 export interface Offer {
@@ -45,25 +47,28 @@ export function outlookOf(
   { count, pulled, gpu }: { count: number; pulled: boolean; gpu: GpuSlot | undefined },
 ): Outlook {
   if (startsNow) {
-    const pull = pulled ? ' The image is pulled first.' : ''
-    const start = count > 1 ? 'The first starts now, the others when there is room.' : 'Starts now.'
-    return { kind: 'now', text: `${start}${pull}`, offer: null }
+    return { kind: 'now', text: startText(count, pulled), offer: null }
   }
-  const why = reason ? `: ${inSentence(localTimes(reason.message)).replace(/\.?$/, '.')}` : '.'
-  if (reason?.code === 'dependency_failed') return { kind: 'never', text: reason.message, offer: null }
-  const latest = reason?.expectedBy ? ` Starts by ${whenText(reason.expectedBy)} at the latest.` : ''
+  if (reason?.code === 'dependency_failed') return { kind: 'never', text: reasonText(reason), offer: null }
+  if (reason?.notBefore) return scheduledFor(reason.notBefore)
   const offers = smaller.flatMap(({ slot, amount }) => {
     const offer = offerOf(slot, amount, gpu)
     return offer ? [offer] : []
   })
-  return { kind: 'waits', text: `Will be queued${why}${latest}`, offer: offers[0] ?? null }
+  return { kind: 'waits', text: reason ? waitText(reason) : t('queued'), offer: offers[0] ?? null }
+}
+
+/** The outlook of a session that is to start later: what is free then is not known. */
+export function scheduledFor(startsAt: string): Outlook {
+  const time = formatStart(new Date(startsAt), new Date())
+  return { kind: 'waits', text: t('startsLater', { time }), offer: null }
 }
 
 /** Turns a refusal into words. @returns null for a failure that says nothing about the request */
 export function outlookOfRefusal(error: unknown): Outlook | null {
   if (!isAppError(error) || !REFUSALS.has(error.code)) return null
   const { title, why } = errorText(error)
-  return { kind: 'never', text: `Cannot start: ${why || `${title}.`}`, offer: null }
+  return { kind: 'never', text: t('cannotStart', { why: why || `${title}.` }), offer: null }
 }
 
 export function withOffer(form: LaunchForm, { field, amount }: Offer): LaunchForm {
@@ -73,14 +78,17 @@ export function withOffer(form: LaunchForm, { field, amount }: Offer): LaunchFor
 function offerOf(slot: SlotName, text: string, gpu: GpuSlot | undefined): Offer | null {
   const amount = parseAmount(slot, text)
   const field = slot === 'cpu' || slot === 'mem' ? slot : slot === gpu ? 'gpu' : null
-  return amount === undefined || field === null ? null : { field, amount, text: `Use ${amountText(slot, amount)}` }
+  return amount === undefined || field === null
+    ? null
+    : { field, amount, text: t('useAmount', { amount: amountText(slot, amount) }) }
+}
+
+function waitText({ expectedBy, ...cause }: Reason): string {
+  const why = t('queuedFor', { why: inSentence(reasonText(cause)).replace(/\.?$/, '.') })
+  return expectedBy ? `${why} ${t('startsBy', { time: formatStart(new Date(expectedBy), new Date()) })}` : why
 }
 
 /** `Needs 2 GPU` → `needs 2 GPU`; names and quotes stay as they are. */
 function inSentence(text: string): string {
   return /^[A-Z][a-z]+ /.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text
-}
-
-function whenText(iso: string): string {
-  return new Date(iso).toLocaleString(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' })
 }

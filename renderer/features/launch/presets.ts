@@ -10,6 +10,7 @@ import {
 import { amountText } from './amount-text.ts'
 import { leftText } from './forecast.ts'
 import { fitForm, isKnown, MIB, type GpuSlot, type LaunchForm, type LaunchLimits } from './launch-form.ts'
+import { t } from './words.ts'
 
 /** Resources that a session can get at the moment, by agents and by limits. */
 export interface Room {
@@ -33,18 +34,18 @@ export function presetHindrance(preset: Preset, gpu: GpuSlot | undefined, room: 
   const slots = parseSlots(preset.slots)
   const over = (most: ResourceSlots) => SLOT_NAMES.find(name => (slots[name] ?? 0) > (most[name] ?? 0))
   const limited = SLOT_NAMES.find(name => (slots[name] ?? 0) > (room.left[name] ?? Infinity))
-  if (limited) return `Your limits leave ${leftText(limited, Math.max(0, room.left[limited] ?? 0))}`
+  if (limited) return t('limitLeaves', { amount: leftText(limited, Math.max(0, room.left[limited] ?? 0)) })
   if (!isKnown(room.largest)) {
     // The preset can be requested and waits; which GPUs there will be is unknown.
-    return GPU_SLOTS.some(name => (slots[name] ?? 0) > 0) ? 'No host is connected, so its GPUs are not known' : ''
+    return GPU_SLOTS.some(name => (slots[name] ?? 0) > 0) ? t('gpusUnknown') : ''
   }
   const tooLarge = over(room.largest)
-  if (tooLarge) return `The largest host has ${leftText(tooLarge, room.largest[tooLarge] ?? 0)}`
-  if (GPU_SLOTS.some(name => name !== gpu && (slots[name] ?? 0) > 0)) return 'For another kind of GPU'
+  if (tooLarge) return t('largestHas', { amount: leftText(tooLarge, room.largest[tooLarge] ?? 0) })
+  if (GPU_SLOTS.some(name => name !== gpu && (slots[name] ?? 0) > 0)) return t('otherGpuKind')
   if (preset.fits) return ''
-  if (room.sessionsLeft !== null && room.sessionsLeft <= 0) return 'Session limit reached'
+  if (room.sessionsLeft !== null && room.sessionsLeft <= 0) return t('limitReachedShort')
   const busy = over(room.free)
-  return busy ? `Free now: ${leftText(busy, Math.max(0, room.free[busy] ?? 0))}` : 'No host has room for this now'
+  return busy ? t('freeOnly', { amount: leftText(busy, Math.max(0, room.free[busy] ?? 0)) }) : t('noRoom')
 }
 
 /**

@@ -8,6 +8,7 @@ const FIELD_OF_CODE: Readonly<Partial<Record<ErrorCode, LaunchField>>> = {
   folder_not_found: 'folders',
   storage_away: 'folders',
   dependency_not_found: 'dependsOn',
+  user_not_found: 'owner',
 }
 const FIELD_OF_PATH: Readonly<Record<string, LaunchField>> = {
   name: 'name',
@@ -21,7 +22,10 @@ const FIELD_OF_PATH: Readonly<Record<string, LaunchField>> = {
   maxLifetimeSeconds: 'maxLifetime',
   idleTimeoutSeconds: 'idleTimeout',
   priority: 'priority',
+  startsAt: 'startsAt',
+  owner: 'owner',
   dependsOn: 'dependsOn',
+  clusterSize: 'clusterSize',
   'resources.cpu': 'cpu',
   'resources.mem': 'mem',
   'resources.cuda.device': 'gpu',

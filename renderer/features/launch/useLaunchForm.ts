@@ -1,5 +1,5 @@
-import { computed, ref, watch } from 'vue'
-import { type Image, type Preset } from '#manager/contract'
+import { computed, ref, shallowRef, watch } from 'vue'
+import { type Image, type Preset, type SessionSpec, type User } from '#manager/contract'
 import { errorText, type ErrorText } from '../../ui/error-text.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { useAccount } from '../account/useAccount.ts'
@@ -21,13 +21,14 @@ import {
   type LaunchErrors,
   type LaunchForm,
 } from './launch-form.ts'
-import { outlookOf, withOffer, type Offer, type Outlook } from './outlook.ts'
+import { outlookOf, scheduledFor, withOffer, type Offer, type Outlook } from './outlook.ts'
 import { presetHindrance, withPreset } from './presets.ts'
 import { refusedFields } from './refused-fields.ts'
 import { recall, remember } from './remembered.ts'
 import { useLaunch } from './useLaunch.ts'
 import { useLaunchRoom } from './useLaunchRoom.ts'
 import { useOutlook } from './useOutlook.ts'
+import { t } from './words.ts'
 
 const mostApps = (a: Image, b: Image) => Number(b.labelled) - Number(a.labelled) || b.apps.length - a.apps.length
 
@@ -50,7 +51,10 @@ export function useLaunchForm() {
     ...(chosenProject ? { project: chosenProject.id } : {}),
     ...(launch.like ? formLike(launch.like) : {}),
   })
-  const place = useLaunchRoom(form)
+  /** The account that an admin launches for; null for oneself. */
+  const owner = shallowRef<User | null>(null)
+  const place = useLaunchRoom(form, owner)
+  const ownerId = computed(() => (owner.value ?? account.user)?.id)
   const filled = ref(false)
   const busy = ref(false)
   const failure = ref<ErrorText | null>(null)
@@ -59,7 +63,7 @@ export function useLaunchForm() {
   const image = computed(() => resources.images?.find(({ reference }) => reference === form.value.image))
   const limits = computed(() => limitsOf(image.value, place.room.value.largest, form.value.mem, place.room.value.left))
   const taken = computed(
-    () => new Set(sessions.live.filter(({ ownerId }) => ownerId === account.user?.id).map(({ name }) => name)),
+    () => new Set(sessions.live.filter(({ ownerId: id }) => id === ownerId.value).map(({ name }) => name)),
   )
   // Ordinary users may set at most 0; only administrators may go above it.
   const topPriority = computed(() => (account.user?.role === 'user' ? 0 : 10))
@@ -68,7 +72,9 @@ export function useLaunchForm() {
     const mountable = folders.mountable && new Set(folders.mountable.map(({ id }) => id))
     const context = { folders: mountable, limits: limits.value, images: resources.images ?? [], taken: taken.value }
     const now = { ...refused.value, ...validate(form.value, { ...context, topPriority: topPriority.value }) }
-    return before && isSame(before, now) ? before : now
+    const unknown = form.value.owner.trim() !== '' && owner.value === null ? { owner: t('ownerUnknown') } : {}
+    const all = { ...unknown, ...now }
+    return before && isSame(before, all) ? before : all
   })
   const guess = computed(() =>
     forecast({
@@ -106,7 +112,8 @@ export function useLaunchForm() {
   // The page's own forecast until the manager has answered. A form with a fault has no prediction, because it cannot be sent.
   const prediction = computed<Outlook>(() => {
     if (fault.value) return { kind: 'unknown', text: '', offer: null }
-    return asked.outlook.value ?? { ...guess.value, offer: null }
+    if (asked.outlook.value) return asked.outlook.value
+    return form.value.startsAt === '' ? { ...guess.value, offer: null } : scheduledFor(form.value.startsAt)
   })
   const ready = computed(() => !fault.value && prediction.value.kind !== 'never')
 
@@ -181,6 +188,28 @@ export function useLaunchForm() {
     return same?.name ?? null
   })
 
+  /** Replaces the choices by those of an earlier launch or a template, as far as agents, limits and projects still allow them. */
+  function fill(wish: LaunchForm): void {
+    const next = resources.images?.find(({ reference }) => reference === wish.image)
+    const { project, resourceGroup } = form.value
+    const places = {
+      project: place.projects.value.some(({ id }) => id === wish.project) ? wish.project : project,
+      resourceGroup: place.resourceGroups.value.some(({ name }) => name === wish.resourceGroup)
+        ? wish.resourceGroup
+        : resourceGroup,
+    }
+    // The name of a live session is taken: the copy gets one of its own.
+    const name = taken.value.has(wish.name) ? '' : wish.name
+    const filledIn = { ...wish, ...places, name, owner: form.value.owner }
+    form.value = fitForm(filledIn, next, place.room.value.largest, place.room.value.left)
+  }
+  /** The request in the form for a template; null while it has a fault. */
+  function specToKeep(): SessionSpec | null {
+    const { name: _name, startsAt: _startsAt, ...others } = errors.value
+    if (firstFault(others) !== null) return null
+    return toSpec({ ...form.value, name: '', startsAt: '', owner: '' }, limits.value)
+  }
+
   /** Sends the request. @returns true once the sessions exist */
   async function submit(): Promise<boolean> {
     if (busy.value || !ready.value) return false
@@ -188,7 +217,7 @@ export function useLaunchForm() {
     failure.value = null
     try {
       const { notices } = await sessions.launch(toSpec(form.value, limits.value))
-      remember(form.value)
+      if (form.value.owner === '') remember(form.value)
       for (const notice of notices) notifications.info(notice.message)
       return true
     } catch (error) {
@@ -203,6 +232,8 @@ export function useLaunchForm() {
   return {
     form,
     filled,
+    /** The form begins with the choices of an earlier launch. */
+    repeats: launch.like !== null || last !== null,
     place,
     limits,
     image,
@@ -215,9 +246,13 @@ export function useLaunchForm() {
     busy,
     failure,
     ready,
+    owner,
+    ownerId,
     chooseImage,
     choosePreset,
     takeOffer,
+    fill,
+    specToKeep,
     submit,
   }
 }

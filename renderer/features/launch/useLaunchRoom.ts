@@ -1,5 +1,12 @@
 import { computed, onMounted, ref, shallowRef, watch, type Ref } from 'vue'
-import { DEFAULT_RESOURCE_GROUP, parseSlots, type Preset, type ResourceGroup, type Resources } from '#manager/contract'
+import {
+  DEFAULT_RESOURCE_GROUP,
+  parseSlots,
+  type Preset,
+  type ResourceGroup,
+  type Resources,
+  type User,
+} from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { useAccount } from '../account/useAccount.ts'
 import { useResources } from '../sessions/useResources.ts'
@@ -9,7 +16,7 @@ import { type LaunchForm } from './launch-form.ts'
  * The place of the session and what it offers: agents of the resource group, limits of the project, presets. Everything is
  * fetched again when the choice changes, and when an event hint reports another change.
  */
-export function useLaunchRoom(form: Ref<LaunchForm>) {
+export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | null>>) {
   const { api } = useServices()
   const account = useAccount()
   const overall = useResources()
@@ -21,7 +28,7 @@ export function useLaunchRoom(form: Ref<LaunchForm>) {
   const listed = ref(false)
   let asked = 0
 
-  const projects = computed(() => account.user?.groups ?? [])
+  const projects = computed(() => (owner.value ?? account.user)?.groups ?? [])
   const resources = computed(() => own.value ?? overall.resources)
   const room = computed(() => ({
     largest: parseSlots(resources.value?.largest ?? {}),
@@ -47,7 +54,11 @@ export function useLaunchRoom(form: Ref<LaunchForm>) {
 
   function fetchRoom() {
     const group = form.value.project || projects.value[0]?.id
-    const query = { resourceGroup: form.value.resourceGroup, ...(group ? { group } : {}) }
+    const query = {
+      resourceGroup: form.value.resourceGroup,
+      ...(group ? { group } : {}),
+      ...(owner.value ? { owner: owner.value.id } : {}),
+    }
     return Promise.all([api.getResources({ query }).catch(() => null), api.listPresets({ query }).catch(() => null)])
   }
   async function load(room = fetchRoom()): Promise<void> {
@@ -82,6 +93,13 @@ export function useLaunchRoom(form: Ref<LaunchForm>) {
       void load()
     },
   )
+  // Another owner has other projects and limits.
+  watch(owner, () => {
+    if (!listed.value) return
+    settleProject()
+    ready.value = false
+    void load()
+  })
   watch(
     () => overall.resources,
     () => {

@@ -1,0 +1,56 @@
+import { durationText, type Folder, parseAmount, parseSlots, type Session, type SessionSpec } from '#manager/contract'
+import { defaultForm, formLike, type LaunchForm } from './launch-form.ts'
+
+const MOST_RECENT = 10
+
+/**
+ * The form that sends a stored request again.
+ * @param folders that the user can mount, by id
+ */
+export function formOf(spec: SessionSpec, folders: ReadonlyMap<string, Pick<Folder, 'name'>>): LaunchForm {
+  const base = defaultForm(undefined, {})
+  const slots = parseSlots(spec.resources)
+  const shmem = spec.shmem === undefined ? undefined : parseAmount('mem', spec.shmem)
+  return {
+    ...base,
+    image: spec.image,
+    project: spec.group ?? '',
+    resourceGroup: spec.resourceGroup,
+    name: spec.name ?? '',
+    cpu: slots.cpu ?? base.cpu,
+    mem: slots.mem ?? base.mem,
+    shmem: shmem ?? base.shmem,
+    gpu: slots['cuda.shares'] ?? slots['cuda.device'] ?? 0,
+    count: spec.count,
+    clusterSize: spec.clusterSize ?? 1,
+    environ: Object.entries(spec.environ).map(([name, value]) => ({ name, value })),
+    folders: (spec.folders ?? []).map(({ folder, path = '', readOnly = false }) => ({
+      folder: folder as Folder['id'],
+      name: folders.get(folder)?.name ?? folder,
+      path,
+      readOnly,
+    })),
+    automount: spec.automount ?? true,
+    kind: spec.kind ?? 'interactive',
+    startupCommand: spec.startupCommand ?? '',
+    runImageCommand: spec.runImageCommand ?? false,
+    maxLifetime: spec.maxLifetimeSeconds === undefined ? '' : durationText(spec.maxLifetimeSeconds),
+    idleTimeout: spec.idleTimeoutSeconds === undefined ? '' : durationText(spec.idleTimeoutSeconds),
+    priority: spec.priority ?? 0,
+  }
+}
+
+/** The last launches that differ in more than their name, newest first. */
+export function recentLaunches(sessions: readonly Session[]): Session[] {
+  const seen = new Set<string>()
+  const recent: Session[] = []
+  for (const session of sessions.toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1))) {
+    const { name: _, ...settings } = formLike(session)
+    const key = JSON.stringify([settings, session.requested])
+    if (seen.has(key)) continue
+    seen.add(key)
+    recent.push(session)
+    if (recent.length === MOST_RECENT) break
+  }
+  return recent
+}

@@ -1,0 +1,72 @@
+import { parseDuration, type Image } from '#manager/contract'
+import { formatList, formatSeconds, formatStart } from '../../ui/format.ts'
+import { t as ofFolders } from '../folders/words.ts'
+import { imageText } from '../sessions/session-text.ts'
+import { amountText } from './amount-text.ts'
+import { durationError, isBatch, type GpuSlot, type LaunchForm } from './launch-form.ts'
+import { type SectionId } from './sections.ts'
+import { startFault } from './start-time.ts'
+import { t } from './words.ts'
+
+/** Names in a line; the rest is counted. */
+const MOST_NAMES = 3
+
+/** What is chosen in a section, in one line, shown while the section is folded. */
+export function sectionSummary(
+  id: SectionId,
+  form: LaunchForm,
+  { image, automatic, gpu }: { image: Image | undefined; automatic: readonly string[]; gpu: GpuSlot | undefined },
+): string {
+  switch (id) {
+    case 'environment':
+      return image ? image.title || imageText(image.reference) : t('chooseEnvironment')
+    case 'variables':
+      return namesText(form.environ.map(({ name }) => name)) || t('none')
+    case 'folders':
+      return (
+        namesText([...form.folders.map(({ name }) => name), ...(form.automount ? automatic : [])]) ||
+        ofFolders('mountNothingShort')
+      )
+    case 'lifetime':
+      return lifetimeText(form)
+    case 'start':
+      return startText(form)
+    case 'resources':
+      return sizeText(form, gpu)
+    case 'name':
+      return form.name
+  }
+}
+
+function sizeText({ cpu, mem, gpu: gpus, clusterSize }: LaunchForm, gpu: GpuSlot | undefined): string {
+  const amounts = [['cpu', cpu], ['mem', mem], ...(gpu ? [[gpu, gpus] as const] : [])] as const
+  const size = amounts.flatMap(([slot, amount]) => (amount > 0 ? [amountText(slot, amount)] : [])).join(' · ')
+  return clusterSize > 1 ? `${clusterSize} × ${size}` : size
+}
+
+function namesText(names: readonly string[]): string {
+  const shown = names.filter(Boolean)
+  const rest = shown.length - MOST_NAMES
+  if (rest <= 0) return shown.join(', ')
+  return t('namesAndMore', { names: shown.slice(0, MOST_NAMES).join(', '), count: rest })
+}
+
+function lifetimeText(form: LaunchForm): string {
+  const command = form.runImageCommand ? t('imageProgramShort') : firstLine(form.startupCommand)
+  const kind = t(isBatch(form) ? 'batch' : 'interactive')
+  const most = durationError(form.maxLifetime) === '' ? parseDuration(form.maxLifetime) : undefined
+  const end =
+    most === undefined ? (isBatch(form) ? '' : t('untilYouEnd')) : t('atMostFor', { time: formatSeconds(most) })
+  return [kind, command, end].filter(Boolean).join(' · ')
+}
+
+const firstLine = (text: string) => text.trim().split('\n')[0] ?? ''
+
+function startText({ dependsOn, priority, startsAt }: LaunchForm): string {
+  const parts = [
+    startsAt !== '' && startFault(startsAt) === '' && formatStart(new Date(startsAt), new Date()),
+    dependsOn.length > 0 && t('afterCount', { count: dependsOn.length }),
+    priority !== 0 && !Number.isNaN(priority) && t('withPriority', { priority }),
+  ].filter(part => part !== false)
+  return parts.length > 0 ? formatList(parts) : t('asSoonAsRoom')
+}

@@ -1,0 +1,23 @@
+import { shallowRef } from 'vue'
+import { type SessionSpec, type SessionTemplate } from '#manager/contract'
+import { useServices } from '../../services.ts'
+
+/** The templates of the user. Null until they are loaded. */
+export function useTemplates() {
+  const { api } = useServices()
+  const templates = shallowRef<readonly SessionTemplate[] | null>(null)
+
+  async function load(): Promise<void> {
+    templates.value = (await api.listSessionTemplates()).items
+  }
+  /** Stores the request under the name, in place of the template that has it. */
+  async function save(name: string, body: SessionSpec): Promise<void> {
+    await api.saveSessionTemplate({ params: { name }, body })
+    await load()
+  }
+  async function remove(name: string): Promise<void> {
+    await api.deleteSessionTemplate({ params: { name } })
+    await load()
+  }
+  return { templates, load, save, remove }
+}

@@ -1,0 +1,58 @@
+import { type SessionSpec, type SessionTemplate, type User } from '#manager/contract'
+import { type World } from './console-double.ts'
+
+interface Answer {
+  readonly status: number
+  readonly value: unknown
+}
+
+/** Templates, and users that an admin searches for. @returns undefined for a route that is not about that */
+export function answerLaunch(world: World, route: string, url: URL, body: unknown): Answer | undefined {
+  if (route === 'GET /api/v1/session-templates') return { status: 200, value: { items: world.templates ?? [] } }
+  if (route === 'GET /api/v1/users') {
+    const text = url.searchParams.get('search') ?? ''
+    const items = (world.users ?? []).filter(({ email, name }) => `${email} ${name}`.includes(text))
+    return { status: 200, value: { items, nextCursor: null } }
+  }
+  const found = /^(PUT|DELETE) \/api\/v1\/session-templates\/(.+)$/.exec(route)
+  if (!found) return undefined
+  const name = decodeURIComponent(found[2] ?? '')
+  const others = (world.templates ?? []).filter(template => template.name !== name)
+  if (found[1] === 'DELETE') {
+    world.templates = others
+    return { status: 204, value: undefined }
+  }
+  const saved = aTemplate(name, body as SessionSpec)
+  world.templates = [...others, saved]
+  return { status: 200, value: saved }
+}
+
+const SAVED = '2026-11-02T09:00:00.000Z'
+export const aTemplate = (name: string, spec: Partial<SessionSpec> = {}): SessionTemplate => ({
+  name,
+  spec: {
+    image: 'berth/pytorch:2.9-cuda13',
+    resources: { cpu: '4', mem: '17179869184' },
+    environ: {},
+    count: 1,
+    resourceGroup: 'default',
+    ...spec,
+  },
+  createdAt: SAVED,
+  updatedAt: SAVED,
+})
+
+export const aUser = (change: Partial<User> = {}): User => ({
+  id: '01990000-0000-7000-8000-0000000000d1' as User['id'],
+  email: 'jonas@example.com',
+  name: 'Jonas Lindqvist',
+  role: 'user',
+  domain: 'default',
+  groups: [],
+  active: true,
+  emailVerified: true,
+  secondFactor: false,
+  resourcePolicy: 'default',
+  createdAt: SAVED,
+  ...change,
+})
