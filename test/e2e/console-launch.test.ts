@@ -377,6 +377,7 @@ test('settings are saved as a template, and a template fills in the form', async
 test('an earlier launch fills in the form, or is launched again with one click', async () => {
   await using it = await openConsole(browser, '/sessions')
   const old = it.world.sessions.find(({ name }) => name === 'yesterday')!
+  Object.assign(old, { startupCommand: 'echo hi' })
   await openLaunchDialog(it.page)
   await button(it.page, 'Recent launches').click()
   await button(it.page, /^yesterday/).click()
