@@ -10,6 +10,7 @@ if (process.argv.slice(2).some(flag => flag === '--help' || flag === '-h')) {
   --data DIR     where Berth keeps its data (default: $BERTH_DATA, /var/lib/berth as root, else the XDG data directory)
   --port N       port of the console; 0 picks a free one
   --no-open      do not open the console
+  --browser      open the console in the usual browser instead of a window of its own
   --json         one line of JSON on standard output when the console answers; progress goes to standard error
   --no-docker    the console without sessions: Docker Engine is neither looked for nor installed
   --help         this text

@@ -10,6 +10,7 @@ interface UpFlags {
   config?: string
   port?: number
   open: boolean
+  browser?: boolean
   engine: boolean
   ticket?: boolean
   json?: boolean
@@ -25,14 +26,15 @@ export function addServerCommands(program: Command): void {
     .addOption(dataOption())
     .option('--config <file>', 'settings file (default: berth.toml in the data directory)')
     .option('--port <number>', 'port of the console, 0 = any free port (BERTH_PORT; default 8400)', parsePort)
-    .option('--no-open', 'do not open a browser')
+    .option('--no-open', 'open nothing')
+    .option('--browser', 'open the console in the usual browser instead of a window of its own')
     .option('--no-engine', 'without an agent, for a computer without a Docker Engine (BERTH_NO_ENGINE=1)')
     .addOption(new Option('--ticket', 'with --json: put a one-time sign-in ticket into the url').hideHelp())
     .option('--json', 'print one line of JSON when the console answers and the agent is connected')
     .addHelpText('after', () => variablesHelp('up'))
     .action(async (flags: UpFlags) => {
       const engine = flags.engine && process.env.BERTH_NO_ENGINE !== '1'
-      const { data, config, port, open } = flags
+      const { data, config, port } = flags
       const output = createOutput(flags.json ?? false)
       using interrupt = listenForInterrupt()
       const { up } = await import('../up/up.ts') // loaded late: only this command starts servers
@@ -40,7 +42,7 @@ export function addServerCommands(program: Command): void {
         ...(data ? { data } : {}),
         ...(config ? { config } : {}),
         ...(port === undefined ? {} : { port }),
-        open,
+        open: flags.open ? (flags.browser ? 'browser' : 'window') : 'nothing',
         engine,
         ticket: flags.ticket ?? false,
         output,

@@ -1,11 +1,6 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
-
-/** Time after which the app counts as opened: an app that lacks a library or a display has ended by then. */
-const EARLY_END_MS = 2_000
+import { openProgram } from './open-program.ts'
 
 /**
  * Opens the desktop app if Electron's binary and its bundle exist. The app takes the sign-in link from its environment, which
@@ -20,14 +15,8 @@ export async function openDesktop(root: string, signInUrl: string): Promise<bool
   try {
     const binary = join(package_, 'dist', (await readFile(join(package_, 'path.txt'), 'utf8')).trim())
     await Promise.all([access(binary), access(join(root, 'dist', 'electron', 'main', 'main.js'))])
-    const env = { ...process.env, BERTH_ENDPOINT: signInUrl }
-    const app = spawn(binary, [root], { detached: true, stdio: 'ignore', env })
-    await once(app, 'spawn')
-    app.unref()
-    const code = await Promise.race([once(app, 'exit').then(([code]) => code as number | null), wait(EARLY_END_MS)])
-    // Zero: an instance that is already running has taken over.
-    return code === undefined || code === 0
+    return await openProgram(binary, [root], { ...process.env, BERTH_ENDPOINT: signInUrl })
   } catch {
-    return false // no binary or no bundle: use the browser instead
+    return false // no binary or no bundle
   }
 }

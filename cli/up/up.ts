@@ -7,6 +7,7 @@ import { consolePortOf, readSettings } from '../config/berth-toml/read.ts'
 import { type ServerName } from '../config/berth-toml/settings.ts'
 import { dataDirectory } from '../config/directories.ts'
 import { type Output } from '../output.ts'
+import { openAppWindow } from './app-window.ts'
 import { hasDisplay, openBrowser } from './browser.ts'
 import { type Child, type ChildSpec, startChild } from './child.ts'
 import { askRunning, controlSocketPath, openControlSocket, type Running } from './control-socket.ts'
@@ -20,7 +21,8 @@ export interface UpOptions {
   readonly config?: string
   /** Port of the console; default: BERTH_PORT, then the file, then 8400. */
   readonly port?: number
-  readonly open: boolean
+  /** Where the console opens: in a window of its own, or, also where there is none, in the usual browser. */
+  readonly open: 'window' | 'browser' | 'nothing'
   /** False: console and manager only, for a computer without a Docker Engine. */
   readonly engine: boolean
   /** Puts a one-time sign-in ticket into the url of the JSON line: for the desktop app, which reads it from a pipe. */
@@ -61,7 +63,7 @@ export async function up({
   const socketPath = controlSocketPath(directory)
   const lock = await openControlSocket(socketPath, () => describe())
   if (!lock) {
-    await attach(socketPath, directory, { open, ticket, output })
+    await attach(socketPath, { open, ticket, output, directory })
     return
   }
   stack.use(lock)
@@ -117,17 +119,17 @@ export async function up({
       proxyFaults: faults,
     }
   }
-  await present(await describe(), { open, ticket, output })
+  await present(await describe(), { open, ticket, output, directory })
   if (!signal.aborted) await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))
   output.note('Stopping. Sessions keep running.')
 }
 
 /** A second `berth up` on the same data directory shows the first one. */
-async function attach(socketPath: string, directory: string, options: PresentOptions): Promise<void> {
+async function attach(socketPath: string, options: PresentOptions): Promise<void> {
   const running = await askRunning(socketPath)
   if (!running)
     throw new AppError('data_dir_locked', {
-      why: `Another Berth is just starting or stopping in ${directory}. Try again.`,
+      why: `Another Berth is just starting or stopping in ${options.directory}. Try again.`,
     })
   options.output.note(`Berth is already running (process ${running.pid}).`)
   await present(running, options)
@@ -135,18 +137,20 @@ async function attach(socketPath: string, directory: string, options: PresentOpt
 
 const LOCAL_HINT = 'To let a browser on this computer that is already signed in open tunnels'
 
-type PresentOptions = Pick<UpOptions, 'open' | 'ticket' | 'output'>
+type PresentOptions = Pick<UpOptions, 'open' | 'ticket' | 'output'> & { readonly directory: string }
 
-async function present(running: Running, { open, ticket, output }: PresentOptions): Promise<void> {
+async function present(running: Running, { open, ticket, output, directory }: PresentOptions): Promise<void> {
   const { url, adminEmail, adminPasswordFile, pid, signInUrl, localUrl, signInPage } = running
   const line = { url: ticket ? signInUrl : url, adminEmail, adminPasswordFile, pid }
   output.data(
     line,
     () => `\nBerth is ready: ${url}\nSign in once with this link: ${signInUrl}\n${LOCAL_HINT}: ${localUrl}\n`,
   )
-  if (!open || !hasDisplay()) return
-  if (!(await openDesktop(root, signInUrl)) && !(await openBrowser(signInPage)))
-    output.note('The browser could not be opened. Use the link above.')
+  if (open === 'nothing' || !hasDisplay()) return
+  const inWindow = async () =>
+    (await openDesktop(root, signInUrl)) || (await openAppWindow(signInPage, join(directory, 'console-window')))
+  if (open === 'window' && (await inWindow())) return
+  if (!(await openBrowser(signInPage))) output.note('The browser could not be opened. Use the link above.')
 }
 
 async function startAgent(manager: Supervised, spec: SpecOf, deps: SupervisorDeps): Promise<Supervised | undefined> {
