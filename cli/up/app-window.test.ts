@@ -16,7 +16,10 @@ test('on macOS the browsers are looked for in the applications of all users and 
 })
 
 test('on Windows the browsers are looked for in the folders of programs that exist', () => {
-  const paths = browserPaths('win32', { ProgramFiles: 'C:\\Program Files', LOCALAPPDATA: 'C:\\Users\\ada\\AppData\\Local' })
+  const paths = browserPaths('win32', {
+    ProgramFiles: 'C:\\Program Files',
+    LOCALAPPDATA: 'C:\\Users\\ada\\AppData\\Local',
+  })
   expect(paths).toContain('C:\\Program Files\\Microsoft\\Edge\\Application\\msedge.exe')
   expect(paths).toContain('C:\\Users\\ada\\AppData\\Local\\Google\\Chrome\\Application\\chrome.exe')
 })

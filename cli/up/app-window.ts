@@ -26,7 +26,9 @@ export function browserPaths(platform: NodeJS.Platform, env: NodeJS.ProcessEnv):
     return MAC.flatMap(name => homes.map(home => `${home}/Applications/${name}.app/Contents/MacOS/${name}`))
   }
   if (platform === 'win32') {
-    const folders = [env.ProgramFiles, env['ProgramFiles(x86)'], env.LOCALAPPDATA].filter(folder => folder !== undefined)
+    const folders = [env.ProgramFiles, env['ProgramFiles(x86)'], env.LOCALAPPDATA].filter(
+      folder => folder !== undefined,
+    )
     return WINDOWS.flatMap(parts => folders.map(folder => [folder, ...parts].join('\\')))
   }
   const folders = (env.PATH ?? '').split(delimiter).filter(Boolean)
