@@ -1,7 +1,8 @@
-import { type BundledFile, MOST_BUNDLED_BYTES, AppError, toWireError } from '#manager/contract'
+import { AppError, type BundledFile, MOST_BUNDLED_BYTES, toWireError } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
-import { type FileState } from '../storage/file-state.ts'
-import { openContent } from './content.ts'
+import { openContentIn } from './content.ts'
+import { createOpenDirectories, type OpenDirectories } from './open-directories.ts'
+import { parentOf } from './places.ts'
 
 /** Files that are read ahead. */
 const AHEAD = 8
@@ -20,11 +21,12 @@ export async function* bundleOf(
   paths: readonly string[],
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  await using directories = createOpenDirectories(top)
   const ahead: Promise<Read>[] = []
   const rest = paths.values()
   const readNext = () => {
     const { done, value } = rest.next()
-    if (!done) ahead.push(read(top, value))
+    if (!done) ahead.push(read(directories, value))
   }
   for (let n = 0; n < AHEAD; n++) readNext()
   try {
@@ -43,31 +45,29 @@ export async function* bundleOf(
 }
 
 /** Never rejects: a failure is told in the header. */
-async function read(top: Directory, path: string): Promise<Read> {
+async function read(directories: OpenDirectories, path: string): Promise<Read> {
   try {
-    await using content = await openContent(top, path)
-    const { state, file } = content
-    requireSmall(path, state)
-    const bytes = Buffer.allocUnsafe(state.size)
-    let size = 0
-    while (size < state.size) {
-      const count = await file.read(bytes.subarray(size), size)
-      if (count === 0) break
-      size += count
-    }
-    return {
-      header: { path, size, modifiedAt: state.modifiedAt.toISOString(), error: null },
-      bytes: bytes.subarray(0, size),
-    }
+    return await directories.use(parentOf(path), directory => readIn(directory, path))
   } catch (error) {
     const { code, message, detail } = toWireError(error)
     return { header: { path, size: 0, error: { code, message, data: { ...detail } } }, bytes: Buffer.alloc(0) }
   }
 }
 
-/** @throws AppError `body_too_large` */
-function requireSmall(path: string, { size }: FileState): void {
-  if (size <= MOST_BUNDLED_BYTES) return
-  const why = `"${path}" has more than 1 MiB. Download it by itself.`
-  throw new AppError('body_too_large', { path, limit: MOST_BUNDLED_BYTES, why })
+async function readIn(directory: Directory, path: string): Promise<Read> {
+  await using content = await openContentIn({ directory, name: path.split('/').at(-1) ?? '' })
+  const { state, file } = content
+  if (state.size > MOST_BUNDLED_BYTES) {
+    const why = `"${path}" has more than 1 MiB. Download it by itself.`
+    throw new AppError('body_too_large', { path, limit: MOST_BUNDLED_BYTES, why })
+  }
+  const bytes = Buffer.allocUnsafe(state.size)
+  let size = 0
+  while (size < state.size) {
+    const count = await file.read(bytes.subarray(size), size)
+    if (count === 0) break
+    size += count
+  }
+  const modifiedAt = state.modifiedAt.toISOString()
+  return { header: { path, size, modifiedAt, error: null }, bytes: bytes.subarray(0, size) }
 }

@@ -3,7 +3,7 @@ import { AppError, type FileEntry, MOST_TEXT_BYTES } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type OpenFile } from '../storage/open-file.ts'
-import { isCode, openPlace, toEntry } from './places.ts'
+import { isCode, openPlace, type Place, toEntry } from './places.ts'
 
 /** An open file to download. Disposing closes it and its folder. */
 export interface Content extends AsyncDisposable {
@@ -17,10 +17,15 @@ export async function openContent(top: Directory, path: string): Promise<Content
   if (path === '')
     throw new AppError('file_kind_refused', { why: 'The path names the folder itself. Name a file in it.' })
   await using place = await openPlace(top, path)
-  const file = await place.directory.open(place.name)
+  return await openContentIn(place)
+}
+
+/** Opens a file in an open directory. @throws AppError `file_not_found`, `file_kind_refused` */
+export async function openContentIn({ directory, name }: Pick<Place, 'directory' | 'name'>): Promise<Content> {
+  const file = await directory.open(name)
   try {
     return {
-      name: place.name,
+      name,
       file,
       state: await file.state(),
       [Symbol.asyncDispose]: () => file[Symbol.asyncDispose](),

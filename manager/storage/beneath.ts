@@ -55,6 +55,8 @@ export interface Directory extends AsyncDisposable {
   open(name: string, access?: 'read' | 'write'): Promise<OpenFile>
   /** Makes a file that does not exist and opens it for reading and writing. @throws AppError `file_exists` */
   create(name: string, mode?: number): Promise<OpenFile>
+  /** As `create`, for a file that only the manager can read, whoever owns the folder. @throws AppError `file_exists` */
+  createPrivate(name: string): Promise<OpenFile>
   /** @throws AppError `file_exists` */
   mkdir(name: string, mode?: number): Promise<void>
   /** Makes a link with any text as its target. @throws AppError `file_exists` */
@@ -177,6 +179,11 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
     return new Descriptor(handle, calls)
   }
 
+  async function createFile(name: string): Promise<Descriptor> {
+    const flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
+    return new Descriptor(await at(name, path => open(path, flags, 0o600), closeLate), calls)
+  }
+
   async function lstatOf(name: string): Promise<FileState> {
     return stateOf(await at(name, path => lstat(path, { bigint: true })))
   }
@@ -222,8 +229,10 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
       await using found = await openAny(name)
       const { kind, links, uid } = stateOf(await calls.run(() => found.use(handle => handle.stat({ bigint: true }))))
       if (kind !== 'file') throw notAFile(name, kind)
-      const folderOwner = await calls.run(() => top.use(handle => handle.stat()))
-      if (links > 1 && uid !== folderOwner.uid) throw foreignLink(name)
+      if (links > 1) {
+        const folderOwner = await calls.run(() => top.use(handle => handle.stat()))
+        if (uid !== folderOwner.uid) throw foreignLink(name)
+      }
       const flags = (access === 'read' ? O_RDONLY : O_RDWR) | O_NONBLOCK
       const handle = await calls
         .run(() => found.use(({ fd }) => open(`/proc/self/fd/${fd}`, flags)), { late: closeLate })
@@ -234,16 +243,17 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
     },
 
     async create(name, mode = 0o644) {
-      const flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
-      const descriptor_ = new Descriptor(await at(name, path => open(path, flags, 0o600), closeLate), calls)
+      const made = await createFile(name)
       try {
-        await adopt(descriptor_, mode)
-        return createOpenFile({ descriptor: descriptor_, calls, name })
+        await adopt(made, mode)
+        return createOpenFile({ descriptor: made, calls, name })
       } catch (error) {
-        await descriptor_[Symbol.asyncDispose]()
+        await made[Symbol.asyncDispose]()
         throw toFileError(error, name)
       }
     },
+
+    createPrivate: async name => createOpenFile({ descriptor: await createFile(name), calls, name }),
 
     async mkdir(name, mode = 0o755) {
       await at(name, path => mkdir(path, 0o700))

@@ -60,6 +60,13 @@ function poolSize(): number {
 function createCalls(host: string, places: readonly Places[], usualMs: number): StorageCalls {
   const away = () => new AppError('storage_away', { name: host, why: `The storage "${host}" does not answer.` })
 
+  /** Takes one place of each kind if all are free: most calls need not wait, and a signal for the wait costs more than the rest. */
+  function enterNow(): (() => void) | undefined {
+    if (!places.every(one => one.isFree())) return undefined
+    const leaves = places.map(one => one.takeFree())
+    return () => leaves.forEach(leave => leave())
+  }
+
   /** Takes one place of each kind. */
   async function enter(signal?: AbortSignal): Promise<() => void> {
     const taken: (() => void)[] = []
@@ -75,14 +82,15 @@ function createCalls(host: string, places: readonly Places[], usualMs: number): 
 
   return {
     async run(call, { late, answerMs = usualMs } = {}) {
-      const deadline = new AbortController()
       const { promise: isOver, reject } = Promise.withResolvers<never>()
+      const leaveNow = enterNow()
+      const deadline = leaveNow ? undefined : new AbortController()
       const timer = setTimeout(() => {
-        deadline.abort(away())
+        deadline?.abort(away())
         reject(away())
       }, answerMs)
       let isLate = false
-      const work = enter(deadline.signal).then(leave => call().finally(leave))
+      const work = leaveNow ? call().finally(leaveNow) : enter(deadline?.signal).then(leave => call().finally(leave))
       try {
         return await Promise.race([work, isOver])
       } catch (error) {
@@ -104,6 +112,9 @@ function createCalls(host: string, places: readonly Places[], usualMs: number): 
 interface Places {
   /** Waits for a place. @returns gives it back @throws the reason of the signal */
   take(signal?: AbortSignal): Promise<() => void>
+  isFree(): boolean
+  /** Takes a place that is free. */
+  takeFree(): () => void
 }
 
 /** A semaphore; callers are served in order. */
@@ -119,6 +130,11 @@ function createPlaces(count: number): Places {
     }
   }
   return {
+    isFree: () => free > 0,
+    takeFree() {
+      free--
+      return give
+    },
     take(signal) {
       signal?.throwIfAborted()
       if (free > 0) {

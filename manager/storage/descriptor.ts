@@ -1,5 +1,4 @@
 import { type FileHandle } from 'node:fs/promises'
-import { setTimeout as delay } from 'node:timers/promises'
 import { type StorageCalls } from './calls.ts'
 
 /** Longest wait for a descriptor to close; a storage that does not answer closes it later, or never. */
@@ -46,9 +45,9 @@ export class Descriptor implements AsyncDisposable {
 
   /** Closes without reporting errors: the writer of a file calls `close` itself. */
   async [Symbol.asyncDispose](): Promise<void> {
-    const waiting = new AbortController()
-    const tooLong = delay(CLOSE_MS, undefined, { ref: false, signal: waiting.signal }).catch(() => undefined)
+    const { promise: tooLong, resolve } = Promise.withResolvers<undefined>()
+    const timer = setTimeout(resolve, CLOSE_MS, undefined).unref()
     await Promise.race([this.close().catch(() => undefined), tooLong])
-    waiting.abort()
+    clearTimeout(timer)
   }
 }

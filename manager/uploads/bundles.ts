@@ -125,7 +125,7 @@ async function stage({ entry, bytes }: ReceivedEntry, directory: Directory, one:
     return
   }
   const id = newId(UploadId)
-  await using file = await directory.create(id, 0o600)
+  await using file = await directory.createPrivate(id)
   one.id = id
   await file.write(bytes, 0)
   await dress(file, { owner, modifiedAt: entry.modifiedAt === undefined ? null : new Date(entry.modifiedAt) })

@@ -241,7 +241,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       const id = newId(UploadId)
       await using directory = await parts.open(folder.storageHost)
       // First the file: one without a row is removed later, and a row without a file would be taken for a finished upload.
-      await using file = await directory.create(id, 0o600)
+      await using file = await directory.createPrivate(id)
       await file.close()
       const row = await store.transaction(trx =>
         insertUpload(

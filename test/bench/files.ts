@@ -13,7 +13,9 @@ const MIB = 2 ** 20
 const ENTRIES = Number(process.env.BERTH_BENCH_FILES ?? 1_000_000)
 const SIZE_MIB = Number(process.env.BERTH_BENCH_FILES_MIB ?? 1024)
 const ROUNDS = 3
-const PASSWORD = 'Correct-horse-1'
+/** Options of Node for the manager, e.g. to profile it. */
+const MANAGER_OPTIONS = (process.env.BERTH_BENCH_NODE ?? '').split(' ').filter(option => option !== '')
+export const PASSWORD = 'Correct-horse-1'
 
 /**
  * Files of folders through a manager of its own process: the listing of a directory with a million entries, with the memory
@@ -98,8 +100,8 @@ async function mbPerSecond(command: string, cwd: string): Promise<number> {
   return (SIZE_MIB * MIB) / 1e6 / ((performance.now() - start) / 1000)
 }
 
-async function startManagerProcess(stack: AsyncDisposableStack, dataDir: string) {
-  const child = spawn(process.execPath, ['manager/main.ts'], {
+export async function startManagerProcess(stack: AsyncDisposableStack, dataDir: string) {
+  const child = spawn(process.execPath, [...MANAGER_OPTIONS, 'manager/main.ts'], {
     env: { ...process.env, BERTH_DATA: dataDir, BERTH_ADMIN_PASSWORD: PASSWORD, BERTH_LOG: 'error', DATABASE_URL: '' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })

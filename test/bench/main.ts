@@ -4,6 +4,7 @@ import { benchConsole } from './console.ts'
 import { benchBatch } from './batch.ts'
 import { benchCrowd } from './crowd.ts'
 import { benchFiles } from './files.ts'
+import { benchFolders } from './folders.ts'
 import { benchHttp } from './http.ts'
 import { benchIdle } from './idle.ts'
 import { benchLaunch } from './launch.ts'
@@ -32,6 +33,7 @@ const PARTS = {
   list: benchList,
   console: benchConsole,
   files: benchFiles,
+  folders: benchFolders,
   http: benchHttp,
   sftp: benchSftp,
   ssh: benchSsh,

@@ -1,0 +1,49 @@
+import { type Directory } from '../storage/beneath.ts'
+
+/** Directories that stay open for the next file: files that are read together mostly lie beside each other. */
+export interface OpenDirectories extends AsyncDisposable {
+  /** Runs work with an open directory. @throws as `Directory.walk`; errors of the work */
+  use<T>(path: string, work: (directory: Directory) => Promise<T>): Promise<T>
+}
+
+const MOST_OPEN = 16
+
+/** Disposing closes the directories, after the last use. */
+export function createOpenDirectories(top: Directory): OpenDirectories {
+  interface Held {
+    readonly directory: Promise<Directory>
+    users: number
+  }
+  const held = new Map<string, Held>()
+  const close = ({ directory }: Held) =>
+    directory.then(
+      one => one[Symbol.asyncDispose](),
+      () => undefined, // its users were told that it could not be opened
+    )
+
+  async function closeUnused(): Promise<void> {
+    for (const [path, one] of held) {
+      if (held.size <= MOST_OPEN) return
+      if (one.users > 0) continue
+      held.delete(path)
+      await close(one)
+    }
+  }
+
+  return {
+    async use(path, work) {
+      let one = held.get(path)
+      if (!one) held.set(path, (one = { directory: top.walk(path), users: 0 }))
+      one.users++
+      try {
+        return await work(await one.directory)
+      } finally {
+        one.users--
+        await closeUnused()
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...held.values()].map(close))
+    },
+  }
+}
