@@ -133,3 +133,19 @@ export type FilesFound = z.infer<typeof FilesFound>
 
 /** Largest file that `PUT content` takes; larger ones are uploaded. */
 export const MOST_TEXT_BYTES = 4 * 1024 * 1024
+
+/** Request for a link by which a browser downloads files. */
+export const DownloadSpec = z
+  .strictObject({
+    paths: z.array(FilePath).min(1).max(100).describe('One file, or files and directories that come as a ZIP file.'),
+  })
+  .meta({ id: 'DownloadSpec' })
+export type DownloadSpec = z.infer<typeof DownloadSpec>
+
+export const DownloadTicket = z
+  .object({
+    url: z.string().describe('Below the address of the manager. Whoever has it can download the files.'),
+    expiresAt: z.iso.datetime().describe('It ends before if the sign-in ends that asked for it.'),
+  })
+  .meta({ id: 'DownloadTicket' })
+export type DownloadTicket = z.infer<typeof DownloadTicket>

@@ -27,6 +27,7 @@ import {
   type SessionFoldersTable,
   type StorageHostsTable,
   type UploadsTable,
+  type DownloadsTable,
 } from './tables/storage.ts'
 import { type PresetsTable, type ResourceGroupAccessTable, type ResourcePoliciesTable } from './tables/quotas.ts'
 import {
@@ -107,6 +108,7 @@ export interface Database {
   folder_invitations: FolderInvitationsTable
   session_folders: SessionFoldersTable
   uploads: UploadsTable
+  downloads: DownloadsTable
 }
 
 /** First argument of every query function: the database or a transaction on it. */

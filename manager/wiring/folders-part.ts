@@ -10,6 +10,7 @@ import { createCopyTasks } from '../files/copy-tasks.ts'
 import { createFileHints, type FileHints } from '../files/hints.ts'
 import { createFolderOpener, type FolderOpener } from '../files/open-folder.ts'
 import { parentOf } from '../files/places.ts'
+import { createDownloadTickets } from '../files/tickets.ts'
 import { startSweeps } from '../files/sweeps.ts'
 import { createFolders } from '../folders/service.ts'
 import { createSharing } from '../folders/sharing.ts'
@@ -85,7 +86,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
       ...createFolderRoutes(createFolders({ store, storage, removals, hints, usages })),
       ...createFolderSharingRoutes(createSharing({ store, hints, mailer, settings, log })),
       ...createUploadRoutes(createUploads(uploadDeps), createBundles(uploadDeps)),
-      ...createFileRoutes(files),
+      ...createFileRoutes(files, createDownloadTickets({ db: store.db, files })),
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import {
+  DownloadSpec,
+  DownloadTicket,
   DirectorySpec,
   FileDeletionSpec,
   FileEntry,
@@ -144,6 +146,26 @@ export const FILE_ROUTES = {
         .preprocess(path => (path === undefined ? [''] : [path].flat()), z.array(FilePath).min(1).max(100))
         .describe('The whole folder if left out.'),
     }),
+    reply: z.string(),
+  },
+  createDownload: {
+    method: 'POST',
+    path: '/api/v1/folders/:id/downloads',
+    access: 'user',
+    summary:
+      'Make a link by which a browser downloads a file, or several as a ZIP file, without a sign-in. It is valid for four hours.',
+    params: named,
+    body: DownloadSpec,
+    status: 201,
+    reply: DownloadTicket,
+  },
+  downloadByTicket: {
+    method: 'GET',
+    path: '/api/v1/downloads/:ticket',
+    access: 'none',
+    summary:
+      'The files of a link. One file takes `Range` and `If-Range`. The right to read them is checked with each request.',
+    params: z.object({ ticket: z.string().min(1).max(200) }),
     reply: z.string(),
   },
 } as const satisfies Record<string, RouteSpec>

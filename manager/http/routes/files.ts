@@ -4,6 +4,7 @@ import { type FastifyRequest } from 'fastify'
 import { AppError, BUNDLE_CONTENT } from '#manager/contract'
 import { type Expected, readBody } from '../../files/content.ts'
 import { type Files } from '../../files/service.ts'
+import { type DownloadTickets } from '../../files/tickets.ts'
 import { type Handlers } from '../handlers.ts'
 import { CONTENT_HEADERS, sendArchive, sendBytes, sendContent } from './files/send-content.ts'
 
@@ -23,8 +24,10 @@ type FileRoutes =
   | 'archiveFiles'
   | 'readBundle'
   | 'readChecksums'
+  | 'createDownload'
+  | 'downloadByTicket'
 
-export function createFileRoutes(files: Files): Pick<Handlers, FileRoutes> {
+export function createFileRoutes(files: Files, tickets: DownloadTickets): Pick<Handlers, FileRoutes> {
   return {
     listFiles: ({ caller }, { params, query }) => files.list(caller, params.id, query),
     getFile: ({ caller }, { params, query }) => files.get(caller, params.id, query.path),
@@ -68,6 +71,24 @@ export function createFileRoutes(files: Files): Pick<Handlers, FileRoutes> {
     async archiveFiles({ caller, request, reply, signal }, { params, query }) {
       await using archive = await files.archive(caller, params.id, query.path, signal)
       await sendArchive(archive, { request, reply })
+      return ''
+    },
+
+    createDownload({ caller, request }, { params, body }) {
+      tell(request, toldPaths(body.paths))
+      return tickets.create(caller, params.id, body)
+    },
+
+    async downloadByTicket({ request, reply, signal }, { params }) {
+      const { caller, folderId, paths } = await tickets.find(params.ticket)
+      const [path = '', ...more] = paths
+      if (more.length === 0 && (await files.get(caller, folderId, path)).kind !== 'directory') {
+        await using content = await files.open(caller, folderId, path)
+        await sendContent(content, { request, reply, download: true })
+      } else {
+        await using archive = await files.archive(caller, folderId, paths, signal)
+        await sendArchive(archive, { request, reply })
+      }
       return ''
     },
 

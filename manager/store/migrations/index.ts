@@ -14,6 +14,7 @@ import { uploads } from './0017-uploads.ts'
 import { folderMembers } from './0018-folder-members.ts'
 import { folderUsage } from './0019-folder-usage.ts'
 import { imageCommand } from './0020-image-command.ts'
+import { downloads } from './0022-downloads.ts'
 import { publishedApps } from './0026-published-apps.ts'
 import { homeFiles } from './0028-home-files.ts'
 import { launch } from './0023-launch.ts'
@@ -35,6 +36,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0018-folder-members': folderMembers,
   '0019-folder-usage': folderUsage,
   '0020-image-command': imageCommand,
+  '0022-downloads': downloads,
   '0026-published-apps': publishedApps,
   '0028-home-files': homeFiles,
   '0023-launch': launch,

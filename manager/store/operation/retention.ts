@@ -35,6 +35,7 @@ export const KEPT = {
   folder_invitations: over(sql`expires_at < now()`),
   join_tokens: over(sql`expires_at < now() - interval '1 day'`),
   uploads: over(sql`expires_at < now()`),
+  downloads: over(sql`expires_at < now()`),
   tasks: over(sql`ended_at < now() - interval '7 days'`),
   // The last minute of a session stays: it says what the session used in total.
   session_stats_minutes: over(sql`minute < now() - interval '7 days' and not settled and exists (${laterMinute})`),

@@ -27,6 +27,7 @@ const PASSING: readonly string[] = [
   'email_tokens',
   'join_tokens',
   'grants',
+  'downloads',
   'tasks',
   ...OF_PROCESSES,
 ]

@@ -73,6 +73,19 @@ export interface SessionFoldersTable {
   read_only: boolean
 }
 
+/** Tickets with which browsers download files by a link. */
+export interface DownloadsTable {
+  ticket_hash: Buffer
+  folder_id: FolderId
+  user_id: UserId
+  /** Exactly one of `login_id` and `keypair` is set. */
+  login_id: string | null
+  keypair: string | null
+  /** Relative to the folder. */
+  paths: string[]
+  expires_at: Time
+}
+
 /** Resumable uploads. A finished one stays until it expires, for a client that has not received the last answer. */
 export interface UploadsTable {
   id: UploadId

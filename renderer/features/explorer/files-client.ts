@@ -1,7 +1,6 @@
 import {
   type ApiClient,
   AppError,
-  fileArchiveAddress,
   fileContentAddress,
   type FileConflict,
   type FileEntry,
@@ -74,8 +73,8 @@ export interface FilesClient {
     readonly text: string
     readonly signal: AbortSignal
   }): Promise<{ readonly items: readonly FoundEntry[]; readonly complete: boolean }>
-  /** The bytes of a file, or a ZIP file of several files or a directory. @param isFile one path that is a file */
-  download(paths: readonly string[], isFile: boolean): Promise<Response>
+  /** @returns address at which the browser downloads a file, or a ZIP file of several files or a directory */
+  downloadAddress(paths: readonly string[]): Promise<string>
 }
 
 export interface FilesClientDeps {
@@ -165,8 +164,7 @@ export function createFilesClient(deps: FilesClientDeps): FilesClient {
       return etag ?? ''
     },
     search: ({ path, text, signal }) => api.searchFiles({ params, query: { path, text }, signal }),
-    download: (paths, isFile) =>
-      fetchBytes(isFile ? fileContentAddress(folderId, paths[0] ?? '', true) : fileArchiveAddress(folderId, paths)),
+    downloadAddress: async paths => (await api.createDownload({ params, body: { paths: [...paths] } })).url,
   }
 }
 

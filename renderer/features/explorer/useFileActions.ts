@@ -3,7 +3,7 @@ import { useCopy } from '../../ui/useCopy.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { type ConflictAnswer, type ConflictQuestion, throughConflicts } from './conflicts.ts'
 import { joinPath, isWithin, nameOf, parentOf, sessionPath } from './file-path.ts'
-import { saveDownload } from './save-download.ts'
+import { startDownload } from './start-download.ts'
 import { selectOnly } from './selection.ts'
 import { type Explorer } from './useExplorer.ts'
 import { useFileClipboard } from './useFileClipboard.ts'
@@ -140,17 +140,7 @@ export function useFileActions(explorer: Explorer): FileActions {
     },
     async download(names) {
       try {
-        const entries = names.map(name => explorer.listing.value.entryOf(name))
-        const [only] = entries
-        // A preview may be open of a file that the list has not loaded.
-        const isFile = names.length === 1 && only?.kind !== 'directory'
-        const isKnown = entries.every(entry => entry?.kind === 'file')
-        await saveDownload(explorer.client.value, {
-          paths: names.map(pathOf),
-          fileName: isFile ? (names[0] ?? '') : `${directoryName(explorer.path.value)}.zip`,
-          sizeBytes: isKnown ? entries.reduce((sum, entry) => sum + (entry?.size ?? 0), 0) : undefined,
-          isFile,
-        })
+        startDownload(await explorer.client.value.downloadAddress(names.map(pathOf)))
       } catch (error) {
         notifications.error(error)
       }

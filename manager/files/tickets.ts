@@ -1,0 +1,52 @@
+import { randomBytes } from 'node:crypto'
+import { AppError, type DownloadSpec, type DownloadTicket, type FolderId } from '#manager/contract'
+import { findDownload, insertDownload, type ValidDownload } from '../store/storage/downloads.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller } from '../users/authorize.ts'
+import { hashToken } from '../users/secrets.ts'
+import { type Files } from './service.ts'
+
+/** A download that was interrupted is continued with the same ticket. */
+const LIVES_SECONDS = 4 * 3600
+
+/**
+ * Tickets with which browsers download files by a link: a link cannot carry the header that a sign-in of the page needs, and without a link the page
+ * holds the whole file in memory.
+ *
+ * Threat model: the ticket is the only credential of a request, so it is a bearer secret in an address. It is random (32 bytes), stored as a
+ * hash, left out of logs, and valid for the named files only, for four hours, and no longer than the sign-in or keypair that asked for it. The rights to the folder are
+ * checked with each request. The answer is an attachment, carries `no-store`, and no referrer leaves with it.
+ */
+export interface DownloadTickets {
+  /** @throws AppError `folder_not_found`, `forbidden`, `file_not_found`, `file_kind_refused` */
+  create(caller: Caller, id: FolderId, spec: DownloadSpec): Promise<DownloadTicket>
+  /** @throws AppError `link_invalid` */
+  find(ticket: string): Promise<ValidDownload>
+}
+
+export function createDownloadTickets({ db, files }: { db: Db; files: Pick<Files, 'get'> }): DownloadTickets {
+  return {
+    async create(caller, folderId, { paths }) {
+      for (const path of paths) {
+        const { kind } = await files.get(caller, folderId, path)
+        if (kind === 'file' || kind === 'directory') continue
+        throw new AppError('file_kind_refused', { path, why: `"${path}" is neither a file nor a directory.` })
+      }
+      const ticket = randomBytes(32).toString('base64url')
+      const expiresAt = await insertDownload(db, {
+        ticketHash: hashToken(ticket),
+        folderId,
+        caller,
+        paths,
+        livesSeconds: LIVES_SECONDS,
+      })
+      return { url: `/api/v1/downloads/${ticket}`, expiresAt: expiresAt.toISOString() }
+    },
+
+    async find(ticket) {
+      const found = await findDownload(db, hashToken(ticket))
+      if (found) return found
+      throw new AppError('link_invalid', { why: 'The link has expired. Start the download again in the console.' })
+    },
+  }
+}

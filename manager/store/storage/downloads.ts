@@ -1,0 +1,57 @@
+import { sql } from 'kysely'
+import { type FolderId } from '#manager/contract'
+import { type Caller } from '../../users/authorize.ts'
+import { ACCOUNT_HOLDS } from '../identity/users.ts'
+import { type Db } from '../schema.ts'
+
+export interface NewDownload {
+  readonly ticketHash: Buffer
+  readonly folderId: FolderId
+  readonly caller: Pick<Caller, 'userId' | 'loginId' | 'keypair'>
+  readonly paths: readonly string[]
+  readonly livesSeconds: number
+}
+
+/** @returns when the ticket expires */
+export async function insertDownload(db: Db, download: NewDownload): Promise<Date> {
+  const { userId, loginId, keypair } = download.caller
+  const { expires_at } = await db
+    .insertInto('downloads')
+    .values({
+      ticket_hash: download.ticketHash,
+      folder_id: download.folderId,
+      user_id: userId,
+      login_id: loginId,
+      keypair,
+      paths: [...download.paths],
+      expires_at: sql<Date>`now() + make_interval(secs => ${download.livesSeconds})`,
+    })
+    .returning('expires_at')
+    .executeTakeFirstOrThrow()
+  return expires_at
+}
+
+export interface ValidDownload {
+  readonly caller: Caller
+  readonly folderId: FolderId
+  readonly paths: readonly string[]
+}
+
+/** A ticket that has not expired, whose sign-in or keypair and whose account are valid. */
+export async function findDownload(db: Db, ticketHash: Buffer): Promise<ValidDownload | undefined> {
+  const row = await db
+    .selectFrom('downloads as d')
+    .innerJoin('users', 'users.id', 'd.user_id')
+    .leftJoin('logins as l', 'l.id', 'd.login_id')
+    .leftJoin('keypairs as k', 'k.access_key', 'd.keypair')
+    .select(['d.folder_id', 'd.user_id', 'd.login_id', 'd.keypair', 'd.paths'])
+    .select(['users.email', 'users.role', 'users.domain'])
+    .where('d.ticket_hash', '=', ticketHash)
+    .where('d.expires_at', '>', sql<Date>`now()`)
+    .where(sql<boolean>`(least(l.expires_at, l.ends_at) > now() or k.active)`)
+    .where(ACCOUNT_HOLDS)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { folder_id: folderId, user_id: userId, login_id: loginId, keypair, email, role, domain, paths } = row
+  return { folderId, paths, caller: { userId, loginId, keypair, email, role, domain } }
+}
