@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { AppError, type FileEntry, MOST_TEXT_BYTES } from '#manager/contract'
+import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type OpenFile } from '../storage/open-file.ts'
@@ -89,7 +89,7 @@ export async function writeContent(
   await using place = await openPlace(top, path)
   const { directory, name } = place
   const found = await requireUnchanged(directory, name, expected)
-  const beside = `.berth-${randomUUID()}`
+  const beside = newDraftName()
   await using file = await directory.create(beside, found === undefined ? 0o644 : found.mode)
   try {
     await file.write(bytes, 0)

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { AppError, type FileMoveSpec } from '#manager/contract'
+import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type Moved, removeEntry, type Storage } from './changes.ts'
@@ -38,7 +38,7 @@ export async function copyEntry(
     throw new AppError('file_kind_refused', { path, why: `"${path}" cannot be copied into itself.` })
   }
   await using from = await openPlace(top, path)
-  const draft = `.berth-${randomUUID()}`
+  const draft = newDraftName()
   const job: CopyJob = { storage, progress, signal, draft }
   let swept = false
   try {

@@ -1,6 +1,7 @@
 import { opendir } from 'node:fs/promises'
 import { type StorageCalls } from './calls.ts'
 import { type Descriptor } from './descriptor.ts'
+import { isDraft } from './drafts.ts'
 import { nameOf } from './file-names.ts'
 import { type FileKind, kindOf } from './file-state.ts'
 
@@ -10,7 +11,7 @@ export interface Entry {
   readonly kind: FileKind
 }
 
-/** Entries of a directory in the order of the file system, read as they are taken. */
+/** Entries of a directory in the order of the file system, read as they are taken. Drafts are left out. */
 export interface Listing extends AsyncDisposable {
   /** The next entries, some hundred; none at the end. @throws AppError `storage_away` */
   next(): Promise<Entry[]>
@@ -31,7 +32,8 @@ export async function openListing(descriptor: Descriptor, calls: StorageCalls): 
     while (entries.length < BATCH) {
       const found = await directory.read()
       if (!found) break
-      entries.push({ name: nameOf(found.name as unknown as Buffer), kind: kindOf(found) })
+      const name = nameOf(found.name as unknown as Buffer)
+      if (!isDraft(name)) entries.push({ name, kind: kindOf(found) })
     }
     return entries
   }

@@ -4,6 +4,8 @@ import { constants, setPriority } from 'node:os'
 import { createInterface } from 'node:readline'
 import { type Readable } from 'node:stream'
 
+import { DRAFT_PATTERN } from './drafts.ts'
+
 export interface TreeSize {
   /** On disk, as `du` counts: sparse files by their blocks, hard links once. */
   readonly bytes: number
@@ -17,18 +19,22 @@ const MOST_LINKS = 100_000
 const BLOCK_BYTES = 512
 /** An entry could not be read or vanished; the others are counted. */
 const INCOMPLETE = 1
+/** Age at which a draft belongs to a manager that has died: by its change time, which nobody can set. */
+const STALE_MINUTES = 24 * 60
 
 /**
  * Size of everything below a directory that sessions fill. Uses `find`, which walks by descriptors and follows no link, at any
  * depth, in a process of its own with low priority: counting a million files costs the manager nothing but reading the lines.
- * Subvolumes of btrfs that a session made count too.
+ * Subvolumes of btrfs that a session made count too. Removes files in the making that were left behind.
  *
  * @param signal ends the count at once, also where the file system does not answer
  * @throws Error if `find` cannot be run; AbortError
  */
 export async function measureTree(path: string, signal: AbortSignal): Promise<TreeSize> {
   const linked = ['-type', 'f', '-links', '+1', '-printf', '%b %D:%i\\n']
-  const args = ['-P', path, '-ignore_readdir_race', '-mindepth', '1', '(', ...linked, ')', '-o', '-printf', '%b\\n']
+  const stale = ['-name', DRAFT_PATTERN, '-type', 'f', '-cmin', `+${STALE_MINUTES}`, '-delete']
+  const counted = ['(', ...linked, ')', '-o', '-printf', '%b\\n']
+  const args = ['-P', path, '-ignore_readdir_race', '-mindepth', '1', '(', ...stale, ')', '-o', ...counted]
   const find = spawn('find', args, { stdio: ['ignore', 'pipe', 'ignore'], signal, killSignal: 'SIGKILL' })
   const ended = once(find, 'close') as Promise<[number | null]>
   lowerPriority(find.pid)

@@ -1,5 +1,7 @@
 import { AppError, isAppError, type FileConflict, type UploadId } from '#manager/contract'
+import { BufferPair, chunksOf } from '../files/content.ts'
 import { makeDirectories, takeName } from '../files/places.ts'
+import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
@@ -61,23 +63,74 @@ export interface Naming {
   readonly isSame?: (name: string) => Promise<boolean>
 }
 
-/** Moves a complete file from the directory of uploads into an open directory of a folder. @returns the name that it has there */
+/**
+ * Moves a complete file from the directory of uploads into an open directory of a folder. Where the directory lies on another file system, or is bound
+ * by another quota, the bytes are copied beside their place first. A file that was refused stays where it was.
+ *
+ * @returns the name that it has there
+ */
 export async function putIn(
   parent: Directory,
-  { id, directory }: Omit<Part, 'file'>,
+  part: Omit<Part, 'file'>,
   { name, onConflict, onName, isSame }: Naming,
 ): Promise<string> {
-  return takeName(name, onConflict, {
-    async make(free) {
-      if (free !== name) await onName?.(free)
-      await directory.renameNew(id, parent, free).catch(async (error: unknown) => {
-        const isTaken = isAppError(error) && error.code === 'file_exists'
-        if (!isTaken || !(await isSame?.(free))) throw error
-        await directory.unlink(id)
-      })
-    },
-    replace: existing => directory.rename(id, parent, existing),
-  })
+  let from: Spot = { directory: part.directory, name: part.id }
+  const isCopied = () => from.directory === parent
+  async function move(act: (from: Spot) => Promise<void>): Promise<void> {
+    try {
+      await act(from)
+    } catch (error) {
+      if (errnoOf(error) !== 'EXDEV' || isCopied()) throw error
+      from = await copyBeside(part, parent)
+      await act(from)
+    }
+  }
+  try {
+    const taken = await takeName(name, onConflict, {
+      async make(free) {
+        if (free !== name) await onName?.(free)
+        await move(spot => spot.directory.renameNew(spot.name, parent, free)).catch(async (error: unknown) => {
+          const isTaken = isAppError(error) && error.code === 'file_exists'
+          if (!isTaken || !(await isSame?.(free))) throw error
+          await from.directory.unlink(from.name)
+        })
+      },
+      replace: existing => move(spot => spot.directory.rename(spot.name, parent, existing)),
+    })
+    if (isCopied()) await part.directory.unlink(part.id)
+    return taken
+  } catch (error) {
+    // The first error is the one to report; the draft is removed later.
+    if (isCopied()) await parent.unlink(from.name).catch(() => undefined)
+    throw error
+  }
+}
+
+interface Spot {
+  readonly directory: Directory
+  readonly name: string
+}
+
+/** Copies a complete file into another directory, under a name that is listed nowhere, and waits until it is on the disk. */
+async function copyBeside({ id, directory }: Omit<Part, 'file'>, to: Directory): Promise<Spot> {
+  const name = newDraftName()
+  await using source = await directory.open(id)
+  const { size, modifiedAt } = await source.state()
+  await using copy = await to.create(name, 0o644)
+  try {
+    let at = 0
+    for await (const chunk of chunksOf(source, 0, size, new BufferPair())) {
+      await copy.write(chunk, at)
+      at += chunk.byteLength
+    }
+    await copy.setTimes(modifiedAt, modifiedAt)
+    await copy.sync()
+    await copy.close()
+    return { directory: to, name }
+  } catch (error) {
+    await to.unlink(name).catch(() => undefined) // the first error is the one to report
+    throw error
+  }
 }
 
 /** @throws AppError `path_invalid` for the folder itself */

@@ -1,13 +1,22 @@
 import { sql } from 'kysely'
-import { type FolderId } from '#manager/contract'
-import { type Caller } from '../../users/authorize.ts'
+import { type FolderId, type Role, type UserId } from '#manager/contract'
 import { ACCOUNT_HOLDS } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
+
+/** The caller that asked for a ticket, by sign-in or keypair. */
+export interface TicketCaller {
+  readonly userId: UserId
+  readonly email: string
+  readonly role: Role
+  readonly domain: string
+  readonly loginId: string | null
+  readonly keypair: string | null
+}
 
 export interface NewDownload {
   readonly ticketHash: Buffer
   readonly folderId: FolderId
-  readonly caller: Pick<Caller, 'userId' | 'loginId' | 'keypair'>
+  readonly caller: Pick<TicketCaller, 'userId' | 'loginId' | 'keypair'>
   readonly paths: readonly string[]
   readonly livesSeconds: number
 }
@@ -32,7 +41,7 @@ export async function insertDownload(db: Db, download: NewDownload): Promise<Dat
 }
 
 export interface ValidDownload {
-  readonly caller: Caller
+  readonly caller: TicketCaller
   readonly folderId: FolderId
   readonly paths: readonly string[]
 }

@@ -72,7 +72,7 @@ test('a link ends with the right to read, with the sign-in that asked for it, an
     await reader.api.acceptFolderInvitation({ params: { id } })
   const shared = await ticketFor(['page.html'], reader.api)
   expect((await get(shared)).status).toBe(200)
-  await owner.api.deleteFolderMember({ params: { id: folder.id, userId: reader.id as never } })
+  await owner.api.deleteFolderMember({ params: { id: folder.id, userId: reader.id } })
   expect(await get(shared)).toMatchObject({ status: 404, json: { code: 'folder_not_found' } })
 
   const own = await ticketFor(['page.html'])

@@ -71,6 +71,9 @@ test('every table has a retention rule; expired rows are deleted in portions, al
     uploads: age =>
       sql`insert into uploads (id, folder_id, user_id, path, size, on_conflict, finish_later, expires_at)
       values (${newUuid()}, ${folder}, ${user}, 'a', 1, 'fail', false, ${ago(age)})`.execute(db),
+    downloads: age =>
+      sql`insert into downloads (ticket_hash, folder_id, user_id, keypair, paths, expires_at)
+      values (${bytes()}, ${folder}, ${user}, ${key}, '{a}', ${ago(age)})`.execute(db),
     tasks: age =>
       sql`insert into tasks (id, kind, target, status, detail, started_by, ended_at)
       values (${newUuid()}, 'pull', 'x', 'done', '{}', 'a', ${ago(age)})`.execute(db),

@@ -1,0 +1,14 @@
+import { randomUUID } from 'node:crypto'
+
+const DRAFT = /^\.berth-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** The same for `find -name`. */
+export const DRAFT_PATTERN = '.berth-????????-????-????-????-????????????'
+
+/**
+ * Name for a file or directory in the making, beside its later place: it is listed nowhere. One that its manager left behind, because it died, is removed
+ * a day later, when the folder is measured.
+ */
+export const newDraftName = (): string => `.berth-${randomUUID()}`
+
+export const isDraft = (name: string): boolean => DRAFT.test(name)
