@@ -16,6 +16,8 @@ import {
   type Image,
   type Keypair,
   type Preset,
+  type PublishedApp,
+  type Publishing,
   type UsageHistory,
   type ResourceGroup,
   type Role,
@@ -78,6 +80,7 @@ export interface World {
   hostSettings?: HostSettings
   proxyFaults?: readonly ProxyFault[]
   announcement?: Announcement
+  published?: { items: PublishedApp[]; publishing: Publishing }
   keypairs?: Keypair[]
   logins?: Login[]
   dotfiles?: Dotfile[]
@@ -279,6 +282,11 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     case 'GET /api/v1/resources':
       send(response, 200, world.resources)
       return
+    case 'GET /api/v1/published-apps': {
+      const publishing = { on: false, maxHours: 168, ports: null }
+      send(response, 200, world.published ?? { items: [], publishing })
+      return
+    }
     case 'GET /api/v1/announcement':
       send(response, 200, world.announcement ?? { text: null, level: 'info' })
       return

@@ -6,6 +6,7 @@ import { lastingMisfits, NARROW } from './console-fit.ts'
 import { startBrowser } from './console-open.ts'
 import { aSession, aWorld, figuresOf, HISTORY, INVITATION, LIMITED, OTHER } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
+import { APP_SCENES } from './scenes-apps.ts'
 import { ACCOUNT_SCENES } from './scenes-account.ts'
 import { FILE_SCENES } from './scenes-files.ts'
 import { FOLDER_SCENES } from './scenes-folders.ts'
@@ -262,6 +263,7 @@ const scenes: Scene[] = [
       await page.getByText(NO_PROGRAM).waitFor()
     },
   },
+  ...APP_SCENES,
   ...LAUNCH_SCENES,
   ...ACCOUNT_SCENES,
   ...PREFERENCE_SCENES,

@@ -1,0 +1,91 @@
+import { type App, PublishedAppId, type PublishedApp } from '#manager/contract'
+import { ago, aSession } from './console-world.ts'
+import { button, type Scene } from './scene.ts'
+
+const APPS: App[] = [
+  { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' },
+  { name: 'vscode', title: 'VS Code', protocol: 'http', path: '/' },
+  { name: 'tensorboard', title: 'TensorBoard', protocol: 'http', path: '/' },
+  {
+    name: 'serve',
+    title: 'Model server with a long name',
+    protocol: 'http',
+    path: '/',
+    allowedOptions: {
+      arguments: ['--model', '--reload'],
+      environment: ['HUGGING_FACE_HUB_TOKEN'],
+      defaults: { '--model': '/home/work/models/resnet-50' },
+    },
+  },
+  { name: 'sshd', title: 'SSH / SFTP', protocol: 'tcp', path: '/' },
+]
+const SESSION = aSession(0, { apps: APPS })
+const NAME = 'k3v7q2m5x4abcdef'
+const LINK: PublishedApp = {
+  id: PublishedAppId.parse('01900000-0000-7000-8000-00000000000a'),
+  sessionId: SESSION.id,
+  sessionName: SESSION.name,
+  app: 'jupyterlab',
+  title: 'JupyterLab',
+  ownerId: SESSION.ownerId,
+  owner: SESSION.ownerEmail,
+  url: `https://${NAME}.apps.example.org/_berth/open?key=${'k'.repeat(43)}`,
+  port: null,
+  hasPassword: true,
+  addresses: ['203.0.113.0/24', '2001:db8::/32'],
+  createdAt: ago(90),
+  expiresAt: ago(-390),
+  visits: 3,
+  lastVisitAt: ago(4),
+}
+const ON = { on: true, maxHours: 168, ports: { first: 20_000, last: 20_099 } }
+const WORLD = { sessions: [SESSION], published: { items: [LINK], publishing: ON } }
+
+/** Apps of a session: options, and links open to public. */
+export const APP_SCENES: readonly Scene[] = [
+  {
+    name: 'apps',
+    path: '/sessions',
+    world: WORLD,
+    async act(page) {
+      await button(page, /^Apps of/).click()
+      await button(page, 'End the link to JupyterLab').scrollIntoViewIfNeeded()
+    },
+  },
+  {
+    name: 'apps-tensorboard',
+    path: '/sessions',
+    world: WORLD,
+    async act(page) {
+      await button(page, /^Apps of/).click()
+      await page.locator('.tile-button', { hasText: 'TensorBoard' }).click()
+      await page.getByLabel('Log directory').waitFor()
+    },
+  },
+  {
+    name: 'apps-options',
+    path: '/sessions',
+    world: WORLD,
+    async act(page) {
+      await button(page, /^Apps of/).click()
+      await button(page, 'Options of Model server with a long name').click()
+      await page.getByRole('heading', { name: /^Options of/ }).waitFor()
+    },
+  },
+  {
+    name: 'apps-open-to-public',
+    path: '/sessions',
+    world: WORLD,
+    async act(page) {
+      await button(page, /^Apps of/).click()
+      await button(page, 'New link').click()
+      await page.getByLabel('Password (optional)').fill('Open-sesame-1')
+    },
+  },
+  {
+    name: 'account-links',
+    path: '/account',
+    world: WORLD,
+    act: page => button(page, 'End the link to JupyterLab').scrollIntoViewIfNeeded(),
+  },
+]
