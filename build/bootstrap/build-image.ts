@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type Docker from 'dockerode'
 import { pack } from 'tar-stream'
 import { imageLabels, type EngineEndpoint } from './engine-client.ts'
-import { LABEL_RECIPE, recipeFiles, recipeHash, type Recipe } from './image-recipes.ts'
+import { imageHash, LABEL_RECIPE, recipeFiles, type Recipe } from './image-recipes.ts'
 import { StepError, type Note } from './progress.ts'
 
 export interface ImageDeps {
@@ -18,7 +18,7 @@ const LABEL_STAGE = 'berth.stage'
 
 /** Whether the image on the engine is the one that this recipe makes. */
 export async function isBuilt(recipe: Recipe, engine: EngineEndpoint): Promise<boolean> {
-  const hash = recipeHash(recipe.folder)
+  const hash = imageHash(recipe)
   const labels = await Promise.all(allTags(recipe, hash).map(tag => imageLabels(engine, tag)))
   return labels.every(found => found?.[LABEL_RECIPE] === hash)
 }
@@ -27,15 +27,18 @@ export async function isBuilt(recipe: Recipe, engine: EngineEndpoint): Promise<b
 export async function ensureImage(recipe: Recipe, { engine, note, signal }: ImageDeps): Promise<string> {
   if (await isBuilt(recipe, engine)) return 'already there'
   signal.throwIfAborted()
-  const hash = recipeHash(recipe.folder)
+  const hash = imageHash(recipe)
   const docker = await connect(engine)
   const [tag = '', ...others] = allTags(recipe, hash)
   const stream = await docker.buildImage(packRecipe(recipe.folder), {
     t: tag,
     labels: { [LABEL_RECIPE]: hash, 'berth.title': recipe.title },
-    buildargs: Object.fromEntries(
-      PROXY_VARIABLES.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
-    ),
+    buildargs: {
+      ...Object.fromEntries(
+        PROXY_VARIABLES.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+      ),
+      ...recipe.args,
+    },
     forcerm: true,
     abortSignal: signal,
   })

@@ -1,8 +1,9 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { recipeFiles, recipeHash } from './image-recipes.ts'
+import { imageHash, nameOf, recipeFiles, recipeHash, RECIPES } from './image-recipes.ts'
+import { appsOfImage } from '#agent/contract'
 import { parseStartFlags } from './start-flags.ts'
 
 let folder: string
@@ -36,4 +37,29 @@ test('of the flags of npm start only --no-docker belongs to the bootstrap', () =
   const args = ['--port', '0', '--no-docker', '--data', '/d', '--json']
   expect(parseStartFlags(args)).toEqual({ docker: false, data: '/d', rest: ['--port', '0', '--data', '/d', '--json'] })
   expect(parseStartFlags(['--data=/e'])).toEqual({ docker: true, data: '/e', rest: ['--data=/e'] })
+})
+
+test.each(RECIPES.map(recipe => [nameOf(recipe), recipe] as const))(
+  'the recipe %s has readable labels',
+  async (_, recipe) => {
+    const text = (await readFile(join(recipe.folder, 'Dockerfile'), 'utf8')).replaceAll('\\\n', '')
+    const labels = Object.fromEntries(
+      [...text.matchAll(/(berth\.image\.[\w.]+)=(?:"([^"]*)"|'([^']*)')/g)].map(([, name = '', plain, quoted]) => [
+        name,
+        plain ?? quoted ?? '',
+      ]),
+    )
+    expect(labels).toMatchObject({ 'berth.image.title': expect.any(String), 'berth.image.min.mem': expect.any(String) })
+    // Images on another one of ours have its apps.
+    const declared = JSON.parse(labels['berth.image.apps'] ?? '[]') as unknown[]
+    expect(appsOfImage(labels)).toHaveLength(declared.length)
+    expect(declared.length > 0).toBe(recipe.from === 'debian')
+  },
+)
+
+test('an image is made again when its arguments or the image below it change', () => {
+  const [cuda, r, python] = ['cuda', 'r', 'python'].map(name => RECIPES.find(recipe => nameOf(recipe) === name)!)
+  expect(imageHash(python!)).toBe(recipeHash(python!.folder))
+  expect(imageHash({ ...cuda!, args: { BASE: 'another' } })).not.toBe(imageHash(cuda!))
+  expect(imageHash(r!)).not.toBe(imageHash({ ...r!, from: 'debian' }))
 })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 /** The clone that contains this file. */
 export const ROOT = join(import.meta.dirname, '..', '..')
@@ -13,7 +13,11 @@ export interface Recipe {
   /** Tags without the hash. */
   readonly tags: readonly string[]
   /** Base of the image, which must exist first. */
-  readonly from: 'debian' | 'toolbox'
+  readonly from: 'debian' | 'toolbox' | 'python'
+  /** Its content, and what the build fetches, for a list of recipes. */
+  readonly about?: string
+  /** Arguments of the Dockerfile. */
+  readonly args?: Readonly<Record<string, string>>
 }
 
 export const TOOLBOX: Recipe = {
@@ -30,6 +34,42 @@ export const SESSION_IMAGES: readonly Recipe[] = [
     from: 'debian',
   },
 ]
+/** Images that an administrator makes by `berth admin image build NAME`. */
+export const OPTIONAL_IMAGES: readonly Recipe[] = [
+  {
+    title: 'R',
+    folder: join(ROOT, 'build', 'images', 'r'),
+    tags: ['berth/r:4.5'],
+    from: 'python',
+    about: 'R 4.5 with its Jupyter kernel, on the Python image; fetches Debian packages',
+  },
+  {
+    title: 'Octave',
+    folder: join(ROOT, 'build', 'images', 'octave'),
+    tags: ['berth/octave:9.4'],
+    from: 'python',
+    about: 'GNU Octave 9 with its Jupyter kernel, on the Python image; fetches Debian packages',
+  },
+  {
+    title: 'VS Code',
+    folder: join(ROOT, 'build', 'images', 'vscode'),
+    tags: ['berth/vscode:4'],
+    from: 'debian',
+    about: 'VS Code in the browser; fetches Debian packages and, from npm, Node and code-server (1.1 GB, minutes)',
+  },
+  {
+    title: 'CUDA',
+    folder: join(ROOT, 'build', 'images', 'cuda'),
+    tags: ['berth/cuda:12.8'],
+    from: 'python',
+    about: 'the Python image with the CUDA libraries of an image by NVIDIA (--base); fetches that image only',
+    args: { BASE: 'nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04' },
+  },
+]
+/** Images for sessions, each with the name of its folder. */
+export const RECIPES: readonly Recipe[] = [...SESSION_IMAGES, ...OPTIONAL_IMAGES]
+export const nameOf = ({ folder }: Recipe) => basename(folder)
+
 /** Images that only tests need. */
 export const TEST_IMAGES: readonly Recipe[] = [
   {
@@ -61,6 +101,15 @@ export function recipeHash(folder: string): string {
     hash.update(`${path}\0${executable ? 'x' : '-'}\0${String(content.length)}\0`).update(content)
   }
   return hash.digest('hex').slice(0, 12)
+}
+
+/** Fingerprint of an image: that of its files, with its arguments and the image of ours below it. */
+export function imageHash({ folder, args, from }: Recipe): string {
+  const own = recipeHash(folder)
+  const base = RECIPES.find(recipe => nameOf(recipe) === from)
+  if (args === undefined && base === undefined) return own
+  const parts = [own, JSON.stringify(args ?? {}), base ? imageHash(base) : '']
+  return createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 12)
 }
 
 export interface RecipeFile {

@@ -1,3 +1,7 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { type Command } from 'commander'
 import { type AgentCleanUp, AppError, type Image } from '#manager/contract'
 import { connect } from '../config/connect.ts'
@@ -70,6 +74,17 @@ export function addAdminImageCommands(program: Command): void {
     },
   )
 
+  image
+    .command('build [recipe]')
+    .description(
+      'Make an image from a recipe with the Docker Engine of this computer; without a name: list the recipes.',
+    )
+    .option('--base <image>', 'image to build on, for recipes that take one (cuda)')
+    .action(async (recipe: string | undefined, { base }: { base?: string }) => {
+      const words = [...(recipe === undefined ? [] : [recipe]), ...(base === undefined ? [] : ['--base', base])]
+      process.exitCode = await runRecipe(words)
+    })
+
   withSlots(
     image
       .command('set-minimum <reference>')
@@ -115,6 +130,25 @@ export function addAdminImageCommands(program: Command): void {
       const freed = items.reduce((sum, item) => sum + item.freedBytes, 0)
       output.note(dryRun ? `At least ${bytes(freed)} would be freed.` : `Freed ${bytes(freed)}.`)
     })
+}
+
+/** Runs the program that builds images, which comes with a clone. @returns its exit code */
+async function runRecipe(words: readonly string[]): Promise<number> {
+  const script = resolve(import.meta.dirname, '../../build/bootstrap/make-image.ts')
+  if (!existsSync(script)) {
+    throw new AppError('not_found', {
+      why: 'The recipes of images come with a clone of Berth. Run this command there.',
+    })
+  }
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, ...words], {
+    stdio: 'inherit',
+  })
+  // Ctrl-C reaches the child from the terminal too; it ends the build and then itself.
+  using interrupt = listenForInterrupt()
+  interrupt.signal.addEventListener('abort', () => child.kill('SIGTERM'))
+  const [code] = (await once(child, 'exit')) as [number | null]
+  interrupt.signal.throwIfAborted()
+  return code ?? EXIT.failed
 }
 
 type MinimumFlags = SlotFlags & { json?: boolean; reset?: boolean }

@@ -21,7 +21,7 @@ let berth: Berth
 let directory: string
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'berth-test-road-'))
-  berth = await startBerth()
+  berth = await startBerth({ environment: { BERTH_APPS_ADDRESS: 'http://*.apps.localhost' } })
 })
 afterAll(async () => {
   await berth[Symbol.asyncDispose]()
@@ -165,6 +165,25 @@ describe('from a request to bytes in a container', () => {
     } finally {
       app.kill('SIGTERM')
     }
+  })
+
+  test('a published JupyterLab opens with its link and without an account, and nothing of it does once the link has ended', async () => {
+    expect((await berth.cli('app', 'publish', 'road', 'jupyterlab')).stderr).toContain('cannot be published')
+    expect((await berth.cli('admin', 'settings', 'set', 'publishApps=true')).code).toBe(0)
+    const { stdout } = await berth.cli('app', 'publish', 'road', 'jupyterlab', '--for', '1h', '--json')
+    const made = JSON.parse(stdout) as { id: string; url: string }
+    const link = new URL(made.url)
+    const at = (path: string, headers: Record<string, string> = {}) =>
+      get(new URL(berth.url), path, { host: link.host, ...headers })
+    expect((await at('/api/status')).status).toBe(403)
+    const opened = await at(link.pathname + link.search)
+    expect(opened).toMatchObject({ status: 303, location: '/lab' })
+    const cookie = opened.cookie.split(';')[0] ?? ''
+    expect((await at('/api/status', { cookie })).status).toBe(200)
+    // Jupyter would refuse a request without its token, and one that it takes for another site's.
+    expect((await at('/api/contents', { cookie, origin: link.origin })).status).toBe(200)
+    expect((await berth.cli('app', 'unpublish', made.id)).code).toBe(0)
+    await expect.poll(async () => (await at('/api/status', { cookie })).status).toBe(404)
   })
 
   test('a port that the image does not declare opens by its number, on the page of the link', async () => {
