@@ -47,7 +47,11 @@ export async function misfits(page: Page): Promise<string[]> {
       )
       for (const [index, part] of parts.entries()) {
         const a = part.getBoundingClientRect()
-        if (a.right > room.right + 1 || a.bottom > room.bottom + 1) found.push(`${nameOf(part)} leaves its bar`)
+        // A strip of tabs may be longer than its bar where it scrolls by itself.
+        const strip = part.closest('.v-slide-group__container')
+        const scrolls = strip !== null && getComputedStyle(strip).overflowX === 'auto'
+        if ((!scrolls && a.right > room.right + 1) || a.bottom > room.bottom + 1)
+          found.push(`${nameOf(part)} leaves its bar`)
         for (const other of parts.slice(index + 1)) {
           if (part.contains(other)) continue
           const b = other.getBoundingClientRect()

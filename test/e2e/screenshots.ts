@@ -215,8 +215,11 @@ try {
 
   await page.goto(`${berth.url}/#/account`)
   await page.getByText('You have not added a key yet').waitFor()
-  await page.getByLabel('Try a preferred port first').waitFor()
+  await page.getByText('This one').waitFor()
   await shoot(page, 'account', await page.evaluate(() => document.documentElement.scrollHeight))
+  await page.goto(`${berth.url}/#/preferences`)
+  await page.getByLabel('Try a preferred port first').waitFor()
+  await shoot(page, 'preferences', await page.evaluate(() => document.documentElement.scrollHeight))
 
   await shootFolders(page, api, berth.url)
   await page.goto(`${berth.url}/#/summary`)

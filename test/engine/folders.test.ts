@@ -115,3 +115,43 @@ test('folders .ssh and .local are in each session, and the session keeps its own
   expect(await inSession(next, 'cat ~/.ssh/authorized_keys; ls ~/.local/bin')).toBe('none\ntool')
   await berth.cli('session', 'rm', 'dotted-too', '--wait')
 })
+
+test('a session starts with the dotfiles and the start-up script of its owner, and apps wait for the script', async () => {
+  const api = await berth.api()
+  expect(await berth.cli('folder', 'create', '.config')).toMatchObject({ code: 0 })
+  await api.putDotfile({ body: { path: '.bashrc', content: 'export FROM_DOTFILE=yes\n' } })
+  await api.putDotfile({ body: { path: '.secrets/token', content: 'hidden', mode: '600' } })
+  await api.putDotfile({ body: { path: '.config/git/config', content: '[user]\n' } })
+  const script = 'echo "script of $(id -un) in $PWD"; source ~/.bashrc; sleep 3; echo "$FROM_DOTFILE" > ~/made; exit 3\n'
+  await api.setBootstrapScript({ body: { script } })
+  try {
+    const resources = { cpu: '0.5', mem: '512m' }
+    const { items } = await api.createSession({ body: { name: 'prepared', image: IMAGE, resources } })
+    const id = items[0]?.id
+    if (id === undefined) throw new Error('no session')
+    await expect.poll(async () => (await api.getSession({ params: { id } })).status, { timeout: 30_000 }).toBe('RUNNING')
+    const session = await api.getSession({ params: { id } })
+    expect(await inSession(session, 'cat ~/.bashrc; stat -c "%a %U" ~/.secrets ~/.secrets/token')).toBe(
+      'export FROM_DOTFILE=yes\n755 work\n600 work',
+    )
+    const granted = api.createGrant({ params: { id, app: 'jupyterlab' } }).catch((error: unknown) => error)
+    const state = () => inSession(session, 'ls ~/made 2>/dev/null; pgrep -f "[j]upyter-lab" >/dev/null && echo lab')
+    const states = [await state().catch(() => '')]
+    while (!states.at(-1)?.includes('lab')) states.push(await state().catch(() => ''))
+    // The app was never there before the script had made its file.
+    expect([...new Set(states)].at(0)).toBe('')
+    expect(states).not.toContain('lab')
+    expect(await granted).toMatchObject({ app: { name: 'jupyterlab' } })
+    const logs = (await berth.cli('session', 'logs', 'prepared')).stdout
+    expect(logs).toContain('script of work in /home/work')
+    expect(logs).toContain('Your start-up script ended with exit code 3; the session goes on.')
+    expect(logs).toContain('Your dotfile .config/git/config is not in this session: a folder is mounted at ~/.config.')
+    expect(await inSession(session, 'cat ~/made')).toBe('yes')
+    const { stdout } = await run('docker', ['inspect', session.kernels[0]?.containerId ?? ''])
+    expect(stdout).not.toContain('FROM_DOTFILE')
+    await berth.cli('session', 'rm', 'prepared', '--wait')
+  } finally {
+    await api.setBootstrapScript({ body: { script: '' } })
+    for (const { path } of (await api.listDotfiles()).items) await api.deleteDotfile({ query: { path } })
+  }
+})

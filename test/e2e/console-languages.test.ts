@@ -1,0 +1,88 @@
+import { mkdir } from 'node:fs/promises'
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
+import { variedFolders } from './console-double-folders.ts'
+import { startConsoleDouble } from './console-double.ts'
+import { lastingMisfits, NARROW } from './console-fit.ts'
+import { startBrowser } from './console-open.ts'
+import { aWorld, HISTORY, LIMITED } from './console-world.ts'
+import { longLanguage, serveLongLanguage } from './long-language.ts'
+import { type Scene } from './scene.ts'
+import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
+
+/**
+ * The main pages in Korean, and in a made-up language that is twice as long as English: they fit into every window, and show no
+ * English where the language has a text.
+ */
+const OUTPUT = new URL('../output/', import.meta.url).pathname
+let browser: Browser
+let long: string
+beforeAll(async () => {
+  browser = await startBrowser()
+  await mkdir(OUTPUT, { recursive: true })
+  long = await longLanguage()
+})
+afterAll(() => browser.close())
+
+const PAGES: readonly Scene[] = [
+  { name: 'sign-in', path: '/sign-in', world: { signedIn: false, authOptions: { signUp: 'open', firstStart: true } } },
+  { name: 'sign-in-key', path: '/sign-in?with=key', world: { signedIn: false } },
+  { name: 'summary', path: '/summary', world: { ...LIMITED } },
+  { name: 'sessions', path: '/sessions' },
+  { name: 'launch', path: '/sessions', act: page => page.keyboard.press('n') },
+  { name: 'data', path: '/data', world: { folders: variedFolders() } },
+  { name: 'statistics', path: '/statistics', world: { ...LIMITED, history: HISTORY } },
+  { name: 'account', path: '/account', world: { keypairs: [aKeypair(0)], logins: [THIS_LOGIN, OTHER_LOGIN] } },
+  { name: 'preferences', path: '/preferences' },
+  { name: 'information', path: '/information' },
+]
+
+async function open(scene: Scene, language: 'ko' | 'long', url: string) {
+  const viewport = SIZES.small
+  const context = await browser.newContext({ viewport, colorScheme: 'light', reducedMotion: 'reduce', locale: 'ko-KR' })
+  const page = await context.newPage()
+  if (language === 'long') await serveLongLanguage(page, long)
+  const problems: string[] = []
+  page.on('pageerror', error => problems.push(error.message))
+  await loadPage(page, `${url}/#${scene.path}`)
+  await page.locator('h1, h2').first().waitFor()
+  return { page, problems, [Symbol.asyncDispose]: () => context.close() }
+}
+
+async function misfitsEverywhere(page: Page, name: string): Promise<string[]> {
+  const outside: string[] = []
+  for (const [window, size] of [['1280', SIZES.small] as const, ...Object.entries(NARROW)]) {
+    await page.setViewportSize(size)
+    await settle(page)
+    const found = await lastingMisfits(page)
+    outside.push(...found.map(misfit => `at ${window} px: ${misfit}`))
+    if (window === '390' || window === '1280' || found.length > 0)
+      await page.screenshot({ path: `${OUTPUT}${name}-${window}.png` })
+  }
+  return outside
+}
+
+test.concurrent.each(PAGES)('$name in Korean is readable in both themes and fits into every window', async scene => {
+  await using double = await startConsoleDouble(aWorld(scene.world))
+  await using opened = await open(scene, 'ko', double.url)
+  const { page, problems } = opened
+  await scene.act?.(page, double)
+  expect(await page.evaluate(() => document.documentElement.lang)).toBe('ko')
+  expect(await page.locator('#app').innerText()).toMatch(/\p{Script=Hangul}/u)
+  const violations = await audit(page, async () => undefined)
+  const outside = await misfitsEverywhere(page, `ko-${scene.name}`)
+  expect({ violations, outside, problems }).toEqual({ violations: [], outside: [], problems: [] })
+})
+
+test.concurrent.each(PAGES)('$name fits into every window in a language twice as long', async scene => {
+  await using double = await startConsoleDouble(aWorld(scene.world))
+  await using opened = await open(scene, 'long', double.url)
+  const { page, problems } = opened
+  await scene.act?.(page, double)
+  expect(await page.locator('#app').innerText()).toMatch(/[äëïöü]/)
+  expect({ outside: await misfitsEverywhere(page, `long-${scene.name}`), problems }).toEqual({
+    outside: [],
+    problems: [],
+  })
+})
