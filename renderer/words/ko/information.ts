@@ -15,7 +15,7 @@ export default {
   checkEvents: '변경 사항 즉시 수신',
   checkHost: '프록시 응답',
   checkSessions: '실행 중인 내 세션의 호스트',
-  sessionsOk: '{count, plural, =0 {실행 중인 세션이 없습니다} other {정상, 세션 #개}}',
+  sessionsOk: '{count, plural, =0 {실행 중인 세션이 없습니다} other {세션 #개 연결됨}}',
   sessionsLost: '세션 {count, number}개 중 {lost, number}개에 연결할 수 없습니다. 세션은 계속 실행됩니다',
   checkOk: '정상, {ms, number} ms',
   checkLive: '정상',
