@@ -96,6 +96,9 @@ test('the information page shows versions, checks the connection, and lists the 
   await it.page.getByRole('heading', { name: 'Connection check' }).waitFor()
   await it.page.getByText('0.1.0').waitFor()
   await expect.poll(() => it.page.getByText(/Works, \d+ ms/).count()).toBe(2)
-  await it.page.getByText(/^unavailable: /).first().waitFor()
+  await it.page
+    .getByText(/^unavailable: /)
+    .first()
+    .waitFor()
   await it.page.getByText(/\d+ sessions reachable$|sessions cannot be reached/).waitFor()
 })

@@ -22,12 +22,44 @@ import { SIGN_IN_SCENES } from './scenes-sign-in.ts'
 /** Chapters of docs/guide/pages.md, and the scenes in them, which the tests look at, or which are made here. */
 const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
   'Signing in': ['sign-in', 'sign-in-code', 'sign-in-with-key', 'sign-up', 'forgot-password', 'reset-password'],
-  'Summary and sessions': ['summary', 'sessions', 'sessions-finished', 'details', 'charts', 'terminate', 'usage', 'apps'],
-  'Launching': ['launch', 'launch-limits', 'launch-batch', 'launch-folders'],
-  'Data & Storage': ['folders', 'folders-create', 'folders-share', 'folders-invitations', 'folders-trash', 'folders-delete'],
-  'Files of a folder': ['files', 'files-menu', 'files-search', 'files-conflict', 'files-uploads', 'files-preview-text', 'files-preview-table'],
-  'Account and preferences': ['account', 'change-password', 'second-factor-secret', 'recovery-codes', 'sign-ins', 'preferences', 'dotfile'],
-  'Everywhere': ['statistics', 'palette', 'shortcuts', 'information'],
+  'Summary and sessions': [
+    'summary',
+    'sessions',
+    'sessions-finished',
+    'details',
+    'charts',
+    'terminate',
+    'usage',
+    'apps',
+  ],
+  Launching: ['launch', 'launch-limits', 'launch-batch', 'launch-folders'],
+  'Data & Storage': [
+    'folders',
+    'folders-create',
+    'folders-share',
+    'folders-invitations',
+    'folders-trash',
+    'folders-delete',
+  ],
+  'Files of a folder': [
+    'files',
+    'files-menu',
+    'files-search',
+    'files-conflict',
+    'files-uploads',
+    'files-preview-text',
+    'files-preview-table',
+  ],
+  'Account and preferences': [
+    'account',
+    'change-password',
+    'second-factor-secret',
+    'recovery-codes',
+    'sign-ins',
+    'preferences',
+    'dotfile',
+  ],
+  Everywhere: ['statistics', 'palette', 'shortcuts', 'information'],
 }
 
 const OWN: readonly Scene[] = [
@@ -113,7 +145,11 @@ const OWN: readonly Scene[] = [
   {
     name: 'information',
     path: '/information',
-    act: page => page.getByText(/Works, \d+ ms/).first().waitFor(),
+    act: page =>
+      page
+        .getByText(/Works, \d+ ms/)
+        .first()
+        .waitFor(),
   },
   {
     name: 'sign-ins',

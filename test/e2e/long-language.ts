@@ -6,7 +6,17 @@ import { catalogueSource } from '../../build/vite-words.ts'
 import { featuresOf, readCatalogue } from '../../build/read-catalogue.ts'
 
 const WORDS = new URL('../../renderer/words/', import.meta.url)
-const ACCENTED: Readonly<Record<string, string>> = { a: 'ä', e: 'ë', i: 'ï', o: 'ö', u: 'ü', n: 'ñ', A: 'Å', E: 'É', O: 'Ö' }
+const ACCENTED: Readonly<Record<string, string>> = {
+  a: 'ä',
+  e: 'ë',
+  i: 'ï',
+  o: 'ö',
+  u: 'ü',
+  n: 'ñ',
+  A: 'Å',
+  E: 'É',
+  O: 'Ö',
+}
 
 /** A text twice as long, with accents; tags such as `<link>` stay, as do units and abbreviations. */
 export function lengthen(text: string): string {

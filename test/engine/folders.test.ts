@@ -122,14 +122,17 @@ test('a session starts with the dotfiles and the start-up script of its owner, a
   await api.putDotfile({ body: { path: '.bashrc', content: 'export FROM_DOTFILE=yes\n' } })
   await api.putDotfile({ body: { path: '.secrets/token', content: 'hidden', mode: '600' } })
   await api.putDotfile({ body: { path: '.config/git/config', content: '[user]\n' } })
-  const script = 'echo "script of $(id -un) in $PWD"; source ~/.bashrc; sleep 3; echo "$FROM_DOTFILE" > ~/made; exit 3\n'
+  const script =
+    'echo "script of $(id -un) in $PWD"; source ~/.bashrc; sleep 3; echo "$FROM_DOTFILE" > ~/made; exit 3\n'
   await api.setBootstrapScript({ body: { script } })
   try {
     const resources = { cpu: '0.5', mem: '512m' }
     const { items } = await api.createSession({ body: { name: 'prepared', image: IMAGE, resources } })
     const id = items[0]?.id
     if (id === undefined) throw new Error('no session')
-    await expect.poll(async () => (await api.getSession({ params: { id } })).status, { timeout: 30_000 }).toBe('RUNNING')
+    await expect
+      .poll(async () => (await api.getSession({ params: { id } })).status, { timeout: 30_000 })
+      .toBe('RUNNING')
     const session = await api.getSession({ params: { id } })
     expect(await inSession(session, 'cat ~/.bashrc; stat -c "%a %U" ~/.secrets ~/.secrets/token')).toBe(
       'export FROM_DOTFILE=yes\n755 work\n600 work',

@@ -12,7 +12,8 @@ export default {
   checkEvents: 'Changes arrive at once',
   checkHost: 'Proxy answers',
   checkSessions: 'Hosts of your running sessions',
-  sessionsOk: '{count, plural, =0 {You have no running session} one {# session reachable} other {# sessions reachable}}',
+  sessionsOk:
+    '{count, plural, =0 {You have no running session} one {# session reachable} other {# sessions reachable}}',
   sessionsLost: '{lost, number} of {count, number} sessions cannot be reached; they keep running',
   checkOk: 'Works, {ms, number} ms',
   checkLive: 'Works',
