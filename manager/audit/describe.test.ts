@@ -34,6 +34,12 @@ test('an entry has the further ids of the path, the names of the fields, and the
   })
 })
 
+test('the entry of a template has no values, because nothing checks them', () => {
+  const path = '/api/v1/session-templates/:name'
+  const { target, detail } = describeRequest({ ...request, path, params: { name: 't' }, body: { owner: 'anything' } })
+  expect([target, detail]).toEqual(['session-template:t', { fields: ['owner'] }])
+})
+
 test('the entry of a failed request has only its path, and describing never fails', () => {
   fc.assert(
     fc.property(fc.anything(), fc.anything(), fc.anything(), (params, body, reply) => {

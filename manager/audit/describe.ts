@@ -50,6 +50,9 @@ const TOLD: ReadonlySet<string> = new Set([
   'userId',
 ])
 
+/** Routes that store a request without checking it: names in its body may be anything, so no value is logged. */
+const UNCHECKED: ReadonlySet<string> = new Set(['/api/v1/session-templates/:name'])
+
 export function describeRequest(request: DescribedRequest): Description {
   const { path, body, reply, ok, callerId } = request
   const steps = path.split('/').slice(3)
@@ -60,7 +63,7 @@ export function describeRequest(request: DescribedRequest): Description {
   const [first, ...more] = named
   const detail: Record<string, unknown> = {}
   for (const { name } of more) detail[name] = String(params[name])
-  if (ok) Object.assign(detail, toldOf(toRecord(body)))
+  if (ok) Object.assign(detail, toldOf(toRecord(body), UNCHECKED.has(path) ? NOTHING : TOLD))
   if (first) return { target: `${first.kind}:${String(params[first.name])}`, detail }
   if (steps[0] === 'me') return { target: callerId === undefined ? null : `user:${callerId}`, detail }
   const made = ok ? madeIds(toRecord(reply)) : []
@@ -68,10 +71,12 @@ export function describeRequest(request: DescribedRequest): Description {
   return { target: made.length > 0 ? `${singular(steps.at(-1) ?? '')}:${made[0] ?? ''}` : null, detail }
 }
 
+const NOTHING: ReadonlySet<string> = new Set()
+
 /** Names of the fields that were sent, and the values of those that may be logged. */
-function toldOf(body: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function toldOf(body: Readonly<Record<string, unknown>>, tellable: ReadonlySet<string>): Record<string, unknown> {
   const fields = Object.keys(body)
-  const told = Object.entries(body).filter(([key, value]) => TOLD.has(key) && isPlain(value))
+  const told = Object.entries(body).filter(([key, value]) => tellable.has(key) && isPlain(value))
   return { ...(fields.length > 0 ? { fields } : {}), ...Object.fromEntries(told) }
 }
 

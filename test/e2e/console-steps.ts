@@ -35,7 +35,8 @@ export async function openLaunchDialog(page: Page): Promise<void> {
 
 /** Unfolds a section of the launch dialog. */
 export async function openSection(page: Page, title: string): Promise<void> {
-  await page.locator('.fold > h3 > button', { hasText: title }).click()
+  const heading = page.locator('.fold > h3 > button')
+  await heading.filter({ has: page.getByText(title, { exact: true }) }).click()
 }
 
 export async function openApps(page: Page, session: string): Promise<void> {

@@ -133,7 +133,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
       await page.keyboard.press('Escape')
       await page.getByLabel('Where the session sees models').fill('experiments/models')
       await page.getByText('Same path as “models”').first().waitFor()
-      await page.getByRole('heading', { name: 'Folders', exact: true }).scrollIntoViewIfNeeded()
+      await page.locator('#launch-section-folders').scrollIntoViewIfNeeded()
     },
   },
   {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Preset } from '#manager/contract'
 import { defaultForm, GIB, limitsOf, MIB } from './launch-form.ts'
-import { presetHindrance, presetSize, withPreset, type Room } from './presets.ts'
+import { isOffered, presetHindrance, presetSize, withPreset, type Room } from './presets.ts'
 
 const preset = (change: Partial<Preset> = {}): Preset => ({
   name: 'large',
@@ -31,6 +31,15 @@ describe('a preset', () => {
     expect(hindrance(tight, { free: { ...all, mem: 2 * GIB } })).toBe('Free now: 2 GiB RAM')
     expect(hindrance(tight)).toBe('No host has room for this now')
     expect(presetHindrance(preset(), 'cuda.shares', room)).toBe('For another kind of GPU')
+  })
+
+  test('a preset with GPUs is shown where a host has one, or where no host is known', () => {
+    const offered = (largest: Room['largest']) => isOffered(preset(), { largest })
+    expect(offered(all)).toBe(true)
+    expect(offered({ cpu: 8000, mem: GIB, 'cuda.shares': 100 })).toBe(true)
+    expect(offered({ cpu: 8000, mem: GIB })).toBe(false)
+    expect(offered({})).toBe(true)
+    expect(isOffered(preset({ slots: { cpu: '1', mem: '2g' } }), { largest: { cpu: 8000, mem: GIB } })).toBe(true)
   })
 
   test('a preset fills the fields, and clears the GPU if it names none', () => {

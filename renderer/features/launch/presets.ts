@@ -29,6 +29,13 @@ export function presetSize(preset: Preset): string {
   return SLOT_NAMES.flatMap(name => (slots[name] ? [amountText(name, slots[name])] : [])).join(' · ')
 }
 
+/** Whether a preset is worth showing: one with GPUs is not where no host has any. */
+export function isOffered(preset: Preset, { largest }: Pick<Room, 'largest'>): boolean {
+  const slots = parseSlots(preset.slots)
+  const wantsGpu = GPU_SLOTS.some(name => (slots[name] ?? 0) > 0)
+  return !wantsGpu || !isKnown(largest) || GPU_SLOTS.some(name => (largest[name] ?? 0) > 0)
+}
+
 /** The reason why a preset cannot be chosen; empty if it can. Limits are named before agents: users can ask for more of them. */
 export function presetHindrance(preset: Preset, gpu: GpuSlot | undefined, room: Room): string {
   const slots = parseSlots(preset.slots)

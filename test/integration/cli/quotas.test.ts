@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Preset, type Recalculation, type ResourcePolicy, type ScopeUsage } from '#manager/contract'
+import { type Preset, type Recalculation, type ResourcePolicy, type ScopeUsage, type Session } from '#manager/contract'
 import { type Cli, createCli } from '../../fixtures/cli.ts'
 import { ADMIN } from '../../fixtures/manager.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
@@ -62,3 +62,35 @@ test('commands for policies, usage, presets, access and recalculation', async ()
   expect(await json<Recalculation>('admin', 'recalculate')).toMatchObject({ findings: [] })
   expect((await berth(['admin', 'recalculate'])).out).toBe('No differences: 1 container.\n')
 }, 180_000)
+
+test('sessions are created from a template, for later, and for another user', async () => {
+  const spec = {
+    image: 'berth/python:3.13',
+    resources: { cpu: '0.5', mem: String(GiB) },
+    environ: { A: '1', B: '2' },
+    count: 1,
+    resourceGroup: 'default',
+    group: 'default',
+  }
+  await cluster.api.saveSessionTemplate({ params: { name: 'Training' }, body: spec })
+  expect((await berth(['template', 'ls'])).out).toMatch(/Training +berth\/python:3\.13 +0\.5 CPU, 1 GiB RAM/)
+  await cluster.addUser('gail@localhost')
+  const created = await json<Session>(
+    ...['session', 'create', '--template', 'training', '--name', 'tonight', '--env', 'B=3', '--mem', '2g'],
+    ...['--owner', 'gail@localhost', '--start-at', '+2h'],
+  )
+  expect(created).toMatchObject({
+    ownerEmail: 'gail@localhost',
+    requested: { cpu: '0.5', mem: String(2 * GiB) },
+    environ: { A: '1', B: '3' },
+  })
+  expect(Date.parse(created.startsAt ?? '') - Date.now()).toBeGreaterThan(7_000_000)
+  await expect.poll(async () => (await berth(['session', 'show', created.id])).out).toMatch(/starts +at .* or later/)
+
+  expect(await berth(['template', 'rm', 'training'])).toMatchObject({ code: 0 })
+  expect(await berth(['session', 'create', '--template', 'training'])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('You have no template "training"') as string,
+  })
+  expect((await berth(['session', 'create', '--name', 'none'])).err).toContain('Name an image with --image')
+})
