@@ -27,6 +27,7 @@ const PASSING: readonly string[] = [
   'email_tokens',
   'join_tokens',
   'grants',
+  'published_apps',
   'downloads',
   'tasks',
   ...OF_PROCESSES,

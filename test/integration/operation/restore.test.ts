@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type Session, type SessionId } from '#manager/contract'
+import { parseAppsAddress, type Session, type SessionId } from '#manager/contract'
 import { backup, restore } from '../../../manager/backup/backup.ts'
+import { openToRead } from '../../../manager/backup/open-database.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
 import { scriptedEngine, startMeshAgent } from '../../fixtures/mesh-agent.ts'
@@ -26,7 +27,7 @@ test('a restored database starts paused: running sessions are adopted or importe
   let port: number
   let grant: string
   {
-    await using manager = await startTestManager()
+    await using manager = await startTestManager({ appsAddress: parseAppsAddress('https://*.apps.example.org') })
     port = Number(new URL(manager.url).port)
     const { join: invitation } = await manager.manager.createJoinToken()
     await using _agent = await startMeshAgent({ home, engine, join: invitation })
@@ -41,6 +42,8 @@ test('a restored database starts paused: running sessions are adopted or importe
     await reach('steady', 'RUNNING')
     await reach('gone', 'RUNNING')
     grant = (await api.createGrant({ params: { id: ids.steady, app: 'jupyter' } })).grant
+    await api.updateSettings({ body: { publishApps: true } })
+    await api.publishApp({ params: { id: ids.steady, app: 'jupyter' }, body: {} })
     ids.waiting = (await launch(manager, 'waiting')).id
     ids.patient = (await launch(manager, 'patient', '2')).id
     await backup({
@@ -66,6 +69,11 @@ test('a restored database starts paused: running sessions are adopted or importe
     passphrase: 'a long enough passphrase',
     log: silentLog,
   })
+  {
+    // A link that was withdrawn after the backup must not open again.
+    await using store = await openToRead({ dataDir: restoredDir, databaseUrl: undefined, log: silentLog })
+    expect(await store.db.selectFrom('published_apps').select('id').execute()).toEqual([])
+  }
   await using manager = await startTestManager({ dataDir: restoredDir, port })
   await using _agent = await startMeshAgent({ home, engine })
   const { api } = await manager.signIn()

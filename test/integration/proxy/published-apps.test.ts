@@ -234,6 +234,10 @@ test('a password is asked for, and guesses at it have to wait, longer and longer
     })
   expect((await tell('wrong')).body).toContain('Wrong password')
   for (let guess = 0; guess < 4; guess++) await tell(`wrong-${guess}`)
+  // The first wait is a second; a slow machine would have waited for it.
+  const longer = await sql(`update login_failures set blocked_until = now() + interval '1 minute'
+    where key = 'published-app:${app.id}:198.51.100.4' and blocked_until is not null returning failures`)
+  expect(longer).toEqual([{ failures: 5 }])
   const refused = await tell('Open-sesame-1')
   expect(refused.body).toContain('Too many wrong passwords')
   expect(refused.cookies).toEqual([])
