@@ -1,104 +1,19 @@
 import { once } from 'node:events'
-import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import { rm, utimes, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
-import { tmpdir } from 'node:os'
+import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { pino } from 'pino'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
-import { type HostApi, type Reply } from '#proxy/contract'
-import { type Tunnel } from '#proxy/contract'
-import { startWeb } from '../../../proxy/web/server.ts'
 import { startTestManager } from '../../fixtures/manager.ts'
-import { StandIn, tcpApp } from '../../fixtures/proxy-stand-in.ts'
+import { ask, signedIn, startWebConsole, type WebConsoleOptions } from '../../fixtures/web-console.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {
   await stack.disposeAsync()
   stack = new AsyncDisposableStack()
 })
-
-interface SetUp {
-  readonly managerUrl?: string
-  readonly consoleDir?: string
-  readonly trustedProxies?: string[]
-  readonly localProof?: 'required' | 'off'
-}
-
-async function setUp(options: SetUp = {}) {
-  const service = createTcpServer(socket => void socket.pipe(socket)).listen(0, '127.0.0.1')
-  await once(service, 'listening')
-  stack.defer(() => void service.close())
-  const { port } = service.address() as AddressInfo
-  const manager = stack.use(await new StandIn([{ app: tcpApp('echo'), port }]).start())
-  const directory = await mkdtemp(join(tmpdir(), 'berth-test-web-'))
-  stack.defer(() => rm(directory, { recursive: true }))
-  const consoleDir = join(directory, 'renderer')
-  await mkdir(join(consoleDir, 'assets'), { recursive: true })
-  await writeFile(join(consoleDir, 'index.html'), '<!doctype html><title>Berth</title>')
-  await writeFile(join(consoleDir, 'assets', 'main-abc123.js'), 'export {}')
-  await writeFile(join(directory, 'secret.txt'), 'secret')
-  const config = { dataDir: directory, port: 0, managerUrl: manager.url, allowedHosts: ['berth.example.org'] }
-  const more = {
-    consoleDir,
-    version: '1.2.3',
-    sshDirectory: join(directory, '.ssh'),
-    localProof: 'off' as const,
-    ...options,
-  }
-  const web = stack.use(await startWeb({ ...config, ...more }, pino({ level: 'silent' })))
-  return { manager, web, consoleDir, host: `localhost:${web.port}` }
-}
-
-interface Answer {
-  readonly status: number
-  readonly headers: IncomingMessage['headers']
-  readonly body: string
-}
-
-async function ask(
-  port: number,
-  path: string,
-  { method = 'GET', headers = {}, body }: { method?: string; headers?: Record<string, string>; body?: string } = {},
-): Promise<Answer> {
-  const sent = httpRequest({
-    host: '127.0.0.1',
-    port,
-    method,
-    path,
-    headers: { host: `localhost:${port}`, ...headers },
-    agent: false,
-  })
-  sent.end(body)
-  const [response] = (await once(sent, 'response')) as [IncomingMessage]
-  // The server may hang up on an upload that it has already answered; the answer is what counts.
-  sent.on('error', () => undefined)
-  return { status: response.statusCode ?? 0, headers: response.headers, body: await text(response) }
-}
-
-const signedIn = (manager: StandIn, port: number) => ({
-  cookie: `other=1; berth_${port}=sign-in`,
-  'x-berth-origin-secret': manager.originSecret,
-  'content-type': 'application/json',
-  origin: `http://localhost:${port}`,
-})
-
-async function call<G extends keyof HostApi>(
-  { manager, web }: { manager: StandIn; web: { port: number } },
-  group: G,
-  method: keyof HostApi[G] & string,
-  ...args: unknown[]
-): Promise<Reply<unknown>> {
-  const headers = signedIn(manager, web.port)
-  const answer = await ask(web.port, `/host/${group}/${method}`, {
-    method: 'POST',
-    headers,
-    body: JSON.stringify(args),
-  })
-  return JSON.parse(answer.body) as Reply<unknown>
-}
+const setUp = (options?: WebConsoleOptions) => startWebConsole(stack, options)
 
 test('the page has a strict policy, hashed files are cached for ever, and unknown routes get the page', async () => {
   const { web } = await setUp()
@@ -327,167 +242,11 @@ test('while the manager is down, requests fail at once with a code; they work wh
   expect((await ask(web.port, '/api/v1/echo')).status).toBe(200)
 })
 
-test('a signed-in browser on this computer opens, lists and closes tunnels, and gets their events', async () => {
-  const context = await setUp()
-  const { web, manager, host } = context
-  expect(await call(context, 'host', 'info')).toMatchObject({ ok: true, value: { kind: 'local', version: '1.2.3' } })
-  const headers = { ...signedIn(manager, web.port), host }
-  const events = httpRequest({ host: '127.0.0.1', port: web.port, path: '/host/events', headers, agent: false }).end()
-  const [stream] = (await once(events, 'response')) as [IncomingMessage]
-  stack.defer(() => void events.destroy())
-  let heard = ''
-  stream.on('data', (chunk: Buffer) => (heard += chunk.toString()))
-  const opened = await call(context, 'tunnel', 'open', { sessionId: manager.session.id, app: 'echo' })
-  expect(opened.ok).toBe(true)
-  const tunnel = (opened as { value: Tunnel }).value
-  await expect.poll(() => heard).toContain('event: tunnel:changed')
-  expect(await call(context, 'tunnel', 'list')).toMatchObject({ ok: true, value: [{ id: tunnel.id }] })
-  expect(await call(context, 'tunnel', 'close', tunnel.id)).toEqual({ ok: true, value: null })
-  await expect.poll(() => heard).toContain('event: tunnel:closed')
-})
-
-test('a browser on another computer, behind a reverse proxy here, gets no listeners', async () => {
-  const { web, manager } = await setUp()
-  const headers = { ...signedIn(manager, web.port), 'x-forwarded-for': '192.0.2.1' }
-  const post = async (path: string, args: unknown[]) =>
-    JSON.parse((await ask(web.port, path, { method: 'POST', headers, body: JSON.stringify(args) })).body) as unknown
-  expect(await post('/host/host/info', [])).toMatchObject({ value: { kind: 'remote' } })
-  const spec = { sessionId: manager.session.id, app: 'echo' }
-  expect(await post('/host/tunnel/open', [spec])).toMatchObject({ ok: false, error: { code: 'forbidden' } })
-  expect(await post('/host/ssh/connect', [spec])).toMatchObject({ ok: false, error: { code: 'forbidden' } })
-})
-
-test('a browser that is signed in at localhost opens nothing here before it has proven to be on this computer', async () => {
-  const { web, manager } = await setUp({ localProof: 'required' })
-  const spec = { sessionId: manager.session.id, app: 'echo' }
-  const post = async (path: string, args: unknown[], more: Record<string, string> = {}) => {
-    const headers = { ...signedIn(manager, web.port), ...more }
-    return JSON.parse((await ask(web.port, path, { method: 'POST', headers, body: JSON.stringify(args) })).body) as {
-      value?: unknown
-    }
-  }
-  expect(await post('/host/host/info', [])).toMatchObject({ value: { kind: 'remote', isUnproven: true } })
-  const refused = await post('/host/tunnel/open', [spec])
-  expect(refused).toMatchObject({ ok: false, error: { code: 'forbidden', detail: { why: /Run "berth up"/ } } })
-
-  expect(await post('/host/local-proof', ['made.up'])).toEqual({ ok: true, value: null })
-  const { value: proof } = await post('/host/local-proof', [web.createLocalCode()])
-  const proven = { 'x-berth-local': String(proof) }
-  expect(await post('/host/host/info', [], proven)).toMatchObject({ value: { kind: 'local', isUnproven: false } })
-  expect(await post('/host/tunnel/open', [spec], proven)).toMatchObject({ ok: true })
-
-  // A reverse proxy that says nothing of its client, with the proof of somebody else's browser in hand or not.
-  for (const relayed of [{ host: 'berth.example.org', origin: 'http://berth.example.org' }, { via: '1.1 lb' }]) {
-    expect(await post('/host/tunnel/open', [spec], { ...proven, ...relayed })).toMatchObject({
-      error: { code: 'forbidden', detail: { why: /another computer/ } },
-    })
-    expect(await post('/host/local-proof', [web.createLocalCode()], relayed)).toEqual({ ok: true, value: null })
-  }
-})
-
 test('a reverse proxy that changes the Host field is reported as such', async () => {
   const { web } = await setUp()
   const headers = { origin: 'https://berth.example.org', 'sec-fetch-site': 'same-origin' }
   const answer = await ask(web.port, '/api/v1/echo', { method: 'POST', headers })
   expect(JSON.parse(answer.body)).toMatchObject({ code: 'foreign_origin', detail: /changes the Host field/ })
-})
-
-test('failures of a host method keep their code', async () => {
-  const context = await setUp()
-  const unknown = await call(context, 'tunnel', 'open', { sessionId: context.manager.session.id, app: 'none' })
-  expect(unknown).toMatchObject({ ok: false, error: { code: 'app_not_found' } })
-  const terminal = await call(context, 'terminal', 'close', 'x')
-  expect(terminal).toMatchObject({ ok: false, error: { code: 'bad_request' } })
-})
-
-test('host methods and events need both halves of a sign-in, and methods need JSON with valid arguments', async () => {
-  const { web, manager } = await setUp()
-  const good = signedIn(manager, web.port)
-  const post = async (headers: Record<string, string>, body = '[]', path = '/host/tunnel/list') =>
-    JSON.parse((await ask(web.port, path, { method: 'POST', headers, body })).body) as { code: string }
-  expect(await post({ ...good, cookie: 'other=1' })).toMatchObject({ code: 'not_signed_in' })
-  expect(await post({ ...good, 'x-berth-origin-secret': 'wrong' })).toMatchObject({ code: 'not_signed_in' })
-  const { 'x-berth-origin-secret': _secret, ...cookieOnly } = good
-  expect(await post(cookieOnly)).toMatchObject({ code: 'not_signed_in' })
-  expect((await ask(web.port, '/host/events', { headers: cookieOnly })).status).toBe(401)
-  expect(await post({ ...good, 'content-type': 'text/plain' })).toMatchObject({ code: 'bad_request' })
-  expect(await post(good, '[1]')).toMatchObject({ code: 'bad_request' })
-  expect(await post(good, '{')).toMatchObject({ code: 'bad_request' })
-  expect(await post(good, `["${'x'.repeat(70_000)}"]`)).toMatchObject({ code: 'body_too_large' })
-  expect(await post(good, '[]', '/host/tunnel/__proto__')).toMatchObject({ code: 'not_found' })
-})
-
-test('cookies of other programs do not reach the manager with a host method', async () => {
-  const context = await setUp()
-  await call(context, 'tunnel', 'list')
-  const asked = context.manager.seen.find(({ url }) => url === '/api/v1/me')
-  expect(asked?.headers.cookie).toBe(`berth_${context.web.port}=sign-in`)
-})
-
-test('a cookie that another port planted for some paths keeps nothing open after signing out', async () => {
-  const context = await setUp()
-  const { web, manager } = context
-  await call(context, 'tunnel', 'open', { sessionId: manager.session.id, app: 'echo' })
-  await expect.poll(() => manager.eventStreams).toBe(1)
-  const headers = signedIn(manager, web.port)
-  const planted = { ...headers, cookie: `berth_${web.port}=planted; ${headers.cookie}` }
-  expect((await ask(web.port, '/api/v1/auth/logout', { method: 'POST', headers: planted })).status).toBe(204)
-  await expect.poll(() => manager.eventStreams).toBe(0)
-})
-
-test.each(['', '?then=home'])('signing out%s closes the tunnels of that user', async query => {
-  const context = await setUp()
-  const { web, manager } = context
-  await call(context, 'tunnel', 'open', { sessionId: manager.session.id, app: 'echo' })
-  await expect.poll(() => manager.eventStreams).toBe(1)
-  const headers = signedIn(manager, web.port)
-  expect((await ask(web.port, `/api/v1/auth/logout${query}`, { method: 'POST', headers })).status).toBe(204)
-  await expect.poll(() => manager.eventStreams).toBe(0)
-  expect(await call(context, 'tunnel', 'list')).toEqual({ ok: true, value: [] })
-})
-
-test('background work continues with the remaining sign-ins', async () => {
-  const { web, manager } = await setUp()
-  const as = async (name: string, method: string, ...args: unknown[]) =>
-    await ask(web.port, `/host/tunnel/${method}`, {
-      method: 'POST',
-      headers: { ...signedIn(manager, web.port), cookie: `berth_${web.port}=${name}` },
-      body: JSON.stringify(args),
-    })
-  await as('first', 'open', { sessionId: manager.session.id, app: 'echo' })
-  await as('second', 'list')
-  manager.ended = 'second'
-  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000)
-  stack.defer(() => void vi.restoreAllMocks())
-  expect((await as('second', 'list')).status).toBe(401)
-  await manager.stop()
-  manager.seen.length = 0
-  await manager.start()
-  await expect
-    .poll(() => manager.seen.find(({ url }) => url === '/api/v1/events')?.headers.cookie, { timeout: 10_000 })
-    .toBe(`berth_${web.port}=first`)
-})
-
-test.each([
-  ['signing out', 'logout'],
-  ['the answer of the manager that the sign-in is over', 'over'],
-])('%s ends the event streams of that sign-in', async (_, how) => {
-  const context = await setUp()
-  const { web, manager, host } = context
-  const headers = { ...signedIn(manager, web.port), host }
-  const events = httpRequest({ host: '127.0.0.1', port: web.port, path: '/host/events', headers, agent: false }).end()
-  const [stream] = (await once(events, 'response')) as [IncomingMessage]
-  stack.defer(() => void events.destroy())
-  const ended = once(stream.resume(), 'end')
-  if (how === 'logout') {
-    await ask(web.port, '/api/v1/auth/logout', { method: 'POST', headers: signedIn(manager, web.port) })
-  } else {
-    manager.isSignedIn = false
-    vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000)
-    stack.defer(() => void vi.restoreAllMocks())
-    expect((await ask(web.port, '/host/events', { headers })).status).toBe(401)
-  }
-  await ended
 })
 
 test('the console stops at once although clients keep idle and upgraded connections', async () => {
