@@ -220,7 +220,7 @@ async function chownKnowsFrom(): Promise<boolean> {
 function notAHome(cause?: unknown): AppError {
   return new AppError(
     'files_gone',
-    { why: 'The folder kept for the session is not a session folder. Start a new session instead.' },
+    { why: 'Something else is in the place of the files of the session. Start a new session instead.' },
     { cause },
   )
 }

@@ -24,7 +24,7 @@ function pick(folders: readonly Folder[], reference: string, noSuch: string): Fo
   if (folder && others.length === 0) return folder
   const choices = found.map(one => `"${placeOf(one)}/${one.name}"`).join(', ')
   const why = folder
-    ? `Several folders are named "${reference}": ${choices}. Name one of them so, or by its id.`
+    ? `Several folders are named "${reference}": ${choices}. Use one of these names, or an id.`
     : noSuch
   throw new AppError('folder_not_found', { name: reference, why })
 }

@@ -16,7 +16,7 @@ test('--folder may be repeated', () => {
 })
 
 test.each(['', ':ro', 'data:/etc', 'data:../up', 'data:a//b', 'data:id_container'])('--folder %j is refused', text => {
-  expect(() => collectFolder(text)).toThrow('It must be NAME')
+  expect(() => collectFolder(text)).toThrow('The value must be NAME')
 })
 
 test('a restarted session has its folders, plus added ones, minus those to leave out', () => {

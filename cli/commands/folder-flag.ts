@@ -12,7 +12,7 @@ export function collectFolder(text: string, all: FolderMountSpec[] = []): Folder
     ...(readOnly ? { readOnly } : {}),
   })
   if (parsed.success) return [...all, parsed.data]
-  throw new InvalidArgumentError('It must be NAME, NAME:PATH or NAME:PATH:ro, with a PATH below /home/work.')
+  throw new InvalidArgumentError('The value must be NAME, NAME:PATH or NAME:PATH:ro, with a PATH below /home/work.')
 }
 
 export interface RestartFolders {

@@ -85,7 +85,7 @@ export function addFolderCommands(program: Command): void {
         return
       }
       if (of.group === null) {
-        const why = 'It is yours: everything is permitted to you. Name a member with `--member EMAIL`.'
+        const why = 'The folder is yours, so you have every permission. Name a member with `--member EMAIL`.'
         throw new AppError('bad_request', { why })
       }
       const { id } = of

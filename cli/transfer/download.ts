@@ -108,7 +108,11 @@ export async function makeLocalDirectory(top: string, parts: readonly string[]):
     await mkdir(here).catch(async (error: unknown) => {
       const found = await lstat(here).catch(() => undefined)
       if (found?.isDirectory()) return
-      throw new AppError('bad_request', { why: `${here} is in the way: it is no directory.` }, { cause: error })
+      throw new AppError(
+        'bad_request',
+        { why: `${here} exists and is not a directory. Move it away, or choose another place.` },
+        { cause: error },
+      )
     })
   }
   return here

@@ -58,7 +58,7 @@ function automatic(folders: readonly FolderRow[], { userId }: Caller, asked: Rea
     return path === undefined ? [] : [{ folderId, name, path, readOnly: false, automatic: true }]
   })
   if (mounts.length <= MOST_FOLDERS) return mounts
-  const why = `You have ${mounts.length} folders whose names start with a dot; ${MOST_FOLDERS} can be mounted by themselves. Rename some, or launch without them.`
+  const why = `You have ${mounts.length} folders whose names start with a dot; ${MOST_FOLDERS} can be mounted automatically. Rename some, or launch without them.`
   throw new AppError('bad_request', { why })
 }
 
@@ -83,7 +83,7 @@ function findByName(folders: readonly FolderRow[], { userId }: Caller, wanted: s
   const choices = found.map(folder => `"${placeOf(folder)}/${folder.name}"`).join(', ')
   throw new AppError('folder_not_found', {
     name: wanted,
-    why: `Several folders are named "${wanted}": ${choices}. Name one of them so, or by its id.`,
+    why: `Several folders are named "${wanted}": ${choices}. Use one of these names, or an id.`,
   })
 }
 
@@ -98,7 +98,7 @@ function refuseOverlap(mounts: readonly Mount[]): void {
     const itself = [before, mount].find(one => one.automatic)
     if (itself) {
       const other = itself === mount ? before : mount
-      const why = `Your folder "${itself.name}" is mounted at "${itself.path}" by itself, so "${other.name}" cannot be mounted at "${other.path}". Give it another path, or launch without folders that are mounted by themselves.`
+      const why = `Your folder "${itself.name}" is mounted automatically at "${itself.path}", so "${other.name}" cannot be mounted at "${other.path}". Give it another path, or launch without automatic mounts.`
       throw new AppError('bad_request', { why })
     }
     const why =

@@ -254,7 +254,7 @@ function refuse(caller: Caller, { name, status, owner_email }: FolderRow, email:
 }
 
 function noSuchInvitation(invitationId: FolderInvitationId): AppError {
-  const why = 'It was taken back, accepted or declined, or it expired.'
+  const why = 'The invitation was withdrawn, accepted or declined, or it expired.'
   return new AppError('folder_invitation_not_found', { invitationId, why })
 }
 

@@ -192,7 +192,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
       const app = findTunnelApp(session, name)
       if (!app) throw new AppError('app_not_found', { app: name })
       if (app.protocol !== 'http')
-        throw new AppError('bad_request', { why: `Only web apps can be published; ${name} is none.` })
+        throw new AppError('bad_request', { why: `Only web apps can be published, and ${name} is not one.` })
       if (session.status !== 'RUNNING') throw new AppError('session_not_running', { sessionId })
       if (spec.hours > maxHours) {
         throw new AppError('bad_request', { why: `A link may last at most ${maxHours} hours here.`, maxHours })
@@ -303,7 +303,11 @@ function checkAddresses(addresses: readonly string[]): void {
     try {
       new BlockList().addSubnet(net, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family)
     } catch (error) {
-      throw new AppError('bad_request', { why: `"${text}" is no address and no range of addresses.` }, { cause: error })
+      throw new AppError(
+        'bad_request',
+        { why: `"${text}" is neither an address nor a range of addresses.` },
+        { cause: error },
+      )
     }
   }
 }

@@ -110,7 +110,9 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
   async function find(caller: Caller, { id, folderId }: UploadAddress): Promise<UploadRow> {
     const row = await findUpload(db, id, folderId, caller.userId)
     if (row) return row
-    throw new AppError('upload_not_found', { why: 'It was cancelled, has expired, or never existed. Start it again.' })
+    throw new AppError('upload_not_found', {
+      why: 'The upload was cancelled, has expired, or never existed. Start it again.',
+    })
   }
 
   /** Runs work on an upload that nobody else works on, with its file open. */

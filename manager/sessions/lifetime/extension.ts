@@ -30,7 +30,7 @@ export function extensionOf(session: Extendable, byMs: number | undefined): Exte
   if (session.promised) {
     return {
       ok: false,
-      why: 'Another session waits for the resources of this one and was given its end as a start time.',
+      why: 'Another session waits for these resources, and was promised a start at the end of this session.',
       latest: expiresAt,
     }
   }
