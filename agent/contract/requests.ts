@@ -39,7 +39,7 @@ export const KernelSpec = z.object({
   /** Run the image's own ENTRYPOINT and CMD instead of a start-up command; left out for false. */
   runImageCommand: z.literal(true).optional(),
   /**
-   * An interactive session goes on when the start-up command has ended; a batch session ends with it. Left out (older
+   * An interactive session continues when the start-up command has ended; a batch session ends with it. Left out (older
    * managers): the session ends with the command.
    */
   kind: z.enum(['interactive', 'batch']).optional(),

@@ -43,7 +43,7 @@ test('a call costs the same however many streams are open: docker-modem prints t
   const socket = join(directory, 'engine.sock')
   const server = createServer((request, response) => {
     if (request.url?.startsWith('/_ping')) response.end('OK')
-    else response.write('{}\n') // a stream that goes on
+    else response.write('{}\n') // a stream that continues
   })
   stack.defer(() => {
     server.close()

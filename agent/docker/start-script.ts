@@ -20,8 +20,8 @@ if [ -r /run/berth/${SCRIPT} ]; then
   trap - TERM
   case $code in
     0) ;;
-    124 | 137 | 143) echo "Your start-up script was stopped (exit code $code); it has ${MOST_SECONDS / 60} minutes. The session goes on." >&2 ;;
-    *) echo "Your start-up script ended with exit code $code; the session goes on." >&2 ;;
+    124 | 137 | 143) echo "Your start-up script was stopped (exit code $code); it has ${MOST_SECONDS / 60} minutes. The session continues." >&2 ;;
+    *) echo "Your start-up script ended with exit code $code; the session continues." >&2 ;;
   esac
 fi
 : > ${STARTED_MARK}

@@ -68,7 +68,7 @@ test('no link is followed, neither in the way nor at the place itself', async ()
   expect((await readdir(home)).toSorted()).toEqual(['.bashrc', '.config', '.vimrc'])
 })
 
-test('a session that goes on with its files keeps the ones it has, without a note', async () => {
+test('a session that continues with its files keeps the ones it has, without a note', async () => {
   await writeFile(join(home, '.bashrc'), 'mine')
   const notes = await placeDotfiles(home, [file('.bashrc'), file('.zshrc')], { ...options, continues: true })
   expect(notes).toEqual([])

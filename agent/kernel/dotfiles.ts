@@ -12,7 +12,7 @@ export interface PlaceOptions {
   /** Paths of the folders that the session mounts, relative to the home. */
   readonly mounts: readonly string[]
   readonly user: SessionUser
-  /** True for a session that goes on with the home of an earlier one: files that are there stay, without a note. */
+  /** True for a session that continues with the home of an earlier one: files that are there stay, without a note. */
   readonly continues: boolean
 }
 

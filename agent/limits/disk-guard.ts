@@ -106,7 +106,7 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
         const message = messages.find(found => found !== undefined)
         if (message !== undefined) await end(kernelId, message)
       } catch (error) {
-        // The guard goes on with the other sessions, and with the look at the whole disk.
+        // The guard continues with the other sessions, and with the look at the whole disk.
         log.error({ kernelId, err: error }, 'the disk limit of a session cannot be enforced')
       }
     }

@@ -11,7 +11,7 @@ export function listenForStop(say: (text: string) => void): StopSignal {
   const stop = new AbortController()
   const onSignal = (name: NodeJS.Signals) => {
     if (stop.signal.aborted) process.exit(130)
-    say(`\n· ${name}: stopping; the next start goes on from here\n`)
+    say(`\n· ${name}: stopping; the next start continues from here\n`)
     stop.abort(new Error('interrupted'))
   }
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

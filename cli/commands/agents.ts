@@ -187,7 +187,7 @@ const deviceTable = (devices: readonly AgentDevice[]) =>
   )
 
 const SWITCH = [
-  ['pause', false, 'Start no new sessions on an agent, for maintenance. Running sessions go on.'],
+  ['pause', false, 'Start no new sessions on an agent, for maintenance. Running sessions continue.'],
   ['resume', true, 'Start sessions on the agent again.'],
 ] as const
 

@@ -60,7 +60,7 @@ export function addGroupCommands(program: Command): void {
       .description(
         active
           ? 'Allow new sessions in a project again.'
-          : 'Allow no new sessions in a project. Running sessions go on.',
+          : 'Allow no new sessions in a project. Running sessions continue.',
       )
       .option('--json', 'print JSON')
       .action(async (reference: string, { json = false }: GroupFlags) => {
@@ -100,7 +100,7 @@ function addMemberCommands(group: Command): void {
 
   members
     .command('rm <group> <user...>')
-    .description('Remove users from a project. Their running sessions go on.')
+    .description('Remove users from a project. Their running sessions continue.')
     .action(async (reference: string, users: string[]) => {
       const { api } = await connect()
       const { id } = await findGroup(api, reference)

@@ -99,7 +99,7 @@ export function addResourceGroupCommands(program: Command): void {
   withHolder(
     group
       .command('withdraw <name>')
-      .description('Withdraw the access. Running sessions go on; waiting ones keep waiting.'),
+      .description('Withdraw the access. Running sessions continue; waiting ones keep waiting.'),
   ).action(async (name: string, flags: AccessFlags) => {
     const { api } = await connect()
     await api.withdrawResourceGroupAccess({ params: { name }, query: await holderOf(api, flags) })

@@ -9,7 +9,7 @@ export function addSchedulingCommands(program: Command): void {
   const admin = adminOf(program)
   admin
     .command('pause')
-    .description('Start no sessions until `berth admin resume`. Running sessions go on.')
+    .description('Start no sessions until `berth admin resume`. Running sessions continue.')
     .option('--json', 'print JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
       const { api } = await connect()

@@ -86,7 +86,7 @@ export function addUserCommands(program: Command): void {
       .description(
         active
           ? 'Let a user sign in again.'
-          : 'Deactivate a user. Sign-ins, tunnels and keypairs end at once; sessions go on.',
+          : 'Deactivate a user. Sign-ins, tunnels and keypairs end at once; sessions continue.',
       )
       .option('--json', 'print JSON')
       .action(async (reference: string, { json = false }: UserFlags) => {

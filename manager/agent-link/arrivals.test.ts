@@ -4,7 +4,7 @@ import { watchArrivals } from './arrivals.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] }))
 afterEach(() => void vi.useRealTimers())
 
-/** Simulates a standstill of the process: the clock goes on, timers do not. */
+/** Simulates a standstill of the process: the clock continues, timers do not. */
 const standStill = (ms: number) => {
   const until = performance.now() + ms
   vi.setSystemTime(until)

@@ -55,7 +55,7 @@ export interface Failed {
 const ELSEWHERE_MS = 8_000
 
 /**
- * Carries out the actions found by reconciling a report: sessions go on, end, or are imported.
+ * Carries out the actions found by reconciling a report: sessions continue, end, or are imported.
  *
  * @returns a function that carries out all actions; `first` says that the agent was not ready before
  */

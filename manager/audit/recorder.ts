@@ -17,7 +17,7 @@ export type Audit = Pick<AuditRecorder, 'record'>
  * and characters that PostgreSQL refuses are removed: one bad row must not stop the others.
  */
 export interface AuditRecorder extends AsyncDisposable {
-  /** Resolves when the row is committed, or after PATIENCE_MS while retries go on. Never rejects. */
+  /** Resolves when the row is committed, or after PATIENCE_MS while retries continue. Never rejects. */
   record(row: AuditRecord): Promise<void>
   /** Number of rows that wait. */
   readonly waiting: number

@@ -120,12 +120,12 @@ async function send(deps: ClientDeps, { url, body, route, input }: ReadyRequest)
   }
   if (reply.status >= 400) return { error: toError(reply, text), answered: true }
   if (text === '' && reply.status === 204) return { value: undefined }
-  const parsed = parseJson(text)
+  const parsed = parseAnswer(text)
   return parsed ?? { error: notAManager(url), answered: true }
 }
 
 /** Parses JSON; undefined for other text: a captive portal, or another program at the address, answers with a page. */
-function parseJson(text: string): { value: unknown } | undefined {
+function parseAnswer(text: string): { value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) as unknown }
   } catch {
@@ -140,7 +140,7 @@ function notAManager(url: string): AppError {
 
 function toError(reply: HttpReply, text: string): AppError {
   if (reply.headers.get('content-type')?.startsWith('application/problem+json')) {
-    const problem = parseJson(text)?.value
+    const problem = parseAnswer(text)?.value
     if (isProblem(problem)) return fromProblem(problem)
   }
   return new AppError(reply.status >= 500 ? 'unavailable' : 'internal', { why: `HTTP ${reply.status}` })

@@ -111,7 +111,7 @@ export type FilesMoved = z.infer<typeof FilesMoved>
 export const FilesCopied = z
   .object({
     items: z.array(z.object({ path: z.string(), to: z.string() })).describe('Copies that are complete.'),
-    task: Task.nullable().describe('Set if the copy takes longer than a second: it goes on as this task.'),
+    task: Task.nullable().describe('Set if the copy takes longer than a second: it continues as this task.'),
   })
   .meta({ id: 'FilesCopied' })
 export type FilesCopied = z.infer<typeof FilesCopied>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Reason } from './sessions.ts'
+import { Reason } from './reasons.ts'
 
 export const Notice = z.object({
   code: z.enum(['raised_to_minimum', 'shmem_lowered', 'first_of_several']),

@@ -28,7 +28,7 @@ declare module 'fastify' {
 
 /**
  * Requests that are not recorded: `whatIf` changes nothing, `renewGrant` and `grantServedApp` extend a right that a recorded request
- * gave, `continueUpload` goes on with an upload whose beginning was recorded, and `readBundle` and `readChecksums` read files.
+ * gave, `continueUpload` continues with an upload whose beginning was recorded, and `readBundle` and `readChecksums` read files.
  */
 const UNTOLD: ReadonlySet<string> = new Set<RouteName>([
   'whatIf',

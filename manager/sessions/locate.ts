@@ -1,27 +1,15 @@
-import {
-  type AgentId,
-  type App,
-  AppError,
-  type KernelId,
-  type SessionId,
-  type SessionStatus,
-  type UserId,
-} from '#manager/contract'
+import { type App, AppError, type SessionId } from '#manager/contract'
 import { listKernels } from '../store/sessions/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { findSession, ownedOf } from '../store/sessions/sessions.ts'
 import { appsOf } from '../images/apps.ts'
+import { type TunnelPlace } from '../tunnels/gateway.ts'
 import { type SessionChanges } from './changes.ts'
 
 /** Where a session runs; used by tunnels to find its agent. */
-export interface SessionLocation {
-  readonly agentId: AgentId | null
-  readonly kernelId: KernelId | null
-  readonly status: SessionStatus
+export interface SessionLocation extends TunnelPlace {
   readonly apps: readonly App[]
-  readonly ownerId: UserId
-  readonly domain: string
 }
 
 const KEPT_MS = 5_000

@@ -26,8 +26,8 @@ import { watchClient } from './watch-client.ts'
 import { parseTarget, type Target } from './target.ts'
 import { acceptWebSocket, parseWebSocketUpgrade, refuseUpgrade } from './websocket-upgrade.ts'
 
-/** The location of a session, as the gateway needs it. */
-export interface SessionLocation {
+/** Where a session runs, as far as the gateway needs it. */
+export interface TunnelPlace {
   readonly agentId: AgentId | null
   readonly kernelId: KernelId | null
   readonly status: SessionStatus
@@ -38,7 +38,7 @@ export interface SessionLocation {
 
 export interface TunnelGatewayDeps {
   /** @throws AppError `session_not_found` */
-  readonly locate: (sessionId: SessionId) => Promise<SessionLocation>
+  readonly locate: (sessionId: SessionId) => Promise<TunnelPlace>
   /** Usually answered from memory, as it runs for every connection. @throws AppError `grant_invalid` */
   readonly verifyGrant: (grant: string, sessionId: SessionId, app: string) => Promise<{ readonly loginId: string }>
   /**
@@ -129,7 +129,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       throw new AppError('not_signed_in', { why: 'The session has just ended.' })
   }
 
-  async function authorize(request: IncomingMessage, target: Target, location: SessionLocation): Promise<string> {
+  async function authorize(request: IncomingMessage, target: Target, location: TunnelPlace): Promise<string> {
     const grant = grantOf(request, target)
     if (grant !== undefined) return (await deps.verifyGrant(grant.text, target.sessionId, grant.app)).loginId
     const caller = await deps.authenticateUpgrade(request)
@@ -189,7 +189,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   }
 
   /** Finds the session. A client that may not know of it is asked for credentials first, whether it exists or not. */
-  async function locate(request: IncomingMessage, target: Target): Promise<SessionLocation> {
+  async function locate(request: IncomingMessage, target: Target): Promise<TunnelPlace> {
     try {
       return await deps.locate(target.sessionId)
     } catch (error) {
@@ -234,12 +234,12 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
 }
 
 /** Whether a session has an app or port of this name. */
-function offers({ apps }: SessionLocation, name: string): boolean {
+function offers({ apps }: TunnelPlace, name: string): boolean {
   return forwardedPort(name) !== undefined || apps.some(app => app.name === name)
 }
 
 /** @throws AppError `session_not_running` */
-function placeOf({ status, agentId, kernelId }: SessionLocation) {
+function placeOf({ status, agentId, kernelId }: TunnelPlace) {
   if (status !== 'RUNNING' || !agentId || !kernelId) throw new AppError('session_not_running', { status })
   return { agentId, kernelId }
 }

@@ -38,7 +38,7 @@ export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number
 
   return {
     /**
-     * @param check that the caller may write, as was checked before; repeated while the work goes on
+     * @param check that the caller may write, as was checked before; repeated while the work continues
      * @throws AppError `upload_locked`; errors of `check` and of `work`
      */
     async hold<T>(id: UploadId, check: () => Promise<unknown>, work: (hold: Hold) => Promise<T>): Promise<T> {

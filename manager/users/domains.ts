@@ -46,7 +46,7 @@ export interface Domains {
   create(spec: DomainSpec): Promise<Domain>
   /**
    * A key that is left out keeps its value. Deactivating ends every sign-in of the domain's users at once here, within
-   * seconds at other managers; their sessions go on until an admin ends them.
+   * seconds at other managers; their sessions continue until an admin ends them.
    *
    * @throws AppError `domain_not_found`, `last_superadmin`, `forbidden` (to deactivate one's own domain)
    */

@@ -8,7 +8,7 @@ import { type Caller } from './authorize.ts'
 
 /**
  * Finds the callers that have changed since they were authorized: inactive now, or of another role or domain. For work that
- * goes on after its request was authorized (event streams, exports). The ends of sign-ins and keypairs are announced
+ * continues after its request was authorized (event streams, exports). The ends of sign-ins and keypairs are announced
  * elsewhere.
  */
 export async function withoutStanding<C extends Pick<Caller, 'userId' | 'role' | 'domain'>>(

@@ -61,7 +61,7 @@ export interface Users {
   /** @throws AppError `user_exists`, `weak_password`, `forbidden`, `domain_not_found`, `group_not_found` */
   create(caller: Caller, spec: UserSpec): Promise<User>
   /**
-   * Deactivating ends sign-ins and, with them, grants and tunnels; keypairs stop working. Running sessions go on, so that
+   * Deactivating ends sign-ins and, with them, grants and tunnels; keypairs stop working. Running sessions continue, so that
    * their work is not lost, and an admin ends them. Waiting sessions do not start. A higher role or another domain
    * deactivates the keypairs, which their owner may activate again.
    *

@@ -73,7 +73,7 @@ export const FILE_ROUTES = {
     method: 'POST',
     path: '/api/v1/folders/:id/copies',
     access: 'user',
-    summary: 'Copy files and directories within the folder. A copy that takes long goes on as a task.',
+    summary: 'Copy files and directories within the folder. A copy that takes long continues as a task.',
     params: named,
     body: FileMoveSpec,
     reply: FilesCopied,

@@ -34,7 +34,7 @@ export const POLICY_ROUTES = {
     path: '/api/v1/resource-policies/:name',
     access: 'superadmin',
     summary:
-      'Change a resource policy. Missing fields stay as they are. Running sessions go on; waiting ones are checked again.',
+      'Change a resource policy. Missing fields stay as they are. Running sessions continue; waiting ones are checked again.',
     params: named,
     body: ResourcePolicyChange,
     reply: ResourcePolicy,

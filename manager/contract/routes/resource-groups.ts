@@ -69,7 +69,7 @@ export const RESOURCE_GROUP_ROUTES = {
     method: 'DELETE',
     path: '/api/v1/resource-groups/:name/access',
     access: 'superadmin',
-    summary: 'Withdraw the access. Running sessions go on; waiting ones keep waiting. Safe to repeat.',
+    summary: 'Withdraw the access. Running sessions continue; waiting ones keep waiting. Safe to repeat.',
     params: named,
     query: ResourceGroupAccessChange,
     status: 204,

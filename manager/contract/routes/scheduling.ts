@@ -14,7 +14,7 @@ export const SCHEDULING_ROUTES = {
     method: 'POST',
     path: '/api/v1/scheduling/pause',
     access: 'superadmin',
-    summary: 'Start no sessions until scheduling resumes. Running sessions go on.',
+    summary: 'Start no sessions until scheduling resumes. Running sessions continue.',
     reply: Scheduling,
   },
   resumeScheduling: {

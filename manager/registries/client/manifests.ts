@@ -56,7 +56,7 @@ export class TagProblem extends Error {
 
 /** @throws TagProblem */
 export function readManifest(body: Buffer): { manifest: Manifest } | { index: Index } {
-  const json = parseJson(body, 'manifest')
+  const json = parsePart(body, 'manifest')
   if (typeof json === 'object' && json !== null && 'schemaVersion' in json && json.schemaVersion === 1) {
     throw new TagProblem('broken', 'The manifest has the old format of Docker before 1.10. Push the image again.')
   }
@@ -86,7 +86,7 @@ export function choosePlatform({ manifests }: Index, architecture: string): stri
 
 /** @throws TagProblem */
 export function readConfig(body: Buffer): z.infer<typeof ImageConfig> {
-  const config = ImageConfig.safeParse(parseJson(body, 'configuration'))
+  const config = ImageConfig.safeParse(parsePart(body, 'configuration'))
   if (!config.success) throw new TagProblem('broken', 'The configuration of the image cannot be read.')
   return config.data
 }
@@ -110,7 +110,7 @@ export function keptLabels(labels: Readonly<Record<string, string>>): Record<str
   )
 }
 
-function parseJson(body: Buffer, what: string): unknown {
+function parsePart(body: Buffer, what: string): unknown {
   try {
     return JSON.parse(body.toString('utf8'))
   } catch {

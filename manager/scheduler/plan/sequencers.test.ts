@@ -110,7 +110,7 @@ describe('DRF', () => {
         const named = Object.fromEntries(users.map((user, index) => [`user-${index}`, user]))
         const tasks = tasksOf(share(machine, named), Object.keys(named))
         // Divisible tasks leave no envy at all. Of whole ones the last may not fit, and then others (of at most twice
-        // the size) go on with what is left of that slot: two tasks of theirs, beside their own last one.
+        // the size) continue with what is left of that slot: two tasks of theirs, beside their own last one.
         const roundingTasks = 3 * 2
         users.forEach((mine, i) => {
           users.forEach((theirs, j) => {

@@ -83,7 +83,7 @@ export async function listScopes(db: Db, ids: ScopeIds, { limitedOnly = false } 
 
 /**
  * Keys of the users, groups and domains that an admin has deactivated. Keypairs are left out: a keypair only authenticates
- * requests, and sessions that it created go on without it.
+ * requests, and sessions that it created continue without it.
  */
 export async function listInactive(db: Db, ids: ScopeIds): Promise<Set<string>> {
   const { rows } = await sql<{ kind: 'user' | 'group' | 'domain'; id: string }>`

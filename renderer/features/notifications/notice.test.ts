@@ -8,7 +8,7 @@ const END = { at: '2026-11-20T13:00:00.000Z', why: 'idle_timeout' } as const
 
 test.each([
   ['starts to run', seen('PREPARING'), aSession(1), 'running'],
-  ['goes on running', seen('RUNNING'), aSession(1), undefined],
+  ['continues running', seen('RUNNING'), aSession(1), undefined],
   ['fails', seen('RUNNING'), aSession(1, { status: 'ERROR' }), 'failed'],
   [
     'ends by itself',

@@ -19,7 +19,7 @@ export function readVisit(text: string | null): Visit | null {
   return { since, seen }
 }
 
-/** The visit that goes on, or a new one. */
+/** The visit that continues, or a new one. */
 export function visitAt(now: number, before: Visit | null): Visit {
   if (!before) return { since: null, seen: now }
   const isNew = now - before.seen >= NEW_VISIT_MS

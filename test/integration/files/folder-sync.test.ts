@@ -155,7 +155,7 @@ test('a local link is never followed', async () => {
   expect(await readFile(join(target, 'sub/file'), 'utf8')).toBe('new')
 })
 
-test('goes on through cut connections in both directions, with small files and large ones', async () => {
+test('continues through cut connections in both directions, with small files and large ones', async () => {
   const files = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`many/${i % 7}/${i}`, `${i}`.repeat(5_000)]))
   await tree(local, { ...files, 'large.bin': randomBytes(8 * MiB) })
   const host = new URL(manager.url).host

@@ -91,7 +91,7 @@ describe.each(VERSIONS)('a database of version %s', version => {
     const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(now.db)
     expect(rows.map(({ name }) => name)).toEqual(Object.keys(MIGRATIONS))
 
-    // Sign-ins go on, and so do accounts, in the default domain and project.
+    // Sign-ins continue, and so do accounts, in the default domain and project.
     const mine = apiOf(cluster.url, was.login.token)
     const { user } = await mine.me()
     expect(user).toMatchObject({ email: 'old@example.org', domain: 'default', active: true })

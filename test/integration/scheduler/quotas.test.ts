@@ -242,7 +242,7 @@ describe('access to resource groups', () => {
       await cluster.reach(session.id, 'RUNNING')
       await admin.withdrawResourceGroupAccess({ params: { name: 'closed' }, query: body })
       expect(await names()).toEqual(['default', 'other'])
-      // Running sessions go on.
+      // Running sessions continue.
       expect((await admin.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
     }
     expect((await admin.listResourceGroupAccess({ params: { name: 'closed' } })).items).toEqual([])

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { WireSlots } from './resource-slots.ts'
+
+/** Codes for why a session is in its status; the message beside a code is what people read. `docs/errors.md` explains each. */
+export const REASON_CODES = [
+  'requested', // the user asked for it
+  'placed', // the scheduler chose an agent
+  'create_sent',
+  'image_missing',
+  'image_pulled',
+  'started',
+  'user_terminated',
+  'admin_terminated',
+  'exited', // the main process ended by itself
+  'kernel_failed', // a kernel other than the main one failed by itself, and the session ended with it
+  'oom_killed',
+  'disk_limit', // the agent ended it: it filled a disk, or used more disk space than a session may
+  'host_limit', // the agent ended it: it used up a resource that all sessions of a host share
+  'engine_restarted', // found exited after the engine restarted
+  'container_gone', // somebody removed the container behind our back
+  'create_failed',
+  'deadline_exceeded', // a transitional state took too long
+  'agent_lost',
+  'agent_forgotten',
+  'retried',
+  'host_unfit', // the host could not start any container: retried without counting an attempt
+  'starting_soon', // the agent starts other sessions first
+  'adopted', // found on an agent after a restart
+  'imported', // found running on an agent, although the database had no row for it, or (after a restore) said PENDING
+  'idle_timeout', // the session was idle for too long
+  'max_lifetime', // the session reached its maximum lifetime
+  'extended', // somebody postponed its end
+  'lost_by_restore',
+  // why a PENDING session waits
+  'no_agents',
+  'agents_unreachable',
+  'too_large', // no agent could hold it even when empty
+  'capacity',
+  'fragmentation', // enough in sum, not on one agent
+  'image_nowhere', // no schedulable agent holds the image
+  'storage_nowhere', // no schedulable agent has the storage of its folders
+  'queued_behind',
+  'reserved', // next in the queue: capacity is held for it
+  'group_inactive', // an admin has closed its resource group
+  'scheduling_paused', // the scheduler is paused, after a restore or by an admin
+  // limits, in the order in which they are checked
+  'concurrency_limit', // the user or keypair has as many sessions that hold resources as it may have at a time
+  'user_policy', // the user's sessions hold too much of what their resource policy allows
+  'keypair_policy', // the same for the keypair that made the session
+  'group_limit', // the same for the group (project)
+  'domain_limit', // the same for the domain
+  'group_not_allowed', // access to its resource group was withdrawn
+  'domain_inactive', // an admin has deactivated its domain
+  'project_inactive', // the same for its project (group)
+  'owner_inactive', // the same for its owner
+  'dependencies', // sessions that it depends on have not ended yet
+  'starts_later', // its start time has not come
+  // why a waiting session was cancelled
+  'dependency_failed',
+] as const
+export const ReasonCode = z.enum(REASON_CODES)
+export type ReasonCode = z.infer<typeof ReasonCode>
+
+/** A reason as the user reads it. `needed` and `available` are set when amounts are the cause. */
+export const Reason = z
+  .object({
+    code: ReasonCode,
+    message: z.string(),
+    needed: WireSlots.optional(),
+    available: WireSlots.optional(),
+    expectedBy: z.iso.datetime().optional().describe('Latest time of the start; only if known.'),
+    notBefore: z.iso.datetime().optional().describe('Time before which the session does not start.'),
+  })
+  .meta({ id: 'Reason' })
+export type Reason = z.infer<typeof Reason>
