@@ -53,7 +53,7 @@ test('a dotfile in a mounted folder is left out and named in the log of the sess
   expect(await readdir(home)).toEqual(['.sshrc'])
 })
 
-test('no link is followed, neither in the way nor at the place itself', async () => {
+test('no link is followed, neither on the path nor at the place itself', async () => {
   const outside = join(root, 'outside')
   await mkdir(outside)
   await writeFile(join(root, 'passwd'), 'root')
@@ -68,7 +68,7 @@ test('no link is followed, neither in the way nor at the place itself', async ()
   expect((await readdir(home)).toSorted()).toEqual(['.bashrc', '.config', '.vimrc'])
 })
 
-test('a session that continues with its files keeps the ones it has, without a note', async () => {
+test('a session that continues with its files keeps its dotfiles, without a note', async () => {
   await writeFile(join(home, '.bashrc'), 'mine')
   const notes = await placeDotfiles(home, [file('.bashrc'), file('.zshrc')], { ...options, continues: true })
   expect(notes).toEqual([])

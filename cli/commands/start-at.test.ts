@@ -11,7 +11,7 @@ test.each([
   ['2026-05-05 18:00', local('2026-05-05T18:00')],
   ['+2h', '2026-05-04T12:30:00.000Z'],
   ['+90m', '2026-05-04T12:00:00.000Z'],
-])('%s is a start time', (text, iso) => {
+])('%s is accepted as a start time', (text, iso) => {
   expect(parseStartAt(text, NOW)).toBe(iso)
 })
 
@@ -26,6 +26,6 @@ test('a time of day means the next one', () => {
   expect(parseStartAt(before, NOW)).toBe(tomorrow.toISOString())
 })
 
-test.each(['tomorrow', '25:00', '+', '12', ''])('%j is no start time', text => {
+test.each(['tomorrow', '25:00', '+', '12', ''])('%j is not a start time', text => {
   expect(() => parseStartAt(text, NOW)).toThrow(InvalidArgumentError)
 })

@@ -17,7 +17,7 @@ const steps = (
     }),
   )
 
-test('sends what is new, has another size or another time', () => {
+test('a sync sends new files, and those with another size or time', () => {
   const target = { same: file(1), size: file(2), time: file(1, 5_000_500), link }
   expect(steps({ same: file(1), size: file(1), time: file(1), link: file(1), new: file(1) }, target)).toEqual({
     same: 'same',
@@ -28,7 +28,7 @@ test('sends what is new, has another size or another time', () => {
   })
 })
 
-test('compares the bytes of files of one size on request, whatever their times', () => {
+test('on request a sync compares the bytes of files of equal size, whatever their times', () => {
   const target = { same: file(1), time: file(1, 5), size: file(2) }
   expect(steps({ same: file(1), time: file(1), size: file(1) }, target, { checksum: true })).toEqual({
     same: 'compare',
@@ -37,7 +37,7 @@ test('compares the bytes of files of one size on request, whatever their times',
   })
 })
 
-test('makes directories, and never replaces one by a file without being allowed to', () => {
+test('a sync makes directories, and replaces a directory by a file only if allowed', () => {
   expect(
     steps(
       { new: directory, both: directory, blocked: directory, hidden: file(1) },
@@ -50,14 +50,14 @@ test('makes directories, and never replaces one by a file without being allowed 
   ).toEqual({ new: 'make', both: 'enter', blocked: 'in the way', hidden: 'in the way' })
 })
 
-test('deletes only on request, and never what has the name of something that was left out', () => {
+test('a sync deletes only on request, and never an entry with the name of one that was left out', () => {
   const source = { link }
   const target = { link: file(1), extra: file(1), more: directory }
   expect(steps(source, target)).toEqual({ link: 'skip' })
   expect(steps(source, target, { delete: true })).toEqual({ link: 'skip', extra: 'delete', more: 'delete' })
 })
 
-test('times are equal within their rounding, and within the second where one side keeps whole seconds', () => {
+test('times are equal within their rounding, and within a second if one side keeps whole seconds', () => {
   expect(isSameTime(1_000_123, 1_000_122)).toBe(true)
   expect(isSameTime(1_000_123, 1_000_000)).toBe(true)
   expect(isSameTime(1_000_999, 1_001_000)).toBe(true)

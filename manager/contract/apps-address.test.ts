@@ -21,6 +21,6 @@ test.each([
   'http://apps.example.org:20000-20300',
   'http://apps.example.org:80-90',
   'http://apps.example.org:65000-65536',
-])('%s is no address for apps', text => {
+])('%s is not an address for apps', text => {
   expect(parseAppsAddress(text)).toBeUndefined()
 })

@@ -25,6 +25,6 @@ test.each([
   ],
   ['curl/8.5.0', undefined],
   [undefined, undefined],
-])('%s is %s', (userAgent, name) => {
+])('the user agent %s is %s', (userAgent, name) => {
   expect(browserName(userAgent)).toBe(name)
 })

@@ -44,7 +44,7 @@ function open() {
   return { connection, operations, replies, onRoom, onBroken, onUnexpected }
 }
 
-test('adjacent writes are one call, and each is answered; a gap begins another', async () => {
+test('adjacent writes become one call, and each is answered; a gap begins another call', async () => {
   const { connection, operations, replies } = open()
   connection.push(Buffer.concat([write(1, 0, 'ab'), write(2, 2, 'cd'), write(3, 4, 'e'), write(4, 9, 'x')]))
   await connection.drained()
@@ -56,7 +56,7 @@ test('adjacent writes are one call, and each is answered; a gap begins another',
   expect(replies.slice(1).map(({ id }) => id)).toEqual([1, 2, 3, 4])
 })
 
-test('adjacent reads are one call; the end of the file is told to those behind it', async () => {
+test('adjacent reads become one call; the later ones get the end of the file', async () => {
   const { connection, operations, replies } = open()
   operations.read.mockImplementation((_handle, position, into) => {
     const content = Buffer.from('abc').subarray(position)
@@ -75,7 +75,7 @@ test('adjacent reads are one call; the end of the file is told to those behind i
   expect(three?.rest.readUInt32BE()).toBe(STATUS.eof)
 })
 
-test('requests take effect in their order: a question waits for the writes before it', async () => {
+test('requests take effect in order: a stat waits for the writes before it', async () => {
   const { connection, operations } = open()
   const done: string[] = []
   const gate = Promise.withResolvers<undefined>()
@@ -95,7 +95,7 @@ test('requests take effect in their order: a question waits for the writes befor
   expect(done).toEqual(['write', 'stat'])
 })
 
-test('a client that does not read is not served further, and one that floods is not read further', async () => {
+test('a client that does not read is served no further, and a client that floods is read no further', async () => {
   const { connection, operations, onRoom } = open()
   connection.pause()
   const flood = Buffer.concat(Array.from({ length: 300 }, (_, id) => stat(id)))
@@ -108,7 +108,7 @@ test('a client that does not read is not served further, and one that floods is 
   expect(onRoom).toHaveBeenCalledTimes(1)
 })
 
-test('errors become the status that programs know; an unknown one tells nothing', async () => {
+test('errors become the status codes that programs know; an unknown error reveals nothing', async () => {
   const { connection, operations, replies, onUnexpected } = open()
   operations.answer
     .mockRejectedValueOnce(new AppError('file_not_found', { why: 'no such file' }))
@@ -126,7 +126,7 @@ test('errors become the status that programs know; an unknown one tells nothing'
   expect(onUnexpected).toHaveBeenCalledOnce()
 })
 
-test('bytes before INIT, and packets of a wrong length, end the connection; a bad request does not', async () => {
+test('bytes before INIT, and packets of a wrong length, end the connection; an invalid request does not', async () => {
   const { connection, replies, onBroken } = open()
   connection.push(packet(4, uint32(5)))
   await connection.drained()
@@ -142,7 +142,7 @@ test('bytes before INIT, and packets of a wrong length, end the connection; a ba
   expect(early).toHaveBeenCalledOnce()
 })
 
-test('the end waits for the operation under way and drops the rest', async () => {
+test('closing waits for the operation in flight and drops the others', async () => {
   const { connection, operations, replies } = open()
   const gate = Promise.withResolvers<undefined>()
   operations.write.mockImplementation(() => gate.promise)

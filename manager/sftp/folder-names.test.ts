@@ -16,7 +16,7 @@ function aFolder(id: string, name: string, of: { user?: string; email?: string; 
   }
 }
 
-test('own folders have their names; others too, unless another folder has it', () => {
+test('own folders keep their names, and so do others unless another folder has the name', () => {
   const [mine, project, shared] = [
     aFolder('1', 'data'),
     aFolder('2', 'data', { project: 'vision' }),
@@ -30,7 +30,7 @@ test('own folders have their names; others too, unless another folder has it', (
   expect(names.find('nothing')).toBeUndefined()
 })
 
-test('names are unique and have at most 255 bytes without slashes, whatever projects and owners are called', () => {
+test('names are unique and have at most 255 bytes without slashes, whatever the names of projects and owners', () => {
   const label = fc.constantFrom('a', 'b', 'a/b', 'p'.repeat(254), '한'.repeat(80))
   const one = fc.record({ name: fc.constantFrom('data', 'models'), project: label })
   fc.assert(
@@ -47,7 +47,7 @@ test('names are unique and have at most 255 bytes without slashes, whatever proj
   )
 })
 
-test('no path leads above the top', () => {
+test('no path leads above the top directory', () => {
   const part = fc.constantFrom('..', '.', '', 'data', 'a', 'ü')
   fc.assert(
     fc.property(fc.array(part, { maxLength: 12 }), parts => {
@@ -59,7 +59,7 @@ test('no path leads above the top', () => {
   )
 })
 
-test('names that are no UTF-8 keep their bytes', () => {
+test('names that are not UTF-8 keep their bytes', () => {
   const path = Buffer.from([0x2f, 0x64, 0x2f, 0xff, 0xfe])
   expect(absolute(path)).toEqual(path)
 })

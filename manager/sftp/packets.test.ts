@@ -43,12 +43,12 @@ describe('exact bytes of requests', () => {
     ['a field that is cut short', '04 00000001 00000005 61'],
     ['a size of 2^63', '05 00000001 00000001 30 8000000000000000 00000001'],
     ['more attribute pairs than there are', '09 00000001 00000001 61 80000000 ffffffff'],
-  ])('%s is a bad request with its id', (_what, bytes) => {
+  ])('%s is an invalid request, answered with its id', (_what, bytes) => {
     expect(() => parseRequest(hex(bytes))).toThrow(BadRequest)
     expect(() => parseRequest(hex(bytes))).toThrow(expect.objectContaining({ id: 1 }))
   })
 
-  test('links and unknown requests are known to be unsupported', () => {
+  test('links and unknown requests are recognised as unsupported', () => {
     expect(parseRequest(hex('14 00000001'))).toMatchObject({ kind: 'refused' })
     expect(parseRequest(hex('2a 00000001'))).toMatchObject({ kind: 'refused', status: 'unsupported' })
   })
@@ -72,14 +72,14 @@ describe('exact bytes of replies', () => {
     expect(of({ kind: 'limits' })).toMatch(/^00000025c9000000090000000000040000/)
   })
 
-  test('NAME has a line as ls writes it', () => {
+  test('NAME has a line in the form of ls', () => {
     const times = { accessed: 0, modified: 1_000_000_000 }
     const attributes = { size: 5, mode: 0o100640, owner: { uid: 1000, gid: 1000 }, times }
     const packet = replyPacket(1, { kind: 'names', entries: [{ name: Buffer.from('a'), attributes }] })
     expect(packet.toString('latin1')).toContain('-rw-r-----   1 1000     1000     5        Sep 09  2001 a')
   })
 
-  test('DATA is written around the bytes of the file', () => {
+  test('DATA frames the bytes of the file', () => {
     const bytes = Buffer.alloc(DATA_HEAD + 8, 'x')
     expect(dataPacket(3, bytes, 2)).toEqual(hex('0000000b 67 00000003 00000002 7878'))
   })
@@ -88,7 +88,7 @@ describe('exact bytes of replies', () => {
 describe('any bytes', () => {
   const aPacket = fc.uint8Array({ minLength: 1, maxLength: 300 })
 
-  test('packets come out as they went in, however the stream is cut', () => {
+  test('packets are read as they were written, however the stream is cut', () => {
     fc.assert(
       fc.property(fc.array(aPacket, { maxLength: 20 }), fc.array(fc.integer({ min: 1, max: 40 })), (packets, cuts) => {
         const stream = Buffer.concat(
@@ -113,7 +113,7 @@ describe('any bytes', () => {
     )
   })
 
-  test('a request is read, or refused as bad, and holds no more than was sent', () => {
+  test('a request is parsed, or refused as invalid, and holds no more than was sent', () => {
     fc.assert(
       fc.property(fc.constantFrom(...TYPES), fc.uint8Array({ maxLength: 200 }), (type, rest) => {
         try {

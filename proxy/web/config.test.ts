@@ -12,7 +12,7 @@ test.each([
   'https://berth.example.org:20000-20010',
   'https://*.example.org',
   'nonsense',
-])('published apps are not served at %s, which is no address or one of the console', address =>
+])('published apps cannot be served at %s, which is not an address, or is one of the console', address =>
   expect(() => read(address)).toThrow('BERTH_APPS_ADDRESS'),
 )
 

@@ -13,13 +13,13 @@ function aStorage(): Storage {
   } as Storage
 }
 
-test('TensorBoard is asked for its log directory, whatever its image declares; other apps for what theirs does', () => {
+test('TensorBoard always asks for its log directory; other apps ask for what their image declares', () => {
   expect(allowedOf(TENSORBOARD)?.arguments).toEqual(['--logdir'])
   expect(allowedOf({ ...TENSORBOARD, name: 'web' })).toBeUndefined()
   expect(allowedOf({ ...TENSORBOARD, allowedOptions: ALLOWED })).toBe(ALLOWED)
 })
 
-test('the form begins with the defaults, then with what was chosen for the same image, without values of variables', () => {
+test('the form has the defaults, and the last choice for the image, without values of variables', () => {
   const form = formOf(ALLOWED, undefined)
   expect(optionsOf(form)).toEqual({ arguments: { '--logdir': '/logs' }, environment: {} })
   form.arguments[0]!.used = false
@@ -34,7 +34,7 @@ test('the form begins with the defaults, then with what was chosen for the same 
   expect(optionsOf(again)).toEqual({ arguments: { '--reload': '' }, environment: {} })
 })
 
-test('a stored choice of another form counts as none', () => {
+test('a stored choice of another form is ignored', () => {
   const storage = aStorage()
   storage.setItem('berth.app-options', JSON.stringify({ 'i a': { arguments: { x: 1 } }, 'i b': 7 }))
   expect([recallOptions('i', 'a', storage), recallOptions('i', 'b', storage)]).toEqual([undefined, undefined])

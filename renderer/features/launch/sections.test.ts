@@ -7,7 +7,7 @@ test('each field of the form is in one section', () => {
   expect(fields.toSorted()).toEqual(Object.keys(defaultForm(undefined, {})).toSorted())
 })
 
-test('a section is faulty if one of its fields is', () => {
+test('a section has a fault if one of its fields has one', () => {
   expect([...faultySections({ gpu: 'At most 1', shmem: '', environ: 'A: appears twice' })]).toEqual([
     'resources',
     'variables',

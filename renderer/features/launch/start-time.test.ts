@@ -3,7 +3,7 @@ import { localInput, startFault } from './start-time.ts'
 
 const NOW = new Date('2026-05-04T10:30:00')
 
-test('a start time lies ahead, within a year', () => {
+test('a start time has to be ahead, within a year', () => {
   const fault = (text: string) => startFault(text, NOW.getTime())
   expect(fault('')).toBe('')
   expect(fault('2026-05-04T10:31')).toBe('')
@@ -12,6 +12,6 @@ test('a start time lies ahead, within a year', () => {
   expect(fault('soon')).toBe('Not a valid time')
 })
 
-test('a field shows local time', () => {
+test('the field shows local time', () => {
   expect(localInput(NOW)).toBe('2026-05-04T10:30')
 })

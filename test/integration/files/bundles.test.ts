@@ -39,7 +39,7 @@ async function send(body: Buffer, { token = owner.token, id = folder.id } = {}) 
   return { ...reply, items: (reply.json as Partial<BundleResult> | undefined)?.items ?? [] }
 }
 
-test('files and empty directories of one body are in the folder, like files that a session wrote', async () => {
+test('files and empty directories of a bundle get the owner and mode of files that sessions write', async () => {
   const time = '2024-05-06T07:08:09.000Z'
   const sent = await send(
     Buffer.concat([
@@ -65,7 +65,7 @@ test('files and empty directories of one body are in the folder, like files that
   expect(await partNames()).toEqual([])
 })
 
-test('each entry has a result of its own: taken names, damage, and something in the way', async () => {
+test('each entry has its own result: a taken name, damage, or something else in its place', async () => {
   await writeFile(join(directory, 'taken'), 'old')
   await mkdir(join(directory, 'a-dir'))
   await symlink('/etc', join(directory, 'link'))
@@ -96,7 +96,7 @@ test('each entry has a result of its own: taken names, damage, and something in 
   expect(await partNames()).toEqual([])
 })
 
-test('a bundle that is sent again counts files that are there already, and only those', async () => {
+test('a repeated bundle reports files that are there already, and only those', async () => {
   const body = (again: boolean) =>
     Buffer.concat([file('again/1', 'one', { again }), file('again/2', 'two', { again, onConflict: 'rename' })])
   await send(body(false))
@@ -131,7 +131,7 @@ test('a body that is cut, malformed or too long places nothing and leaves nothin
   expect(await partNames()).toEqual([])
 })
 
-test('nobody but those who may write uploads a bundle; nobody but those who may read downloads one', async () => {
+test('uploading a bundle needs the right to write, downloading one the right to read', async () => {
   const stranger = await manager.addUser('stranger@example.org')
   expect((await send(file('x', 'x'), { token: stranger.token })).status).toBe(404)
   const reader = await manager.addUser('reader@example.org')
@@ -144,7 +144,7 @@ test('nobody but those who may write uploads a bundle; nobody but those who may 
   expect((await read(['top.txt'], stranger.token)).status).toBe(404)
 })
 
-test('the directory of a bundle is told to pages that show it', async () => {
+test('pages that show the directory of a bundle get a hint', async () => {
   const { items } = await send(file('told/1', 'x'))
   expect(items).toEqual([{ path: 'told/1', error: null }])
   await vi.waitFor(async () =>
@@ -202,7 +202,7 @@ test('small files are read in one body, in the order of their paths, each with i
   ])
 })
 
-test('checksums are told in order, null for what cannot be read', async () => {
+test('checksums come in order, with null for files that cannot be read', async () => {
   await writeFile(join(directory, 'sum'), 'sum')
   await link(join(directory, 'sum'), join(directory, 'sum2'))
   const reply = await post('checksums', ['sum', 'none', 'many', 'sum2'], owner.token)

@@ -52,7 +52,7 @@ async function sync(args: readonly string[], by = cli) {
   return { code, err, result: (out === '' ? {} : JSON.parse(out)) as Record<string, unknown> }
 }
 
-test('sends a tree with its empty directories, then only what has changed, and deletes only on request', async () => {
+test('berth folder sync sends a tree with empty directories, then only changes, and deletes only on request', async () => {
   const files = {
     'a.txt': 'one',
     'deep/b ü.txt': 'two',
@@ -89,7 +89,7 @@ test('sends a tree with its empty directories, then only what has changed, and d
   expect(await sync([local, '--to', '--delete'])).toMatchObject({ result: { files: 0, same: 4, deleted: 0 } })
 })
 
-test('brings a directory of a folder to this computer', async () => {
+test('berth folder sync --from brings a directory of a folder to this computer', async () => {
   await tree(directory, {
     'in/a': 'one',
     'in/deep/b': 'two',
@@ -111,7 +111,7 @@ test('brings a directory of a folder to this computer', async () => {
   expect(await readdir(local)).toContain('stays')
 })
 
-test('compares by checksum whatever the times say', async () => {
+test('--checksum compares bytes, whatever the times', async () => {
   await tree(local, { same: 'abc', touched: 'abc', changed: 'abd' })
   await tree(directory, { same: 'abc', touched: 'abc', changed: 'abc' })
   await utimes(join(directory, 'touched'), 1, 1)
@@ -120,7 +120,7 @@ test('compares by checksum whatever the times say', async () => {
   expect(await sync([local, '--from', '--checksum'])).toMatchObject({ code: 0, result: { files: 0, same: 3 } })
 })
 
-test('replaces a directory by a file, and a file by a directory, only where deleting is allowed', async () => {
+test('a file replaces a directory, and a directory a file, only with --delete', async () => {
   await tree(local, { one: 'file', 'two/file': 'x' })
   await tree(directory, { 'one/file': 'x', two: 'file' })
   const refused = await sync([local, '--to'])
@@ -132,7 +132,7 @@ test('replaces a directory by a file, and a file by a directory, only where dele
   expect(await contents(directory)).toEqual({ one: 'file', 'two/file': 'x' })
 })
 
-test('a source that does not exist deletes nothing; a direction must be named', async () => {
+test('a missing source deletes nothing, and a direction is required', async () => {
   await tree(directory, { keep: 'x' })
   await tree(local, { keep: 'x' })
   expect((await sync([join(local, 'none'), '--to', '--delete'])).code).toBe(2)
@@ -155,7 +155,7 @@ test('a local link is never followed', async () => {
   expect(await readFile(join(target, 'sub/file'), 'utf8')).toBe('new')
 })
 
-test('continues through cut connections in both directions, with small files and large ones', async () => {
+test('a sync continues through cut connections in both directions, with small files and large ones', async () => {
   const files = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`many/${i % 7}/${i}`, `${i}`.repeat(5_000)]))
   await tree(local, { ...files, 'large.bin': randomBytes(8 * MiB) })
   const host = new URL(manager.url).host

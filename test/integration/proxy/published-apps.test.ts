@@ -154,7 +154,7 @@ async function visit(app: Pick<PublishedApp, 'url'>, visitor: Visitor = {}) {
 const publish = (body: Parameters<ApiClient['publishApp']>[0]['body'] = {}) =>
   mira.publishApp({ params: { id: session.id, app: 'jupyter' }, body })
 
-test('a link lets its visitors in, with neither the key nor a credential of Berth in what the app sees', async () => {
+test('a link admits its visitors, and the app sees neither the key nor a credential of Berth', async () => {
   const app = await publish()
   expect(app).toMatchObject({ app: 'jupyter', title: 'JupyterLab', hasPassword: false, owner: 'mira@example.org' })
   const door = await visit(app)
@@ -180,7 +180,7 @@ test('a link lets its visitors in, with neither the key nor a credential of Bert
   expect(items.find(({ id }) => id === app.id)).toMatchObject({ visits: 1, url: app.url })
 })
 
-test('nobody gets in without the key: guesses, cookies of another link, other sites, the console below the same name', async () => {
+test('nobody is admitted without the key: guesses, cookies of another link, other sites, the console below the same name', async () => {
   const [app, another] = [await publish(), await publish()]
   const path = '/lab'
   seen.length = 0
@@ -218,7 +218,7 @@ test('nobody gets in without the key: guesses, cookies of another link, other si
   expect(new Set(seen.map(one => one.app))).toEqual(new Set(['jupyter']))
 })
 
-test('a password is asked for, and guesses at it have to wait, longer and longer', async () => {
+test('a link with a password asks for it, and guesses have to wait longer and longer', async () => {
   const app = await publish({ password: 'Open-sesame-1' })
   const key = new URL(app.url ?? '').searchParams.get('key') ?? ''
   const form = await visit(app)
@@ -249,7 +249,7 @@ test('a password is asked for, and guesses at it have to wait, longer and longer
   expect(JSON.stringify(rows)).not.toContain('Open-sesame-1')
 })
 
-test('addresses are checked at every request', async () => {
+test('the address of a visitor is checked at every request', async () => {
   const app = await publish({ addresses: ['203.0.113.0/24', '2001:db8::/32'] })
   expect((await visit(app, { from: '198.51.100.4' })).status).toBe(403)
   expect((await visit(app, { from: '2001:db8::5' })).status).toBe(303)
@@ -259,7 +259,7 @@ test('addresses are checked at every request', async () => {
   await expect(publish({ addresses: ['203.0.113.0/40'] })).rejects.toMatchObject({ code: 'bad_request' })
 })
 
-test('withdrawing a link ends open connections at once, and the link with them', async () => {
+test('withdrawing a link ends its open connections at once', async () => {
   const app = await publish()
   const { cookie = '' } = await visit(app)
   const { host } = new URL(app.url ?? '')
@@ -292,7 +292,7 @@ test('withdrawing a link ends open connections at once, and the link with them',
   expect(told.some(line => line.startsWith('unpublishApp '))).toBe(true)
 })
 
-test('a link ends by itself when its time is over, also for a connection that is open then', async () => {
+test('a link expires by itself, also for an open connection', async () => {
   const app = await publish({ hours: 0.05 })
   const { cookie = '' } = await visit(app)
   const { host } = new URL(app.url ?? '')
@@ -306,7 +306,7 @@ test('a link ends by itself when its time is over, also for a connection that is
   expect((await visit(app)).status).toBe(404)
 }, 30_000)
 
-test('only the owner publishes, within the limits of the administrators, and admins see links without their keys', async () => {
+test('only the owner publishes, within the limits of the administrators; admins see links without their keys', async () => {
   await expect(cluster.api.publishApp({ params: { id: session.id, app: 'jupyter' }, body: {} })).rejects.toMatchObject({
     code: 'forbidden',
   })
@@ -321,7 +321,7 @@ test('only the owner publishes, within the limits of the administrators, and adm
   expect(items.find(({ id }) => id === app.id)).toMatchObject({ url: null, sessionName: 'train' })
 })
 
-test('the routes for the console take no person, whatever the rights, and the console forwards nobody to them', async () => {
+test('routes for the console accept no person, whatever the role, and the console forwards nobody to them', async () => {
   const { id } = await publish()
   const found = await sql(`select name from published_apps where id = '${id}'`)
   const place = String(found[0]?.name)
@@ -339,7 +339,7 @@ test('the routes for the console take no person, whatever the rights, and the co
   expect(await text(response)).not.toContain('visitSecret')
 })
 
-test('switching publishing off ends every link, and the session ends its own', async () => {
+test('switching publishing off ends every link, and the end of a session ends its own links', async () => {
   const app = await publish()
   const { cookie } = await visit(app)
   await cluster.api.updateSettings({ body: { publishApps: false } })
@@ -354,7 +354,7 @@ test('switching publishing off ends every link, and the session ends its own', a
   expect((await mira.listPublishedApps()).items).toEqual([])
 })
 
-test('where apps are published at ports, each port asks for its own app, and a place without one says so', async () => {
+test('with apps at ports, each port serves its own app, and a port without an app says so', async () => {
   const [first, taken] = [await freePort(), await freePort()].toSorted((a, b) => a - b)
   const address = parseAppsAddress(`http://apps.example.org:${first}-${first}`)
   await using api = await startScriptedApi({})

@@ -22,7 +22,7 @@ afterEach(() => cluster.reset())
 afterAll(() => cluster[Symbol.asyncDispose]())
 
 describe('templates', () => {
-  test('are stored under a name, replaced in any letter case, and seen by nobody else', async () => {
+  test('templates are stored under a name, replaced in any letter case, and hidden from other users', async () => {
     const ada = await cluster.addUser('ada@localhost')
     const save = (name: string, spec: Partial<SessionSpec> = {}) =>
       ada.saveSessionTemplate({ params: { name }, body: body(spec) })
@@ -42,7 +42,7 @@ describe('templates', () => {
     expect((await ada.listSessionTemplates()).items).toHaveLength(1)
   })
 
-  test('of one user are at most a hundred', async () => {
+  test('a user has at most a hundred templates', async () => {
     const bob = await cluster.addUser('bob@localhost')
     const save = (name: string) => bob.saveSessionTemplate({ params: { name }, body: body() })
     for (let index = 0; index < 100; index++) await save(`t${index}`)
@@ -52,7 +52,7 @@ describe('templates', () => {
 })
 
 describe('a session that is scheduled for later', () => {
-  test('waits until its time with that reason, out of the queue, and then starts', async () => {
+  test('the session waits until its time with that reason, outside of the queue, and then starts', async () => {
     await cluster.join()
     const startsAt = new Date(Date.now() + 2_500).toISOString()
     const later = await cluster.launch({ name: 'later', startsAt })
@@ -71,7 +71,7 @@ describe('a session that is scheduled for later', () => {
     expect(Date.parse(running.startedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(startsAt))
   })
 
-  test('can be cancelled, and is refused for a time that has passed or is too far away', async () => {
+  test('the session can be cancelled; a time in the past or too far away is refused', async () => {
     await cluster.join()
     const { id } = await cluster.launch({ startsAt: new Date(Date.now() + 86_400_000).toISOString() })
     await cluster.api.deleteSession({ params: { id } })
@@ -85,7 +85,7 @@ describe('a session that is scheduled for later', () => {
     }
   })
 
-  test('says so before it is launched', async () => {
+  test('what-if says that the session will wait', async () => {
     await cluster.join()
     const startsAt = new Date(Date.now() + 3_600_000).toISOString()
     expect(await cluster.api.whatIf({ body: body({ startsAt }) })).toMatchObject({
@@ -103,7 +103,7 @@ describe('a session that an admin launches for another user', () => {
     })
   }
 
-  test('is that of the user, in their limits, with the admin as the actor', async () => {
+  test('the session belongs to the user, within their limits, with the admin as the actor', async () => {
     await cluster.join()
     const eve = await person('eve@localhost')
     const own = await cluster.signIn('eve@localhost')
@@ -123,7 +123,7 @@ describe('a session that an admin launches for another user', () => {
     expect(entry).toMatchObject({ actor: 'admin@localhost', detail: { owner: 'Eve@localhost' } })
   })
 
-  test('needs an admin of the domain of the user, who is never a superadmin', async () => {
+  test("only an admin of the user's domain may launch it, and never for a superadmin", async () => {
     await cluster.join()
     await person('lab-chief@localhost', 'domain_admin', 'lab')
     await person('lab-user@localhost', 'user', 'lab')
@@ -142,7 +142,7 @@ describe('a session that an admin launches for another user', () => {
     expect(await launch(user, 'lab-user@localhost')).toMatchObject({ ownerEmail: 'lab-user@localhost' })
   })
 
-  test('mounts no folder of the user that the admin may not mount, and none by itself', async () => {
+  test('the session mounts no folder of the user that the admin may not mount, and none automatically', async () => {
     const storage = join(cluster.source.dataDir, 'storage')
     const marker = (await readFile(join(storage, '.berth-storage'), 'utf8')).trim()
     await cluster.join({ storage: [marker] })

@@ -101,7 +101,7 @@ test('OpenSSH puts, gets, lists, renames and deletes files of a folder', async (
   expect(await readdir(directory)).toEqual([])
 })
 
-test('a tree goes there and back again, with odd names', async () => {
+test('a tree is copied there and back, with odd names', async () => {
   const tree = join(local, 'tree')
   await mkdir(join(tree, 'a/b'), { recursive: true })
   const names = ['ü ö.txt', '한국어', 'x'.repeat(255), '#quote"\'', ' space ']
@@ -113,7 +113,7 @@ test('a tree goes there and back again, with odd names', async () => {
 })
 
 describe('nothing leaves the folder', () => {
-  test('paths, links and hard links', async () => {
+  test('paths, links and hard links lead nowhere else', async () => {
     const secret = join(local, 'secret')
     await writeFile(secret, 'secret')
     await symlink(local, join(directory, 'out'))
@@ -133,7 +133,7 @@ describe('nothing leaves the folder', () => {
     await Promise.all(['out', 'out.txt'].map(name => unlink(join(directory, name))))
   })
 
-  test('a directory that a session swaps for a link while files are written', async () => {
+  test('a directory that a session swaps for a link during a write leads nowhere else', async () => {
     const outside = join(local, 'outside')
     await mkdir(outside)
     await mkdir(join(directory, 'swap'))
@@ -196,7 +196,7 @@ describe('permissions', () => {
     expect(await readFile(join(directory, 'read.txt'), 'utf8')).toBe('read me')
   })
 
-  test('read and write: own files may be renamed and deleted, others not; a permission ends under an open file', async () => {
+  test('read and write: own files may be renamed and deleted, others not; withdrawing the permission ends access to an open file', async () => {
     await permit('rw')
     const first = await sftp(
       [
@@ -214,13 +214,13 @@ describe('permissions', () => {
     expect(await sftp(['rename data/new data/newer', 'rm data/newer'], alias)).toMatchObject({ ok: true })
   })
 
-  test('a folder that is not shared any more is gone', async () => {
+  test('a folder that is no longer shared disappears', async () => {
     await owner.api.deleteFolderMember({ params: { id: folder.id, userId: member.id } })
     expect((await sftp(['ls data'], alias)).out).toMatch(/not found|No such file/)
   })
 })
 
-test('the key decides: without one, or with a foreign one, nobody gets in, and there is no shell', async () => {
+test('without the right key nobody gets in, and there is no shell', async () => {
   const { port } = kit.port
   const options = [
     '-F',
@@ -274,7 +274,7 @@ test('the key decides: without one, or with a foreign one, nobody gets in, and t
   expect(listed.stdout).toContain('data')
 })
 
-test('bytes that are no SSH, or no SFTP, end their own connection only', async () => {
+test('bytes that are not SSH or SFTP end only their own connection', async () => {
   const socket = createConnection(kit.port.port, '127.0.0.1')
   socket.on('error', () => undefined)
   socket.write(randomBytes(4096))
@@ -284,7 +284,7 @@ test('bytes that are no SSH, or no SFTP, end their own connection only', async (
   expect((await sftp(['ls data'])).ok).toBe(true)
 })
 
-test('a connection ends with the sign-in', async () => {
+test('the connection ends with its sign-in', async () => {
   const other = await manager.signIn({ email: 'owner@example.org', password: 'Their-own-pass-1' })
   const theirs = stack.use(await proxyOf({ ...owner, token: other.token }, join(local, 'ssh-other')))
   const { hostAlias } = await theirs.sftp.open({ onPortTaken: 'random' })
@@ -343,7 +343,7 @@ test('lftp mirrors a directory', async context => {
   expect(await readdir(join(local, 'mirror/sub'))).toHaveLength(20)
 })
 
-test('sshfs: a folder as a file system', async context => {
+test('sshfs mounts a folder as a file system', async context => {
   const isPossible = (await has('sshfs')) && (await stat('/dev/fuse').catch(() => undefined))
   if (!isPossible) return context.skip('no sshfs or no FUSE')
   const mount = join(local, 'mount')
@@ -364,7 +364,7 @@ test('sshfs: a folder as a file system', async context => {
   }
 })
 
-test('the log of actions tells who connected, and what was changed where', async () => {
+test('the audit log has the connection, and each change with its path', async () => {
   const admin = await manager.signIn()
   await vi.waitFor(async () => {
     const { items } = await admin.api.listAuditLog({ query: { limit: 200 } })

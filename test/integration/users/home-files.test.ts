@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => cluster[Symbol.asyncDispose]())
 
-test('a session starts with the dotfiles and the script that its owner has then, and nobody else sees them', async () => {
+test("a session starts with its owner's current dotfiles and script, which nobody else sees", async () => {
   const agent = await cluster.join()
   const owner = await cluster.addUser('dots@example.org')
   await owner.putDotfile({ body: { path: '.bashrc', content: 'first' } })
@@ -64,7 +64,7 @@ test.each([{ mode: '0644' }, { mode: '244' }, { mode: '4755' }, { mode: '648' },
   },
 )
 
-test('there are at most 100 dotfiles of 64 KiB in all, also when they are saved at once', async () => {
+test('a user has at most 100 dotfiles of 64 KiB in total, also when several are saved at once', async () => {
   const owner = await cluster.addUser('many@example.org')
   const put = (path: string, content = '') => owner.putDotfile({ body: { path, content } })
   await put('.half', 'é'.repeat(16 * 1024))

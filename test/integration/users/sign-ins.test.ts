@@ -12,7 +12,7 @@ afterAll(() => manager[Symbol.asyncDispose]())
 
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
-test('the own sign-ins are listed with device, address and which one asks', async () => {
+test('own sign-ins are listed with device and address, and the current one is marked', async () => {
   const { api } = await manager.signIn()
   const body = { ...ADMIN, kind: 'token' }
   await rawRequest(`${manager.url}/api/v1/auth/login`, { method: 'POST', body, headers: { 'user-agent': FIREFOX } })
@@ -26,7 +26,7 @@ test('the own sign-ins are listed with device, address and which one asks', asyn
   expect(JSON.stringify(items)).not.toMatch(/hash|berth_/)
 })
 
-test('a sign-in that its owner ends closes its event stream at once; that of somebody else cannot be ended', async () => {
+test('ending an own sign-in closes its event stream at once; sign-ins of others cannot be ended', async () => {
   const owner = await manager.addUser('ends@example.org')
   const { token } = await manager
     .api()
