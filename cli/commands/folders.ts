@@ -2,6 +2,8 @@ import { Argument, type Command } from 'commander'
 import { AppError, FolderPermission } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
+import { followCopy } from './follow-task.ts'
+import { listenForInterrupt } from '../interrupt.ts'
 import { findFolder, findTrashed, folderTable } from './find-folder.ts'
 import { addFolderFileCommands, deleteFilesIn, listFilesAt } from './folder-files.ts'
 import { addFolderUploadCommand } from './folder-upload.ts'
@@ -55,6 +57,26 @@ export function addFolderCommands(program: Command): void {
         },
       })
       createOutput(json).data(made, () => folderTable([made]))
+    })
+
+  folder
+    .command('clone <folder> <name>')
+    .description(
+      'Copy a folder with all its files to a new folder of yours. Ctrl-C cancels, and deletes the new folder.',
+    )
+    .option(
+      '--storage-host <name>',
+      'where the files of the new folder are kept; where those of the folder are if left out',
+    )
+    .option('--json', 'print JSON')
+    .action(async (reference: string, name: string, { storageHost, json = false }: FolderFlags) => {
+      const { api } = await connect()
+      using interrupt = listenForInterrupt()
+      const { id } = await findFolder(api, reference)
+      const body = { name, ...(storageHost === undefined ? {} : { storageHost }) }
+      const { folder: made, task } = await api.cloneFolder({ params: { id }, body })
+      const isDone = task === null || (await followCopy(api, made.id, task, interrupt.signal)).status === 'done'
+      if (isDone) createOutput(json).data(made, () => folderTable([made]))
     })
 
   folder

@@ -1,4 +1,4 @@
-import { type ApiClient, type AgentPull, type RescanProgress, type Task } from '#manager/contract'
+import { type ApiClient, type AgentPull, type FolderId, type RescanProgress, type Task } from '#manager/contract'
 import { EXIT } from '../exit-codes.ts'
 import { printable } from '../output.ts'
 import { pollUntil } from '../poll.ts'
@@ -8,18 +8,34 @@ import { bytes } from './text.ts'
  * Shows the progress of a manager's task on standard error until it ends. When `signal` fires, the task is cancelled on the
  * manager. A task that did not end well sets the exit code.
  */
-export async function followTask(api: ApiClient, task: Task, signal: AbortSignal): Promise<Task> {
+export function followTask(api: ApiClient, task: Task, signal: AbortSignal): Promise<Task> {
   const params = { id: task.id }
+  return follow(task, signal, { ask: () => api.getTask({ params, signal }), cancel: () => api.cancelTask({ params }) })
+}
+
+/** As `followTask`, for a copy in a folder. */
+export function followCopy(api: ApiClient, folderId: FolderId, task: Task, signal: AbortSignal): Promise<Task> {
+  const params = { id: folderId, taskId: task.id }
+  return follow(task, signal, { ask: () => api.getCopy({ params, signal }), cancel: () => api.cancelCopy({ params }) })
+}
+
+interface TaskCalls {
+  /** Ends with the signal. */
+  readonly ask: () => Promise<Task>
+  readonly cancel: () => Promise<Task>
+}
+
+async function follow(task: Task, signal: AbortSignal, { ask, cancel }: TaskCalls): Promise<Task> {
   const line = createProgressLine(process.stderr)
   const note = (text: string) => line.keep(text)
   const done = (now: Task) => {
     if (now.status === 'running') line.show(describeTask(now))
     return now.status !== 'running'
   }
-  let now = await pollUntil({ first: task, ask: () => api.getTask({ params, signal }), done, signal, note })
+  let now = await pollUntil({ first: task, ask, done, signal, note })
   if (now.status === 'running') {
-    const cancelled = await api.cancelTask({ params })
-    now = await pollUntil({ first: cancelled, ask: () => api.getTask({ params }), done, note })
+    // Answered when the work has ended, or soon before.
+    now = await pollUntil({ first: await cancel(), ask: cancel, done, note })
   }
   line.keep(describeTask(now))
   if (now.status !== 'done') process.exitCode = EXIT.failed
@@ -28,7 +44,11 @@ export async function followTask(api: ApiClient, task: Task, signal: AbortSignal
 
 /** Description of a task in one line. */
 export function describeTask(task: Task): string {
-  const what = task.rescan ? describeRescan(task.rescan) : describePulls(task.pull ?? [])
+  const what = task.copy
+    ? `${task.copy.files} files, ${bytes(task.copy.bytes)}`
+    : task.rescan
+      ? describeRescan(task.rescan)
+      : describePulls(task.pull ?? [])
   const outcome = task.error ? `${task.status}: ${task.error.message}` : task.status
   return `${task.target}: ${what}${task.status === 'running' ? '' : ` (${outcome})`}`
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isFilePath, MOST_PATHS } from './file-paths.ts'
+import { Folder } from './folders.ts'
 import { Task } from './tasks.ts'
 
 /** Bodies and queries hold whole paths; longer ones exist only where a program made them step by step. */
@@ -115,6 +116,16 @@ export const FilesCopied = z
   })
   .meta({ id: 'FilesCopied' })
 export type FilesCopied = z.infer<typeof FilesCopied>
+
+export const FolderCloned = z
+  .object({
+    folder: Folder.describe('The new folder.'),
+    task: Task.nullable().describe(
+      'Set if the copy takes longer than a second: it goes on as this task, a copy of the new folder.',
+    ),
+  })
+  .meta({ id: 'FolderCloned' })
+export type FolderCloned = z.infer<typeof FolderCloned>
 
 export const FileSearchQuery = z.object({
   path: FilePath.default('').describe('Directory to search, with everything below.'),

@@ -116,6 +116,15 @@ export const FolderSpec = z
   .meta({ id: 'FolderSpec' })
 export type FolderSpec = z.infer<typeof FolderSpec>
 
+/** Request to copy a folder, with all its files, to a new one of the caller. */
+export const FolderCloneSpec = z
+  .strictObject({
+    name: FolderName.describe('Of the new folder.'),
+    storageHost: StorageHostName.optional().describe('That of the folder if left out.'),
+  })
+  .meta({ id: 'FolderCloneSpec' })
+export type FolderCloneSpec = z.infer<typeof FolderCloneSpec>
+
 /** Change of a folder. A key that is left out keeps its value. */
 export const FolderChange = z
   .strictObject({ name: FolderName, permission: FolderPermission })

@@ -16,11 +16,8 @@ export interface CopyProgress {
 }
 
 interface CopyJob {
-  readonly storage: Storage
   readonly progress: CopyProgress
   readonly signal: AbortSignal
-  /** Temporary name of the copy, so that a copy of a directory into itself leaves it out. */
-  readonly draft: string
 }
 
 /**
@@ -32,14 +29,14 @@ interface CopyJob {
 export async function copyEntry(
   { top, target, path }: { top: Directory; target: Directory; path: string },
   { to, name, onConflict }: FileMoveSpec,
-  { storage, progress, signal }: Omit<CopyJob, 'draft'>,
+  { storage, progress, signal }: CopyJob & { readonly storage: Storage },
 ): Promise<Moved & { swept: boolean }> {
   if (`${to}/`.startsWith(`${path}/`)) {
     throw new AppError('file_kind_refused', { path, why: `"${path}" cannot be copied into itself.` })
   }
   await using from = await openPlace(top, path)
   const draft = newDraftName()
-  const job: CopyJob = { storage, progress, signal, draft }
+  const job: CopyJob = { progress, signal }
   let swept = false
   try {
     await copyOne(job, from, { directory: target, name: draft }, 1)
@@ -55,6 +52,19 @@ export async function copyEntry(
     await removeEntry(storage, { directory: target, name: draft }).catch(() => undefined) // the first error is the one to report
     throw error
   }
+}
+
+/**
+ * Copies everything in a directory into another one, which may lie on another storage. What is left out is that of `copyEntry`.
+ *
+ * @throws AppError `path_invalid` if directories are nested too deeply, `disk_full`; the reason of the signal
+ */
+export async function copyEntries(
+  source: Directory,
+  target: Directory,
+  { progress, signal }: Pick<CopyJob, 'progress' | 'signal'>,
+): Promise<void> {
+  await copyChildren({ progress, signal }, source, target, 1)
 }
 
 interface Spot {
@@ -87,12 +97,15 @@ async function copyDirectory(
   // The owner can write to it while it is filled, whatever the permissions of the original.
   await to.directory.mkdir(to.name, (state.mode & 0o777) | 0o700)
   await using made = await to.directory.enter(to.name)
+  await copyChildren(job, source, made, level + 1)
+}
+
+/** Drafts are not listed, so a copy of the directory that it is made in does not copy itself. */
+async function copyChildren(job: CopyJob, source: Directory, made: Directory, level: number): Promise<void> {
   await using listing = await source.list()
   for (let batch = await listing.next(); batch.length > 0; batch = await listing.next()) {
-    for (const { name } of batch) {
-      if (name === job.draft) continue
-      await copyOne(job, { directory: source, name }, { directory: made, name }, level + 1).catch(passOver)
-    }
+    for (const { name } of batch)
+      await copyOne(job, { directory: source, name }, { directory: made, name }, level).catch(passOver)
   }
 }
 

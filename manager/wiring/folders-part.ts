@@ -5,6 +5,7 @@ import { requireFolder } from '../folders/require-folder.ts'
 import { startRemovals } from '../folders/removals.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { createFolderHints } from '../folders/hints.ts'
+import { createClones } from '../files/clone.ts'
 import { createFiles } from '../files/service.ts'
 import { createCopyTasks } from '../files/copy-tasks.ts'
 import { createFileHints, type FileHints } from '../files/hints.ts'
@@ -78,15 +79,17 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
     },
     onPlaced: (_caller, folderId, path) => fileHints.changed(folderId, parentOf(path)),
   }
+  const folders = createFolders({ store, storage, removals, hints, usages })
+  const clones = createClones({ open, folders, copies })
   const opened = stack.move()
   return {
     open,
     fileHints,
     handlers: {
-      ...createFolderRoutes(createFolders({ store, storage, removals, hints, usages })),
+      ...createFolderRoutes(folders),
       ...createFolderSharingRoutes(createSharing({ store, hints, mailer, settings, log })),
       ...createUploadRoutes(createUploads(uploadDeps), createBundles(uploadDeps)),
-      ...createFileRoutes(files, createDownloadTickets({ db: store.db, files })),
+      ...createFileRoutes(files, { tickets: createDownloadTickets({ db: store.db, files }), clones }),
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

@@ -280,8 +280,25 @@ export function answerFiles(
         }))
       return { status: 200, value: { items, next: null } }
     }
-    case 'GET archive':
-      return { status: 200, bytes: Buffer.from('PK') }
+    case 'POST downloads': {
+      const { paths } = body() as { paths: string[] }
+      const query = new URLSearchParams(paths.map(one => ['path', one]))
+      return {
+        status: 201,
+        value: { url: url.pathname.replace('downloads', `ticket?${query.toString()}`), expiresAt: TIME },
+      }
+    }
+    case 'GET ticket': {
+      const paths = url.searchParams.getAll('path')
+      const file = files.get(path)
+      const isOne = paths.length === 1 && file
+      const name = isOne ? path.split('/').at(-1) : 'experiments.zip'
+      return {
+        status: 200,
+        bytes: isOne ? file.content : Buffer.from('PK'),
+        headers: { 'content-disposition': `attachment; filename="${name ?? ''}"` },
+      }
+    }
     default:
       return undefined
   }

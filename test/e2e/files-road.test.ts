@@ -62,6 +62,21 @@ test('small files arrive unchanged, and are listed', async () => {
   expect((await stat(join(directory, 'empty'))).size).toBe(0)
 })
 
+test('many small files arrive in few requests, and a taken name among them is asked about', async () => {
+  await writeFile(join(directory, 'many-3'), 'theirs')
+  const sent: string[] = []
+  page.on('request', request => {
+    if (request.method() === 'POST' && request.url().includes('/folders/')) sent.push(new URL(request.url()).pathname)
+  })
+  const many = Array.from({ length: 60 }, (_, n) => file(`many-${n}`, Buffer.from(`content ${n}`)))
+  await input().setInputFiles(many)
+  await button(page, 'Replace').click(SOON)
+  await panel().getByRole('heading', { name: '60 files uploaded' }).waitFor(SOON)
+  for (const { name, buffer } of many) expect(await readFile(join(directory, name), 'utf8')).toBe(buffer.toString())
+  expect(sent.filter(path => path.endsWith('/bundles'))).toHaveLength(1)
+  expect(sent.length).toBeLessThan(5)
+})
+
 test('a large file survives three kills of the console and a reload, and is never visible in part', async () => {
   const source = join(berth.data, 'large.bin')
   await writeFile(source, LARGE)

@@ -10,10 +10,12 @@ import {
   FilePage,
   FilePath,
   FilesCopied,
+  FolderCloned,
   FileSearchQuery,
   FilesFound,
   FilesMoved,
 } from '../files.ts'
+import { FolderCloneSpec } from '../folders.ts'
 import { FolderId } from '../ids.ts'
 import { Task, TaskId } from '../tasks.ts'
 import { type RouteSpec } from './route-spec.ts'
@@ -102,6 +104,17 @@ export const FILE_ROUTES = {
     params: named.extend({ taskId: TaskId }),
     status: 202,
     reply: Task,
+  },
+  cloneFolder: {
+    method: 'POST',
+    path: '/api/v1/folders/:id/clone',
+    access: 'user',
+    summary:
+      'Copy the folder with all its files to a new one of the caller. A copy that takes long goes on as a task; if it fails or is cancelled, the new folder is deleted.',
+    params: named,
+    body: FolderCloneSpec,
+    status: 201,
+    reply: FolderCloned,
   },
   deleteFiles: {
     method: 'POST',

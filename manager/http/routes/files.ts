@@ -4,6 +4,7 @@ import { type FastifyRequest } from 'fastify'
 import { AppError, BUNDLE_CONTENT } from '#manager/contract'
 import { type Expected, readBody } from '../../files/content.ts'
 import { type Files } from '../../files/service.ts'
+import { type Clones } from '../../files/clone.ts'
 import { type DownloadTickets } from '../../files/tickets.ts'
 import { type Handlers } from '../handlers.ts'
 import { CONTENT_HEADERS, sendArchive, sendBytes, sendContent } from './files/send-content.ts'
@@ -25,9 +26,13 @@ type FileRoutes =
   | 'readBundle'
   | 'readChecksums'
   | 'createDownload'
+  | 'cloneFolder'
   | 'downloadByTicket'
 
-export function createFileRoutes(files: Files, tickets: DownloadTickets): Pick<Handlers, FileRoutes> {
+export function createFileRoutes(
+  files: Files,
+  { tickets, clones }: { tickets: DownloadTickets; clones: Clones },
+): Pick<Handlers, FileRoutes> {
   return {
     listFiles: ({ caller }, { params, query }) => files.list(caller, params.id, query),
     getFile: ({ caller }, { params, query }) => files.get(caller, params.id, query.path),
@@ -73,6 +78,8 @@ export function createFileRoutes(files: Files, tickets: DownloadTickets): Pick<H
       await sendArchive(archive, { request, reply })
       return ''
     },
+
+    cloneFolder: ({ caller }, { params, body }) => clones.clone(caller, params.id, body),
 
     createDownload({ caller, request }, { params, body }) {
       tell(request, toldPaths(body.paths))

@@ -38,6 +38,12 @@ export interface TransferItem {
   onConflict: UploadConflict
   address: string | null
   running: RunningUpload | null
+  /** Too large for a request with other files. */
+  isSingle: boolean
+  /** A request with this file was sent, and its answer was lost. */
+  again: boolean
+  /** The files that are sent in one request with this one. */
+  group: readonly TransferItem[] | null
 }
 
 /** Statuses in which a transfer has one of the places. */
@@ -72,15 +78,34 @@ export function totalsOf(items: Iterable<Pick<TransferItem, 'status' | 'size' | 
   return totals
 }
 
-/** Transfers that start now, in order, so that at most `places` run. */
-export function nextToStart<T extends Pick<TransferItem, 'status'>>(items: Iterable<T>, places: number): T[] {
-  const queued: T[] = []
-  let free = places
+type Queued = Pick<TransferItem, 'status' | 'batch' | 'address' | 'isSingle' | 'group'>
+/** Fewer files are sent by themselves, each with its progress. */
+const FEWEST_TOGETHER = 8
+
+/**
+ * Transfers that start now, in order, so that at most `places` requests run. Many files of one batch are put together: they are probably small, and those
+ * that are not come back to the queue.
+ *
+ * @param most files in one group
+ */
+export function nextToStart<T extends Queued>(items: Iterable<T>, places: number, most: number): T[][] {
+  const active = new Set<unknown>()
+  let queued: T[] = []
   for (const item of items) {
-    if (isActive(item)) free--
-    else if (item.status === 'queued' && queued.length < places) queued.push(item)
+    if (isActive(item)) active.add(item.group ?? item)
+    else if (item.status === 'queued' && queued.length < places * most) queued.push(item)
   }
-  return queued.slice(0, Math.max(0, free))
+  const groups: T[][] = []
+  for (let first = queued[0]; first && active.size + groups.length < places; first = queued[0]) {
+    const { batch } = first
+    const isJoined = (item: T) => item.batch === batch && !item.isSingle && item.address === null
+    const together = isJoined(first) ? queued.filter(isJoined).slice(0, most) : []
+    const group = together.length >= FEWEST_TOGETHER ? together : [first]
+    groups.push(group)
+    const taken = new Set(group)
+    queued = queued.filter(item => !taken.has(item))
+  }
+  return groups
 }
 
 const ORDER: Readonly<Record<TransferStatus, number>> = {

@@ -11,6 +11,7 @@ import { joinPath, nameOf } from '../explorer/file-path.ts'
 import { type FileSource } from './file-source.ts'
 import { hashFile } from './hash-file.ts'
 import { isPanelOpen } from './panel-state.ts'
+import { runTogether, type TogetherDeps } from './run-together.ts'
 import { addSample, rateOf, type RateSample } from './rate.ts'
 import {
   isPending,
@@ -27,6 +28,8 @@ import { t } from './words.ts'
 const PLACES = 4
 /** Files up to this size are hashed before they are sent; larger ones while they are sent. */
 const HASH_FIRST_BYTES = 1024 * 1024
+/** Files of one request. */
+const MOST_TOGETHER = 250
 const SHOWN = 100
 
 /** Reads the status now: users and connections change it while a function waits. */
@@ -53,6 +56,8 @@ export const useTransfers = defineStore('transfers', () => {
   const arrived = shallowRef<{ readonly folderId: FolderId; readonly path: string } | null>(null)
   const samples = shallowRef<readonly RateSample[]>([])
   let nextId = 1
+  /** Many files may be refused at once; one call finds out whether there is a sign-in again. */
+  let signingIn: Promise<unknown> | undefined
   let timer: ReturnType<typeof setInterval> | undefined
 
   const frame = createFrameTask(() => {
@@ -84,15 +89,20 @@ export const useTransfers = defineStore('transfers', () => {
         onConflict: 'fail',
         address,
         running: null,
+        isSingle: false,
+        again: false,
+        group: null,
       })
     isPanelOpen.value = true
     pump()
   }
 
   function pump(): void {
-    for (const item of nextToStart(items, PLACES)) {
-      item.status = 'running'
-      void run(item)
+    for (const group of nextToStart(items, PLACES, MOST_TOGETHER)) {
+      for (const item of group) item.status = 'running'
+      const [first, ...more] = group
+      if (more.length > 0) void runTogether(group, together)
+      else if (first) void run(first)
     }
     if (items.some(isPending)) keepTime()
     frame.soon()
@@ -112,6 +122,24 @@ export const useTransfers = defineStore('transfers', () => {
   }
   const warn = (event: BeforeUnloadEvent) => event.preventDefault()
 
+  const together: TogetherDeps = {
+    hash: hashFile,
+    headers: () => secretHeaders(secret.get()),
+    onChange: () => frame.soon(),
+    onDone: done,
+    refused,
+    onFree() {
+      pump()
+      sayIfOver()
+    },
+  }
+
+  function done(item: TransferItem): void {
+    item.status = 'done'
+    item.sent = item.size
+    arrived.value = { folderId: item.batch.folderId, path: item.path }
+  }
+
   async function run(item: TransferItem): Promise<void> {
     try {
       const file = await item.source.open().catch((cause: unknown) => {
@@ -121,9 +149,7 @@ export const useTransfers = defineStore('transfers', () => {
       if (!is(item, 'running')) return
       await sendFile(item, file)
       if (!is(item, 'checking')) return
-      item.status = 'done'
-      item.sent = item.size
-      arrived.value = { folderId: item.batch.folderId, path: item.path }
+      done(item)
     } catch (error) {
       if (is(item, 'paused', 'cancelled')) return
       await refused(item, error)
@@ -192,7 +218,8 @@ export const useTransfers = defineStore('transfers', () => {
     if (isAppError(error) && error.code === 'not_signed_in') {
       // The page asks for the password; the upload goes on when there is a sign-in again.
       item.status = 'paused'
-      await api.me().then(
+      signingIn ??= api.me().finally(() => (signingIn = undefined))
+      await signingIn.then(
         () => resume(item.id),
         () => undefined,
       )
@@ -205,6 +232,7 @@ export const useTransfers = defineStore('transfers', () => {
       if (choice === 'skip') await drop(item)
       else if (choice !== null) {
         item.onConflict = choice
+        item.again = false
         // Bytes that arrived stay; the answer to the conflict is sent with the end.
         item.status = 'queued'
       }

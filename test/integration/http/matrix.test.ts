@@ -61,6 +61,7 @@ const BODIES: Partial<Record<RouteName, unknown>> = {
   moveFiles: { paths: ['none'], to: '' },
   copyFiles: { paths: ['none'], to: '' },
   deleteFiles: { paths: ['none'] },
+  cloneFolder: { name: 'copy' },
   createDownload: { paths: ['none'] },
   readBundle: { paths: ['none'] },
   readChecksums: { paths: ['none'] },

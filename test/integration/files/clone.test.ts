@@ -1,0 +1,79 @@
+import { mkdir, readdir, readFile, symlink, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type ApiClient, type Folder } from '#manager/contract'
+import { createCli } from '../../fixtures/cli.ts'
+import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
+
+let manager: TestManager
+let owner: { id: string; token: string; api: ApiClient }
+let folder: Folder
+const directoryOf = ({ id }: Pick<Folder, 'id'>) => join(manager.dataDir, 'storage', 'folders', id)
+beforeAll(async () => {
+  manager = await startTestManager()
+  owner = await manager.addUser('owner@example.org')
+  folder = await owner.api.createFolder({ body: { name: 'data' } })
+  await mkdir(join(directoryOf(folder), 'deep/empty'), { recursive: true })
+  await writeFile(join(directoryOf(folder), 'deep/file'), 'content')
+  await symlink('/etc/passwd', join(directoryOf(folder), 'link'))
+})
+afterAll(() => manager[Symbol.asyncDispose]())
+
+const clone = (name: string, api = owner.api, id = folder.id) => api.cloneFolder({ params: { id }, body: { name } })
+
+test('a folder is copied to a new one of the caller, with its links as links', async () => {
+  const { folder: made, task } = await clone('copy')
+  expect(task).toBeNull()
+  expect(made).toMatchObject({ name: 'copy', manageable: true, permission: 'delete' })
+  expect((await readdir(directoryOf(made), { recursive: true })).toSorted()).toEqual([
+    'deep',
+    'deep/empty',
+    'deep/file',
+    'link',
+  ])
+  expect(await readFile(join(directoryOf(made), 'deep/file'), 'utf8')).toBe('content')
+  await expect(clone('copy')).rejects.toMatchObject({ code: 'folder_exists' })
+})
+
+test('a member may clone what they may read; a stranger finds nothing', async () => {
+  const reader = await manager.addUser('reader@example.org')
+  await expect(clone('mine', reader.api)).rejects.toMatchObject({ code: 'folder_not_found' })
+  expect((await reader.api.listFolders()).items).toEqual([])
+  await owner.api.inviteToFolder({ params: { id: folder.id }, body: { email: 'reader@example.org', permission: 'ro' } })
+  for (const { id } of (await reader.api.listFolderInvitations()).items)
+    await reader.api.acceptFolderInvitation({ params: { id } })
+  const { folder: made } = await clone('mine', reader.api)
+  expect(made).toMatchObject({ ownerId: reader.id, permission: 'delete' })
+})
+
+test('a clone that takes long is a task; cancelled, its folder is deleted with all its files', async () => {
+  const large = await owner.api.createFolder({ body: { name: 'large' } })
+  // Sparse: it takes long to copy, and has no bytes until then.
+  await writeFile(join(directoryOf(large), 'sparse'), '')
+  await truncate(join(directoryOf(large), 'sparse'), 64 * 2 ** 30)
+  const { folder: made, task } = await clone('half', owner.api, large.id)
+  expect(task).toMatchObject({ kind: 'copy', status: 'running', target: 'half', copy: { folderId: made.id } })
+  const params = { id: made.id, taskId: task?.id ?? '' }
+  await vi.waitFor(async () => expect((await owner.api.getCopy({ params })).copy?.bytes).toBeGreaterThan(0), {
+    timeout: 10_000,
+  })
+  expect((await owner.api.cancelCopy({ params })).status).toBe('cancelled')
+  expect((await owner.api.listFolders()).items.map(({ name }) => name)).not.toContain('half')
+  await vi.waitFor(
+    async () => expect(await readdir(join(manager.dataDir, 'storage', 'folders'))).not.toContain(made.id),
+    { timeout: 10_000 },
+  )
+}, 30_000)
+
+test('the command clones, and names a failure', async () => {
+  await using cli = await createCli()
+  await cli.signIn(manager.url)
+  const { api } = await manager.signIn()
+  const of = await api.createFolder({ body: { name: 'mine' } })
+  await writeFile(join(directoryOf(of), 'file'), 'x')
+  const done = await cli.run(['folder', 'clone', 'mine', 'again', '--json'])
+  expect(done).toMatchObject({ code: 0, err: '' })
+  expect(await readdir(directoryOf(JSON.parse(done.out) as Folder))).toEqual(['file'])
+  expect(await cli.run(['folder', 'clone', 'mine', 'again'])).toMatchObject({ code: 1 })
+  expect((await cli.run(['folder', 'clone', 'nowhere', 'again2'])).code).toBe(4)
+})
