@@ -53,7 +53,11 @@ function matching(filter: SessionFilter) {
     ])
 }
 
-/** @param resourceGroups only sessions in these groups; all if left out */
+/**
+ * Sessions that run, and sessions that wait for room; those whose start time has not come are not counted.
+ *
+ * @param resourceGroups only sessions in these groups; all if left out
+ */
 export async function countSessions(
   db: Db,
   resourceGroups?: ReadonlySet<string>,
@@ -62,6 +66,7 @@ export async function countSessions(
     .selectFrom('sessions')
     .select(['status', eb => eb.fn.countAll<number>().as('count')])
     .where('status', 'in', LIVE_STATUSES)
+    .where(eb => eb.or([eb('starts_at', 'is', null), eb('starts_at', '<=', sql<Date>`now()`)]))
     .$if(resourceGroups !== undefined, query =>
       query.where('resource_group', '=', sql<string>`any(${[...(resourceGroups ?? [])]}::text[])`),
     )

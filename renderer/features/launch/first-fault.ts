@@ -10,9 +10,9 @@ export interface Fault {
 
 /** Fields that can have a fault, in their order on the page; `selector` finds the element to focus. */
 const FIELDS = [
-  { field: 'owner', label: 'owner', selector: '#launch-owner' },
   { field: 'name', label: 'name', selector: '#launch-name' },
   { field: 'count', label: 'count', selector: '#launch-count' },
+  { field: 'owner', label: 'owner', selector: '#launch-owner' },
   { field: 'image', label: 'environment', selector: '[name="image"]' },
   { field: 'environ', label: 'variables', selector: '#launch-environ' },
   { field: 'folders', label: 'folders', selector: '#launch-folders' },

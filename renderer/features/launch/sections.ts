@@ -2,7 +2,7 @@ import { type LaunchErrors, type LaunchField } from './launch-form.ts'
 
 /** The parts of the form in their order on the page; the outline beside it lists them. Titles are keys of the catalogue. */
 export const SECTIONS = [
-  { id: 'name', title: 'nameAndProject', fields: ['owner', 'name', 'count', 'project', 'resourceGroup'] },
+  { id: 'name', title: 'nameAndProject', fields: ['name', 'count', 'project', 'resourceGroup', 'owner'] },
   { id: 'environment', title: 'environment', fields: ['image'] },
   { id: 'variables', title: 'variables', fields: ['environ'] },
   { id: 'folders', title: 'folders', fields: ['folders', 'automount'] },

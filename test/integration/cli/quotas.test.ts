@@ -89,7 +89,7 @@ test('sessions are created from a template, for later, and for another user', as
 
   expect(await berth(['template', 'rm', 'training'])).toMatchObject({ code: 0 })
   expect(await berth(['session', 'create', '--template', 'training'])).toMatchObject({
-    code: 1,
+    code: 4,
     err: expect.stringContaining('You have no template "training"') as string,
   })
   expect((await berth(['session', 'create', '--name', 'none'])).err).toContain('Name an image with --image')

@@ -63,6 +63,7 @@ describe('a session that is scheduled for later', () => {
       queuePosition: null,
       reason: { message: `Scheduled: starts at ${startsAt} or later.`, notBefore: startsAt },
     })
+    expect((await cluster.api.getResources({})).sessions.pending).toBe(0)
     // Other sessions start meanwhile.
     const now = await cluster.launch({ name: 'at-once' })
     await cluster.reach(now.id, 'RUNNING')
