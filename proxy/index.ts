@@ -278,3 +278,4 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
 
 export type { Log } from './log.ts'
 export { quoteForShell, quoteForSshConfig } from './ssh/quoting.ts'
+export { NOT_INHERITED } from './ssh/ssh-config.ts'

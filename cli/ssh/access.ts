@@ -2,7 +2,7 @@ import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type ZodType } from 'zod'
 import { type ApiClient, AppError, type Session, SessionId, SessionName, SshAccess } from '#manager/contract'
-import { quoteForShell, quoteForSshConfig } from '#proxy'
+import { NOT_INHERITED, quoteForShell, quoteForSshConfig } from '#proxy'
 import { configDirectory } from '../config/directories.ts'
 import { REACH_SECONDS } from './reach.ts'
 
@@ -66,7 +66,6 @@ export function sshSettings(files: SshFiles): readonly (readonly [string, string
     ['HostKeyAlias', files.hostKeyAlias],
     ['UserKnownHostsFile', quoteForSshConfig(files.knownHostsFile)],
     ['StrictHostKeyChecking', 'yes'],
-    ['PreferredAuthentications', 'publickey'],
     // Also covers the wait for the server's first word: a frozen server accepts connections.
     ['ConnectTimeout', String(REACH_SECONDS)],
     ['ServerAliveInterval', '15'],
@@ -77,7 +76,7 @@ export function sshSettings(files: SshFiles): readonly (readonly [string, string
 /** The same settings as arguments of ssh, sftp and scp. */
 export function sshOptions(files: SshFiles, port: number): string[] {
   const settings = [...sshSettings(files), ['HostName', '127.0.0.1'], ['Port', String(port)]]
-  return ['-F', 'none', ...settings.flatMap(([key, value]) => ['-o', `${key}=${value}`])]
+  return ['-F', 'none', '-o', 'PreferredAuthentications=publickey', ...settings.flatMap(([key, value]) => ['-o', `${key}=${value}`])]
 }
 
 /**
@@ -94,7 +93,7 @@ export function hostBlock(
   options: readonly string[] = [],
 ): string {
   const command = [...berth, 'stdio', ...options, safe(SessionId, session.id)].map(quoteForProxyCommand).join(' ')
-  const lines = [...sshSettings(files), ['ProxyCommand', command]]
+  const lines = [...sshSettings(files), ...NOT_INHERITED, ['ProxyCommand', command]]
   return [`Host berth-${safe(SessionName, session.name)}`, ...lines.map(([key, value]) => `  ${key} ${value}`)].join(
     '\n',
   )

@@ -57,9 +57,32 @@ export function formatConfig(blocks: readonly Block[]): string {
 }
 
 /**
+ * Settings that hold whatever the user has set for all hosts (`Host *`).
+ *
+ * Threat model: programs in a session are not trusted, and other users may listen on ports of this computer. Forwarding the agent
+ * or X11 would lend the user's keys and screen to the session; without a check of the host key on loopback anybody could pose as it.
+ * The rest would break the connection: another way to sign in, a command of one's own in place of that of sftp, a shared
+ * connection of a session that had the port before. Options of the command line (`ssh -A`, `-L`, `-D`) still count, as the user asks
+ * for them. ssh has no way to refuse `SendEnv`, `LocalForward` and further `IdentityFile` of another block.
+ */
+export const NOT_INHERITED: readonly (readonly [string, string])[] = [
+  ['ForwardAgent', 'no'],
+  ['ForwardX11', 'no'],
+  ['NoHostAuthenticationForLocalhost', 'no'],
+  ['PubkeyAuthentication', 'yes'],
+  ['PreferredAuthentications', 'publickey'],
+  ['IdentityAgent', 'none'],
+  ['AddKeysToAgent', 'no'],
+  ['RemoteCommand', 'none'],
+  ['RequestTTY', 'auto'],
+  ['PermitLocalCommand', 'no'],
+  ['ControlMaster', 'no'],
+  ['ControlPath', 'none'],
+]
+
+/**
  * A Host block with an explicit name, not a pattern, so that editors list it. The keepalive notices a dead tunnel in under a
- * minute. The user's settings for all hosts must not redirect the connection: through a bastion, whose 127.0.0.1 is another, or
- * over the shared connection of a session that had the port before.
+ * minute. `ProxyCommand none`: no bastion of the user's, whose 127.0.0.1 is another.
  */
 export function blockOf(entry: HostEntry): Block {
   const { alias, sessionId, owner, port } = entry
@@ -75,8 +98,8 @@ export function blockOf(entry: HostEntry): Block {
     `  UserKnownHostsFile ${quoteForSshConfig(entry.knownHostsFile)}`,
     '  StrictHostKeyChecking yes',
     '  ProxyCommand none',
-    '  ControlPath none',
     '  ServerAliveInterval 15',
+    ...NOT_INHERITED.map(([key, value]) => `  ${key} ${value}`),
   ]
   return { alias, sessionId, owner, port, text: `${lines.join('\n')}\n` }
 }

@@ -82,6 +82,43 @@ test("the user's settings for all hosts do not send a session through a bastion 
   expect(await ssh('-o', 'BatchMode=yes', hostAlias, 'hostname')).toBe('ran hostname')
 })
 
+test("the user's settings for all hosts do not lend the agent or the screen to a session, and do not keep ssh from signing in", async () => {
+  const { proxy, spec, ssh, config, sshDirectory } = await setUp()
+  await mkdir(sshDirectory, { recursive: true })
+  const mine = [
+    'ForwardAgent yes',
+    'ForwardX11 yes',
+    'PubkeyAuthentication no',
+    'PreferredAuthentications password',
+    'IdentityAgent ~/.1password/agent.sock',
+    'AddKeysToAgent yes',
+    'NoHostAuthenticationForLocalhost yes',
+    'RemoteCommand tmux',
+    'RequestTTY force',
+    'PermitLocalCommand yes',
+    'LocalCommand touch /tmp/owned',
+  ]
+  await writeFile(config, `Host *\n${mine.map(line => `  ${line}\n`).join('')}`)
+  const { hostAlias } = await proxy.ssh.connect(spec)
+  const said = (await ssh('-G', hostAlias)).split('\n')
+  for (const line of [
+    'forwardagent no',
+    'forwardx11 no',
+    'pubkeyauthentication true',
+    'preferredauthentications publickey',
+    'identityagent none',
+    'addkeystoagent false',
+    'nohostauthenticationforlocalhost no',
+    'requesttty auto',
+    'permitlocalcommand no',
+  ]) {
+    expect(said).toContain(line)
+  }
+  expect(await ssh('-o', 'BatchMode=yes', hostAlias, 'hostname')).toBe('ran hostname')
+  // Asked for by the user, for this one connection.
+  expect(await ssh('-A', '-G', hostAlias)).toContain('forwardagent yes')
+})
+
 test('another host key is refused', async () => {
   const { proxy, spec, manager, ssh } = await setUp()
   const impostor = aKeyPair().public.trim()
