@@ -64,12 +64,14 @@ describe('the host of the page', () => {
 
   test('in the desktop app the host is the bridge', async () => {
     const list = vi.fn(() => Promise.resolve({ ok: true, value: [] }))
-    const on = vi.fn(() => () => undefined)
+    const on = vi.fn((_event: string, _listener: (payload: unknown) => unknown) => () => undefined)
     const window = { host: { tunnel: { list } }, hostEvents: { on } } as never
     const host = hostOver(() => Promise.reject(new Error('not used')), { window })
     await expect(host.tunnel.list()).resolves.toEqual([])
-    host.on('tunnel:changed', () => undefined)
+    // Electron would copy what a listener returns, and fails where it cannot.
+    host.on('tunnel:changed', () => new Map([[1, () => 2]]))
     expect(on).toHaveBeenCalledOnce()
+    expect(on.mock.calls[0]?.[1]({})).toBeUndefined()
     await expect(host.ssh.connect(spec)).rejects.toMatchObject({ code: 'internal' })
   })
 })

@@ -53,7 +53,11 @@ export function createHost(deps: HostDeps): Host {
           })
         return valueOf(await call(...args))
       }),
-      on: (event, listener) => hostEvents.on(event, listener),
+      // Electron copies what a listener returns back to the main process, and fails where it cannot be copied.
+      on: (event, listener) =>
+        hostEvents.on(event, payload => {
+          listener(payload)
+        }),
       reconnect: () => undefined,
     }
   }

@@ -18,6 +18,7 @@ import { askBeforeQuit } from './windows/ask-before-quit.ts'
 import { createConsoleWindows } from './windows/console-windows.ts'
 import { type DeepLinks } from './windows/deep-links.ts'
 import { createTray, installMenu } from './windows/menus.ts'
+import { reviveAfterCrash } from './windows/revive-page.ts'
 
 export interface DesktopDeps {
   readonly electron: ElectronSlice
@@ -114,6 +115,7 @@ export function startDesktop(deps: DesktopDeps): void {
   app.on('web-contents-created', (_event, contents) => {
     guardContents(contents, { electron, preload: deps.preload, log })
     windows.adopt(contents)
+    reviveAfterCrash(contents, { electron, log })
     // A reloaded page has lost its terminals; tunnels do not belong to the page and stay.
     contents.on('did-navigate', () => terminals.closePage(contents.id))
     contents.on('destroyed', () => terminals.closePage(contents.id))

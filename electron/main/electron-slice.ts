@@ -17,7 +17,9 @@ export interface ElectronSlice {
     handle(channel: string, listener: (event: InvokeEvent, ...args: unknown[]) => unknown): void
   }
   readonly shell: Pick<Real['shell'], 'openExternal'>
-  readonly dialog: { showMessageBox(options: Electron.MessageBoxOptions): Promise<{ response: number }> }
+  readonly dialog: Pick<Real['dialog'], 'showErrorBox'> & {
+    showMessageBox(options: Electron.MessageBoxOptions): Promise<{ response: number }>
+  }
   readonly nativeImage: Pick<Real['nativeImage'], 'createFromDataURL'>
   readonly Menu: {
     buildFromTemplate(template: Electron.MenuItemConstructorOptions[]): Electron.Menu
@@ -61,12 +63,13 @@ export interface WindowSlice extends Pick<
 
 export interface ContentsSlice extends Pick<
   Electron.WebContents,
-  'id' | 'send' | 'isDestroyed' | 'setWindowOpenHandler' | 'getURL'
+  'id' | 'send' | 'isDestroyed' | 'setWindowOpenHandler' | 'getURL' | 'reload'
 > {
   readonly on: Listen<'will-navigate', (event: Preventable, url: string) => void> &
     Listen<'will-redirect', (event: Preventable, url: string) => void> &
     Listen<'will-attach-webview', (event: Preventable) => void> &
     Listen<'did-navigate', (event: Preventable, url: string) => void> &
+    Listen<'render-process-gone', (event: Preventable, details: Pick<Electron.RenderProcessGoneDetails, 'reason'>) => void> &
     Quiet<'destroyed'>
 }
 

@@ -2,7 +2,7 @@ import path from 'node:path'
 import * as electron from 'electron'
 import { pino } from 'pino'
 import { startProxy } from '#proxy'
-import { openKeyringCredentials } from './credentials/keyring-credentials.ts'
+import { createKeyringCredentials } from './credentials/keyring-credentials.ts'
 import { registerConsoleScheme, startDesktop } from './desktop.ts'
 import { openSettingsFile } from './settings/settings-file.ts'
 import { startEmbeddedStack } from './stack/embedded-stack.ts'
@@ -27,6 +27,8 @@ if (app.requestSingleInstanceLock()) {
   // Not awaited: Electron becomes ready only after this module has been evaluated.
   start().catch((error: unknown) => {
     log.error({ err: error }, 'the desktop app could not start')
+    // Before any window exists, nothing else would tell the user.
+    electron.dialog.showErrorBox('Berth could not start', error instanceof Error ? error.message : String(error))
     app.exit(1)
   })
 } else {
@@ -38,8 +40,12 @@ async function start(): Promise<void> {
   await app.whenReady()
   app.setAsDefaultProtocolClient('berth')
   const configDir = env.BERTH_CONFIG_DIR ?? app.getPath('userData')
-  const credentials = await openKeyringCredentials()
-  if (credentials.reason !== null) log.warn({ reason: credentials.reason }, 'credentials are kept in memory')
+  const credentials = createKeyringCredentials({
+    onUnusable: why => {
+      log.warn({ why }, 'the sign-in is kept in memory')
+      void electron.dialog.showMessageBox({ type: 'warning', title: 'Berth', message: 'You are signed in until Berth quits.', detail: why })
+    },
+  })
   const settings = await openSettingsFile(path.join(configDir, 'desktop.json'))
   startDesktop({
     electron,

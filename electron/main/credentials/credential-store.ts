@@ -3,21 +3,16 @@
  * system's means or forgets it with the process. No implementation writes it to a file in the clear.
  */
 export interface CredentialStore {
-  /** False if the token is gone after quitting; `reason` tells the user why. */
-  readonly persistent: boolean
-  readonly reason: string | null
   /** @param endpoint origin of the manager, e.g. `https://berth.example:8400` */
   get(endpoint: string): Promise<string | null>
   set(endpoint: string, token: string): Promise<void>
   delete(endpoint: string): Promise<void>
 }
 
-/** Store in memory, for tests and for systems without a credential store: signed in until the app quits. */
-export function createMemoryCredentials(reason: string | null = null): CredentialStore {
+/** Store in memory: signed in until the app quits. */
+export function createMemoryCredentials(): CredentialStore {
   const tokens = new Map<string, string>()
   return {
-    persistent: false,
-    reason,
     get: endpoint => Promise.resolve(tokens.get(endpoint) ?? null),
     set: (endpoint, token) => Promise.resolve(void tokens.set(endpoint, token)),
     delete: endpoint => Promise.resolve(void tokens.delete(endpoint)),

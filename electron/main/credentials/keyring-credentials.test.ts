@@ -1,11 +1,11 @@
-import { expect, test } from 'vitest'
-import { openKeyringCredentials, type OpenEntry } from './keyring-credentials.ts'
+import { expect, test, vi } from 'vitest'
+import { createKeyringCredentials, type OpenEntry } from './keyring-credentials.ts'
 
-function aKeyring(): { open: OpenEntry; values: Map<string, string> } {
+function aKeyring(): { openEntry: OpenEntry; values: Map<string, string> } {
   const values = new Map<string, string>()
   return {
     values,
-    open: (service, account) => ({
+    openEntry: (service, account) => ({
       setPassword: password => Promise.resolve(void values.set(`${service}/${account}`, password)),
       getPassword: () => Promise.resolve(values.get(`${service}/${account}`) ?? null),
       deleteCredential: () => Promise.resolve(values.delete(`${service}/${account}`)),
@@ -14,14 +14,16 @@ function aKeyring(): { open: OpenEntry; values: Map<string, string> } {
 }
 
 test('tokens are kept per endpoint in the credential store, and the probe leaves nothing behind', async () => {
-  const { open, values } = aKeyring()
-  const store = await openKeyringCredentials(open)
-  expect(store.persistent).toBe(true)
+  const { openEntry, values } = aKeyring()
+  const onUnusable = vi.fn()
+  const store = createKeyringCredentials({ openEntry, onUnusable })
   await store.set('https://a.example', 'token-a')
+  expect([...values]).toEqual([['berth/https://a.example', 'token-a']])
   expect(await store.get('https://a.example')).toBe('token-a')
   expect(await store.get('https://b.example')).toBeNull()
   await store.delete('https://a.example')
   expect(values.size).toBe(0)
+  expect(onUnusable).not.toHaveBeenCalled()
 })
 
 test('a locked store, which answers reads with "absent", is not trusted with a token', async () => {
@@ -30,16 +32,57 @@ test('a locked store, which answers reads with "absent", is not trusted with a t
     getPassword: () => Promise.resolve(null),
     deleteCredential: () => Promise.resolve(false),
   })
-  const store = await openKeyringCredentials(locked)
-  expect(store.persistent).toBe(false)
-  expect(store.reason).toContain('locked')
+  const onUnusable = vi.fn()
+  const store = createKeyringCredentials({ openEntry: locked, onUnusable })
+  await store.set('https://a.example', 'token')
+  expect(onUnusable).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('the store is locked'))
+  expect(await store.get('https://a.example')).toBe('token')
+})
+
+test('a store that never answers is given up, although its calls cannot be cancelled', async () => {
+  const never = new Promise<never>(() => undefined)
+  const hung: OpenEntry = () => ({
+    setPassword: () => never,
+    getPassword: () => never,
+    deleteCredential: () => never,
+  })
+  const onUnusable = vi.fn()
+  const store = createKeyringCredentials({ openEntry: hung, onUnusable, probeTimeoutMs: 20 })
+  expect(await store.get('https://a.example')).toBeNull()
+  await store.set('https://a.example', 'token')
+  expect(onUnusable).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('may be locked'))
 })
 
 test('without a store the token stays in memory, and the user learns why', async () => {
-  const store = await openKeyringCredentials(() => {
-    throw new Error('no Secret Service')
+  const onUnusable = vi.fn()
+  const store = createKeyringCredentials({
+    openEntry: () => {
+      throw new Error('no Secret Service')
+    },
+    onUnusable,
   })
   await store.set('https://a.example', 'token')
   expect(await store.get('https://a.example')).toBe('token')
-  expect(store).toMatchObject({ persistent: false, reason: expect.stringContaining('no Secret Service') as string })
+  expect(onUnusable).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('no Secret Service'))
+  await store.delete('https://a.example')
+  expect(await store.get('https://a.example')).toBeNull()
+})
+
+test('a store that the user unlocks keeps the token of the next sign-in', async () => {
+  const { openEntry, values } = aKeyring()
+  let isLocked = true
+  const onUnusable = vi.fn()
+  const store = createKeyringCredentials({
+    openEntry: (service, account) => {
+      if (isLocked) throw new Error('locked')
+      return openEntry(service, account)
+    },
+    onUnusable,
+  })
+  await store.set('https://a.example', 'first')
+  isLocked = false
+  await store.set('https://a.example', 'second')
+  expect(values.get('berth/https://a.example')).toBe('second')
+  expect(await store.get('https://a.example')).toBe('second')
+  expect(onUnusable).toHaveBeenCalledOnce()
 })

@@ -26,6 +26,8 @@ export function guardContents(contents: ContentsSlice, { electron, preload, log 
     if (isConsoleUrl(url)) {
       return {
         action: 'allow',
+        // A terminal window stays when the console window that opened it is closed.
+        outlivesOpener: true,
         overrideBrowserWindowOptions: { webPreferences: { ...SECURE_WEB_PREFERENCES, preload } },
       }
     }

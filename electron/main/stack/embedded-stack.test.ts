@@ -57,13 +57,15 @@ test('a stack of another process is used and left alone', async () => {
   await stack[Symbol.asyncDispose]()
 })
 
-test('a coded failure of the start is passed on', async () => {
-  const error = `{ error: { code: 'data_version_unsupported', message: 'x', detail: { found: '17' } } }`
-  const command = await commandOf(`console.log(JSON.stringify(${error})); process.exitCode = 1`)
+test('a coded failure of the start is passed on, as the real `berth up` reports it', async () => {
+  await writeFile(path.join(dir, 'berth.toml'), 'nonsense = 1\n')
+  vi.stubEnv('BERTH_DATA', dir)
+  const command = [process.execPath, path.resolve(import.meta.dirname, '../../../bin/berth')] as const
   await expect(startEmbeddedStack({ command, onExit: () => undefined })).rejects.toMatchObject({
-    code: 'data_version_unsupported',
-    detail: { found: '17' },
+    code: 'config_invalid',
+    detail: { why: expect.stringContaining('nonsense') as string },
   })
+  vi.unstubAllEnvs()
 })
 
 test.each([

@@ -7,6 +7,8 @@ import { AppError, isErrorCode, parseJson } from '#manager/contract'
 import { parseSignInLink } from '../sign-in-link.ts'
 
 const STOP_TIMEOUT_MS = 30_000
+/** Time for the last lines of a child that has ended. */
+const LAST_WORDS_MS = 1_000
 
 const Ready = z.object({ url: z.string(), pid: z.int() })
 const Line = z.union([
@@ -100,19 +102,25 @@ async function firstLine(child: ChildProcess): Promise<z.infer<typeof Ready>> {
   throw new AppError(isErrorCode(line.error.code) ? line.error.code : 'internal', line.error.detail)
 }
 
+/** The line that says how the start went: on standard output if it succeeded, among the progress on standard error if it failed. */
 function readLine(child: ChildProcess): Promise<z.infer<typeof Line>> {
-  const { stdout } = child
-  if (!stdout) throw new Error('the child has no stdout')
+  const { stdout, stderr } = child
+  if (!stdout || !stderr) throw new Error('the child has no pipes')
   return new Promise((resolve, reject) => {
     const fail = (why: string, cause?: unknown) => reject(new AppError('unavailable', { why }, { cause }))
     child.once('error', error => fail('The Berth services on this computer could not be started.', error))
-    child.once('exit', code =>
-      fail(`The Berth services on this computer ended while starting (exit code ${String(code)}).`),
-    )
-    createInterface({ input: stdout }).on('line', text => {
-      const line = Line.safeParse(parseJson(text))
-      if (line.success) resolve(line.data)
+    child.once('exit', code => {
+      const end = () => fail(`The Berth services on this computer ended while starting (exit code ${String(code)}).`)
+      // What it wrote last may still be in the pipe, and a process that it left behind may keep the pipe open.
+      child.once('close', end)
+      setTimeout(end, LAST_WORDS_MS).unref()
     })
+    for (const input of [stdout, stderr]) {
+      createInterface({ input }).on('line', text => {
+        const line = Line.safeParse(parseJson(text))
+        if (line.success) resolve(line.data)
+      })
+    }
   })
 }
 

@@ -1,0 +1,46 @@
+import { type ContentsSlice, type ElectronSlice } from '../electron-slice.ts'
+
+export interface ReviveDeps {
+  readonly electron: { readonly dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'>; readonly app: Pick<ElectronSlice['app'], 'quit'> }
+  readonly log: { error(detail: object, message: string): void }
+  readonly now?: () => number
+}
+
+/** A page that crashes more often than this within `SOON_MS` is not loaded again without asking: it would crash for ever. */
+const CRASHES = 2
+const SOON_MS = 60_000
+
+/**
+ * Loads a page again when its process is gone (a fault, or killed for lack of memory): the window would stay blank. Tunnels live
+ * in the main process and are not concerned.
+ */
+export function reviveAfterCrash(contents: ContentsSlice, { electron, log, now = () => performance.now() }: ReviveDeps): void {
+  let crashes: number[] = []
+  contents.on('render-process-gone', (_event, { reason }) => {
+    if (reason === 'clean-exit') return
+    log.error({ reason, page: contents.id }, 'a page has crashed')
+    crashes = [...crashes.filter(at => now() - at < SOON_MS), now()]
+    if (crashes.length <= CRASHES) reload()
+    else void ask()
+  })
+
+  function reload(): void {
+    if (!contents.isDestroyed()) contents.reload()
+  }
+
+  async function ask(): Promise<void> {
+    crashes = []
+    const { response } = await electron.dialog.showMessageBox({
+      type: 'error',
+      title: 'Berth',
+      message: 'The page of Berth crashed several times in a minute.',
+      detail: 'Sessions and open tunnels are not affected. The computer may be short of memory.',
+      buttons: ['Load the page again', 'Quit Berth'],
+      defaultId: 0,
+      cancelId: 0,
+      noLink: true,
+    })
+    if (response === 1) electron.app.quit()
+    else reload()
+  }
+}
