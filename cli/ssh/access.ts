@@ -76,7 +76,13 @@ export function sshSettings(files: SshFiles): readonly (readonly [string, string
 /** The same settings as arguments of ssh, sftp and scp. */
 export function sshOptions(files: SshFiles, port: number): string[] {
   const settings = [...sshSettings(files), ['HostName', '127.0.0.1'], ['Port', String(port)]]
-  return ['-F', 'none', '-o', 'PreferredAuthentications=publickey', ...settings.flatMap(([key, value]) => ['-o', `${key}=${value}`])]
+  return [
+    '-F',
+    'none',
+    '-o',
+    'PreferredAuthentications=publickey',
+    ...settings.flatMap(([key, value]) => ['-o', `${key}=${value}`]),
+  ]
 }
 
 /**

@@ -69,7 +69,10 @@ export interface ContentsSlice extends Pick<
     Listen<'will-redirect', (event: Preventable, url: string) => void> &
     Listen<'will-attach-webview', (event: Preventable) => void> &
     Listen<'did-navigate', (event: Preventable, url: string) => void> &
-    Listen<'render-process-gone', (event: Preventable, details: Pick<Electron.RenderProcessGoneDetails, 'reason'>) => void> &
+    Listen<
+      'render-process-gone',
+      (event: Preventable, details: Pick<Electron.RenderProcessGoneDetails, 'reason'>) => void
+    > &
     Quiet<'destroyed'>
 }
 

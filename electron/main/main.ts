@@ -43,7 +43,12 @@ async function start(): Promise<void> {
   const credentials = createKeyringCredentials({
     onUnusable: why => {
       log.warn({ why }, 'the sign-in is kept in memory')
-      void electron.dialog.showMessageBox({ type: 'warning', title: 'Berth', message: 'You are signed in until Berth quits.', detail: why })
+      void electron.dialog.showMessageBox({
+        type: 'warning',
+        title: 'Berth',
+        message: 'You are signed in until Berth quits.',
+        detail: why,
+      })
     },
   })
   const settings = await openSettingsFile(path.join(configDir, 'desktop.json'))

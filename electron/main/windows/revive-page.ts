@@ -1,7 +1,10 @@
 import { type ContentsSlice, type ElectronSlice } from '../electron-slice.ts'
 
 export interface ReviveDeps {
-  readonly electron: { readonly dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'>; readonly app: Pick<ElectronSlice['app'], 'quit'> }
+  readonly electron: {
+    readonly dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'>
+    readonly app: Pick<ElectronSlice['app'], 'quit'>
+  }
   readonly log: { error(detail: object, message: string): void }
   readonly now?: () => number
 }
@@ -14,7 +17,10 @@ const SOON_MS = 60_000
  * Loads a page again when its process is gone (a fault, or killed for lack of memory): the window would stay blank. Tunnels live
  * in the main process and are not concerned.
  */
-export function reviveAfterCrash(contents: ContentsSlice, { electron, log, now = () => performance.now() }: ReviveDeps): void {
+export function reviveAfterCrash(
+  contents: ContentsSlice,
+  { electron, log, now = () => performance.now() }: ReviveDeps,
+): void {
   let crashes: number[] = []
   contents.on('render-process-gone', (_event, { reason }) => {
     if (reason === 'clean-exit') return
