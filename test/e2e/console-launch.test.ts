@@ -187,7 +187,16 @@ describe('the launch dialog', () => {
 
     await it.page.locator('.fold > h3 > button', { hasText: 'When it starts' }).press('Enter')
     await it.page.getByRole('combobox', { name: 'After these sessions' }).press('ArrowDown')
-    await it.page.getByRole('option', { name: 'data-clean_up.v2' }).press('Enter')
+    // The menu moves the focus to its first entry some time after it has opened.
+    const wanted = it.page.getByRole('option', { name: 'data-clean_up.v2' })
+    await expect
+      .poll(async () => {
+        if (await wanted.evaluate(option => option.matches(':focus'))) return true
+        await it.page.keyboard.press('ArrowDown')
+        return false
+      })
+      .toBe(true)
+    await it.page.keyboard.press('Enter')
     await it.page.keyboard.press('Escape')
     await it.page.getByLabel('Priority').fill('1')
     await it.page.getByText('A whole number from -10 to 0', { exact: true }).waitFor()
