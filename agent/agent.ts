@@ -228,7 +228,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
           devices.setModes(modes)
           return Promise.resolve({})
         },
-        get_logs: ({ kernelId, tail }) => kernels.logs(kernelId, tail),
+        get_logs: ({ kernelId, tail, timestamps }) => kernels.logs(kernelId, tail, timestamps),
         async pull_image({ reference, pullId, auth }, signal) {
           const onProgress = (progress: PullProgress) =>
             pullId === undefined ? undefined : parts.control?.notify({ type: 'image_pull', pullId, progress })

@@ -23,6 +23,7 @@ import { createSettingsRoutes } from './http/routes/settings.ts'
 import { startHttpServer } from './http/server.ts'
 import { clientAddress, consoleAddress, createOriginRules } from './http/origin.ts'
 import { createUpgrades } from './agent-link/upgrades.ts'
+import { startSessionMembers } from './sessions/members.ts'
 import { createLogger, type Log } from './log.ts'
 import { createMailer } from './mail/mailer.ts'
 import { createMetrics } from './metrics.ts'
@@ -111,7 +112,8 @@ export async function startManager(
       : await openCluster({ store, databaseUrl, version, log, timings: timings?.cluster }),
   )
   signal?.throwIfAborted()
-  const bus = createEventBus(cluster.peers)
+  const members = stack.use(await startSessionMembers({ store, peers: cluster.peers, log }))
+  const bus = createEventBus(cluster.peers, undefined, id => members.of(id))
   const metrics = createMetrics()
   const upgrades = createUpgrades()
 
@@ -141,7 +143,8 @@ export async function startManager(
   stack.use(startRetention({ store, settings, events: bus, log }))
   const authenticateUpgrade = createAuthenticateUpgrade({ logins, signers })
   const onActiveChanged = () => sessions.limitsChanged()
-  const users = createUsers({ store, passwords, logins, events: bus, onActiveChanged })
+  const onMembersLeft = (userIds: readonly UserId[]) => sessions.membersLeft(userIds)
+  const users = createUsers({ store, passwords, logins, events: bus, onActiveChanged, onMembersLeft })
 
   // Closed before the HTTP server, which waits for the sockets that these parts took over.
   await using parts = new AsyncDisposableStack()
@@ -149,7 +152,20 @@ export async function startManager(
   const allowed = [...config.allowedHosts, ...hostsOf(config.advertiseUrl)]
   const rules = createOriginRules({ port: () => http.port, allowed })
   const sessions = parts.use(
-    await startSessionsPart({ store, managerId, cluster, key, events: bus, box, upgrades, url, log, timings, audit }),
+    await startSessionsPart({
+      store,
+      managerId,
+      cluster,
+      key,
+      events: bus,
+      members,
+      box,
+      upgrades,
+      url,
+      log,
+      timings,
+      audit,
+    }),
   )
   const { agents, grants } = sessions
   const { appsAddress: address } = config
@@ -204,6 +220,7 @@ export async function startManager(
     (request, socket, head) => sftp.handle(request, socket, head),
   )
   sessions.onSessionEnded(id => tunnels.closeSession(id))
+  members.onChanged(userId => void tunnels.checkShared(userId))
   sessions.watchTraffic(id => tunnels.activity(id))
   sessions.onAgentGone(id => tunnels.dropAgent(id))
   const endAll = (credential: string) => {
@@ -250,7 +267,7 @@ export async function startManager(
     }),
     ...createDomainRoutes({
       domains: createDomains({ store, logins, onLimitsChanged: () => sessions.limitsChanged() }),
-      groups: createGroups({ store, events: bus, onLimitsChanged: () => sessions.limitsChanged() }),
+      groups: createGroups({ store, events: bus, onLimitsChanged: () => sessions.limitsChanged(), onMembersLeft }),
     }),
     ...createPublishedAppRoutes(published),
     ...createAuditRoutes(createAuditLog(store.db)),

@@ -142,7 +142,8 @@ export const REQUESTS = {
     reply: z.object({}),
   },
   get_logs: {
-    input: z.object({ kernelId: KernelId, tail: z.int() }),
+    /** `timestamps`: each line begins with its time (RFC 3339, UTC) and a space; older agents send none. */
+    input: z.object({ kernelId: KernelId, tail: z.int(), timestamps: z.boolean().optional() }),
     reply: z.object({ text: z.string(), truncated: z.boolean() }),
   },
   /** Pulls an image. With `pullId`, notices report the progress. */

@@ -135,13 +135,18 @@ export async function stopContainer(engine: EngineClient, id: string, graceMs: n
   return State.ExitCode
 }
 
-/** Standard output and error in order. @param limitBytes bytes kept from the end */
+/**
+ * Standard output and error in order.
+ * @param limitBytes bytes kept from the end
+ * @param timestamps each line begins with the time at which it was written (RFC 3339, UTC) and a space
+ */
 export async function readLogs(
   engine: EngineClient,
   id: string,
-  { tail, limitBytes }: { tail: number; limitBytes: number },
+  { tail, limitBytes, timestamps = false }: { tail: number; limitBytes: number; timestamps?: boolean | undefined },
 ): Promise<{ text: string; truncated: boolean }> {
-  const raw = await engine.calls.getContainer(id).logs({ stdout: true, stderr: true, follow: false, tail: tail + 1 })
+  const options = { stdout: true, stderr: true, follow: false, tail: tail + 1, timestamps } as const
+  const raw = await engine.calls.getContainer(id).logs(options)
   const { text, truncated } = tailBytes(demultiplex(raw), limitBytes)
   const lines = text.split('\n')
   const count = text.endsWith('\n') ? lines.length - 1 : lines.length

@@ -36,7 +36,7 @@ export interface KernelManager extends Kernels, AsyncDisposable {
   readonly create: KernelCreation['create']
   readonly destroy: KernelEnd['destroy']
   ssh(kernelId: KernelId): Promise<KernelSsh>
-  logs(kernelId: KernelId, tail: number): Promise<RequestReply<'get_logs'>>
+  logs(kernelId: KernelId, tail: number, timestamps?: boolean): Promise<RequestReply<'get_logs'>>
   reports(): KernelReport[]
   running(): RunningKernel[]
   /** Whether the list of kernels matches the engine; false until the first look, and while the engine is away. */
@@ -117,10 +117,10 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       if (!ssh || !entries.get(kernelId)) throw new AppError('kernel_not_found', { kernelId })
       return ssh
     },
-    async logs(kernelId, tail) {
+    async logs(kernelId, tail, timestamps) {
       const containerId = entries.get(kernelId)?.containerId
       if (!containerId) throw new AppError('kernel_not_found', { kernelId })
-      return readLogs(engine, containerId, { tail, limitBytes: LOG_LIMIT_BYTES })
+      return readLogs(engine, containerId, { tail, limitBytes: LOG_LIMIT_BYTES, timestamps })
     },
     reports: entries.reports,
     running: entries.running,

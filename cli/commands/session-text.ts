@@ -11,14 +11,15 @@ function statusCell({ status, ends }: Session): string {
   return status + soon
 }
 
-/** Table of sessions, with a column of owners if it includes sessions of others, as admins see them. */
+/** Table of sessions, with a column of owners if it includes sessions of others, and one of tags if there are any. */
 export function sessionTable(items: readonly Session[], me: string): string {
   const others = items.some(one => one.ownerId !== me)
+  const tagged = items.some(one => one.tags.length > 0)
   return table(
-    ['ID', 'NAME', ...(others ? ['OWNER'] : []), 'STATUS', 'IMAGE', 'RESOURCES', 'AGE'],
+    ['ID', 'NAME', ...(others ? ['OWNER'] : []), 'STATUS', 'IMAGE', 'RESOURCES', 'AGE', ...(tagged ? ['TAGS'] : [])],
     items.map(one => [
       ...[one.id, one.name, ...(others ? [one.ownerEmail] : []), statusCell(one)],
-      ...[one.image, resourcesCell(one), age(one.createdAt)],
+      ...[one.image, resourcesCell(one), age(one.createdAt), ...(tagged ? [one.tags.join(' ')] : [])],
     ]),
   )
 }
@@ -31,7 +32,10 @@ export function card(session: Session): string {
   const rows = [
     ['id', session.id],
     ['name', session.name],
-    ['owner', session.ownerEmail],
+    ['owner', session.ownerEmail + (session.sharedAs ? ` (shared with you to ${session.sharedAs})` : '')],
+    ...(session.sharedWith ? [['shared', membersText(session.sharedWith)]] : []),
+    ...(session.tags.length > 0 ? [['tags', session.tags.join(' ')]] : []),
+    ...(session.note === '' ? [] : [['note', session.note.replaceAll('\n', `\n${' '.repeat(11)}`)]]),
     ['status', `${session.status}${waits}${session.reachable ? '' : ' (agent not reachable)'}`],
     ['reason', session.reason.message],
     ...(session.status === 'PENDING' ? [['starts', startText(session)]] : []),
@@ -48,6 +52,9 @@ export function card(session: Session): string {
   ]
   return rows.map(([key = '', value = '']) => `${key.padEnd(10)} ${value}`).join('\n')
 }
+
+const membersText = (count: number) =>
+  `with ${count === 1 ? '1 member' : `${count} members`} of the project (berth session members)`
 
 export function endText({ ends }: Session): string {
   if (!ends) return ''

@@ -16,6 +16,8 @@ import { everyPage } from './every-page.ts'
 import { findSession } from './find-session.ts'
 import { changedFolders, collectFolder, type RestartFolders } from './folder-flag.ts'
 import { parseAmountOf } from './limit-flags.ts'
+import { addSessionLabelCommands, collectTag } from './session-labels.ts'
+import { addSessionSharingCommands } from './session-sharing.ts'
 import { card, describe, endText, eventLine, sessionTable, statsTable } from './session-text.ts'
 import { collect, parsePriority, whatIfText } from './session-waiting.ts'
 import { parseStartAt } from './start-at.ts'
@@ -43,6 +45,8 @@ interface CreateFlags {
   clusterSize?: number
   priority?: number
   dependsOn?: string[]
+  tag?: string[]
+  note?: string
   folder?: FolderMountSpec[]
   automount?: boolean
   startAt?: string
@@ -82,6 +86,8 @@ export function addSessionCommands(program: Command): void {
     .option('--cluster-size <kernels>', 'number of containers on one host, each with these resources', parseCount)
     .option('--priority <number>', 'order in the queue, larger first: -10 to 0, for admins up to 10', parsePriority)
     .option('--depends-on <session>', 'start once this session has ended with exit code 0; may be repeated', collect)
+    .option('--tag <tag>', 'word by which you find the session again; may be repeated', collectTag)
+    .option('--note <text>', 'text about the session')
     .option('--no-automount', 'without your folders whose names start with a dot, which are mounted by themselves')
     .option('--folder <NAME[:PATH][:ro]>', 'mount a folder, at PATH below /home/work; may be repeated', collectFolder)
     .option('--start-at <time>', 'start at this time or later: "2026-05-04 18:00", 18:00 or +2h', text =>
@@ -147,6 +153,9 @@ export function addSessionCommands(program: Command): void {
       await tellOfCreated({ api, output: createOutput(flags.json ?? false), items: [next], wait: flags.wait })
     })
 
+  addSessionLabelCommands(session)
+  addSessionSharingCommands(session)
+
   session
     .command('stats <session>')
     .description('Usage of a session over time: the last 5 minutes by the second, the last 7 days by the minute.')
@@ -169,11 +178,16 @@ export function addSessionCommands(program: Command): void {
     .description('List live sessions, newest first. --all shows finished ones too.')
     .option('--all', 'also show finished sessions')
     .option('--status <list>', 'live, finished, or statuses separated by commas')
+    .option('--tag <tag>', 'only sessions with this tag')
     .option('--json', 'print JSON')
-    .action(async (flags: JsonFlag & { all?: boolean; status?: string }) => {
+    .action(async (flags: JsonFlag & { all?: boolean; status?: string; tag?: string }) => {
       const { api, userId } = await connect()
       const status = flags.status ?? (flags.all ? undefined : 'live')
-      const items = await everyPage(cursor => api.listSessions({ query: { ...(status ? { status } : {}), ...cursor } }))
+      const items = await everyPage(cursor =>
+        api.listSessions({
+          query: { ...(status ? { status } : {}), ...(flags.tag ? { tag: flags.tag } : {}), ...cursor },
+        }),
+      )
       const me = await userId()
       createOutput(flags.json ?? false).data(items, () => sessionTable(items, me))
     })
@@ -216,14 +230,19 @@ export function addSessionCommands(program: Command): void {
     .description('Show the log of the main container, or of another one.')
     .option('--kernel <role>', 'e.g. sub1')
     .option('--tail <lines>', 'number of last lines', parseCount, 2000)
+    .option('--timestamps', 'while the session runs: the time before each line')
     .option('--json', 'print JSON')
-    .action(async (reference: string, flags: JsonFlag & { tail: number; kernel?: string }) => {
+    .action(async (reference: string, flags: JsonFlag & { tail: number; kernel?: string; timestamps?: boolean }) => {
       const connection = await connect()
       const { api } = connection
       const session = await findSession(connection, reference)
       const logs = await api.getSessionLogs({
         params: { id: session.id },
-        query: { tail: flags.tail, ...(flags.kernel === undefined ? {} : { kernel: flags.kernel }) },
+        query: {
+          tail: flags.tail,
+          ...(flags.kernel === undefined ? {} : { kernel: flags.kernel }),
+          ...(flags.timestamps ? { timestamps: 'true' } : {}),
+        },
       })
       const output = createOutput(flags.json ?? false)
       if (logs.text === '') output.note(emptyLogText(session))
@@ -315,6 +334,8 @@ function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
     ...(flags.clusterSize === undefined ? {} : { clusterSize: flags.clusterSize }),
     ...(flags.priority === undefined ? {} : { priority: flags.priority }),
     ...(flags.dependsOn === undefined ? {} : { dependsOn: flags.dependsOn }),
+    ...(flags.tag === undefined ? {} : { tags: [...new Set(flags.tag)] }),
+    ...(flags.note === undefined ? {} : { note: flags.note }),
     ...(flags.folder === undefined ? {} : { folders: flags.folder }),
     ...(flags.automount === false ? { automount: false } : {}),
     ...(shm === undefined ? {} : { shmem: shm }),

@@ -12,7 +12,9 @@ export const AuditEntry = z
     actedAs: z
       .string()
       .nullable()
-      .describe('Owner of the target, if an admin acted on something that belongs to another user.'),
+      .describe(
+        'Owner of the target, if somebody else acted on it: an admin, or a member with whom a session is shared.',
+      ),
     domain: z
       .string()
       .nullable()

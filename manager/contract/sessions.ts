@@ -6,6 +6,8 @@ import { FolderMount, FolderMountSpecs } from './folders.ts'
 import { AgentId, KernelId, SessionId, UserId } from './ids.ts'
 import { Reason } from './reasons.ts'
 import { parseAmount, WireSlots } from './resource-slots.ts'
+import { SessionNote, SessionTags } from './session-labels.ts'
+import { SessionPermission } from './session-sharing.ts'
 
 export const SESSION_STATUSES = [
   'PENDING',
@@ -129,6 +131,8 @@ export const SessionSpec = z
       .max(20)
       .optional()
       .describe('Ids or names of your own sessions that must end with exit code 0 before this one starts.'),
+    tags: SessionTags.optional().describe('Words by which the owner finds the session again.'),
+    note: SessionNote.optional().describe('Text of the owner about the session.'),
     folders: FolderMountSpecs.optional().describe('Folders that the session mounts.'),
     automount: z
       .boolean()
@@ -271,6 +275,15 @@ export const Session = z
     reachable: z.boolean(),
     ownerId: UserId,
     ownerEmail: z.string(),
+    sharedAs: SessionPermission.nullable().describe(
+      'Right of the caller to a session that its owner shared with them; null for the own session, and for admins.',
+    ),
+    sharedWith: z
+      .int()
+      .nullable()
+      .describe('Number of members who may view or use it; null for callers who came by sharing.'),
+    tags: z.array(z.string()),
+    note: z.string(),
     domain: z.string().describe('The domain of the owner at launch.'),
     group: GroupRef.nullable().describe('The project in whose limits the session counts; null if not known.'),
     resourceGroup: z.string(),
@@ -283,7 +296,7 @@ export const Session = z
     startsAt: z.iso.datetime().nullable().describe('Time before which it does not start; null = no such time.'),
     folders: z.array(FolderMount).describe('Folders that it mounts; without those that were deleted since.'),
     shmem: z.string(),
-    environ: z.record(z.string(), z.string()),
+    environ: z.record(z.string(), z.string()).describe('Empty for callers who may only view it.'),
     startupCommand: z.string().nullable(),
     runImageCommand: z.boolean().describe('Whether the program of the image runs instead of a startup command.'),
     kind: SessionKind,

@@ -5,6 +5,9 @@ import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 /** Recipients of an event: a user and the admins of a domain. Superadmins also get the events of every user. */
 export type Audience = { readonly userId: UserId; readonly domain?: string } | 'everyone' | 'superadmins'
 
+/** The members with whom a session is shared are recipients too. */
+type Receivers = Audience | { readonly userId: UserId; readonly domain?: string; readonly members: readonly UserId[] }
+
 /** Publishes changes; services call it after the transaction, never inside. */
 export interface EventPublisher {
   publish(hint: EventHint, audience: Audience): void
@@ -38,7 +41,7 @@ export interface EventBus extends EventPublisher {
 
 interface Kept {
   readonly sequence: number
-  readonly audience: Audience
+  readonly audience: Receivers
   readonly frame: string
 }
 
@@ -55,8 +58,14 @@ interface Told {
  *
  * Hints of other managers are published here as well; if some may have been missed, every stream is told to `resync`.
  * Live figures are not exchanged: each manager gets them from the agents itself.
+ *
+ * @param membersOf users with whom a session is shared
  */
-export function createEventBus(peers: Peers = NO_PEERS, epoch = randomBytes(6).toString('hex')): EventBus {
+export function createEventBus(
+  peers: Peers = NO_PEERS,
+  epoch = randomBytes(6).toString('hex'),
+  membersOf: (sessionId: string) => readonly UserId[] = () => [],
+): EventBus {
   const others = peers.topic<Told>('hint')
   const ring: Kept[] = []
   const byUser = new Map<UserId, Set<Subscriber>>()
@@ -74,24 +83,27 @@ export function createEventBus(peers: Peers = NO_PEERS, epoch = randomBytes(6).t
     return inEpoch === epoch && position >= oldest && position <= sequence ? position : undefined
   }
 
-  function* receivers(audience: Audience): Iterable<Subscriber> {
+  function* receivers(audience: Receivers): Iterable<Subscriber> {
     if (audience === 'superadmins') return yield* superadmins
     if (audience === 'everyone') {
       for (const streams of byUser.values()) yield* streams
       return
     }
-    yield* byUser.get(audience.userId) ?? []
-    for (const stream of superadmins) if (stream.userId !== audience.userId) yield stream
+    const users = usersOf(audience)
+    for (const userId of users) yield* byUser.get(userId) ?? []
+    for (const stream of superadmins) if (!users.has(stream.userId)) yield stream
     if (audience.domain === undefined) return
-    for (const stream of admins.get(audience.domain) ?? []) if (stream.userId !== audience.userId) yield stream
+    for (const stream of admins.get(audience.domain) ?? []) if (!users.has(stream.userId)) yield stream
   }
 
   function deliver(hint: EventHint, audience: Audience): void {
     sequence++
     const frame = frameOf('hint', hint, `${epoch}.${sequence}`)
-    ring.push({ sequence, audience, frame })
+    const members = hint.topic === 'session' ? membersOf(hint.id) : []
+    const all = members.length > 0 && typeof audience === 'object' ? { ...audience, members } : audience
+    ring.push({ sequence, audience: all, frame })
     if (ring.length > RING_SIZE) ring.shift()
-    for (const stream of receivers(audience)) stream.send(frame, 'hint')
+    for (const stream of receivers(all)) stream.send(frame, 'hint')
   }
 
   others.on(({ hint, audience }) => deliver(hint, audience))
@@ -115,7 +127,8 @@ export function createEventBus(peers: Peers = NO_PEERS, epoch = randomBytes(6).t
       if (!streams) return
       const frame = frameOf('stats', { sessionId, stats })
       for (const stream of streams) {
-        if (concerns({ userId: ownerId, domain }, stream)) stream.send(frame, 'stats')
+        const audience = { userId: ownerId, domain, members: membersOf(sessionId) }
+        if (concerns(audience, stream)) stream.send(frame, 'stats')
       }
     },
 
@@ -144,10 +157,14 @@ export function createEventBus(peers: Peers = NO_PEERS, epoch = randomBytes(6).t
   }
 }
 
-function concerns(audience: Audience, stream: Subscriber): boolean {
+function concerns(audience: Receivers, stream: Subscriber): boolean {
   if (audience === 'everyone' || stream.superadmin) return true
   if (audience === 'superadmins') return false
-  return audience.userId === stream.userId || (stream.adminOf !== undefined && audience.domain === stream.adminOf)
+  return usersOf(audience).has(stream.userId) || (stream.adminOf !== undefined && audience.domain === stream.adminOf)
+}
+
+function usersOf(audience: Exclude<Receivers, string>): ReadonlySet<UserId> {
+  return new Set('members' in audience ? [audience.userId, ...audience.members] : [audience.userId])
 }
 
 /** @see WHATWG HTML 9.2.6; JSON holds no line breaks */

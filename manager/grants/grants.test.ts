@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { AppError, type SessionId } from '#manager/contract'
+import { AppError, type SessionId, type UserId } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Log } from '../log.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
@@ -18,9 +18,13 @@ function storeOf(answers: (() => Promise<unknown>)[]): Store {
   return { db: query, now: Date.now } as Store
 }
 
+/** Listeners for users who lose a right. */
+let told: ((userId: UserId | undefined) => void)[] = []
+
 function grantsOn(...answers: (() => Promise<unknown>)[]) {
   const changes = { onApplied: () => undefined } as unknown as SessionChanges
-  return startGrants({ store: storeOf(answers), agents: {} as AgentRequests, changes, log: {} as Log })
+  const members = { onChanged: (listener: (userId: UserId | undefined) => void) => void told.push(listener) }
+  return startGrants({ store: storeOf(answers), agents: {} as AgentRequests, changes, members, log: {} as Log })
 }
 
 test('a grant is read once and then cached for a while', async () => {
@@ -40,5 +44,21 @@ test('a grant that is read while its sign-in ends is not cached', async () => {
   grants.forgetLogin('l')
   row.resolve(ROW)
   await first
+  await expect(grants.verify('secret', SESSION, 'jupyter')).rejects.toMatchObject({ code: 'grant_invalid' })
+})
+
+test('a grant is looked up again when its user may have lost the session', async () => {
+  told = []
+  await using grants = grantsOn(
+    () => Promise.resolve(ROW),
+    () => Promise.resolve(ROW),
+    () => Promise.resolve(undefined),
+  )
+  await grants.verify('secret', SESSION, 'jupyter')
+  for (const tell of told) tell('somebody else' as UserId)
+  await grants.verify('secret', SESSION, 'jupyter')
+  for (const tell of told) tell('u' as UserId)
+  await grants.verify('secret', SESSION, 'jupyter')
+  for (const tell of told) tell(undefined)
   await expect(grants.verify('secret', SESSION, 'jupyter')).rejects.toMatchObject({ code: 'grant_invalid' })
 })

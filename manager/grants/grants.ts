@@ -11,6 +11,8 @@ import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Log } from '../log.ts'
 import { findTunnelApp } from '../images/apps.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
+import { type SessionMembers } from '../sessions/members.ts'
+import { requireEnterable } from '../sessions/require-session.ts'
 import {
   deleteGrantsOfSession,
   extendGrant,
@@ -23,18 +25,19 @@ import { listKernels } from '../store/sessions/kernels.ts'
 import { touchLoginOfGrant } from '../store/identity/logins.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
-import { findSession, ownedOf } from '../store/sessions/sessions.ts'
+import { findSession } from '../store/sessions/sessions.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
-import { type Caller, canEnter, canSee } from '../users/authorize.ts'
+import { type Caller } from '../users/authorize.ts'
 import { hashToken } from '../users/secrets.ts'
 
 /**
  * Rights to open tunnels to one app of one session. Threat model: a grant is a bearer credential that lives in the
  * local proxy of its user, travels in a header (never in a URL) and is stored here only as a hash. It is valid for five
  * minutes, for one (sign-in, keypair or published app, user, session, app), and can be renewed only while these are valid.
- * Signing out, deactivating the keypair, withdrawing the published app, or the end of the session ends it within CACHE_MS. Renewing counts as a use of the
- * sign-in, which stays valid up to its absolute end. Only the owner of a session can obtain a grant, and the console for the
- * visitors of an app that the owner has published.
+ * Signing out, deactivating the keypair, withdrawing the published app, or the end of the session ends it within CACHE_MS.
+ * Renewing counts as a use of the sign-in, which stays valid up to its absolute end. Only the owner of a session, and members
+ * whom the owner lets use it, can obtain a grant, which ends with that right; and the console for the visitors of an app that
+ * the owner has published.
  */
 export interface Grants extends AsyncDisposable {
   /**
@@ -70,6 +73,7 @@ export interface GrantsDeps {
   readonly store: Store
   readonly agents: AgentRequests
   readonly changes: SessionChanges
+  readonly members: Pick<SessionMembers, 'onChanged'>
   readonly log: Log
   readonly now?: () => number
 }
@@ -79,7 +83,7 @@ const CACHE_MS = 5_000
 const START_APP_TIMEOUT_MS = 60_000
 const PURGE_EVERY_MS = 10 * 60_000
 
-export function startGrants({ store, agents, changes, log, now = store.now }: GrantsDeps): Grants {
+export function startGrants({ store, agents, changes, members, log, now = store.now }: GrantsDeps): Grants {
   const verified = new Map<string, { grant: ValidGrant; until: number }>()
   /** Secrets of apps, which must not be stored in the database; requested again after a restart. */
   const injections = new Map<string, { readonly inject: Grant['inject']; readonly expiresAt: Date }>()
@@ -108,14 +112,7 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
     background('grants of an ended session were not deleted', deleteGrantsOfSession(store.db, sessionId))
   })
 
-  /** @throws `session_not_found`, `forbidden` */
-  async function checkOwner(caller: Caller, sessionId: SessionId): Promise<void> {
-    const session = await findSession(store.db, sessionId)
-    if (!session || !canSee(caller, ownedOf(session))) throw new AppError('session_not_found', { sessionId })
-    if (!canEnter(caller, ownedOf(session))) {
-      throw new AppError('forbidden', { why: 'Only the owner of a session can open its apps.' })
-    }
-  }
+  members.onChanged(userId => drop(grant => userId === undefined || grant.userId === userId))
 
   async function startApp(
     sessionId: SessionId,
@@ -181,11 +178,11 @@ export function startGrants({ store, agents, changes, log, now = store.now }: Gr
 
   return {
     async startApp(caller, { id, app }, how) {
-      await checkOwner(caller, id)
+      await requireEnterable(store.db, caller, id, 'open its apps')
       await startApp(id, app, how)
     },
     async create(caller, sessionId, name, signal) {
-      await checkOwner(caller, sessionId)
+      await requireEnterable(store.db, caller, sessionId, 'open its apps')
       const { userId, loginId } = caller
       // One of both: a sign-in with a keypair ends with the keypair by itself.
       const keypair = loginId === null ? caller.keypair : null

@@ -18,6 +18,7 @@ import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { type Grants } from './grants.ts'
 import { findTunnelApp } from '../images/apps.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
+import { requireOwn } from '../sessions/require-session.ts'
 import { type Settings } from '../settings/settings.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
@@ -34,8 +35,8 @@ import {
   type PublishedRow,
   takenPorts,
 } from '../store/sessions/published-apps.ts'
-import { findSession, ownedOf } from '../store/sessions/sessions.ts'
-import { type Caller, canEnter, canSee, visibleTo } from '../users/authorize.ts'
+import { findSession } from '../store/sessions/sessions.ts'
+import { type Caller, canSee, visibleTo } from '../users/authorize.ts'
 import { withPasswordLimit } from '../users/back-off.ts'
 import { type Passwords } from '../users/passwords.ts'
 
@@ -183,11 +184,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
   return {
     async publish(caller, { id: sessionId, app: name }, spec) {
       const { on, maxHours } = await publishing()
-      const session = await findSession(db, sessionId)
-      if (!session || !canSee(caller, ownedOf(session))) throw new AppError('session_not_found', { sessionId })
-      if (!canEnter(caller, ownedOf(session))) {
-        throw new AppError('forbidden', { why: 'Only the owner of a session can publish its apps.' })
-      }
+      const session = await requireOwn(db, caller, sessionId, 'Only the owner of a session can publish its apps.')
       if (!on) throw new AppError('publishing_off', { why: 'The administrators have not allowed it.' })
       const app = findTunnelApp(session, name)
       if (!app) throw new AppError('app_not_found', { app: name })

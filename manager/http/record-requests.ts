@@ -50,9 +50,10 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
 
   app.addHook('preHandler', async request => {
     const { credentials } = request
-    // Find the owner now: a deleted target has none any more. Plain users act only on things of their own.
-    if (!isTold(request) || !credentials || credentials.caller.role === 'user') return
+    // Find the owner now: a deleted target has none any more. Plain users act on things of their own, and on shared sessions.
+    if (!isTold(request) || !credentials) return
     const { target } = describe(request, false)
+    if (credentials.caller.role === 'user' && !target?.startsWith('session:')) return
     const owner = target === null ? undefined : await findOwner(db, target)
     if (owner && owner.id !== credentials.caller.userId) request.outcome = { ...request.outcome, owner }
   })

@@ -110,6 +110,8 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
       ...lifetime,
       filesOf: files?.kernelId,
       startsAt,
+      tags: spec.tags ?? [],
+      note: spec.note ?? '',
       apps: image.apps.map(toApp),
     }))
     return { sessions, mounts, domain: asker.domain, notices }

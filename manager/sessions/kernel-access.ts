@@ -15,7 +15,7 @@ export interface KernelAccess {
   /** @throws AppError `agent_unreachable`, `kernel_not_found` */
   logs(
     id: SessionId,
-    query: { readonly tail: number; readonly kernel?: string | undefined },
+    query: { readonly tail: number; readonly kernel?: string | undefined; readonly timestamps?: boolean | undefined },
   ): Promise<{ text: string; truncated: boolean }>
   /** @throws AppError `session_not_running`, `agent_unreachable` */
   sshAccess(session: OwnedSessionRow): Promise<SshAccess>
@@ -44,10 +44,10 @@ export function createKernelAccess({ db, agents }: KernelAccessDeps): KernelAcce
   }
 
   return {
-    async logs(id, { tail, kernel: wanted }) {
+    async logs(id, { tail, kernel: wanted, timestamps }) {
       const kernel = wanted === undefined ? await mainKernel(id) : await kernelNamed(id, wanted)
       if (kernel.status === 'RUNNING' && kernel.agent_id)
-        return agents.request(kernel.agent_id, 'get_logs', { kernelId: kernel.id, tail }, HOW)
+        return agents.request(kernel.agent_id, 'get_logs', { kernelId: kernel.id, tail, timestamps }, HOW)
       return lastLines(kernel.log_tail ?? '', tail)
     },
     async sshAccess(session) {

@@ -13,7 +13,10 @@ const at = (agentId: AgentId): SessionLocation => ({
   apps: [],
   ownerId: newId(UserId),
   domain: 'default',
+  shares: null,
 })
+
+const nobody = { onChanged: () => undefined }
 
 test('a location that was read before a change and arrives after it is not cached', async () => {
   const applied: ((change: Applied) => void)[] = []
@@ -24,7 +27,7 @@ test('a location that was read before a change and arrives after it is not cache
     return answer.promise
   }
   const changes = { onApplied: (listener: (change: Applied) => void) => void applied.push(listener) }
-  const locate = createLocator({ db: undefined as unknown as Db }, changes, read)
+  const locate = createLocator({ db: undefined as unknown as Db }, changes, nobody, read)
   const [older, newer] = [newId(AgentId), newId(AgentId)]
 
   const first = locate(id)
@@ -37,4 +40,30 @@ test('a location that was read before a change and arrives after it is not cache
   // The location is cached: no third read.
   expect((await locate(id)).agentId).toBe(newer)
   expect(answers).toHaveLength(2)
+})
+
+test('a location is read again when others get or lose the session, also one that is being read', async () => {
+  const told: ((userId: undefined) => void)[] = []
+  const answers: PromiseWithResolvers<SessionLocation>[] = []
+  const read = () => {
+    const answer = Promise.withResolvers<SessionLocation>()
+    answers.push(answer)
+    return answer.promise
+  }
+  const members = { onChanged: (listener: (userId: undefined) => void) => void told.push(listener) }
+  const locate = createLocator({ db: undefined as unknown as Db }, { onApplied: () => undefined }, members, read)
+  const agent = newId(AgentId)
+
+  const first = locate(id)
+  for (const listener of told) listener(undefined)
+  answers[0]?.resolve(at(agent))
+  await first
+  const second = locate(id)
+  answers[1]?.resolve(at(agent))
+  await second
+  for (const listener of told) listener(undefined)
+  const third = locate(id)
+  answers[2]?.resolve(at(agent))
+  await third
+  expect(answers).toHaveLength(3)
 })

@@ -1,4 +1,4 @@
-import { type App, AppError, type SessionId } from '#manager/contract'
+import { type App, AppError, type SessionId, type SessionPermission, type UserId } from '#manager/contract'
 import { listKernels } from '../store/sessions/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
@@ -6,17 +6,19 @@ import { findSession, ownedOf } from '../store/sessions/sessions.ts'
 import { appsOf } from '../images/apps.ts'
 import { type TunnelPlace } from '../tunnels/gateway.ts'
 import { type SessionChanges } from './changes.ts'
+import { type SessionMembers } from './members.ts'
 
 /** Where a session runs; used by tunnels to find its agent. */
 export interface SessionLocation extends TunnelPlace {
   readonly apps: readonly App[]
+  readonly shares: Readonly<Record<UserId, SessionPermission>> | null
 }
 
 const KEPT_MS = 5_000
 
 /**
  * Creates a cached lookup of session locations, called for every tunnel connection. An entry lives for some seconds and
- * is dropped at once when a manager changes the session. A read in flight at that moment may be older than the change,
+ * is dropped at once when a manager changes the session or with whom it is shared. A read in flight at that moment may be older than the change,
  * so its result is not cached.
  *
  * @returns a function that throws AppError `session_not_found`
@@ -24,6 +26,7 @@ const KEPT_MS = 5_000
 export function createLocator(
   store: Pick<Store, 'db'>,
   changes: Pick<SessionChanges, 'onApplied'>,
+  members: Pick<SessionMembers, 'onChanged'>,
   read: (db: Db, id: SessionId) => Promise<SessionLocation> = readLocation,
 ): (id: SessionId) => Promise<SessionLocation> {
   const known = new Map<SessionId, { location: SessionLocation; until: number }>()
@@ -31,6 +34,10 @@ export function createLocator(
   changes.onApplied(({ sessionId }) => {
     known.delete(sessionId)
     for (const reading of readings.get(sessionId) ?? []) reading.stale = true
+  })
+  members.onChanged(() => {
+    known.clear()
+    for (const all of readings.values()) for (const reading of all) reading.stale = true
   })
   return async id => {
     const kept = known.get(id)

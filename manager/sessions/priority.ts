@@ -1,9 +1,9 @@
 import { AppError, type Session, type SessionId } from '#manager/contract'
 import { type Store } from '../store/open-store.ts'
-import { findSession, ownedOf } from '../store/sessions/sessions.ts'
 import { updatePriority } from '../store/sessions/touches.ts'
-import { administers, type Caller, canSee } from '../users/authorize.ts'
+import { administers, type Caller } from '../users/authorize.ts'
 import { type SessionChanges } from './changes.ts'
+import { requireManaged } from './require-session.ts'
 
 /** The default priority of every session. Users may lower it, so that others (or their own other sessions) go first. */
 const USUAL = 0
@@ -28,8 +28,7 @@ export interface PriorityDeps {
  */
 export function createSetPriority({ store, changes, onChanged, get }: PriorityDeps) {
   return async (caller: Caller, id: SessionId, priority: number): Promise<Session> => {
-    const session = await findSession(store.db, id)
-    if (!session || !canSee(caller, ownedOf(session))) throw new AppError('session_not_found', { sessionId: id })
+    const session = await requireManaged(store.db, caller, id)
     requirePriority(caller, session.domain, priority, session.priority)
     const touched = await updatePriority(store.db, id, priority)
     changes.hint(touched)

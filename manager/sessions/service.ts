@@ -4,6 +4,7 @@ import {
   type Notice,
   type Reason,
   type Session,
+  type SessionChange,
   type SessionEvent,
   type SessionId,
   type SessionRestart,
@@ -16,12 +17,15 @@ import { type PlacingPresence } from '../scheduler/snapshot.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { listSessionEvents } from '../store/sessions/session-events.ts'
 import { countMatching, listSessions } from '../store/sessions/session-list.ts'
-import { findSession, findSessions, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
-import { type Caller, canEnter, canSee } from '../users/authorize.ts'
+import { findSessions } from '../store/sessions/sessions.ts'
+import { updateLabels } from '../store/sessions/touches.ts'
+import { type Caller } from '../users/authorize.ts'
+import { type SessionChanges } from './changes.ts'
 import { createEnqueue, type EnqueueDeps } from './enqueue.ts'
 import { createKernelAccess } from './kernel-access.ts'
 import { type Lifecycle } from './lifecycle/lifecycle.ts'
 import { filesOf, mountsOf, specOf } from './restart.ts'
+import { requireEnterable, requireManaged, requireOwn, requireVisible } from './require-session.ts'
 import { pageOf, type SessionQuery } from './session-query.ts'
 import { createTotals } from './totals.ts'
 import { toSessions, type ViewDeps } from './views.ts'
@@ -48,7 +52,12 @@ export interface SessionService {
   whatIf(caller: Caller, spec: SessionSpec): Promise<WhatIf>
   list(caller: Caller, query: SessionQuery): Promise<{ items: Session[]; nextCursor: string | null; total: number }>
   get(caller: Caller, id: SessionId): Promise<Session>
-  /** Cancels or terminates; a session that ends or has ended is left as it is. */
+  /** Changes tags and note of the caller's own session. @throws AppError `session_not_found`, `forbidden` */
+  update(caller: Caller, id: SessionId, change: SessionChange): Promise<Session>
+  /**
+   * Cancels or terminates; a session that ends or has ended is left as it is.
+   * @throws AppError `session_not_found`, `forbidden` (shared with the caller)
+   */
   terminate(caller: Caller, id: SessionId): Promise<Session>
   events(caller: Caller, id: SessionId): Promise<SessionEvent[]>
   /**
@@ -59,56 +68,50 @@ export interface SessionService {
   logs(
     caller: Caller,
     id: SessionId,
-    query: { tail: number; kernel?: string | undefined },
+    query: { tail: number; kernel?: string | undefined; timestamps?: boolean | undefined },
   ): Promise<{ text: string; truncated: boolean }>
   /**
-   * The SSH key of the session, for the owner only: with the key, anybody else could act as the owner.
-   * @throws `session_not_running`, `agent_unreachable`
+   * The SSH key of the session, for the owner, and for members whom the owner lets use it: with the key they act as the owner
+   * inside, as long as they may open connections.
+   * @throws `session_not_running`, `agent_unreachable`, `forbidden`
    */
   sshAccess(caller: Caller, id: SessionId): Promise<SshAccess>
 }
 
-export interface SessionServiceDeps extends Omit<ViewDeps, 'presence'>, EnqueueDeps {
+export interface SessionServiceDeps extends Omit<ViewDeps, 'presence' | 'caller'>, EnqueueDeps {
   readonly agents: AgentRequests
   readonly presence: PlacingPresence
   readonly lifecycle: Pick<Lifecycle, 'terminate'>
+  readonly changes: Pick<SessionChanges, 'hint'>
 }
 
 export function createSessionService(deps: SessionServiceDeps): SessionService {
-  const { store, agents, lifecycle, presence } = deps
+  const { store, agents, lifecycle, presence, changes } = deps
   const totals = createTotals(filter => countMatching(store.db, filter))
   const enqueue = createEnqueue(deps)
   const kernels = createKernelAccess({ db: store.db, agents })
 
-  async function visible(caller: Caller, id: SessionId): Promise<OwnedSessionRow> {
-    const session = await findSession(store.db, id)
-    if (!session || !canSee(caller, ownedOf(session))) throw new AppError('session_not_found', { sessionId: id })
-    return session
-  }
-
-  async function view(id: SessionId): Promise<Session> {
-    const [session] = await viewAll([id])
+  async function view(caller: Caller, id: SessionId): Promise<Session> {
+    const [session] = await viewAll(caller, [id])
     if (!session) throw new AppError('session_not_found', { sessionId: id })
     return session
   }
 
-  async function viewAll(ids: readonly SessionId[]): Promise<Session[]> {
-    return toSessions(store.db, await findSessions(store.db, ids), deps)
+  async function viewAll(caller: Caller, ids: readonly SessionId[]): Promise<Session[]> {
+    return toSessions(store.db, await findSessions(store.db, ids), { ...deps, caller })
   }
 
   return {
     async create(caller, spec, keyed) {
       const { ids, notices } = await enqueue(caller, spec, { keyed })
-      return { items: await viewAll(ids), notices: [...notices] }
+      return { items: await viewAll(caller, ids), notices: [...notices] }
     },
 
     whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, caller }, spec),
 
     async restart(caller, id, { folders } = {}, keyed) {
-      const session = await visible(caller, id)
-      if (session.owner_id !== caller.userId) {
-        throw new AppError('forbidden', { why: 'Only the owner of a session can start it again with its files.' })
-      }
+      const why = 'Only the owner of a session can start it again with its files.'
+      const session = await requireOwn(store.db, caller, id, why)
       // A repeated request finds the files in use by the session that its first attempt made: do not look for them
       // again.
       const files = keyed?.created ? undefined : await filesOf(store.db, session)
@@ -118,7 +121,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
         if (isAppError(error) && error.code === 'session_name_taken') return again()
         throw error
       })
-      const [next] = await viewAll(ids)
+      const [next] = await viewAll(caller, ids)
       if (!next) throw new Error(`session ${id} was not started again`)
       return next
     },
@@ -129,42 +132,45 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       const rows = await listSessions(store.db, filter, { limit: limit + 1, before })
       const isAll = before === undefined && rows.length <= limit
       const total = isAll ? rows.length : await totals(filter)
-      const items = await toSessions(store.db, rows.slice(0, limit), deps)
+      const items = await toSessions(store.db, rows.slice(0, limit), { ...deps, caller })
       return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total }
     },
 
     async get(caller, id) {
-      const [session] = await toSessions(store.db, [await visible(caller, id)], deps)
+      const row = await requireVisible(store.db, caller, id)
+      const [session] = await toSessions(store.db, [row], { ...deps, caller })
       if (!session) throw new AppError('session_not_found', { sessionId: id })
       return session
     },
 
+    async update(caller, id, change) {
+      await requireOwn(store.db, caller, id, 'Only the owner of a session can change its tags and its note.')
+      changes.hint(await updateLabels(store.db, id, change))
+      return view(caller, id)
+    },
+
     async terminate(caller, id) {
-      const session = await visible(caller, id)
+      const session = await requireManaged(store.db, caller, id)
       const own = session.owner_id === caller.userId
       const reason: Reason = own
         ? { code: 'user_terminated', message: 'Ended by the owner.' }
         : { code: 'admin_terminated', message: `Ended by ${caller.email}.` }
       await lifecycle.terminate(id, { actor: caller.email, reason })
-      return view(id)
+      return view(caller, id)
     },
 
     async events(caller, id) {
-      await visible(caller, id)
+      await requireVisible(store.db, caller, id)
       return listSessionEvents(store.db, id)
     },
 
     async logs(caller, id, query) {
-      await visible(caller, id)
+      await requireVisible(store.db, caller, id)
       return kernels.logs(id, query)
     },
 
     async sshAccess(caller, id) {
-      const session = await visible(caller, id)
-      if (!canEnter(caller, ownedOf(session))) {
-        throw new AppError('forbidden', { why: 'Only the owner of a session can download its key.' })
-      }
-      return kernels.sshAccess(session)
+      return kernels.sshAccess(await requireEnterable(store.db, caller, id, 'download its key'))
     },
   }
 }

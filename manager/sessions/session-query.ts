@@ -8,7 +8,7 @@ import {
   type UserId,
 } from '#manager/contract'
 import { type SessionFilter } from '../store/sessions/session-list.ts'
-import { type Caller, visibleTo } from '../users/authorize.ts'
+import { type Caller, type Visible, visibleTo } from '../users/authorize.ts'
 
 export interface SessionQuery {
   readonly limit: number
@@ -17,6 +17,7 @@ export interface SessionQuery {
   /** Comma-separated. */
   readonly ids?: string | undefined
   readonly name?: string | undefined
+  readonly tag?: string | undefined
   readonly mine?: boolean | undefined
   readonly owner?: UserId | undefined
   readonly domain?: string | undefined
@@ -36,18 +37,23 @@ export interface SessionPage {
  */
 export function pageOf(
   caller: Caller,
-  { limit: asked, cursor, status, ids: named, name, mine, owner, domain, group }: SessionQuery,
+  { limit: asked, cursor, status, ids: named, name, tag, mine, owner, domain, group }: SessionQuery,
 ): SessionPage {
   const before = cursor === undefined ? undefined : SessionId.safeParse(cursor)
   if (before && !before.success)
     throw new AppError('bad_request', {
       why: 'The cursor is not valid. Use the one that the last page of this list returned.',
     })
-  const visible = mine ? { ownerId: caller.userId } : visibleTo(caller)
+  const visible = mine ? { ownerId: caller.userId } : withShared(caller, visibleTo(caller))
   const ids = named === undefined ? undefined : parseIds(named)
-  const filter = { visible, ids, statuses: parseStatuses(status), name, ownerId: owner, domain, groupId: group }
+  const filter = { visible, ids, statuses: parseStatuses(status), name, tag, ownerId: owner, domain, groupId: group }
   // Sessions requested by id come on one page, whatever its usual size.
   return { filter, limit: Math.max(asked, ids?.length ?? 0), before: before?.data }
+}
+
+/** Also the sessions that others share with the caller. */
+function withShared({ userId }: Caller, visible: Visible | undefined): SessionFilter['visible'] {
+  return visible && { ...visible, sharedWith: userId }
 }
 
 /** The schema of the route has checked the text. */

@@ -13,19 +13,22 @@ import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { listAgentNames } from '../store/agents/agents.ts'
 import { type KernelRow, listKernelDevices, listKernels } from '../store/sessions/kernels.ts'
 import { type Db } from '../store/schema.ts'
-import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
+import { type OwnedSessionRow, ownedOf } from '../store/sessions/sessions.ts'
 import { readLastMinutes } from '../store/sessions/session-stats.ts'
 import { listSessionFolders, type SessionFolderRow } from '../store/sessions/session-folders.ts'
 import { usageOf } from '../stats/usage.ts'
 import { appsOf } from '../images/apps.ts'
 import { endOf, toSessionEnd } from './lifetime/ends.ts'
 import { lifetimeOf } from './lifetime/lifetime-of.ts'
+import { type Caller, canEnter, canManage, sharedAs } from '../users/authorize.ts'
 import { resultOf } from '../scheduler/result.ts'
 
 export interface ViewDeps {
   readonly live: LiveFigures
   readonly presence: AgentPresence
   readonly positionOf: (id: SessionId) => number | null
+  /** The sessions are made for their eyes. */
+  readonly caller: Pick<Caller, 'userId' | 'role' | 'domain'>
 }
 
 /**
@@ -62,6 +65,8 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
   return rows.map(row => {
     const own = kernelsOf.get(row.id) ?? []
     const main = own[0]
+    const owned = ownedOf(row)
+    const isManaged = canManage(deps.caller, owned)
     const running = row.status === 'RUNNING' && main !== undefined
     const reachable = !running || (main.agent_id !== null && deps.presence.isReady(main.agent_id))
     // The idle clock stands still while the agent is away and no manager can observe the session.
@@ -75,6 +80,10 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       reachable,
       ownerId: row.owner_id,
       ownerEmail: row.owner_email,
+      sharedAs: isManaged ? null : sharedAs(deps.caller, owned),
+      sharedWith: isManaged ? Object.keys(row.shares ?? {}).length : null,
+      tags: row.tags,
+      note: row.note,
       domain: row.domain,
       group: row.group_id === null ? null : { id: row.group_id, name: row.group_name ?? '' },
       resourceGroup: row.resource_group,
@@ -87,7 +96,8 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       startsAt: row.starts_at?.toISOString() ?? null,
       folders: (folders.get(row.id) ?? []).map(toMount),
       shmem: String(row.shmem_bytes),
-      environ: row.environ,
+      // Secrets are often here: a member who may only look at the session does not see them.
+      environ: isManaged || canEnter(deps.caller, owned) ? row.environ : {},
       startupCommand: row.startup_command,
       runImageCommand: row.run_image_command,
       kind: row.kind,

@@ -49,6 +49,7 @@ import {
   type Role,
   type SessionId,
   type SessionSpec,
+  type SessionPermission,
   type SessionStatus,
   type SettableMode,
   type UserId,
@@ -107,6 +108,7 @@ export interface Database {
   folder_usage: FolderUsageTable
   folder_invitations: FolderInvitationsTable
   session_folders: SessionFoldersTable
+  session_shares: SessionSharesTable
   uploads: UploadsTable
   downloads: DownloadsTable
 }
@@ -280,7 +282,18 @@ export interface SessionsTable {
   files_of: KernelId | null
   /** Time before which the session does not start; null = no such time. */
   starts_at: MaybeTime
+  tags: ColumnType<string[], string | undefined, string>
+  note: Default<string>
   version: Default<number>
+}
+
+/** Members of a session's project with whom its owner shares it. */
+export interface SessionSharesTable {
+  session_id: SessionId
+  user_id: UserId
+  group_id: GroupId
+  permission: SessionPermission
+  shared_at: Time
 }
 
 /** Requests that users have stored under names. */

@@ -1,3 +1,4 @@
+import { type SessionId, type UserId } from '#manager/contract'
 import { type Splice } from './splice.ts'
 
 /** Traffic of a session's tunnels, counted on the client's side of the manager. */
@@ -21,9 +22,12 @@ export const NO_ACTIVITY: SessionActivity = {
 }
 
 export interface TunnelOwner {
-  readonly sessionId: string
+  readonly sessionId: SessionId
   /** The credential it was opened with: a sign-in, or an access key. */
   readonly loginId: string
+  readonly userId: UserId
+  /** The session belongs to another user, who shares it. */
+  readonly shared: boolean
   readonly terminal?: boolean
 }
 
@@ -44,6 +48,8 @@ export interface Activity {
   remove(tunnel: Splice): void
   cut(which: (owner: TunnelOwner) => boolean): void
   readonly openedWith: () => readonly string[]
+  /** Open tunnels to sessions of other users. */
+  readonly shared: () => readonly TunnelOwner[]
   readonly of: (sessionId: string) => SessionActivity
   /** Totals of all tunnels since the start. */
   totals(): { tunnels: number; terminals: number; bytesUp: number; bytesDown: number }
@@ -85,6 +91,7 @@ export function createActivity(): Activity {
     cut(which) {
       for (const [tunnel, owner] of owners) if (which(owner)) tunnel.destroy()
     },
+    shared: () => [...owners.values()].filter(owner => owner.shared),
     openedWith: () => [...new Set([...owners.values()].map(owner => owner.loginId))],
     of(sessionId) {
       const totals = sessions.get(sessionId)

@@ -12,6 +12,7 @@ import {
   PING_INTERVAL_MS,
   type Role,
   type SessionId,
+  type SessionPermission,
   type SessionStatus,
   TERMINAL_PROTOCOL,
   TUNNEL_PROTOCOL,
@@ -34,13 +35,18 @@ export interface TunnelPlace {
   readonly apps: readonly { readonly name: string }[]
   readonly ownerId: UserId
   readonly domain: string
+  readonly shares?: Readonly<Record<UserId, SessionPermission>> | null
 }
 
 export interface TunnelGatewayDeps {
   /** @throws AppError `session_not_found` */
   readonly locate: (sessionId: SessionId) => Promise<TunnelPlace>
   /** Usually answered from memory, as it runs for every connection. @throws AppError `grant_invalid` */
-  readonly verifyGrant: (grant: string, sessionId: SessionId, app: string) => Promise<{ readonly loginId: string }>
+  readonly verifyGrant: (
+    grant: string,
+    sessionId: SessionId,
+    app: string,
+  ) => Promise<{ readonly loginId: string; readonly userId: UserId }>
   /**
    * Authenticates by cookie (with a strict Origin), bearer token or signature.
    * @throws AppError `not_signed_in`, those of signatures
@@ -70,6 +76,11 @@ export interface TunnelGateway {
   /** Cuts the tunnels opened with a sign-in or keypair that was revoked. */
   closeLogin(loginId: string): void
   /**
+   * Cuts the tunnels of a user to sessions of others that are not shared for use with them any more.
+   * @param userId every user if left out
+   */
+  checkShared(userId?: UserId): Promise<void>
+  /**
    * Drops the parked sockets of an agent whose control connection is lost. Its tunnels stay open as long as they work.
    */
   dropAgent(agentId: AgentId): void
@@ -88,7 +99,7 @@ export interface TunnelGateway {
  *
  * Threat model: anyone who reaches the manager can ask. A client names a session and an app, never a host, a port or an
  * agent; those come from the database. It proves a grant for exactly this session and app, or is signed in and owns the
- * session: admins see and end the sessions of others, but do not enter them. Anybody else learns nothing about a
+ * session, or is a member whom its owner lets use it: admins see and end the sessions of others, but do not enter them. Anybody else learns nothing about a
  * session, not even that it exists. Agents prove a token of their control connection, and get only headers for their
  * own kernels.
  */
@@ -110,32 +121,38 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
   /** Checks that the client may reach the target, and that its agent is reachable. */
   async function admit(request: IncomingMessage, target: Target, gone: AbortSignal) {
     const location = await locate(request, target)
-    const loginId = await authorize(request, target, location)
+    const user = await authorize(request, target, location)
     if (target.kind === 'app' && !offers(location, target.app)) throw new AppError('app_not_found', { app: target.app })
     const { agentId, kernelId } = placeOf(location)
     await deps.agents.reach(agentId, gone)
-    return { agentId, kernelId, loginId }
+    return { agentId, kernelId, user }
   }
 
   /**
-   * Re-checks an admitted request: its session, and its grant or credential. The request is not authenticated again: a
-   * signature is single-use.
+   * Re-checks an admitted request: its session, the right of its user, and its grant or credential. The request is not
+   * authenticated again: a signature is single-use.
    */
-  async function readmit(request: IncomingMessage, target: Target, loginId: string): Promise<void> {
-    placeOf(await deps.locate(target.sessionId))
+  async function readmit(request: IncomingMessage, target: Target, { loginId, userId }: TunnelUser): Promise<void> {
+    const location = await deps.locate(target.sessionId)
+    placeOf(location)
+    if (!canEnter({ userId }, location)) throw notAllowed()
     const grant = grantOf(request, target)
     if (grant !== undefined) await deps.verifyGrant(grant.text, target.sessionId, grant.app)
     else if (!(await deps.credentialHolds(loginId)))
       throw new AppError('not_signed_in', { why: 'The session has just ended.' })
   }
 
-  async function authorize(request: IncomingMessage, target: Target, location: TunnelPlace): Promise<string> {
+  async function authorize(request: IncomingMessage, target: Target, location: TunnelPlace): Promise<TunnelUser> {
     const grant = grantOf(request, target)
-    if (grant !== undefined) return (await deps.verifyGrant(grant.text, target.sessionId, grant.app)).loginId
+    if (grant !== undefined) {
+      const { loginId, userId } = await deps.verifyGrant(grant.text, target.sessionId, grant.app)
+      return { loginId, userId, shared: userId !== location.ownerId }
+    }
     const caller = await deps.authenticateUpgrade(request)
-    if (canEnter(caller, location)) return caller.loginId
+    const { loginId, userId } = caller
+    if (canEnter(caller, location)) return { loginId, userId, shared: userId !== location.ownerId }
     if (!canSee(caller, location)) throw new AppError('session_not_found')
-    throw new AppError('forbidden', { why: 'Only the owner of a session can connect to it.' })
+    throw notAllowed()
   }
 
   async function open(request: IncomingMessage, client: Socket, head: Buffer, url: URL) {
@@ -144,7 +161,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     const waiting = watchClient(client, head)
 
     let asked = cuts
-    const { agentId, kernelId, loginId } = await admit(request, target, waiting.gone)
+    const { agentId, kernelId, user } = await admit(request, target, waiting.gone)
 
     const ours = target.kind === 'app' ? [LASTING_TUNNEL_PROTOCOL, TUNNEL_PROTOCOL] : [TERMINAL_PROTOCOL]
     const protocol = ours.find(name => protocols.includes(name))
@@ -157,7 +174,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     // Tunnels were cut meanwhile, when this one was not registered yet: check again.
     while (cuts !== asked) {
       asked = cuts
-      await readmit(request, target, loginId).catch((error: unknown) => {
+      await readmit(request, target, user).catch((error: unknown) => {
         agent.destroy()
         throw error
       })
@@ -168,7 +185,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       throw waiting.gone.reason
     }
     client.write(acceptWebSocket(key, protocol))
-    const owner = { sessionId: target.sessionId, loginId, terminal: target.kind === 'terminal' }
+    const owner = { sessionId: target.sessionId, ...user, terminal: target.kind === 'terminal' }
     join({ client, agent, header: Buffer.from(`${JSON.stringify(header)}\n`), head: waiting.stop() }, agentId, owner)
   }
 
@@ -221,6 +238,21 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
 
     closeSession: sessionId => cut(tunnel => tunnel.sessionId === sessionId),
     closeLogin: loginId => cut(tunnel => tunnel.loginId === loginId),
+    async checkShared(userId) {
+      // Tunnels that are being opened are checked again.
+      cuts++
+      const open = activity.shared().filter(tunnel => userId === undefined || tunnel.userId === userId)
+      await Promise.all(
+        open.map(async tunnel => {
+          // What cannot be looked up does not stay open either.
+          const holds = await deps.locate(tunnel.sessionId).then(
+            location => canEnter(tunnel, location),
+            () => false,
+          )
+          if (!holds) cut(one => one === tunnel)
+        }),
+      )
+    },
     dropAgent: agentId => parked.drop(agentId),
     activity: activity.of,
     openedWith: activity.openedWith,
@@ -231,6 +263,15 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       await activity.empty()
     },
   }
+}
+
+/** The user of a tunnel, with the credential it was opened with. */
+type TunnelUser = Pick<TunnelOwner, 'loginId' | 'userId' | 'shared'>
+
+function notAllowed(): AppError {
+  return new AppError('forbidden', {
+    why: 'Only the owner of a session, and members whom the owner lets use it, can connect to it.',
+  })
 }
 
 /** Whether a session has an app or port of this name. */

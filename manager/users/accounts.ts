@@ -1,6 +1,6 @@
 import { AppError, DEFAULT_GROUP, type GroupId, UserId } from '#manager/contract'
 import { holdDomain } from '../store/identity/domains.ts'
-import { addMembers, findGroups, type GroupRow, removeMembers } from '../store/identity/groups.ts'
+import { addMembers, findGroups, type GroupRow, keepMemberships } from '../store/identity/groups.ts'
 import { noSuchDomain } from '../store/missing.ts'
 import { newId } from '../store/new-id.ts'
 import { type Db } from '../store/schema.ts'
@@ -43,7 +43,7 @@ export async function replaceGroups(
 ): Promise<void> {
   await requireDomain(trx, domain)
   const ids = await groupIds(trx, domain, groups)
-  await removeMembers(trx, userId)
+  await keepMemberships(trx, userId, ids)
   await addMembers(trx, ids, userId)
 }
 

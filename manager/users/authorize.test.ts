@@ -7,10 +7,12 @@ import {
   authorizeRoute,
   type Caller,
   canEnter,
+  canManage,
   canSee,
   canSeeKeypair,
   managesAccount,
   requireMayAssign,
+  sharedAs,
   visibleAccounts,
   visibleTo,
 } from './authorize.ts'
@@ -75,7 +77,31 @@ describe('sessions', () => {
     expect([user, admin, superadmin].map(caller => canSee(caller, far))).toEqual([false, false, true])
   })
 
-  test('only the owner may enter a session', () => {
+  const { userId } = user
+  const of = (shares: Record<UserId, 'view' | 'use'>) => ({ ownerId: idOf(3), domain: 'blue', shares })
+
+  test('a member with whom it is shared sees it, enters it only to use it, and never manages it', () => {
+    const rights = (session: Parameters<typeof canSee>[1]) => [
+      canSee(user, session),
+      canEnter(user, session),
+      canManage(user, session),
+    ]
+    expect(rights(of({ [userId]: 'view' }))).toEqual([true, false, false])
+    expect(rights(of({ [userId]: 'use' }))).toEqual([true, true, false])
+    expect(rights(of({ [idOf(4)]: 'use' }))).toEqual([false, false, false])
+    expect(rights(of({}))).toEqual([false, false, false])
+    expect(rights({ ...of({}), shares: null })).toEqual([false, false, false])
+  })
+
+  test('sharing gives admins who are members the right of members, and takes nothing from them', () => {
+    const near = { ownerId: idOf(3), domain: 'red' }
+    expect(canEnter(admin, near)).toBe(false)
+    expect(canEnter(admin, { ...near, shares: { [admin.userId]: 'use' } })).toBe(true)
+    expect(canManage(admin, { ...near, shares: { [admin.userId]: 'view' } })).toBe(true)
+    expect(sharedAs(user, { ownerId: userId, shares: { [userId]: 'view' } })).toBeNull()
+  })
+
+  test('only the owner may enter a session that is not shared', () => {
     fc.assert(
       fc.property(anyCaller, anyAccount, (caller, owner) => {
         expect(canEnter(caller, ownedBy(owner))).toBe(caller.userId === owner.id)

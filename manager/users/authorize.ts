@@ -1,4 +1,4 @@
-import { type Access, AppError, type Role, type UserId } from '#manager/contract'
+import { type Access, AppError, type Role, type SessionPermission, type UserId } from '#manager/contract'
 
 /** The authenticated sender of a request. */
 export interface Caller {
@@ -44,25 +44,43 @@ export function authorizeRoute(access: Access, caller: Caller | null): void {
 export interface Owned {
   readonly ownerId: UserId
   readonly domain: string
+  /** What its owner lets members of its project do, by their ids. */
+  readonly shares?: Readonly<Record<UserId, SessionPermission>> | null
 }
 
 type Identity = Pick<Caller, 'userId' | 'role' | 'domain'>
 
 /**
- * The ownership rule: a superadmin sees every session, an admin of a domain those in it, everybody their own. A caller who
- * sees a session may end it. For a thing that a caller may not see, the answer is exactly as if it did not exist
- * (`session_not_found`, …), so that ids cannot be probed.
+ * Who ends a session and decides on it: its owner, a superadmin, and an admin of its domain. Sharing a session never gives
+ * this right.
  */
-export function canSee(caller: Identity, { ownerId, domain }: Owned): boolean {
+export function canManage(caller: Identity, { ownerId, domain }: Owned): boolean {
   return caller.userId === ownerId || administers(caller, domain)
 }
 
 /**
- * Access to terminal, apps and keys of a session: the owner alone, whatever the role. An admin cannot sign in as somebody
- * else to look inside: they ask the owner, or end the session.
+ * Who sees a session: who manages it, and the members with whom its owner shares it. For a thing that a caller may not see,
+ * the answer is exactly as if it did not exist (`session_not_found`, …), so that ids cannot be probed.
  */
-export function canEnter(caller: Pick<Caller, 'userId'>, { ownerId }: Pick<Owned, 'ownerId'>): boolean {
-  return caller.userId === ownerId
+export function canSee(caller: Identity, session: Owned): boolean {
+  return canManage(caller, session) || sharedAs(caller, session) !== null
+}
+
+/**
+ * Access to terminal, apps and keys of a session: the owner, and the members whom the owner lets use it, whatever the role. An
+ * admin cannot sign in as somebody else to look inside: they ask the owner, or end the session.
+ */
+export function canEnter(caller: Pick<Caller, 'userId'>, session: Pick<Owned, 'ownerId' | 'shares'>): boolean {
+  return caller.userId === session.ownerId || sharedAs(caller, session) === 'use'
+}
+
+/** Right of the caller by sharing; null for the own session, and without any. */
+export function sharedAs(
+  { userId }: Pick<Caller, 'userId'>,
+  { ownerId, shares }: Pick<Owned, 'ownerId' | 'shares'>,
+): SessionPermission | null {
+  if (userId === ownerId || !shares || !Object.hasOwn(shares, userId)) return null
+  return shares[userId] ?? null
 }
 
 /** Filter of lists: the things of an owner, and all in a domain. Undefined means everything. */

@@ -59,9 +59,11 @@ export interface GroupsDeps {
   readonly store: Store
   readonly events: EventPublisher
   readonly onLimitsChanged?: () => void
+  /** Called when users have left a project. */
+  readonly onMembersLeft?: (userIds: readonly UserId[]) => void
 }
 
-export function createGroups({ store, events, onLimitsChanged }: GroupsDeps): Groups {
+export function createGroups({ store, events, onLimitsChanged, onMembersLeft }: GroupsDeps): Groups {
   async function managed(caller: Caller, id: GroupId, db: Db = store.db): Promise<CountedGroupRow> {
     const group = await findGroup(db, id)
     if (!group || !administers(caller, group.domain)) throw new AppError('group_not_found', { groupId: id })
@@ -143,11 +145,15 @@ export function createGroups({ store, events, onLimitsChanged }: GroupsDeps): Gr
       for (const { id: userId, domain: of, version } of members) {
         events.publish({ topic: 'user', id: userId, version }, { userId, domain: of })
       }
+      onMembersLeft?.(members.map(member => member.id))
       return { name: `${domain}/${name}`, members: members.length, sessions }
     },
 
     addMember: (caller, id, userId) => changeMember(caller, { id, userId }, trx => addMembers(trx, [id], userId)),
-    removeMember: (caller, id, userId) => changeMember(caller, { id, userId }, trx => removeMembers(trx, userId, [id])),
+    async removeMember(caller, id, userId) {
+      await changeMember(caller, { id, userId }, trx => removeMembers(trx, userId, [id]))
+      onMembersLeft?.([userId])
+    },
   }
 }
 

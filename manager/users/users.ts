@@ -86,9 +86,11 @@ export interface UsersDeps {
   readonly events: EventPublisher
   /** Called when accounts were activated or deactivated: their waiting sessions may start, or not any more. */
   readonly onActiveChanged?: () => void
+  /** Called when a user may have left projects. */
+  readonly onMembersLeft?: (userIds: readonly UserId[]) => void
 }
 
-export function createUsers({ store, passwords, logins, events, onActiveChanged }: UsersDeps): Users {
+export function createUsers({ store, passwords, logins, events, onActiveChanged, onMembersLeft }: UsersDeps): Users {
   const { db } = store
   const announce = (user: UserRow) =>
     events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
@@ -148,6 +150,7 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged 
       await logins.tellEnd(ended)
       logins.forget(id)
       announce(changed)
+      if (groups || changed.domain !== user.domain) onMembersLeft?.([id])
       if (changed.active !== user.active) onActiveChanged?.()
       return toUser(db, changed)
     },

@@ -16,6 +16,7 @@ import { createLifetimeService } from '../sessions/lifetime/service.ts'
 import { createSetPriority } from '../sessions/priority.ts'
 import { createSessionService } from '../sessions/service.ts'
 import { createSessionTemplates } from '../sessions/templates.ts'
+import { createSessionSharing, type SessionSharing } from '../sessions/sharing.ts'
 import { createUsages } from '../usage/usage.ts'
 import { type ImagesPart } from './images-part.ts'
 import { followCluster } from './in-cluster.ts'
@@ -39,8 +40,8 @@ export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
 export function createSessionHandlers(
   core: SessionsCore,
   { url, keyFingerprint }: SessionHandlersDeps,
-): { readonly handlers: SessionHandlers; readonly agentService: AgentService } {
-  const { store, log, events, live, changes, presence, agents, images, scheduling, lifecycle } = core
+): { readonly handlers: SessionHandlers; readonly agentService: AgentService; readonly sharing: SessionSharing } {
+  const { store, log, events, live, changes, members, presence, agents, images, scheduling, lifecycle } = core
   const { reports, scheduler, grants, trigger, limitsChanged } = core
   const agentService = createAgentService({
     store,
@@ -59,6 +60,7 @@ export function createSessionHandlers(
     store,
     agents,
     lifecycle,
+    changes,
     events,
     live,
     presence,
@@ -72,12 +74,14 @@ export function createSessionHandlers(
     onChanged: trigger,
     get: (...given) => sessions.get(...given),
   })
+  const sharing = createSessionSharing({ store, changes, events, members, log })
   const handlers = {
     ...createSessionRoutes({
       sessions,
       lifetimes,
       setPriority,
       templates: createSessionTemplates({ db: store.db }),
+      sharing,
     }),
     ...createAgentRoutes({
       agents: agentService,
@@ -97,7 +101,7 @@ export function createSessionHandlers(
       ownerOf: (caller, wanted) => requireOwner(store.db, caller, wanted),
     }),
   }
-  return { handlers, agentService }
+  return { handlers, agentService, sharing }
 }
 
 /** Tells the agent of its device modes, through the manager that it is connected to. */

@@ -20,6 +20,7 @@ import { type Store } from '../store/open-store.ts'
 import { NO_ACTIVITY, type SessionActivity } from '../tunnels/activity.ts'
 import { createSessionChanges } from '../sessions/changes.ts'
 import { startDeadlines } from '../sessions/deadlines.ts'
+import { type SessionMembers } from '../sessions/members.ts'
 import { createSeek, createTellReplaced } from './in-cluster.ts'
 import { createKernelSigner } from '../sessions/kernel-signature.ts'
 import { createLifecycle } from '../sessions/lifecycle/lifecycle.ts'
@@ -35,6 +36,7 @@ export interface SessionsCoreDeps {
   /** Key with which this manager authenticates to agents. */
   readonly key: ManagerKey
   readonly events: EventPublisher
+  readonly members: SessionMembers
   /** Opens the passwords of registries. */
   readonly box: SecretBox
   readonly upgrades: Upgrades
@@ -61,7 +63,7 @@ export type SessionsCore = Awaited<ReturnType<typeof startSessionsCore>>
  * them over.
  */
 export async function startSessionsCore(deps: SessionsCoreDeps) {
-  const { store, managerId, cluster, key, events, box, upgrades, log, timings = {} } = deps
+  const { store, managerId, cluster, key, events, members, box, upgrades, log, timings = {} } = deps
   await using stack = new AsyncDisposableStack()
   const endedListeners: ((id: SessionId) => void)[] = []
   const goneListeners: ((id: AgentId) => void)[] = []
@@ -160,7 +162,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     // Other sessions may depend on a session that ended without ever holding resources.
     if (effects.freed || effects.ended || to === 'PENDING') look()
   })
-  const grants = stack.use(startGrants({ store, agents, changes, log }))
+  const grants = stack.use(startGrants({ store, agents, changes, members, log }))
   stack.use(
     startDeadlines({
       store,
@@ -220,6 +222,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     log,
     live,
     changes,
+    members,
     presence,
     agents,
     gateway,

@@ -1,4 +1,4 @@
-import { type AgentId, type SessionId } from '#manager/contract'
+import { type AgentId, type SessionId, type UserId } from '#manager/contract'
 import { type AgentGateway } from '../agent-link/gateway.ts'
 import { type AgentService } from '../agents/service.ts'
 import { type Grants } from '../grants/grants.ts'
@@ -28,6 +28,8 @@ export interface SessionsPart extends AsyncDisposable {
   onApplied(listener: (applied: Applied) => void): void
   /** Call after limits change: waiting sessions may start now, or no longer. */
   limitsChanged(): void
+  /** Call after users were taken out of projects: what was shared with them there is not any more. */
+  membersLeft(userIds: readonly UserId[]): void
   /** Sets the source of tunnel traffic, which counts as activity of a session. */
   watchTraffic(activityOf: (id: SessionId) => SessionActivity): void
   /** Called when the control connection of an agent is gone. */
@@ -38,7 +40,7 @@ export interface SessionsPart extends AsyncDisposable {
 export async function startSessionsPart(deps: SessionsPartDeps): Promise<SessionsPart> {
   await using stack = new AsyncDisposableStack()
   const core = stack.use(await startSessionsCore(deps))
-  const { handlers, agentService } = createSessionHandlers(core, {
+  const { handlers, agentService, sharing } = createSessionHandlers(core, {
     url: deps.url,
     keyFingerprint: deps.key.fingerprint,
   })
@@ -49,8 +51,9 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     agentService,
     grants: core.grants,
     scheduler: core.scheduler,
-    locate: createLocator(core.store, core.changes),
+    locate: createLocator(core.store, core.changes, core.members),
     limitsChanged: core.limitsChanged,
+    membersLeft: userIds => void sharing.membersLeft(userIds),
     watchTraffic: core.watchTraffic,
     onSessionEnded: core.onSessionEnded,
     onApplied: listener => core.changes.onApplied(listener),

@@ -4,4 +4,6 @@ export interface ConnectionInfo {
   readonly state: ConnectionState
   /** When the next attempt begins (milliseconds since 1970), while `waiting`. */
   readonly retryAt?: number
+  /** While `waiting`: the console's server answered and its manager did not; false if nobody answered. */
+  readonly answered?: boolean
 }

@@ -97,10 +97,10 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
       lastEventId,
       url: () => `/api/v1/events${watched && `?watch=${watched}`}`,
       onEvent: deliver,
-      onState: (state, { retryAt }) => {
+      onState: (state, detail) => {
         // A stream without a resume point has missed everything since this page fetched what it shows.
         if (state === 'live' && lastEventId === undefined) deliver({ event: 'resync', data: '{}', id: undefined })
-        const info = retryAt === undefined ? { state } : { state, retryAt }
+        const info = { state, ...detail }
         setConnection(info)
         channel?.send({ kind: 'connection', info })
       },

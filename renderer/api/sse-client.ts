@@ -8,7 +8,8 @@ export interface SseOptions {
   /** Called for every connection, because parameters may change in between. */
   readonly url: () => string
   readonly onEvent: (event: SseEvent) => void
-  readonly onState?: (state: ConnectionState, detail: { retryAt?: number }) => void
+  /** @param detail with `waiting`: when the next attempt begins, and whether a server has answered and refused */
+  readonly onState?: (state: ConnectionState, detail: { retryAt?: number; answered?: boolean }) => void
   /** Id of the last event of another tab's stream, to resume from. */
   readonly lastEventId?: string | undefined
   /** A stream silent for longer than this is taken for dead, in milliseconds; the server pings more often. */
@@ -34,7 +35,7 @@ export function connectSse(options: SseOptions): SseConnection {
   let timer: ReturnType<typeof setTimeout> | undefined
   let closed = false
 
-  const attempt = async (signal: AbortSignal, abort: () => void): Promise<'signed_out' | 'ended'> => {
+  const attempt = async (signal: AbortSignal, abort: () => void): Promise<'signed_out' | 'refused' | 'ended'> => {
     let silence: ReturnType<typeof setTimeout> | undefined
     const heard = () => {
       clearTimeout(silence)
@@ -46,7 +47,7 @@ export function connectSse(options: SseOptions): SseConnection {
       if (lastId !== undefined) headers['last-event-id'] = lastId
       const reply = await fetch(url(), { headers, cache: 'no-store', signal })
       if (reply.status === 401) return 'signed_out'
-      if (!reply.ok || !reply.body) return 'ended'
+      if (!reply.ok || !reply.body) return 'refused'
       failures = 0
       onState?.('live', {})
       const parse = createSseParser(event => {
@@ -70,7 +71,7 @@ export function connectSse(options: SseOptions): SseConnection {
     const mine = new AbortController()
     controller = mine
     if (failures === 0) onState?.('connecting', {})
-    let outcome: 'signed_out' | 'ended'
+    let outcome: 'signed_out' | 'refused' | 'ended'
     try {
       outcome = await attempt(mine.signal, () => mine.abort())
     } catch {
@@ -84,7 +85,7 @@ export function connectSse(options: SseOptions): SseConnection {
     }
     failures += 1
     const pause = backoffMs(failures, random())
-    onState?.('waiting', { retryAt: Date.now() + pause })
+    onState?.('waiting', { retryAt: Date.now() + pause, answered: outcome === 'refused' })
     timer = setTimeout(() => void run(), pause)
   }
   // A function, so that the compiler does not take the flag for constant across an await.

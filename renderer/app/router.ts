@@ -65,6 +65,12 @@ const routes: RouteRecordRaw[] = [
     ],
   },
   {
+    path: '/logs',
+    name: 'logs',
+    component: () => import('../features/logs/LogsPage.vue'),
+    meta: { title: 'logs' },
+  },
+  {
     path: '/data',
     name: 'data',
     component: () => import('../features/folders/FoldersPage.vue'),

@@ -10,6 +10,7 @@ import { benchIdle } from './idle.ts'
 import { benchLaunch } from './launch.ts'
 import { benchList } from './list.ts'
 import { benchMemory } from './memory.ts'
+import { benchPage } from './page.ts'
 import { benchSftp } from './sftp.ts'
 import { benchScheduler } from './scheduler.ts'
 import { benchSsh } from './ssh.ts'
@@ -32,6 +33,7 @@ const PARTS = {
   crowd: benchCrowd,
   list: benchList,
   console: benchConsole,
+  page: benchPage,
   files: benchFiles,
   folders: benchFolders,
   http: benchHttp,

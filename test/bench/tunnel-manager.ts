@@ -17,7 +17,9 @@ const gateway = createTunnelGateway({
       domain: 'default',
     }),
   verifyGrant: grant =>
-    grant === GRANT ? Promise.resolve({ loginId: LOGIN }) : Promise.reject(new AppError('grant_invalid')),
+    grant === GRANT
+      ? Promise.resolve({ loginId: LOGIN, userId: OWNER })
+      : Promise.reject(new AppError('grant_invalid')),
   authenticateUpgrade: () => Promise.reject(new AppError('not_signed_in')),
   credentialHolds: () => Promise.resolve(false),
   agents: {

@@ -24,6 +24,7 @@ import {
   type ScopeUsage,
   type Resources,
   type Session,
+  type SessionShare,
   type SessionSpec,
   type SessionStats,
   type SessionTemplate,
@@ -38,6 +39,7 @@ import {
 } from '#manager/contract'
 import { silentLog } from '../../proxy/log.ts'
 import { createStaticFiles } from '../../proxy/web/static-files.ts'
+import { answerSession } from './console-double-session.ts'
 import { answerAccount } from './console-double-account.ts'
 import { answerFiles, sendFileReply, type DoubleFiles } from './console-double-files.ts'
 import { answerFolders } from './console-double-folders.ts'
@@ -51,6 +53,8 @@ export interface World {
   signedIn: boolean
   role: Role
   sessions: Session[]
+  members?: SessionShare[]
+  logs?: Readonly<Record<string, string>>
   images: Image[]
   resources: Resources
   usage?: ScopeUsage[]
@@ -230,8 +234,10 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     send(response, 200, { items: [{ ...event, reason: { code: 'requested', message: 'Asked for' } }] })
     return
   }
-  if (session && route.endsWith('/logs')) {
-    send(response, 200, { text: 'Jupyter Server is running\n', truncated: false })
+  const aboutSession = session && answerSession(world, session, route, body)
+  if (aboutSession) {
+    if ('error' in aboutSession) sendError(response, aboutSession.error)
+    else send(response, aboutSession.status, aboutSession.value)
     return
   }
   if (session && route.endsWith('/stats')) {

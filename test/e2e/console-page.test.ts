@@ -311,6 +311,17 @@ describe('the list of sessions', () => {
     await it.page.getByText('No connection to the manager.').waitFor({ state: 'detached' })
   })
 
+  test('it says that the server of the page is away, keeps what it shows, and recovers by itself', async () => {
+    await using it = await open('/sessions')
+    await it.page.getByText('notebook').waitFor()
+    await it.page.context().setOffline(true)
+    it.double.drop()
+    await it.page.getByText('No connection to the server of this page.').waitFor()
+    expect(await rowNames(it.page)).toContain('notebook')
+    await it.page.context().setOffline(false)
+    await it.page.getByText('No connection to the server of this page.').waitFor({ state: 'detached' })
+  })
+
   test('it can be used with the keyboard alone', async () => {
     await using it = await open('/sessions')
     await it.page.getByText('notebook').waitFor()

@@ -28,7 +28,7 @@ export const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).
 /** The one container of a session that has ended. */
 export const ENDED_KERNEL: Session['kernels'][number] = {
   id: '01990000-0000-7000-8000-00000000000b' as Session['kernels'][number]['id'],
-  role: 'main',
+  role: 'main1',
   status: 'TERMINATED',
   agentId: AGENT,
   agentName: 'gpu-host-1',
@@ -48,6 +48,10 @@ export function aSession(index: number, change: Partial<Session> = {}): Session 
     reachable: true,
     ownerId: OWNER,
     ownerEmail: 'mira@example.com',
+    sharedAs: null,
+    sharedWith: 0,
+    tags: [],
+    note: '',
     domain: 'default',
     group: null,
     resourceGroup: 'default',

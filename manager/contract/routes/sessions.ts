@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { DomainName } from '../domains.ts'
 import { GroupId, SessionId, UserId } from '../ids.ts'
+import { SessionChange, SessionTag } from '../session-labels.ts'
+import { SessionShare, SessionShareSpec } from '../session-sharing.ts'
 import {
   Priority,
   Session,
@@ -15,6 +17,7 @@ import { Notice, WhatIf } from '../what-if.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 const session = z.object({ id: SessionId })
+const member = z.object({ id: SessionId, userId: UserId })
 
 /** Maximum number of sessions that one request may name; a client with more sends several requests. */
 export const MOST_SESSION_IDS = 100
@@ -44,7 +47,8 @@ export const SESSION_ROUTES = {
     method: 'GET',
     path: '/api/v1/sessions',
     access: 'user',
-    summary: 'List your own sessions, newest first. An admin of a domain sees its sessions, a superadmin all.',
+    summary:
+      'List your own sessions and those shared with you, newest first. An admin of a domain sees its sessions, a superadmin all.',
     query: Page.extend({
       status: z
         .string()
@@ -68,6 +72,7 @@ export const SESSION_ROUTES = {
           return ids.length <= MOST_SESSION_IDS && ids.every(id => SessionId.safeParse(id).success)
         }, `must be at most ${MOST_SESSION_IDS} session ids, separated by commas`),
       name: z.string().max(64).optional(),
+      tag: SessionTag.optional().describe('Only sessions with this tag.'),
       mine: z.stringbool().optional(),
       owner: UserId.optional(),
       domain: DomainName.optional(),
@@ -83,6 +88,15 @@ export const SESSION_ROUTES = {
     access: 'user',
     summary: 'One session.',
     params: session,
+    reply: Session,
+  },
+  updateSession: {
+    method: 'PATCH',
+    path: '/api/v1/sessions/:id',
+    access: 'user',
+    summary: 'Change the tags and the note of a session of your own.',
+    params: session,
+    body: SessionChange,
     reply: Session,
   },
   deleteSession: {
@@ -181,8 +195,40 @@ export const SESSION_ROUTES = {
     query: z.object({
       tail: z.coerce.number().int().min(1).max(50_000).default(2000),
       kernel: z.string().max(64).optional().describe('Role (sub1) or id of the container; default main1.'),
+      timestamps: z
+        .stringbool()
+        .optional()
+        .describe('While it runs: each line begins with the time at which it was written (RFC 3339, UTC) and a space.'),
     }),
     reply: z.object({ text: z.string(), truncated: z.boolean() }),
+  },
+  listSessionShares: {
+    method: 'GET',
+    path: '/api/v1/sessions/:id/shares',
+    access: 'user',
+    summary: 'Members of the project who may view or use the session. For its owner and admins.',
+    params: session,
+    reply: z.object({ items: z.array(SessionShare) }),
+  },
+  shareSession: {
+    method: 'POST',
+    path: '/api/v1/sessions/:id/shares',
+    access: 'user',
+    summary: 'Let a member of the project view or use a session of your own, or change what a member may do.',
+    params: session,
+    body: SessionShareSpec,
+    status: 201,
+    reply: SessionShare,
+  },
+  unshareSession: {
+    method: 'DELETE',
+    path: '/api/v1/sessions/:id/shares/:userId',
+    access: 'user',
+    summary:
+      'Withdraw the access of a member; their terminals and connections end at once. For the owner, admins, and the member.',
+    params: member,
+    status: 204,
+    reply: z.void(),
   },
   getSshAccess: {
     method: 'GET',

@@ -2,6 +2,7 @@ import { type LifetimeService } from '../../sessions/lifetime/service.ts'
 import { type createSetPriority } from '../../sessions/priority.ts'
 import { type SessionService } from '../../sessions/service.ts'
 import { type SessionTemplates } from '../../sessions/templates.ts'
+import { type SessionSharing } from '../../sessions/sharing.ts'
 import { type Handlers } from '../handlers.ts'
 
 type SessionRoutes =
@@ -9,12 +10,16 @@ type SessionRoutes =
   | 'whatIf'
   | 'listSessions'
   | 'getSession'
+  | 'updateSession'
   | 'deleteSession'
   | 'extendSession'
   | 'restartSession'
   | 'getSessionStats'
   | 'listSessionEvents'
   | 'getSessionLogs'
+  | 'listSessionShares'
+  | 'shareSession'
+  | 'unshareSession'
   | 'getSshAccess'
   | 'setSessionPriority'
   | 'listSessionTemplates'
@@ -26,17 +31,20 @@ export function createSessionRoutes({
   lifetimes,
   setPriority,
   templates,
+  sharing,
 }: {
   sessions: SessionService
   lifetimes: LifetimeService
   setPriority: ReturnType<typeof createSetPriority>
   templates: SessionTemplates
+  sharing: SessionSharing
 }): Pick<Handlers, SessionRoutes> {
   return {
     whatIf: ({ caller }, { body }) => sessions.whatIf(caller, body),
     createSession: ({ caller, keyed }, { body }) => sessions.create(caller, body, keyed),
     listSessions: ({ caller }, { query }) => sessions.list(caller, query),
     getSession: ({ caller }, { params }) => sessions.get(caller, params.id),
+    updateSession: ({ caller }, { params, body }) => sessions.update(caller, params.id, body),
     deleteSession: ({ caller }, { params }) => sessions.terminate(caller, params.id),
     extendSession: ({ caller }, { params, body }) => lifetimes.extend(caller, params.id, body.seconds),
     restartSession: ({ caller, keyed }, { params, body }) => sessions.restart(caller, params.id, body ?? {}, keyed),
@@ -47,6 +55,13 @@ export function createSessionRoutes({
     listSessionTemplates: async ({ caller }) => ({ items: await templates.list(caller) }),
     saveSessionTemplate: ({ caller }, { params, body }) => templates.save(caller, params.name, body),
     deleteSessionTemplate: ({ caller }, { params }) => templates.remove(caller, params.name),
+    listSessionShares: async ({ caller }, { params }) => ({ items: await sharing.list(caller, params.id) }),
+    async shareSession({ caller, request }, { params, body }) {
+      const share = await sharing.share(caller, params.id, body)
+      request.outcome = { ...request.outcome, told: { userId: share.userId } }
+      return share
+    },
+    unshareSession: ({ caller }, { params }) => sharing.unshare(caller, params.id, params.userId),
     async getSshAccess({ caller, reply }, { params }) {
       void reply.header('cache-control', 'no-store')
       return sessions.sshAccess(caller, params.id)

@@ -9,6 +9,7 @@ import { lockSession } from '../../store/sessions/sessions.ts'
 import { type Touched } from '../../store/sessions/touches.ts'
 import { type Caller } from '../../users/authorize.ts'
 import { type SessionChanges } from '../changes.ts'
+import { requireManaged } from '../require-session.ts'
 import { endOf } from './ends.ts'
 import { extensionOf } from './extension.ts'
 import { lifetimeOf } from './lifetime-of.ts'
@@ -18,7 +19,7 @@ import { lifetimeOf } from './lifetime-of.ts'
  * exist.
  */
 export interface LifetimeService {
-  /** @throws AppError `session_not_running`, `extension_refused` */
+  /** @throws AppError `session_not_running`, `extension_refused`, `forbidden` (shared with the caller) */
   extend(caller: Caller, id: SessionId, bySeconds: number | undefined): Promise<Session>
   /** @throws AppError `bad_request` */
   stats(caller: Caller, id: SessionId, query: HistoryQuery): Promise<History>
@@ -35,7 +36,7 @@ export interface LifetimeServiceDeps {
 export function createLifetimeService({ store, changes, live, get }: LifetimeServiceDeps): LifetimeService {
   return {
     async extend(caller, id, bySeconds) {
-      await get(caller, id)
+      await requireManaged(store.db, caller, id)
       changes.hint([await store.transaction(trx => extend(trx, id, { bySeconds, actor: caller.email }))])
       return get(caller, id)
     },

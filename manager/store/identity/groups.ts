@@ -123,11 +123,16 @@ export async function addMembers(db: Db, groupIds: readonly GroupId[], userId: U
     .execute()
 }
 
-/** @param groupIds all of the user's groups if left out */
-export async function removeMembers(db: Db, userId: UserId, groupIds?: readonly GroupId[]): Promise<void> {
-  if (groupIds?.length === 0) return
+/** With the membership go the shares of sessions of the project. */
+export async function removeMembers(db: Db, userId: UserId, groupIds: readonly GroupId[]): Promise<void> {
+  if (groupIds.length === 0) return
+  await db.deleteFrom('group_members').where('user_id', '=', userId).where('group_id', 'in', groupIds).execute()
+}
+
+/** Takes the user out of all other groups, as `removeMembers` does. */
+export async function keepMemberships(db: Db, userId: UserId, groupIds: readonly GroupId[]): Promise<void> {
   const query = db.deleteFrom('group_members').where('user_id', '=', userId)
-  await (groupIds === undefined ? query : query.where('group_id', 'in', groupIds)).execute()
+  await (groupIds.length === 0 ? query : query.where('group_id', 'not in', groupIds)).execute()
 }
 
 /** The groups of each of these users, ordered by name. */

@@ -72,6 +72,7 @@ export const KEPT = {
   kernel_devices: 'as a setting says',
   session_events: 'as a setting says',
   session_folders: 'as a setting says',
+  session_shares: 'as a setting says',
   audit_log: 'as a setting says',
 } as const satisfies Record<keyof Database, Kept>
 

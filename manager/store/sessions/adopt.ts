@@ -3,7 +3,7 @@ import { insertKernelDevices, type KernelDeviceRow, listKernels, toStatus } from
 import { type Db } from '../schema.ts'
 import { insertSessionEvents } from './session-events.ts'
 import { lockResourceGroup } from '../quotas/resource-groups.ts'
-import { lockSession, ownedOf, updateSession } from './sessions.ts'
+import { lockSession, updateSession } from './sessions.ts'
 import { type Touched } from './touches.ts'
 
 export interface FoundRunning {
@@ -38,5 +38,5 @@ export async function adoptRunning(trx: Db, found: FoundRunning, reason: Reason)
   await insertKernelDevices(trx, found.devices)
   const version = await updateSession(trx, sessionId, { status: 'RUNNING', reason, attempt, started: found.startedAt })
   await insertSessionEvents(trx, [{ sessionId, kernelId: null, from: 'PENDING', to: 'RUNNING', reason, actor: null }])
-  return { id: sessionId, ...ownedOf(session), version }
+  return { id: sessionId, ownerId: session.owner_id, domain: session.domain, version }
 }

@@ -16,7 +16,10 @@ export interface NewGrant {
   readonly lifetimeMs: number
 }
 
-/** A valid grant: not expired, with a valid sign-in, keypair or published app, an active account and a live session. */
+/**
+ * A valid grant: not expired, with a valid sign-in, keypair or published app, an active account, and a live session that the user
+ * may use.
+ */
 export interface ValidGrant {
   readonly grantId: string
   readonly userId: UserId
@@ -66,6 +69,10 @@ export async function findValidGrant(db: Db, grantHash: Buffer): Promise<ValidGr
     .where(sql<boolean>`(l.expires_at > now() or k.active or p.expires_at > now())`)
     .where(ACCOUNT_HOLDS)
     .where('s.status', 'in', LIVE_STATUSES)
+    .where(
+      sql<boolean>`(s.owner_id = g.user_id or exists (
+        select from session_shares m where m.session_id = s.id and m.user_id = g.user_id and m.permission = 'use'))`,
+    )
     .executeTakeFirst()
   return (
     row && {

@@ -5,13 +5,17 @@ import { type OwnedSessionRow, selectOwned } from './sessions.ts'
 
 export interface SessionFilter {
   readonly ids?: readonly SessionId[] | undefined
-  /** Sessions of `ownerId` and, if `domain` is set, all sessions in it; undefined for all sessions. */
-  readonly visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
+  /**
+   * Sessions of `ownerId`, those shared with `sharedWith` and, if `domain` is set, all sessions in it; undefined for all
+   * sessions.
+   */
+  readonly visible?: { readonly ownerId: UserId; readonly sharedWith?: UserId; readonly domain?: string } | undefined
   readonly domain?: string | undefined
   readonly groupId?: GroupId | undefined
   readonly ownerId?: UserId | undefined
   readonly statuses?: readonly SessionStatus[] | undefined
   readonly name?: string | undefined
+  readonly tag?: string | undefined
 }
 
 /** Newest first; ids sort by age. @param page `before`: the last id of the previous page */
@@ -41,6 +45,13 @@ function matching(filter: SessionFilter) {
         : [
             eb.or([
               eb('sessions.owner_id', '=', filter.visible.ownerId),
+              // An array, not a sub-query of its own: the planner can use the index of ids beside that of owners.
+              ...(filter.visible.sharedWith === undefined
+                ? []
+                : [
+                    sql<boolean>`sessions.id = any (array(
+                      select session_id from session_shares where user_id = ${filter.visible.sharedWith}))`,
+                  ]),
               ...(filter.visible.domain === undefined ? [] : [eb('sessions.domain', '=', filter.visible.domain)]),
             ]),
           ]),
@@ -50,6 +61,9 @@ function matching(filter: SessionFilter) {
       ...(filter.groupId === undefined ? [] : [eb('sessions.group_id', '=', filter.groupId)]),
       ...(filter.statuses === undefined ? [] : [eb('sessions.status', 'in', filter.statuses)]),
       ...(filter.name === undefined ? [] : [eb('sessions.name', '=', filter.name)]),
+      ...(filter.tag === undefined
+        ? []
+        : [sql<boolean>`sessions.tags <> '[]' and sessions.tags @> ${JSON.stringify([filter.tag])}::jsonb`]),
     ])
 }
 

@@ -10,6 +10,7 @@ import {
   type ResourceSlots,
   type SessionId,
   type SessionKind,
+  type SessionPermission,
   type SessionStatus,
   type UserId,
 } from '#manager/contract'
@@ -21,13 +22,19 @@ export type OwnedSessionRow = SessionRow & {
   owner_email: string
   owner_ssh_public_key: string | null
   group_name: string | null
+  /** Rights of members of the project, by their ids; null if the session is not shared. */
+  shares: Readonly<Record<UserId, SessionPermission>> | null
   /** The database's clock at the time of reading. Compare times of rows with this clock only. */
   now: Date
 }
 
-/** Owner and domain of a session, by which access rules decide who may see it. */
-export function ownedOf(session: Pick<SessionRow, 'owner_id' | 'domain'>): { ownerId: UserId; domain: string } {
-  return { ownerId: session.owner_id, domain: session.domain }
+/** Facts of a session by which access rules decide who may see and use it. */
+export function ownedOf({
+  owner_id: ownerId,
+  domain,
+  shares,
+}: Pick<OwnedSessionRow, 'owner_id' | 'domain' | 'shares'>) {
+  return { ownerId, domain, shares }
 }
 
 export interface NewSession {
@@ -64,6 +71,8 @@ export interface NewSession {
   readonly filesOf?: KernelId | undefined
   /** Time before which the session does not start, ISO 8601. */
   readonly startsAt?: string | undefined
+  readonly tags?: readonly string[]
+  readonly note?: string
 }
 
 export async function insertSessions(db: Db, sessions: readonly NewSession[]): Promise<void> {
@@ -95,11 +104,16 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
     attempt: session.attempt ?? 0,
     files_of: session.filesOf ?? null,
     starts_at: session.startsAt ?? null,
+    tags: JSON.stringify(session.tags ?? []),
+    note: session.note ?? '',
     ...(session.createdAt === undefined ? {} : { created_at: session.createdAt }),
     ...(session.startedAt === undefined ? {} : { started_at: session.startedAt }),
   }))
   await db.insertInto('sessions').values(values).execute()
 }
+
+const SHARES = sql<OwnedSessionRow['shares']>`(
+  select jsonb_object_agg(s.user_id, s.permission) from session_shares s where s.session_id = sessions.id)`
 
 /** Selects sessions with the columns that `OwnedSessionRow` adds. */
 export const selectOwned = (db: Db) =>
@@ -109,6 +123,7 @@ export const selectOwned = (db: Db) =>
     .leftJoin('groups', 'groups.id', 'sessions.group_id')
     .selectAll('sessions')
     .select(['users.email as owner_email', 'users.ssh_public_key as owner_ssh_public_key', 'groups.name as group_name'])
+    .select(SHARES.as('shares'))
     .select(sql<Date>`now()`.as('now'))
 
 export async function findSession(db: Db, id: SessionId): Promise<OwnedSessionRow | undefined> {

@@ -55,6 +55,25 @@ export async function updatePriority(db: Db, id: SessionId, priority: number): P
   return rows.map(toTouched)
 }
 
+/** Changes tags and note; a key that is left out keeps its value. */
+export async function updateLabels(
+  db: Db,
+  id: SessionId,
+  { tags, note }: { readonly tags?: readonly string[] | undefined; readonly note?: string | undefined },
+): Promise<Touched[]> {
+  const rows = await db
+    .updateTable('sessions')
+    .set({
+      ...(tags === undefined ? {} : { tags: JSON.stringify(tags) }),
+      ...(note === undefined ? {} : { note }),
+      version: sql`version + 1`,
+    })
+    .where('id', '=', id)
+    .returning(TOUCHED)
+    .execute()
+  return rows.map(toTouched)
+}
+
 /** Sets new reasons without a transition, for sessions that still have this status. */
 export async function updateReasons(
   db: Db,

@@ -1,6 +1,6 @@
 import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
-import { isAppError, type Me, type RouteReply, type UserId } from '#manager/contract'
+import { isAppError, type Me, type RouteReply, type Session, type UserId } from '#manager/contract'
 import { secretHeaders } from '../../api/origin-secret.ts'
 import { openSignInChannel } from '../../api/sign-in-channel.ts'
 import { useServices } from '../../services.ts'
@@ -19,6 +19,8 @@ export const useAccount = defineStore('account', () => {
   /** True for people who see sessions of others: all sessions (superadmin), or those of one domain. */
   const isAdmin = computed(() => isSuperadmin.value || user.value?.role === 'domain_admin')
   const owns = ({ ownerId }: { readonly ownerId: UserId }) => ownerId === user.value?.id
+  /** May this person open apps, terminals and SSH of a session: their own, or one that is shared for use? */
+  const enters = (session: Pick<Session, 'ownerId' | 'sharedAs'>) => owns(session) || session.sharedAs === 'use'
 
   /** The person whose data this page holds in memory, also after signing out. */
   let holder: UserId | undefined
@@ -140,6 +142,7 @@ export const useAccount = defineStore('account', () => {
     user,
     isSuperadmin,
     isAdmin,
+    enters,
     owns,
     startError,
     adopt,

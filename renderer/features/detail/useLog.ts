@@ -1,5 +1,5 @@
 import { onScopeDispose, ref, shallowRef, watch, type Ref } from 'vue'
-import { isFinished, type Session } from '#manager/contract'
+import { type ApiClient, isFinished, type Session } from '#manager/contract'
 import { useServices } from '../../services.ts'
 
 const FOLLOW_MS = 2000
@@ -12,9 +12,17 @@ export interface Log {
   readonly load: () => Promise<void>
 }
 
-/** Reads the log of a session; while `follow` is on and the session is live, reads it again every two seconds. */
-export function useLog(session: Ref<Session>, tail: Ref<number>, follow: Ref<boolean>): Log {
-  const { api } = useServices()
+/**
+ * Reads the log of a session; while `follow` is on and the session is live, reads it again every two seconds.
+ * @param options `api` for callers outside of a component's setup
+ */
+export function useLog(
+  session: Ref<Session>,
+  tail: Ref<number>,
+  follow: Ref<boolean>,
+  options: { readonly timestamps?: boolean; readonly api?: ApiClient } = {},
+): Log {
+  const { timestamps = false, api = useServices().api } = options
   const text = shallowRef<string | null>(null)
   const truncated = ref(false)
   const error = ref<unknown>(null)
@@ -27,7 +35,8 @@ export function useLog(session: Ref<Session>, tail: Ref<number>, follow: Ref<boo
     const mine = ++round
     loading.value = true
     try {
-      const reply = await api.getSessionLogs({ params: { id: session.value.id }, query: { tail: tail.value } })
+      const query = { tail: tail.value, ...(timestamps ? { timestamps: 'true' } : {}) }
+      const reply = await api.getSessionLogs({ params: { id: session.value.id }, query })
       if (mine !== round) return
       text.value = reply.text
       truncated.value = reply.truncated

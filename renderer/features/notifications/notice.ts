@@ -1,7 +1,8 @@
 import { parseJson, type Session } from '#manager/contract'
 import { hasFailed } from '../sessions/session-text.ts'
 
-export type NoticeKind = 'running' | 'ended' | 'failed' | 'ending' | 'invitation'
+export type NoticeKind =
+  'running' | 'ended' | 'failed' | 'ending' | 'invitation' | 'shared' | 'uploaded' | 'uploadFailed'
 /** Something that happened while the page was open, for the list under the bell. */
 export interface Notice {
   /** The same for the same event in every tab: it is noted once. */
@@ -9,8 +10,10 @@ export interface Notice {
   readonly kind: NoticeKind
   /** Name of the session or folder. */
   readonly name: string
-  /** Sender of an invitation. */
+  /** Sender of an invitation, or owner of a shared session. */
   readonly person?: string
+  /** Number of files. */
+  readonly count?: number
   readonly to: string
   /** Milliseconds since 1970. */
   readonly at: number
@@ -42,7 +45,16 @@ export function noticeKind(
   return status === 'RUNNING' && warnedAt !== null && before.warnedAt === null ? 'ending' : undefined
 }
 
-const KINDS: readonly string[] = ['running', 'ended', 'failed', 'ending', 'invitation'] satisfies NoticeKind[]
+const KINDS: readonly string[] = [
+  'running',
+  'ended',
+  'failed',
+  'ending',
+  'invitation',
+  'shared',
+  'uploaded',
+  'uploadFailed',
+] satisfies NoticeKind[]
 
 /** Reads stored notices; what does not have their form is dropped. Paths that do not lead into the console are not followed. */
 export function readNotices(text: string | null): Notice[] {

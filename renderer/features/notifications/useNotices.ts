@@ -1,6 +1,6 @@
 import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
-import { type SessionId } from '#manager/contract'
+import { type Session, type SessionId } from '#manager/contract'
 import { useAccount } from '../account/useAccount.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { useInvitations } from '../summary/useInvitations.ts'
@@ -10,8 +10,9 @@ import { t } from './words.ts'
 
 const MOST_KEPT = 50
 
-export function noticeText({ kind, name, person = '' }: Notice): string {
-  return kind === 'invitation' ? t('invitation', { person, name }) : t(kind, { name })
+export function noticeText({ kind, name, person = '', count = 0 }: Notice): string {
+  if (kind === 'invitation' || kind === 'shared') return t(kind, { person, name })
+  return kind === 'uploaded' || kind === 'uploadFailed' ? t(kind, { count }) : t(kind, { name })
 }
 
 /** What has happened to the person's sessions while a tab was open, and invitations. Kept on this computer, shared by its tabs. */
@@ -47,8 +48,12 @@ export const useNotices = defineStore('notices', () => {
   const seen = new Map<SessionId, Seen>()
   /** Compares the sessions with what was known of them. The first look at a session is no news. */
   function look(): void {
+    const isKnown = sharedBefore !== null
     for (const session of sessions.byId.values()) {
-      if (!account.owns(session)) continue
+      if (!account.owns(session)) {
+        lookAtShared(session)
+        continue
+      }
       const before = seen.get(session.id)
       seen.set(session.id, seenOf(session))
       const kind = before && noticeKind(before, session)
@@ -56,6 +61,16 @@ export const useNotices = defineStore('notices', () => {
       const id = `${session.id} ${kind} ${kind === 'ending' ? (session.ends?.warnedAt ?? '') : ''}`
       add({ id, kind, name: session.name, to: `/sessions/${session.id}` })
     }
+    const { live } = sessions.lists
+    if (isKnown || live.status !== 'ready' || !live.complete) return
+    sharedBefore = new Set([...sessions.byId.values()].filter(one => one.sharedAs !== null).map(({ id }) => id))
+  }
+  /** Sessions that others share with the person; null before the first whole list. */
+  let sharedBefore: Set<SessionId> | null = null
+  function lookAtShared({ id, name, sharedAs, ownerEmail }: Session): void {
+    if (sharedAs === null || sharedBefore === null || sharedBefore.has(id)) return
+    sharedBefore.add(id)
+    add({ id: `${id} shared`, kind: 'shared', name, person: ownerEmail, to: `/sessions/${id}` })
   }
   let invited: ReadonlySet<string> | null = null
   function lookAtInvitations(): void {
@@ -86,6 +101,7 @@ export const useNotices = defineStore('notices', () => {
   /** Forgets what this page knows; the list stays on the computer for the next sign-in of the same person. */
   function reset(): void {
     seen.clear()
+    sharedBefore = null
     invited = null
     items.value = []
   }

@@ -1,5 +1,5 @@
 import { type LocationQuery, type LocationQueryRaw } from 'vue-router'
-import { FINISHED_STATUSES, LIVE_STATUSES, type SessionStatus } from '#manager/contract'
+import { FINISHED_STATUSES, LIVE_STATUSES, SESSION_TAG, type SessionStatus } from '#manager/contract'
 import { NEWEST_FIRST, type Sort, type SortKey } from './session-filter.ts'
 import { type ListName } from './sync-plan.ts'
 
@@ -14,6 +14,8 @@ export interface ListView {
   readonly tab: ListTab
   readonly search: string
   readonly statuses: readonly SessionStatus[]
+  /** Only sessions with this tag; empty for all. */
+  readonly tag: string
   readonly sort: Sort
 }
 
@@ -35,17 +37,19 @@ export function readListView(query: LocationQuery): ListView {
     tab,
     search: textOf(query['q']),
     statuses: statusesOf(tab).filter(status => named.includes(status)),
+    tag: SESSION_TAG.test(textOf(query['tag'])) ? textOf(query['tag']) : '',
     sort: key ? { key, descending: sort.startsWith('-') } : NEWEST_FIRST,
   }
 }
 
 /** Writes the view as a URL query. Default values are left out. */
-export function writeListView({ tab, search, statuses, sort }: ListView): LocationQueryRaw {
+export function writeListView({ tab, search, statuses, tag, sort }: ListView): LocationQueryRaw {
   const isPlain = sort.key === NEWEST_FIRST.key && sort.descending === NEWEST_FIRST.descending
   return {
     ...(tab === 'live' ? {} : { list: tab }),
     ...(search.trim() === '' ? {} : { q: search }),
     ...(statuses.length === 0 ? {} : { status: statuses.join(',') }),
+    ...(tag === '' ? {} : { tag }),
     ...(isPlain ? {} : { sort: `${sort.descending ? '-' : ''}${sort.key}` }),
   }
 }

@@ -18,10 +18,13 @@ describe('the list of sessions', () => {
     ['waiting ada', ['train-9']],
     ['memory', ['Notebook']],
     ['train memory', []],
-  ])('the search for “%s”', (text, found) => expect(names(filterSessions(sessions, text, []))).toEqual(found))
+  ])('the search for “%s”', (text, found) =>
+    expect(names(filterSessions(sessions, { text, statuses: [], tag: '' }))).toEqual(found),
+  )
 
   test('the filter shows only the chosen statuses', () => {
-    expect(names(filterSessions(sessions, '', ['PENDING', 'ERROR']))).toEqual(['train-9', 'Notebook'])
+    const filter = { text: '', statuses: ['PENDING', 'ERROR'], tag: '' } as const
+    expect(names(filterSessions(sessions, filter))).toEqual(['train-9', 'Notebook'])
   })
 
   test('the list is sorted newest first, names with numbers by value, and sessions that need attention first', () => {

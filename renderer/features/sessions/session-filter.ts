@@ -8,15 +8,20 @@ export interface Sort {
 }
 export const NEWEST_FIRST: Sort = { key: 'created', descending: true }
 
-/** Filters by status and text: every word must occur in the name, image, state, reason, owner or id. Case does not matter. */
-export function filterSessions(sessions: readonly Session[], text: string, statuses: readonly SessionStatus[]) {
+/** Filters by status and text: every word must occur in the name, image, state, reason, owner, tags, note or id. Case does not matter. */
+export function filterSessions(
+  sessions: readonly Session[],
+  { text, statuses, tag }: { text: string; statuses: readonly SessionStatus[]; tag: string },
+) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
-  if (words.length === 0 && statuses.length === 0) return sessions
+  if (words.length === 0 && statuses.length === 0 && tag === '') return sessions
   return sessions.filter(session => {
     if (statuses.length > 0 && !statuses.includes(shownStatus(session))) return false
+    if (tag !== '' && !session.tags.includes(tag)) return false
     if (words.length === 0) return true
     const { label, reason } = statusText(session)
-    const hay = `${session.name} ${session.image} ${label} ${reason} ${session.ownerEmail} ${session.id}`.toLowerCase()
+    const { name, image, ownerEmail, tags, note, id } = session
+    const hay = [name, image, label, reason, ownerEmail, ...tags, note, id].join(' ').toLowerCase()
     return words.every(word => hay.includes(word))
   })
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type Session } from '#manager/contract'
 import { aSession, OWNER } from '../../testing/a-session.ts'
 import { filterSessions } from './session-filter.ts'
-import { entryHindrance, leftFiles, statusText } from './session-text.ts'
+import { aboutText, canTerminate, entryHindrance, leftFiles, statusText } from './session-text.ts'
 
 type Left = Parameters<typeof leftFiles>[0]
 
@@ -25,7 +25,7 @@ test('a running session has no remaining files to continue with', () => {
   expect(leftFiles({ ...ended, status: 'RUNNING', endedAt: null }, hoursLater(0))).toBe(false)
 })
 
-const main = { role: 'main', exitCode: 3 } as Session['kernels'][number]
+const main = { role: 'main1', exitCode: 3 } as Session['kernels'][number]
 const exited = { code: 'exited', message: 'The main process ended with exit code 3.' } as const
 const batch = (change: Partial<Session>) =>
   aSession(1, { kind: 'batch', status: 'TERMINATED', reason: exited, kernels: [main], ...change })
@@ -34,7 +34,9 @@ test('a failed batch job shows its exit code, and is found under “Failed”', 
   const failed = batch({ result: 'failure' })
   expect(statusText(failed)).toMatchObject({ label: 'Failed · exit 3', tone: 'bad' })
   expect(statusText(batch({ result: 'success' }))).toMatchObject({ label: 'Succeeded', tone: 'good' })
-  expect(filterSessions([failed, batch({ result: 'success' })], '', ['ERROR'])).toEqual([failed])
+  expect(filterSessions([failed, batch({ result: 'success' })], { text: '', statuses: ['ERROR'], tag: '' })).toEqual([
+    failed,
+  ])
 })
 
 test('a batch job that its owner ended did not fail', () => {
@@ -44,10 +46,23 @@ test('a batch job that its owner ended did not fail', () => {
 
 test.each<[string, Partial<Session>, RegExp]>([
   ['of somebody else', { ownerId: 'other' as Session['ownerId'] }, /^Only the owner/],
+  ['that may only be viewed', { ownerId: 'other' as Session['ownerId'], sharedAs: 'view' }, /lets you view/],
+  ['that may be used', { ownerId: 'other' as Session['ownerId'], sharedAs: 'use' }, /^$/],
   ['that waits', { status: 'PENDING' }, /once the session runs/],
   ['that has ended', { status: 'TERMINATED' }, /has ended/],
   ['on a host that is away', { reachable: false }, /not connected/],
   ['that runs', {}, /^$/],
 ])('whether a session %s can be opened, and why not', (_which, change, expected) => {
   expect(entryHindrance(aSession(1, change), OWNER)).toMatch(expected)
+})
+
+test('members with whom a session is shared never end it', () => {
+  expect(canTerminate(aSession(1))).toBe(true)
+  expect(canTerminate(aSession(1, { sharedAs: 'use' }))).toBe(false)
+})
+
+test('the line below the name says with whom a session is shared, and its tags', () => {
+  expect(aboutText(aSession(1))).toBe('berth/python:3.13')
+  expect(aboutText(aSession(1, { sharedWith: 2, tags: ['a', 'b'] }))).toBe('Shared (2) · berth/python:3.13 · #a · #b')
+  expect(aboutText(aSession(1, { sharedAs: 'view', sharedWith: null }))).toMatch(/^Shared: view/)
 })

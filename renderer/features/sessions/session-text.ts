@@ -57,7 +57,7 @@ export function statusText(session: Told): StatusText {
     return { ...STATUS.PENDING, label: t('PENDING'), reason: [message, position].filter(Boolean).join(' · ') }
   }
   if (status === 'TERMINATED' && hasFailed(session)) {
-    const code = session.kernels?.find(({ role }) => role === 'main')?.exitCode ?? null
+    const code = session.kernels?.find(({ role }) => role === 'main1')?.exitCode ?? null
     return { ...STATUS.ERROR, label: code === null ? t('ERROR') : t('failedWithExit', { code }), reason: message }
   }
   if (status === 'TERMINATED' && session.result === 'success') {
@@ -110,17 +110,39 @@ export function imageText(reference: string): string {
     : reference
 }
 
-export function canTerminate(session: Pick<Session, 'status'>): boolean {
+/** May this person end the session now? Members with whom it is shared never. */
+export function canTerminate(session: Pick<Session, 'status' | 'sharedAs'>): boolean {
+  if (session.sharedAs !== null) return false
   return ['PENDING', 'SCHEDULED', 'PREPARING', 'PULLING', 'RUNNING'].includes(session.status)
 }
 
 /** The reason why this person cannot open the apps and the terminal of a session now; empty if they can. */
 export function entryHindrance(
-  { ownerId, ownerEmail, status, reachable }: Pick<Session, 'ownerId' | 'ownerEmail' | 'status' | 'reachable'>,
+  session: Pick<Session, 'ownerId' | 'ownerEmail' | 'sharedAs' | 'status' | 'reachable'>,
   userId: UserId | undefined,
 ): string {
-  if (ownerId !== userId) return t('ownerOnly', { owner: ownerEmail })
+  const { ownerId, ownerEmail: owner, sharedAs, status, reachable } = session
+  if (ownerId !== userId && sharedAs !== 'use') return t(sharedAs === 'view' ? 'viewOnly' : 'ownerOnly', { owner })
   if (isFinished(status)) return t('hasEnded')
   if (status !== 'RUNNING') return t('onceRunning')
   return reachable ? '' : t('hostAway')
+}
+
+/** The line below the name of a session in lists: whether it is shared, its image, its tags. */
+export function aboutText(session: Pick<Session, 'image' | 'tags' | 'sharedAs' | 'sharedWith'>): string {
+  return [sharedMark(session), imageText(session.image), ...session.tags.map(tag => `#${tag}`)]
+    .filter(Boolean)
+    .join(' · ')
+}
+
+/** Whether a session is shared, from the point of view of the person; empty if it is not. */
+export function sharedText({ sharedAs, sharedWith }: Pick<Session, 'sharedAs' | 'sharedWith'>): string {
+  if (sharedAs !== null) return t(sharedAs === 'use' ? 'sharedToUse' : 'sharedToView')
+  return sharedWith ? t('sharedWith', { count: sharedWith }) : ''
+}
+
+/** The same in one or two words, for lists. */
+function sharedMark({ sharedAs, sharedWith }: Pick<Session, 'sharedAs' | 'sharedWith'>): string {
+  if (sharedAs !== null) return t(sharedAs === 'use' ? 'markUse' : 'markView')
+  return sharedWith ? t('markWith', { count: sharedWith }) : ''
 }

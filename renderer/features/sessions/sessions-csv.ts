@@ -20,6 +20,8 @@ export function sessionsCsv(sessions: readonly Session[]): string {
     t('csvEnded'),
     t('csvCpuSeconds'),
     t('csvGpuSeconds'),
+    t('csvTags'),
+    t('csvNote'),
     t('csvId'),
   ]
   const rows = sessions.map(session => {
@@ -40,6 +42,8 @@ export function sessionsCsv(sessions: readonly Session[]): string {
       session.endedAt,
       session.usage?.cpuSeconds ?? null,
       session.usage?.gpuSeconds ?? null,
+      session.tags.join(' '),
+      session.note,
       session.id,
     ]
   })

@@ -13,7 +13,7 @@ export function useListView() {
 
   const isSame = (a: ListView, b: ListView) => JSON.stringify(a) === JSON.stringify(b)
   function write(how: 'push' | 'replace'): void {
-    const { list: _list, q: _q, status: _status, sort: _sort, ...others } = route.query
+    const { list: _list, q: _q, status: _status, tag: _tag, sort: _sort, ...others } = route.query
     void router[how]({ query: { ...others, ...writeListView(view.value) } })
   }
   // The list follows navigation by Back, a link or the rail.
@@ -40,6 +40,10 @@ export function useListView() {
     }),
     statuses: part('statuses', statuses => {
       view.value = { ...view.value, statuses }
+      write('replace')
+    }),
+    tag: part('tag', tag => {
+      view.value = { ...view.value, tag }
       write('replace')
     }),
     sort: part('sort', sort => {

@@ -5,6 +5,7 @@ import { secretHeaders } from '../../api/origin-secret.ts'
 import { useServices } from '../../services.ts'
 import { createFrameTask } from '../../ui/frame-task.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
+import { useNotices } from '../notifications/useNotices.ts'
 import { useAccount } from '../account/useAccount.ts'
 import { type ConflictAnswer } from '../explorer/conflicts.ts'
 import { joinPath, nameOf } from '../explorer/file-path.ts'
@@ -49,6 +50,7 @@ export const useTransfers = defineStore('transfers', () => {
   const { api, secret } = useServices()
   const account = useAccount()
   const notifications = useNotifications()
+  const notices = useNotices()
   const items: TransferItem[] = []
   const revision = shallowRef(0)
   const question = shallowRef<UploadQuestion | null>(null)
@@ -320,7 +322,17 @@ export const useTransfers = defineStore('transfers', () => {
     if (items.some(isPending)) return
     const { filesDone, failed, paused } = totalsOf(items)
     if (filesDone > 0 && failed === 0 && paused === 0) notifications.success(t('uploaded', { count: filesDone }))
+    const folderId = items.at(-1)?.batch.folderId
+    if (folderId === undefined || paused > 0 || isLookedAt(folderId)) return
+    const id = `upload ${Date.now()}`
+    const about = { name: '', to: `/data/${folderId}` }
+    if (failed > 0) notices.add({ id, kind: 'uploadFailed', count: failed, ...about })
+    else if (filesDone > 0) notices.add({ id, kind: 'uploaded', count: filesDone, ...about })
   }
+
+  /** Whether the person sees the folder now: there the panel and the list say enough. */
+  const isLookedAt = (folderId: FolderId) =>
+    !document.hidden && globalThis.location.hash.startsWith(`#/data/${folderId}`)
 
   // Uploads of one person are never continued as another.
   watch(

@@ -1,5 +1,7 @@
 export default {
   skipToContent: 'Skip to content',
+  noServer:
+    '<b>No connection to the server of this page.</b> It does not answer, or the network is down. What you see may be old; sessions keep running.',
   noConnection: '<b>No connection to the manager.</b> What you see may be old; sessions keep running.',
   nextAttempt: 'Next attempt in {seconds, number} s.',
   connecting: 'Connecting…',

@@ -8,9 +8,12 @@ export default {
   ended: '{name} has ended',
   ending: '{name} ends soon',
   invitation: '{person} invites you to the folder {name}',
+  shared: '{person} shares the session {name} with you',
+  uploaded: '{count, plural, one {# file was uploaded} other {# files were uploaded}}',
+  uploadFailed: '{count, plural, one {# file was not uploaded} other {# files were not uploaded}}',
   desktop: 'Desktop notifications',
   desktopHint:
-    'Tells you when a session runs, ends or is about to be ended, and of invitations, also while another window is in front. On this computer only.',
+    'Tells you when a session runs, ends or is about to be ended, and of invitations and finished uploads, also while another window is in front. On this computer only.',
   desktopOn: 'Show desktop notifications',
   desktopDenied: 'The browser blocks notifications of this page. Allow them in the settings of the browser.',
   desktopMissing: 'This browser has no desktop notifications.',

@@ -11,8 +11,9 @@ export default {
   addressNamesNone: 'The address does not name a session. Open the terminal from the list of sessions.',
   loadingSession: 'Loading the session',
   foreignTitle: 'This session belongs to somebody else',
-  ownerOnly: 'Only the owner of a session can open its terminal.',
-  ownerOnlyOf: 'Only the owner of a session can open its terminal. It belongs to {owner}.',
+  ownerOnly: 'Only the owner of a session, and members whom the owner lets use it, can open its terminal.',
+  ownerOnlyOf:
+    'Only the owner of a session, and members whom the owner lets use it, can open its terminal. It belongs to {owner}.',
   hasEnded: 'The session has ended',
   notRunningYet: 'The session is not running yet',
   opensItself: '{reason} The terminal opens by itself as soon as it runs.',

@@ -8,6 +8,7 @@ export default {
   summary: 'Summary',
   sessions: 'Sessions',
   session: 'Session',
+  logs: 'Logs',
   files: 'Files',
   folders: 'Data & Storage',
   statistics: 'Statistics',

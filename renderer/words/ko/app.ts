@@ -3,6 +3,8 @@ import { type Translation } from '../message-types.ts'
 
 export default {
   skipToContent: '본문으로 건너뛰기',
+  noServer:
+    '<b>이 페이지의 서버에 연결할 수 없습니다.</b> 서버가 응답하지 않거나 네트워크가 끊겼습니다. 표시된 내용이 오래되었을 수 있으며, 세션은 계속 실행됩니다.',
   noConnection: '<b>매니저에 연결할 수 없습니다.</b> 표시된 내용이 최신이 아닐 수 있습니다. 세션은 계속 실행됩니다.',
   nextAttempt: '{seconds, number}초 후 다시 시도합니다.',
   connecting: '연결하는 중…',

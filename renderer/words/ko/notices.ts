@@ -11,6 +11,9 @@ export default {
   ended: '{name} 세션이 종료되었습니다',
   ending: '{name} 세션이 곧 종료됩니다',
   invitation: '{person} 님이 {name} 폴더에 초대했습니다',
+  shared: '{person} 님이 {name} 세션을 공유했습니다',
+  uploaded: '파일 {count}개를 업로드했습니다',
+  uploadFailed: '파일 {count}개를 업로드하지 못했습니다',
   desktop: '데스크톱 알림',
   desktopHint:
     '세션이 실행되거나 종료될 때, 곧 종료될 때, 초대를 받을 때 다른 창을 보고 있어도 알려 줍니다. 이 컴퓨터에만 적용됩니다.',

@@ -10,6 +10,7 @@ export default {
   summary: '요약',
   sessions: '세션',
   session: '세션',
+  logs: '로그',
   files: '파일',
   folders: '데이터와 스토리지',
   statistics: '통계',

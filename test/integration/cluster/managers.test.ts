@@ -1,9 +1,10 @@
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { WebSocketServer } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
 import { CONTROL_PROTOCOL, DATA_PATH } from '#agent/contract'
-import { type SessionId } from '#manager/contract'
+import { type SessionId, TERMINAL_PROTOCOL } from '#manager/contract'
 import { type Manager } from '../../../manager/main.ts'
 import { ADMIN, apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
 import { openEventStream } from '../../fixtures/event-stream.ts'
@@ -51,6 +52,34 @@ test('a session that is requested at one manager is visible at the other, includ
 
   await apiOf(b.url, other.token).deleteSession({ params: { id } })
   await expect.poll(async () => (await admin.api.getSession({ params: { id } })).status).toBe('TERMINATED')
+})
+
+test('a member loses a shared session at one manager, and with it the terminal at the other', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { a, b } = stack.use(await two())
+  const { path: home } = stack.use(await temporaryDirectory())
+  const { api } = await managers.admin(a)
+  const { join } = await a.createJoinToken()
+  const serve = (_: unknown, socket: Socket) => void socket.on('error', () => undefined).resume()
+  const agent = stack.use(await startMeshAgent({ home, engine: scriptedEngine(), join, serve }))
+  await expect.poll(() => agent.connectedTo.size).toBe(2)
+  const password = 'Their-own-pass-1'
+  const { id: userId } = await api.createUser({ body: { email: 'member@example.org', name: 'M', password } })
+  const { items } = await api.createSession({ body: { image: 'berth/python:3.13' } })
+  const id = items[0]?.id as SessionId
+  await expect.poll(async () => (await api.getSession({ params: { id } })).status).toBe('RUNNING')
+  await api.shareSession({ params: { id }, body: { email: 'member@example.org', permission: 'use' } })
+  const { token } = await apiOf(b.url).login({ body: { email: 'member@example.org', password, kind: 'token' } })
+  const open = async () => {
+    const address = `${b.url.replace('http', 'ws')}/api/v1/sessions/${id}/terminal?name=t1&cols=80&rows=24`
+    const socket = new WebSocket(address, [TERMINAL_PROTOCOL], { headers: { authorization: `Bearer ${token ?? ''}` } })
+    await once(socket, 'open')
+    return socket
+  }
+  const shell = await open()
+  await api.unshareSession({ params: { id, userId } })
+  await expect.poll(() => shell.readyState, { timeout: 3_000 }).toBe(WebSocket.CLOSED)
+  await expect(open()).rejects.toThrow('404')
 })
 
 test('a sign-in that ends at one manager loses its streams and its token at the other at once', async () => {

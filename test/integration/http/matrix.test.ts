@@ -40,8 +40,16 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   folderInvitation: 'folder_invitation_not_found',
   login: 'login_not_found',
 }
-/** Terminal, apps, keys and files: the owner's alone. */
-const ENTERS: readonly string[] = ['getSshAccess', 'createGrant', 'startApp', 'publishApp', 'restartSession']
+/** Terminal, apps, keys and files, tags and sharing: the owner's alone. */
+const ENTERS: readonly string[] = [
+  'getSshAccess',
+  'createGrant',
+  'startApp',
+  'publishApp',
+  'restartSession',
+  'updateSession',
+  'shareSession',
+]
 /** Actions that need the password for one's own account. */
 const FOR_OTHERS: readonly string[] = ['createAccountLink', 'resetTotp']
 /** Bodies that the schema takes, so that what is tried is the right to do it. */
@@ -53,6 +61,8 @@ const BODIES: Partial<Record<RouteName, unknown>> = {
   updateKeypair: { active: true },
   setSessionPriority: { priority: 0 },
   extendSession: {},
+  updateSession: { note: '' },
+  shareSession: { email: 'nobody@example.org' },
   createAccountLink: { purpose: 'reset' },
   inviteToFolder: { email: 'nobody@example.org' },
   updateFolderInvitation: { permission: 'rw' },
@@ -81,6 +91,7 @@ const HEADERS: Partial<Record<RouteName, Record<string, string>>> = {
 const NOT_IN_IT: readonly string[] = [
   'app_not_found',
   'publishing_off',
+  'session_member_not_found',
   'folder_member_not_found',
   'folder_invitation_not_found',
   'file_not_found',

@@ -113,7 +113,8 @@ describe('lifetimes', () => {
   test('the remaining time of a session comes from the clock of the database, not from this process', async () => {
     const id = await anIdleSession(1800, 3600)
     const live = createLiveFigures(store.now)
-    const deps = { live, presence: { isReady: () => true }, positionOf: () => null }
+    const caller = { userId: ownerId, role: 'user' as const, domain: 'default' }
+    const deps = { live, presence: { isReady: () => true }, positionOf: () => null, caller }
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3600_000 })
     try {
       const row = await findSession(store.db, id)

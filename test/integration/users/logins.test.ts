@@ -108,7 +108,7 @@ test('renewing a grant extends its sign-in, up to its absolute end', async () =>
   }
   await insertGrant(store.db, { ...row, lifetimeMs: 60_000 })
   const agents = { request: () => Promise.resolve({ inject: null }) } as unknown as AgentRequests
-  await using grants = startGrants({ store, agents, changes, log: silentLog })
+  await using grants = startGrants({ store, agents, changes, members: { onChanged: () => undefined }, log: silentLog })
   const endsIn = async (set: string) => {
     await sql`update logins set ${sql.raw(set)} where id = ${loginId}`.execute(store.db)
     await grants.renew('grant')
@@ -130,7 +130,7 @@ test('a user who signs out while an app starts gets no grant, with the reason', 
       return { inject: null }
     },
   } as unknown as AgentRequests
-  await using grants = startGrants({ store, agents, changes, log: silentLog })
+  await using grants = startGrants({ store, agents, changes, members: { onChanged: () => undefined }, log: silentLog })
   const caller = { userId, email: 'ada@example.org', role: 'user', domain: 'default', loginId, keypair: null } as const
   await expect(grants.create(caller, sessionId, 'echo')).rejects.toMatchObject({ code: 'not_signed_in' })
 })

@@ -1,0 +1,42 @@
+import { AppError, type SessionId } from '#manager/contract'
+import { type Db } from '../store/schema.ts'
+import { findSession, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
+import { type Caller, canEnter, canManage, canSee } from '../users/authorize.ts'
+
+/** Finds a session that the caller may see. @throws AppError `session_not_found` */
+export async function requireVisible(db: Db, caller: Caller, id: SessionId): Promise<OwnedSessionRow> {
+  const session = await findSession(db, id)
+  if (!session || !canSee(caller, ownedOf(session))) throw new AppError('session_not_found', { sessionId: id })
+  return session
+}
+
+/**
+ * Finds a session that the caller may change and end: members with whom it is shared may not.
+ *
+ * @throws AppError `session_not_found`, `forbidden`
+ */
+export async function requireManaged(db: Db, caller: Caller, id: SessionId): Promise<OwnedSessionRow> {
+  const session = await requireVisible(db, caller, id)
+  if (canManage(caller, ownedOf(session))) return session
+  throw new AppError('forbidden', { why: `${session.owner_email} shares the session with you, and decides about it.` })
+}
+
+/** @param why said to others who see the session @throws AppError `session_not_found`, `forbidden` */
+export async function requireOwn(db: Db, caller: Caller, id: SessionId, why: string): Promise<OwnedSessionRow> {
+  const session = await requireVisible(db, caller, id)
+  if (session.owner_id === caller.userId) return session
+  throw new AppError('forbidden', { why })
+}
+
+/**
+ * Finds a session whose apps, terminals and keys the caller may use.
+ *
+ * @param what named in the error @throws AppError `session_not_found`, `forbidden`
+ */
+export async function requireEnterable(db: Db, caller: Caller, id: SessionId, what: string): Promise<OwnedSessionRow> {
+  const session = await requireVisible(db, caller, id)
+  if (canEnter(caller, ownedOf(session))) return session
+  throw new AppError('forbidden', {
+    why: `Only the owner of a session, and members whom the owner lets use it, can ${what}.`,
+  })
+}

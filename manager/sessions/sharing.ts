@@ -1,0 +1,165 @@
+import {
+  AppError,
+  isAutomount,
+  MOST_SESSION_SHARES,
+  type SessionId,
+  type SessionPermission,
+  type SessionShare,
+  type SessionShareSpec,
+  type UserId,
+} from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { type Log } from '../log.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
+import { listSessionFolders } from '../store/sessions/session-folders.ts'
+import {
+  deleteShare,
+  findProjectMember,
+  listShares,
+  saveShare,
+  type ShareRow,
+} from '../store/sessions/session-shares.ts'
+import { lockSession, type OwnedSessionRow } from '../store/sessions/sessions.ts'
+import { type Touched, touchSessions } from '../store/sessions/touches.ts'
+import { isForeignKeyViolation } from '../store/violations.ts'
+import { type Caller } from '../users/authorize.ts'
+import { type SessionChanges } from './changes.ts'
+import { type SessionMembers } from './members.ts'
+import { requireManaged, requireOwn, requireVisible } from './require-session.ts'
+
+/**
+ * Sharing of sessions: the owner lets members of the session's project view it, or use it.
+ *
+ * Threat model:
+ * - Only the owner shares, also where an admin asks: a right to look inside comes from nobody else. Admins withdraw, and a
+ *   member gives the right up.
+ * - The right ends with the share, with the membership of the project (the database deletes both together), and with the
+ *   account. Tunnels and terminals that are open then are cut at once.
+ * - A member who uses a session acts as its owner inside: reads and writes its files and the folders that it mounts. Folders
+ *   whose names start with a dot are mounted in each session of the owner, so what a member wrote there would run in all of
+ *   them, after the share too: such a session is shared to view only.
+ * - The owner learns whether an address belongs to a member of their own project, and nothing about other addresses.
+ */
+export interface SessionSharing {
+  /** @throws AppError `session_not_found`, `forbidden` */
+  list(caller: Caller, id: SessionId): Promise<SessionShare[]>
+  /** @throws AppError `session_not_found`, `forbidden`, `session_member_not_found`, `session_share_refused` */
+  share(caller: Caller, id: SessionId, spec: SessionShareSpec): Promise<SessionShare>
+  /** @throws AppError `session_not_found`, `forbidden`, `session_member_not_found` */
+  unshare(caller: Caller, id: SessionId, userId: UserId): Promise<void>
+  /** Call after the commit that took users out of projects. Never rejects. */
+  membersLeft(userIds: readonly UserId[]): Promise<void>
+}
+
+export interface SessionSharingDeps {
+  readonly store: Store
+  readonly changes: Pick<SessionChanges, 'hint'>
+  readonly events: EventPublisher
+  readonly members: SessionMembers
+  readonly log: Log
+}
+
+export function createSessionSharing({ store, changes, events, members, log }: SessionSharingDeps): SessionSharing {
+  /** Lets all pages that show the sessions, or showed them, fetch them again. */
+  function hint(userId: UserId, touched: readonly Touched[]): void {
+    changes.hint(touched)
+    // The user may be no member now, and is told by name.
+    for (const { id, version } of touched) events.publish({ topic: 'session', id, version }, { userId })
+  }
+
+  return {
+    async list(caller, id) {
+      await requireManaged(store.db, caller, id)
+      return (await listShares(store.db, id)).map(toShare)
+    },
+
+    async share(caller, id, { email, permission }) {
+      const { share, touched } = await store.transaction(async trx => {
+        await lockSession(trx, id)
+        const session = await requireOwn(trx, caller, id, 'Only the owner of a session can share it.')
+        const { groupId, userId } = await findMember(trx, session, email)
+        await refuse(trx, session, userId, permission)
+        await saveShare(trx, { session_id: id, user_id: userId, group_id: groupId, permission }).catch(
+          (error: unknown) => {
+            throw isForeignKeyViolation(error) ? noMember(session, email, error) : error
+          },
+        )
+        const share = (await listShares(trx, id)).find(one => one.user_id === userId)
+        if (!share) throw new Error(`session ${id} was shared and is not`)
+        return { share, touched: await touchSessions(trx, [id]) }
+      })
+      members.changed(share.user_id)
+      hint(share.user_id, touched)
+      return toShare(share)
+    },
+
+    async unshare(caller, id, userId) {
+      const touched = await store.transaction(async trx => {
+        await lockSession(trx, id)
+        // Members may leave.
+        await (caller.userId === userId ? requireVisible : requireManaged)(trx, caller, id)
+        if (!(await deleteShare(trx, id, userId))) {
+          throw new AppError('session_member_not_found', { userId, why: 'The session is not shared with this user.' })
+        }
+        return touchSessions(trx, [id])
+      })
+      members.changed(userId)
+      hint(userId, touched)
+    },
+
+    async membersLeft(userIds) {
+      for (const userId of userIds) {
+        const sessions = members.changed(userId)
+        try {
+          hint(userId, await touchSessions(store.db, sessions))
+        } catch (error) {
+          log.warn({ err: error, userId }, 'pages were not told of sessions that are not shared any more')
+        }
+      }
+    },
+  }
+}
+
+/** @throws AppError `session_member_not_found`, `session_share_refused` */
+async function findMember(trx: Db, session: OwnedSessionRow, email: string) {
+  const { group_id: groupId } = session
+  if (groupId === null) {
+    throw new AppError('session_share_refused', { why: 'The session belongs to no project, so it has no members.' })
+  }
+  if (email.toLowerCase() === session.owner_email.toLowerCase()) {
+    throw new AppError('session_share_refused', { why: 'The session is yours already.' })
+  }
+  const member = await findProjectMember(trx, groupId, email)
+  if (!member) throw noMember(session, email)
+  return { groupId, userId: member.id }
+}
+
+function noMember({ group_name }: OwnedSessionRow, email: string, cause?: unknown): AppError {
+  const why = `The project "${group_name ?? ''}" of the session has no active member ${email}.`
+  return new AppError('session_member_not_found', { email, why }, { cause })
+}
+
+/** @throws AppError `session_share_refused` */
+async function refuse(trx: Db, session: OwnedSessionRow, userId: UserId, permission: SessionPermission): Promise<void> {
+  const { id, shares } = session
+  const others = Object.keys(shares ?? {}).filter(one => one !== userId)
+  if (others.length >= MOST_SESSION_SHARES) {
+    const why = `The session is shared with ${others.length} members; more are not possible.`
+    throw new AppError('session_share_refused', { limit: MOST_SESSION_SHARES, why })
+  }
+  if (permission === 'view') return
+  const mounted = (await listSessionFolders(trx, [id])).get(id) ?? []
+  const dotted = mounted.find(({ name }) => isAutomount(name))
+  if (!dotted) return
+  const why = `The session mounts your folder "${dotted.name}", which all of your sessions use. Others can view this session; to let them use one, launch it without the folders that are mounted by themselves.`
+  throw new AppError('session_share_refused', { name: dotted.name, why })
+}
+
+const toShare = (row: ShareRow): SessionShare => ({
+  userId: row.user_id,
+  email: row.email,
+  name: row.name,
+  permission: row.permission,
+  sharedAt: row.shared_at.toISOString(),
+})

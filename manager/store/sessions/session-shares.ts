@@ -1,0 +1,65 @@
+import { sql } from 'kysely'
+import { type GroupId, type SessionId, type SessionPermission, type UserId } from '#manager/contract'
+import { ACCOUNT_HOLDS } from '../identity/users.ts'
+import { type Db } from '../schema.ts'
+
+export interface ShareRow {
+  readonly user_id: UserId
+  readonly email: string
+  readonly name: string
+  readonly permission: SessionPermission
+  readonly shared_at: Date
+}
+
+/** Ordered by address. */
+export function listShares(db: Db, id: SessionId): Promise<ShareRow[]> {
+  return db
+    .selectFrom('session_shares')
+    .innerJoin('users', 'users.id', 'session_shares.user_id')
+    .select(['users.id as user_id', 'users.email', 'users.name'])
+    .select(['session_shares.permission', 'session_shares.shared_at'])
+    .where('session_shares.session_id', '=', id)
+    .orderBy(sql`lower(users.email)`)
+    .execute()
+}
+
+/** An active member of a project, by address in any letter case. */
+export function findProjectMember(db: Db, groupId: GroupId, email: string): Promise<{ id: UserId } | undefined> {
+  return db
+    .selectFrom('group_members')
+    .innerJoin('users', 'users.id', 'group_members.user_id')
+    .select('users.id')
+    .where('group_members.group_id', '=', groupId)
+    .where(sql`lower(users.email)`, '=', email.toLowerCase())
+    .where(ACCOUNT_HOLDS)
+    .executeTakeFirst()
+}
+
+/** Shares a session, or changes what a member may do. Fails with SQLSTATE 23503 if the user has left the project. */
+export async function saveShare(
+  db: Db,
+  share: {
+    readonly session_id: SessionId
+    readonly user_id: UserId
+    readonly group_id: GroupId
+    readonly permission: SessionPermission
+  },
+): Promise<void> {
+  await db
+    .insertInto('session_shares')
+    .values(share)
+    .onConflict(conflict => conflict.columns(['session_id', 'user_id']).doUpdateSet({ permission: share.permission }))
+    .execute()
+}
+
+/** @returns false if the session is not shared with this user */
+export async function deleteShare(db: Db, id: SessionId, userId: UserId): Promise<boolean> {
+  const query = db.deleteFrom('session_shares').where('session_id', '=', id)
+  return (await query.where('user_id', '=', userId).executeTakeFirst()).numDeletedRows === 1n
+}
+
+/** Which session is shared with whom. @param userId with this user only */
+export function listSharedSessions(db: Db, userId?: UserId): Promise<{ session_id: SessionId; user_id: UserId }[]> {
+  const query = db.selectFrom('session_shares').select(['session_id', 'user_id'])
+  return (userId === undefined ? query : query.where('user_id', '=', userId)).execute()
+}

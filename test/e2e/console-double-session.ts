@@ -1,0 +1,59 @@
+import {
+  type ErrorCode,
+  type Session,
+  type SessionChange,
+  type SessionShare,
+  type SessionShareSpec,
+  UserId,
+} from '#manager/contract'
+import { newId } from '../../manager/store/new-id.ts'
+
+/** What the double knows of sessions besides the list. */
+export interface SessionsWorld {
+  sessions: Session[]
+  /** Members of every session. */
+  members?: SessionShare[]
+  /** Logs by the id of the session; with times if they are asked for. */
+  logs?: Readonly<Record<string, string>>
+}
+
+type Answer = { readonly status: number; readonly value: unknown } | { readonly error: ErrorCode }
+
+/** Answers a call about one session; undefined for calls that are answered elsewhere. */
+export function answerSession(
+  world: SessionsWorld,
+  session: Session,
+  route: string,
+  body: unknown,
+): Answer | undefined {
+  const [method = '', path = ''] = route.split(' ')
+  if (path.endsWith('/logs')) {
+    return { status: 200, value: { text: world.logs?.[session.id] ?? 'Jupyter Server is running\n', truncated: false } }
+  }
+  if (method === 'PATCH') {
+    Object.assign(session, body as SessionChange, { version: session.version + 1 })
+    return { status: 200, value: session }
+  }
+  const [, userId] = /\/shares(?:\/(.+))?$/.exec(path) ?? []
+  if (!path.includes('/shares')) return undefined
+  const members = (world.members ??= [])
+  if (method === 'GET') return { status: 200, value: { items: members } }
+  if (method === 'POST') {
+    const { email, permission = 'view' } = body as Partial<SessionShareSpec> & { email: string }
+    if (!email.endsWith('@example.com')) return { error: 'session_member_not_found' }
+    const known = members.find(one => one.email === email)
+    const share = { userId: newId(UserId), email, name: '', sharedAt: '2026-11-20T12:00:00.000Z', ...known, permission }
+    world.members = [...members.filter(one => one !== known), share]
+    change(world, session)
+    return { status: 201, value: share }
+  }
+  world.members = members.filter(one => one.userId !== userId)
+  if (session.sharedAs !== null) world.sessions = world.sessions.filter(one => one !== session)
+  else change(world, session)
+  return { status: 204, value: undefined }
+}
+
+function change({ members = [] }: SessionsWorld, session: Session): void {
+  session.sharedWith = members.length
+  session.version += 1
+}
