@@ -32,7 +32,9 @@ export async function benchPage(stack: AsyncDisposableStack) {
 async function firstPaint(browser: Browser): Promise<number> {
   await using it = await openConsole(browser, '/sessions')
   await it.page.locator('tr.row').first().waitFor()
-  return await it.page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Number.NaN)
+  return await it.page.evaluate(
+    () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Number.NaN,
+  )
 }
 
 /** Milliseconds from the click on a link of the rail to the frame that shows the page: its files are loaded, then warm. */

@@ -144,7 +144,9 @@ const entering = ({ api }: Someone): Record<string, () => Promise<unknown>> => (
 })
 const codes = async (calls: Record<string, () => Promise<unknown>>) =>
   Object.fromEntries(
-    await Promise.all(Object.entries(calls).map(async ([name, call]): Promise<[string, string]> => [name, await refusal(call())])),
+    await Promise.all(
+      Object.entries(calls).map(async ([name, call]): Promise<[string, string]> => [name, await refusal(call())]),
+    ),
   )
 const all = (calls: object, code: string) => Object.fromEntries(Object.keys(calls).map(name => [name, code]))
 
