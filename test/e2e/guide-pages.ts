@@ -16,7 +16,6 @@ import { ACCOUNT_SCENES } from './scenes-account.ts'
 import { FILE_SCENES } from './scenes-files.ts'
 import { FOLDER_SCENES } from './scenes-folders.ts'
 import { LAUNCH_SCENES } from './scenes-launch.ts'
-import { PREFERENCE_SCENES } from './scenes-preferences.ts'
 import { SIGN_IN_SCENES } from './scenes-sign-in.ts'
 
 /** Chapters of docs/guide/pages.md, and the scenes in them, which the tests look at, or which are made here. */
@@ -32,7 +31,7 @@ const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
     'usage',
     'apps',
   ],
-  Launching: ['launch', 'launch-limits', 'launch-batch', 'launch-folders'],
+  Launching: ['launch', 'launch-limits', 'launch-batch'],
   'Data & Storage': [
     'folders',
     'folders-create',
@@ -56,11 +55,25 @@ const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
     'second-factor-secret',
     'recovery-codes',
     'sign-ins',
-    'preferences',
-    'dotfile',
+    'settings',
+    'start',
+    'edit-dotfile',
   ],
   Everywhere: ['statistics', 'palette', 'shortcuts', 'information'],
 }
+
+const CHANGED_AT = '2026-11-01T09:00:00.000Z'
+const BASHRC = `# Short names for what I do most.
+alias ll="ls -lh"
+alias gpu="nvidia-smi --query-gpu=utilization.gpu,memory.used --format=csv"
+
+export HF_HOME=~/datasets/huggingface
+`
+const DOTFILES = [
+  { path: '.bashrc', content: BASHRC, mode: '644', changedAt: CHANGED_AT },
+  { path: '.config/git/config', content: '[user]\n  name = Mira Holm\n', mode: '644', changedAt: CHANGED_AT },
+  { path: '.netrc', content: 'machine example.org\n', mode: '600', changedAt: CHANGED_AT },
+]
 
 const OWN: readonly Scene[] = [
   { name: 'sign-in-with-key', path: '/sign-in?with=key', world: { signedIn: false } },
@@ -151,6 +164,22 @@ const OWN: readonly Scene[] = [
         .first()
         .waitFor(),
   },
+  { name: 'settings', path: '/preferences', act: page => page.getByLabel('Any free port').waitFor() },
+  {
+    name: 'start',
+    path: '/preferences',
+    world: { dotfiles: DOTFILES, bootstrapScript: { script: 'pip install --user rich\n', changedAt: CHANGED_AT } },
+    act: page => button(page, 'New dotfile').scrollIntoViewIfNeeded(),
+  },
+  {
+    name: 'edit-dotfile',
+    path: '/preferences',
+    world: { dotfiles: DOTFILES },
+    async act(page) {
+      await button(page, 'Edit .bashrc').click()
+      await page.getByRole('dialog').locator('.cm-content').waitFor()
+    },
+  },
   {
     name: 'sign-ins',
     path: '/account',
@@ -165,7 +194,6 @@ const SCENES: readonly Scene[] = [
   ...SIGN_IN_SCENES,
   ...LAUNCH_SCENES,
   ...ACCOUNT_SCENES,
-  ...PREFERENCE_SCENES,
   ...FILE_SCENES,
   ...FOLDER_SCENES,
 ]
@@ -207,6 +235,8 @@ try {
     await page.locator('h1, h2').first().waitFor()
     await scene.act?.(page, double)
     await page.mouse.move(0, 0)
+    for (const dismiss of await page.locator('.notification').getByRole('button', { name: 'Dismiss' }).all())
+      await dismiss.click()
     for (const language of ['en', 'ko'] as const) {
       await speak(page, language)
       await inBothSchemes(page, async theme => {
@@ -225,7 +255,7 @@ if (wanted.length === 0) {
     const pictures = scenes.map(name => {
       const link = (language: string, theme: string) => `pages/${name}-${language}-${theme}.webp`
       const more = `[dark](${link('en', 'dark')}) · [한국어](${link('ko', 'light')}) · [한국어, 어두운 테마](${link('ko', 'dark')})`
-      return `![${name}](${link('en', 'light')})\n\n${more}\n`
+      return `![${name.replaceAll('-', ' ')}](${link('en', 'light')})\n\n${more}\n`
     })
     return `## ${title}\n\n${pictures.join('\n')}`
   })

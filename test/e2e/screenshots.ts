@@ -1,6 +1,6 @@
 /**
  * Re-makes the pictures of the user guide from a running Berth: `npx node test/e2e/screenshots.ts [FOLDER]`. Pictures at
- * 1280×800 (the account in its whole height) go into FOLDER (default docs/guide), the same at 1920×1080 into
+ * 1280×800 go into FOLDER (default docs/guide), the same at 1920×1080 into
  * test/output/guide-1920 for eyes only.
  */
 import { mkdir } from 'node:fs/promises'
@@ -44,14 +44,13 @@ while True:
     time.sleep(0.7)
 `
 
-/** @param height of the window, where 800 do not show what the picture is about */
-async function shoot(page: Page, name: string, height = 0): Promise<void> {
+async function shoot(page: Page, name: string): Promise<void> {
   await page.mouse.move(0, 0)
   for (const [size, folder] of [
     [SIZES.small, guide],
     [SIZES.large, large],
   ] as const) {
-    await page.setViewportSize({ ...size, height: Math.max(size.height, height) })
+    await page.setViewportSize(size)
     await inBothSchemes(page, async scheme => {
       await settle(page)
       await page.screenshot({ path: join(folder, `${name}-${scheme}.png`), animations: 'disabled' })
@@ -212,14 +211,6 @@ try {
   await page.goto(`${berth.url}/#/sessions/${ended}?list=finished`)
   await page.getByRole('button', { name: 'Start again' }).waitFor()
   await shoot(page, 'again')
-
-  await page.goto(`${berth.url}/#/account`)
-  await page.getByText('You have not added a key yet').waitFor()
-  await page.getByText('This one').waitFor()
-  await shoot(page, 'account', await page.evaluate(() => document.documentElement.scrollHeight))
-  await page.goto(`${berth.url}/#/preferences`)
-  await page.getByLabel('Try a preferred port first').waitFor()
-  await shoot(page, 'preferences', await page.evaluate(() => document.documentElement.scrollHeight))
 
   await shootFolders(page, api, berth.url)
   await page.goto(`${berth.url}/#/summary`)
