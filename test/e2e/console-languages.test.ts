@@ -70,7 +70,7 @@ test.concurrent.each(PAGES)('$name in Korean is readable in both themes and fits
   await scene.act?.(page, double)
   expect(await page.evaluate(() => document.documentElement.lang)).toBe('ko')
   expect(await page.locator('#app').innerText()).toMatch(/\p{Script=Hangul}/u)
-  const violations = await audit(page, async () => undefined)
+  const violations = await audit(page)
   const outside = await misfitsEverywhere(page, `ko-${scene.name}`)
   expect({ violations, outside, problems }).toEqual({ violations: [], outside: [], problems: [] })
 })

@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises'
-import { type Browser, type Page } from 'playwright-core'
+import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startConsoleDouble } from './console-double.ts'
 import { lastingMisfits, NARROW } from './console-fit.ts'

@@ -40,7 +40,7 @@ function lengthenParts(parts: readonly MessageFormatElement[]): MessageFormatEle
       name,
       { ...option, value: lengthenParts(option.value) },
     ])
-    return { ...part, options: Object.fromEntries(options) as typeof part.options } as MessageFormatElement
+    return { ...part, options: Object.fromEntries(options) as typeof part.options }
   })
 }
 
