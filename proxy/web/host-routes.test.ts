@@ -38,10 +38,10 @@ test('nothing is kept for a client that left while the manager was asked who it 
 test('the event stream of a page that does not read is cut instead of growing', async () => {
   let say: (payload: object) => void = () => undefined
   const stopped = vi.fn()
-  const on = (_event: string, listener: (payload: object) => void) => {
+  const on = vi.fn((_event: string, listener: (payload: object) => void) => {
     say = listener
     return stopped
-  }
+  })
   const hold = () => ({ [Symbol.dispose]: () => undefined })
   const guests = { admit: () => Promise.resolve({ proxy: { on } }), hold } as unknown as Guests
   const routes = createHostRoutes({
@@ -68,7 +68,9 @@ test('the event stream of a page that does not read is cut instead of growing', 
   }
   expect(response.destroyed).toBe(true)
   expect(most).toBeLessThan(1.3 * 2 ** 20)
-  await expect.poll(() => stopped.mock.calls.length).toBe(2)
+  // The events of tunnels and of SFTP: each subscription ends.
+  expect(on).toHaveBeenCalledTimes(3)
+  await expect.poll(() => stopped.mock.calls.length).toBe(3)
   client.destroy()
   server.close()
 })
