@@ -12,6 +12,7 @@ import { FILE_SCENES } from './scenes-files.ts'
 import { FOLDER_SCENES } from './scenes-folders.ts'
 import { PREFERENCE_SCENES } from './scenes-preferences.ts'
 import { LAUNCH_SCENES } from './scenes-launch.ts'
+import { SHARING_SCENES } from './scenes-sharing.ts'
 import { SIGN_IN_SCENES } from './scenes-sign-in.ts'
 import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
 
@@ -34,6 +35,7 @@ const NO_PROGRAM = 'Nothing in the session listens on port 7860.'
 
 const scenes: Scene[] = [
   ...SIGN_IN_SCENES,
+  ...SHARING_SCENES,
   {
     name: 'sessions',
     path: '/sessions',
