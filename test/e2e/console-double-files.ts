@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { aFolder as aDoubleFolder } from './console-double-folders.ts'
-import { AppError, type ErrorCode, type FolderId, type Folder } from '#manager/contract'
+import { AppError, type ErrorCode, type FolderId, type Folder, type Task } from '#manager/contract'
 
 /** Files of the double's folders: path → content; a directory ends with "/". Answers the file calls of the page. */
 export interface DoubleFile {
@@ -9,7 +9,12 @@ export interface DoubleFile {
   modifiedAt: string
   version: number
 }
-export type DoubleFiles = Map<string, DoubleFile> & { uploads?: Map<string, DoubleUpload>; cuts?: number }
+export type DoubleFiles = Map<string, DoubleFile> & {
+  uploads?: Map<string, DoubleUpload>
+  cuts?: number
+  /** Copies that take long. */
+  copies?: Task[]
+}
 
 /** An upload in progress, with the bytes that have arrived. */
 export interface DoubleUpload {
@@ -243,7 +248,14 @@ export function answerFiles(
   const call = /^\/api\/v1\/folders\/[^/]+\/(\w+)$/.exec(url.pathname)?.[1]
   const path = url.searchParams.get('path') ?? ''
   const body = () => JSON.parse(raw.toString()) as Record<string, unknown>
+  const [, cancelled] = /\/copies\/([\w-]+)$/.exec(url.pathname) ?? []
+  if (cancelled !== undefined) {
+    files.copies = (files.copies ?? []).map(task => (task.id === cancelled ? { ...task, status: 'cancelled' } : task))
+    return { status: 202, value: files.copies.find(({ id }) => id === cancelled) }
+  }
   switch (`${request.method ?? ''} ${call ?? ''}`) {
+    case 'GET copies':
+      return { status: 200, value: { items: files.copies ?? [] } }
     case 'GET entries':
       return list(files, url.searchParams)
     case 'POST directories': {

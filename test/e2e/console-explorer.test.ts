@@ -1,5 +1,6 @@
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Task } from '#manager/contract'
 import { type World } from './console-double.ts'
 import { aFolder, filesOf, FOLDER_ID, type DoubleFiles } from './console-double-files.ts'
 import { openConsole, startBrowser } from './console-open.ts'
@@ -190,6 +191,42 @@ describe('changing files', () => {
     expect(await it.page.locator('.rename-field, [role="alertdialog"]').count()).toBe(0)
     expect(await button(it.page, 'New').count()).toBe(0)
     expect(it.world.changes.filter(({ request }) => request.includes('/folders/'))).toEqual([])
+  })
+})
+
+describe('copies that take long', () => {
+  const aCopy = (files: number): Task => ({
+    id: '00000000-0000-4000-8000-000000000001',
+    kind: 'copy',
+    target: 'experiments',
+    status: 'running',
+    error: null,
+    rescan: null,
+    pull: null,
+    copy: { folderId: FOLDER_ID, files, bytes: files * 1024 },
+    startedBy: 'ada@example.org',
+    createdAt: '2026-01-01T00:00:00.000Z',
+    endedAt: null,
+    version: 1,
+  })
+
+  test('show their progress, are cancelled, and tell their end', async () => {
+    const files = Object.assign(filesOf(SOME), { copies: [aCopy(3)] })
+    await using it = await open(files)
+    const copies = it.page.getByRole('list', { name: 'Copies in progress' })
+    await copies.getByText('Copying: 3 files').waitFor()
+    files.copies = [aCopy(1_234)]
+    it.double.emit('hint', { topic: 'task', id: aCopy(0).id, version: 2 })
+    await copies.getByText('Copying: 1,234 files').waitFor()
+    await button(it.page, 'Cancel the copy').click()
+    await it.page.getByText('The copy was cancelled.').waitFor()
+    expect(await copies.count()).toBe(0)
+    files.copies = [aCopy(5)]
+    it.double.emit('hint', { topic: 'task', id: aCopy(0).id, version: 3 })
+    await copies.getByText('Copying: 5 files').waitFor()
+    files.copies = [{ ...aCopy(6), status: 'done' }]
+    it.double.emit('hint', { topic: 'task', id: aCopy(0).id, version: 4 })
+    await it.page.getByText('6 files copied').waitFor()
   })
 })
 
