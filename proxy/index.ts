@@ -34,6 +34,8 @@ export interface ProxyOptions {
   readonly userId: string
   /** Default: `.ssh` in the home directory of this process' user. */
   readonly sshDirectory?: string
+  /** False: whatever the settings of the user say, no Include line is written. */
+  readonly mayInclude?: boolean
   readonly log?: Log
   readonly limits?: Partial<PathLimits>
   /** Replaces the production transport in tests. */
@@ -229,7 +231,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     directory,
     files,
     ports,
-    settings: () => settings.read(),
+    mayInclude: async () => options.mayInclude !== false && (await settings.read()).manageSshConfig,
     ownTunnelOn,
     onChange: port => emit('sftp:changed', port),
     log,
@@ -277,5 +279,6 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
 }
 
 export type { Log } from './log.ts'
+export { serveFolders, writeFolderFiles } from './sftp/serve-folders.ts'
 export { quoteForShell, quoteForSshConfig } from './ssh/quoting.ts'
 export { NOT_INHERITED } from './ssh/ssh-config.ts'

@@ -6,6 +6,7 @@ import { followCopy } from './follow-task.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { findFolder, findTrashed, folderTable } from './find-folder.ts'
 import { addFolderFileCommands, deleteFilesIn, listFilesAt } from './folder-files.ts'
+import { addFolderSftpCommands } from './folder-sftp.ts'
 import { addFolderUploadCommand } from './folder-upload.ts'
 import { addFolderSyncCommand } from './folder-sync.ts'
 import { addFolderSharingCommands, permitShare, sharesTable } from './folder-sharing.ts'
@@ -147,6 +148,7 @@ export function addFolderCommands(program: Command): void {
   addFolderUploadCommand(folder)
   addFolderSyncCommand(folder)
   addFolderFileCommands(folder)
+  addFolderSftpCommands(folder)
 
   folder
     .command('hosts')

@@ -1,7 +1,6 @@
-import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 import { type Command } from 'commander'
-import { AppError, type Session } from '#manager/contract'
+import { type Session } from '#manager/contract'
 import { keypairOf } from '../config/access.ts'
 import { connect } from '../config/connect.ts'
 import { configDirectory } from '../config/directories.ts'
@@ -9,6 +8,7 @@ import { openProxy } from '../proxy.ts'
 import { findSession } from './find-session.ts'
 import { createOutput } from '../output.ts'
 import { openSshTunnel, silenceOf } from '../ssh/reach.ts'
+import { runOpenSsh } from '../ssh/run-open-ssh.ts'
 import type { StdioFlags } from '../ssh/stdio.ts'
 
 /** Loaded late, because it loads the proxy: most commands need neither. */
@@ -20,18 +20,18 @@ export function addSshCommands(program: Command): void {
     .command('ssh <session> [arguments...]')
     .description('Open a shell in a session, or run a command: berth ssh exp -- nvidia-smi')
     .passThroughOptions()
-    .action((session: string, args: string[]) => runOpenSsh('ssh', session, options => [...options, HOST, ...args]))
+    .action((session: string, args: string[]) => runInSession('ssh', session, options => [...options, HOST, ...args]))
   program
     .command('sftp <session> [arguments...]')
     .description('Move files interactively. Arguments go to sftp, e.g. -b batch-file.')
     .passThroughOptions()
-    .action((session: string, args: string[]) => runOpenSsh('sftp', session, options => [...options, ...args, HOST]))
+    .action((session: string, args: string[]) => runInSession('sftp', session, options => [...options, ...args, HOST]))
   program
     .command('scp <session> <paths...>')
     .description('Copy files. Paths in the session start with a colon: berth scp exp :data.csv .')
     .passThroughOptions()
     .action((session: string, paths: string[]) =>
-      runOpenSsh('scp', session, options => [
+      runInSession('scp', session, options => [
         ...options,
         ...paths.map(path => (path.startsWith(':') ? HOST + path : path)),
       ]),
@@ -39,9 +39,9 @@ export function addSshCommands(program: Command): void {
 
   program
     .command('ssh-config [session...]')
-    .description('Print Host blocks for ~/.ssh/config, for the named sessions or for all running ones.')
+    .description('Print Host blocks for ~/.ssh/config: for the named sessions, or for all running ones and for your folders (berth-folders, SFTP only).')
     .action(async (references: string[]) => {
-      const { hostBlock, stdioOptions, writeSshFiles } = await loadAccess()
+      const { folderBlock, hostBlock, stdioOptions, writeSshFiles } = await loadAccess()
       const connection = await connect()
       const { api } = connection
       const sessions =
@@ -56,7 +56,12 @@ export function addSshCommands(program: Command): void {
       const block = async (session: Session) => hostBlock(session, await writeSshFiles(api, session), berth, options)
       if (keypairAt !== undefined) process.stdout.write(KEYPAIR_NOTE)
       const blocks = await Promise.all(sessions.map(block))
-      process.stdout.write(blocks.length > 0 ? `${blocks.join('\n\n')}\n` : '# no running session\n')
+      if (references.length === 0) {
+        const { writeFolderFiles } = await import('#proxy')
+        const files = await writeFolderFiles({ dataDir: configDirectory(), userId: await connection.userId() })
+        blocks.push(folderBlock(files, berth, options))
+      }
+      process.stdout.write(`${blocks.join('\n\n')}\n`)
     })
 
   program
@@ -81,7 +86,7 @@ const HOST = 'berth-session'
 /** OpenSSH's exit code for a connection error; a remote command may exit with it too. */
 const SSH_FAILED = 255
 
-async function runOpenSsh(
+async function runInSession(
   client: string,
   reference: string,
   withOptions: (options: string[]) => string[],
@@ -91,26 +96,7 @@ async function runOpenSsh(
   const session = await findSession(connection, reference)
   await using proxy = await openProxy(connection)
   const [tunnel, files] = await Promise.all([openSshTunnel(proxy, session.id), writeSshFiles(connection.api, session)])
-  const child = spawn(client, withOptions(sshOptions(files, tunnel.port)), { stdio: 'inherit' })
-  // Ctrl-C belongs to the remote program; OpenSSH handles it.
-  const ignore = () => undefined
-  process.on('SIGINT', ignore)
-  try {
-    process.exitCode = await new Promise<number>((done, reject) => {
-      child.once('exit', (code, signal) => done(code ?? (signal ? 1 : 0)))
-      child.once('error', error =>
-        reject(
-          new AppError(
-            'unavailable',
-            { why: `The OpenSSH program "${client}" could not be started. Is it installed?` },
-            { cause: error },
-          ),
-        ),
-      )
-    })
-  } finally {
-    process.off('SIGINT', ignore)
-  }
+  process.exitCode = await runOpenSsh(client, withOptions(sshOptions(files, tunnel.port)))
   if (process.exitCode !== SSH_FAILED) return
   const silence = silenceOf(await proxy.tunnel.list())
   if (silence !== undefined) createOutput(false).note(`berth: ${silence}`)

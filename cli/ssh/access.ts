@@ -98,11 +98,22 @@ export function hostBlock(
   berth: readonly string[],
   options: readonly string[] = [],
 ): string {
-  const command = [...berth, 'stdio', ...options, safe(SessionId, session.id)].map(quoteForProxyCommand).join(' ')
-  const lines = [...sshSettings(files), ...NOT_INHERITED, ['ProxyCommand', command]]
-  return [`Host berth-${safe(SessionName, session.name)}`, ...lines.map(([key, value]) => `  ${key} ${value}`)].join(
-    '\n',
-  )
+  const command = [...berth, 'stdio', ...options, safe(SessionId, session.id)]
+  return blockOf(`berth-${safe(SessionName, session.name)}`, files, command)
+}
+
+/** A Host block for SFTP of all folders, without a session. @param berth as of `hostBlock` */
+export function folderBlock(
+  files: Omit<SshFiles, 'user'>,
+  berth: readonly string[],
+  options: readonly string[] = [],
+): string {
+  return blockOf('berth-folders', { ...files, user: 'work' }, [...berth, 'folder', 'sftp-stdio', ...options])
+}
+
+function blockOf(alias: string, files: SshFiles, command: readonly string[]): string {
+  const lines = [...sshSettings(files), ...NOT_INHERITED, ['ProxyCommand', command.map(quoteForProxyCommand).join(' ')]]
+  return [`Host ${alias}`, ...lines.map(([key, value]) => `  ${key} ${value}`)].join('\n')
 }
 
 /** @param keypairAt address of the Berth, if the caller signs with a keypair of the environment */

@@ -70,6 +70,7 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
   const timer = setInterval(() => beats.tick(), TICK_MS).unref()
   const connections = new Set<Open>()
   const closing = new Set<Promise<void>>()
+  const wires = new Set<Socket>()
   const gone = { bytesUp: 0, bytesDown: 0 }
   let isClosed = false
   /** Number of cuts: a connection that was authenticated before one is checked again. */
@@ -119,6 +120,8 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
         sparing(leftOut => log.error({ err: error, userId: caller.userId, leftOut }, 'an SFTP request failed')),
     })
     const end: TunnelEnd = new TunnelEnd({ wire, local, role: 'server', applyMask, onEnd: () => beats.delete(end) })
+    wires.add(wire)
+    wire.on('close', () => wires.delete(wire))
     const one: Open = { caller, credential, end, local }
     connections.add(one)
     beats.add(end)
@@ -189,6 +192,8 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
       clearInterval(timer)
       cut(() => true)
       await Promise.all(closing)
+      // The HTTP server waits for its sockets; a client need not answer the close frame.
+      for (const wire of wires) wire.destroySoon()
     },
   }
 }

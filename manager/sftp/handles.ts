@@ -78,6 +78,10 @@ export class Handles implements AsyncDisposable {
     return handle
   }
 
+  [Symbol.iterator](): IterableIterator<Handle> {
+    return this.#handles.values()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const all = [...this.#handles.values()]
     this.#handles.clear()

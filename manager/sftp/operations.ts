@@ -6,7 +6,7 @@ import { type Directory } from '../storage/beneath.ts'
 import { type OpenFile, PERMISSIONS } from '../storage/open-file.ts'
 import { attributesOf, modeOf } from './attributes.ts'
 import { ChangeCount } from './changes-made.ts'
-import { type FileHandle, Handles } from './handles.ts'
+import { type FileHandle, type Handle, Handles } from './handles.ts'
 import { nextEntries } from './list-entries.ts'
 import { absolute, type Place, placeOf, splitPath } from './place.ts'
 import {
@@ -153,8 +153,12 @@ export function createOperations({ tree, hints }: OperationsDeps): Operations {
 
   async function close(name: string): Promise<Reply> {
     const handle = await handles.close(name)
-    if (handle.kind === 'file' && handle.isWritten) changed({ id: handle.folderId }, handle.directory, 'written')
+    tellWritten(handle)
     return OK
+  }
+
+  function tellWritten(handle: Handle): void {
+    if (handle.kind === 'file' && handle.isWritten) changed({ id: handle.folderId }, handle.directory, 'written')
   }
 
   async function openDirectory(path: Buffer): Promise<Reply> {
@@ -317,6 +321,8 @@ export function createOperations({ tree, hints }: OperationsDeps): Operations {
       await handle.file.writeParts(parts, start)
     },
     async [Symbol.asyncDispose]() {
+      // The client has gone without closing these.
+      for (const handle of handles) tellWritten(handle)
       await handles[Symbol.asyncDispose]()
       await tree[Symbol.asyncDispose]()
     },

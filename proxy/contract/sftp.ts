@@ -29,6 +29,8 @@ export const FolderKit = z.object({
   configInstalled: z.boolean(),
   /** Path of the private key that was written (0600); its PuTTY form is beside it, with `.ppk`. */
   identityFile: z.string(),
+  /** Our ssh configuration with the Host block: `sftp -F <configFile> <alias>`. */
+  configFile: z.string(),
   commands: z.object({ sftp: z.string(), sshfs: z.string(), rclone: z.string(), psftp: z.string() }),
   winscpUrl: z.string(),
 })

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { type ApiClient, AppError } from '#manager/contract'
-import { type FolderKit, type FolderPort, FolderPortSpec, type HostApi, type HostSettings } from '#proxy/contract'
+import { type FolderKit, type FolderPort, FolderPortSpec, type HostApi } from '#proxy/contract'
 import { writeFileAtomically } from '../files.ts'
 import { type LoopbackListener } from '../listeners/loopback-listener.ts'
 import { openListener } from '../listeners/open-listener.ts'
@@ -18,7 +18,8 @@ export interface FolderPortDeps extends SftpRoute {
   readonly directory: string
   readonly files: KitFiles
   readonly ports: PortMemory
-  readonly settings: () => Promise<Pick<HostSettings, 'manageSshConfig'>>
+  /** Whether the user's own ssh configuration may get an Include line. */
+  readonly mayInclude: () => Promise<boolean>
   readonly ownTunnelOn: (port: number) => { sessionName: string; app: string } | undefined
   readonly onChange: (port: FolderPort | null) => void
   readonly log: Log
@@ -43,7 +44,7 @@ const REMEMBERED = ['@folders', 'sftp'] as const
  * that moment, so a port that stays open after a sign-out serves nothing.
  */
 export function createFolderPorts(deps: FolderPortDeps): FolderPorts {
-  const { api, directory, files, ports, settings, ownTunnelOn, onChange, log } = deps
+  const { api, directory, files, ports, mayInclude, ownTunnelOn, onChange, log } = deps
   let opened: Open | undefined
   /** Calls run in their order. */
   let latest: Promise<unknown> = Promise.resolve()
@@ -118,8 +119,7 @@ export function createFolderPorts(deps: FolderPortDeps): FolderPorts {
   async function kitOf(one: Open): Promise<FolderKit> {
     const knownHostsFile = join(directory, 'sftp', 'known_hosts')
     await writeFileAtomically(knownHostsFile, `[127.0.0.1]:${one.listener.port} ${one.keys.host.publicKey}\n`)
-    const { manageSshConfig: include } = await settings()
-    return await makeFolderKit(stateOf(one), { keys: one.keys, files, knownHostsFile, include })
+    return await makeFolderKit(stateOf(one), { keys: one.keys, files, knownHostsFile, include: await mayInclude() })
   }
 
   async function close(): Promise<void> {

@@ -36,6 +36,7 @@ export async function makeFolderKit(port: FolderPort, deps: FolderKitDeps): Prom
     hostKeyFingerprint,
     configInstalled: installed.included,
     identityFile: installed.identityFile,
+    configFile: installed.configFile,
     commands: commandsOf({ port: port.port, installed, knownHostsFile, hostKeyFingerprint }),
     winscpUrl: winscpUrlFor({ port: port.port, user: USER, hostKeyFingerprint, installed }, '/'),
   }

@@ -28,6 +28,8 @@ export interface SshServer {
 const PROOF_MS = 30_000
 /** Keys that one connection may try: an agent of ssh may hold many. */
 const MOST_KEYS = 20
+/** Time for a client to read why its connection ends. */
+const LINGER_MS = 1_000
 const MOST_CONNECTIONS = 64
 const MOST_CHANNELS = 16
 const KEEPALIVE_MS = 15_000
@@ -142,7 +144,10 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
       if (++channels > MOST_CHANNELS) reject()
       else serveSession(accept(), gone)
     })
-    client.on('error', error => log.debug({ error: String(error) }, 'an SSH connection failed'))
+    client.on('error', error => {
+      log.debug({ error: String(error) }, 'an SSH connection failed')
+      setTimeout(() => socket.destroy(), LINGER_MS).unref()
+    })
   }
 
   return {

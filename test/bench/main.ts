@@ -5,6 +5,7 @@ import { benchBatch } from './batch.ts'
 import { benchCrowd } from './crowd.ts'
 import { benchFiles } from './files.ts'
 import { benchFolders } from './folders.ts'
+import { benchFolderSftp } from './folder-sftp.ts'
 import { benchHttp } from './http.ts'
 import { benchIdle } from './idle.ts'
 import { benchLaunch } from './launch.ts'
@@ -36,6 +37,7 @@ const PARTS = {
   page: benchPage,
   files: benchFiles,
   folders: benchFolders,
+  'folder-sftp': benchFolderSftp,
   http: benchHttp,
   sftp: benchSftp,
   ssh: benchSsh,

@@ -1,3 +1,4 @@
+import { type FolderKit } from '#proxy/contract'
 import { type ErrorCode, type Folder, type FolderSpec, type StorageHost } from '#manager/contract'
 import { type World } from './console-double.ts'
 import { ago, OTHER, OWNER } from './console-world.ts'
@@ -100,4 +101,23 @@ function changeOf(method: string | undefined, action: string | undefined, body: 
   if (action === '/trash') return { status: 'trashed', trashedAt: new Date().toISOString() }
   if (action === '/restore') return { status: 'ready', trashedAt: null }
   return undefined
+}
+
+/** The SFTP port of the person's folders. */
+export const FOLDER_KIT: FolderKit = {
+  port: { host: '127.0.0.1', port: 30_022, connections: 1, openedAt: '2026-11-20T10:00:00.000Z' },
+  user: 'work',
+  hostAlias: 'berth-folders',
+  hostKeyFingerprint: 'SHA256:n7Xk2tQbqQ0bqk8oY3Wl2m1cVb0nQ3yXk8r9s1t2u3v',
+  configInstalled: true,
+  identityFile: '/home/ada/.ssh/berth/id_container-berth-folders',
+  configFile: '/home/ada/.ssh/berth/config',
+  commands: {
+    sftp: 'sftp berth-folders',
+    sshfs: 'sshfs berth-folders:/ MOUNTPOINT',
+    rclone:
+      'rclone config create berth sftp host=127.0.0.1 port=30022 user=work key_file=/home/ada/.ssh/berth/id_container-berth-folders known_hosts_file=/home/ada/.local/share/berth/proxy/0199/sftp/known_hosts',
+    psftp: 'psftp -P 30022 -i /home/ada/.ssh/berth/id_container-berth-folders.ppk work@127.0.0.1',
+  },
+  winscpUrl: 'sftp://work@127.0.0.1:30022/',
 }

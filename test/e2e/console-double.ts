@@ -42,7 +42,7 @@ import { createStaticFiles } from '../../proxy/web/static-files.ts'
 import { answerSession } from './console-double-session.ts'
 import { answerAccount } from './console-double-account.ts'
 import { answerFiles, sendFileReply, type DoubleFiles } from './console-double-files.ts'
-import { answerFolders } from './console-double-folders.ts'
+import { answerFolders, FOLDER_KIT } from './console-double-folders.ts'
 import { answerLaunch } from './console-double-launch.ts'
 
 /** The same files in the same way as the real service of the console: compressed, with its headers. */
@@ -344,6 +344,9 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
       send(response, 200, { ok: true, value: settings })
       return
     }
+    case 'POST /host/sftp/open':
+      send(response, 200, { ok: true, value: FOLDER_KIT })
+      return
     case 'POST /host/tunnel/list':
       send(response, 200, { ok: true, value: [] })
       return

@@ -79,6 +79,25 @@ export const FOLDER_SCENES: readonly Scene[] = [
     act: page => page.getByText('No folder matches').waitFor(),
   },
   {
+    name: 'folders-sftp',
+    path: '/data',
+    world: { folders: variedFolders() },
+    async act(page) {
+      await button(page, 'Connect with SFTP').click()
+      await page.getByText('FileZilla site').waitFor()
+    },
+  },
+  {
+    name: 'folders-sftp-commands',
+    path: '/data',
+    world: { folders: variedFolders() },
+    async act(page) {
+      await button(page, 'Connect with SFTP').click()
+      await page.getByRole('tab', { name: 'Commands' }).click()
+      await page.getByText('Mount as a file system, with sshfs').waitFor()
+    },
+  },
+  {
     name: 'folders-trash',
     path: '/data?tab=trash',
     world: { folders: variedFolders() },

@@ -159,4 +159,40 @@ export default {
   faultReserved: 'Sessions use this name themselves; choose another',
   faultProjectDot: 'The name of a folder of a project cannot begin with a dot',
   faultTaken: 'There is a folder “{name}” already',
+
+  // SFTP
+  sftp: 'Connect with SFTP',
+  sftpTitle: 'All your folders by SFTP',
+  sftpAbout:
+    'FileZilla, WinSCP, rclone, sshfs and OpenSSH reach all your folders at this address on your computer, without a session. What you may do in a folder is the same as here.',
+  sftpElsewhere:
+    'This browser runs on another computer than Berth. To reach your folders by SFTP, use the desktop app or the berth command on your computer.',
+  sftpCommand: 'Move files interactively',
+  sftpServe: 'Open a port for other programs',
+  sftpOpening: 'Opening the SFTP port',
+  sftpAddress: 'Address',
+  sftpPort: 'Port',
+  sftpUser: 'User',
+  sftpHostKey: 'Host key',
+  sftpKeyFile: 'Private key on this computer',
+  sftpKeys:
+    'Any user of this computer can try to connect; a key protects the port. The SSH key of your <link>account</link> opens it too.',
+  sftpHow: 'How to connect',
+  sftpCommands: 'Commands',
+  sftpSite: 'FileZilla site',
+  sftpSiteHint: 'File → Import',
+  sftpKey: 'OpenSSH key',
+  sftpKeyHint: 'ssh, rclone, sshfs',
+  sftpPpk: 'PuTTY key',
+  sftpPpkHint: 'WinSCP, PuTTY',
+  sftpFileZilla: '<b>FileZilla:</b> download the site, choose File → Import, then connect to “{name}”.',
+  sftpWinScp:
+    '<b>WinSCP:</b> address, port and user as above; Advanced → SSH → Authentication → the PuTTY key. <link>Open in WinSCP</link>',
+  sftpCompare: 'At the first connection, compare the host key with the fingerprint above.',
+  sftpMount: 'Mount as a file system, with sshfs',
+  sftpRclone: 'Add to rclone as “berth”',
+  sftpStop: 'Stop',
+  sftpStopped: 'The SFTP port is closed.',
+  sftpConnected: '{count, plural, =0 {No program is connected} one {# connection} other {# connections}}',
+  sftpDone: 'Done',
 } as const

@@ -158,4 +158,40 @@ export default {
   faultReserved: '세션이 직접 사용하는 이름입니다. 다른 이름을 고르세요',
   faultProjectDot: '프로젝트 폴더의 이름은 점으로 시작할 수 없습니다',
   faultTaken: '“{name}” 폴더가 이미 있습니다',
+
+  sftp: 'SFTP로 연결',
+  sftpTitle: '모든 폴더에 SFTP로 연결',
+  sftpAbout:
+    'FileZilla, WinSCP, rclone, sshfs, OpenSSH에서 세션 없이 내 컴퓨터의 이 주소로 모든 폴더를 열 수 있습니다. 폴더의 권한은 이 화면과 같습니다.',
+  sftpElsewhere:
+    '이 브라우저는 Berth와 다른 컴퓨터에서 실행됩니다. 폴더를 SFTP로 열려면 내 컴퓨터에서 데스크톱 앱이나 berth 명령을 사용하세요.',
+  sftpCommand: '파일을 대화형으로 옮기기',
+  sftpServe: '다른 프로그램을 위한 포트 열기',
+  sftpOpening: 'SFTP 포트를 여는 중',
+  sftpAddress: '주소',
+  sftpPort: '포트',
+  sftpUser: '사용자',
+  sftpHostKey: '호스트 키',
+  sftpKeyFile: '이 컴퓨터의 개인 키',
+  sftpKeys:
+    '이 컴퓨터의 모든 사용자가 접속을 시도할 수 있지만, 키로 보호됩니다. <link>계정</link>의 SSH 키로도 열 수 있습니다.',
+  sftpHow: '연결 방법',
+  sftpCommands: '명령',
+  sftpSite: 'FileZilla 사이트',
+  sftpSiteHint: '파일 → 가져오기',
+  sftpKey: 'OpenSSH 키',
+  sftpKeyHint: 'ssh, rclone, sshfs',
+  sftpPpk: 'PuTTY 키',
+  sftpPpkHint: 'WinSCP, PuTTY',
+  sftpFileZilla:
+    '<b>FileZilla:</b> 사이트 파일을 다운로드하고 파일 → 가져오기를 선택한 다음 “{name}” 사이트에 연결하세요.',
+  sftpWinScp:
+    '<b>WinSCP:</b> 위의 주소, 포트, 사용자를 입력하고 고급 → SSH → 인증에서 PuTTY 키를 고르세요. <link>WinSCP에서 열기</link>',
+  sftpCompare: '처음 연결할 때 호스트 키를 위의 지문과 비교하세요.',
+  sftpMount: 'sshfs로 파일 시스템에 마운트',
+  sftpRclone: 'rclone에 “berth” 이름으로 추가',
+  sftpStop: '중지',
+  sftpStopped: 'SFTP 포트를 닫았습니다.',
+  sftpConnected: '{count, plural, =0 {연결된 프로그램이 없습니다} other {연결 #개}}',
+  sftpDone: '완료',
 } satisfies Translation<typeof en>

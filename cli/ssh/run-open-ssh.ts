@@ -1,0 +1,26 @@
+import { spawn } from 'node:child_process'
+import { AppError } from '#manager/contract'
+
+/** Runs a program of OpenSSH on this terminal. @returns its exit code @throws AppError `unavailable` if it cannot be started */
+export async function runOpenSsh(program: string, args: readonly string[]): Promise<number> {
+  const child = spawn(program, args, { stdio: 'inherit' })
+  // Ctrl-C belongs to the remote program; OpenSSH handles it.
+  const ignore = () => undefined
+  process.on('SIGINT', ignore)
+  try {
+    return await new Promise<number>((done, reject) => {
+      child.once('exit', (code, signal) => done(code ?? (signal ? 1 : 0)))
+      child.once('error', error =>
+        reject(
+          new AppError(
+            'unavailable',
+            { why: `The OpenSSH program "${program}" could not be started. Is it installed?` },
+            { cause: error },
+          ),
+        ),
+      )
+    })
+  } finally {
+    process.off('SIGINT', ignore)
+  }
+}

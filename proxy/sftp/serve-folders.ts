@@ -1,0 +1,50 @@
+import { join } from 'node:path'
+import { finished, type Duplex } from 'node:stream'
+import { writeFileAtomically } from '../files.ts'
+import { silentLog } from '../log.ts'
+import { openFolderKeys } from './folder-keys.ts'
+import { openSftp, type SftpRoute } from './open-sftp.ts'
+import { createSshServer } from './ssh-server.ts'
+
+export interface FolderServer extends SftpRoute {
+  /** The keys of this user are in `<dataDir>/proxy/<userId>`. */
+  readonly dataDir: string
+  readonly userId: string
+}
+
+/** Files that a Host block for `serveFolders` names. */
+export interface FolderFiles {
+  readonly identityFile: string
+  readonly knownHostsFile: string
+  readonly hostKeyAlias: string
+}
+
+const HOST_KEY_ALIAS = 'berth-folders'
+
+/** Writes the keys that a Host block needs, if there are none yet. */
+export async function writeFolderFiles({ dataDir, userId }: Pick<FolderServer, 'dataDir' | 'userId'>): Promise<FolderFiles> {
+  const directory = join(dataDir, 'proxy', userId)
+  const { host } = await openFolderKeys(directory)
+  const knownHostsFile = join(directory, 'sftp', 'known_hosts_alias')
+  await writeFileAtomically(knownHostsFile, `${HOST_KEY_ALIAS} ${host.publicKey}\n`)
+  return { identityFile: join(directory, 'sftp', 'id_container'), knownHostsFile, hostKeyAlias: HOST_KEY_ALIAS }
+}
+
+/**
+ * Serves all folders of the user to one SSH client on a stream, until the client ends: for a ProxyCommand. Nothing listens; the
+ * client proves the key of `writeFolderFiles` all the same, because ssh asks for one.
+ */
+export async function serveFolders(server: FolderServer, stream: Duplex): Promise<void> {
+  const { host, client } = await openFolderKeys(join(server.dataDir, 'proxy', server.userId))
+  const ssh = await createSshServer({
+    hostKey: host.privateKey,
+    allowedKeys: () => Promise.resolve([client.publicKey]),
+    openSftp: signal => openSftp(server, signal),
+    onChange: () => undefined,
+    log: silentLog,
+  })
+  await new Promise<void>(resolve => {
+    finished(stream, () => resolve()) // an error ends the stream too: the client has gone
+    ssh.accept(stream)
+  })
+}

@@ -1,0 +1,129 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { promisify } from 'node:util'
+import ssh2 from 'ssh2'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { listenOnLoopback, type LoopbackListener } from '../listeners/loopback-listener.ts'
+import { silentLog } from '../log.ts'
+import { newKeyPair, parseOpensshKey, publicLineOf } from '../ssh/openssh-key.ts'
+import { createSshServer, type SshServer } from './ssh-server.ts'
+
+const [host, client, stranger] = [newKeyPair('host'), newKeyPair('client'), newKeyPair('stranger')]
+
+let server: SshServer
+let listener: LoopbackListener
+beforeEach(async () => {
+  server = await createSshServer({
+    hostKey: host.privateKey,
+    allowedKeys: () => Promise.resolve([client.publicKey]),
+    openSftp: () => Promise.resolve(new PassThrough()),
+    onChange: () => undefined,
+    log: silentLog,
+  })
+  listener = await listenOnLoopback({ port: 0, onConnection: socket => server.accept(socket) })
+})
+afterEach(async () => {
+  const closed = listener.close()
+  server.close()
+  await closed
+})
+
+function open(config: ssh2.ConnectConfig): Promise<ssh2.Client> {
+  return new Promise((resolve, reject) => {
+    const connection = new ssh2.Client()
+    connection.on('ready', () => resolve(connection)).on('error', reject)
+    connection.connect({ host: '127.0.0.1', port: listener.port, username: 'anybody', ...config })
+  })
+}
+
+/** Bytes that come back from the subsystem. */
+function echo(connection: ssh2.Client, bytes: Buffer): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    connection.subsys('sftp', (error, channel) => {
+      if (error) {
+        reject(error)
+        return
+      }
+      const chunks: Buffer[] = []
+      channel.on('data', (chunk: Buffer) => chunks.push(chunk))
+      channel.on('close', () => resolve(Buffer.concat(chunks)))
+      channel.end(bytes)
+    })
+  })
+}
+
+test('an allowed key opens the subsystem sftp, whose bytes arrive unchanged', async () => {
+  const connection = await open({ privateKey: client.privateKey })
+  expect(server.connections).toBe(1)
+  const bytes = randomBytes(3_000_000)
+  expect((await echo(connection, bytes)).equals(bytes)).toBe(true)
+  connection.end()
+  await expect.poll(() => server.connections).toBe(0)
+})
+
+describe('a client without the key is refused', () => {
+  test('with another key, with a password, with nothing', async () => {
+    await expect(open({ privateKey: stranger.privateKey })).rejects.toThrow('authentication methods failed')
+    await expect(open({ password: 'work' })).rejects.toThrow('authentication methods failed')
+    await expect(open({})).rejects.toThrow('authentication methods failed')
+  })
+
+  test('with the public key and a signature of another key, or one that is no signature', async () => {
+    const known = ssh2.utils.parseKey(client.publicKey) as ssh2.ParsedKey
+    const other = ssh2.utils.parseKey(stranger.privateKey) as ssh2.ParsedKey
+    for (const forged of [(data: Buffer) => other.sign(data), () => Buffer.alloc(64), () => Buffer.alloc(0)]) {
+      class Forger extends ssh2.BaseAgent {
+        override getIdentities(done: (error: Error | undefined, keys?: ssh2.ParsedKey[]) => void) {
+          done(undefined, [known])
+        }
+        override sign(_key: unknown, data: Buffer, ...rest: unknown[]) {
+          const done = rest.at(-1) as (error: Error | undefined, signature: Buffer) => void
+          done(undefined, forged(data) as Buffer)
+        }
+      }
+      await expect(open({ agent: new Forger() as unknown as ssh2.BaseAgent })).rejects.toThrow()
+      expect(server.connections).toBe(0)
+    }
+  })
+})
+
+test('there is no shell, no command, no forwarding and no other subsystem', async () => {
+  const connection = await open({ privateKey: client.privateKey })
+  const refused = (act: (done: (error: Error | undefined) => void) => unknown) =>
+    expect(new Promise<void>((resolve, reject) => void act(error => (error ? reject(error) : resolve())))).rejects.toThrow()
+  await refused(done => connection.shell(done))
+  await refused(done => connection.exec('id', done))
+  await refused(done => connection.subsys('netconf', done))
+  await refused(done => connection.forwardOut('127.0.0.1', 1, '127.0.0.1', 22, done))
+  await refused(done => connection.forwardIn('127.0.0.1', 0, done))
+  connection.end()
+})
+
+test('bytes that are no SSH end their connection and no other', async () => {
+  const connection = await open({ privateKey: client.privateKey })
+  const socket = connect(listener.port, '127.0.0.1')
+  socket.on('error', () => undefined).resume()
+  const closed = new Promise(resolve => socket.once('close', resolve))
+  socket.write(Buffer.concat([Buffer.from('SSH-2.0-x\r\n'), randomBytes(100_000)]))
+  await closed
+  expect((await echo(connection, Buffer.from('still here'))).toString()).toBe('still here')
+  connection.end()
+})
+
+test('keys that we make are those of OpenSSH', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-test-keys-'))
+  try {
+    const path = join(directory, 'key')
+    await writeFile(path, client.privateKey, { mode: 0o600 })
+    const { stdout } = await promisify(execFile)('ssh-keygen', ['-y', '-f', path])
+    expect(stdout.trim()).toBe(client.publicKey)
+    expect(publicLineOf(parseOpensshKey(client.privateKey))).toBe(client.publicKey)
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+})

@@ -1,0 +1,134 @@
+import { execFile, spawn } from 'node:child_process'
+import { access, mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { startProxy } from '#proxy'
+import { sha256 } from '../fixtures/sha256.ts'
+import { apiOf, temporaryDirectory } from '../fixtures/manager.ts'
+import { startManagerProcess } from './files.ts'
+import { median, round } from './statistics.ts'
+
+const run = promisify(execFile)
+const MIB = 2 ** 20
+const SIZE_MIB = Number(process.env.BERTH_BENCH_FILES_MIB ?? 1024)
+const SMALL_FILES = Number(process.env.BERTH_BENCH_SFTP_SMALL ?? 1_000)
+const ROUNDS = 3
+const PASSWORD = 'Correct-horse-1'
+const SSHD = '/usr/sbin/sshd'
+
+/** Speeds of one server. */
+interface Speeds {
+  readonly up: number[]
+  readonly down: number[]
+  /** Files per second. */
+  readonly small: number[]
+}
+
+/**
+ * One large file and many small ones into a folder and back by OpenSSH's `sftp`, through the SFTP port, next to an `sshd` of this
+ * computer that writes to the same disk. Needs OpenSSH's server.
+ */
+export async function benchFolderSftp(stack: AsyncDisposableStack) {
+  const dataDir = stack.use(await temporaryDirectory()).path
+  const { url, cpuSeconds } = await startManagerProcess(stack, dataDir)
+  const login = { email: 'admin@localhost', password: PASSWORD, kind: 'token' } as const
+  const { token, user } = await apiOf(url).login({ body: login })
+  const { id } = await apiOf(url, token ?? '').createFolder({ body: { name: 'bench' } })
+  const proxy = stack.use(
+    await startProxy({
+      managerUrl: url,
+      credentials: () => Promise.resolve({ authorization: `Bearer ${token ?? ''}` }),
+      dataDir,
+      userId: user.id,
+      sshDirectory: join(dataDir, 'ssh'),
+    }),
+  )
+  const kit = await proxy.sftp.open({})
+  const beside = join(dataDir, 'storage/folders', id, '..', 'beside')
+  await mkdir(beside, { mode: 0o777 })
+  const sshd = await startSshd(stack, dataDir)
+  const ours = { arguments: ['-F', kit.configFile, kit.hostAlias], place: '/bench' }
+  const theirs = { arguments: [...sshd, '127.0.0.1'], place: beside }
+
+  const original = join(dataDir, 'original')
+  await run('sh', ['-c', `head -c ${SIZE_MIB * MIB} /dev/urandom > ${original}`])
+  const small = join(dataDir, 'small')
+  await mkdir(small)
+  await run('sh', ['-c', `for i in $(seq ${SMALL_FILES}); do head -c 4096 /dev/urandom > $i; done`], { cwd: small })
+  const hash = await sha256(original)
+
+  async function measure(server: typeof ours, speeds: Speeds): Promise<void> {
+    const back = join(dataDir, 'back')
+    const { place } = server
+    speeds.up.push((SIZE_MIB * MIB) / 1e6 / (await seconds(server.arguments, [`put ${original} ${place}/large`])))
+    speeds.down.push((SIZE_MIB * MIB) / 1e6 / (await seconds(server.arguments, [`get ${place}/large ${back}`])))
+    if ((await sha256(back)) !== hash) throw new Error('the file came back changed')
+    await rm(back)
+    speeds.small.push(SMALL_FILES / (await seconds(server.arguments, [`put -r ${small} ${place}/`])))
+  }
+  const seconds = async (args: readonly string[], lines: readonly string[]) => {
+    const batch = join(dataDir, 'batch')
+    await writeFile(batch, lines.join('\n'))
+    const start = performance.now()
+    await run('sftp', ['-b', batch, ...args])
+    return (performance.now() - start) / 1000
+  }
+
+  const [here, there]: [Speeds, Speeds] = [
+    { up: [], down: [], small: [] },
+    { up: [], down: [], small: [] },
+  ]
+  const cpuBefore = await cpuSeconds()
+  for (let turn = 0; turn < ROUNDS; turn++) {
+    const pairs = [
+      [ours, here],
+      [theirs, there],
+    ] as const
+    for (const [server, speeds] of turn % 2 === 0 ? pairs : pairs.toReversed()) await measure(server, speeds)
+  }
+  const ratio = (key: keyof Speeds) => round(median(here[key]) / median(there[key]), 2)
+  const both = (key: keyof Speeds) => ({ ours: round(median(here[key]), 1), sshd: round(median(there[key]), 1) })
+  return {
+    folderSftp: {
+      mebibytes: SIZE_MIB,
+      upRatio: ratio('up'),
+      downRatio: ratio('down'),
+      smallFilesRatio: ratio('small'),
+      upMbPerSecond: both('up'),
+      downMbPerSecond: both('down'),
+      smallFilesPerSecond: both('small'),
+      managerCpuSecondsPerRound: round(((await cpuSeconds()) - cpuBefore) / ROUNDS, 2),
+    },
+  }
+}
+
+/** An `sshd` on loopback with a key of its own. @returns options of `sftp` to reach it */
+async function startSshd(stack: AsyncDisposableStack, dataDir: string): Promise<string[]> {
+  await access(SSHD)
+  const at = join(dataDir, 'sshd')
+  await mkdir(at, { mode: 0o700 })
+  await mkdir('/run/sshd', { recursive: true })
+  const [hostKey, key] = [join(at, 'host'), join(at, 'key')]
+  for (const file of [hostKey, key]) await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', file])
+  const port = 20_000 + (process.pid % 10_000)
+  const config = join(at, 'config')
+  await writeFile(
+    config,
+    [
+      `Port ${port}`,
+      'ListenAddress 127.0.0.1',
+      `HostKey ${hostKey}`,
+      `AuthorizedKeysFile ${key}.pub`,
+      'PermitRootLogin yes',
+      'StrictModes no',
+      'UsePAM no',
+      'PidFile none',
+      'Subsystem sftp internal-sftp',
+    ].join('\n'),
+  )
+  const child = spawn(SSHD, ['-D', '-e', '-f', config], { stdio: 'ignore' })
+  stack.defer(() => void child.kill())
+  await new Promise(resolve => setTimeout(resolve, 1_000))
+  const settings = { Port: port, IdentityFile: key, IdentitiesOnly: 'yes', StrictHostKeyChecking: 'no', UserKnownHostsFile: '/dev/null', LogLevel: 'ERROR' }
+  return ['-F', 'none', ...Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])]
+}
