@@ -68,7 +68,10 @@ function kitTable({ port, user, hostKeyFingerprint, identityFile, commands }: Fo
       ['address', `${port.host}, port ${port.port}`],
       ['user', user],
       ['host key', hostKeyFingerprint],
-      ['private key', `${identityFile} (PuTTY, WinSCP, FileZilla: ${identityFile}.ppk), or the SSH key of your account`],
+      [
+        'private key',
+        `${identityFile} (PuTTY, WinSCP, FileZilla: ${identityFile}.ppk), or the SSH key of your account`,
+      ],
       ...Object.entries(commands),
     ],
   )

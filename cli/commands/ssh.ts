@@ -39,7 +39,9 @@ export function addSshCommands(program: Command): void {
 
   program
     .command('ssh-config [session...]')
-    .description('Print Host blocks for ~/.ssh/config: for the named sessions, or for all running ones and for your folders (berth-folders, SFTP only).')
+    .description(
+      'Print Host blocks for ~/.ssh/config: for the named sessions, or for all running ones and for your folders (berth-folders, SFTP only).',
+    )
     .action(async (references: string[]) => {
       const { folderBlock, hostBlock, stdioOptions, writeSshFiles } = await loadAccess()
       const connection = await connect()

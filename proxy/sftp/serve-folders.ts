@@ -22,7 +22,10 @@ export interface FolderFiles {
 const HOST_KEY_ALIAS = 'berth-folders'
 
 /** Writes the keys that a Host block needs, if there are none yet. */
-export async function writeFolderFiles({ dataDir, userId }: Pick<FolderServer, 'dataDir' | 'userId'>): Promise<FolderFiles> {
+export async function writeFolderFiles({
+  dataDir,
+  userId,
+}: Pick<FolderServer, 'dataDir' | 'userId'>): Promise<FolderFiles> {
   const directory = join(dataDir, 'proxy', userId)
   const { host } = await openFolderKeys(directory)
   const knownHostsFile = join(directory, 'sftp', 'known_hosts_alias')

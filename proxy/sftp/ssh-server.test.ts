@@ -83,10 +83,10 @@ describe('a client without the key is refused', () => {
         }
         override sign(_key: unknown, data: Buffer, ...rest: unknown[]) {
           const done = rest.at(-1) as (error: Error | undefined, signature: Buffer) => void
-          done(undefined, forged(data) as Buffer)
+          done(undefined, forged(data))
         }
       }
-      await expect(open({ agent: new Forger() as unknown as ssh2.BaseAgent })).rejects.toThrow()
+      await expect(open({ agent: new Forger() })).rejects.toThrow()
       expect(server.connections).toBe(0)
     }
   })
@@ -95,7 +95,9 @@ describe('a client without the key is refused', () => {
 test('there is no shell, no command, no forwarding and no other subsystem', async () => {
   const connection = await open({ privateKey: client.privateKey })
   const refused = (act: (done: (error: Error | undefined) => void) => unknown) =>
-    expect(new Promise<void>((resolve, reject) => void act(error => (error ? reject(error) : resolve())))).rejects.toThrow()
+    expect(
+      new Promise<void>((resolve, reject) => void act(error => (error ? reject(error) : resolve()))),
+    ).rejects.toThrow()
   await refused(done => connection.shell(done))
   await refused(done => connection.exec('id', done))
   await refused(done => connection.subsys('netconf', done))

@@ -129,6 +129,13 @@ async function startSshd(stack: AsyncDisposableStack, dataDir: string): Promise<
   const child = spawn(SSHD, ['-D', '-e', '-f', config], { stdio: 'ignore' })
   stack.defer(() => void child.kill())
   await new Promise(resolve => setTimeout(resolve, 1_000))
-  const settings = { Port: port, IdentityFile: key, IdentitiesOnly: 'yes', StrictHostKeyChecking: 'no', UserKnownHostsFile: '/dev/null', LogLevel: 'ERROR' }
+  const settings = {
+    Port: port,
+    IdentityFile: key,
+    IdentitiesOnly: 'yes',
+    StrictHostKeyChecking: 'no',
+    UserKnownHostsFile: '/dev/null',
+    LogLevel: 'ERROR',
+  }
   return ['-F', 'none', ...Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])]
 }
