@@ -192,6 +192,8 @@ export class SftpConnection {
           return OK
         })
         for (const { id } of step.requests) this.#send(replyPacket(id, reply))
+        // Only a write that is over has left the memory: one that was given up may still read from it.
+        if (reply === OK) for (const part of parts) this.#reader.recycle(part)
         break
       }
       case 'plain':

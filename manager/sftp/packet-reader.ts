@@ -5,6 +5,11 @@ export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
 }
 
+/** Packets of at least this size have memory that is used again. */
+const LARGE = 128 * 1024
+/** As many as fit into the requests that may wait. */
+const MOST_FREE = 16
+
 /**
  * Cuts a stream of bytes into packets, for any cut of the stream. A packet is copied once, into memory of its own: the caller may
  * reuse the bytes. It holds one incomplete packet at most, of at most MOST_PACKET_BYTES.
@@ -14,6 +19,8 @@ export class PacketReader {
   #lengthBytes = 0
   #packet: Buffer | undefined
   #filled = 0
+  /** Memory of large packets that are done with. */
+  readonly #free: ArrayBufferLike[] = []
 
   /** @param take gets each packet, without its length @throws ProtocolError for a length that is not allowed */
   push(bytes: Uint8Array, take: (packet: Buffer) => void): void {
@@ -24,7 +31,7 @@ export class PacketReader {
         this.#lengthBytes = 0
         const length = this.#length.readUInt32BE()
         if (length === 0 || length > MOST_PACKET_BYTES) throw new ProtocolError(`a packet of ${length} bytes`)
-        this.#packet = Buffer.allocUnsafe(length)
+        this.#packet = this.#memoryFor(length)
         this.#filled = 0
       }
       const packet = this.#packet
@@ -36,5 +43,19 @@ export class PacketReader {
       this.#packet = undefined
       take(packet)
     }
+  }
+
+  /**
+   * Takes the memory of a packet back, for a next one: buffers of this size are garbage that the process collects with its whole
+   * heap. @param part of the packet; nothing may use it any more
+   */
+  recycle({ buffer }: Buffer): void {
+    if (buffer.byteLength === MOST_PACKET_BYTES && this.#free.length < MOST_FREE) this.#free.push(buffer)
+  }
+
+  #memoryFor(length: number): Buffer {
+    if (length < LARGE) return Buffer.allocUnsafe(length)
+    const memory = this.#free.pop() ?? Buffer.allocUnsafeSlow(MOST_PACKET_BYTES).buffer
+    return Buffer.from(memory, 0, length)
   }
 }

@@ -7,6 +7,7 @@ import { toPpk } from '../ssh/ppk.ts'
 import { quoteForTerminal } from '../ssh/quoting.ts'
 import { createHash } from 'node:crypto'
 import { fingerprintOf, type FolderKeys } from './folder-keys.ts'
+import { FAST_CIPHER } from './ssh-server.ts'
 
 /** User name for client programs. The server takes any: the key decides. */
 const USER = 'work'
@@ -25,7 +26,7 @@ export async function makeFolderKit(port: FolderPort, deps: FolderKitDeps): Prom
   const { keys, files, knownHostsFile, include } = deps
   const { privateKey } = keys.client
   const installed = await files.install(
-    { sessionId: kitIdOf(keys), port: port.port, user: USER, hostKey: keys.host.publicKey },
+    { sessionId: kitIdOf(keys), port: port.port, user: USER, hostKey: keys.host.publicKey, ciphers: FAST_CIPHER },
     { wantedAlias: ALIAS, privateKey, ppk: toPpk(parseOpensshKey(privateKey)), include },
   )
   const hostKeyFingerprint = fingerprintOf(keys.host.publicKey)

@@ -42,7 +42,7 @@ export interface KitFiles {
   removeStale(): Promise<void>
 }
 
-export type KitEntry = Pick<HostEntry, 'sessionId' | 'port' | 'user' | 'hostKey'>
+export type KitEntry = Pick<HostEntry, 'sessionId' | 'port' | 'user' | 'hostKey' | 'ciphers'>
 
 export interface KitContent {
   readonly wantedAlias: string

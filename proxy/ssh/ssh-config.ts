@@ -10,6 +10,8 @@ export interface HostEntry {
   readonly knownHostsFile: string
   /** `ssh-ed25519 AAAA…` of the session's server. */
   readonly hostKey: string
+  /** Ciphers to offer; those of the user's settings if left out. */
+  readonly ciphers?: string | undefined
   readonly owner: Owner
 }
 
@@ -97,6 +99,7 @@ export function blockOf(entry: HostEntry): Block {
     `  HostKeyAlias ${hostKeyAlias(sessionId)}`,
     `  UserKnownHostsFile ${quoteForSshConfig(entry.knownHostsFile)}`,
     '  StrictHostKeyChecking yes',
+    ...(entry.ciphers === undefined ? [] : [`  Ciphers ${entry.ciphers}`]),
     '  ProxyCommand none',
     '  ServerAliveInterval 15',
     ...NOT_INHERITED.map(([key, value]) => `  ${key} ${value}`),
