@@ -15,11 +15,11 @@ import { folderMembers } from './0018-folder-members.ts'
 import { folderUsage } from './0019-folder-usage.ts'
 import { imageCommand } from './0020-image-command.ts'
 import { downloads } from './0022-downloads.ts'
-import { publishedApps } from './0026-published-apps.ts'
-import { homeFiles } from './0028-home-files.ts'
 import { launch } from './0023-launch.ts'
 import { sessionLabels } from './0024-session-labels.ts'
 import { sessionShares } from './0025-session-shares.ts'
+import { publishedApps } from './0026-published-apps.ts'
+import { homeFiles } from './0028-home-files.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -39,9 +39,9 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0019-folder-usage': folderUsage,
   '0020-image-command': imageCommand,
   '0022-downloads': downloads,
-  '0026-published-apps': publishedApps,
-  '0028-home-files': homeFiles,
   '0023-launch': launch,
   '0024-session-labels': sessionLabels,
   '0025-session-shares': sessionShares,
+  '0026-published-apps': publishedApps,
+  '0028-home-files': homeFiles,
 }
