@@ -49,7 +49,10 @@ test.each(RECIPES.map(recipe => [nameOf(recipe), recipe] as const))(
         plain ?? quoted ?? '',
       ]),
     )
-    expect(labels).toMatchObject({ 'berth.image.title': expect.any(String), 'berth.image.min.mem': expect.any(String) })
+    expect(labels).toMatchObject({
+      'berth.image.title': expect.any(String) as string,
+      'berth.image.min.mem': expect.any(String) as string,
+    })
     // Images on another one of ours have its apps.
     const declared = JSON.parse(labels['berth.image.apps'] ?? '[]') as unknown[]
     expect(appsOfImage(labels)).toHaveLength(declared.length)
