@@ -10,18 +10,24 @@ import { bytes } from './text.ts'
  */
 export function followTask(api: ApiClient, task: Task, signal: AbortSignal): Promise<Task> {
   const params = { id: task.id }
-  return follow(task, signal, { ask: () => api.getTask({ params, signal }), cancel: () => api.cancelTask({ params }) })
+  return follow(task, signal, {
+    ask: signal => api.getTask({ params, ...(signal && { signal }) }),
+    cancel: () => api.cancelTask({ params }),
+  })
 }
 
 /** As `followTask`, for a copy in a folder. */
 export function followCopy(api: ApiClient, folderId: FolderId, task: Task, signal: AbortSignal): Promise<Task> {
   const params = { id: folderId, taskId: task.id }
-  return follow(task, signal, { ask: () => api.getCopy({ params, signal }), cancel: () => api.cancelCopy({ params }) })
+  return follow(task, signal, {
+    ask: signal => api.getCopy({ params, ...(signal && { signal }) }),
+    cancel: () => api.cancelCopy({ params }),
+  })
 }
 
 interface TaskCalls {
-  /** Ends with the signal. */
-  readonly ask: () => Promise<Task>
+  /** Ends early when the signal fires. */
+  readonly ask: (signal?: AbortSignal) => Promise<Task>
   readonly cancel: () => Promise<Task>
 }
 
@@ -32,10 +38,9 @@ async function follow(task: Task, signal: AbortSignal, { ask, cancel }: TaskCall
     if (now.status === 'running') line.show(describeTask(now))
     return now.status !== 'running'
   }
-  let now = await pollUntil({ first: task, ask, done, signal, note })
+  let now = await pollUntil({ first: task, ask: () => ask(signal), done, signal, note })
   if (now.status === 'running') {
-    // Answered when the work has ended, or soon before.
-    now = await pollUntil({ first: await cancel(), ask: cancel, done, note })
+    now = await pollUntil({ first: await cancel(), ask: () => ask(), done, note })
   }
   line.keep(describeTask(now))
   if (now.status !== 'done') process.exitCode = EXIT.failed

@@ -24,6 +24,8 @@ import { parseStartAt } from './start-at.ts'
 import { findTemplate } from './templates.ts'
 import { waitForCreated, waitForEnded } from './wait-for-sessions.ts'
 
+const NO_IMAGE = 'Name an image with --image, or a --template.'
+
 interface CreateFlags {
   image?: string
   template?: string
@@ -101,6 +103,8 @@ export function addSessionCommands(program: Command): void {
     )
     .option('--json', 'print JSON')
     .action(async (flags: CreateFlags) => {
+      // Checked before the sign-in, as all other faults of a command line are.
+      if (flags.image === undefined && flags.template === undefined) throw new AppError('bad_request', { why: NO_IMAGE })
       const { api } = await connect()
       const output = createOutput(flags.json ?? false)
       const template = flags.template === undefined ? undefined : await findTemplate(api, flags.template)
@@ -306,7 +310,7 @@ async function tellOfCreated({ api, output, items, wait = false }: Created): Pro
 function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
   const { name, shm, env, command } = flags
   const image = flags.image ?? template?.image
-  if (image === undefined) throw new AppError('bad_request', { why: 'Name an image with --image, or a --template.' })
+  if (image === undefined) throw new AppError('bad_request', { why: NO_IMAGE })
   if (flags.batch && !command && !flags.imageCommand && !template?.startupCommand && !template?.runImageCommand)
     throw new AppError('bad_request', { why: 'A batch session needs --command or --image-command.' })
   const resources = {

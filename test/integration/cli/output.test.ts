@@ -60,7 +60,7 @@ describe('output into a pipe', () => {
 describe('failures with --json', () => {
   test.each([
     [['session', 'ls', '--json', '--nonsense'], "unknown option '--nonsense'"],
-    [['session', 'create', '--json'], "required option '--image <reference>' not specified"],
+    [['session', 'create', '--json'], 'Name an image with --image, or a --template.'],
     [['session', 'priority', 'x', '99', '--json'], 'The value must be a whole number from -10 to 10.'],
   ])('a failure of the command line is JSON: %s', async (args, why) => {
     const { code, out, err } = await cli.run(args)

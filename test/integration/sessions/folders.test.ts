@@ -294,7 +294,7 @@ describe('a folder whose name starts with a dot', () => {
     for (const path of ['.local', '.local/share', '.ssh']) {
       const refused = await refusal(cluster.launch({ folders: [{ folder: plain.id, path }] }, user))
       expect(refused).toMatchObject({ code: 'bad_request' })
-      expect(String(refused.detail.why)).toContain('by itself')
+      expect(String(refused.detail.why)).toContain('is mounted automatically')
     }
     // Nobody else's session has it, and neither has one that is started again once the owner has a further one.
     expect((await cluster.launch()).folders).toEqual([])
