@@ -250,7 +250,7 @@ const RUN_AND_STAY = `"$@" & command=$!
 trap 'kill -TERM $command 2>/dev/null; wait $command; exit 143' TERM
 wait $command
 code=$?
-[ $code -eq 0 ] || echo "The start-up command ended with exit code $code; the session goes on." >&2
+[ $code -eq 0 ] || echo "The start-up command ended with exit code $code; the session continues." >&2
 trap - TERM
 exec ${BUSYBOX} sleep infinity`
 

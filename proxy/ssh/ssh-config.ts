@@ -65,7 +65,8 @@ export function formatConfig(blocks: readonly Block[]): string {
  * or X11 would lend the user's keys and screen to the session; without a check of the host key on loopback anybody could pose as it.
  * The rest would break the connection: another way to sign in, a command of one's own in place of that of sftp, a shared
  * connection of a session that had the port before. Options of the command line (`ssh -A`, `-L`, `-D`) still count, as the user asks
- * for them. ssh has no way to refuse `SendEnv`, `LocalForward` and further `IdentityFile` of another block.
+ * for them; that is why the agent of the environment stays (`none` would take it from `-A` too), and no agent of another block replaces
+ * it. `IdentitiesOnly` keeps the agent's keys from being offered. ssh has no way to refuse `SendEnv`, `LocalForward` and further `IdentityFile` of another block.
  */
 export const NOT_INHERITED: readonly (readonly [string, string])[] = [
   ['ForwardAgent', 'no'],
@@ -73,7 +74,7 @@ export const NOT_INHERITED: readonly (readonly [string, string])[] = [
   ['NoHostAuthenticationForLocalhost', 'no'],
   ['PubkeyAuthentication', 'yes'],
   ['PreferredAuthentications', 'publickey'],
-  ['IdentityAgent', 'none'],
+  ['IdentityAgent', 'SSH_AUTH_SOCK'],
   ['AddKeysToAgent', 'no'],
   ['RemoteCommand', 'none'],
   ['RequestTTY', 'auto'],

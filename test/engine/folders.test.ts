@@ -147,7 +147,7 @@ test('a session starts with the dotfiles and the start-up script of its owner, a
     expect(await granted).toMatchObject({ app: { name: 'jupyterlab' } })
     const logs = (await berth.cli('session', 'logs', 'prepared')).stdout
     expect(logs).toContain('script of work in /home/work')
-    expect(logs).toContain('Your start-up script ended with exit code 3; the session goes on.')
+    expect(logs).toContain('Your start-up script ended with exit code 3; the session continues.')
     expect(logs).toContain('Your dotfile .config/git/config is not in this session: a folder is mounted at ~/.config.')
     expect(await inSession(session, 'cat ~/made')).toBe('yes')
     const { stdout } = await run('docker', ['inspect', session.kernels[0]?.containerId ?? ''])

@@ -106,7 +106,7 @@ test("the user's settings for all hosts do not lend the agent or the screen to a
     'forwardx11 no',
     'pubkeyauthentication true',
     'preferredauthentications publickey',
-    'identityagent none',
+    'identityagent SSH_AUTH_SOCK',
     'addkeystoagent false',
     'nohostauthenticationforlocalhost no',
     'requesttty auto',
