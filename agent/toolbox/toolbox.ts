@@ -68,7 +68,7 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
     } catch (error) {
       if (!isMissing(error)) throw error
       throw new AppError('toolbox_missing', {
-        why: `The image ${image} is missing. Run "npm start", which builds the image, or load it with "docker load".`,
+        why: `The image ${image} is missing. Run "berth admin image build toolbox" on that host, or load the image with "docker load".`,
       })
     }
   }

@@ -25,6 +25,7 @@ export const TOOLBOX: Recipe = {
   folder: join(ROOT, 'build', 'toolbox'),
   tags: ['berth/toolbox:latest'],
   from: 'debian',
+  about: 'programs for terminals, SSH and SFTP, which every session gets; fetches Debian packages',
 }
 export const SESSION_IMAGES: readonly Recipe[] = [
   {

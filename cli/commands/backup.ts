@@ -7,6 +7,7 @@ import { readSettings } from '../config/berth-toml/read.ts'
 import { dataDirectory } from '../config/directories.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
+import { programFile } from '../program-file.ts'
 import { serverError } from '../server-error.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { addBackupFlags, type BackupFlags } from './backup-flags.ts'
@@ -57,7 +58,7 @@ async function runChild(command: 'backup' | 'restore', file: string, flags: Back
   const data = resolve(flags.data ?? dataDirectory())
   const settings = await readSettings(data, flags.config)
   const secret = flags.withKey ? await readPassphrase(command, flags.passphraseStdin ?? false) : undefined
-  const script = resolve(import.meta.dirname, '../../manager/backup/main.ts')
+  const script = programFile('manager/backup/main')
   const args = [script, command, resolve(file), ...(secret === undefined ? [] : ['--with-key'])]
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
     env: { ...process.env, ...environmentOf(settings, 'manager', process.env), BERTH_DATA: data, BERTH_LOG: 'error' },

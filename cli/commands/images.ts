@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { type Command } from 'commander'
 import { type AgentCleanUp, AppError, type Image } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { EXIT } from '../exit-codes.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, table } from '../output.ts'
+import { programFile } from '../program-file.ts'
 import { adminOf } from './admin.ts'
 import { followTask } from './follow-task.ts'
 import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
@@ -75,13 +75,11 @@ export function addAdminImageCommands(program: Command): void {
   )
 
   image
-    .command('build [recipe]')
-    .description(
-      'Make an image from a recipe with the Docker Engine of this computer; without a name: list the recipes.',
-    )
+    .command('build [recipe...]')
+    .description('Make images from recipes with the Docker Engine of this computer; without a name: list the recipes.')
     .option('--base <image>', 'image to build on, for recipes that take one (cuda)')
-    .action(async (recipe: string | undefined, { base }: { base?: string }) => {
-      const words = [...(recipe === undefined ? [] : [recipe]), ...(base === undefined ? [] : ['--base', base])]
+    .action(async (recipes: string[], { base }: { base?: string }) => {
+      const words = [...recipes, ...(base === undefined ? [] : ['--base', base])]
       process.exitCode = await runRecipe(words)
     })
 
@@ -132,12 +130,12 @@ export function addAdminImageCommands(program: Command): void {
     })
 }
 
-/** Runs the program that builds images, which comes with a clone. @returns its exit code */
+/** Runs the program that builds images, which every package but the image of the manager has. @returns its exit code */
 async function runRecipe(words: readonly string[]): Promise<number> {
-  const script = resolve(import.meta.dirname, '../../build/bootstrap/make-image.ts')
+  const script = programFile('build/bootstrap/make-image')
   if (!existsSync(script)) {
     throw new AppError('not_found', {
-      why: 'The recipes of images come with a clone of Berth. Run this command there.',
+      why: 'This installation of Berth has no recipes of images. Run this command on a Docker host, from a clone or a package.',
     })
   }
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, ...words], {

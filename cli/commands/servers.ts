@@ -12,6 +12,7 @@ interface UpFlags {
   open: boolean
   browser?: boolean
   engine: boolean
+  images?: boolean
   ticket?: boolean
   json?: boolean
 }
@@ -29,6 +30,10 @@ export function addServerCommands(program: Command): void {
     .option('--no-open', 'open nothing')
     .option('--browser', 'open the console in the usual browser instead of a window of its own')
     .option('--no-engine', 'without an agent, for a computer without a Docker Engine (BERTH_NO_ENGINE=1)')
+    .option(
+      '--images',
+      'build the toolbox and the first session image in the background if the Docker Engine lacks them',
+    )
     .addOption(new Option('--ticket', 'with --json: put a one-time sign-in ticket into the url').hideHelp())
     .option('--json', 'print one line of JSON when the console answers and the agent is connected')
     .addHelpText('after', () => variablesHelp('up'))
@@ -44,6 +49,7 @@ export function addServerCommands(program: Command): void {
         ...(port === undefined ? {} : { port }),
         open: flags.open ? (flags.browser ? 'browser' : 'window') : 'nothing',
         engine,
+        images: flags.images ?? false,
         ticket: flags.ticket ?? false,
         output,
         signal: interrupt.signal,
@@ -52,8 +58,8 @@ export function addServerCommands(program: Command): void {
         if (!(error instanceof Interrupted)) throw error
       })
     })
-  addServer(program, 'manager', 'manager/main.ts', 'Run only the manager, configured by environment variables.')
-  addServer(program, 'agent', 'agent/main.ts', 'Run the agent for one Docker Engine.')
+  addServer(program, 'manager', 'manager/main', 'Run only the manager, configured by environment variables.')
+  addServer(program, 'agent', 'agent/main', 'Run the agent for one Docker Engine.')
     .option(
       '--join <string>',
       'join string from `berth admin agent join-token`, for the first start; with BERTH_JOIN instead, other users of the host cannot see it',
@@ -65,7 +71,7 @@ export function addServerCommands(program: Command): void {
   addServer(
     program,
     'wsproxy',
-    'proxy/web/main.ts',
+    'proxy/web/main',
     'Run the console and its local proxy for browsers, for the manager at BERTH_MANAGER_URL.',
   )
 }

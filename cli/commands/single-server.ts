@@ -7,6 +7,7 @@ import { type Command } from 'commander'
 import { dataDirectory } from '../config/directories.ts'
 import { type ServerCommand, variablesHelp } from '../config/variables.ts'
 import { listenForInterrupt } from '../interrupt.ts'
+import { programFile } from '../program-file.ts'
 import { serverError } from '../server-error.ts'
 import { SERVER_OPTIONS } from '../server-options.ts'
 
@@ -30,8 +31,7 @@ export function addServer(
     .description(description)
     .addHelpText('after', () => variablesHelp(name))
     .action(async ({ join, replace = false }: ServerFlags) => {
-      const path = resolve(import.meta.dirname, '../..', script)
-      const child = spawn(process.execPath, [...SERVER_OPTIONS, path], {
+      const child = spawn(process.execPath, [...SERVER_OPTIONS, programFile(script)], {
         // The server watches the IPC channel: it ends with this process, even if this process is killed.
         stdio: ['inherit', 'pipe', 'inherit', 'ipc'],
         env: {

@@ -7,8 +7,10 @@ import { consolePortOf, readSettings } from '../config/berth-toml/read.ts'
 import { type ServerName } from '../config/berth-toml/settings.ts'
 import { dataDirectory } from '../config/directories.ts'
 import { type Output } from '../output.ts'
+import { programFile, ROOT } from '../program-file.ts'
 import { openAppWindow } from './app-window.ts'
 import { hasDisplay, openBrowser } from './browser.ts'
+import { buildImages } from './build-images.ts'
 import { type Child, type ChildSpec, startChild } from './child.ts'
 import { askRunning, controlSocketPath, openControlSocket, type Running } from './control-socket.ts'
 import { openDesktop } from './desktop.ts'
@@ -25,6 +27,8 @@ export interface UpOptions {
   readonly open: 'window' | 'browser' | 'nothing'
   /** False: console and manager only, for a computer without a Docker Engine. */
   readonly engine: boolean
+  /** Builds the images that sessions need, beside the start, if the engine lacks them. */
+  readonly images: boolean
   /** Puts a one-time sign-in ticket into the url of the JSON line: for the desktop app, which reads it from a pipe. */
   readonly ticket: boolean
   readonly output: Output
@@ -34,7 +38,6 @@ export interface UpOptions {
 
 type SpecOf = (name: ServerName, script: string, environment: Record<string, string>) => ChildSpec
 
-const root = resolve(import.meta.dirname, '../..')
 const READY_WITHIN_MS = 120_000
 /** Limit for the agent, which may wait for an engine that starts at the same time; the console is useful without it. */
 const AGENT_WITHIN_MS = 30_000
@@ -50,6 +53,7 @@ export async function up({
   open,
   ticket,
   engine,
+  images,
   output,
   signal,
 }: UpOptions): Promise<void> {
@@ -71,7 +75,7 @@ export async function up({
   const deps = { start: startChild, note: output.note }
   const spec: SpecOf = (name, script, environment) => ({
     name,
-    script: join(root, script),
+    script: programFile(script),
     environment: { BERTH_DATA: directory, ...environmentOf(settings, name, process.env), ...environment },
     logFile: join(directory, 'logs', `${name}.log`),
     readyWithinMs: READY_WITHIN_MS,
@@ -83,11 +87,11 @@ export async function up({
 
   // Authenticates the console to the manager: other users of this computer reach the manager's port too.
   const BERTH_CONSOLE_SECRET = randomBytes(32).toString('base64url')
-  const managerSpec = spec('manager', 'manager/main.ts', { BERTH_PORT: '0', BERTH_CONSOLE_SECRET })
+  const managerSpec = spec('manager', 'manager/main', { BERTH_PORT: '0', BERTH_CONSOLE_SECRET })
   const manager = stack.use(await supervise(managerSpec, samePort(managerSpec), deps))
   signal.throwIfAborted()
   const managerUrl = String(manager.current.ready.url)
-  const consoleSpec = spec('console', 'proxy/web/main.ts', {
+  const consoleSpec = spec('console', 'proxy/web/main', {
     BERTH_PORT: String(port),
     BERTH_MANAGER_URL: managerUrl,
     BERTH_CONSOLE_SECRET,
@@ -120,6 +124,7 @@ export async function up({
     }
   }
   await present(await describe(), { open, ticket, output, directory })
+  if (agent && images) stack.use(buildImages({ directory, note: output.note }))
   if (!signal.aborted) await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))
   output.note('Stopping. Sessions keep running.')
 }
@@ -148,7 +153,7 @@ async function present(running: Running, { open, ticket, output, directory }: Pr
   )
   if (open === 'nothing' || !hasDisplay()) return
   const inWindow = async () =>
-    (await openDesktop(root, signInUrl)) || (await openAppWindow(signInPage, join(directory, 'console-window')))
+    (await openDesktop(ROOT, signInUrl)) || (await openAppWindow(signInPage, join(directory, 'console-window')))
   if (open === 'window' && (await inWindow())) return
   if (!(await openBrowser(signInPage))) output.note('The browser could not be opened. Use the link above.')
 }
@@ -156,7 +161,7 @@ async function present(running: Running, { open, ticket, output, directory }: Pr
 async function startAgent(manager: Supervised, spec: SpecOf, deps: SupervisorDeps): Promise<Supervised | undefined> {
   const start = async (joinString: string, more: Record<string, string> = {}) => {
     const environment = { BERTH_MANAGER_URL: String(manager.current.ready.url), BERTH_JOIN: joinString, ...more }
-    const agentSpec = { ...spec('agent', 'agent/main.ts', environment), readyWithinMs: AGENT_WITHIN_MS }
+    const agentSpec = { ...spec('agent', 'agent/main', environment), readyWithinMs: AGENT_WITHIN_MS }
     return await supervise(agentSpec, () => agentSpec, deps)
   }
   const { join: joinString } = (await manager.current.ask('create_join_token')) as { join: string }

@@ -7,7 +7,7 @@ export const sessionImages: Check = {
     if (engine.sessionImages > 0) return ok(`${engine.sessionImages} on the engine.`)
     return warning(
       'The engine has no session image.',
-      'Run `npm start` once, which builds a first image, or pull one with `docker pull`.',
+      'Run `berth admin image build python` (in a clone, `npm start` does), or pull an image with `docker pull`.',
     )
   },
 }

@@ -8,7 +8,7 @@ export const toolboxImage: Check = {
     if (present) return ok(`${image} is on the engine.`)
     return problem(
       `${image} is not on the engine: sessions have no terminal, SSH or SFTP.`,
-      'Run `npm start` once on this machine, which builds the image. On other hosts, load it with `docker load`.',
+      'Run `berth admin image build toolbox` on this computer (in a clone, `npm start` does), or load the image with `docker load`.',
     )
   },
 }

@@ -66,7 +66,7 @@ export default {
   sign_up_closed: 'Ask an administrator for an account.',
   ssh_key_invalid: 'Paste the whole line of a .pub file. An RSA key needs at least 2048 bits.',
   ticket_invalid: 'Run "berth up" again for a new link, or sign in with your password.',
-  toolbox_missing: 'Run `npm start` again on that computer to build it.',
+  toolbox_missing: 'Run `berth admin image build toolbox` on that computer to build it.',
   totp_required: 'Enter the code that your app shows now.',
   tunnel_failed: 'Try again in a moment.',
   tunnel_not_found: 'Open the app again.',

@@ -66,7 +66,7 @@ export default {
   sign_up_closed: '관리자에게 계정을 요청하세요.',
   ssh_key_invalid: '.pub 파일의 한 줄 전체를 붙여 넣으세요. RSA 키는 2048비트 이상이어야 합니다.',
   ticket_invalid: '"berth up"을 다시 실행하여 새 링크를 받거나 비밀번호로 로그인하세요.',
-  toolbox_missing: '그 컴퓨터에서 `npm start`를 다시 실행하여 이미지를 빌드하세요.',
+  toolbox_missing: '그 컴퓨터에서 `berth admin image build toolbox`를 실행하여 이미지를 빌드하세요.',
   totp_required: '지금 앱에 표시된 코드를 입력하세요.',
   tunnel_failed: '잠시 후 다시 시도하세요.',
   tunnel_not_found: '앱을 다시 여세요.',

@@ -1,0 +1,48 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from '../bootstrap/image-recipes.ts'
+
+/** One npm package that the product needs at run time. */
+export interface LockedPackage {
+  readonly name: string
+  readonly version: string
+  /** Place below the root, e.g. `node_modules/zod`. */
+  readonly path: string
+  /** SPDX expression of its manifest. */
+  readonly license: string
+  /** Subresource integrity of its tarball, from the lock file. */
+  readonly integrity: string | undefined
+}
+
+interface LockEntry {
+  readonly version: string
+  readonly integrity?: string
+  readonly dev?: boolean
+  readonly license?: string
+}
+
+/**
+ * Packages that nothing loads at run time, although a dependency names them: types, the runtime *Bare*, native code that is not
+ * compiled, and Cloudflare's sockets.
+ */
+const NOT_LOADED = /^(@types\/|bare-|undici-types$|openapi-types$|nan$|cpu-features$|buildcheck$|pg-cloudflare$)/
+
+/** The installed packages of the lock file without development tools, in the order of their paths. */
+export function lockedPackages(): LockedPackage[] {
+  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, LockEntry>
+  }
+  return Object.entries(lock.packages)
+    .filter(([path, { dev }]) => path !== '' && !dev && existsSync(join(ROOT, path)))
+    .map(([path, { version, integrity, license }]) => {
+      const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
+      return { name, version, path, integrity, license: license ?? licenseOf(path) }
+    })
+    .filter(({ name }) => !NOT_LOADED.test(name))
+    .sort((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+function licenseOf(path: string): string {
+  const { license } = JSON.parse(readFileSync(join(ROOT, path, 'package.json'), 'utf8')) as { license?: unknown }
+  return typeof license === 'string' ? license : 'NOASSERTION'
+}

@@ -1,0 +1,41 @@
+import { chmodSync, lutimesSync, readdirSync, readlinkSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** A file, directory or link below a folder. */
+export interface TreeEntry {
+  /** Relative to the folder, with `/`. */
+  readonly path: string
+  readonly type: 'file' | 'directory' | 'symlink'
+  readonly executable: boolean
+  readonly size: number
+  /** Target of a link. */
+  readonly link?: string
+}
+
+/** All entries below a folder in the order of their names by code units, which no locale changes; a directory before its content. */
+export function treeOf(folder: string, below = ''): TreeEntry[] {
+  const entries = readdirSync(join(folder, below), { withFileTypes: true })
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+  return entries.flatMap((entry): TreeEntry[] => {
+    const path = below === '' ? entry.name : `${below}/${entry.name}`
+    if (entry.isDirectory()) return [{ path, type: 'directory', executable: true, size: 0 }, ...treeOf(folder, path)]
+    if (entry.isSymbolicLink())
+      return [{ path, type: 'symlink', executable: true, size: 0, link: readlinkSync(join(folder, path)) }]
+    const { mode, size } = statSync(join(folder, path))
+    return [{ path, type: 'file', executable: (mode & 0o111) !== 0, size }]
+  })
+}
+
+/**
+ * Gives a tree the modes (0755, 0644) and times that a package has, whatever the umask and the clock were: archivers that are not
+ * ours (dpkg-deb, rpmbuild) read them from the files.
+ */
+export function normalizeTree(folder: string, seconds: number): void {
+  for (const { path, type, executable } of treeOf(folder).toReversed()) {
+    const file = join(folder, path)
+    if (type !== 'symlink') chmodSync(file, executable ? 0o755 : 0o644)
+    lutimesSync(file, seconds, seconds)
+  }
+  chmodSync(folder, 0o755)
+  lutimesSync(folder, seconds, seconds)
+}
