@@ -1,6 +1,6 @@
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
-import { INTEGRATION_WORKERS } from './build/bootstrap/test-parts.ts'
+import { CONSOLE_WORKERS, INTEGRATION_WORKERS } from './build/bootstrap/test-parts.ts'
 import { compiledWords } from './build/vite-words.ts'
 
 /**
@@ -21,8 +21,11 @@ const patient = {
   ...shared,
 }
 
-/** One engine, one browser: these projects run one file at a time. */
+/** One engine: these projects run one file at a time. */
 const serial = { ...patient, fileParallelism: false }
+
+/** Tests of the page against a stand-in of the manager. */
+const CONSOLE_TESTS = 'test/e2e/console-*.test.ts'
 
 export default defineConfig({
   plugins: [vue(), compiledWords()],
@@ -58,7 +61,27 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...serial } },
-      { extends: true, test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...serial, maxConcurrency: 3 } },
+      {
+        extends: true,
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          exclude: [CONSOLE_TESTS],
+          ...serial,
+          maxConcurrency: 3,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'console',
+          include: [CONSOLE_TESTS],
+          ...patient,
+          maxConcurrency: 3,
+          maxWorkers: CONSOLE_WORKERS,
+          sequence: { groupOrder: 2 },
+        },
+      },
       { extends: true, test: { name: 'chaos', include: ['test/chaos/**/*.test.ts'], ...serial, isolate: true } },
     ],
   },

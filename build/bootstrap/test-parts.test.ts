@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { lanesOf, PARTS, parseTestFlags } from './test-parts.ts'
+import { PARTS, parseTestFlags, scheduleOf } from './test-parts.ts'
 
 test('without flags all parts run, and the first failure ends them', () => {
   expect(parseTestFlags([])).toEqual({ parts: PARTS, keepGoing: false, storeDurations: false })
@@ -15,8 +15,10 @@ test('--only picks parts, in the usual order, and an unknown one is refused', ()
   expect(() => parseTestFlags(['--fast'])).toThrow('--fast is no flag')
 })
 
-test('every part runs in exactly one lane, and a lane without parts is left out', () => {
-  expect(lanesOf(PARTS).flat().toSorted()).toEqual(PARTS.toSorted())
-  expect(lanesOf(['engine', 'integration', 'fuzz'])).toEqual([['integration', 'fuzz'], ['engine']])
-  expect(lanesOf(['lint'])).toEqual([['lint']])
+test('every part is scheduled exactly once, and a lane without parts is left out', () => {
+  const { lanes, either } = scheduleOf(PARTS)
+  expect([...lanes.flat(), ...either].toSorted()).toEqual(PARTS.toSorted())
+  expect(scheduleOf(['engine', 'integration', 'fuzz'])).toEqual({ lanes: [['integration'], ['engine']], either: ['fuzz'] })
+  expect(scheduleOf(['lint'])).toEqual({ lanes: [['lint']], either: [] })
+  expect(scheduleOf(['fuzz', 'console'])).toEqual({ lanes: [['console', 'fuzz']], either: [] })
 })

@@ -1,5 +1,8 @@
-/** The parts of `npm test`. `integration` needs a database, `engine` a Docker Engine, `e2e` a browser; `fuzz` runs for two minutes. */
-export const PARTS = ['typecheck', 'lint', 'unit', 'integration', 'engine', 'e2e', 'fuzz'] as const
+/**
+ * The parts of `npm test`. `integration` needs a database, `engine` a Docker Engine, `console` a browser, `e2e` all three; `fuzz`
+ * runs for two minutes.
+ */
+export const PARTS = ['typecheck', 'lint', 'unit', 'integration', 'engine', 'e2e', 'console', 'fuzz'] as const
 export type Part = (typeof PARTS)[number]
 
 /**
@@ -7,13 +10,25 @@ export type Part = (typeof PARTS)[number]
  * wait, while the parts beside them compute.
  */
 const LANES: readonly (readonly Part[])[] = [
-  ['typecheck', 'lint', 'unit', 'integration', 'fuzz'],
+  ['typecheck', 'lint', 'unit', 'integration'],
   ['engine', 'e2e'],
 ]
 
-/** The lanes reduced to these parts. */
-export function lanesOf(parts: readonly Part[]): Part[][] {
-  return LANES.map(lane => lane.filter(part => parts.includes(part))).filter(lane => lane.length > 0)
+/** Parts that bear any neighbour. Each goes to the lane that is free first, so that both cores have work to the end. */
+const EITHER: readonly Part[] = ['console', 'fuzz']
+
+export interface Schedule {
+  readonly lanes: readonly (readonly Part[])[]
+  /** The rest: a lane that has done its own parts takes the next of these. */
+  readonly either: readonly Part[]
+}
+
+/** The schedule reduced to these parts. */
+export function scheduleOf(parts: readonly Part[]): Schedule {
+  const chosen = (list: readonly Part[]) => list.filter(part => parts.includes(part))
+  const lanes = LANES.map(chosen).filter(lane => lane.length > 0)
+  const either = chosen(EITHER)
+  return lanes.length > 0 ? { lanes, either } : { lanes: [either], either: [] }
 }
 
 /**
@@ -21,6 +36,9 @@ export function lanesOf(parts: readonly Part[]): Part[][] {
  * computes.
  */
 export const INTEGRATION_WORKERS = 3
+
+/** Number of `console` test files that run concurrently: each has a stand-in of the manager and a browser of its own. */
+export const CONSOLE_WORKERS = 2
 
 export interface TestFlags {
   readonly parts: readonly Part[]

@@ -10,7 +10,7 @@ import { createProgress, StepError } from './progress.ts'
 import { ensureRenderer } from './renderer.ts'
 import { listenForStop } from './stop-signal.ts'
 import { describeCoverage, readCoverage } from './test-coverage.ts'
-import { lanesOf, parseTestFlags, type Part } from './test-parts.ts'
+import { parseTestFlags, type Part, scheduleOf } from './test-parts.ts'
 import { startTestPostgres } from './test-postgres.ts'
 import {
   addCounts,
@@ -34,7 +34,7 @@ const environment: NodeJS.ProcessEnv = {
   PATH: [join(ROOT, 'node_modules', '.bin'), process.env.PATH ?? ''].join(delimiter),
 }
 
-/** Prepares everything that integration, engine and e2e tests need. */
+/** Prepares everything that integration, engine, console and e2e tests need. */
 async function prepareMachine(signal: AbortSignal): Promise<void> {
   const { isTTY: terminal, columns } = process.stdout
   const progress = createProgress({ write: say, terminal, columns })
@@ -53,11 +53,13 @@ async function prepareMachine(signal: AbortSignal): Promise<void> {
 async function runParts(parts: readonly Part[], keepGoing: boolean, signal: AbortSignal) {
   const outcomes = new Map<Part, Outcome>()
   const failed = () => !keepGoing && [...outcomes.values()].some(({ code }) => code !== 0)
-  const lanes = lanesOf(parts)
+  const { lanes, either } = scheduleOf(parts)
   const quiet = lanes.length > 1
-  if (quiet) say(`\n▶ ${lanes.map(lane => lane.join(', ')).join(' ∥ ')}\n`)
+  if (quiet) say(`\n▶ ${lanes.map(lane => lane.join(', ')).join(' ∥ ')}, then ${either.join(', ')}\n`)
+  const rest = [...either]
   const runLane = async (lane: readonly Part[]) => {
-    for (const part of lane) {
+    const own = [...lane]
+    for (let part = own.shift(); part !== undefined; part = own.shift() ?? rest.shift()) {
       signal.throwIfAborted()
       if (failed()) return
       if (!quiet) say(`\n▶ ${part}\n`)
@@ -90,7 +92,7 @@ try {
   const { parts, keepGoing, storeDurations } = parseTestFlags(process.argv.slice(2))
   mkdirSync(OUTPUT, { recursive: true })
   rmSync(join(OUTPUT, 'coverage'), { recursive: true, force: true })
-  if (parts.some(part => part === 'integration' || part === 'engine' || part === 'e2e'))
+  if (parts.some(part => part !== 'typecheck' && part !== 'lint' && part !== 'unit' && part !== 'fuzz'))
     await prepareMachine(stop.signal)
   await using postgres =
     parts.includes('integration') || parts.includes('engine') ? await startTestPostgres(platform.root) : undefined
