@@ -82,6 +82,7 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
         },
       },
+      { extends: true, test: { name: 'desktop', include: ['test/desktop/**/*.test.ts'], ...serial } },
       { extends: true, test: { name: 'chaos', include: ['test/chaos/**/*.test.ts'], ...serial, isolate: true } },
     ],
   },

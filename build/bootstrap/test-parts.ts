@@ -1,8 +1,8 @@
 /**
- * The parts of `npm test`. `integration` needs a database, `engine` a Docker Engine, `console` a browser, `e2e` all three; `fuzz`
- * runs for two minutes.
+ * The parts of `npm test`. `integration` needs a database, `engine` a Docker Engine, `console` a browser, `e2e` all three,
+ * `desktop` an Electron and an engine; `fuzz` runs for two minutes.
  */
-export const PARTS = ['typecheck', 'lint', 'unit', 'integration', 'engine', 'e2e', 'console', 'fuzz'] as const
+export const PARTS = ['typecheck', 'lint', 'unit', 'integration', 'engine', 'e2e', 'desktop', 'console', 'fuzz'] as const
 export type Part = (typeof PARTS)[number]
 
 /**
@@ -11,7 +11,7 @@ export type Part = (typeof PARTS)[number]
  */
 const LANES: readonly (readonly Part[])[] = [
   ['typecheck', 'lint', 'unit', 'integration'],
-  ['engine', 'e2e'],
+  ['engine', 'e2e', 'desktop'],
 ]
 
 /** Parts that bear any neighbour. Each goes to the lane that is free first, so that both cores have work to the end. */

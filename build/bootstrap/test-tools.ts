@@ -15,9 +15,23 @@ const program = (name: string, executable: string): Tool => ({
   isThere: () => findProgram(executable) !== undefined,
 })
 
+const library = (name: string, file: string): Tool => ({
+  name,
+  isThere: () =>
+    ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu', '/usr/lib64'].some(folder =>
+      existsSync(join(folder, file)),
+    ),
+})
+
 /** Debian packages with the programs that the tests need besides npm packages. */
 const TOOLS: readonly Tool[] = [
   program('chromium', 'chromium'),
+  // A screen, a window manager and a session bus for the desktop app; xdotool reads the screen's windows.
+  program('xvfb', 'Xvfb'),
+  program('openbox', 'openbox'),
+  program('xdotool', 'xdotool'),
+  program('dbus', 'dbus-daemon'),
+  library('libgtk-3-0', 'libgtk-3.so.0'),
   program('openssh-client', 'ssh'),
   program('rsync', 'rsync'),
   program('putty-tools', 'psftp'),

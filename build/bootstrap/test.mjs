@@ -1,11 +1,11 @@
-// `npm test`: installs what the tests need, then runs typecheck, lint, unit, integration, engine, e2e and console tests, and the fuzzer.
+// `npm test`: installs what the tests need, then runs typecheck, lint, unit, integration, engine, e2e, desktop and console tests, and the fuzzer.
 import { launch } from './launch.mjs'
 
 if (process.argv.slice(2).some(flag => flag === '--help' || flag === '-h')) {
   process.stdout
-    .write(`npm test [-- flags]    all that CI runs: typecheck, lint, unit, integration, engine, e2e and console tests, and two minutes of the fuzzer
+    .write(`npm test [-- flags]    all that CI runs: typecheck, lint, unit, integration, engine, e2e, desktop and console tests, and two minutes of the fuzzer
 
-  --only NAME          one of them: typecheck, lint, unit, integration, engine, e2e, console, fuzz (may be repeated)
+  --only NAME          one of them: typecheck, lint, unit, integration, engine, e2e, desktop, console, fuzz (may be repeated)
   --keep-going         do not stop at the first that fails
   --store-durations    write how long each test file took to test/durations.json
   --help               this text

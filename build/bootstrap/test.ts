@@ -11,6 +11,7 @@ import { ensureRenderer } from './renderer.ts'
 import { listenForStop } from './stop-signal.ts'
 import { describeCoverage, readCoverage } from './test-coverage.ts'
 import { parseTestFlags, type Part, scheduleOf } from './test-parts.ts'
+import { ensureTestElectron, NoTestElectron } from './test-electron.ts'
 import { startTestPostgres } from './test-postgres.ts'
 import {
   addCounts,
@@ -34,8 +35,12 @@ const environment: NodeJS.ProcessEnv = {
   PATH: [join(ROOT, 'node_modules', '.bin'), process.env.PATH ?? ''].join(delimiter),
 }
 
-/** Prepares everything that integration, engine, console and e2e tests need. */
-async function prepareMachine(signal: AbortSignal): Promise<void> {
+/**
+ * Prepares everything that integration, engine, console, e2e and desktop tests need.
+ *
+ * @returns why the desktop tests cannot run on this machine; undefined if they can
+ */
+async function prepareMachine(needed: readonly Part[], signal: AbortSignal): Promise<string | undefined> {
   const { isTTY: terminal, columns } = process.stdout
   const progress = createProgress({ write: say, terminal, columns })
   await progress.step('Test tools', note => ensureTestTools(platform, note, signal))
@@ -47,6 +52,18 @@ async function prepareMachine(signal: AbortSignal): Promise<void> {
   await progress.step('Console', note => ensureRenderer(note, signal))
   environment.BERTH_TOOLBOX_IMAGE = toolboxReference()
   if (engine.host !== `unix://${DEFAULT_SOCKET}`) environment.DOCKER_HOST = engine.host
+  if (!needed.includes('desktop')) return undefined
+  let skipped: string | undefined
+  await progress.step('Electron of the desktop tests', async note => {
+    try {
+      return await ensureTestElectron(note, signal)
+    } catch (error) {
+      if (!(error instanceof NoTestElectron)) throw error
+      skipped = error.message
+      return `none: ${error.message}`
+    }
+  })
+  return skipped
 }
 
 /** Runs the parts. After the first that fails no other is begun, unless told to keep going. */
@@ -89,11 +106,14 @@ function storedDurations(): Durations {
 const stop = listenForStop(say)
 try {
   const started = performance.now()
-  const { parts, keepGoing, storeDurations } = parseTestFlags(process.argv.slice(2))
+  const { parts: wanted, keepGoing, storeDurations } = parseTestFlags(process.argv.slice(2))
   mkdirSync(OUTPUT, { recursive: true })
   rmSync(join(OUTPUT, 'coverage'), { recursive: true, force: true })
-  if (parts.some(part => part !== 'typecheck' && part !== 'lint' && part !== 'unit' && part !== 'fuzz'))
-    await prepareMachine(stop.signal)
+  const isPrepared = wanted.some(
+    part => part !== 'typecheck' && part !== 'lint' && part !== 'unit' && part !== 'fuzz',
+  )
+  const noDesktop = isPrepared ? await prepareMachine(wanted, stop.signal) : undefined
+  const parts = noDesktop === undefined ? wanted : wanted.filter(part => part !== 'desktop')
   await using postgres =
     parts.includes('integration') || parts.includes('engine') ? await startTestPostgres(platform.root) : undefined
   if (postgres !== undefined) environment.TEST_DATABASE_URL = postgres.url
@@ -113,6 +133,7 @@ try {
     ...describeCoverage(readCoverage(COVERED.map(coverageFolder), ROOT)),
     ...describeDurations(durations, storedDurations()),
     ...parts.map(part => lineOf(part, outcomes.get(part))),
+    ...(noDesktop === undefined ? [] : [`! desktop SKIPPED, no window of the desktop app was tested: ${noDesktop}`]),
     `all together, preparation included: ${minutes.toFixed(1)} min`,
     ...(reports.length > 0 ? [describeCounts(counts)] : []),
   ]

@@ -63,7 +63,7 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
     case 'POST /api/v1/auth/ticket':
     case 'POST /api/v1/auth/keypair':
       world.signedIn = true
-      return { status: 200, value: { ...meOf(world), token: null, originSecret: 'a-secret' } }
+      return { status: 200, value: { ...meOf(world), token: tokenFor(body), originSecret: 'a-secret' } }
     case 'POST /api/v1/auth/logout':
       world.signedIn = false
       return { status: 204 }
@@ -165,4 +165,9 @@ function meOf(world: World) {
   const groups = world.projects ?? []
   const user = { id, email, name, role: world.role, domain: 'default', groups, ...flags, createdAt }
   return { user, expiresAt: '2027-01-01T00:00:00.000Z' }
+}
+
+/** Browsers get a cookie, programs a token. */
+function tokenFor(body: unknown): string | null {
+  return typeof body === 'object' && body !== null && 'kind' in body && body.kind === 'token' ? 'a-token' : null
 }

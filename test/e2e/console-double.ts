@@ -125,6 +125,10 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://double')
+    if (url.pathname === '/healthz') {
+      send(response, 200, {})
+      return
+    }
     if (!url.pathname.startsWith('/api/') && !url.pathname.startsWith('/host/')) {
       await sendFile(request, response)
       return

@@ -12,7 +12,7 @@ import { contextBridge, ipcRenderer, stub, type StubContents } from '../fixtures
 
 /**
  * The shipped bundles, main process and preload, against the stub of Electron (which says what it cannot show) and a double of
- * the manager. The binary itself is in `electron.test.ts`.
+ * the manager. A real Electron is in `test/desktop/`.
  */
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const SESSION = '01900000-0000-7000-8000-0000000000aa'

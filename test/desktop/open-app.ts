@@ -1,0 +1,160 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { _electron, type ElectronApplication, type Page } from 'playwright-core'
+import { testElectronFolder } from '../../build/bootstrap/test-electron.ts'
+import { bundleApp } from './bundle-app.ts'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+export const ELECTRON = join(testElectronFolder(), 'electron')
+
+/** A screen of its own with a window manager, and a session bus without services. */
+export interface Desktop extends AsyncDisposable {
+  readonly env: Readonly<Record<string, string>>
+  /** Folder of the app for `electron FOLDER`. */
+  readonly app: string
+}
+
+/** @param services folder of D-Bus service files, for the programs that the bus starts on demand */
+export async function openDesktop(services?: string): Promise<Desktop> {
+  await using stack = new AsyncDisposableStack()
+  const screen = ['-screen', '0', '1400x900x24', '-nolisten', 'tcp', '-displayfd', '3']
+  const xvfb = spawn('Xvfb', screen, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
+  stack.defer(() => end(xvfb))
+  const DISPLAY = `:${await firstLine(xvfb, 3)}`
+  const folder = await mkdtemp(join(tmpdir(), 'berth-test-bus-'))
+  stack.defer(() => rm(folder, { recursive: true }))
+  const config = join(folder, 'bus.conf')
+  await writeFile(config, busConfig(folder, services))
+  const bus = spawn('dbus-daemon', [`--config-file=${config}`, '--print-address=3', '--nofork', '--nopidfile'], {
+    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+  })
+  stack.defer(() => end(bus))
+  const DBUS_SESSION_BUS_ADDRESS = await firstLine(bus, 3)
+  const manager = spawn('openbox', [], { stdio: 'ignore', env: { ...process.env, DISPLAY } })
+  stack.defer(() => end(manager))
+  const app = await bundleApp()
+  const owned = stack.move()
+  return {
+    app,
+    env: { DISPLAY, DBUS_SESSION_BUS_ADDRESS },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  }
+}
+
+export interface RunningApp extends AsyncDisposable {
+  readonly electron: ElectronApplication
+  readonly configDir: string
+  /** The first window. */
+  readonly page: Page
+  /** Texts on standard error: the log. */
+  readonly log: () => string
+  /** Answers each question of the app from now on with this button, and collects the questions. */
+  answer(button: number): Promise<void>
+  questions(): Promise<{ message: string; detail?: string; buttons?: string[] }[]>
+  /** Resolves with the exit code. */
+  readonly ended: Promise<number | null>
+}
+
+export interface AppOptions {
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly configDir?: string
+}
+
+/** The real app in a real Electron, with windows on the desktop's screen. */
+export async function openApp(
+  desktop: Desktop,
+  { args = [], env = {}, configDir }: AppOptions = {},
+): Promise<RunningApp> {
+  const config = configDir ?? (await mkdtemp(join(tmpdir(), 'berth-test-electron-')))
+  const electron = await _electron.launch({
+    executablePath: ELECTRON,
+    args: ['--disable-gpu', `--user-data-dir=${join(config, 'chromium')}`, desktop.app, ...args],
+    // As root, Chromium refuses to run with its sandbox; `sandbox.test.ts` shows it with one.
+    chromiumSandbox: process.getuid?.() !== 0,
+    env: { ...appEnvironment(desktop, config), ...env },
+    timeout: 30_000,
+  })
+  let log = ''
+  const child = electron.process()
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text))
+  const ended = new Promise<number | null>(done => child.once('exit', code => done(code)))
+  const page = await electron.firstWindow()
+  page.setDefaultTimeout(20_000)
+  return {
+    electron,
+    configDir: config,
+    page,
+    ended,
+    log: () => log,
+    answer: button =>
+      electron.evaluate(({ dialog }, response) => {
+        const kept = globalThis as never as { questions?: unknown[] }
+        const questions = (kept.questions ??= [])
+        dialog.showMessageBox = (...given: unknown[]) => {
+          questions.push(given.at(-1))
+          return Promise.resolve({ response, checkboxChecked: false })
+        }
+      }, button),
+    questions: () => electron.evaluate(() => (globalThis as never as { questions?: never[] }).questions ?? []),
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+      await ended
+      if (configDir === undefined) await rm(config, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+/** Environment of an app that leaves the files of the person at this computer alone. */
+export function appEnvironment(desktop: Desktop, configDir: string): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '',
+    HOME: configDir,
+    LANG: 'en_US.UTF-8',
+    ...desktop.env,
+    BERTH_CONFIG_DIR: configDir,
+    BERTH_CONSOLE_DIR: join(ROOT, 'dist/renderer'),
+    BERTH_SSH_DIR: join(configDir, 'ssh'),
+  }
+}
+
+/** Starts the app without a debugger, as a user does. */
+export function startPlainApp(desktop: Desktop, configDir: string, args: readonly string[] = []): ChildProcess {
+  const root = process.getuid?.() === 0 ? ['--no-sandbox'] : []
+  return spawn(
+    ELECTRON,
+    [...root, '--disable-gpu', `--user-data-dir=${join(configDir, 'chromium')}`, desktop.app, ...args],
+    { env: appEnvironment(desktop, configDir), stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+}
+
+async function firstLine(child: ChildProcess, descriptor: number): Promise<string> {
+  const input = child.stdio[descriptor]
+  if (!input) throw new Error('the program has no such pipe')
+  const lines = createInterface({ input: input as NodeJS.ReadableStream })
+  const failed = once(child, 'exit').then(() => Promise.reject(new Error(`${child.spawnfile} ended`)))
+  const [line] = (await Promise.race([once(lines, 'line'), failed])) as [string]
+  return line.trim()
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exited
+}
+
+const busConfig = (folder: string, services: string | undefined) => `<busconfig>
+  <type>session</type>
+  <listen>unix:dir=${folder}</listen>
+  ${services === undefined ? '' : `<servicedir>${services}</servicedir>`}
+  <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
+</busconfig>`
+
+export async function readSettings(configDir: string): Promise<unknown> {
+  return JSON.parse(await readFile(join(configDir, 'desktop.json'), 'utf8'))
+}

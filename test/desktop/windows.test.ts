@@ -1,0 +1,238 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
+import { signIn } from '../e2e/console-steps.ts'
+import { aWorld } from '../e2e/console-world.ts'
+import {
+  appEnvironment,
+  ELECTRON,
+  openApp,
+  openDesktop,
+  startPlainApp,
+  type Desktop,
+  type RunningApp,
+} from './open-app.ts'
+
+/** The desktop app in a real Electron with a double of the manager: windows, the bridge, links, questions, crashes. */
+const run = promisify(execFile)
+let desktop: Desktop
+let double: ConsoleDouble
+let app: RunningApp
+let page: Page
+
+beforeAll(async () => {
+  desktop = await openDesktop()
+  double = await startConsoleDouble(aWorld({ signedIn: false }))
+  app = await openApp(desktop, { env: { BERTH_ENDPOINT: double.url } })
+  page = app.page
+})
+afterAll(async () => {
+  await app[Symbol.asyncDispose]()
+  await double[Symbol.asyncDispose]()
+  await desktop[Symbol.asyncDispose]()
+})
+
+/** Titles of the windows that are on the screen. */
+async function windowsOnScreen(): Promise<string[]> {
+  const env = { ...process.env, ...desktop.env }
+  const { stdout } = await run('xdotool', ['search', '--onlyvisible', '--name', '.', 'getwindowname', '%@'], {
+    env,
+  }).catch(() => ({ stdout: '' }))
+  return stdout.split('\n').filter(Boolean)
+}
+
+/** The result of an expression in the first window. Playwright waits for navigations that the app refuses, so the main process asks. */
+const inPage = (code: string) =>
+  app.electron.evaluate(
+    ({ BrowserWindow }, text) =>
+      BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(text) as Promise<unknown>,
+    code,
+  )
+
+async function exitOf(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode !== null) return child.exitCode
+  const [code] = (await once(child, 'exit')) as [number | null]
+  return code
+}
+
+describe('the console window', () => {
+  test('is on the screen with the sign-in page, which has neither Node nor Electron', async () => {
+    await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
+    await expect.poll(windowsOnScreen).toContainEqual(expect.stringContaining('Berth'))
+    expect(page.url()).toMatch(/^berth:\/\/console\//)
+    expect(await page.evaluate(() => [typeof globalThis.process, typeof globalThis.require])).toEqual([
+      'undefined',
+      'undefined',
+    ])
+  })
+
+  test('signs in without ever having the token, and shows the sessions with live events', async () => {
+    const errors: string[] = []
+    page.on('pageerror', error => errors.push(error.message))
+    await signIn(page, 'mira@example.com', 'Correct-horse-1')
+    await page.locator('a[href="#/sessions"]').first().click()
+    await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
+    await expect.poll(() => double.streams()).toBeGreaterThan(0)
+    const stored = await page.evaluate(() => JSON.stringify([Object.entries(localStorage), document.cookie]))
+    expect(stored).not.toContain('a-token')
+    const first = double.world.sessions[0]!
+    first.name = 'renamed-elsewhere'
+    first.version += 1
+    double.emit('hint', { topic: 'session', id: first.id, version: first.version })
+    await page.getByText('renamed-elsewhere').first().waitFor()
+    expect(errors).toEqual([])
+  })
+
+  test('refuses every other page, and offers no permission but writing the clipboard', async () => {
+    await inPage(`location.href = 'https://evil.example/'`)
+    expect(await inPage(`document.querySelector('h1').textContent`)).toBe('Sessions')
+    expect(await inPage('location.href')).toMatch(/^berth:\/\/console\//)
+    const states = await inPage(`Promise.all(
+      ['camera', 'microphone', 'geolocation', 'notifications', 'clipboard-read', 'clipboard-write']
+        .map(name => navigator.permissions.query({ name }).then(({ state }) => state)))`)
+    expect(states).toEqual(['denied', 'denied', 'denied', 'denied', 'denied', 'granted'])
+  })
+
+  test('a page that crashes is loaded again', async () => {
+    const state = () =>
+      app.electron.evaluate(({ BrowserWindow }) => {
+        const contents = BrowserWindow.getAllWindows()[0]!.webContents
+        return { pid: contents.getOSProcessId(), isCrashed: contents.isCrashed(), isLoading: contents.isLoading() }
+      })
+    const before = await state()
+    await app.electron.evaluate(({ BrowserWindow }) =>
+      BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer(),
+    )
+    await expect.poll(async () => (await state()).pid).not.toBe(before.pid)
+    await expect.poll(state).toMatchObject({ isCrashed: false, isLoading: false })
+    const heading = `document.querySelector('h1')?.textContent`
+    await expect.poll(() => inPage(heading)).toBe('Sessions')
+  })
+})
+
+describe('links and second starts', () => {
+  test('a deep link given to a second start moves the first window, and the second start ends', async () => {
+    const { id } = double.world.sessions[0]!
+    const second = startPlainApp(desktop, app.configDir, [`berth://open/sessions/${id}`])
+    expect(await exitOf(second)).toBe(0)
+    await expect
+      .poll(() =>
+        app.electron.evaluate(({ BrowserWindow }) =>
+          BrowserWindow.getAllWindows().map(one => one.webContents.getURL()),
+        ),
+      )
+      .toEqual([expect.stringContaining(`/sessions/${id}`)])
+  })
+
+  test('a second start without a link shows a window that was minimized', async () => {
+    await app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.minimize())
+    await expect
+      .poll(() => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isMinimized()))
+      .toBe(true)
+    expect(await exitOf(startPlainApp(desktop, app.configDir))).toBe(0)
+    await expect
+      .poll(() => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isMinimized()))
+      .toBe(false)
+  })
+})
+
+describe('the end', () => {
+  test('a terminal window outlives the console, and the app ends with its last window', async () => {
+    const session = double.world.sessions.find(({ status }) => status === 'RUNNING')!
+    const opened = app.electron.waitForEvent('window')
+    await app.electron.evaluate(
+      ({ BrowserWindow }, route) =>
+        BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(`void window.open(${JSON.stringify(route)})`),
+      `berth://console/#/terminal/${session.id}`,
+    )
+    const terminal = await opened
+    await terminal.waitForLoadState()
+    const windows = () =>
+      app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().map(({ id }) => id))
+    expect(await windows()).toHaveLength(2)
+    await app.electron.evaluate(({ BrowserWindow }) =>
+      BrowserWindow.getAllWindows()
+        .find(one => !one.webContents.getURL().includes('/terminal/'))
+        ?.close(),
+    )
+    await expect.poll(windows).toHaveLength(1)
+    expect(terminal.isClosed()).toBe(false)
+    await terminal.close()
+    expect(await app.ended).toBe(0)
+  })
+})
+
+describe.concurrent('a start that is not the usual one', () => {
+  test('settings that cannot be read: a window says so', async ({ expect }) => {
+    await using temporary = await openTemporary()
+    await writeFile(
+      join(temporary.path, 'desktop.json'),
+      '{ "endpoint": { "kind": "remote", "url": "http://far.example" } }',
+    )
+    const child = startPlainApp(desktop, temporary.path)
+    await expect.poll(windowsOnScreen).toContainEqual(expect.stringContaining('Error'))
+    child.kill('SIGKILL')
+    await exitOf(child)
+  })
+
+  test('a credential store that never answers: the window opens, and says that the sign-in is kept until the app quits', async ({
+    expect,
+  }) => {
+    await using services = await openTemporary()
+    const hangs = `[D-BUS Service]\nName=org.freedesktop.secrets\nExec=/bin/sleep 60\n`
+    await writeFile(join(services.path, 'org.freedesktop.secrets.service'), hangs)
+    await using locked = await openDesktop(services.path)
+    await using manager = await startConsoleDouble(aWorld({ signedIn: false }))
+    await using late = await openApp(locked, { env: { BERTH_ENDPOINT: manager.url } })
+    await late.answer(0)
+    await late.page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
+    await signIn(late.page, 'mira@example.com', 'Correct-horse-1')
+    await expect
+      .poll(async () => (await late.questions()).map(({ message }) => message), { timeout: 30_000 })
+      .toContain('You are signed in until Berth quits.')
+  })
+
+  test('the processes of pages run in the sandbox of Chromium', async ({ expect }) => {
+    await using temporary = await openTemporary()
+    // As root there is no sandbox, so the app gets a copy that an ordinary user can read.
+    const folder = join(temporary.path, 'app')
+    await cp(desktop.app, folder, { recursive: true })
+    await cp(join(desktop.app, '../renderer'), join(folder, 'dist/renderer'), { recursive: true })
+    for (const name of ['bufferutil', 'node-gyp-build'])
+      await cp(join(desktop.app, '../../node_modules', name), join(folder, 'node_modules', name), { recursive: true })
+    const isRoot = process.getuid?.() === 0
+    const nobody = isRoot ? { uid: 65_534, gid: 65_534 } : {}
+    if (isRoot) await run('chown', ['-R', '65534:65534', temporary.path])
+    const environment = { ...appEnvironment(desktop, temporary.path), BERTH_ENDPOINT: double.url }
+    const env = { ...environment, BERTH_CONSOLE_DIR: join(folder, 'dist/renderer') }
+    const child = spawn(ELECTRON, ['--disable-gpu', folder], { ...nobody, env, stdio: 'ignore', cwd: temporary.path })
+    try {
+      const modes = async () => {
+        const { stdout } = await run('pgrep', ['-f', `type=renderer.*${temporary.path}`])
+        const status = await Promise.all(
+          stdout
+            .trim()
+            .split('\n')
+            .map(pid => readFile(`/proc/${pid}/status`, 'utf8')),
+        )
+        return status.map(text => /^Seccomp:\t(\d)$/m.exec(text)?.[1])
+      }
+      // 2: a filter of system calls is active.
+      await expect.poll(() => modes().catch(() => [])).toEqual(['2'])
+    } finally {
+      child.kill('SIGKILL')
+      await exitOf(child)
+    }
+  })
+})
+
+async function openTemporary(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), 'berth-test-electron-'))
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) }
+}
