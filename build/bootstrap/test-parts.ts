@@ -2,7 +2,17 @@
  * The parts of `npm test`. `integration` needs a database, `engine` a Docker Engine, `console` a browser, `e2e` all three,
  * `desktop` an Electron and an engine; `fuzz` runs for two minutes.
  */
-export const PARTS = ['typecheck', 'lint', 'unit', 'integration', 'engine', 'e2e', 'desktop', 'console', 'fuzz'] as const
+export const PARTS = [
+  'typecheck',
+  'lint',
+  'unit',
+  'integration',
+  'engine',
+  'e2e',
+  'desktop',
+  'console',
+  'fuzz',
+] as const
 export type Part = (typeof PARTS)[number]
 
 /**

@@ -109,9 +109,7 @@ try {
   const { parts: wanted, keepGoing, storeDurations } = parseTestFlags(process.argv.slice(2))
   mkdirSync(OUTPUT, { recursive: true })
   rmSync(join(OUTPUT, 'coverage'), { recursive: true, force: true })
-  const isPrepared = wanted.some(
-    part => part !== 'typecheck' && part !== 'lint' && part !== 'unit' && part !== 'fuzz',
-  )
+  const isPrepared = wanted.some(part => part !== 'typecheck' && part !== 'lint' && part !== 'unit' && part !== 'fuzz')
   const noDesktop = isPrepared ? await prepareMachine(wanted, stop.signal) : undefined
   const parts = noDesktop === undefined ? wanted : wanted.filter(part => part !== 'desktop')
   await using postgres =
