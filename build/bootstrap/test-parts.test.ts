@@ -18,7 +18,10 @@ test('--only picks parts, in the usual order, and an unknown one is refused', ()
 test('every part is scheduled exactly once, and a lane without parts is left out', () => {
   const { lanes, either } = scheduleOf(PARTS)
   expect([...lanes.flat(), ...either].toSorted()).toEqual(PARTS.toSorted())
-  expect(scheduleOf(['engine', 'integration', 'fuzz'])).toEqual({ lanes: [['integration'], ['engine']], either: ['fuzz'] })
+  expect(scheduleOf(['engine', 'integration', 'fuzz'])).toEqual({
+    lanes: [['integration'], ['engine']],
+    either: ['fuzz'],
+  })
   expect(scheduleOf(['lint'])).toEqual({ lanes: [['lint']], either: [] })
   expect(scheduleOf(['fuzz', 'console'])).toEqual({ lanes: [['console', 'fuzz']], either: [] })
 })
