@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { CAUSES } from '../manager/contract/causes.ts'
 import { placeholdersOf } from './compile-message.ts'
 import { featuresOf, readCatalogue } from './read-catalogue.ts'
 
@@ -7,8 +8,8 @@ const FOLDER = new URL('../renderer/words/', import.meta.url)
 const LANGUAGES = ['en', 'ko']
 const read = (language: string, feature: string) =>
   readCatalogue(fileURLToPath(new URL(`${language}/${feature}.ts`, FOLDER)))
-/** Their English is the server's; `satisfies Record<ErrorCode, string>` keeps them complete. */
-const FROM_SERVER = ['errors']
+/** Their English is the server's; types keep them complete. */
+const FROM_SERVER = ['causes', 'errors']
 const features = await featuresOf(FOLDER, 'en')
 
 test('every language has the features of English', async () => {
@@ -32,6 +33,13 @@ test.each(features)(
     }
   },
 )
+
+test('translated causes have the placeholders of the English ones', async () => {
+  const korean = await read('ko', 'causes')
+  const placeholders = (messages: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(messages).map(([key, text]) => [key, placeholdersOf(text)]))
+  expect(placeholders(korean)).toEqual(placeholders(CAUSES))
+})
 
 /** The marked parts of a rich text: `<link>…</link>`. */
 const marks = (text: string) => [...new Set(text.match(/<[a-zA-Z]+>/g) ?? [])].toSorted()

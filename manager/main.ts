@@ -41,6 +41,7 @@ import { openStore } from './store/open-store.ts'
 import { readRestoredAt } from './store/operation/restored.ts'
 import { loadManagerId } from './store/operation/settings.ts'
 import { createTunnelGateway } from './tunnels/gateway.ts'
+import { createTerminalRecord } from './tunnels/record-terminals.ts'
 import { createVia } from './tunnels/via.ts'
 import { createDomains } from './users/domains.ts'
 import { createGroups } from './users/groups.ts'
@@ -171,6 +172,7 @@ export async function startManager(
   const { appsAddress: address } = config
   const { peers } = cluster
   const published = parts.use(createPublishedApps({ store, box, passwords, settings, grants, address, peers }))
+  const recordTerminal = createTerminalRecord({ db: store.db, audit, log })
   const tunnels = parts.use(
     createTunnelGateway({
       locate: id => sessions.locate(id),
@@ -187,6 +189,7 @@ export async function startManager(
         return { ...caller, loginId }
       },
       credentialHolds: credential => credentialHolds(store.db, credential),
+      recordTerminal: (terminal, request) => recordTerminal({ ...terminal, address: clientAddress(request) }),
       agents,
     }),
   )

@@ -3,6 +3,7 @@
  * schemas take longer to load than all the rest of its work. `test/integration/cli/stdio.test.ts` checks what it loads.
  */
 export * from './call-route.ts'
+export { because, type Because, type CAUSES, type CauseKey } from './causes.ts'
 export * from './errors.ts'
 export * from './grant-calls.ts'
 export { isSessionId } from './is-session-id.ts'

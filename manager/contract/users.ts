@@ -26,8 +26,7 @@ export const User = z
   .meta({ id: 'User' })
 export type User = z.infer<typeof User>
 
-/** The rule of `isStrongPassword` in words, for messages; they do not name the upper bound of 1024 characters. */
-export const PASSWORD_RULE = 'at least 8 characters with a letter, a digit and a special character'
+/** In words: the cause `password_rule`, which does not name the upper bound of 1024 characters. */
 export function isStrongPassword(password: string): boolean {
   return (
     password.length >= 8 &&

@@ -1,4 +1,4 @@
-import { AppError, type FileEntry, MOST_TEXT_BYTES } from '#manager/contract'
+import { AppError, because, type FileEntry, MOST_TEXT_BYTES } from '#manager/contract'
 import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
@@ -137,8 +137,7 @@ export async function readBody(body: AsyncIterable<Uint8Array>): Promise<Buffer>
   let length = 0
   for await (const chunk of body) {
     length += chunk.byteLength
-    if (length > MOST_TEXT_BYTES)
-      throw new AppError('body_too_large', { why: 'The limit is 4 MiB. Upload larger files instead.' })
+    if (length > MOST_TEXT_BYTES) throw new AppError('body_too_large', because('text_too_long'))
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -1,4 +1,4 @@
-import { AppError, type FileMoveSpec } from '#manager/contract'
+import { AppError, because, type FileMoveSpec } from '#manager/contract'
 import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
@@ -32,7 +32,7 @@ export async function copyEntry(
   { storage, progress, signal }: CopyJob & { readonly storage: Storage },
 ): Promise<Moved & { swept: boolean }> {
   if (`${to}/`.startsWith(`${path}/`)) {
-    throw new AppError('file_kind_refused', { path, why: `"${path}" cannot be copied into itself.` })
+    throw new AppError('file_kind_refused', { path, ...because('copy_into_itself', { path }) })
   }
   await using from = await openPlace(top, path)
   const draft = newDraftName()
@@ -78,8 +78,7 @@ async function copyOne(job: CopyJob, from: Spot, to: Spot, level: number): Promi
   if (state.kind === 'directory') await copyDirectory(job, from, to, { state, level })
   else if (state.kind === 'link') await to.directory.symlink(to.name, await from.directory.readlink(from.name))
   else if (state.kind === 'file') await copyFile(job, from, to)
-  else
-    throw new AppError('file_kind_refused', { name: from.name, why: `"${from.name}" is a pipe, a socket or a device.` })
+  else throw new AppError('file_kind_refused', { name: from.name, ...because('special_file', { name: from.name }) })
   job.progress.files++
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { AppError, type DownloadSpec, type DownloadTicket, type FolderId } from '#manager/contract'
+import { AppError, because, type DownloadSpec, type DownloadTicket, type FolderId } from '#manager/contract'
 import { findDownload, insertDownload, type ValidDownload } from '../store/storage/downloads.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -30,7 +30,7 @@ export function createDownloadTickets({ db, files }: { db: Db; files: Pick<Files
       for (const path of paths) {
         const { kind } = await files.get(caller, folderId, path)
         if (kind === 'file' || kind === 'directory') continue
-        throw new AppError('file_kind_refused', { path, why: `"${path}" is neither a file nor a directory.` })
+        throw new AppError('file_kind_refused', { path, ...because('neither_file_nor_directory', { name: path }) })
       }
       const ticket = randomBytes(32).toString('base64url')
       const expiresAt = await insertDownload(db, {
@@ -46,7 +46,7 @@ export function createDownloadTickets({ db, files }: { db: Db; files: Pick<Files
     async find(ticket) {
       const found = await findDownload(db, hashToken(ticket))
       if (found) return found
-      throw new AppError('link_invalid', { why: 'The link has expired. Start the download again in the console.' })
+      throw new AppError('link_invalid', because('download_expired'))
     },
   }
 }

@@ -1,4 +1,4 @@
-import { AppError, type SessionId } from '#manager/contract'
+import { AppError, because, type SessionId } from '#manager/contract'
 import { insertSessionFolders } from '../store/sessions/session-folders.ts'
 import { type Db } from '../store/schema.ts'
 import { holdFolders } from '../store/storage/folders.ts'
@@ -14,7 +14,7 @@ export async function holdMounts(trx: Db, sessionIds: readonly SessionId[], moun
   const ready = await holdFolders(trx, [...new Set(mounts.map(({ folderId }) => folderId))])
   const gone = mounts.find(({ folderId }) => !ready.has(folderId))
   if (gone) {
-    throw new AppError('folder_not_found', { name: gone.name, why: `The folder "${gone.name}" went to the trash.` })
+    throw new AppError('folder_not_found', { name: gone.name, ...because('folder_trashed', { name: gone.name }) })
   }
   await insertSessionFolders(
     trx,

@@ -1,5 +1,6 @@
 import {
   AppError,
+  because,
   type Folder,
   type FolderChange,
   FolderId,
@@ -95,7 +96,7 @@ export function createFolders({ store, storage, removals, hints, usages }: Folde
       requireNoDot(name)
       return id
     }
-    throw new AppError('forbidden', { why: 'Only an admin makes folders for a project.' })
+    throw new AppError('forbidden', because('only_admin_project_folders'))
   }
 
   return {
@@ -206,7 +207,7 @@ async function requireUnused(trx: Db, id: FolderId, name: string): Promise<void>
 /** @throws AppError `bad_request`, `folder_shared` */
 function requireSoundChange({ group_id, shared_with, name }: FolderRow, change: FolderChange): void {
   if (change.permission !== undefined && group_id === null) {
-    throw new AppError('bad_request', { why: 'Only the folder of a project has a permission.' })
+    throw new AppError('bad_request', because('folder_permission_of_project'))
   }
   if (change.name === undefined) return
   if (group_id !== null) requireNoDot(change.name)
@@ -219,17 +220,16 @@ function requireSoundChange({ group_id, shared_with, name }: FolderRow, change: 
 /** Names like `.ssh` have a meaning to programs: a project must not put its files there. @throws AppError `bad_request` */
 function requireNoDot(name: string): void {
   if (!isAutomount(name)) return
-  throw new AppError('bad_request', { why: 'The name of a folder of a project must not start with a dot.' })
+  throw new AppError('bad_request', because('folder_dot_of_project'))
 }
 
 /** Explains a violation of the tables' rules in the user's words. */
 function sayWhy(error: unknown, name: string): unknown {
   if (isUniqueViolation(error)) {
-    const why = `There is a folder "${name}" already. Choose another name.`
-    return new AppError('folder_exists', { name, why }, { cause: error })
+    return new AppError('folder_exists', { name, ...because('folder_taken', { name }) }, { cause: error })
   }
   if (isForeignKeyViolation(error, 'folders_group_id_fkey')) {
-    return new AppError('group_not_found', { why: 'The project was deleted a moment ago.' }, { cause: error })
+    return new AppError('group_not_found', because('project_deleted'), { cause: error })
   }
   return error
 }

@@ -1,5 +1,6 @@
 import {
   AppError,
+  because,
   type Folder,
   type FolderId,
   type FolderInvitation,
@@ -142,7 +143,7 @@ export function createSharing({ store, hints, mailer, settings, log }: SharingDe
       const made = await onManaged(caller, id, async (trx, row) => {
         refuse(caller, row, email)
         if (await isMemberByEmail(trx, id, email)) {
-          throw new AppError('folder_member_exists', { email, why: `${email} is a member of "${row.name}" already.` })
+          throw new AppError('folder_member_exists', { email, ...because('member_already', { email, name: row.name }) })
         }
         const [members, open] = [await listMembers(trx, id), await listInvitationsTo(trx, id)]
         const others = open.filter(one => one.email.toLowerCase() !== email.toLowerCase())
@@ -239,7 +240,7 @@ export function createSharing({ store, hints, mailer, settings, log }: SharingDe
 /** @throws AppError `folder_not_found` (in the trash), `folder_shared` (a dot), `bad_request` (oneself) */
 function refuse(caller: Caller, { name, status, owner_email }: FolderRow, email: string): void {
   if (status !== 'ready') {
-    throw new AppError('folder_not_found', { name, why: `"${name}" is in the trash. Restore it first.` })
+    throw new AppError('folder_not_found', { name, ...because('folder_in_trash', { name }) })
   }
   if (isAutomount(name)) {
     const why = `"${name}" is mounted in each of your sessions, so programs there would run what others write. Share a folder whose name does not start with a dot.`
@@ -247,19 +248,16 @@ function refuse(caller: Caller, { name, status, owner_email }: FolderRow, email:
   }
   const wanted = email.toLowerCase()
   if (wanted === caller.email.toLowerCase() || wanted === owner_email?.toLowerCase()) {
-    throw new AppError('bad_request', {
-      why: 'Nobody can be invited to their own folder, and nobody can invite themselves.',
-    })
+    throw new AppError('bad_request', because('folder_not_own'))
   }
 }
 
 function noSuchInvitation(invitationId: FolderInvitationId): AppError {
-  const why = 'The invitation was withdrawn, accepted or declined, or it expired.'
-  return new AppError('folder_invitation_not_found', { invitationId, why })
+  return new AppError('folder_invitation_not_found', { invitationId, ...because('invitation_over') })
 }
 
 function noSuchMember(userId: UserId): AppError {
-  return new AppError('folder_member_not_found', { userId, why: 'The folder has no such member any more.' })
+  return new AppError('folder_member_not_found', { userId, ...because('member_gone') })
 }
 
 const toMember = (row: MemberRow): FolderMember => ({

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import {
   AppError,
+  because,
   type AppOptions,
   type Grant,
   type PublishedAppId,
@@ -125,11 +126,11 @@ export function startGrants({ store, agents, changes, members, log, now = store.
     if (!app)
       throw new AppError('app_not_found', {
         app: name,
-        why: `The image of the session offers no app "${name}" that can be opened.`,
+        ...because('app_unknown', { app: name }),
       })
     const [kernel] = await listKernels(store.db, [sessionId])
     if (session.status !== 'RUNNING' || !kernel?.agent_id) {
-      throw new AppError('session_not_running', { sessionId, why: `The session is ${session.status}.` })
+      throw new AppError('session_not_running', { sessionId, ...because('session_is', { status: session.status }) })
     }
     const input = {
       kernelId: kernel.id,
@@ -154,11 +155,7 @@ export function startGrants({ store, agents, changes, members, log, now = store.
     const expiresAt = await insertGrant(store.db, row).catch((error: unknown) => {
       if (!isForeignKeyViolation(error)) throw error
       if (holder.publishedApp !== null) throw new AppError('published_app_not_found', {}, { cause: error })
-      throw new AppError(
-        'not_signed_in',
-        { why: 'The sign-in ended while the app was starting. Sign in again.' },
-        { cause: error },
-      )
+      throw new AppError('not_signed_in', because('sign_in_ended_app'), { cause: error })
     })
     injections.set(id, { inject, expiresAt })
     return { grant, sessionId, app, expiresAt: expiresAt.toISOString(), inject }
@@ -166,8 +163,7 @@ export function startGrants({ store, agents, changes, members, log, now = store.
 
   async function find(grant: string): Promise<ValidGrant> {
     const valid = await findValidGrant(store.db, hashToken(grant))
-    if (!valid)
-      throw new AppError('grant_invalid', { why: 'The access has expired or was withdrawn. Open the app again.' })
+    if (!valid) throw new AppError('grant_invalid', because('grant_over'))
     return valid
   }
 
@@ -212,7 +208,7 @@ export function startGrants({ store, agents, changes, members, log, now = store.
         if (drops === before) verified.set(key, known)
       }
       if (known.grant.sessionId === sessionId && known.grant.app === app) return known.grant
-      throw new AppError('grant_invalid', { why: 'The access is for another session or app. Open the app again.' })
+      throw new AppError('grant_invalid', because('grant_for_another'))
     },
     forgetLogin: loginId => drop(grant => grant.loginId === loginId),
     async [Symbol.asyncDispose]() {

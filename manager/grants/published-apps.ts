@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { BlockList } from 'node:net'
 import {
   AppError,
+  because,
   type AppsAddress,
   type Grant,
   originOfApp,
@@ -185,19 +186,18 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
     async publish(caller, { id: sessionId, app: name }, spec) {
       const { on, maxHours } = await publishing()
       const session = await requireOwn(db, caller, sessionId, 'Only the owner of a session can publish its apps.')
-      if (!on) throw new AppError('publishing_off', { why: 'The administrators have not allowed it.' })
+      if (!on) throw new AppError('publishing_off', because('publishing_off'))
       const app = findTunnelApp(session, name)
       if (!app) throw new AppError('app_not_found', { app: name })
-      if (app.protocol !== 'http')
-        throw new AppError('bad_request', { why: `Only web apps can be published, and ${name} is not one.` })
+      if (app.protocol !== 'http') throw new AppError('bad_request', because('only_web_apps', { app: name }))
       if (session.status !== 'RUNNING') throw new AppError('session_not_running', { sessionId })
       if (spec.hours > maxHours) {
-        throw new AppError('bad_request', { why: `A link may last at most ${maxHours} hours here.`, maxHours })
+        throw new AppError('bad_request', { ...because('link_hours', { hours: maxHours }), maxHours })
       }
       checkAddresses(spec.addresses)
       await deleteEnded(db)
       if ((await countPublishedOf(db, caller.userId)) >= MOST_PER_USER) {
-        throw new AppError('published_apps_limit', { why: `You may have at most ${MOST_PER_USER}. End others first.` })
+        throw new AppError('published_apps_limit', because('links_at_most', { count: MOST_PER_USER }))
       }
       const row = {
         id: newId(PublishedAppId),
@@ -216,9 +216,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
         if (!made) throw new AppError('session_not_running', { sessionId })
         return await view(made, caller)
       }
-      throw new AppError('public_port_taken', {
-        why: 'Every port of the range has a published app. End another one first.',
-      })
+      throw new AppError('public_port_taken', because('ports_taken'))
     },
 
     async list(caller, sessionId) {
@@ -300,11 +298,7 @@ function checkAddresses(addresses: readonly string[]): void {
     try {
       new BlockList().addSubnet(net, Number(bits ?? (family === 'ipv6' ? 128 : 32)), family)
     } catch (error) {
-      throw new AppError(
-        'bad_request',
-        { why: `"${text}" is neither an address nor a range of addresses.` },
-        { cause: error },
-      )
+      throw new AppError('bad_request', because('not_an_address', { text }), { cause: error })
     }
   }
 }

@@ -1,5 +1,5 @@
 import { type IncomingMessage } from 'node:http'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type Caller, credentialOf } from '../users/authorize.ts'
 import { type ActiveLogin, type Logins } from '../users/logins.ts'
 import { type RateState } from '../users/rate-limits.ts'
@@ -44,7 +44,7 @@ export async function readCredentials(
   if (authorization === undefined && !halves) return undefined
   const token = authorization === undefined ? undefined : readBearer(authorization)
   const login = halves ? await findBrowser(logins, halves) : token && (await logins.authenticate(token))
-  if (!login) throw new AppError('not_signed_in', { why: 'The sign-in has ended. Sign in again.' })
+  if (!login) throw new AppError('not_signed_in', because('sign_in_ended'))
   const { caller, user, expiresAt } = login
   return { caller, user, from, expiresAt, endsWith: credentialOf(caller) }
 }

@@ -1,5 +1,5 @@
 import { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
-import { AppError, CONSOLE_SECRET_HEADER } from '#manager/contract'
+import { AppError, because, CONSOLE_SECRET_HEADER } from '#manager/contract'
 import { equalSecrets } from '../users/secrets.ts'
 
 /**
@@ -32,9 +32,7 @@ export function createOriginRules(options: { port: () => number; allowed: readon
         throw new AppError('forbidden', { why })
       }
       if (origin !== undefined && hostOf(origin) !== asked) {
-        throw new AppError('foreign_origin', {
-          why: 'The request comes from another web page. Open the console at its own address.',
-        })
+        throw new AppError('foreign_origin', because('other_page'))
       }
     },
   }

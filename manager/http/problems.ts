@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
-import { AppError, isAppError, toProblem } from '#manager/contract'
+import { AppError, because, isAppError, toProblem } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { UNSTORABLE_TEXT } from '../store/storable-text.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
@@ -36,7 +36,7 @@ export function createErrorHandler(log: Log) {
 
 /** Fastify's own errors, as far as a client can cause them. @see https://fastify.dev/docs/latest/Reference/Errors/ */
 const CLIENT_ERRORS: Readonly<Record<string, () => AppError>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: () => new AppError('body_too_large', { why: 'The limit is 1 MiB.' }),
+  FST_ERR_CTP_BODY_TOO_LARGE: () => new AppError('body_too_large', because('request_too_long')),
   FST_ERR_CTP_INVALID_JSON_BODY: () => new AppError('bad_request', { why: 'The body is not valid JSON.' }),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () =>
     new AppError('bad_request', { why: 'Send the body as JSON, with the header "content-type: application/json".' }),
@@ -65,18 +65,10 @@ export function toAppError(error: unknown): AppError {
     return new AppError('bad_request', { why: UNSTORABLE_TEXT }, { cause: error })
   }
   if (code === DISK_FULL) {
-    return new AppError(
-      'disk_full',
-      { why: 'The disk of the database is full. An administrator has to free space on it.' },
-      { cause: error },
-    )
+    return new AppError('disk_full', because('database_disk_full'), { cause: error })
   }
   if (isDatabaseGone(code, error)) {
-    return new AppError(
-      'unavailable',
-      { why: 'The database does not answer. Try again in a moment.' },
-      { cause: error },
-    )
+    return new AppError('unavailable', because('database_away'), { cause: error })
   }
   return new AppError('internal', {}, { cause: error })
 }

@@ -10,6 +10,7 @@ import {
 import {
   type Access,
   AppError,
+  because,
   isAppError,
   type ManagerWarning,
   ORIGIN_SECRET_HEADER,
@@ -138,8 +139,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   const methodsOf = collectMethods(app)
   app.setNotFoundHandler((request, reply) => {
     const allow = methodsOf(request)
-    if (allow.length === 0)
-      return sendProblem(reply, new AppError('not_found', { why: 'Nothing exists at this address.' }))
+    if (allow.length === 0) return sendProblem(reply, new AppError('not_found', because('nothing_here')))
     void reply.header('allow', allow.join(', '))
     return sendProblem(reply, new AppError('method_not_allowed', { why: `Supported methods: ${allow.join(', ')}.` }))
   })

@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode, formatSlots, type ResourceSlots, type SessionSpec } from '#manager/contract'
+import { AppError, because, type ErrorCode, formatSlots, type ResourceSlots, type SessionSpec } from '#manager/contract'
 import { requireActiveResourceGroup } from './require-resource-group.ts'
 import { giverOf, neverAllowed, readable, type Scope } from '../scheduler/plan/index.ts'
 import {
@@ -69,7 +69,7 @@ export async function requireWithinLimits(
   if (slot === null) {
     throw new AppError('over_concurrency_limit', {
       policy: scope.policy,
-      why: `Resource policy "${scope.policy}" allows no sessions. Ask an admin for another one.`,
+      ...because('policy_allows_none', { policy: scope.policy ?? scope.name }),
     })
   }
   throw new AppError(CODES[scope.kind], {
@@ -90,7 +90,7 @@ async function checkContainers(db: Db, session: ScopedSession, containers: numbe
       policy: name,
       needed: containers,
       limit,
-      why: `The request has ${containers} containers; resource policy "${name}" allows ${limit} in one session. Ask for fewer.`,
+      ...because('too_many_containers', { containers, policy: name, limit }),
     })
   }
 }

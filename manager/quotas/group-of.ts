@@ -1,4 +1,4 @@
-import { AppError, DEFAULT_GROUP } from '#manager/contract'
+import { AppError, because, DEFAULT_GROUP } from '#manager/contract'
 import { type GroupRow, listMemberships } from '../store/identity/groups.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -25,7 +25,7 @@ export async function requireGroupOf(db: Db, caller: Caller, wanted?: string): P
   if (group.active) return group
   throw new AppError('group_inactive', {
     name: group.name,
-    why: `An admin has deactivated project "${group.name}". Choose another one.`,
+    ...because('project_deactivated', { project: group.name }),
   })
 }
 

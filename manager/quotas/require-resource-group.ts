@@ -1,4 +1,4 @@
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { noSuchResourceGroup } from '../store/missing.ts'
 import { findResourceGroup, type ResourceGroupRow } from '../store/quotas/resource-groups.ts'
 import { type Db } from '../store/schema.ts'
@@ -16,6 +16,6 @@ export async function requireActiveResourceGroup(db: Db, name: string): Promise<
   if (row.active) return row
   throw new AppError('resource_group_inactive', {
     name,
-    why: `An admin has closed resource group "${name}". Choose another one.`,
+    ...because('resource_group_closed', { group: name }),
   })
 }

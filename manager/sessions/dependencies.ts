@@ -1,4 +1,4 @@
-import { AppError, SessionId, type UserId } from '#manager/contract'
+import { AppError, because, SessionId, type UserId } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
 import { findOwnSession } from '../store/sessions/dependencies.ts'
 
@@ -17,7 +17,7 @@ export async function resolveDependencies(db: Db, ownerId: UserId, wanted: reado
     if (session === undefined) {
       throw new AppError('dependency_not_found', {
         session: reference,
-        why: `You have no session "${reference}" to wait for.`,
+        ...because('dependency_unknown', { session: reference }),
       })
     }
     if (!found.includes(session)) found.push(session)

@@ -1,4 +1,4 @@
-import { AppError, type AgentId, type KernelId, type SessionId, type SshAccess } from '#manager/contract'
+import { AppError, because, type AgentId, type KernelId, type SessionId, type SshAccess } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Db } from '../store/schema.ts'
 import { type KernelRow, listKernels } from '../store/sessions/kernels.ts'
@@ -40,7 +40,10 @@ export function createKernelAccess({ db, agents }: KernelAccessDeps): KernelAcce
   async function runningKernel(session: OwnedSessionRow): Promise<{ kernelId: KernelId; agentId: AgentId }> {
     const kernel = await mainKernel(session.id)
     if (session.status === 'RUNNING' && kernel.agent_id) return { kernelId: kernel.id, agentId: kernel.agent_id }
-    throw new AppError('session_not_running', { sessionId: session.id, why: `The session is ${session.status}.` })
+    throw new AppError('session_not_running', {
+      sessionId: session.id,
+      ...because('session_is', { status: session.status }),
+    })
   }
 
   return {

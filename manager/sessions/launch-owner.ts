@@ -1,4 +1,4 @@
-import { AppError, type SessionSpec, UserId } from '#manager/contract'
+import { AppError, because, type SessionSpec, UserId } from '#manager/contract'
 import { type Mount, resolveMounts } from '../folders/mounts.ts'
 import { findUser, findUserByEmail } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
@@ -17,9 +17,9 @@ export async function requireOwner(db: Db, caller: Caller, wanted: string | unde
   const id = UserId.safeParse(wanted)
   const user = await (id.success ? findUser(db, id.data) : findUserByEmail(db, wanted))
   if (user?.id === caller.userId) return caller
-  if (caller.role === 'user') throw new AppError('forbidden', { why: 'Only an admin can launch for another user.' })
+  if (caller.role === 'user') throw new AppError('forbidden', because('only_admin_launches_for_others'))
   if (!user || !managesAccount(caller, user)) {
-    throw new AppError('user_not_found', { why: `There is no user "${wanted}" that you can launch for.` })
+    throw new AppError('user_not_found', because('user_unknown_to_launch', { user: wanted }))
   }
   if (!user.active) {
     const why = `The account of ${user.email} is not active, so its sessions do not start.`

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { AppError, SessionName } from '#manager/contract'
+import { AppError, because, SessionName } from '#manager/contract'
 
 const MANNERS =
   'amber brave brisk calm clear deft eager fair fleet fond gentle glad keen kind lively lucid merry mild neat noble plucky quiet rapid steady sunny tidy vivid warm witty zesty'.split(
@@ -23,7 +23,7 @@ export function sessionNames(name: string, count: number): string[] {
   const names = count === 1 ? [name] : Array.from({ length: count }, (_, index) => `${name}-${index + 1}`)
   const wrong = names.find(candidate => !SessionName.safeParse(candidate).success)
   if (wrong === undefined) return names
-  throw new AppError('bad_request', { why: `"${wrong}" is too long for a session name: 64 characters at most.` })
+  throw new AppError('bad_request', because('name_too_long', { name: wrong }))
 }
 
 function pick(words: readonly string[]): string {

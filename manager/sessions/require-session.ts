@@ -1,4 +1,4 @@
-import { AppError, type SessionId } from '#manager/contract'
+import { AppError, because, type SessionId } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
 import { findSession, ownedOf, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { type Caller, canEnter, canManage, canSee } from '../users/authorize.ts'
@@ -18,7 +18,7 @@ export async function requireVisible(db: Db, caller: Caller, id: SessionId): Pro
 export async function requireManaged(db: Db, caller: Caller, id: SessionId): Promise<OwnedSessionRow> {
   const session = await requireVisible(db, caller, id)
   if (canManage(caller, ownedOf(session))) return session
-  throw new AppError('forbidden', { why: `${session.owner_email} shares the session with you, and decides about it.` })
+  throw new AppError('forbidden', because('owner_decides', { owner: session.owner_email }))
 }
 
 /** @param why said to others who see the session @throws AppError `session_not_found`, `forbidden` */

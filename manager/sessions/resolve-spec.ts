@@ -1,6 +1,7 @@
 import {
   type AgentId,
   AppError,
+  because,
   formatSlots,
   type Notice,
   parseAmount,
@@ -76,7 +77,7 @@ function findImage(wanted: string, { held, offered }: KnownImages, agents: reado
   }
   throw new AppError('image_not_found', {
     image: wanted,
-    why: `No host has an image named "${wanted}", and no registry that you may use offers it. The list of images shows the ones that you can launch.`,
+    ...because('image_unknown', { image: wanted }),
   })
 }
 

@@ -1,6 +1,7 @@
 import {
   type AgentId,
   AppError,
+  because,
   type FolderMountSpec,
   formatSlots,
   isFinished,
@@ -67,25 +68,20 @@ export interface LeftFiles {
  */
 export async function filesOf(db: Db, session: OwnedSessionRow): Promise<LeftFiles> {
   if (!isFinished(session.status)) {
-    throw new AppError('session_live', { sessionId: session.id, why: `The session is ${session.status}.` })
+    throw new AppError('session_live', { sessionId: session.id, ...because('session_is', { status: session.status }) })
   }
   const [kernel, ...others] = await listKernels(db, [session.id])
   if (others.length > 0) {
-    throw new AppError('files_gone', {
-      why: 'The session had several containers. Their files are not kept. Start a new session instead.',
-    })
+    throw new AppError('files_gone', because('files_of_several'))
   }
   if (!kernel?.agent_id || session.started_at === null) {
-    throw new AppError('files_gone', { why: 'The session never ran, so it has no files. Start a new session instead.' })
+    throw new AppError('files_gone', because('never_ran'))
   }
   const agent = await findAgent(db, kernel.agent_id)
   if (!agent || agent.status === 'REVOKED' || agent.resource_group !== session.resource_group) {
-    throw new AppError('files_gone', {
-      why: 'The host that has the files does not belong to Berth or to this resource group any more. Start a new session instead.',
-    })
+    throw new AppError('files_gone', because('host_left'))
   }
   const heir = await findHeir(db, kernel.id)
-  if (heir)
-    throw new AppError('files_gone', { why: `Session "${heir.name}" has taken over the files of this session.` })
+  if (heir) throw new AppError('files_gone', because('files_taken', { session: heir.name }))
   return { kernelId: kernel.id, agentId: agent.id }
 }

@@ -1,5 +1,6 @@
 import {
   AppError,
+  because,
   isAutomount,
   MOST_SESSION_SHARES,
   type SessionId,
@@ -100,7 +101,7 @@ export function createSessionSharing({ store, changes, events, members, log }: S
         // Members may leave.
         await (caller.userId === userId ? requireVisible : requireManaged)(trx, caller, id)
         if (!(await deleteShare(trx, id, userId))) {
-          throw new AppError('session_member_not_found', { userId, why: 'The session is not shared with this user.' })
+          throw new AppError('session_member_not_found', { userId, ...because('not_shared_with') })
         }
         return touchSessions(trx, [id])
       })
@@ -125,10 +126,10 @@ export function createSessionSharing({ store, changes, events, members, log }: S
 async function findMember(trx: Db, session: OwnedSessionRow, email: string) {
   const { group_id: groupId } = session
   if (groupId === null) {
-    throw new AppError('session_share_refused', { why: 'The session belongs to no project, so it has no members.' })
+    throw new AppError('session_share_refused', because('no_project_no_members'))
   }
   if (email.toLowerCase() === session.owner_email.toLowerCase()) {
-    throw new AppError('session_share_refused', { why: 'The session is yours already.' })
+    throw new AppError('session_share_refused', because('yours_already'))
   }
   const member = await findProjectMember(trx, groupId, email)
   if (!member) throw noMember(session, email)

@@ -1,4 +1,4 @@
-import { AppError, MOST_TEMPLATES, type SessionSpec, type SessionTemplate } from '#manager/contract'
+import { AppError, because, MOST_TEMPLATES, type SessionSpec, type SessionTemplate } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
 import { deleteTemplate, listTemplates, type TemplateRow, upsertTemplate } from '../store/sessions/templates.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -28,7 +28,7 @@ export function createSessionTemplates({ db }: { db: Db }): SessionTemplates {
     },
     async remove({ userId }, name) {
       if (await deleteTemplate(db, userId, name)) return
-      throw new AppError('template_not_found', { name, why: `You have no template "${name}".` })
+      throw new AppError('template_not_found', { name, ...because('template_unknown', { name }) })
     },
   }
 }

@@ -1,4 +1,4 @@
-import { AppError, clusterRoles, KernelId, type Reason } from '#manager/contract'
+import { AppError, because, clusterRoles, KernelId, type Reason } from '#manager/contract'
 import { holdMounts } from '../folders/hold-mounts.ts'
 import { type Mount } from '../folders/mounts.ts'
 import { holdResourceGroup } from '../store/identity/removal.ts'
@@ -61,18 +61,10 @@ export async function writeNewSessions(
     })
   } catch (error) {
     if (isUniqueViolation(error, 'sessions_files_of')) {
-      throw new AppError(
-        'files_gone',
-        { why: 'Another session has taken over the files of this session.' },
-        { cause: error },
-      )
+      throw new AppError('files_gone', because('files_taken_by_another'), { cause: error })
     }
     if (isForeignKeyViolation(error, 'sessions_group_id_fkey')) {
-      throw new AppError(
-        'group_not_found',
-        { why: 'The project was deleted a moment ago. Choose another one.' },
-        { cause: error },
-      )
+      throw new AppError('group_not_found', because('project_deleted_choose'), { cause: error })
     }
     if (!isUniqueViolation(error, 'sessions_live_name')) throw error
     const names = sessions.map(session => session.name)

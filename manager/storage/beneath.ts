@@ -13,7 +13,7 @@ import {
   symlink,
   unlink,
 } from 'node:fs/promises'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type StorageCalls } from './calls.ts'
 import { Descriptor } from './descriptor.ts'
 import { errnoOf, toFileError } from './file-errors.ts'
@@ -298,7 +298,11 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
         // A file system without hard links: what a session makes between these two calls is replaced.
         const found = await to.lstat(toName).catch(() => undefined)
         if (found)
-          throw new AppError('file_exists', { name: toName, why: `"${toName}" exists already.` }, { cause: error })
+          throw new AppError(
+            'file_exists',
+            { name: toName, ...because('file_there', { name: toName }) },
+            { cause: error },
+          )
         await between(name, [to, toName], rename)
         return
       }

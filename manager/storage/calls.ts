@@ -1,4 +1,4 @@
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 
 /** Time in which a call to a file system must return; a share whose server is gone answers nothing, for minutes or for ever. */
 const ANSWER_MS = 15_000
@@ -58,7 +58,7 @@ function poolSize(): number {
 }
 
 function createCalls(host: string, places: readonly Places[], usualMs: number): StorageCalls {
-  const away = () => new AppError('storage_away', { name: host, why: `The storage "${host}" does not answer.` })
+  const away = () => new AppError('storage_away', { name: host, ...because('storage_silent', { storage: host }) })
 
   /** Takes one place of each kind if all are free: most calls need not wait, and a signal for the wait costs more than the rest. */
   function enterNow(): (() => void) | undefined {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rename, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, type FolderId, type StorageHost } from '#manager/contract'
+import { AppError, because, type FolderId, type StorageHost } from '#manager/contract'
 import { hasFolders, readMarkers, setMarker } from '../store/storage/storage-hosts.ts'
 import { type Db } from '../store/schema.ts'
 import { type Directory, openTop } from './beneath.ts'
@@ -110,7 +110,7 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
     const [found, markers] = await Promise.all([calls.run(() => readMarkerIn(root)), readMarkers(db)])
     if (found !== undefined && found === markers.get(host)) return root
     await root[Symbol.asyncDispose]()
-    throw new AppError('storage_away', { name: host, why: `The storage "${host}" was unmounted just now.` })
+    throw new AppError('storage_away', { name: host, ...because('storage_unmounted', { storage: host }) })
   }
 
   async function adopt(host: string, path: string, found: string | undefined): Promise<string | null> {
@@ -141,7 +141,11 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
         .run(() => mkdir(join(root, FOLDERS, id), { mode: 0o700 }))
         .catch((error: unknown) => {
           throw errnoOf(error) === 'ENOSPC' || errnoOf(error) === 'EDQUOT'
-            ? new AppError('storage_away', { name: host, why: `The storage "${host}" is full.` }, { cause: error })
+            ? new AppError(
+                'storage_away',
+                { name: host, ...because('storage_full', { storage: host }) },
+                { cause: error },
+              )
             : error
         })
     },

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type PostgresPool, type PostgresPoolClient, type PostgresQueryResult } from 'kysely'
 import pg from 'pg'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type Log } from '../log.ts'
 
 export interface GuardedPoolOptions {
@@ -166,7 +166,7 @@ const isLost = ({ lost }: Guard): boolean => lost !== undefined
 
 function noAnswer(cause?: unknown): AppError {
   if (cause instanceof AppError) return cause
-  return new AppError('unavailable', { why: 'The database does not answer. Try again in a moment.' }, { cause })
+  return new AppError('unavailable', because('database_away'), { cause })
 }
 
 /** SQLSTATE disk_full. */

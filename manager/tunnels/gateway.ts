@@ -5,12 +5,12 @@ import { DATA_PATH, DATA_UPGRADE, type DataHeader } from '#agent/contract'
 import {
   type AgentId,
   AppError,
+  because,
   forwardedPort,
   GRANT_HEADER,
   type KernelId,
   LASTING_TUNNEL_PROTOCOL,
   PING_INTERVAL_MS,
-  type Role,
   type SessionId,
   type SessionPermission,
   type SessionStatus,
@@ -18,10 +18,11 @@ import {
   TUNNEL_PROTOCOL,
   type UserId,
 } from '#manager/contract'
-import { canEnter, canSee } from '../users/authorize.ts'
+import { type Caller, canEnter, canSee } from '../users/authorize.ts'
 import { acceptAgentUpgrade, type AgentCredentials } from './agent-upgrade.ts'
 import { type Activity, createActivity, type SessionActivity, type TunnelOwner } from './activity.ts'
 import { createParkedSockets } from './parked-sockets.ts'
+import { type MemberTerminal } from './record-terminals.ts'
 import { Splice, type SpliceOptions } from './splice.ts'
 import { watchClient } from './watch-client.ts'
 import { parseTarget, type Target } from './target.ts'
@@ -51,9 +52,7 @@ export interface TunnelGatewayDeps {
    * Authenticates by cookie (with a strict Origin), bearer token or signature.
    * @throws AppError `not_signed_in`, those of signatures
    */
-  readonly authenticateUpgrade: (
-    request: IncomingMessage,
-  ) => Promise<{ readonly userId: UserId; readonly role: Role; readonly domain: string; readonly loginId: string }>
+  readonly authenticateUpgrade: (request: IncomingMessage) => Promise<TunnelCaller>
   /** Whether the credential behind a tunnel (a sign-in or a keypair) is still valid, according to the database. */
   readonly credentialHolds: (loginId: string) => Promise<boolean>
   readonly agents: AgentCredentials & {
@@ -63,7 +62,14 @@ export interface TunnelGatewayDeps {
      */
     reach(agentId: AgentId, signal: AbortSignal): Promise<void>
   }
+  /** Called before a terminal in a session of another user opens; the terminal waits until it resolves. Never rejects. */
+  readonly recordTerminal?: (terminal: Omit<MemberTerminal, 'address'>, request: IncomingMessage) => Promise<void>
   readonly takeTimeoutMs?: number
+}
+
+/** A signed-in user, with the sign-in or access key that a tunnel ends with. */
+export type TunnelCaller = Pick<Caller, 'userId' | 'email' | 'role' | 'domain' | 'keypair'> & {
+  readonly loginId: string
 }
 
 export interface TunnelGateway {
@@ -138,11 +144,10 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     if (!canEnter({ userId }, location)) throw notAllowed()
     const grant = grantOf(request, target)
     if (grant !== undefined) await deps.verifyGrant(grant.text, target.sessionId, grant.app)
-    else if (!(await deps.credentialHolds(loginId)))
-      throw new AppError('not_signed_in', { why: 'The session has just ended.' })
+    else if (!(await deps.credentialHolds(loginId))) throw new AppError('not_signed_in', because('session_just_ended'))
   }
 
-  async function authorize(request: IncomingMessage, target: Target, location: TunnelPlace): Promise<TunnelUser> {
+  async function authorize(request: IncomingMessage, target: Target, location: TunnelPlace): Promise<AdmittedUser> {
     const grant = grantOf(request, target)
     if (grant !== undefined) {
       const { loginId, userId } = await deps.verifyGrant(grant.text, target.sessionId, grant.app)
@@ -150,7 +155,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     }
     const caller = await deps.authenticateUpgrade(request)
     const { loginId, userId } = caller
-    if (canEnter(caller, location)) return { loginId, userId, shared: userId !== location.ownerId }
+    if (canEnter(caller, location)) return { loginId, userId, shared: userId !== location.ownerId, caller }
     if (!canSee(caller, location)) throw new AppError('session_not_found')
     throw notAllowed()
   }
@@ -161,7 +166,8 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     const waiting = watchClient(client, head)
 
     let asked = cuts
-    const { agentId, kernelId, user } = await admit(request, target, waiting.gone)
+    const { agentId, kernelId, user: admitted } = await admit(request, target, waiting.gone)
+    const { caller, ...user } = admitted
 
     const ours = target.kind === 'app' ? [LASTING_TUNNEL_PROTOCOL, TUNNEL_PROTOCOL] : [TERMINAL_PROTOCOL]
     const protocol = ours.find(name => protocols.includes(name))
@@ -171,6 +177,9 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
         ? { kind: 'app', kernelId, app: target.app, framed: protocol !== undefined, ...(lasting ? { lasting } : {}) }
         : { kind: 'terminal', kernelId, name: target.name, cols: target.cols, rows: target.rows }
     const agent = await parked.take(agentId, waiting.gone)
+    if (target.kind === 'terminal' && user.shared && caller) {
+      await deps.recordTerminal?.({ caller, sessionId: target.sessionId, name: target.name }, request)
+    }
     // Tunnels were cut meanwhile, when this one was not registered yet: check again.
     while (cuts !== asked) {
       asked = cuts
@@ -267,11 +276,11 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
 
 /** The user of a tunnel, with the credential it was opened with. */
 type TunnelUser = Pick<TunnelOwner, 'loginId' | 'userId' | 'shared'>
+/** The same, with the caller where a sign-in or a signature was checked instead of a grant. */
+type AdmittedUser = TunnelUser & { readonly caller?: TunnelCaller }
 
 function notAllowed(): AppError {
-  return new AppError('forbidden', {
-    why: 'Only the owner of a session, and members whom the owner lets use it, can connect to it.',
-  })
+  return new AppError('forbidden', because('only_members_connect'))
 }
 
 /** Whether a session has an app or port of this name. */

@@ -1,5 +1,5 @@
 import { type Socket } from 'node:net'
-import { type AgentId, AppError } from '#manager/contract'
+import { type AgentId, AppError, because } from '#manager/contract'
 
 /**
  * More than an agent ever dials ahead. Further sockets are closed, so that a misbehaving agent cannot fill our memory.
@@ -116,7 +116,5 @@ export function createParkedSockets({ takeTimeoutMs = TAKE_TIMEOUT_MS } = {}): P
 }
 
 function unreachable(): AppError {
-  return new AppError('agent_unreachable', {
-    why: 'The host of this session did not open a connection in time. Try again.',
-  })
+  return new AppError('agent_unreachable', because('host_silent'))
 }

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type Readable } from 'node:stream'
-import { AppError, type FolderId, type Upload, type UploadFinish, UploadId } from '#manager/contract'
+import { AppError, because, type FolderId, type Upload, type UploadFinish, UploadId } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { type OpenFile } from '../storage/open-file.ts'
 import { newId } from '../store/new-id.ts'
@@ -110,9 +110,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
   async function find(caller: Caller, { id, folderId }: UploadAddress): Promise<UploadRow> {
     const row = await findUpload(db, id, folderId, caller.userId)
     if (row) return row
-    throw new AppError('upload_not_found', {
-      why: 'The upload was cancelled, has expired, or never existed. Start it again.',
-    })
+    throw new AppError('upload_not_found', because('upload_gone'))
   }
 
   /** Runs work on an upload that nobody else works on, with its file open. */

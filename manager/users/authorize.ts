@@ -1,4 +1,4 @@
-import { type Access, AppError, type Role, type SessionPermission, type UserId } from '#manager/contract'
+import { type Access, AppError, because, type Role, type SessionPermission, type UserId } from '#manager/contract'
 
 /** The authenticated sender of a request. */
 export interface Caller {
@@ -35,9 +35,9 @@ export function authorizeRoute(access: Access, caller: Caller | null): void {
   if (isSuperadmin(caller)) return
   if (access === 'domain_admin') {
     if (caller.role === 'domain_admin') return
-    throw new AppError('forbidden', { why: 'Only an admin may do this.' })
+    throw new AppError('forbidden', because('only_admin'))
   }
-  throw new AppError('forbidden', { why: 'Only a superadmin may do this.' })
+  throw new AppError('forbidden', because('only_superadmin'))
 }
 
 /** Fields of a session that the rules read. A session stays in the domain in which it was launched. */
@@ -150,7 +150,7 @@ export function requireAnother(caller: Pick<Caller, 'userId'>, userId: UserId, o
 export function requireMayAssign(caller: Caller, { role, domain }: Pick<Account, 'role' | 'domain'>): void {
   if (isSuperadmin(caller)) return
   if (!administers(caller, domain)) {
-    throw new AppError('forbidden', { why: 'Only a superadmin can move users to another domain.' })
+    throw new AppError('forbidden', because('only_superadmin_moves'))
   }
-  if (role === 'superadmin') throw new AppError('forbidden', { why: 'Only a superadmin can make superadmins.' })
+  if (role === 'superadmin') throw new AppError('forbidden', because('only_superadmin_promotes'))
 }

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { AppError, type UserId } from '#manager/contract'
+import { AppError, because, type Because, type UserId } from '#manager/contract'
 import { type BackOff, countAttempt, forgetFailures, takeBackAttempt } from '../store/identity/login-failures.ts'
 import { type Store } from '../store/open-store.ts'
 
@@ -128,7 +128,7 @@ async function countAll(
     })
   } catch (error) {
     if (!(error instanceof MustWait)) throw error
-    throw new AppError(code, { why: `Try again in ${waitText(error.seconds)}.`, retryAfterSeconds: error.seconds })
+    throw new AppError(code, { ...waitOf(error.seconds), retryAfterSeconds: error.seconds })
   }
 }
 
@@ -137,7 +137,8 @@ export function forgetAccountFailures(store: Store, email: string): Promise<void
   return forgetFailures(store.db, `account:${email.toLowerCase()}`)
 }
 
-function waitText(seconds: number): string {
-  if (seconds === 1) return 'a second'
-  return seconds < 120 ? `${seconds} seconds` : `${Math.ceil(seconds / 60)} minutes`
+function waitOf(seconds: number): Because {
+  if (seconds === 1) return because('try_again_in_second')
+  if (seconds < 120) return because('try_again_in_seconds', { seconds })
+  return because('try_again_in_minutes', { minutes: Math.ceil(seconds / 60) })
 }

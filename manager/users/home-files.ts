@@ -1,5 +1,6 @@
 import {
   AppError,
+  because,
   type BootstrapScript,
   type Dotfile,
   type DotfileSpec,
@@ -107,7 +108,7 @@ export function createHomeFiles({ store, box }: { store: Store; box: SecretBox }
 /** @throws AppError `over_dotfile_limit` */
 function checkLimits(others: { files: number; bytes: number }, bytes: number): void {
   if (others.files + 1 > MOST_DOTFILES) {
-    throw new AppError('over_dotfile_limit', { why: `At most ${MOST_DOTFILES} are kept. Remove one first.` })
+    throw new AppError('over_dotfile_limit', because('dotfiles_at_most', { count: MOST_DOTFILES }))
   }
   if (others.bytes + bytes > MOST_DOTFILE_BYTES) {
     throw new AppError('over_dotfile_limit', {

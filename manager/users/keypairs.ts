@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import {
   AccessKey,
   AppError,
+  because,
   DEFAULT_RATE_LIMIT,
   type Keypair,
   type KeypairChange,
@@ -117,7 +118,7 @@ export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
       })
       const ended = await removed.catch((error: unknown) => {
         if (!isForeignKeyViolation(error)) throw error
-        throw new AppError('keypair_in_use', { why: 'Deactivate the keypair instead.' }, { cause: error })
+        throw new AppError('keypair_in_use', because('keypair_used'), { cause: error })
       })
       onEnd(accessKey, ended)
     },

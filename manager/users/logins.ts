@@ -1,5 +1,5 @@
 import { type Selectable } from 'kysely'
-import { AppError, type Login, type Me, SYSTEM_SETTINGS_DEFAULTS, type UserId } from '#manager/contract'
+import { AppError, because, type Login, type Me, SYSTEM_SETTINGS_DEFAULTS, type UserId } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import {
   deleteLogins,
@@ -294,17 +294,15 @@ export function createLogins(deps: LoginsDeps): Logins {
         if (!(await passwords.verify(user?.password_hash, password)) || !user?.active) return false
         // From here on the reply goes only to a caller who knows the password.
         if (user.email_verified_at === null) {
-          refusal = new AppError('email_unverified', {
-            why: 'Open the link in the mail that you received. If no mail arrived, ask an admin to confirm the address.',
-          })
+          refusal = new AppError('email_unverified', because('confirm_by_mail'))
           return 'undecided'
         }
         if (user.totp_confirmed_at === null) return true
         if (totp === undefined) {
-          refusal = new AppError('totp_required', { why: 'Enter the code that the app shows now, or a recovery code.' })
+          refusal = new AppError('totp_required', because('code_from_app_or_recovery'))
           return 'undecided'
         }
-        refusal = new AppError('totp_invalid', { why: 'Enter the code that your app shows now.' })
+        refusal = new AppError('totp_invalid', because('code_from_app'))
         return secondFactor.check(user, totp)
       })
       if (good !== true || !user) throw refusal
@@ -313,9 +311,7 @@ export function createLogins(deps: LoginsDeps): Logins {
         // The check took a while: the account may have changed since.
         if (!held?.active || held.password_hash !== user.password_hash) throw wrongCredentials()
         if (!(await holdDomain(trx, held.domain))?.active) {
-          throw new AppError('domain_inactive', {
-            why: `An admin has deactivated domain "${held.domain}". Ask an admin of the domain.`,
-          })
+          throw new AppError('domain_inactive', because('domain_deactivated', { domain: held.domain }))
         }
         return held
       })
@@ -328,9 +324,7 @@ export function createLogins(deps: LoginsDeps): Logins {
         const userId = await findTicketUser(trx, hash)
         const held = userId && (await holdUser(trx, userId))
         if (!held?.active || !(await holdDomain(trx, held.domain))?.active || !(await takeTicket(trx, hash))) {
-          throw new AppError('ticket_invalid', {
-            why: 'Sign in with your password, or run `berth up` again for a new link.',
-          })
+          throw new AppError('ticket_invalid', because('ticket_used'))
         }
         return held
       })
@@ -347,10 +341,10 @@ export function createLogins(deps: LoginsDeps): Logins {
       return start({ ...options, address, keypair: accessKey }, async trx => {
         const held = await holdUser(trx, id)
         if (!held?.active || !(await holdDomain(trx, held.domain))?.active) {
-          throw new AppError('user_inactive', { why: 'An admin has deactivated the account or its domain.' })
+          throw new AppError('user_inactive', because('account_or_domain_deactivated'))
         }
         if (!(await holdActiveKeypair(trx, accessKey))) {
-          throw new AppError('keypair_inactive', { why: 'Activate the keypair, or use another one.' })
+          throw new AppError('keypair_inactive', because('keypair_deactivated'))
         }
         return held
       })
@@ -450,5 +444,5 @@ function toLogin(row: Selectable<LoginsTable>, thisId: string | null): Login {
 }
 
 function wrongCredentials(): AppError {
-  return new AppError('login_failed', { why: 'Check both and try again.' })
+  return new AppError('login_failed', because('login_check_both'))
 }

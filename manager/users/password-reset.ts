@@ -1,4 +1,4 @@
-import { type AccountLink, AppError, type LinkPurpose, type UserId } from '#manager/contract'
+import { type AccountLink, AppError, because, type LinkPurpose, type UserId } from '#manager/contract'
 import { type Mailer } from '../mail/mailer.ts'
 import { passwordSetMail, resetMail } from '../mail/texts.ts'
 import { type Settings } from '../settings/settings.ts'
@@ -63,8 +63,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
     async request({ email, address }) {
       const mayMail = await limitMails(store, email, address)
       const { publicUrl, mailReady } = await settings.read()
-      if (!mailReady || publicUrl === null)
-        throw new AppError('mail_not_configured', { why: 'Ask an admin for a link.' })
+      if (!mailReady || publicUrl === null) throw new AppError('mail_not_configured', because('ask_admin_for_link'))
       if (!mayMail) return
       inBackground(async () => {
         const user = await findUserByEmail(db, email.trim())
@@ -80,7 +79,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
       const user = link && (await findUser(db, link.user_id))
       if (!user?.active) throw linkInvalid()
       if (await passwords.verify(user.password_hash, password)) {
-        throw new AppError('password_unchanged', { why: 'Choose another password, or sign in with this one.' })
+        throw new AppError('password_unchanged', because('choose_other_password_or_sign_in'))
       }
       const password_hash = await passwords.hash(password)
       const ended = await store.transaction(async trx => {

@@ -1,5 +1,5 @@
 import { hash, verify } from '@node-rs/argon2'
-import { AppError, isStrongPassword, PASSWORD_RULE } from '#manager/contract'
+import { AppError, because, isStrongPassword } from '#manager/contract'
 
 /** OWASP's figures for Argon2id (the default of the package): 19 MiB, two passes, one lane; 20 to 40 ms of a thread. */
 const ARGON = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
@@ -37,7 +37,7 @@ export function createPasswords(): Passwords {
 
 /** @throws AppError `weak_password` */
 export function checkPassword(password: string): void {
-  if (!isStrongPassword(password)) throw new AppError('weak_password', { why: `A password needs ${PASSWORD_RULE}.` })
+  if (!isStrongPassword(password)) throw new AppError('weak_password', because('password_rule'))
 }
 
 function createLimit() {
@@ -46,7 +46,7 @@ function createLimit() {
   return async <T>(work: () => Promise<T>): Promise<T> => {
     if (running >= AT_ONCE) {
       if (waiting.length >= LONGEST_QUEUE) {
-        throw new AppError('rate_limited', { why: 'Many people are signing in right now. Try again in a few seconds.' })
+        throw new AppError('rate_limited', because('many_sign_ins'))
       }
       // A finished job hands its place on, so `running` stays.
       await new Promise<void>(resolve => waiting.push(resolve))

@@ -1,4 +1,11 @@
-import { AppError, type RecoveryCodes, type TotpEnrolment, type TotpStatus, type UserId } from '#manager/contract'
+import {
+  AppError,
+  because,
+  type RecoveryCodes,
+  type TotpEnrolment,
+  type TotpStatus,
+  type UserId,
+} from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Store } from '../store/open-store.ts'
@@ -74,7 +81,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
   const { store, box, passwords, events, onChanged, now = store.now } = deps
   const { db } = store
 
-  const invalid = () => new AppError('totp_invalid', { why: 'Enter the code that your app shows now.' })
+  const invalid = () => new AppError('totp_invalid', because('code_from_app'))
 
   function stepFor(user: UserRow, code: string): number | undefined {
     if (user.totp_sealed === null) return undefined
@@ -96,8 +103,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
   /** Checks the password first: a caller without it learns nothing about the code. */
   async function prove(caller: Caller, { password, code }: Proof): Promise<UserRow> {
     const user = await own(caller)
-    if (user.totp_confirmed_at === null)
-      throw new AppError('totp_not_on', { why: 'Switch the second factor on first.' })
+    if (user.totp_confirmed_at === null) throw new AppError('totp_not_on', because('second_factor_off'))
     let wrong = 'password'
     const good = await withBackOff(store, { userId: user.id }, async () => {
       if (!(await passwords.verify(user.password_hash, password))) return false
@@ -135,8 +141,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       const user = await own(caller)
       const { totp_sealed } = user
       if (user.totp_confirmed_at !== null) throw alreadyOn()
-      if (totp_sealed === null)
-        throw new AppError('totp_not_on', { why: 'Set up an authenticator app first, then confirm with a code.' })
+      if (totp_sealed === null) throw new AppError('totp_not_on', because('second_factor_set_up'))
       const given = parseSecondFactor(code)
       let step: number | undefined
       await withBackOff(store, { userId: user.id }, () => {
@@ -177,8 +182,8 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
 }
 
 const newCodes = () => Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
-const alreadyOn = () => new AppError('totp_on', { why: 'To move to another app, switch the second factor off first.' })
-const wrongPassword = () => new AppError('login_failed', { why: 'The password is wrong.' })
+const alreadyOn = () => new AppError('totp_on', because('second_factor_on'))
+const wrongPassword = () => new AppError('login_failed', because('password_wrong'))
 
 function mustFind(user: UserRow | undefined): UserRow {
   if (!user) throw new AppError('user_not_found')

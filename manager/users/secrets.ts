@@ -28,7 +28,7 @@ export function equalSecrets(a: string, b: string): boolean {
 
 const LETTERS = 'abcdefghijkmnpqrstuvwxyz23456789' // no letters or digits that look alike
 
-/** Makes a password of about 100 bits, easy to type: `k3v9x-…`. Meets PASSWORD_RULE. */
+/** Makes a password of about 100 bits, easy to type: `k3v9x-…`. Meets `isStrongPassword`. */
 export function newPassword(): string {
   const group = () => Array.from({ length: 5 }, () => LETTERS.charAt(randomInt(LETTERS.length))).join('')
   const password = [group(), group(), group(), group()].join('-')

@@ -1,4 +1,11 @@
-import { AppError, isAppError, type SignUpReply, type SignUpSpec, type SystemSettings } from '#manager/contract'
+import {
+  AppError,
+  because,
+  isAppError,
+  type SignUpReply,
+  type SignUpSpec,
+  type SystemSettings,
+} from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Mailer } from '../mail/mailer.ts'
 import { alreadyMail, verifyMail } from '../mail/texts.ts'
@@ -70,8 +77,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
     async requestVerification({ email, address }) {
       const mayMail = await limitMails(store, email, address)
       const { publicUrl, mailReady } = await settings.read()
-      if (!mailReady || publicUrl === null)
-        throw new AppError('mail_not_configured', { why: 'Ask an admin for a link.' })
+      if (!mailReady || publicUrl === null) throw new AppError('mail_not_configured', because('ask_admin_for_link'))
       if (!mayMail) return
       inBackground(async () => {
         const user = await findUserByEmail(db, email)
@@ -96,7 +102,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
       const good = await withBackOff(store, { email: user.email, address }, () =>
         passwords.verify(password_hash, password),
       )
-      if (!good) throw new AppError('login_failed', { why: 'Enter the password that you chose when signing up.' })
+      if (!good) throw new AppError('login_failed', because('password_of_sign_up'))
       const verified = await store.transaction(async trx => {
         const held = await lockUser(trx, user.id)
         if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
@@ -127,7 +133,7 @@ export function inBackground(work: () => Promise<void>): void {
 }
 
 export function linkInvalid(): AppError {
-  return new AppError('link_invalid', { why: 'Ask for a new link. If you have used this link before, just sign in.' })
+  return new AppError('link_invalid', because('ask_for_new_link'))
 }
 
 /**
@@ -143,12 +149,12 @@ function isUnconfirmed(
 
 function checkTerms(settings: SystemSettings, spec: SignUpSpec): void {
   const { allowSignUp, termsUrl, privacyUrl } = settings
-  if (allowSignUp === 'off') throw new AppError('sign_up_closed', { why: 'Ask an admin for an account.' })
+  if (allowSignUp === 'off') throw new AppError('sign_up_closed', because('ask_admin_for_account'))
   if (allowSignUp === 'invitation' && spec.invitation === undefined) {
-    throw new AppError('invitation_invalid', { why: 'You need an invitation to sign up here. Ask an admin for one.' })
+    throw new AppError('invitation_invalid', because('invitation_needed'))
   }
   if ((termsUrl !== null || privacyUrl !== null) && spec.acceptTerms !== true) {
-    throw new AppError('bad_request', { why: 'Agree to the terms first.', fields: [{ path: 'acceptTerms' }] })
+    throw new AppError('bad_request', { ...because('agree_to_terms'), fields: [{ path: 'acceptTerms' }] })
   }
 }
 
@@ -164,13 +170,11 @@ async function enter(
 ): Promise<{ user: UserRow; isNew: boolean; token?: string }> {
   const invitation = invitationToken === undefined ? undefined : await holdInvitation(trx, hashToken(invitationToken))
   if (invitationToken !== undefined && !invitation) {
-    throw new AppError('invitation_invalid', { why: 'Ask for a new invitation.' })
+    throw new AppError('invitation_invalid', because('ask_for_new_invitation'))
   }
   const domain = invitation?.domain ?? signUpDomain
   if (!(await findDomain(trx, domain))?.active) {
-    throw new AppError('sign_up_closed', {
-      why: `An admin has deactivated domain "${domain}". Ask an admin for access.`,
-    })
+    throw new AppError('sign_up_closed', because('domain_deactivated_sign_up', { domain }))
   }
   const unconfirmed = isUnconfirmed({ requireEmailVerification, mailReady }, invitation)
     ? { email_verified_at: null }

@@ -1,5 +1,5 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { AccessKey, AppError, SIGNATURE_WINDOW_SECONDS } from '#manager/contract'
+import { AccessKey, AppError, because, SIGNATURE_WINDOW_SECONDS } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { type Log } from '../log.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
@@ -108,8 +108,8 @@ export function createSigners(deps: SignersDeps): Signers {
         })
       }
       const { keypair, user } = signer
-      if (!keypair.active) throw new AppError('keypair_inactive', { why: 'Activate the keypair, or use another one.' })
-      if (!user.active) throw new AppError('user_inactive', { why: 'An admin has deactivated the account.' })
+      if (!keypair.active) throw new AppError('keypair_inactive', because('keypair_deactivated'))
+      if (!user.active) throw new AppError('user_inactive', because('account_deactivated'))
       if (!signer.domainActive)
         throw new AppError('user_inactive', { why: 'An admin has deactivated the domain of the account.' })
       const rate = await rates.take(accessKey, keypair.rate_limit)

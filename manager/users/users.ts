@@ -2,6 +2,7 @@ import { chmod, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   AppError,
+  because,
   DEFAULT_DOMAIN,
   type GroupId,
   isAppError,
@@ -140,9 +141,7 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged,
         if (rank(role) > rank(user.role) || moves) await deactivateKeypairs(trx, id)
         if (user.role === 'superadmin') await requireSuperadmin(trx)
         if (id === caller.userId && (!active || role !== user.role || moves)) {
-          throw new AppError('forbidden', {
-            why: 'You cannot deactivate yourself or change your own role or domain.',
-          })
+          throw new AppError('forbidden', because('not_yourself'))
         }
         const endsSignIns = !active || role !== user.role || moves || password !== undefined
         return { user, changed, ended: endsSignIns ? await endAccess(trx, id) : [] }
@@ -163,9 +162,9 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged,
       const good = await withBackOff(store, { userId: user.id }, () =>
         passwords.verify(user.password_hash, oldPassword),
       )
-      const wrong = () => new AppError('login_failed', { why: 'The old password is wrong.' })
+      const wrong = () => new AppError('login_failed', because('old_password_wrong'))
       if (!good) throw wrong()
-      if (password === oldPassword) throw new AppError('password_unchanged', { why: 'Choose another one.' })
+      if (password === oldPassword) throw new AppError('password_unchanged', because('choose_other_password'))
       const password_hash = await passwords.hash(password)
       const ended = await store.transaction(async trx => {
         const held = await mustFind(lockUser(trx, user.id))

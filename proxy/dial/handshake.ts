@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Socket } from 'node:net'
-import { AppError, fromProblem, isProblem, parseJson } from '#manager/contract/light'
+import { AppError, because, fromProblem, isProblem, parseJson } from '#manager/contract/light'
 
 /** RFC 6455, section 1.3. */
 const WEBSOCKET_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
@@ -138,5 +138,5 @@ function notOurs(what: string): AppError {
 }
 
 function gone(cause?: Error): AppError {
-  return new AppError('unavailable', { why: 'The manager does not answer.' }, cause ? { cause } : undefined)
+  return new AppError('unavailable', because('manager_away'), cause ? { cause } : undefined)
 }

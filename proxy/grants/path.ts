@@ -1,6 +1,6 @@
 import { type Socket } from 'node:net'
 import type { Grant } from '#manager/contract'
-import { AppError, isAppError, toWireError } from '#manager/contract/light'
+import { AppError, because, isAppError, toWireError } from '#manager/contract/light'
 import { createBackoff } from './backoff.ts'
 import { createGrantKeeper, type GrantKeeperDeps } from './grant-keeper.ts'
 import { linkSignals } from './link-signals.ts'
@@ -72,7 +72,7 @@ export function createPath(deps: PathDeps): Path {
     if (next === state && message === lastError) return
     state = next
     lastError = message
-    if (next === 'ended') over.abort(error ?? new AppError('session_not_running', { why: 'The session has ended.' }))
+    if (next === 'ended') over.abort(error ?? new AppError('session_not_running', because('session_ended')))
     deps.onChange(state, lastError)
   }
 
@@ -114,10 +114,7 @@ export function createPath(deps: PathDeps): Path {
           if (!judge(error)) throw error
         }
         if (!isParked) {
-          if (parked >= limits.parked)
-            throw new AppError('unavailable', {
-              why: 'Too many connections are waiting already. Try again in a moment.',
-            })
+          if (parked >= limits.parked) throw new AppError('unavailable', because('too_many_waiting'))
           isParked = true
           parked++
           signal = AbortSignal.any([signal, AbortSignal.timeout(limits.parkMs)])
@@ -148,11 +145,11 @@ export function createPath(deps: PathDeps): Path {
     },
     judge: error => void judge(error),
     end() {
-      move('ended', new AppError('session_not_running', { why: 'The session has ended.' }))
+      move('ended', new AppError('session_not_running', because('session_ended')))
     },
     [Symbol.dispose]() {
       keeper[Symbol.dispose]()
-      over.abort(new AppError('tunnel_not_found', { why: 'The tunnel was closed.' }))
+      over.abort(new AppError('tunnel_not_found', because('tunnel_closed')))
     },
   }
 }

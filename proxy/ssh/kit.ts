@@ -1,4 +1,4 @@
-import { type ApiClient, AppError, type SessionId, SshAccess } from '#manager/contract'
+import { type ApiClient, AppError, because, type SessionId, SshAccess } from '#manager/contract'
 import { type KeyFile, type KeyFormat, type SshKit, type Tunnel } from '#proxy/contract'
 import { commandsFor, vscodeUrlFor, winscpUrlFor } from './commands.ts'
 import { filezillaSite } from './filezilla.ts'
@@ -27,8 +27,7 @@ export function createSshKits({ api, files }: SshKitsDeps): SshKits {
     async make(tunnel, settings, isOpen) {
       const access = checked(await api.getSshAccess({ params: { id: tunnel.sessionId } }))
       const checkOpen = () => {
-        if (!isOpen())
-          throw new AppError('tunnel_not_found', { why: 'The tunnel was closed in the meantime. Open it again.' })
+        if (!isOpen()) throw new AppError('tunnel_not_found', because('tunnel_reopened'))
       }
       // If the tunnel closes after this check, its files are removed after they were written: changes of the files are
       // serialized.

@@ -1,6 +1,6 @@
-import { ERRORS, isAppError, type ErrorCode } from '#manager/contract'
+import { ERRORS, isAppError, type ErrorCode, type ErrorDetail } from '#manager/contract'
 import en from '../words/en/error-steps.ts'
-import { defineTranslations, defineWords } from '../words/i18n.ts'
+import { defineTranslations, defineWords, translation } from '../words/i18n.ts'
 
 export interface ErrorText {
   readonly title: string
@@ -18,14 +18,16 @@ const hasStep = (code: ErrorCode): code is ErrorCode & keyof typeof en => Object
 
 /**
  * The text of an error: what happened, why, and the next step. Unknown failures say so instead of guessing. The title and the step
- * are those of the code in the language of the page; the cause, with its names and numbers, is the server's English.
+ * are those of the code in the language of the page, and so is the cause if it is a sentence of the table of causes; any
+ * other cause is the server's English.
  */
 export function errorText(error: unknown): ErrorText {
   const code = isAppError(error) ? error.code : 'internal'
   const { title: english, retry } = ERRORS[code]
   const title = translatedTitle(code) ?? english
   const detail = isAppError(error) ? error.detail : {}
-  const why = typeof detail.why === 'string' && detail.why !== english ? sentence(detail.why) : ''
+  const told = causeIn(detail)
+  const why = told !== undefined && told !== english ? sentence(told) : ''
   return {
     title,
     why: why.startsWith(`${english}: `) ? sentence(why.slice(english.length + 2)) : why,
@@ -33,6 +35,12 @@ export function errorText(error: unknown): ErrorText {
     retry,
     code,
   }
+}
+
+function causeIn({ why, cause, values }: ErrorDetail): string | undefined {
+  const translated =
+    typeof cause === 'string' ? translation('causes', cause, values as Record<string, string> | undefined) : undefined
+  return translated ?? (typeof why === 'string' ? why : undefined)
 }
 
 /** The text of an error in one line, for places with little room. */

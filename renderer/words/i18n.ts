@@ -42,11 +42,19 @@ export function defineWords<const M extends Messages>(feature: string, en: M) {
  * @returns the text in the language of the page; undefined in English, and for a code that the page has no text for
  */
 export function defineTranslations<M extends Messages>(feature: string) {
-  return <K extends keyof M & string>(key: K, ...[values]: Parameters<M[K]>): string | undefined => {
-    const path = `${feature}.${key}`
-    if (language.value === 'en' || !global.te(path, language.value)) return undefined
-    return values ? global.t(path, values) : global.t(path)
-  }
+  return <K extends keyof M & string>(key: K, ...[values]: Parameters<M[K]>): string | undefined =>
+    translation(feature, key, values)
+}
+
+/** The same for a key and values that a server names: nothing is known about them before. */
+export function translation(
+  feature: string,
+  key: string,
+  values?: Readonly<Record<string, string | number>>,
+): string | undefined {
+  const path = `${feature}.${key}`
+  if (language.value === 'en' || !global.te(path, language.value)) return undefined
+  return values ? global.t(path, values) : global.t(path)
 }
 
 /** The compiled message of `feature.key`: keys are flat within a feature. A text becomes a function, which needs no compiler. */

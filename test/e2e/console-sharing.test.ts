@@ -42,6 +42,31 @@ describe('the owner', () => {
     await dialog.getByText('Nobody yet').waitFor()
   })
 
+  test('shares a session from its row, reads its log there, and gets the focus back', async () => {
+    const sessions = [aSession(1, { name: 'wave', group }), aSession(2, { name: 'tide', ...theirs, sharedAs: 'view' })]
+    await using it = await openConsole(browser, '/sessions?q=a', { sessions })
+    const more = button(it.page, 'More for wave')
+    await more.click()
+    const menu = it.page.locator('.v-menu.v-overlay--active')
+    await menu.getByText('Share…').click()
+    await it.page.getByRole('dialog').getByText('Nobody yet').waitFor()
+    await it.page.keyboard.press('Escape')
+    await expect.poll(() => it.page.getByRole('dialog').count()).toBe(0)
+    await expect.poll(() => more.evaluate(element => element === document.activeElement)).toBe(true)
+
+    await it.page.keyboard.press('Enter')
+    await menu.getByText('Logs', { exact: true }).click()
+    await it.page.getByRole('tab', { name: 'Logs', selected: true }).waitFor()
+    expect(it.page.url()).toContain(`/sessions/${sessions[0]?.id}?q=a&tab=logs`)
+    await it.page.keyboard.press('Escape')
+
+    // A member shares nothing, and does not enter what is shared to view.
+    await it.page.getByLabel('Search sessions').fill('')
+    await button(it.page, 'More for tide').click()
+    await it.page.getByText('Copy the ID').waitFor()
+    expect(await it.page.getByText(/^(Share…|SSH and SFTP…)$/).count()).toBe(0)
+  })
+
   test('gives a session tags and a note, and finds it by them', async () => {
     const sessions = [aSession(1, { name: 'wave' }), aSession(2, { name: 'tide', tags: ['old'] })]
     await using it = await openConsole(browser, `/sessions/${sessions[0]?.id ?? ''}?tab=details`, { sessions })

@@ -30,6 +30,15 @@ const world = { sessions: [MINE, THEIRS], members: [MEMBER], logs: LOGS }
 export const SHARING_SCENES: readonly Scene[] = [
   { name: 'sessions-shared', path: '/sessions', world, act: page => page.getByText('tide-model').waitFor() },
   {
+    name: 'session-row-menu',
+    path: '/sessions',
+    world,
+    async act(page) {
+      await page.getByRole('button', { name: 'More for wave-analysis' }).click()
+      await page.getByText('Copy the ID').waitFor()
+    },
+  },
+  {
     name: 'session-shared-with-me',
     path: `/sessions/${THEIRS.id}`,
     world,

@@ -1,4 +1,4 @@
-import { AppError, type Reason, type Session, type SessionId } from '#manager/contract'
+import { AppError, because, type Reason, type Session, type SessionId } from '#manager/contract'
 import { type LiveFigures } from '../../stats/live.ts'
 import { type History, type HistoryQuery, readHistory } from '../../stats/history.ts'
 import { extendLifetime, isPromised, readLifetimeLimits } from '../../store/sessions/lifetime.ts'
@@ -54,7 +54,10 @@ async function extend(
 ): Promise<Touched> {
   const session = await lockSession(trx, id)
   if (session?.status !== 'RUNNING' || !session.started_at) {
-    throw new AppError('session_not_running', { sessionId: id, why: `The session is ${session?.status ?? 'gone'}.` })
+    throw new AppError('session_not_running', {
+      sessionId: id,
+      ...because('session_is', { status: session?.status ?? 'gone' }),
+    })
   }
   const limits = await readLifetimeLimits(trx, session.owner_id, session.keypair)
   const lifetime = lifetimeOf(session)

@@ -1,5 +1,8 @@
 export default {
   share: 'Share…',
+  ssh: 'SSH and SFTP…',
+  copyId: 'Copy the ID',
+  idCopied: 'Copied the ID of the session.',
   tags: 'Tags',
   tagsHint: 'Separated by spaces, for example thesis run/3',
   note: 'Note',

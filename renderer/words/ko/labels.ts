@@ -3,6 +3,9 @@ import { type Translation } from '../message-types.ts'
 
 export default {
   share: '공유…',
+  ssh: 'SSH와 SFTP…',
+  copyId: 'ID 복사',
+  idCopied: '세션의 ID를 복사했습니다.',
   tags: '태그',
   tagsHint: '공백으로 구분합니다. 예: thesis run/3',
   note: '메모',

@@ -309,6 +309,8 @@ async function signedIn(email: string): Promise<{ token: string; api: ApiClient 
 test('what is done with a shared session is in the audit log, with its owner', async () => {
   await share('use')
   await bob.api.createGrant({ params: { id: session.id, app: 'jupyter' } })
+  const shells = [await terminal(bob), await terminal(ann)]
+  for (const shell of shells) shell.terminate()
   await refusal(bob.api.deleteSession(at()))
   await unshare()
   const { items } = await cluster.api.listAuditLog({ query: { target: `session:${session.id}` } })
@@ -322,6 +324,13 @@ test('what is done with a shared session is in the audit log, with its owner', a
         detail: expect.objectContaining({ userId: bob.id, permission: 'use' }) as unknown,
       }),
       expect.objectContaining({ actor: bob.email, actedAs: ann.email, action: 'createGrant', result: 'ok' }),
+      expect.objectContaining({
+        actor: bob.email,
+        actedAs: ann.email,
+        action: 'openTerminal',
+        result: 'ok',
+        detail: { terminal: 't1' },
+      }),
       expect.objectContaining({ actor: bob.email, actedAs: ann.email, action: 'deleteSession', result: 'forbidden' }),
       expect.objectContaining({
         actor: ann.email,
@@ -330,6 +339,8 @@ test('what is done with a shared session is in the audit log, with its owner', a
       }),
     ]),
   )
+  // The owner's own terminals are no entries.
+  expect(told.filter(({ action }) => action === 'openTerminal')).toHaveLength(1)
 })
 
 describe('tags and notes', () => {

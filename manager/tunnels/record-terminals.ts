@@ -1,0 +1,51 @@
+import { type SessionId } from '#manager/contract'
+import { type Audit } from '../audit/recorder.ts'
+import { type Log } from '../log.ts'
+import { findOwner } from '../store/operation/audit-log.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller } from '../users/authorize.ts'
+
+/** A terminal that a member opens in a session of another user. */
+export interface MemberTerminal {
+  readonly caller: Pick<Caller, 'userId' | 'email' | 'keypair'>
+  readonly sessionId: SessionId
+  /** Name of the terminal within the session. */
+  readonly name: string
+  /** Network address of the client. */
+  readonly address: string
+}
+
+/**
+ * Writes a row of the audit log for each terminal that a member opens in a shared session; apps and SSH have one by their grant.
+ * The owner's own terminals are not recorded, like everything else that is done inside of an own session.
+ * @returns a function that resolves when the row is committed, or after two seconds at most while retries continue; it never rejects
+ */
+export function createTerminalRecord({
+  db,
+  audit,
+  log,
+}: {
+  readonly db: Db
+  readonly audit: Audit
+  readonly log: Log
+}) {
+  return async ({ caller, sessionId, name, address }: MemberTerminal): Promise<void> => {
+    const target = `session:${sessionId}`
+    const owner = await findOwner(db, target).catch((error: unknown) => {
+      log.error({ err: error, action: 'openTerminal' }, 'a terminal was recorded without the owner of its session')
+      return undefined
+    })
+    await audit.record({
+      actor_id: caller.userId,
+      actor: caller.email,
+      acted_as: owner?.email ?? null,
+      // As for requests: what concerns a superadmin is hidden from the admins of the domain.
+      domain: owner && owner.role !== 'superadmin' ? owner.domain : null,
+      action: 'openTerminal',
+      target,
+      result: 'ok',
+      detail: { terminal: name, ...(caller.keypair === null ? {} : { keypair: caller.keypair }) },
+      address,
+    })
+  }
+}
