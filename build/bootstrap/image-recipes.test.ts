@@ -35,8 +35,13 @@ test('the files of a recipe come in a stable order with paths of the archive', (
 
 test('of the flags of npm start only --no-docker belongs to the bootstrap', () => {
   const args = ['--port', '0', '--no-docker', '--data', '/d', '--json']
-  expect(parseStartFlags(args)).toEqual({ docker: false, data: '/d', rest: ['--port', '0', '--data', '/d', '--json'] })
-  expect(parseStartFlags(['--data=/e'])).toEqual({ docker: true, data: '/e', rest: ['--data=/e'] })
+  expect(parseStartFlags(args)).toEqual({
+    docker: false,
+    data: '/d',
+    window: false,
+    rest: ['--port', '0', '--data', '/d', '--json'],
+  })
+  expect(parseStartFlags(['--data=/e'])).toEqual({ docker: true, data: '/e', window: true, rest: ['--data=/e'] })
 })
 
 test.each(RECIPES.map(recipe => [nameOf(recipe), recipe] as const))(

@@ -1,5 +1,6 @@
 import { allSettledOrThrow, engineStep, imageSteps, type StepDeps } from './build-images.ts'
 import { EngineUnavailable } from './docker-engine.ts'
+import { ensureDesktopBundle, ensureElectron, FETCH_LIMIT_MS } from './desktop-app.ts'
 import { DEFAULT_SOCKET, type EngineEndpoint } from './engine-client.ts'
 import { toolboxReference } from './image-recipes.ts'
 import { StepError } from './progress.ts'
@@ -9,6 +10,8 @@ export interface PrepareDeps extends StepDeps {
   readonly docker: boolean
   /** False if `vite` serves the console itself. */
   readonly renderer?: boolean
+  /** True: the console opens in the desktop app, which is prepared too. */
+  readonly desktop?: boolean
   readonly say: (text: string) => void
 }
 
@@ -19,7 +22,7 @@ export interface PrepareDeps extends StepDeps {
  * @returns environment variables for `berth up`
  */
 export async function prepare(deps: PrepareDeps): Promise<Record<string, string>> {
-  const { progress, docker, renderer = true, say, signal } = deps
+  const { progress, docker, renderer = true, desktop = false, say, signal } = deps
   let environment: Record<string, string> = { BERTH_NO_ENGINE: '1' }
   const sessions = async () => {
     if (!docker) return
@@ -33,7 +36,23 @@ export async function prepare(deps: PrepareDeps): Promise<Record<string, string>
     }
   }
   const page = () => progress.step('Console', note => ensureRenderer(note, signal))
-  await allSettledOrThrow([sessions(), renderer ? page() : Promise.resolve()])
+  /** Without the app the console opens in a window of a browser, so a failure stops nothing. */
+  const app = () =>
+    progress.step('Desktop app', async note => {
+      try {
+        await ensureDesktopBundle(note, signal)
+        await ensureElectron({ note, signal, limitMs: FETCH_LIMIT_MS, again: false })
+        return 'ready'
+      } catch (error) {
+        if (!(error instanceof StepError)) throw error
+        return `Electron ${error.message}, so a browser shows the console. Try again: npm run desktop`
+      }
+    })
+  await allSettledOrThrow([
+    sessions(),
+    renderer ? page() : Promise.resolve(),
+    desktop && renderer ? app() : Promise.resolve(),
+  ])
   return environment
 }
 

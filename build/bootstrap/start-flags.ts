@@ -2,6 +2,8 @@ export interface StartFlags {
   /** False with `--no-docker`: the console starts without sessions. */
   readonly docker: boolean
   readonly data: string | undefined
+  /** True: the console is to open in a window. */
+  readonly window: boolean
   /** All flags for `berth up`. */
   readonly rest: readonly string[]
 }
@@ -12,6 +14,7 @@ export function parseStartFlags(args: readonly string[]): StartFlags {
   return {
     docker: !args.includes('--no-docker'),
     data: at >= 0 ? args[at + 1] : args.find(arg => arg.startsWith('--data='))?.slice('--data='.length),
+    window: !['--no-open', '--browser', '--json'].some(flag => args.includes(flag)),
     rest: args.filter(arg => arg !== '--no-docker'),
   }
 }

@@ -5,7 +5,8 @@ if (process.argv.slice(2).some(flag => flag === '--help' || flag === '-h')) {
   process.stdout.write(`npm start [-- flags]    everything on this machine: database, manager, agent, proxy and console
 
   Installs what is missing first: npm packages and, as root on Debian or Ubuntu, Docker Engine; builds the toolbox, one
-  session image and the console. Each step is skipped when it is done already, and can be interrupted and repeated.
+  session image, the console and, on a computer with a screen, the desktop app (without Electron, a window of
+  Chrome, Edge or Chromium shows the console). Each step is skipped when it is done already, and can be interrupted and repeated.
 
   --data DIR     where Berth keeps its data (default: $BERTH_DATA, /var/lib/berth as root, else the XDG data directory)
   --port N       port of the console; 0 picks a free one

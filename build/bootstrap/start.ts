@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { dataDirectory } from '../../cli/config/directories.ts'
+import { hasDisplay } from '../../cli/up/browser.ts'
 import { ROOT } from './image-recipes.ts'
 import { readPlatform } from './platform.ts'
 import { describeFailure, prepare } from './prepare.ts'
@@ -11,7 +12,7 @@ import { listenForStop } from './stop-signal.ts'
 
 // Standard output belongs to `berth up --json`.
 const say = (text: string) => process.stderr.write(text)
-const { docker, data, rest } = parseStartFlags(process.argv.slice(2))
+const { docker, data, rest, window } = parseStartFlags(process.argv.slice(2))
 const platform = readPlatform()
 const dataDir = data ?? dataDirectory()
 
@@ -20,7 +21,9 @@ try {
   mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const { isTTY: terminal, columns } = process.stderr
   const progress = createProgress({ write: say, terminal, columns })
-  const environment = await prepare({ progress, platform, dataDir, signal: stop.signal, docker, say })
+  // As root Chromium refuses to run with its sandbox, and Berth never runs it without.
+  const desktop = window && !platform.root && hasDisplay()
+  const environment = await prepare({ progress, platform, dataDir, signal: stop.signal, docker, desktop, say })
   stop.signal.throwIfAborted()
   stop[Symbol.dispose]()
   process.exitCode = await runBerth(join(ROOT, 'bin', 'berth'), ['up', ...rest], environment)
