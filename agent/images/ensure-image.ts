@@ -11,6 +11,11 @@ export interface EnsureOptions {
   readonly onPull: (progress: PullProgress) => void
 }
 
+/** Looks for the image of a session on the engine, without pulling it. */
+export function findHeld(engine: EngineClient, { digest, reference }: Wanted): Promise<HeldImage | undefined> {
+  return inspectImage(engine, digest === '' ? reference : digest)
+}
+
 /**
  * Provides exactly the image that the session was made for: already held, or pulled. If the manager knows the digest that the
  * registry had under the name, that digest is pulled, whatever the name points to by now.
@@ -23,7 +28,7 @@ export async function ensureImage(
   { signal, auth, onPull }: EnsureOptions,
 ): Promise<HeldImage> {
   const { digest, reference, manifestDigest } = wanted
-  const held = await inspectImage(engine, digest === '' ? reference : digest)
+  const held = await findHeld(engine, wanted)
   if (held) return held
   if (manifestDigest !== undefined) {
     const named = await inspectImage(engine, reference)

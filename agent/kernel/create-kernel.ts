@@ -42,6 +42,8 @@ export interface Creation {
   /** Cores to pin to; empty = any. */
   readonly cpus: readonly number[]
   readonly signal: AbortSignal
+  /** The image, if it was found on the engine a moment ago. */
+  readonly held?: HeldImage | undefined
   /** Credentials of the registry, in case the image must be pulled. */
   readonly registryAuth: RegistryAuth | undefined
   readonly onPull: (progress: PullProgress) => void
@@ -62,7 +64,8 @@ export async function createKernel(deps: CreateDeps, creation: Creation): Promis
   try {
     const { spec, signal, registryAuth, onPull } = creation
     // A pull is not paced: it takes minutes, and the engine can start containers meanwhile.
-    const image = await ensureImage(deps.engine, spec.image, { signal, auth: registryAuth, onPull })
+    const image =
+      creation.held ?? (await ensureImage(deps.engine, spec.image, { signal, auth: registryAuth, onPull }))
     creation.onImage()
     return await deps.pace.run(spec.kernelId, signal, () => build(deps, creation, image))
   } catch (error) {
@@ -103,11 +106,13 @@ async function build(
   const { engine, networks, files, toolbox, devices, trust } = deps
   // A container left by an agent that crashed while undoing an attempt may hold the network and the devices.
   const cleared = removeContainersOf(engine, label)
+  // No leftover can hold a network that was created ahead: its key is new.
+  const networkFree = label.network === undefined ? cleared : Promise.resolve()
   const [toolboxVolume, user, ssh, network] = await allDone([
     toolbox.volume(),
     files.user(),
     files.createControl(spec.kernelId, spec.authorizedKeys),
-    cleared.then(() => networks.create(label, label.managerId)),
+    networkFree.then(() => networks.create(label, label.managerId)),
     files.createScratch(spec.kernelId, spec.filesOf),
     cleared.then(() => devices.settled(spec)),
   ])

@@ -9,6 +9,8 @@ import {
 import { type AgentId, AppError, type KernelId, type ManagerId, type PullProgress } from '#manager/contract'
 import { chooseCores } from '../docker/container-config.ts'
 import { engineMessage, fromEngine, isNoAnswer } from '../docker/engine-client.ts'
+import { findHeld } from '../images/ensure-image.ts'
+import { type HeldImage } from '../images/pull.ts'
 import { type Log } from '../log.ts'
 import { type NetworksAhead } from '../network/networks-ahead.ts'
 import { type CreateDeps, type CreatedKernel, type Creation, createKernel, undoKernel } from './create-kernel.ts'
@@ -133,13 +135,16 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
   ): Promise<RequestReply<'create_kernel'>> {
     const { kernelId } = spec
     try {
-      // The await also lets `begin` create the entry first.
+      // The await also lets `begin` create the entry first. The look at the image changes nothing on the engine; if it fails, the
+      // start looks again, and reports the failure.
+      const look = findHeld(deps.engine, spec.image).catch(() => undefined)
       await deps.verifyEngine().catch((error: unknown) => {
         throw error instanceof AppError ? error : fromEngine(error, 'kernel_create_failed')
       })
+      const held = await look
       // The manager considers this kernel ended; on a host that was forgotten and came back it may still run.
       if (spec.filesOf !== undefined) await destroy(spec.filesOf, 0)
-      const { container, ssh } = await createInTime(spec, label, options)
+      const { container, ssh } = await createInTime(spec, label, { ...options, held })
       deps.onCreated(kernelId)
       unheard.watch(kernelId, spec.attempt, options.deadline.startBy - performance.now())
       entries.adopt(container)
@@ -163,8 +168,13 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
   }
 
   /** Repeats the start while the engine does not answer: an overloaded engine is not the session's fault. */
-  async function createInTime(spec: KernelSpec, label: KernelLabel, options: Building): Promise<CreatedKernel> {
+  async function createInTime(
+    spec: KernelSpec,
+    label: KernelLabel,
+    { held: heldAtFirst, ...options }: Building & { readonly held: HeldImage | undefined },
+  ): Promise<CreatedKernel> {
     const { kernelId } = spec
+    let held = heldAtFirst
     const setPhase = (phase: 'pulling' | 'preparing') => {
       const entry = entries.get(kernelId)
       if (entry?.state.state !== 'starting' || entry.state.phase === phase) return
@@ -177,6 +187,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
           spec,
           label,
           limits: view.limits,
+          held,
           onPull: progress => {
             setPhase('pulling')
             deps.onPull(kernelId, progress)
@@ -185,6 +196,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
         })
       } catch (error) {
         if (!isNoAnswer(error)) throw error
+        held = undefined
         log.warn({ kernelId, why: engineMessage(error) }, 'the engine gave no answer; the start is tried again')
         await undo(label)
         // The kernel is a member of its network again.

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type KernelSpec } from '#agent/contract'
-import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
+import { AgentId, AppError, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { createKernelManager, type KernelManagerDeps } from './kernel-manager.ts'
 
@@ -47,6 +47,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
   let made = 0
   let silences = 0
   let hidden = 0
+  let imageLooks = 0
   const container = (id: string) => {
     const of = () => {
       const found = containers.get(id)
@@ -85,7 +86,10 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
         }),
       ),
     getImage: () => ({
-      inspect: () => Promise.resolve({ Id: 'sha256:aa', Config: { Env: [], Labels: IMAGE_LABELS }, RepoDigests: [] }),
+      inspect() {
+        imageLooks++
+        return Promise.resolve({ Id: 'sha256:aa', Config: { Env: [], Labels: IMAGE_LABELS }, RepoDigests: [] })
+      },
     }),
     createContainer(config: Container['config']) {
       if (silences > 0 && silences--) return Promise.reject(Object.assign(new Error('late'), { code: 'ETIMEDOUT' }))
@@ -140,6 +144,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
     silence: (times: number) => void (silences = times),
     /** So many looks more do not see a container that is there. */
     hide: (looks: number) => void (hidden = looks),
+    imageLooks: () => imageLooks,
     end(exitCode: number) {
       for (const found of containers.values()) Object.assign(found, { status: 'exited', exitCode })
     },
@@ -156,6 +161,27 @@ test('kernels that start together are pinned to different cores', async () => {
   await Promise.all(ids.map(kernelId => engine.create(aSpec({ kernelId }))))
   const pinned = [...engine.containers.values()].map(({ config }) => config.HostConfig.CpusetCpus)
   expect(pinned.toSorted()).toEqual(['0,1', '2,3', '4,5', '6,7'])
+})
+
+test('a start looks at its image once, and again for every repetition', async () => {
+  await using engine = await kernelsInMemory()
+  await engine.create()
+  expect(engine.imageLooks()).toBe(1)
+  engine.silence(2)
+  await engine.create(aSpec({ kernelId: KernelId.parse(uuid('12')) }))
+  expect(engine.imageLooks()).toBe(4)
+})
+
+test('nothing is made for a start on an engine that belongs to another agent', async () => {
+  const taken = new AppError('engine_already_managed', { why: 'Another agent has it.' })
+  let made = 0
+  const make = () => Promise.reject(new Error(`made ${++made}`))
+  await using engine = await kernelsInMemory({
+    verifyEngine: () => Promise.reject(taken),
+    networks: { list: () => Promise.resolve([]), create: make, remove: () => Promise.resolve() } as never,
+  })
+  await expect(engine.create()).rejects.toMatchObject({ code: 'engine_already_managed' })
+  expect([made, engine.containers.size]).toEqual([0, 0])
 })
 
 test('the apps of a kernel come from the image on the engine, whatever the manager sends', async () => {

@@ -50,11 +50,18 @@ const FILL_WITHIN_MS = 120_000
 export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
   const verified = new Map<string, string>()
   let preparing: Promise<string> | undefined
+  /** The volume of the last call; it is usually that of the next one. */
+  let latest: string | undefined
 
   async function prepare(): Promise<string> {
-    const id = await findImage()
+    const expected = latest
+    const [id, seen] = await Promise.all([
+      findImage(),
+      expected === undefined ? undefined : inspectVolume(expected),
+    ])
     const name = `berth-toolbox-${id.replace('sha256:', '').slice(0, 12)}`
-    const found = await inspectVolume(name)
+    latest = name
+    const found = name === expected ? seen : await inspectVolume(name)
     if (found !== undefined && verified.get(name) === found) return name
     await fill(name, id)
     verified.set(name, (await inspectVolume(name)) ?? '')

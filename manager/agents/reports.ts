@@ -188,6 +188,9 @@ export function createReports(deps: ReportsDeps): Reports {
         case 'report':
           return onReport(agentId, message, { arrivedAt, leftOut })
         case 'kernel_changed': {
+          // The reply to create_kernel says the same in a moment; should it be lost, the next report says it.
+          const { kernelId, attempt, state } = message.kernel
+          if (state.state === 'running' && lifecycle.isStarting(kernelId, { agentId, attempt })) return []
           const memory = memories.of(agentId)
           const failed = await kernels.apply(agentId, [message.kernel], { complete: false, arrivedAt })
           await tellProblems(agentId, memory)

@@ -1,5 +1,5 @@
 import { AppError, because, type ErrorCode, formatSlots, type ResourceSlots, type SessionSpec } from '#manager/contract'
-import { requireActiveResourceGroup } from './require-resource-group.ts'
+import { requireActive } from './require-resource-group.ts'
 import { giverOf, neverAllowed, readable, type Scope } from '../scheduler/plan/index.ts'
 import {
   listScopes,
@@ -10,6 +10,8 @@ import {
   scopeKey,
   type ScopedSession,
 } from '../store/quotas/limits.ts'
+import { allDone } from '../store/all-done.ts'
+import { findResourceGroup } from '../store/quotas/resource-groups.ts'
 import { listPoliciesOf } from '../store/quotas/resource-policies.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -35,13 +37,17 @@ export async function admit(
   caller: Caller,
   { resourceGroup, group }: Pick<SessionSpec, 'resourceGroup' | 'group'>,
 ): Promise<ScopedSession> {
-  const { id } = await requireGroupOf(db, caller, group)
+  const [{ id }, access, found] = await allDone([
+    requireGroupOf(db, caller, group),
+    readGroupAccess(db, resourceGroup, [caller.userId]),
+    findResourceGroup(db, resourceGroup),
+  ])
   const session = asked(caller, id)
-  if (!mayUse(await readGroupAccess(db, resourceGroup, [session.ownerId]), session)) {
+  if (!mayUse(access, session)) {
     const why = `You have no access to a resource group "${resourceGroup}" in this project. An admin can grant access.`
     throw new AppError('resource_group_not_found', { name: resourceGroup, why })
   }
-  await requireActiveResourceGroup(db, resourceGroup)
+  requireActive(found, resourceGroup)
   return session
 }
 

@@ -10,9 +10,12 @@ export async function requireResourceGroup(db: Db, name: string): Promise<Resour
   throw noSuchResourceGroup(name)
 }
 
-/** @throws AppError `resource_group_not_found`, `resource_group_inactive` */
-export async function requireActiveResourceGroup(db: Db, name: string): Promise<ResourceGroupRow> {
-  const row = await requireResourceGroup(db, name)
+/**
+ * @param row the resource group of this name, as found
+ * @throws AppError `resource_group_not_found`, `resource_group_inactive`
+ */
+export function requireActive(row: ResourceGroupRow | undefined, name: string): ResourceGroupRow {
+  if (!row) throw noSuchResourceGroup(name)
   if (row.active) return row
   throw new AppError('resource_group_inactive', {
     name,

@@ -10,8 +10,8 @@ import { findResourceGroup, lockResourceGroup } from '../store/quotas/resource-g
 import { type Db } from '../store/schema.ts'
 import { insertSessionEvents } from '../store/sessions/session-events.ts'
 import { type Touched } from '../store/sessions/touches.ts'
-import { type AgentSnapshot, Limits, type Placement } from './plan/index.ts'
-import { type PlacingPresence, readAgents } from './snapshot.ts'
+import { Limits, type Placement } from './plan/index.ts'
+import { type Occupancy, type PlacingPresence, readOccupancy } from './snapshot.ts'
 
 /** Placements per transaction: enough to be cheap, few enough not to keep other transactions waiting. */
 const BATCH = 200
@@ -52,7 +52,7 @@ async function commitBatch(
   if ((await findResourceGroup(trx, resourceGroup))?.active === false) return []
   const wanted = new Set(placements.map(placement => placement.agentId))
   const rows = (await listAgents(trx, resourceGroup)).filter(row => wanted.has(row.id) && row.schedulable)
-  const agents = new Map((await readAgents(trx, rows, presence)).map(agent => [agent.id, agent]))
+  const agents = await readOccupancy(trx, rows, presence)
   const names = new Map(rows.map(row => [row.id, row.name]))
   const pending = await lockPending(
     trx,
@@ -67,7 +67,7 @@ async function commitBatch(
 /** Keeps, in order, the placements that still fit beside those kept before them. Pure. */
 export function dropOversubscribed(
   placements: readonly Placement[],
-  agents: ReadonlyMap<AgentId, AgentSnapshot>,
+  agents: ReadonlyMap<AgentId, Occupancy>,
 ): Placement[] {
   const free = new Map([...agents].map(([id, agent]) => [id, subtractSlots(agent.capacity, agent.occupied)]))
   const freeOnDevice = new Map<string, number>(

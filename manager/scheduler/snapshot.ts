@@ -177,31 +177,52 @@ export async function readAgents(
   presence: PlacingPresence,
 ): Promise<readonly AgentSnapshot[]> {
   const ids = rows.map(row => row.id)
-  const [usage, images, mortalKernels] = await allDone([
-    readUsage(db, ids),
+  const [occupancy, images, mortalKernels] = await allDone([
+    readOccupancy(db, rows, presence),
     readImageDigests(db, ids),
     listMortalKernels(db, ids),
   ])
   const mortal = Map.groupBy(mortalKernels, kernel => kernel.agentId)
-  return rows.map(row => {
-    const strays = presence.strays(row.id)
-    return {
-      ...emptyAgent(row, presence),
-      occupied: strays.reduce((sum, { slots }) => addSlots(sum, slots), usage.slots(row.id)),
-      occupants: (mortal.get(row.id) ?? []).map(kernel => ({
-        slots: kernel.slots,
-        devices: kernel.devices,
-        latestEnd: latestEndOf(kernel, images.get(row.id)),
-      })),
-      devices: usableDevices(row).map(({ uuid, slot }): DeviceSnapshot => {
-        const total = totalOf(slot)
-        const held = strays.flatMap(stray => stray.devices.filter(device => device.uuid === uuid))
-        const taken = usage.device(row.id, uuid)
-        // A device held in the other mode (by an imported container) counts as full.
-        const amounts = (taken ? [taken, ...held] : held).map(one => (one.slot === slot ? one.amount : total))
-        return { uuid, slot, total, occupied: amounts.reduce((sum, amount) => sum + amount, 0) }
-      }),
-      images: images.get(row.id) ?? new Set<string>(),
-    }
-  })
+  return rows.map(row => ({
+    ...emptyAgent(row, presence),
+    ...occupancy.get(row.id),
+    occupants: (mortal.get(row.id) ?? []).map(kernel => ({
+      slots: kernel.slots,
+      devices: kernel.devices,
+      latestEnd: latestEndOf(kernel, images.get(row.id)),
+    })),
+    images: images.get(row.id) ?? new Set<string>(),
+  }))
+}
+
+/** Capacity of an agent, and how much of it is taken. */
+export type Occupancy = Pick<AgentSnapshot, 'capacity' | 'occupied' | 'devices'>
+
+export async function readOccupancy(
+  db: Db,
+  rows: readonly AgentRow[],
+  presence: Pick<PlacingPresence, 'strays'>,
+): Promise<ReadonlyMap<AgentId, Occupancy>> {
+  const usage = await readUsage(
+    db,
+    rows.map(row => row.id),
+  )
+  return new Map(
+    rows.map(row => {
+      const strays = presence.strays(row.id)
+      const occupancy: Occupancy = {
+        capacity: row.capacity,
+        occupied: strays.reduce((sum, { slots }) => addSlots(sum, slots), usage.slots(row.id)),
+        devices: usableDevices(row).map(({ uuid, slot }): DeviceSnapshot => {
+          const total = totalOf(slot)
+          const held = strays.flatMap(stray => stray.devices.filter(device => device.uuid === uuid))
+          const taken = usage.device(row.id, uuid)
+          // A device held in the other mode (by an imported container) counts as full.
+          const amounts = (taken ? [taken, ...held] : held).map(one => (one.slot === slot ? one.amount : total))
+          return { uuid, slot, total, occupied: amounts.reduce((sum, amount) => sum + amount, 0) }
+        }),
+      }
+      return [row.id, occupancy]
+    }),
+  )
 }

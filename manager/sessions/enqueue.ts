@@ -5,6 +5,7 @@ import { imagesOf } from '../images/images.ts'
 import { admit, requireWithinLimits } from '../quotas/admission.ts'
 import { emptyAgent, type PlacingPresence } from '../scheduler/snapshot.ts'
 import { listAgents } from '../store/agents/agents.ts'
+import { allDone } from '../store/all-done.ts'
 import { readClock } from '../store/clock.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
@@ -68,8 +69,8 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
   ) {
     const startsAt =
       spec.startsAt === undefined ? undefined : requireStartTime(spec.startsAt, await readClock(store.db))
-    const asker = await admit(store.db, owner, spec)
-    const [inGroup, images, limits] = await Promise.all([
+    const [asker, inGroup, images, limits] = await allDone([
+      admit(store.db, owner, spec),
       listAgents(store.db, spec.resourceGroup),
       imagesOf(store.db, owner, spec.image),
       readLifetimeLimits(store.db, owner.userId, owner.keypair),
@@ -79,11 +80,16 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
     const empty = rows.map(row => emptyAgent(row, presence))
     const resolved = resolveSpec(spec, images, empty)
     const { image, reference, requested, shmemBytes, shmemFromImage, notices } = resolved
-    await requireWithinLimits(store.db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
-    const lifetime = resolveLifetime(spec, limits)
-    requirePriority(caller, asker.domain, spec.priority ?? 0)
-    const dependsOn = await resolveDependencies(store.db, owner.userId, spec.dependsOn ?? [])
-    const mounts = await resolveMountsFor(store.db, { caller, owner }, spec)
+    const amounts = { requested, clusterSize: spec.clusterSize ?? 1 }
+    const [lifetime, dependsOn, mounts] = await allDone([
+      requireWithinLimits(store.db, asker, amounts).then(() => {
+        const ends = resolveLifetime(spec, limits)
+        requirePriority(caller, asker.domain, spec.priority ?? 0)
+        return ends
+      }),
+      resolveDependencies(store.db, owner.userId, spec.dependsOn ?? []),
+      resolveMountsFor(store.db, { caller, owner }, spec),
+    ])
     const names = sessionNames(spec.name ?? generateName(), spec.count)
     const ids = names.map(() => newId(SessionId)).toSorted()
     const sessions = names.map((name, index): NewSession => ({

@@ -42,6 +42,8 @@ export interface Lifecycle extends AsyncDisposable {
   markDone(id: SessionId, done: Done): Promise<boolean>
   /** Resolves once the outcome of a start in flight is written, whatever it is; undefined if no start is in flight. */
   startInFlight(kernelId: KernelId): Promise<void> | undefined
+  /** Whether this process waits for the agent's reply to create_kernel of this attempt. */
+  isStarting(kernelId: KernelId, on: { readonly agentId: AgentId; readonly attempt: number }): boolean
 }
 
 export interface Termination {
@@ -135,6 +137,10 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     markRunning: (id, started) => outcomes.markRunning(id, started),
     markDone: (id, done) => outcomes.markDone(id, done),
     startInFlight: kernelId => starts.of(kernelId)?.settled,
+    isStarting(kernelId, { agentId, attempt }) {
+      const start = starts.of(kernelId)
+      return start?.agentId === agentId && start.attempt === attempt
+    },
     // Starts are not cancelled: they continue on their agents, and the next manager takes them over.
     [Symbol.asyncDispose]: () => background[Symbol.asyncDispose](),
   }

@@ -16,6 +16,8 @@ export interface Started {
   /** Left out if it has just started. */
   readonly startedAt?: string
   readonly reason: Reason
+  /** The session is known to have no other kernel. */
+  readonly isOnly?: boolean
 }
 
 export interface Done {
@@ -53,8 +55,8 @@ export function createOutcomes({ store, changes, starts, maxAttempts, log }: Out
 
   return {
     async markRunning(id: SessionId, started: Started): Promise<void> {
-      const { kernelId, attempt, containerId, startedAt, reason } = started
-      if ((await listKernels(store.db, [id])).length > 1) await noteKernelRunning(store.db, kernelId, started)
+      const { kernelId, attempt, containerId, startedAt, reason, isOnly = false } = started
+      if (!isOnly && (await listKernels(store.db, [id])).length > 1) await noteKernelRunning(store.db, kernelId, started)
       await runOnceAllDo(id, attempt, { reason, kernelId, containerId, startedAt })
     },
 

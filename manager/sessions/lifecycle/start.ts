@@ -7,6 +7,7 @@ import { type PullSource, type Registries } from '../../registries/registries.ts
 import { type AgentPresence } from '../../scheduler/snapshot.ts'
 import { type Timings } from '../../scheduler/timings.ts'
 import { findAgent } from '../../store/agents/agents.ts'
+import { allDone } from '../../store/all-done.ts'
 import { findHeldImage } from '../../store/images/images.ts'
 import { type Store } from '../../store/open-store.ts'
 import { type KernelRow, listKernelDevices, listKernels, updateKernel } from '../../store/sessions/kernels.ts'
@@ -47,10 +48,10 @@ export function createStart(deps: StartDeps) {
   const { store, changes, agents, starts, destroys, outcomes, timings, log } = deps
 
   return async function start(id: SessionId): Promise<void> {
-    const found = await findSession(store.db, id)
+    const [found, all] = await allDone([findSession(store.db, id), listKernels(store.db, [id])])
     if (!found || !isStarting(found.status)) return
     // Kernels that have finished while others of the session still start are not started again.
-    const kernels = (await listKernels(store.db, [id])).filter(kernel => !isFinished(kernel.status))
+    const kernels = all.filter(kernel => !isFinished(kernel.status))
     const agentId = kernels[0]?.agent_id
     if (!agentId || !agents.isReady(agentId) || kernels.some(kernel => starts.of(kernel.id))) return
     const attempt = found.attempt
@@ -67,17 +68,33 @@ export function createStart(deps: StartDeps) {
       const pull = held ? {} : await deps.pullOf(session.image, session.image_digest)
       // The agent's time starts later than ours, when it receives the request: hence the margin.
       const withMarginMs = startWithinMs + timings.replyMarginMs
-      if (!(await markPreparing(id, attempt, withMarginMs))) return
+      const [maySend, facts] = await allDone([markPreparing(id, attempt, withMarginMs), readFacts(session, kernels)])
+      if (!maySend) return
       // The request is sent again after a restart, and the agent's time starts anew.
       if (found.status !== 'SCHEDULED')
         for (const kernel of kernels) await updateKernel(store.db, kernel.id, { startWithinMs: withMarginMs })
-      await createAll(session, kernels, { agentId, startWithinMs, pull, signal })
+      await createAll(session, kernels, { agentId, facts, startWithinMs, pull, signal })
     } catch (error) {
       await onFailed(error, { id, attempt, agentId, aborted: signal.aborted, kernels })
     } finally {
       inFlight.end()
     }
   }
+
+  /** Reads the parts of the requests that no other process changes while the session starts. */
+  async function readFacts(session: OwnedSessionRow, kernels: readonly KernelRow[]) {
+    const [held, foldersOf, homeFiles] = await allDone([
+      listKernelDevices(
+        store.db,
+        kernels.map(kernel => kernel.id),
+      ),
+      listSessionFolders(store.db, [session.id]),
+      deps.homeFiles.ofOwner(session.owner_id),
+    ])
+    const devices = Map.groupBy(held, device => device.kernel_id)
+    return { devices, folders: foldersOf.get(session.id) ?? [], homeFiles }
+  }
+  type StartFacts = Awaited<ReturnType<typeof readFacts>>
 
   /**
    * Starts all kernels in parallel, on one network. If one fails the others are cancelled. Rejects with the first
@@ -86,33 +103,27 @@ export function createStart(deps: StartDeps) {
   async function createAll(
     session: OwnedSessionRow,
     kernels: readonly KernelRow[],
-    options: { agentId: AgentId; startWithinMs: number; pull: PullSource; signal: AbortSignal },
+    options: { agentId: AgentId; facts: StartFacts; startWithinMs: number; pull: PullSource; signal: AbortSignal },
   ): Promise<void> {
     const { agentId, startWithinMs, pull } = options
-    const ids = kernels.map(kernel => kernel.id)
-    const [held, foldersOf, homeFiles] = await Promise.all([
-      listKernelDevices(store.db, ids),
-      listSessionFolders(store.db, [session.id]),
-      deps.homeFiles.ofOwner(session.owner_id),
-    ])
-    const devices = Map.groupBy(held, device => device.kernel_id)
-    const folders = foldersOf.get(session.id) ?? []
+    const { devices, folders, homeFiles } = options.facts
     const failed = new AbortController()
     // The start may be queued on the agent. The deadlines catch a start that waits too long, or for nothing.
     const timeoutMs = startWithinMs + timings.replyMarginMs + timings.turnMs
     const sending = { timeoutMs, signal: AbortSignal.any([options.signal, failed.signal]) }
     const starting = kernels.map(async kernel => {
-      const facts = kernelSpecOf(
+      const unsigned = kernelSpecOf(
         session,
         kernel,
         { devices: devices.get(kernel.id) ?? [], folders, homeFiles },
         pull.manifestDigest,
       )
-      const spec = { ...facts, managerSignature: deps.signer.sign(facts, agentId) }
+      const spec = { ...unsigned, managerSignature: deps.signer.sign(unsigned, agentId) }
       const { preparingMs: prepareWithinMs } = timings
       const input = { spec, startWithinMs, prepareWithinMs, ...(pull.auth ? { registryAuth: pull.auth } : {}) }
       const { containerId } = await agents.request(agentId, 'create_kernel', input, sending)
-      const started = { containerId, kernelId: kernel.id, attempt: kernel.attempt, reason: STARTED }
+      const isOnly = session.cluster_size === 1
+      const started = { containerId, kernelId: kernel.id, attempt: kernel.attempt, reason: STARTED, isOnly }
       // The kernel runs even if that cannot be written now: its agent says so again in the next report.
       await outcomes.markRunning(session.id, started).catch((error: unknown) => {
         log.error({ err: error, id: session.id }, 'that a session runs could not be written')

@@ -71,6 +71,7 @@ describe('deadlines of session statuses', () => {
       markRunning: () => Promise.resolve(),
       markDone: () => Promise.resolve(false),
       startInFlight: () => undefined,
+      isStarting: () => false,
       [Symbol.asyncDispose]: () => Promise.resolve(),
       ...more,
     }

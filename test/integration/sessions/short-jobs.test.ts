@@ -41,3 +41,25 @@ test('the end of a job is known before the next heartbeat, however soon after it
     await agent[Symbol.asyncDispose]()
   }
 })
+
+test('the session runs with the reply of its start; where the reply is missing, with the next report', async () => {
+  const reply = Promise.withResolvers<undefined>()
+  await using agent = await cluster.join({ heartbeatMs: 3_600_000 })
+  agent.script.create_kernel = async ({ spec }) => {
+    const created = agent.run(spec)
+    // The notice that the container runs comes first, as from a real agent.
+    agent.change(spec.kernelId, { state: 'running', ...created })
+    await reply.promise
+    return created
+  }
+  const first = await cluster.launch()
+  await expect.poll(() => agent.requests('create_kernel').length).toBe(1)
+  await agent.heard()
+  agent.report()
+  expect((await cluster.reach(first.id, 'RUNNING')).reason.code).toBe('started')
+  const second = await cluster.launch()
+  await expect.poll(() => agent.requests('create_kernel').length).toBe(2)
+  reply.resolve(undefined)
+  expect((await cluster.reach(second.id, 'RUNNING')).reason.code).toBe('started')
+  await cluster.reset()
+})
