@@ -64,8 +64,7 @@ export async function createKernel(deps: CreateDeps, creation: Creation): Promis
   try {
     const { spec, signal, registryAuth, onPull } = creation
     // A pull is not paced: it takes minutes, and the engine can start containers meanwhile.
-    const image =
-      creation.held ?? (await ensureImage(deps.engine, spec.image, { signal, auth: registryAuth, onPull }))
+    const image = creation.held ?? (await ensureImage(deps.engine, spec.image, { signal, auth: registryAuth, onPull }))
     creation.onImage()
     return await deps.pace.run(spec.kernelId, signal, () => build(deps, creation, image))
   } catch (error) {

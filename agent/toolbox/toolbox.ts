@@ -55,10 +55,7 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
 
   async function prepare(): Promise<string> {
     const expected = latest
-    const [id, seen] = await Promise.all([
-      findImage(),
-      expected === undefined ? undefined : inspectVolume(expected),
-    ])
+    const [id, seen] = await Promise.all([findImage(), expected === undefined ? undefined : inspectVolume(expected)])
     const name = `berth-toolbox-${id.replace('sha256:', '').slice(0, 12)}`
     latest = name
     const found = name === expected ? seen : await inspectVolume(name)

@@ -14,7 +14,7 @@ export async function startHaproxies(
     () => false,
   )
   if (!isInstalled) {
-    console.error('haproxy is not installed: tunnel.haproxy has no figures')
+    console.error('haproxy is not installed: there are no figures of it')
     return undefined
   }
   let last = stack.use(await startTcpHaproxy(target))

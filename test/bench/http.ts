@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { HTTP_APP } from './image.ts'
-import { startRelays } from './relays.ts'
+import { BARE_HTTP, startRelays } from './relays.ts'
 import { startBenchSession } from './session.ts'
 import { median, round } from './statistics.ts'
 
@@ -15,7 +15,10 @@ interface Site {
   readonly headers: string
 }
 
-/** Small HTTP requests through the origin of an app, 20 connections that are kept alive; the same through three plain relays. */
+/**
+ * Small HTTP requests through the origin of an app, 20 connections that are kept alive; the same through three plain relays, and through
+ * two relays behind a bare HTTP forwarder.
+ */
 export async function benchHttp(stack: AsyncDisposableStack) {
   const { openApp, address } = await startBenchSession(stack)
   const { url, tunnel } = await openApp(HTTP_APP.name)
@@ -23,20 +26,29 @@ export async function benchHttp(stack: AsyncDisposableStack) {
   await countRequests(app, 100)
   const relays = stack.use(await startRelays({ host: address, port: HTTP_APP.port }))
   const plain: Site = { port: relays.port, headers: 'Host: app\r\n' }
+  const bare = stack.use(await startRelays({ host: address, port: HTTP_APP.port }, BARE_HTTP))
+  const forwarder: Site = { port: bare.port, headers: 'Host: app\r\n' }
   const ours: number[] = []
   const yardstick: number[] = []
+  const least: number[] = []
   for (let i = 0; i <= ROUNDS; i++) {
     const plainRate = await countRequests(plain, ROUND_MS)
     const rate = await countRequests(app, ROUND_MS)
+    const bareRate = await countRequests(forwarder, ROUND_MS)
     if (i === 0) continue
     yardstick.push(plainRate)
     ours.push(rate)
+    least.push(bareRate)
   }
+  const overRelays = (rates: readonly number[]) =>
+    round(median(rates.map((rate, i) => rate / (yardstick[i] ?? Number.NaN))))
   return {
     http: {
       requestsPerSecond: round(median(ours), 0),
       relaysPerSecond: round(median(yardstick), 0),
-      ratio: round(median(ours.map((rate, i) => rate / (yardstick[i] ?? Number.NaN)))),
+      ratio: overRelays(ours),
+      /** The same ratio of the bare forwarder. */
+      bareForwarder: { requestsPerSecond: round(median(least), 0), ratio: overRelays(least) },
       connections: CONNECTIONS,
       rounds: ROUNDS,
     },

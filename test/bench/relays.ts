@@ -1,18 +1,24 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 
-/** Three plain relays in a row, each a process of its own, that end at `host:port`: the yardstick of the tunnel. */
+/** Plain relays in a row, each a process of its own, that end at `host:port`; three are the yardstick of the tunnel. */
 export interface Relays extends Disposable {
   readonly port: number
 }
 
-const COUNT = 3
+const RELAY = './relay.ts'
+/** A bare HTTP forwarder, then two relays: the least that a path of three Node processes with an HTTP proxy costs. */
+export const BARE_HTTP = [RELAY, RELAY, './http-forwarder.ts']
 
-export async function startRelays(target: { readonly host: string; readonly port: number }): Promise<Relays> {
+/** @param scripts the last one listens for clients */
+export async function startRelays(
+  target: { readonly host: string; readonly port: number },
+  scripts: readonly string[] = [RELAY, RELAY, RELAY],
+): Promise<Relays> {
   const children: ChildProcess[] = []
   let { host, port } = target
-  for (let i = 0; i < COUNT; i++) {
-    const child = fork(new URL('./relay.ts', import.meta.url), [host, String(port)], {
+  for (const script of scripts) {
+    const child = fork(new URL(script, import.meta.url), [host, String(port)], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
     children.push(child)

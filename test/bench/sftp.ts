@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sshSettings, type SshFiles, writeSshFiles } from '../../cli/ssh/access.ts'
 import { sha256 } from '../fixtures/sha256.ts'
+import { startHaproxies } from './haproxies.ts'
 import { startBenchSession } from './session.ts'
 import { round } from './statistics.ts'
 
@@ -19,7 +20,15 @@ interface Server {
   readonly port: number
 }
 
-/** A file of 1 GiB up and down with the system's sftp, through the tunnel and directly to the container, in turn; hashes compared. */
+interface Speeds {
+  readonly up: number[]
+  readonly down: number[]
+}
+
+/**
+ * A file of 1 GiB up and down with the system's sftp, through the tunnel, directly to the container and through three HAProxies in a
+ * row, in turn; hashes compared. The HAProxies show how much of the difference every path of three processes costs.
+ */
 export async function benchSftp(stack: AsyncDisposableStack) {
   const { api, session, openTunnel, address } = await startBenchSession(stack)
   const directory = await mkdtemp(join(tmpdir(), 'berth-bench-'))
@@ -28,6 +37,7 @@ export async function benchSftp(stack: AsyncDisposableStack) {
   const { port } = await openTunnel('sshd')
   const tunnel: Server = { host: '127.0.0.1', port }
   const direct: Server = { host: address, port: SSHD_PORT }
+  const haproxies = await startHaproxies(stack, direct)
   const original = join(directory, 'original')
   await writeRandom(original)
   const hash = await sha256(original)
@@ -47,28 +57,33 @@ export async function benchSftp(stack: AsyncDisposableStack) {
     return (SIZE_MIB * MIB) / 1e6 / ((performance.now() - start) / 1000)
   }
 
-  const ours = { up: [] as number[], down: [] as number[] }
-  const plain = { up: [] as number[], down: [] as number[] }
-  const orders = [
-    [tunnel, direct],
-    [direct, tunnel],
-  ] as const
-  for (const order of orders) {
-    for (const server of order) {
+  const ours: Speeds = { up: [], down: [] }
+  const plain: Speeds = { up: [], down: [] }
+  const proxied: Speeds = { up: [], down: [] }
+  const order: (readonly [Server, Speeds])[] = [
+    [tunnel, ours],
+    [direct, plain],
+    ...(haproxies ? [[{ host: '127.0.0.1', port: haproxies.port }, proxied] as const] : []),
+  ]
+  for (const turn of [order, order.toReversed()]) {
+    for (const [server, of] of turn) {
       const { up, down } = await roundTrip(server)
-      const of = server === tunnel ? ours : plain
       of.up.push(up)
       of.down.push(down)
     }
   }
   const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length
+  const overDirect = ({ up, down }: Speeds) => ({
+    upRatio: round(mean(up) / mean(plain.up)),
+    downRatio: round(mean(down) / mean(plain.down)),
+  })
   return {
     sftp: {
-      upRatio: round(mean(ours.up) / mean(plain.up)),
-      downRatio: round(mean(ours.down) / mean(plain.down)),
+      ...overDirect(ours),
       upMBps: round(mean(ours.up), 1),
       downMBps: round(mean(ours.down), 1),
       direct: { upMBps: round(mean(plain.up), 1), downMBps: round(mean(plain.down), 1) },
+      haproxy: haproxies ? overDirect(proxied) : { upRatio: null, downRatio: null },
       mebibytes: SIZE_MIB,
       hashesEqual: true,
     },

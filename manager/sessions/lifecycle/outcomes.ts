@@ -56,7 +56,8 @@ export function createOutcomes({ store, changes, starts, maxAttempts, log }: Out
   return {
     async markRunning(id: SessionId, started: Started): Promise<void> {
       const { kernelId, attempt, containerId, startedAt, reason, isOnly = false } = started
-      if (!isOnly && (await listKernels(store.db, [id])).length > 1) await noteKernelRunning(store.db, kernelId, started)
+      if (!isOnly && (await listKernels(store.db, [id])).length > 1)
+        await noteKernelRunning(store.db, kernelId, started)
       await runOnceAllDo(id, attempt, { reason, kernelId, containerId, startedAt })
     },
 
