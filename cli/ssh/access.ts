@@ -12,6 +12,8 @@ export interface SshFiles {
   readonly identityFile: string
   readonly knownHostsFile: string
   readonly hostKeyAlias: string
+  /** Ciphers to offer; those of the user's settings if left out. */
+  readonly ciphers?: string
 }
 
 /**
@@ -69,6 +71,7 @@ export function sshSettings(files: SshFiles): readonly (readonly [string, string
     // Also covers the wait for the server's first word: a frozen server accepts connections.
     ['ConnectTimeout', String(REACH_SECONDS)],
     ['ServerAliveInterval', '15'],
+    ...(files.ciphers === undefined ? [] : [['Ciphers', files.ciphers] as const]),
     ['LogLevel', 'ERROR'],
   ]
 }

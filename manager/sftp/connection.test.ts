@@ -3,6 +3,7 @@ import { AppError } from '#manager/contract'
 import { SftpConnection } from './connection.ts'
 import { PacketReader } from './packet-reader.ts'
 import { STATUS } from './protocol.ts'
+import { ReadMemory } from './read-memory.ts'
 
 const INIT = packet(1, uint32(3))
 
@@ -155,4 +156,19 @@ test('closing waits for the operation in flight and drops the others', async () 
   await ending
   expect(operations.answer).not.toHaveBeenCalled()
   expect(replies).toHaveLength(1)
+})
+
+test('memory of large reads is used again once the kernel has the bytes, and not before', () => {
+  let isFlushed = false
+  const memory = new ReadMemory(1024 * 1024, () => isFlushed)
+  const [first, second] = [memory.take(300_000), memory.take(200_000)]
+  memory.giveBack(first)
+  expect(memory.take(300_000).buffer).not.toBe(first.buffer)
+  isFlushed = true
+  const third = memory.take(500_000)
+  expect([third.buffer, third.length]).toEqual([first.buffer, 500_000])
+  expect(third.buffer).not.toBe(second.buffer)
+  // Small reads have memory of their own.
+  memory.giveBack(second)
+  expect(memory.take(1_000).buffer.byteLength).toBe(1_000)
 })

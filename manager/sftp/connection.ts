@@ -1,6 +1,7 @@
 import { PacketReader, ProtocolError } from './packet-reader.ts'
 import { BadRequest, parseInit, parseRequest } from './parse-request.ts'
 import { type Operations, type PlainRequest } from './operations.ts'
+import { ReadMemory } from './read-memory.ts'
 import { MOST_DATA_BYTES, type Reply, END, OK, type Request, type RequestOf, VERSION } from './protocol.ts'
 import { statusOf } from './refused.ts'
 import { DATA_HEAD, dataPacket, replyPacket, versionPacket } from './write-reply.ts'
@@ -9,6 +10,8 @@ export interface ConnectionDeps {
   readonly operations: Pick<Operations, 'answer' | 'read' | 'write'>
   /** Sends bytes to the client. */
   readonly send: (bytes: Buffer) => void
+  /** Whether the kernel has all bytes that were sent: their memory is then used again. Left out: it never is. */
+  readonly isFlushed?: () => boolean
   /** Called when the connection has room for requests again. */
   readonly onRoom: () => void
   /** Called once for bytes that are no SFTP: nothing after them is read. */
@@ -47,6 +50,7 @@ const READS_AT_ONCE = 2
 export class SftpConnection {
   readonly #deps: ConnectionDeps
   readonly #reader = new PacketReader()
+  readonly #memory: ReadMemory
   #waiting: Request[] = []
   #waitingBytes = 0
   #isOpen = false
@@ -60,6 +64,7 @@ export class SftpConnection {
 
   constructor(deps: ConnectionDeps) {
     this.#deps = deps
+    this.#memory = new ReadMemory(MOST_JOINED_BYTES + MOST_JOINED * DATA_HEAD, deps.isFlushed ?? (() => false))
   }
 
   /** Takes bytes of the client; they may be reused. @returns false if `onRoom` should be waited for before the next ones */
@@ -210,10 +215,14 @@ export class SftpConnection {
 
   async #read(requests: readonly ReadRequest[]): Promise<void> {
     const [{ handle, position }] = requests as [ReadRequest]
-    const packets = requests.map(({ id, length }) => ({
-      id,
-      bytes: Buffer.allocUnsafeSlow(DATA_HEAD + Math.min(length, MOST_DATA_BYTES)),
-    }))
+    const sizes = requests.map(({ length }) => DATA_HEAD + Math.min(length, MOST_DATA_BYTES))
+    const memory = this.#memory.take(sizes.reduce((sum, size) => sum + size, 0))
+    let start = 0
+    const packets = requests.map(({ id }, index) => {
+      const from = start
+      start += sizes[index] ?? 0
+      return { id, bytes: memory.subarray(from, start) }
+    })
     let got = 0
     const reply = await this.#replyOf(async () => {
       let parts: readonly Buffer[] = packets.map(({ bytes }) => bytes.subarray(DATA_HEAD))
@@ -231,6 +240,8 @@ export class SftpConnection {
       got -= length
       this.#send(length > 0 ? dataPacket(id, bytes, length) : replyPacket(id, reply))
     }
+    // A read that was given up may still write to the memory.
+    if (reply === END) this.#memory.giveBack(memory)
   }
 
   /** The reply to a request, also if it fails. */

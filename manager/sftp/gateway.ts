@@ -112,6 +112,7 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
     const operations = createOperations({ tree: createTree({ db, open, caller }), hints })
     const local = new SftpLocalEnd({
       operations,
+      isFlushed: () => wire.writableLength === 0,
       onBroken: error => {
         log.debug({ err: error, userId: caller.userId }, 'an SFTP connection was broken')
         end.close('protocol_error')

@@ -5,6 +5,8 @@ import { type Operations } from './operations.ts'
 
 export interface LocalEndDeps {
   readonly operations: Operations
+  /** As of `SftpConnection`. */
+  readonly isFlushed: () => boolean
   readonly onBroken: (error: Error) => void
   readonly onUnexpected: (error: unknown) => void
 }
@@ -26,7 +28,7 @@ export class SftpLocalEnd extends EventEmitter implements TunnelSocket {
   readonly closed: Promise<unknown>
   readonly #onClosed: () => void
 
-  constructor({ operations, onBroken, onUnexpected }: LocalEndDeps) {
+  constructor({ operations, isFlushed, onBroken, onUnexpected }: LocalEndDeps) {
     super()
     const { promise, resolve } = Promise.withResolvers<undefined>()
     this.closed = promise
@@ -34,6 +36,7 @@ export class SftpLocalEnd extends EventEmitter implements TunnelSocket {
     this.#operations = operations
     this.#connection = new SftpConnection({
       operations,
+      isFlushed,
       send: bytes => {
         if (this.destroyed) return
         this.bytesDown += bytes.length

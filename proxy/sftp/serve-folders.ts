@@ -4,7 +4,7 @@ import { writeFileAtomically } from '../files.ts'
 import { silentLog } from '../log.ts'
 import { openFolderKeys } from './folder-keys.ts'
 import { openSftp, type SftpRoute } from './open-sftp.ts'
-import { createSshServer } from './ssh-server.ts'
+import { createSshServer, FAST_CIPHER } from './ssh-server.ts'
 
 export interface FolderServer extends SftpRoute {
   /** The keys of this user are in `<dataDir>/proxy/<userId>`. */
@@ -17,6 +17,8 @@ export interface FolderFiles {
   readonly identityFile: string
   readonly knownHostsFile: string
   readonly hostKeyAlias: string
+  /** The cipher that costs least on both sides. */
+  readonly ciphers: string
 }
 
 const HOST_KEY_ALIAS = 'berth-folders'
@@ -30,7 +32,12 @@ export async function writeFolderFiles({
   const { host } = await openFolderKeys(directory)
   const knownHostsFile = join(directory, 'sftp', 'known_hosts_alias')
   await writeFileAtomically(knownHostsFile, `${HOST_KEY_ALIAS} ${host.publicKey}\n`)
-  return { identityFile: join(directory, 'sftp', 'id_container'), knownHostsFile, hostKeyAlias: HOST_KEY_ALIAS }
+  return {
+    identityFile: join(directory, 'sftp', 'id_container'),
+    knownHostsFile,
+    hostKeyAlias: HOST_KEY_ALIAS,
+    ciphers: FAST_CIPHER,
+  }
 }
 
 /**

@@ -54,6 +54,8 @@ test('the Host block of berth ssh-config reaches the folders without a port', as
   expect(out).toMatch(/^Host berth-folders$/m)
   const config = join(local, 'config')
   await writeFile(config, out)
-  const { stdout } = await run('sftp', ['-F', config, '-b', batch, 'berth-folders'])
+  const { stdout, stderr } = await run('sftp', ['-v', '-F', config, '-b', batch, 'berth-folders'])
+  // Both directions.
+  expect(stderr.match(/cipher: aes128-gcm@openssh.com/g)).toHaveLength(2)
   expect(stdout).toContain('data/notes.txt')
 })
