@@ -55,10 +55,10 @@ export interface Files extends AsyncDisposable {
   write(caller: Caller, id: FolderId, write: FileWrite): Promise<FileEntry>
   /** Begins a ZIP file; it must be disposed. @throws AppError `too_many_files` */
   archive(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Promise<Archive>
-  /** Begins a bundle of small files; it must be read to its end, or returned. */
-  bundle(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Promise<ByteStream>
-  /** Lines of JSON with the SHA-256 of each file; they must be read to their end, or returned. */
-  checksums(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Promise<ByteStream>
+  /** A bundle of small files. The first read opens the folder; it must be read to its end, or returned. */
+  bundle(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): ByteStream
+  /** Lines of JSON with the SHA-256 of each file; otherwise as `bundle`. */
+  checksums(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): ByteStream
 }
 
 export type ByteStream = AsyncGenerator<Uint8Array, void, undefined>
@@ -243,24 +243,18 @@ export function createFiles({ open, storage, sweeps, hints, copies }: FilesDeps)
       }
     },
 
-    async bundle(caller, id, paths, signal) {
-      const folder = await open(caller, id, 'ro')
-      return closing(folder, bundleOf(folder.top, paths, signal))
+    async *bundle(caller, id, paths, signal) {
+      await using folder = await open(caller, id, 'ro')
+      yield* bundleOf(folder.top, paths, signal)
     },
 
-    async checksums(caller, id, paths, signal) {
-      const folder = await open(caller, id, 'ro')
-      return closing(folder, checksumsOf(folder.top, paths, signal))
+    async *checksums(caller, id, paths, signal) {
+      await using folder = await open(caller, id, 'ro')
+      yield* checksumsOf(folder.top, paths, signal)
     },
 
     [Symbol.asyncDispose]: () => pages[Symbol.asyncDispose](),
   }
-}
-
-/** Bytes that are read from a folder, which is closed at their end. */
-async function* closing(folder: OpenFolder, bytes: ByteStream): ByteStream {
-  await using _folder = folder
-  yield* bytes
 }
 
 const pathsOf = ({ path, to }: Moved): Moved => ({ path, to })

@@ -105,11 +105,14 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
   async function openRoot(host: string): Promise<Directory> {
     const path = await rootOf(host)
     const calls = callsOf(host)
-    const root = await openTop(path, calls)
+    await using stack = new AsyncDisposableStack()
+    const root = stack.use(await openTop(path, calls))
     // The storage may have been unmounted since its marker was read by path, so read the marker through the open directory.
     const [found, markers] = await Promise.all([calls.run(() => readMarkerIn(root)), readMarkers(db)])
-    if (found !== undefined && found === markers.get(host)) return root
-    await root[Symbol.asyncDispose]()
+    if (found !== undefined && found === markers.get(host)) {
+      stack.move()
+      return root
+    }
     throw new AppError('storage_away', { name: host, ...because('storage_unmounted', { storage: host }) })
   }
 

@@ -100,14 +100,14 @@ export function createFileRoutes(
     },
 
     async readBundle({ caller, request, reply, signal }, { params, body }) {
-      const bytes = await files.bundle(caller, params.id, body.paths, signal)
+      const bytes = files.bundle(caller, params.id, body.paths, signal)
       const headers = { ...CONTENT_HEADERS, 'accept-ranges': 'none', 'content-type': BUNDLE_CONTENT }
       await sendBytes(request, reply, { status: 200, headers, bytes })
       return ''
     },
 
     async readChecksums({ caller, request, reply, signal }, { params, body }) {
-      const bytes = await files.checksums(caller, params.id, body.paths, signal)
+      const bytes = files.checksums(caller, params.id, body.paths, signal)
       const headers = { ...CONTENT_HEADERS, 'accept-ranges': 'none', 'content-type': 'application/jsonl' }
       await sendBytes(request, reply, { status: 200, headers, bytes })
       return ''

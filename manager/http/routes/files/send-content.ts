@@ -81,12 +81,12 @@ export async function sendBytes(
   const first = isWanted ? await bytes.next() : undefined
   reply.hijack()
   const { raw } = reply
-  raw.writeHead(status, { ...headers, 'x-request-id': request.id })
-  if (!isWanted || first === undefined) {
-    raw.end()
-    return
-  }
   try {
+    raw.writeHead(status, { ...headers, 'x-request-id': request.id })
+    if (!isWanted || first === undefined) {
+      raw.end()
+      return
+    }
     let written = Promise.resolve()
     for (let next = first; !next.done; next = await bytes.next()) {
       await written
@@ -98,7 +98,7 @@ export async function sendBytes(
   } catch {
     raw.destroy() // the client went away, or sees that the file is cut off
   } finally {
-    await bytes.return()
+    await bytes?.return()
   }
 }
 
