@@ -36,7 +36,8 @@ export async function openContentIn({ directory, name }: Pick<Place, 'directory'
   }
 }
 
-const CHUNK_BYTES = 512 * 1024
+/** Largest chunk of `chunksOf`. */
+export const CHUNK_BYTES = 512 * 1024
 
 /** Two buffers in turn, for a reader that has finished a chunk before it requests the next but one. */
 export class BufferPair {

@@ -3,7 +3,7 @@ import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type Moved, removeEntry, type Storage } from './changes.ts'
-import { chunksOf } from './content.ts'
+import { BufferPair, CHUNK_BYTES, chunksOf } from './content.ts'
 import { joinPath, openPlace, takeName } from './places.ts'
 import { passOver } from './walk.ts'
 
@@ -108,17 +108,27 @@ async function copyChildren(job: CopyJob, source: Directory, made: Directory, le
   }
 }
 
+const ZEROS = Buffer.alloc(CHUNK_BYTES)
+const isZero = (bytes: Buffer) => bytes.equals(ZEROS.subarray(0, bytes.length))
+
 async function copyFile({ progress, signal }: CopyJob, from: Spot, to: Spot): Promise<void> {
   await using source = await from.directory.open(from.name)
   const { size, mode, modifiedAt } = await source.state()
   await using made = await to.directory.create(to.name, mode & 0o777)
   let at = 0
-  for await (const chunk of chunksOf(source, 0, size)) {
+  let written = 0
+  for await (const chunk of chunksOf(source, 0, size, new BufferPair())) {
     signal.throwIfAborted()
-    await made.write(chunk, at)
-    at += chunk.byteLength
+    const end = at + chunk.byteLength
+    // Holes stay holes: a sparse file of a session could fill the storage otherwise.
+    if (!isZero(chunk)) {
+      await made.write(chunk, at)
+      written = end
+    }
+    at = end
     progress.bytes += chunk.byteLength
   }
+  if (written < at) await made.truncate(at)
   await made.setTimes(modifiedAt, modifiedAt)
   await made.close()
 }
