@@ -17,6 +17,7 @@ export function aFolder(index: number, change: Partial<Folder> = {}): Folder {
     invited: false,
     sharedWith: 0,
     usage: null,
+    cloning: false,
     status: 'ready',
     trashedAt: null,
     createdAt: new Date(Date.UTC(2026, 10, 1) + index * 60_000).toISOString(),

@@ -1,5 +1,12 @@
 import { type FolderKit } from '#proxy/contract'
-import { type ErrorCode, type Folder, type FolderSpec, type StorageHost } from '#manager/contract'
+import {
+  type ErrorCode,
+  type Folder,
+  type FolderCloneSpec,
+  type FolderSpec,
+  type StorageHost,
+  type Task,
+} from '#manager/contract'
 import { type World } from './console-double.ts'
 import { ago, OTHER, OWNER } from './console-world.ts'
 
@@ -24,6 +31,7 @@ export function aFolder(index: number, change: Partial<Folder> = {}): Folder {
     invited: false,
     sharedWith: 0,
     usage: null,
+    cloning: false,
     status: 'ready',
     trashedAt: null,
     createdAt: ago(index * 1_500 + 5),
@@ -65,6 +73,24 @@ export const variedFolders = (): Folder[] => [
   aFolder(6, { name: 'old-runs', status: 'trashed', trashedAt: ago(300) }),
 ]
 
+/** A copy that fills a folder. */
+function aCopyTask({ id, name }: Folder): Task {
+  return {
+    id: '0199aa00-0000-7000-8000-000000000001',
+    kind: 'copy',
+    target: name,
+    status: 'running',
+    error: null,
+    rescan: null,
+    pull: null,
+    copy: { folderId: id, files: 1_284, bytes: 3_972_844_748 },
+    startedBy: 'mira@example.com',
+    createdAt: ago(1),
+    endedAt: null,
+    version: 1,
+  }
+}
+
 /** Folders and storage hosts. @returns undefined for a route that is not about them */
 export function answerFolders(world: World, route: string, url: URL, body: unknown): FolderAnswer | undefined {
   const folders = (world.folders ??= [])
@@ -87,6 +113,13 @@ export function answerFolders(world: World, route: string, url: URL, body: unkno
     folders.splice(folders.indexOf(folder), 1)
     return { status: 204 }
   }
+  if (route.startsWith('POST ') && action === '/clone') {
+    const { name } = body as FolderCloneSpec
+    const made = aFolder(1_000 + folders.length, { name, createdAt: new Date().toISOString(), cloning: true })
+    folders.push(made)
+    return { status: 201, value: { folder: made, task: aCopyTask(made) } }
+  }
+  if (action === '/copies' && folder.cloning) return { status: 200, value: { items: [aCopyTask(folder)] } }
   if (action === '/shares') return { status: 200, value: world.shares ?? { members: [], invitations: [] } }
   if (action === '/leave') {
     folders.splice(folders.indexOf(folder), 1)

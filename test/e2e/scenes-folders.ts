@@ -162,8 +162,37 @@ export const FOLDER_SCENES: readonly Scene[] = [
     async act(page) {
       await button(page, 'Share papers').click()
       await page.getByText('Jonas Lindqvist').waitFor()
+    },
+  },
+  {
+    name: 'folders-share-fault',
+    path: '/data',
+    world: { folders: variedFolders(), shares: SHARES },
+    async act(page) {
+      await button(page, 'Share papers').click()
+      await page.getByText('Jonas Lindqvist').waitFor()
       await button(page, 'Invite').click()
       await page.getByText('Enter an e-mail address').waitFor()
+    },
+  },
+  {
+    name: 'folders-clone',
+    path: '/data',
+    world: { folders: variedFolders(), storageHosts: [LOCAL, { ...ARCHIVE, problem: null }] },
+    async act(page) {
+      await button(page, 'Clone experiments').click()
+      await page.getByLabel('Name of the new folder').waitFor()
+    },
+  },
+  {
+    name: 'folders-cloning',
+    path: '/data',
+    world: { folders: variedFolders() },
+    async act(page) {
+      await button(page, 'Clone experiments').click()
+      await button(page, /^Clone$/).click()
+      await page.getByText('Copying: 1,284 files').waitFor()
+      await button(page, 'Cancel copying to experiments-copy').waitFor()
     },
   },
   {

@@ -1,6 +1,13 @@
 import { defineStore } from 'pinia'
 import { computed, ref, shallowRef, watch } from 'vue'
-import { type Folder, type FolderChange, type FolderId, type FolderSpec, type StorageHost } from '#manager/contract'
+import {
+  type Folder,
+  type FolderChange,
+  type FolderCloneSpec,
+  type FolderId,
+  type FolderSpec,
+  type StorageHost,
+} from '#manager/contract'
 import { createPaced } from '../../api/paced.ts'
 import { useServices } from '../../services.ts'
 import { useAccount } from '../account/useAccount.ts'
@@ -133,6 +140,12 @@ export const useFolders = defineStore('folders', () => {
       put(folder)
       fresh.value = new Set([folder.id])
     })
+  /** Copies a folder to a new one, which is shown at once. @throws as the route */
+  const clone = (id: FolderId, spec: FolderCloneSpec) =>
+    shown(api.cloneFolder({ params: { id }, body: spec }), ({ folder }) => {
+      put(folder)
+      fresh.value = new Set([folder.id])
+    })
   /** @throws as the route */
   const change = (id: FolderId, body: FolderChange) => shown(api.updateFolder({ params: { id }, body }), put)
   /** @throws as the route */
@@ -166,6 +179,7 @@ export const useFolders = defineStore('folders', () => {
     load,
     retry,
     create,
+    clone,
     change,
     trash,
     restore,

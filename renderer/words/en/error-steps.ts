@@ -23,6 +23,7 @@ export default {
   forbidden: 'Ask the owner of the session or an administrator.',
   files_gone: 'Start a new session.',
   folder_exists: 'Choose another name.',
+  folder_incomplete: 'Wait until the copy has ended, or cancel it.',
   folder_in_use: 'End the sessions that use it first.',
   folder_not_trashed: 'Move it to the trash first.',
   folder_not_found: 'The folder may have been removed. Reload the list.',

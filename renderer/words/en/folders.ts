@@ -80,6 +80,19 @@ export default {
   saved: 'Saved {name}.',
   save: 'Save',
 
+  clone: 'Clone',
+  cloneOf: 'Clone {name}',
+  cloneTitle: 'Clone “{name}”',
+  cloneName: 'Name of the new folder',
+  cloneHint: 'All files are copied to a new folder of yours. Links stay links.',
+  cloned: 'Copied all files to {name}.',
+  cloning: 'Copying: {count, plural, one {# file} other {# files}}, {size}',
+  cloningOther: 'Being filled with a copy',
+  cloneCancel: 'Cancel copying',
+  cloneCancelOf: 'Cancel copying to {name}',
+  cloneFailed: 'Copying to {name} failed. The incomplete folder is deleted.',
+  cloneCancelled: 'Cancelled copying. {name} is deleted.',
+
   trashTitle: 'Move “{name}” to the trash?',
   trashText: 'New sessions cannot mount it. All files are kept until you delete the folder permanently.',
   trashInUse:

@@ -23,6 +23,7 @@ export default {
   forbidden: '세션의 소유자나 관리자에게 문의하세요.',
   files_gone: '새 세션을 시작하세요.',
   folder_exists: '다른 이름을 선택하세요.',
+  folder_incomplete: '복사가 끝날 때까지 기다리거나 복사를 취소하세요.',
   folder_in_use: '먼저 폴더를 사용하는 세션을 종료하세요.',
   folder_not_trashed: '먼저 휴지통으로 옮기세요.',
   folder_not_found: '폴더가 제거되었을 수 있습니다. 목록을 새로 고치세요.',

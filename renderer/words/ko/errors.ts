@@ -58,6 +58,7 @@ export default {
   file_kind_refused: '사용할 수 없는 종류의 파일입니다',
   file_not_found: '파일을 찾을 수 없습니다',
   folder_exists: '같은 이름의 폴더가 있습니다',
+  folder_incomplete: '폴더를 아직 복사하고 있습니다',
   folder_in_use: '세션이 폴더를 사용하고 있습니다',
   folder_invitation_not_found: '폴더 초대를 찾을 수 없습니다',
   folder_member_exists: '이미 폴더의 구성원인 사용자입니다',
