@@ -79,6 +79,7 @@ export const ERRORS = {
   file_kind_refused: { status: 409, retry: false, title: 'Not the right kind of file' },
   file_not_found: { status: 404, retry: false, title: 'No such file' },
   folder_exists: { status: 409, retry: false, title: 'A folder of this name exists' },
+  folder_incomplete: { status: 409, retry: true, title: 'The folder is still being copied' },
   folder_in_use: { status: 409, retry: false, title: 'A session uses the folder' },
   folder_invitation_not_found: { status: 404, retry: false, title: 'No such invitation to a folder' },
   folder_member_exists: { status: 409, retry: false, title: 'The user is a member of the folder' },

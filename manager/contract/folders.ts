@@ -91,6 +91,9 @@ export const Folder = z
       .describe(
         'Measured in the background after the folder was listed; null before, and if the count takes too long.',
       ),
+    cloning: z
+      .boolean()
+      .describe('Whether it is still being filled with a copy of another folder: sessions cannot mount it yet.'),
     status: FolderStatus,
     trashedAt: z.iso.datetime().nullable(),
     createdAt: z.iso.datetime(),

@@ -1,56 +1,140 @@
 import { AppError, type Folder, type FolderCloned, type FolderCloneSpec, type FolderId } from '#manager/contract'
+import { type FolderHints } from '../folders/hints.ts'
+import { type Removals } from '../folders/removals.ts'
 import { type Folders } from '../folders/service.ts'
+import { type Log } from '../log.ts'
+import { type Store } from '../store/open-store.ts'
+import { abandonFolderClones, deleteFolderClone, renewFolderClone } from '../store/storage/folder-clones.ts'
 import { type Caller } from '../users/authorize.ts'
-import { copyEntries } from './copies.ts'
+import { copyEntries, type CopyProgress } from './copies.ts'
 import { type CopyTasks } from './copy-tasks.ts'
-import { type FolderOpener } from './open-folder.ts'
+import { isCode } from './places.ts'
+import { type FolderOpener, type OpenFolder } from './open-folder.ts'
+
+/** The manager that fills a folder says so this often. */
+const RENEW_MS = 5_000
+/** A folder whose manager has said nothing for this long is deleted: nobody fills it any more. */
+const SILENT_SECONDS = 30
+const SWEEP_MS = 60_000
 
 /**
- * Copies of whole folders to new ones. The new folder belongs to the caller, whoever owns the original, and is there from the beginning. It is deleted
- * with all its files if the copy fails or is cancelled. If the manager dies, it stays as far as it was filled, and its task says so.
+ * Copies of whole folders to new ones. The new folder belongs to the caller, whoever owns the original. It exists from the beginning, marked as
+ * incomplete: no session mounts it yet. It is deleted with all its files if the copy fails, is cancelled, or ends with its manager.
+ * Disposing ends the search for folders of managers that have died.
  */
-export interface Clones {
+export interface Clones extends AsyncDisposable {
   /**
-   * Waits a second; a copy that takes longer goes on as a task.
+   * Waits a second; a copy that takes longer continues as a task.
    *
-   * @throws AppError `folder_not_found`, `folder_exists`, `over_folder_limit`, `storage_host_not_found`, `storage_away`, `disk_full`
+   * @throws AppError `folder_not_found`, `folder_incomplete`, `folder_exists`, `over_folder_limit`, `storage_host_not_found`,
+   *   `storage_away`, `disk_full`
    */
   clone(caller: Caller, id: FolderId, spec: FolderCloneSpec): Promise<FolderCloned>
 }
 
 export interface ClonesDeps {
+  readonly store: Pick<Store, 'db'>
   readonly open: FolderOpener
   readonly folders: Pick<Folders, 'create' | 'trash' | 'remove'>
+  readonly removals: Pick<Removals, 'start'>
   readonly copies: CopyTasks
+  readonly hints: FolderHints
+  readonly log: Log
 }
 
-export function createClones({ open, folders, copies }: ClonesDeps): Clones {
-  async function discard(caller: Caller, { id }: Folder): Promise<void> {
-    await folders.trash(caller, id)
-    await folders.remove(caller, id)
+export function startClones({ store, open, folders, removals, copies, hints, log }: ClonesDeps): Clones {
+  const { db } = store
+
+  /** Deletes folders whose manager has died, with what was copied so far. */
+  async function sweep(): Promise<void> {
+    for (const { id, name, storage_host } of await abandonFolderClones(db, SILENT_SECONDS)) {
+      log.warn({ folderId: id, name }, 'the manager that filled a cloned folder has died: the folder is deleted')
+      removals.start(storage_host, id)
+      await hints.changed(id)
+    }
+  }
+  let sweeping: Promise<void> | undefined
+  const sweepNow = () => {
+    sweeping ??= sweep()
+      .catch((error: unknown) => log.warn({ err: error }, 'incomplete clones were not looked for'))
+      .finally(() => (sweeping = undefined))
+  }
+  sweepNow()
+  const timer = setInterval(sweepNow, SWEEP_MS).unref()
+
+  async function discard(caller: Caller, { id, name }: Folder): Promise<void> {
+    try {
+      await folders.trash(caller, id)
+      await folders.remove(caller, id)
+    } catch (cause) {
+      if (isCode(cause, 'folder_not_found')) return
+      // The mark stays, so a sweep deletes the folder.
+      const why = `The copy ended early, and the new folder "${name}" could not be deleted yet: it is incomplete.`
+      throw new AppError('unavailable', { name, why }, { cause })
+    }
+  }
+
+  /** Copies the files while it renews the mark, and takes the mark away at the end. */
+  async function fill(
+    folder: Folder,
+    [from, to]: readonly [OpenFolder, OpenFolder],
+    { progress, signal }: { progress: CopyProgress; signal: AbortSignal },
+  ): Promise<void> {
+    const lost = new AbortController()
+    const renew = async () => {
+      if (!(await renewFolderClone(db, folder.id))) lost.abort(deleted(folder))
+    }
+    const renewing = setInterval(() => {
+      // The database may be away for a moment; the copy ends only if the folder was given up meanwhile.
+      renew().catch((error: unknown) => log.warn({ err: error, folderId: folder.id }, 'a clone was not renewed'))
+    }, RENEW_MS)
+    try {
+      await copyEntries(from.top, to.top, { progress, signal: AbortSignal.any([signal, lost.signal]) })
+      if (!(await deleteFolderClone(db, folder.id))) throw deleted(folder)
+    } finally {
+      clearInterval(renewing)
+    }
+    await hints.changed(folder.id)
   }
 
   return {
     async clone(caller, id, { name, storageHost }) {
       await using stack = new AsyncDisposableStack()
       const from = stack.use(await open(caller, id, 'ro'))
-      const folder = await folders.create(caller, { name, storageHost: storageHost ?? from.row.storage_host })
-      const to = stack.use(await open(caller, folder.id, 'rw'))
+      if (from.row.is_cloning) throw incomplete(from.row.name)
+      const spec = { name, storageHost: storageHost ?? from.row.storage_host }
+      const folder = await folders.create(caller, spec, { isClone: true })
+      const opening = open(caller, folder.id, 'rw').catch(async (error: unknown) => {
+        await discard(caller, folder)
+        throw error
+      })
+      const to = stack.use(await opening)
       const held = stack.move()
       const { task } = await copies.run({ caller, folder, items: [] }, async (progress, signal) => {
         await using _held = held
         try {
-          await copyEntries(from.top, to.top, { progress, signal })
+          await fill(folder, [from, to], { progress, signal })
         } catch (error) {
-          // Nobody must take the half of a folder for the whole.
-          await discard(caller, folder).catch((cause: unknown) => {
-            const why = `The copy failed, and the new folder "${name}" could not be deleted: it is incomplete.`
-            throw new AppError('unavailable', { name, why }, { cause })
-          })
+          // Nobody must take a part of the files for all of them.
+          await discard(caller, folder)
           throw error
         }
       })
-      return { folder, task }
+      return { folder: task === null ? { ...folder, cloning: false } : folder, task }
+    },
+
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      await sweeping
     },
   }
+}
+
+function incomplete(name: string): AppError {
+  const why = `The folder "${name}" is still being filled with a copy. Wait until the copy has ended.`
+  return new AppError('folder_incomplete', { name, why })
+}
+
+function deleted({ name }: Folder): AppError {
+  return new AppError('folder_not_found', { name, why: `The folder "${name}" was deleted while it was filled.` })
 }

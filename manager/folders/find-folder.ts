@@ -45,6 +45,7 @@ export function toFolder(caller: Caller, row: FolderRow): Folder | undefined {
     invited: row.invited_permission !== null,
     sharedWith: manageable ? row.shared_with : null,
     usage: toUsage(row),
+    cloning: row.is_cloning,
     status: row.status,
     trashedAt: row.trashed_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),

@@ -28,7 +28,7 @@ export interface Mount {
  * Resolves the folders of a request, and adds the caller's folders that are mounted automatically. A folder that the caller may
  * not use is refused exactly like one that does not exist.
  *
- * @throws AppError `folder_not_found`, `group_inactive`, `bad_request` (two folders at one path, or one inside the other)
+ * @throws AppError `folder_not_found`, `folder_incomplete`, `group_inactive`, `bad_request` (two folders at one path, or one inside the other)
  */
 export async function resolveMounts(
   db: Db,
@@ -51,7 +51,9 @@ export async function resolveMounts(
 
 /** @param asked folders of the request, which override the path and mode of automatic mounts */
 function automatic(folders: readonly FolderRow[], { userId }: Caller, asked: ReadonlySet<FolderId>): Mount[] {
-  const own = folders.filter(({ id, name, user_id }) => user_id === userId && isAutomount(name) && !asked.has(id))
+  const own = folders.filter(
+    ({ id, name, user_id, is_cloning }) => user_id === userId && isAutomount(name) && !asked.has(id) && !is_cloning,
+  )
   // The folder is older than the reservation of its name.
   const mounts = own.flatMap(({ id: folderId, name }) => {
     const path = mountPath(name)
@@ -67,6 +69,10 @@ function toMount(folder: FolderRow, permission: FolderPermission, spec: FolderMo
   if (group_active === false) {
     const why = `The project of the folder "${name}" is deactivated. Leave the folder out, or ask an admin to activate the project.`
     throw new AppError('group_inactive', { name: group_name ?? '', why })
+  }
+  if (folder.is_cloning) {
+    const why = `The folder "${name}" is still being filled with a copy. Wait until the copy has ended, or leave the folder out.`
+    throw new AppError('folder_incomplete', { name, why })
   }
   const path = mountPath(spec.path ?? name) ?? name
   return { folderId, name, path, readOnly: spec.readOnly === true || !allows(permission, 'rw'), automatic: false }

@@ -16,6 +16,7 @@ import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
+import { insertFolderClone } from '../store/storage/folder-clones.ts'
 import {
   type FolderRow,
   insertFolder,
@@ -44,7 +45,7 @@ export interface Folders {
    * @throws AppError `folder_exists`, `over_folder_limit`, `storage_host_not_found`, `storage_away`, `group_not_found`,
    *   `group_inactive`, `forbidden` (folder of a project), `bad_request` (permission of an own folder)
    */
-  create(caller: Caller, spec: FolderSpec): Promise<Folder>
+  create(caller: Caller, spec: FolderSpec, options?: CreateOptions): Promise<Folder>
   /** @throws AppError `folder_not_found`, `folder_exists`, `folder_shared`, `forbidden`, `bad_request` */
   update(caller: Caller, id: FolderId, change: FolderChange): Promise<Folder>
   /** @throws AppError `folder_not_found`, `folder_in_use`, `forbidden` */
@@ -53,6 +54,11 @@ export interface Folders {
   restore(caller: Caller, id: FolderId): Promise<Folder>
   /** Removes the files in the background. @throws AppError `folder_not_found`, `folder_not_trashed`, `folder_in_use`, `forbidden` */
   remove(caller: Caller, id: FolderId): Promise<void>
+}
+
+export interface CreateOptions {
+  /** Marks the new folder as one that is being filled with a copy; the copy unmarks it. */
+  readonly isClone?: boolean
 }
 
 export interface FoldersDeps {
@@ -113,7 +119,7 @@ export function createFolders({ store, storage, removals, hints, usages }: Folde
       return rows.flatMap(row => toFolder(caller, row) ?? [])
     },
 
-    async create(caller, spec) {
+    async create(caller, spec, { isClone = false } = {}) {
       const groupId = await groupFor(caller, spec)
       const host = await hostFor(caller, spec)
       const id = newId(FolderId)
@@ -124,6 +130,7 @@ export function createFolders({ store, storage, removals, hints, usages }: Folde
         await store.transaction(async trx => {
           if (groupId === null) await requireRoom(trx, caller)
           await insertFolder(trx, row)
+          if (isClone) await insertFolderClone(trx, id)
         })
       } catch (error) {
         const said = sayWhy(error, spec.name)

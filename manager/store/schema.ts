@@ -20,6 +20,7 @@ import {
   type RecoveryCodesTable,
 } from './tables/identity.ts'
 import {
+  type FolderClonesTable,
   type FolderInvitationsTable,
   type FolderMembersTable,
   type FolderUsageTable,
@@ -106,6 +107,7 @@ export interface Database {
   folders: FoldersTable
   folder_members: FolderMembersTable
   folder_usage: FolderUsageTable
+  folder_clones: FolderClonesTable
   folder_invitations: FolderInvitationsTable
   session_folders: SessionFoldersTable
   session_shares: SessionSharesTable

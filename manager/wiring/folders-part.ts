@@ -5,7 +5,7 @@ import { requireFolder } from '../folders/require-folder.ts'
 import { startRemovals } from '../folders/removals.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { createFolderHints } from '../folders/hints.ts'
-import { createClones } from '../files/clone.ts'
+import { startClones } from '../files/clone.ts'
 import { createFiles } from '../files/service.ts'
 import { createCopyTasks } from '../files/copy-tasks.ts'
 import { createFileHints, type FileHints } from '../files/hints.ts'
@@ -80,7 +80,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
     onPlaced: (_caller, folderId, path) => fileHints.changed(folderId, parentOf(path)),
   }
   const folders = createFolders({ store, storage, removals, hints, usages })
-  const clones = createClones({ open, folders, copies })
+  const clones = stack.use(startClones({ store, open, folders, removals, copies, hints, log }))
   const opened = stack.move()
   return {
     open,

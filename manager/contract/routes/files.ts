@@ -110,7 +110,7 @@ export const FILE_ROUTES = {
     path: '/api/v1/folders/:id/clone',
     access: 'user',
     summary:
-      'Copy the folder with all its files to a new one of the caller. A copy that takes long goes on as a task; if it fails or is cancelled, the new folder is deleted.',
+      'Copy the folder with all its files to a new one of the caller. A copy that takes long continues as a task; if it fails, is cancelled, or ends with its manager, the new folder is deleted.',
     params: named,
     body: FolderCloneSpec,
     status: 201,

@@ -66,6 +66,7 @@ export const KEPT = {
   folder_members: 'with what it is about',
   session_templates: 'with what it is about',
   folder_usage: 'with what it is about',
+  folder_clones: 'with what it is about',
 
   sessions: 'as a setting says',
   kernels: 'as a setting says',

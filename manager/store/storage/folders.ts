@@ -32,6 +32,8 @@ export type FolderRow = Selectable<FoldersTable> & {
   readonly measured_at: Date | null
   /** Time that the count took. */
   readonly took_ms: number | null
+  /** Whether it is still being filled with a copy of another folder. */
+  readonly is_cloning: boolean
 }
 
 const isMember = (userId: UserId) => sql<boolean>`exists (
@@ -44,6 +46,8 @@ const invitedPermission = (userId: UserId) => sql<FolderPermission | null>`(
 
 const sharedWith = sql<number>`((select count(*) from folder_members m where m.folder_id = folders.id)
   + (select count(*) from folder_invitations i where i.folder_id = folders.id and i.expires_at > now()))::int`
+
+const isCloning = sql<boolean>`exists (select from folder_clones c where c.folder_id = folders.id)`
 
 const selectFolders = (db: Db, member: UserId) =>
   db
@@ -59,6 +63,7 @@ const selectFolders = (db: Db, member: UserId) =>
       isMember(member).as('is_member'),
       invitedPermission(member).as('invited_permission'),
       sharedWith.as('shared_with'),
+      isCloning.as('is_cloning'),
     ])
 
 export interface FolderFilter {

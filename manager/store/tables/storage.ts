@@ -61,6 +61,13 @@ export interface FolderUsageTable {
   took_ms: number
 }
 
+/** Folders that are being filled with a copy of another one. */
+export interface FolderClonesTable {
+  folder_id: FolderId
+  /** Renewed by the manager that copies. */
+  alive_at: Time
+}
+
 /** Folders that a session mounts. */
 export interface SessionFoldersTable {
   session_id: SessionId

@@ -1,9 +1,16 @@
-import { mkdir, readdir, readFile, symlink, truncate, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type ApiClient, type Folder } from '#manager/contract'
+import { resolveMounts } from '../../../manager/folders/mounts.ts'
+import { silentLog } from '../../../manager/log.ts'
+import { openStore } from '../../../manager/store/open-store.ts'
+import { insertFolderClone } from '../../../manager/store/storage/folder-clones.ts'
+import { type Caller } from '../../../manager/users/authorize.ts'
 import { createCli } from '../../fixtures/cli.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
+
+const MiB = 1024 * 1024
 
 let manager: TestManager
 let owner: { id: string; token: string; api: ApiClient }
@@ -15,6 +22,8 @@ beforeAll(async () => {
   folder = await owner.api.createFolder({ body: { name: 'data' } })
   await mkdir(join(directoryOf(folder), 'deep/empty'), { recursive: true })
   await writeFile(join(directoryOf(folder), 'deep/file'), 'content')
+  await writeFile(join(directoryOf(folder), 'deep/sparse'), 'bytes at the start')
+  await truncate(join(directoryOf(folder), 'deep/sparse'), 64 * MiB + 3)
   await symlink('/etc/passwd', join(directoryOf(folder), 'link'))
 })
 afterAll(() => manager[Symbol.asyncDispose]())
@@ -29,9 +38,12 @@ test('a folder is copied to a new one of the caller, with its links as links', a
     'deep',
     'deep/empty',
     'deep/file',
+    'deep/sparse',
     'link',
   ])
   expect(await readFile(join(directoryOf(made), 'deep/file'), 'utf8')).toBe('content')
+  const { size, blocks } = await stat(join(directoryOf(made), 'deep/sparse'))
+  expect({ size, isSparse: blocks * 512 < MiB }).toEqual({ size: 64 * MiB + 3, isSparse: true })
   await expect(clone('copy')).rejects.toMatchObject({ code: 'folder_exists' })
 })
 
@@ -64,6 +76,23 @@ test('a clone that takes long is a task; cancelled, its folder is deleted with a
     { timeout: 10_000 },
   )
 }, 30_000)
+
+test('a folder that is still being filled is mounted in no session, named or automatically', async () => {
+  await using store = await openStore({ ...manager.source, log: silentLog, migrate: false })
+  const [filled, dotted] = [
+    await owner.api.createFolder({ body: { name: 'filled' } }),
+    await owner.api.createFolder({ body: { name: '.dotted' } }),
+  ]
+  const caller = { userId: owner.id } as Caller
+  const mount = (...folders: string[]) =>
+    resolveMounts(store.db, caller, { folders: folders.map(each => ({ folder: each })) })
+  expect((await mount('filled')).map(({ name }) => name)).toEqual(['filled', '.dotted'])
+  for (const { id } of [filled, dotted]) await insertFolderClone(store.db, id)
+  expect(await mount()).toEqual([])
+  await expect(mount('filled')).rejects.toMatchObject({ code: 'folder_incomplete' })
+  const { items } = await owner.api.listFolders()
+  expect(items.filter(({ cloning }) => cloning).map(({ name }) => name)).toEqual(['.dotted', 'filled'])
+})
 
 test('the command clones, and names a failure', async () => {
   await using cli = await createCli()

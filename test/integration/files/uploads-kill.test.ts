@@ -1,11 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { sql } from 'kysely'
 import { expect, test, vi } from 'vitest'
+import { silentLog } from '../../../manager/log.ts'
+import { openStore } from '../../../manager/store/open-store.ts'
 import { DEFAULT_BACKEND, openDatabase } from '../../fixtures/database.ts'
 import { cleanEnvironment } from '../../fixtures/environment.ts'
 import { ADMIN, apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
@@ -24,21 +27,25 @@ async function spawnManager(environment: NodeJS.ProcessEnv): Promise<{ child: Ch
   return { child, url: (JSON.parse(line) as { url: string }).url }
 }
 
+/** Safe to repeat. */
 async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   child.kill('SIGKILL')
   await ended
 }
 
+const environmentOf = (dataDir: string, databaseUrl: string | undefined) => ({
+  BERTH_DATA: dataDir,
+  BERTH_ADMIN_PASSWORD: ADMIN.password,
+  BERTH_LOG: 'error',
+  ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+})
+
 test('a manager that is killed during an upload loses no acknowledged byte, and the next one continues', async () => {
   await using data = await temporaryDirectory()
   await using database = await openDatabase(DEFAULT_BACKEND)
-  const environment = {
-    BERTH_DATA: data.path,
-    BERTH_ADMIN_PASSWORD: ADMIN.password,
-    BERTH_LOG: 'error',
-    ...(database.url === undefined ? {} : { DATABASE_URL: database.url }),
-  }
+  const environment = environmentOf(data.path, database.url)
   const content = randomBytes(16 * MiB)
   const half = 8 * MiB
   const first = await spawnManager(environment)
@@ -95,4 +102,36 @@ test('a manager that is killed during an upload loses no acknowledged byte, and 
   } finally {
     await kill(second.child)
   }
+}, 90_000)
+
+test('a manager that is killed while it clones a folder leaves no part of it: the next one deletes the folder', async () => {
+  await using data = await temporaryDirectory()
+  await using database = await openDatabase(DEFAULT_BACKEND)
+  const environment = environmentOf(data.path, database.url)
+  const folders = join(data.path, 'storage', 'folders')
+  await using started = new AsyncDisposableStack()
+  const first = await spawnManager(environment)
+  started.defer(() => kill(first.child))
+  const { token } = await apiOf(first.url).login({ body: { ...ADMIN, kind: 'token' } })
+  const api = apiOf(first.url, token ?? '')
+  const { id } = await api.createFolder({ body: { name: 'large' } })
+  await writeFile(join(folders, id, 'sparse'), '')
+  await truncate(join(folders, id, 'sparse'), 64 * 2 ** 30)
+  const { folder: half, task } = await api.cloneFolder({ params: { id }, body: { name: 'half' } })
+  expect(half.cloning).toBe(true)
+  const again = { params: { id: half.id }, body: { name: 'half-of-half' } }
+  await expect(api.cloneFolder(again)).rejects.toMatchObject({ code: 'folder_incomplete' })
+  expect(await readdir(folders)).toContain(half.id)
+  await kill(first.child)
+  expect(task?.status).toBe('running')
+  {
+    await using store = await openStore({ dataDir: data.path, databaseUrl: database.url, log: silentLog })
+    await sql`update folder_clones set alive_at = now() - interval '1 minute'`.execute(store.db)
+  }
+
+  const second = await spawnManager(environment)
+  started.defer(() => kill(second.child))
+  await vi.waitFor(async () => expect(await readdir(folders)).toEqual([id]), { timeout: 20_000 })
+  const left = await apiOf(second.url, token ?? '').listFolders()
+  expect(left.items.map(({ name }) => name)).toEqual(['large'])
 }, 90_000)
