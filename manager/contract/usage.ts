@@ -37,8 +37,8 @@ function isTimeZone(name: string): boolean {
 
 /** Which sessions a history covers, and in what periods. */
 export const UsageHistoryQuery = z.object({
-  by: z.enum(['day', 'week']).default('day'),
-  from: z.iso.datetime().optional().describe('Default: 30 days or 12 weeks before `to`.'),
+  by: z.enum(['hour', 'day', 'week']).default('day'),
+  from: z.iso.datetime().optional().describe('Default: 24 hours, 30 days or 12 weeks before `to`.'),
   to: z.iso.datetime().optional().describe('Default: now.'),
   scope: z.enum(['mine', 'all']).default('mine').describe('`all`, for admins: every session that the caller may see.'),
   groupId: GroupId.optional().describe('All sessions of this group (project) instead.'),

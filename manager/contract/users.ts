@@ -7,6 +7,11 @@ import { PlainText } from './plain-text.ts'
 export const Role = z.enum(['user', 'domain_admin', 'superadmin'])
 export type Role = z.infer<typeof Role>
 
+/** Orders of a list of users; falling with a `-`. */
+export const USER_ORDERS = ['created', 'email', 'name', 'role', 'domain'] as const
+export const UserSort = z.enum(USER_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export type UserSort = z.infer<typeof UserSort>
+
 export const User = z
   .object({
     id: UserId,

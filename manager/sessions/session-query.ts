@@ -1,4 +1,5 @@
 import {
+  type AgentId,
   AppError,
   FINISHED_STATUSES,
   type GroupId,
@@ -22,6 +23,9 @@ export interface SessionQuery {
   readonly owner?: UserId | undefined
   readonly domain?: string | undefined
   readonly group?: GroupId | undefined
+  readonly resourceGroup?: string | undefined
+  readonly agent?: AgentId | undefined
+  readonly search?: string | undefined
 }
 
 export interface SessionPage {
@@ -37,7 +41,7 @@ export interface SessionPage {
  */
 export function pageOf(
   caller: Caller,
-  { limit: asked, cursor, status, ids: named, name, tag, mine, owner, domain, group }: SessionQuery,
+  { limit: asked, cursor, status, ids: named, name, tag, mine, owner, group, ...rest }: SessionQuery,
 ): SessionPage {
   const before = cursor === undefined ? undefined : SessionId.safeParse(cursor)
   if (before && !before.success)
@@ -46,7 +50,19 @@ export function pageOf(
     })
   const visible = mine ? { ownerId: caller.userId } : withShared(caller, visibleTo(caller))
   const ids = named === undefined ? undefined : parseIds(named)
-  const filter = { visible, ids, statuses: parseStatuses(status), name, tag, ownerId: owner, domain, groupId: group }
+  const filter = {
+    visible,
+    ids,
+    statuses: parseStatuses(status),
+    name,
+    tag,
+    ownerId: owner,
+    groupId: group,
+    domain: rest.domain,
+    resourceGroup: rest.resourceGroup,
+    agentId: rest.agent,
+    search: rest.search,
+  }
   // Sessions requested by id come on one page, whatever its usual size.
   return { filter, limit: Math.max(asked, ids?.length ?? 0), before: before?.data }
 }

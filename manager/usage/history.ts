@@ -8,13 +8,13 @@ const GIB = 2 ** 30
 const HOUR = 3600
 const DAY_MS = 86_400_000
 /** Default length of a history, in periods. */
-const DEFAULT_PERIODS = { day: 30, week: 12 } as const
+const DEFAULT_PERIODS = { hour: 24, day: 30, week: 12 } as const
 /** Longest history, in periods: a request reads every session that ran in it. */
-const MOST_PERIODS = 120
-const DAYS = { day: 1, week: 7 } as const
+const MOST_PERIODS = 200
+const LENGTH_MS = { hour: HOUR * 1000, day: DAY_MS, week: 7 * DAY_MS } as const
 
 /**
- * What sessions held by day or by week: the caller's own, those of a project of the caller, or all that the caller may see.
+ * What sessions held by hour, day or week: the caller's own, those of a project of the caller, or all that the caller may see.
  *
  * @throws AppError `group_not_found`, `bad_request`, `forbidden` for `all` without being an administrator
  */
@@ -25,7 +25,7 @@ export async function readHistoryOf(
 ): Promise<UsageHistory> {
   const { by, timeZone } = query
   const to = query.to === undefined ? new Date(now()) : new Date(query.to)
-  const length = DAYS[by] * DAY_MS
+  const length = LENGTH_MS[by]
   const from =
     query.from === undefined ? new Date(to.getTime() - (DEFAULT_PERIODS[by] - 1) * length) : new Date(query.from)
   if (from >= to) throw new AppError('bad_request', { why: '"from" must be before "to".' })

@@ -121,8 +121,8 @@ export interface Logins extends Disposable {
   authenticateOneOf(tokens: readonly string[]): Promise<ActiveLogin | undefined>
   /** Ends a sign-in at once, at other managers too. */
   end(loginId: string): Promise<void>
-  /** The caller's own valid sign-ins. */
-  list(caller: Caller): Promise<{ items: Login[] }>
+  /** The valid sign-ins of a user; `loginId` is the one that asks. */
+  list(of: Pick<Caller, 'userId' | 'loginId'>): Promise<{ items: Login[] }>
   /** Ends one of the caller's own sign-ins, as `end` does. @throws AppError `login_not_found` */
   endOwn(caller: Caller, loginId: string): Promise<void>
   /** Ends all sign-ins of the caller but the one of the request. @returns how many */

@@ -7,8 +7,11 @@ import {
   type GroupId,
   isAppError,
   Role,
+  USER_ORDERS,
   type User,
+  type Login,
   type UserChange,
+  type UserSort,
   UserId,
   type UserSpec,
 } from '#manager/contract'
@@ -17,6 +20,7 @@ import { type Log } from '../log.ts'
 import { deactivateKeypairs } from '../store/identity/keypairs.ts'
 import { type Store } from '../store/open-store.ts'
 import {
+  countMatchingUsers,
   countUsers,
   findUser,
   findUserByEmail,
@@ -39,7 +43,7 @@ import { toUser, toUsers } from './to-user.ts'
 export const FIRST_ADMIN = 'admin@localhost'
 /** Position of a role in the list: each role may do more than the one before. */
 const rank = (role: Role) => Role.options.indexOf(role)
-const NOBODY = { items: [], nextCursor: null }
+const NOBODY = { items: [], nextCursor: null, total: 0 }
 
 export interface UserQuery {
   readonly limit: number
@@ -49,6 +53,7 @@ export interface UserQuery {
   readonly group?: GroupId | undefined
   readonly role?: Role | undefined
   readonly search?: string | undefined
+  readonly sort?: UserSort | undefined
 }
 
 /**
@@ -56,7 +61,7 @@ export interface UserQuery {
  * superadmins'; other accounts do not exist for that admin. Accounts are never deleted: an inactive one keeps its history.
  */
 export interface Users {
-  list(caller: Caller, query: UserQuery): Promise<{ items: User[]; nextCursor: string | null }>
+  list(caller: Caller, query: UserQuery): Promise<{ items: User[]; nextCursor: string | null; total: number }>
   /** @throws AppError `user_not_found` */
   get(caller: Caller, id: UserId): Promise<User>
   /** @throws AppError `user_exists`, `weak_password`, `forbidden`, `domain_not_found`, `group_not_found` */
@@ -70,6 +75,14 @@ export interface Users {
    *   password, to give out more than the own role), `domain_not_found`, `group_not_found`
    */
   change(caller: Caller, id: UserId, change: UserChange): Promise<User>
+  /** Sign-ins of a user. @throws AppError `user_not_found` */
+  listLogins(caller: Caller, id: UserId): Promise<{ items: Login[] }>
+  /**
+   * Ends all sign-ins of another user, and the links that were made for the account.
+   * @returns how many sign-ins ended
+   * @throws AppError `user_not_found`, `forbidden` for the own account
+   */
+  endLogins(caller: Caller, id: UserId): Promise<number>
   /** The account as its owner and its admins see it. */
   view(user: UserRow): Promise<User>
   /**
@@ -97,18 +110,19 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged,
     events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
 
   return {
-    async list(caller, { limit, cursor, domain, ...filter }) {
+    async list(caller, { limit, cursor, domain, sort = 'created', ...rest }) {
       const seen = visibleAccounts(caller)
       if (domain !== undefined && seen.domain !== undefined && domain !== seen.domain) return NOBODY
-      const rows = await listUsers(db, {
-        ...filter,
-        domain,
-        ...seen,
+      const filter = { ...rest, domain, ...seen }
+      const page = {
         limit: limit + 1,
         after: cursor === undefined ? undefined : parseCursor(cursor),
-      })
+        order: USER_ORDERS.find(order => sort === order || sort === `-${order}`),
+        descending: sort.startsWith('-'),
+      }
+      const [rows, total] = await Promise.all([listUsers(db, { ...filter, ...page }), countMatchingUsers(db, filter)])
       const items = await toUsers(db, rows.slice(0, limit))
-      return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+      return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total }
     },
 
     async get(caller, id) {
@@ -152,6 +166,24 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged,
       if (groups || changed.domain !== user.domain) onMembersLeft?.([id])
       if (changed.active !== user.active) onActiveChanged?.()
       return toUser(db, changed)
+    },
+
+    async listLogins(caller, id) {
+      const user = await mustFind(findUser(db, id))
+      if (!managesAccount(caller, user)) throw new AppError('user_not_found')
+      return logins.list({ userId: id, loginId: caller.loginId })
+    },
+
+    async endLogins(caller, id) {
+      requireAnother(caller, id, 'DELETE /api/v1/me/logins')
+      const ended = await store.transaction(async trx => {
+        const user = await mustFind(lockUser(trx, id))
+        if (!managesAccount(caller, user)) throw new AppError('user_not_found')
+        return endAccess(trx, id)
+      })
+      await logins.tellEnd(ended)
+      logins.forget(id)
+      return ended.length
     },
 
     view: user => toUser(db, user),

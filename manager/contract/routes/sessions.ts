@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { DomainName } from '../domains.ts'
-import { GroupId, SessionId, UserId } from '../ids.ts'
+import { AgentId, GroupId, SessionId, UserId } from '../ids.ts'
+import { PlainText } from '../plain-text.ts'
+import { ResourceGroupName } from '../resource-groups.ts'
 import { SessionChange, SessionTag } from '../session-labels.ts'
 import { SessionShare, SessionShareSpec } from '../session-sharing.ts'
 import {
@@ -77,6 +79,11 @@ export const SESSION_ROUTES = {
       owner: UserId.optional(),
       domain: DomainName.optional(),
       group: GroupId.optional(),
+      resourceGroup: ResourceGroupName.optional(),
+      agent: AgentId.optional().describe('Only sessions with a container on this agent, now or at their end.'),
+      search: PlainText.max(254)
+        .optional()
+        .describe('Part of the name, the image or the e-mail address of the owner, in any letter case.'),
     }),
     reply: pageOf(Session).extend({
       total: z.int().describe('Number of all matches; from 10,000 on, it may be some seconds old.'),

@@ -24,7 +24,7 @@ export const USAGE_ROUTES = {
     method: 'GET',
     path: '/api/v1/usage/history',
     access: 'user',
-    summary: 'What sessions held by day or week: your own, those of one of your groups, or (for admins) all.',
+    summary: 'What sessions held by hour, day or week: your own, those of one of your groups, or (for admins) all.',
     query: UsageHistoryQuery,
     reply: UsageHistory,
   },

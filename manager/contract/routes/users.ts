@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { DomainName } from '../domains.ts'
 import { GroupId, UserId } from '../ids.ts'
+import { Login } from '../logins.ts'
 import { PlainText } from '../plain-text.ts'
-import { Role, User, UserChange, UserSpec } from '../users.ts'
+import { Role, User, UserChange, UserSort, UserSpec } from '../users.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Users, as an admin manages them. */
@@ -11,15 +12,17 @@ export const USER_ROUTES = {
     method: 'GET',
     path: '/api/v1/users',
     access: 'domain_admin',
-    summary: 'List users, oldest first. An admin of a domain sees its users, except superadmins.',
+    summary:
+      'List users, oldest first unless `sort` says otherwise. An admin of a domain sees its users, except superadmins.',
     query: Page.extend({
       active: z.stringbool().optional(),
       domain: DomainName.optional(),
       group: GroupId.optional(),
       role: Role.optional(),
+      sort: UserSort.optional().describe('Order, falling with a `-`; users with the same value by age.'),
       search: PlainText.max(254).optional().describe('Part of the e-mail address or the name, in any letter case.'),
     }),
-    reply: pageOf(User),
+    reply: pageOf(User).extend({ total: z.int().describe('Number of all matches.') }),
   },
   getUser: {
     method: 'GET',
@@ -47,5 +50,21 @@ export const USER_ROUTES = {
     params: z.object({ id: UserId }),
     body: UserChange,
     reply: User,
+  },
+  listUserLogins: {
+    method: 'GET',
+    path: '/api/v1/users/:id/logins',
+    access: 'domain_admin',
+    summary: 'Valid sign-ins of a user, the last used first.',
+    params: z.object({ id: UserId }),
+    reply: z.object({ items: z.array(Login) }),
+  },
+  endUserLogins: {
+    method: 'DELETE',
+    path: '/api/v1/users/:id/logins',
+    access: 'domain_admin',
+    summary: 'End all sign-ins of another user, and the links that were made for the account. Sessions continue.',
+    params: z.object({ id: UserId }),
+    reply: z.object({ ended: z.int().describe('How many.') }),
   },
 } as const satisfies Record<string, RouteSpec>

@@ -22,6 +22,8 @@ export type IdentityHandlers = Pick<
   | 'getUser'
   | 'createUser'
   | 'updateUser'
+  | 'listUserLogins'
+  | 'endUserLogins'
 >
 
 export function createIdentityRoutes({ logins, users }: { logins: Logins; users: Users }): IdentityHandlers {
@@ -76,6 +78,8 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
     getUser: ({ caller }, { params }) => users.get(caller, params.id),
     createUser: ({ caller }, { body }) => users.create(caller, body),
     updateUser: ({ caller }, { params, body }) => users.change(caller, params.id, body),
+    listUserLogins: ({ caller }, { params }) => users.listLogins(caller, params.id),
+    endUserLogins: async ({ caller }, { params }) => ({ ended: await users.endLogins(caller, params.id) }),
   }
 }
 

@@ -1,6 +1,6 @@
-import { type Insertable, type Selectable, sql } from 'kysely'
+import { type ExpressionBuilder, type Insertable, type RawBuilder, type Selectable, sql } from 'kysely'
 import { type GroupId, type Role, type UserId } from '#manager/contract'
-import { type Db, type UsersTable } from '../schema.ts'
+import { type Database, type Db, type UsersTable } from '../schema.ts'
 
 export type UserRow = Selectable<UsersTable>
 export type NewUser = Pick<
@@ -63,28 +63,62 @@ export interface UserFilter {
   readonly superadmins?: boolean | undefined
 }
 
-/** Oldest first; `after` is the last id of the previous page. */
+/** What a list of users is ordered by; users with the same value by age. */
+export type UserOrder = 'created' | 'email' | 'name' | 'role' | 'domain'
+
+const ORDER_BY: Readonly<Record<Exclude<UserOrder, 'created'>, RawBuilder<string>>> = {
+  email: sql`lower(email)`,
+  name: sql`lower(name)`,
+  role: sql`role`,
+  domain: sql`lower(domain)`,
+}
+
+/** @param page `after`: the last id of the previous page; the list ends early if that account was deleted meanwhile */
 export function listUsers(
   db: Db,
-  page: UserFilter & { limit: number; after?: UserId | undefined },
+  page: UserFilter & {
+    readonly limit: number
+    readonly after?: UserId | undefined
+    readonly order?: UserOrder | undefined
+    readonly descending?: boolean | undefined
+  },
 ): Promise<UserRow[]> {
-  const { active, domain, group, role, search, superadmins = true, after } = page
-  let query = db.selectFrom('users').selectAll().orderBy('id').limit(page.limit)
-  if (active !== undefined) query = query.where('active', '=', active)
-  if (domain !== undefined) query = query.where('domain', '=', domain)
-  if (group !== undefined) {
-    query = query.where('id', 'in', eb =>
-      eb.selectFrom('group_members').select('user_id').where('group_id', '=', group),
-    )
+  const { order = 'created', descending = false, limit, after } = page
+  const direction = descending ? 'desc' : 'asc'
+  const comes = sql.raw(descending ? '<' : '>')
+  let query = db.selectFrom('users').selectAll().where(matching(page)).limit(limit)
+  if (order === 'created') {
+    if (after !== undefined) query = query.where(sql<boolean>`id ${comes} ${after}`)
+    return query.orderBy('id', direction).execute()
   }
-  if (role !== undefined) query = query.where('role', '=', role)
-  if (search) {
-    const part = search.toLowerCase()
-    query = query.where(sql<boolean>`position(${part} in lower(email) || ' ' || lower(name)) > 0`)
+  const by = ORDER_BY[order]
+  if (after !== undefined) {
+    query = query.where(sql<boolean>`(${by}, id) ${comes} (select ${by}, id from users where id = ${after})`)
   }
-  if (!superadmins) query = query.where('role', '<>', 'superadmin')
-  if (after !== undefined) query = query.where('id', '>', after)
-  return query.execute()
+  return query.orderBy(by, direction).orderBy('id', direction).execute()
+}
+
+export async function countMatchingUsers(db: Db, filter: UserFilter): Promise<number> {
+  const { count } = await db
+    .selectFrom('users')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where(matching(filter))
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+function matching({ active, domain, group, role, search, superadmins = true }: UserFilter) {
+  return (eb: ExpressionBuilder<Database, 'users'>) =>
+    eb.and([
+      ...(active === undefined ? [] : [eb('active', '=', active)]),
+      ...(domain === undefined ? [] : [eb('domain', '=', domain)]),
+      ...(group === undefined
+        ? []
+        : [eb('id', 'in', eb.selectFrom('group_members').select('user_id').where('group_id', '=', group))]),
+      ...(role === undefined ? [] : [eb('role', '=', role)]),
+      ...(search ? [sql<boolean>`position(${search.toLowerCase()} in lower(email) || ' ' || lower(name)) > 0`] : []),
+      ...(superadmins ? [] : [eb('role', '<>', 'superadmin')]),
+    ])
 }
 
 /**

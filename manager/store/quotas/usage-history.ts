@@ -10,7 +10,7 @@ export interface HistoryScope {
 }
 
 export interface HistoryRange {
-  readonly unit: 'day' | 'week'
+  readonly unit: 'hour' | 'day' | 'week'
   /** The first period has this moment, the last one ends after `to`. */
   readonly from: Date
   readonly to: Date
@@ -42,7 +42,7 @@ const within = ({ ownerId, groupId, domain }: HistoryScope): RawBuilder<unknown>
   )
 
 /**
- * What sessions held in each day or week, oldest first; periods without sessions have zeros. Computed from the sessions themselves:
+ * What sessions held in each hour, day or week, oldest first; periods without sessions have zeros. Computed from the sessions themselves:
  * no running sum is kept. CPU time is known per session as a total, and counts evenly over the session's running time.
  */
 export async function readUsageHistory(db: Db, scope: HistoryScope, range: HistoryRange): Promise<HistoryRow[]> {

@@ -1,5 +1,12 @@
 import { type ExpressionBuilder, sql } from 'kysely'
-import { type GroupId, LIVE_STATUSES, type SessionId, type SessionStatus, type UserId } from '#manager/contract'
+import {
+  type AgentId,
+  type GroupId,
+  LIVE_STATUSES,
+  type SessionId,
+  type SessionStatus,
+  type UserId,
+} from '#manager/contract'
 import { type Database, type Db } from '../schema.ts'
 import { type OwnedSessionRow, selectOwned } from './sessions.ts'
 
@@ -16,6 +23,11 @@ export interface SessionFilter {
   readonly statuses?: readonly SessionStatus[] | undefined
   readonly name?: string | undefined
   readonly tag?: string | undefined
+  readonly resourceGroup?: string | undefined
+  /** Sessions with a kernel on this agent. */
+  readonly agentId?: AgentId | undefined
+  /** Part of the name, the image or the owner's address, in any letter case. */
+  readonly search?: string | undefined
 }
 
 /** Newest first; ids sort by age. @param page `before`: the last id of the previous page */
@@ -36,6 +48,11 @@ export async function countMatching(db: Db, filter: SessionFilter): Promise<numb
     .executeTakeFirstOrThrow()
   return total
 }
+
+/** Owners are found first: there are far fewer users than sessions. */
+const containing = (text: string) =>
+  sql<boolean>`(position(${text} in lower(sessions.name)) > 0 or position(${text} in lower(sessions.image)) > 0
+    or sessions.owner_id = any (array(select id from users where position(${text} in lower(email)) > 0)))`
 
 function matching(filter: SessionFilter) {
   return (eb: ExpressionBuilder<Database, 'sessions'>) =>
@@ -61,6 +78,17 @@ function matching(filter: SessionFilter) {
       ...(filter.groupId === undefined ? [] : [eb('sessions.group_id', '=', filter.groupId)]),
       ...(filter.statuses === undefined ? [] : [eb('sessions.status', 'in', filter.statuses)]),
       ...(filter.name === undefined ? [] : [eb('sessions.name', '=', filter.name)]),
+      ...(filter.resourceGroup === undefined ? [] : [eb('sessions.resource_group', '=', filter.resourceGroup)]),
+      ...(filter.agentId === undefined
+        ? []
+        : [
+            eb(
+              'sessions.id',
+              'in',
+              eb.selectFrom('kernels').select('session_id').where('agent_id', '=', filter.agentId),
+            ),
+          ]),
+      ...(filter.search ? [containing(filter.search.toLowerCase())] : []),
       ...(filter.tag === undefined
         ? []
         : [sql<boolean>`sessions.tags <> '[]' and sessions.tags @> ${JSON.stringify([filter.tag])}::jsonb`]),

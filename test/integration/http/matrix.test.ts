@@ -51,7 +51,7 @@ const ENTERS: readonly string[] = [
   'shareSession',
 ]
 /** Actions that need the password for one's own account. */
-const FOR_OTHERS: readonly string[] = ['createAccountLink', 'resetTotp']
+const FOR_OTHERS: readonly string[] = ['createAccountLink', 'resetTotp', 'endUserLogins']
 /** Bodies that the schema takes, so that what is tried is the right to do it. */
 const BODIES: Partial<Record<RouteName, unknown>> = {
   startApp: {},
@@ -205,6 +205,14 @@ async function newGroup(relation: Relation): Promise<string> {
   return (await cluster.api.createGroup({ body })).id
 }
 
+/** Like the person of this relation, whose own sign-in is needed later. */
+async function newUser(relation: Exclude<Relation, 'own'>): Promise<string> {
+  const email = `gone-${crypto.randomUUID().slice(0, 8)}@example.org`
+  const role = relation === 'top' ? 'superadmin' : 'user'
+  const domain = relation === 'far' ? 'blue' : 'red'
+  return (await cluster.api.createUser({ body: { email, name: email, password: PASSWORD, role, domain } })).id
+}
+
 /** Something real; made for this one request where the request may use it up. */
 async function object(kind: Kind, who: Who, relation: Relation, name?: RouteName): Promise<string> {
   const owner = ownerOf(who, relation)
@@ -212,7 +220,7 @@ async function object(kind: Kind, who: Who, relation: Relation, name?: RouteName
     case 'session':
       return sessions.get(owner) ?? ''
     case 'user':
-      return owner.id
+      return name === 'endUserLogins' && relation !== 'own' ? newUser(relation) : owner.id
     case 'group':
       return name === 'deleteGroup' ? newGroup(relation) : (groups[relation] ?? '')
     case 'keypair':

@@ -52,6 +52,17 @@ test('usage counts on the days on which the session ran, and the days between ar
   ])
 })
 
+test('by the hour, a session counts in the hours in which it ran', async () => {
+  const { items } = await ada.api.getUsageHistory({
+    query: { by: 'hour', scope: 'mine', from: '2026-03-02T10:00:00Z', to: '2026-03-02T12:30:00Z' },
+  })
+  expect(items.map(({ at, cpuHours, gpuHours }) => [at, cpuHours, gpuHours])).toEqual([
+    ['2026-03-02T10:00:00.000Z', 0, 0],
+    ['2026-03-02T11:00:00.000Z', 2, 0.5],
+    ['2026-03-02T12:00:00.000Z', 2, 0.5],
+  ])
+})
+
 test('days begin at midnight of the time zone, and weeks on Monday', async () => {
   const seoul = await ada.api.getUsageHistory({
     query: {

@@ -50,6 +50,28 @@ test("a session counts for the domain of its owner and for one of the owner's gr
   await cluster.reset()
 })
 
+test('sessions are found by a part of name, image or owner, by their agent and by their resource group', async () => {
+  const agent = await cluster.join()
+  const owner = await person('finder@example.org', 'default')
+  const { id, name } = await cluster.launch({ name: 'Find-Me-123' }, owner.api)
+  await cluster.launch({ name: 'another-one' })
+  await cluster.reach(id, 'RUNNING')
+  const namesOf = async (query: Parameters<typeof cluster.api.listSessions>[0]) =>
+    (await cluster.api.listSessions(query)).items.map(session => session.name)
+  expect(await namesOf({ query: { search: 'find-me' } })).toEqual([name])
+  expect(await namesOf({ query: { search: 'FINDER@' } })).toEqual([name])
+  expect(await namesOf({ query: { search: 'nothing-like-this' } })).toEqual([])
+  expect((await cluster.api.listSessions({ query: { search: 'find-me', limit: 1 } })).total).toBe(1)
+  expect(await namesOf({ query: { agent: agent.id, search: 'find-me' } })).toEqual([name])
+  expect(await namesOf({ query: { agent: owner.id } })).toEqual([])
+  expect(await namesOf({ query: { resourceGroup: 'elsewhere' } })).toEqual([])
+  expect(await namesOf({ query: { resourceGroup: 'default', search: 'find-me' } })).toEqual([name])
+  // A search widens nothing: others do not find what they may not see.
+  const stranger = await person('no-finder@example.org', 'default')
+  expect((await stranger.api.listSessions({ query: { search: 'find-me' } })).items).toEqual([])
+  await cluster.reset()
+})
+
 test('sessions of a deactivated user continue; the admin of the domain sees and ends them', async () => {
   await cluster.join()
   await cluster.api.createDomain({ body: { name: 'leaving' } })

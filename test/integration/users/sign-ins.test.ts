@@ -51,6 +51,47 @@ test('ending an own sign-in closes its event stream at once; sign-ins of others 
   expect((await stranger.api.me()).user.email).toBe('stranger@example.org')
 })
 
+test('an admin lists and ends the sign-ins of a user whom they manage, and of nobody else', async () => {
+  const owner = await manager.addUser('managed@example.org')
+  const { api: admin } = await manager.signIn()
+  const { id } = (await owner.api.me()).user
+  await manager.api().login({ body: { email: 'managed@example.org', password: PASSWORD, kind: 'token' } })
+  const { items } = await admin.listUserLogins({ params: { id } })
+  expect(items).toHaveLength(2)
+  expect(items.every(({ isThis }) => !isThis)).toBe(true)
+  const stranger = await manager.addUser('not-an-admin@example.org')
+  await expect(stranger.api.listUserLogins({ params: { id } })).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(stranger.api.endUserLogins({ params: { id } })).rejects.toMatchObject({ code: 'forbidden' })
+  expect(await admin.endUserLogins({ params: { id } })).toEqual({ ended: 2 })
+  await expect(owner.api.me()).rejects.toMatchObject({ code: 'not_signed_in' })
+  expect((await admin.listUserLogins({ params: { id } })).items).toEqual([])
+  const self = (await admin.me()).user.id
+  await expect(admin.endUserLogins({ params: { id: self } })).rejects.toMatchObject({ code: 'forbidden' })
+})
+
+test('users are listed in the order that is asked for, page by page, with the number of all', async () => {
+  const { api: admin } = await manager.signIn()
+  for (const name of ['sort-c', 'sort-a', 'sort-b', 'sort-d']) await manager.addUser(`${name}@example.org`)
+  const every = async (sort: 'created' | '-created' | 'email' | '-email' | 'domain' | '-domain') => {
+    const found: string[] = []
+    let cursor: string | undefined
+    do {
+      const page = await admin.listUsers({ query: { search: 'sort-', sort, limit: 3, cursor } })
+      expect(page.total).toBe(4)
+      found.push(...page.items.map(({ email }) => email.charAt(5)))
+      cursor = page.nextCursor ?? undefined
+    } while (cursor !== undefined)
+    return found.join('')
+  }
+  expect(await every('created')).toBe('cabd')
+  expect(await every('-created')).toBe('dbac')
+  expect(await every('email')).toBe('abcd')
+  expect(await every('-email')).toBe('dcba')
+  // The same value: by age.
+  expect(await every('domain')).toBe('cabd')
+  expect(await every('-domain')).toBe('dbac')
+})
+
 test('an access key signs in; the sign-in counts for its keypair, and ends with it', async () => {
   const owner = await manager.addUser('keys@example.org')
   const { accessKey, secretKey } = await owner.api.createKeypair({ body: {} })
