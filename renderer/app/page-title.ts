@@ -12,6 +12,7 @@ const t = defineWords('titles', en)
 export function showPageTitles(router: Router): void {
   watchEffect(() => {
     const { title } = router.currentRoute.value.meta
-    document.title = title ? `${t(title)} · Berth` : 'Berth'
+    const text = typeof title === 'function' ? title() : title && t(title)
+    document.title = text ? `${text} · Berth` : 'Berth'
   })
 }

@@ -1,4 +1,5 @@
 import { createRouter, createWebHashHistory, type Router, type RouteRecordRaw } from 'vue-router'
+import { type Role } from '#manager/contract'
 import { useAccount } from '../features/account/useAccount.ts'
 import { t } from '../features/account/words.ts'
 import { useNotifications } from '../ui/useNotifications.ts'
@@ -11,7 +12,9 @@ declare module 'vue-router' {
     /** Fills the window: no rail, no top bar. */
     readonly bare?: boolean
     /** Title of the browser tab; a page may set a more precise one. */
-    readonly title?: PageTitle
+    readonly title?: PageTitle | (() => string)
+    /** The lowest role that may use the page; administration only. */
+    readonly access?: Role
   }
 }
 
@@ -114,6 +117,11 @@ const routes: RouteRecordRaw[] = [
     meta: { bare: true, title: 'terminal' },
   },
   {
+    path: '/admin/:path(.*)*',
+    name: 'administration',
+    component: () => import('./NotFoundPage.vue'),
+  },
+  {
     path: '/:path(.*)*',
     name: 'not-found',
     component: () => import('./NotFoundPage.vue'),
@@ -135,6 +143,13 @@ export function createPageRouter(): Router {
     }
     if (to.meta.open || account.state !== 'signed_out') return true
     return { name: 'sign-in', query: to.fullPath === '/summary' ? {} : { next: to.fullPath } }
+  })
+  // The pages of administration, with their addresses and texts, are loaded when the first of them is opened.
+  router.beforeEach(async to => {
+    if (to.name !== 'administration') return true
+    const { addAdminPages } = await import('../features/admin/pages.ts')
+    await addAdminPages(router)
+    return { path: to.path, query: to.query, replace: true }
   })
   showPageTitles(router)
   return router

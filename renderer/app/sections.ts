@@ -3,6 +3,7 @@ import {
   mdiChartBar,
   mdiFolderMultipleOutline,
   mdiInformationOutline,
+  mdiShieldCrownOutline,
   mdiTuneVariant,
   mdiViewDashboardOutline,
   mdiViewListOutline,
@@ -19,15 +20,22 @@ export interface Section {
   readonly icon: string
   /** Not in the navigation: reached by the menu of the account and the palette. */
   readonly hidden?: true
+  /** Only for administrators. */
+  readonly admin?: true
 }
 
-export const SECTIONS: readonly Section[] = [
+const SECTIONS: readonly Section[] = [
   { to: '/summary', label: 'summary', icon: mdiViewDashboardOutline },
   { to: '/sessions', label: 'sessions', icon: mdiViewListOutline },
   { to: '/data', label: 'data', icon: mdiFolderMultipleOutline },
   { to: '/statistics', label: 'statistics', icon: mdiChartBar },
   { to: '/account', label: 'account', icon: mdiAccountOutline },
+  { to: '/admin', label: 'admin', icon: mdiShieldCrownOutline, admin: true },
   { to: '/preferences', label: 'preferences', icon: mdiTuneVariant, hidden: true },
   { to: '/information', label: 'information', icon: mdiInformationOutline, hidden: true },
 ]
+/** The sections that a person may open. */
+export const sectionsFor = (isAdmin: boolean): readonly Section[] =>
+  SECTIONS.filter(({ admin }) => admin !== true || isAdmin)
+
 export const sectionTitle = ({ label }: Section): string => t(label)

@@ -1,11 +1,15 @@
 import { readonly, ref } from 'vue'
 import { addLanguage, language, LANGUAGES, type Language } from './i18n.ts'
+import { type Messages } from './message-types.ts'
 
 export type LanguageChoice = Language | 'system'
 const KEY = 'berth.language'
 
-/** How the texts of a language are loaded. English has no entry: its texts are part of the files that use them. */
-const LOADERS = { ko: () => import('./korean.ts') } as const satisfies Record<Exclude<Language, 'en'>, unknown>
+/** How texts are loaded, by language. English has no entry: its texts are part of the files that use them. */
+export type TextLoaders = Readonly<
+  Record<Exclude<Language, 'en'>, () => Promise<{ readonly default: Readonly<Record<string, Messages>> }>>
+>
+const loaders: TextLoaders[] = [{ ko: () => import('./korean.ts') }]
 
 const choice = ref<LanguageChoice>(readChoice())
 /** The chosen language, remembered on this computer and followed by every open tab. */
@@ -30,11 +34,17 @@ let newest = 0
 async function show(): Promise<void> {
   const turn = (newest += 1)
   const next = choice.value === 'system' ? systemLanguage() : choice.value
-  const texts = next === 'en' ? undefined : (await LOADERS[next]()).default
+  const texts = next === 'en' ? [] : await Promise.all(loaders.map(async load => (await load[next]()).default))
   if (turn !== newest) return
-  if (texts) addLanguage(next, texts)
+  if (next !== 'en') addLanguage(next, Object.assign({}, ...texts) as Record<string, Messages>)
   language.value = next
   document.documentElement.lang = next
+}
+
+/** Adds texts of pages that few people open. They are loaded now in the language of the page, and with every later choice. */
+export async function addTexts(added: TextLoaders): Promise<void> {
+  loaders.push(added)
+  await show()
 }
 
 /** Changes the language and remembers it. @throws if the texts cannot be loaded; the page keeps the language that it shows */

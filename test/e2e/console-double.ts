@@ -40,6 +40,7 @@ import {
 import { silentLog } from '../../proxy/log.ts'
 import { createStaticFiles } from '../../proxy/web/static-files.ts'
 import { answerSession } from './console-double-session.ts'
+import { answerAdmin, type AdminWorld } from './console-double-admin.ts'
 import { answerAccount } from './console-double-account.ts'
 import { answerFiles, sendFileReply, type DoubleFiles } from './console-double-files.ts'
 import { answerFolders, FOLDER_KIT } from './console-double-folders.ts'
@@ -98,6 +99,7 @@ export interface World {
   templates?: SessionTemplate[]
   /** The users that an admin finds. */
   users?: User[]
+  admin?: AdminWorld
   /** Event streams are answered with 503. */
   refuseStreams?: boolean
 }
@@ -271,6 +273,11 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     else send(response, aboutFolders.status, aboutFolders.value)
     return
   }
+  const administration = answerAdmin(world, route, url, body)
+  if (administration) {
+    send(response, administration.status, administration.value)
+    return
+  }
   const account = answerAccount(world, route, body)
   if (account) {
     if ('error' in account) sendError(response, account.error)
@@ -381,6 +388,12 @@ function askedFor(world: World, like: Session, change: Partial<Session>): Sessio
   }
 }
 
+function hasStatus({ status }: Session, wanted: string | null): boolean {
+  if (wanted === null) return true
+  if (wanted === 'live' || wanted === 'finished') return isFinished(status) === (wanted === 'finished')
+  return wanted.split(',').includes(status)
+}
+
 function pageOf(world: World, url: URL) {
   const status = url.searchParams.get('status')
   const limit = Number(url.searchParams.get('limit') ?? 100)
@@ -391,9 +404,7 @@ function pageOf(world: World, url: URL) {
     const items = world.sessions.filter(({ id }) => ids.has(id))
     return { items, nextCursor: null, total: items.length }
   }
-  const all = world.sessions
-    .filter(session => status === null || isFinished(session.status) === (status === 'finished'))
-    .toSorted((a, b) => (a.id < b.id ? 1 : -1))
+  const all = world.sessions.filter(session => hasStatus(session, status)).toSorted((a, b) => (a.id < b.id ? 1 : -1))
   const next = start + limit
   return { items: all.slice(start, next), nextCursor: next < all.length ? String(next) : null, total: all.length }
 }

@@ -7,6 +7,7 @@ import { startBrowser } from './console-open.ts'
 import { aSession, aWorld, figuresOf, HISTORY, INVITATION, LIMITED, OTHER } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 import { APP_SCENES } from './scenes-apps.ts'
+import { ADMIN_SCENES } from './scenes-admin.ts'
 import { ACCOUNT_SCENES } from './scenes-account.ts'
 import { FILE_SCENES } from './scenes-files.ts'
 import { FOLDER_SCENES } from './scenes-folders.ts'
@@ -271,6 +272,7 @@ const scenes: Scene[] = [
   ...PREFERENCE_SCENES,
   ...FILE_SCENES,
   ...FOLDER_SCENES,
+  ...ADMIN_SCENES,
   { name: 'not-found', path: '/nowhere', act: page => page.getByText('Page not found').waitFor() },
 ]
 

@@ -5,6 +5,7 @@ export default {
   data: 'Data',
   statistics: 'Statistics',
   account: 'Account',
+  admin: 'Admin',
   preferences: 'Preferences',
   information: 'Information',
   sections: 'Sections',

@@ -7,6 +7,7 @@ export default {
   data: '데이터',
   statistics: '통계',
   account: '계정',
+  admin: '관리',
   preferences: '설정',
   information: '정보',
   sections: '메뉴',

@@ -1,0 +1,48 @@
+import { parseSlots, type Agent, type AgentDevice } from '#manager/contract'
+import { clusterMeters, type Meter } from '../../usage/usage-text.ts'
+import { t } from './words.ts'
+
+export type AgentState = 'connected' | 'paused' | 'lost' | 'forgotten'
+
+export function stateOf({ status, schedulable }: Pick<Agent, 'status' | 'schedulable'>): AgentState {
+  if (status === 'REVOKED') return 'forgotten'
+  if (status === 'LOST') return 'lost'
+  return schedulable ? 'connected' : 'paused'
+}
+
+const TONES = { connected: 'good', paused: 'warn', lost: 'bad', forgotten: 'neutral' } as const
+export const stateChip = (agent: Pick<Agent, 'status' | 'schedulable'>) => {
+  const state = stateOf(agent)
+  return { tone: TONES[state], label: t(state) }
+}
+
+/** The bars of an agent: its slots that have a capacity. */
+export const slotBars = ({ capacity, occupied }: Pick<Agent, 'capacity' | 'occupied'>): readonly Meter[] =>
+  clusterMeters(parseSlots(capacity), parseSlots(occupied))
+
+/** The bar of GPUs: whole ones or shares, whichever the agent has; undefined without GPUs. */
+export const gpuBar = (agent: Pick<Agent, 'capacity' | 'occupied'>): Meter | undefined =>
+  slotBars(agent).find(({ key }) => key.startsWith('cuda'))
+
+/** What an administrator should look at, in words; empty for a healthy agent. */
+export function problemsOf(agent: Agent): readonly string[] {
+  return [
+    ...(stateOf(agent) === 'lost' ? [t('lostWhy')] : []),
+    ...(agent.problem ? [agent.problem] : []),
+    ...(agent.networkIsolationReason ? [t('partlyIsolated', { why: agent.networkIsolationReason })] : []),
+    ...agent.devices.flatMap(({ model, problem }) =>
+      problem === null ? [] : [t('deviceProblem', { model, problem })],
+    ),
+  ]
+}
+
+/** Why a part of a GPU that nobody holds can be given to nobody now; null if nothing is stranded. */
+export function strandedWhy(device: AgentDevice, agent: Pick<Agent, 'status' | 'schedulable'>): string | null {
+  const isFull = Number(device.occupied) >= 1
+  if (isFull) return null
+  if (device.problem !== null) return device.problem
+  const state = stateOf(agent)
+  if (state === 'lost') return t('strandedLost')
+  if (state === 'paused') return t('strandedPaused')
+  return device.mode === 'shared' && Number(device.occupied) > 0 ? t('strandedShares') : null
+}

@@ -1,0 +1,19 @@
+import { durationText, SLOT_NAMES, SLOTS, type WireSlots } from '#manager/contract'
+import { amountText } from '../../../ui/slot-text.ts'
+import { t as shared } from '../words.ts'
+
+/** `8 CPU, 64 GiB RAM`; nothing for no slot. */
+export function slotsText(slots: WireSlots): string {
+  return SLOT_NAMES.flatMap(slot => {
+    const amount = slots[slot]
+    return amount === undefined ? [] : [`${amountText(slot, amount)} ${SLOTS[slot].label}`]
+  }).join(', ')
+}
+
+export const limitsText = (limits: WireSlots): string => slotsText(limits) || shared('unlimited')
+export const countText = (count: number | null): string => (count === null ? shared('unlimited') : String(count))
+export const timeText = (seconds: number | null): string =>
+  seconds === null ? shared('unlimited') : durationText(seconds)
+
+/** The faults of the fields of a form, by the names of those that have one. */
+export const isNumber = (value: number | null): boolean => value === null || !Number.isNaN(value)

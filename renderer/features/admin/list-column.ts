@@ -1,0 +1,47 @@
+/** A column of a list of administration. */
+export interface ListColumn<T> {
+  readonly key: string
+  readonly label: string
+  /** The text of a cell: shown, searched and exported. */
+  readonly text: (row: T) => string
+  /** The value to sort by where the page has the whole list. Without it the column does not sort. */
+  readonly sort?: (row: T) => string | number
+  /** The server sorts by this column. */
+  readonly serverSort?: true
+  /** Width in pixels; columns without one share what is left. */
+  readonly width?: number
+  /** The smallest width of the list, in pixels, at which there is room for the column. */
+  readonly from?: number
+  /** Also a line of the card that stands for a row in a narrow list. */
+  readonly card?: true
+}
+
+const compare = new Intl.Collator('en', { numeric: true, sensitivity: 'base' }).compare
+
+/** The rows in which every word of the text occurs in some cell, in any letter case. */
+export function searchRows<T>(rows: readonly T[], columns: readonly ListColumn<T>[], text: string): readonly T[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  if (words.length === 0) return rows
+  return rows.filter(row => {
+    const hay = columns
+      .map(column => column.text(row))
+      .join('\n')
+      .toLowerCase()
+    return words.every(word => hay.includes(word))
+  })
+}
+
+/** The rows in the order of a column; rows with the same value keep their order. */
+export function sortRows<T>(
+  rows: readonly T[],
+  columns: readonly ListColumn<T>[],
+  { key, descending }: { readonly key: string; readonly descending: boolean },
+): readonly T[] {
+  const read = columns.find(column => column.key === key)?.sort
+  if (!read) return rows
+  const sign = descending ? -1 : 1
+  return rows.toSorted((a, b) => {
+    const [x, y] = [read(a), read(b)]
+    return sign * (typeof x === 'number' && typeof y === 'number' ? x - y : compare(String(x), String(y)))
+  })
+}

@@ -1,0 +1,86 @@
+import { computed } from 'vue'
+import { useRoute, type LocationQuery, type LocationQueryRaw } from 'vue-router'
+import { useQueryView } from '../../ui/useQueryView.ts'
+
+/** The order of a list: by a column, rising or falling. */
+export interface ListSort {
+  readonly key: string
+  readonly descending: boolean
+}
+
+/** What a list shows, as its address has it. */
+export interface ListState {
+  readonly search: string
+  readonly sort: ListSort
+  /** Values of the filters that are set. */
+  readonly filters: Readonly<Record<string, string>>
+}
+
+export interface ListView {
+  readonly state: ListState
+  search: string
+  sort: ListSort
+  filterBy(key: string, value: string): void
+  /** Without search and filters. */
+  clear(): void
+}
+
+export const readSort = (text: string): ListSort => ({ key: text.replace(/^-/, ''), descending: text.startsWith('-') })
+export const writeSort = ({ key, descending }: ListSort): string => `${descending ? '-' : ''}${key}`
+
+const textOf = (value: LocationQuery[string] | undefined): string => (typeof value === 'string' ? value : '')
+
+export function readListState(query: LocationQuery, initial: string, filters: readonly string[]): ListState {
+  const set = filters.map(key => [key, textOf(query[key])] as const).filter(([, value]) => value !== '')
+  return {
+    search: textOf(query['q']),
+    sort: readSort(textOf(query['sort']) || initial),
+    filters: Object.fromEntries(set),
+  }
+}
+
+export function writeListState({ search, sort, filters }: ListState, initial: string): LocationQueryRaw {
+  const order = writeSort(sort)
+  return {
+    ...(search === '' ? {} : { q: search }),
+    ...(order === initial ? {} : { sort: order }),
+    ...filters,
+  }
+}
+
+/**
+ * The search, order and filters of a list of administration, in sync with the query of its address.
+ * @param initial the order without a `sort` in the address, such as `-created`
+ */
+export function useListView(initial: string, filters: readonly string[] = []): ListView {
+  const route = useRoute()
+  const { view, set } = useQueryView<ListState>({
+    route: String(route.name),
+    keys: ['q', 'sort', ...filters],
+    read: query => readListState(query, initial, filters),
+    write: state => writeListState(state, initial),
+  })
+  const state = computed(() => view.value)
+  return {
+    get state() {
+      return state.value
+    },
+    get search() {
+      return state.value.search
+    },
+    set search(search) {
+      set({ search }, 'replace')
+    },
+    get sort() {
+      return state.value.sort
+    },
+    set sort(sort) {
+      set({ sort }, 'replace')
+    },
+    clear: () => set({ search: '', filters: {} }, 'replace'),
+    filterBy(key, value) {
+      const { [key]: _, ...others } = state.value.filters
+      set({ filters: value === '' ? others : { ...others, [key]: value } }, 'replace')
+    },
+  }
+}

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { type Agent, type Session } from '#manager/contract'
+import { missingChecks } from './checklist.ts'
+import { groupByReason } from './reason-groups.ts'
+import { gpusOf, heldPoints, rangeQuery } from './use-chart.ts'
+
+const agent = (change: Partial<Agent>) => ({ status: 'CONNECTED', devices: [], ...change }) as unknown as Agent
+
+test('the checklist names what is missing, in its order, and nothing that is there', () => {
+  const none = { mailReady: false, publicUrl: null }
+  expect(missingChecks({ agents: [], superadmins: 1, settings: none })).toEqual([
+    'agent',
+    'secondAdmin',
+    'https',
+    'mail',
+    'gpu',
+  ])
+  const all = { mailReady: true, publicUrl: 'https://berth.example.org' }
+  const devices = [{}] as unknown as Agent['devices']
+  expect(missingChecks({ agents: [agent({ devices })], superadmins: 2, settings: all })).toEqual([])
+  // An agent that is not connected is no agent, and http is not enough.
+  expect(
+    missingChecks({
+      agents: [agent({ status: 'LOST', devices })],
+      superadmins: 2,
+      settings: { ...all, publicUrl: 'http://berth.example.org' },
+    }),
+  ).toEqual(['agent', 'https', 'gpu'])
+})
+
+test('sessions are grouped by the code of their reason, the most frequent first, with the newest as example', () => {
+  const session = (name: string, code: string) => ({ name, reason: { code, message: '' } }) as unknown as Session
+  const groups = groupByReason([session('a', 'user_policy'), session('b', 'capacity'), session('c', 'capacity')])
+  expect(groups.map(({ code, count, newest }) => [code, count, newest.name])).toEqual([
+    ['capacity', 2, 'b'],
+    ['user_policy', 1, 'a'],
+  ])
+})
+
+test('hours held become amounts held; the period that is not over counts over its passed part', () => {
+  const now = new Date('2026-05-04T12:30:00Z')
+  const item = (at: string, gpuHours: number) => ({
+    at,
+    sessions: 1,
+    cpuHours: 0,
+    memGibHours: 0,
+    gpuHours,
+    cpuIdle: null,
+  })
+  const items = [item('2026-05-04T11:00:00Z', 4), item('2026-05-04T12:00:00Z', 2)]
+  expect(heldPoints(items, 'gpuHours', 'Held', { range: 'day', now }).lines[0]?.values).toEqual([4, 4])
+  const days = [item('2026-05-03T00:00:00Z', 48), item('2026-05-04T00:00:00Z', 25)]
+  expect(heldPoints(days, 'gpuHours', 'Held', { range: 'month', now }).lines[0]?.values).toEqual([2, 2])
+  expect(rangeQuery('week', now)).toEqual({ by: 'hour', from: '2026-04-27T12:30:00.000Z', scope: 'all' })
+  expect(gpusOf({ 'cuda.device': 3, 'cuda.shares': 150 })).toBe(4.5)
+})

@@ -1,0 +1,163 @@
+import {
+  mdiAccountMultipleOutline,
+  mdiDomain,
+  mdiEmailOutline,
+  mdiFolderAccountOutline,
+  mdiHumanQueue,
+  mdiServer,
+  mdiServerNetwork,
+  mdiShapeOutline,
+  mdiSpeedometer,
+  mdiViewDashboardOutline,
+  mdiViewListOutline,
+} from '@mdi/js'
+import { type Component } from 'vue'
+import { type Router } from 'vue-router'
+import { addTexts } from '../../words/language-choice.ts'
+import { titleOf, type AdminTitle } from './words.ts'
+
+/** Who may open a page of administration. The manager refuses the same by itself. */
+export type AdminAccess = 'domain_admin' | 'superadmin'
+
+export interface AdminPageEntry {
+  readonly path: string
+  readonly label: AdminTitle
+  readonly icon: string
+  readonly access: AdminAccess
+  readonly load: () => Promise<{ readonly default: Component }>
+  /** Not in the list of pages: the page of one thing, below the list of all. */
+  readonly below?: true
+}
+
+export interface AdminPart {
+  readonly label: AdminTitle
+  readonly pages: readonly AdminPageEntry[]
+}
+
+/** The pages of administration, in the order of their list. */
+export const ADMIN_PARTS: readonly AdminPart[] = [
+  {
+    label: 'partOverview',
+    pages: [
+      {
+        path: '/overview',
+        label: 'overview',
+        icon: mdiViewDashboardOutline,
+        access: 'domain_admin',
+        load: () => import('./overview/OverviewPage.vue'),
+      },
+      {
+        path: '/sessions',
+        label: 'sessions',
+        icon: mdiViewListOutline,
+        access: 'domain_admin',
+        load: () => import('./sessions/SessionsPage.vue'),
+      },
+      {
+        path: '/queue',
+        label: 'queue',
+        icon: mdiHumanQueue,
+        access: 'domain_admin',
+        load: () => import('./sessions/QueuePage.vue'),
+      },
+      {
+        path: '/agents',
+        label: 'agents',
+        icon: mdiServerNetwork,
+        access: 'superadmin',
+        load: () => import('./agents/AgentsPage.vue'),
+      },
+      {
+        path: '/agents/:id',
+        label: 'agent',
+        icon: mdiServerNetwork,
+        access: 'superadmin',
+        load: () => import('./agents/AgentPage.vue'),
+        below: true,
+      },
+      {
+        path: '/resource-groups',
+        label: 'groups',
+        icon: mdiServer,
+        access: 'superadmin',
+        load: () => import('./limits/GroupsPage.vue'),
+      },
+    ],
+  },
+  {
+    label: 'partPeople',
+    pages: [
+      {
+        path: '/users',
+        label: 'users',
+        icon: mdiAccountMultipleOutline,
+        access: 'domain_admin',
+        load: () => import('./users/UsersPage.vue'),
+      },
+      {
+        path: '/users/:id',
+        label: 'user',
+        icon: mdiAccountMultipleOutline,
+        access: 'domain_admin',
+        load: () => import('./users/UserPage.vue'),
+        below: true,
+      },
+      {
+        path: '/invitations',
+        label: 'invitations',
+        icon: mdiEmailOutline,
+        access: 'domain_admin',
+        load: () => import('./users/InvitationsPage.vue'),
+      },
+      {
+        path: '/projects',
+        label: 'projects',
+        icon: mdiFolderAccountOutline,
+        access: 'domain_admin',
+        load: () => import('./limits/ProjectsPage.vue'),
+      },
+      {
+        path: '/domains',
+        label: 'domains',
+        icon: mdiDomain,
+        access: 'superadmin',
+        load: () => import('./limits/DomainsPage.vue'),
+      },
+      {
+        path: '/policies',
+        label: 'policies',
+        icon: mdiSpeedometer,
+        access: 'domain_admin',
+        load: () => import('./limits/PoliciesPage.vue'),
+      },
+      {
+        path: '/presets',
+        label: 'presets',
+        icon: mdiShapeOutline,
+        access: 'superadmin',
+        load: () => import('./limits/PresetsPage.vue'),
+      },
+    ],
+  },
+]
+
+/** Adds the addresses below `/admin` to the router, in place of the one that loads this file. */
+export async function addAdminPages(router: Router): Promise<void> {
+  if (!router.hasRoute('administration')) return
+  await addTexts({ ko: () => import('../../words/administration-in-korean.ts') })
+  router.removeRoute('administration')
+  router.addRoute({
+    path: '/admin',
+    component: () => import('./AdminFrame.vue'),
+    redirect: '/admin/overview',
+    children: ADMIN_PARTS.flatMap(({ pages }) =>
+      pages.map(({ path, label, access, load }) => ({
+        path: `/admin${path}`,
+        name: `admin${path}`,
+        component: load,
+        props: true,
+        meta: { title: () => titleOf(label), access },
+      })),
+    ),
+  })
+}

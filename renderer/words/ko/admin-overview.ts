@@ -1,0 +1,48 @@
+import type en from '../en/admin-overview.ts'
+import { type Translation } from '../message-types.ts'
+
+export default {
+  overview: '개요',
+  now: '현재',
+  nowText:
+    '에이전트 {connected, plural, other {#대}} 연결됨, {lost}대 연결 끊김 · 세션 {running, plural, other {#개}} 실행 중, {pending, plural, other {#개}} 대기 중',
+  use: '세션이 쓰는 자원',
+  day: '하루',
+  week: '일주일',
+  month: '한 달',
+  asTable: '표로 보기',
+  asChart: '그래프로 보기',
+  gpus: 'GPU',
+  cores: 'CPU 코어',
+  held: '사용',
+  capacity: '전체',
+  waiting: '{count, plural, =0 {대기 중인 세션이 없습니다} other {세션 #개가 대기 중입니다}}',
+  toQueue: '대기열',
+  nobodyWaits: '모든 세션이 시작되었습니다.',
+  needy: '확인이 필요한 에이전트',
+  agentsFine: '모든 에이전트가 정상입니다.',
+  moreAgents: '{count, plural, other {에이전트 #대 더}}',
+  failures: '최근 7일 동안 실패한 세션',
+  toFailed: '실패한 모든 세션',
+  noFailures: '실패한 세션이 없습니다.',
+  paused: '세션이 시작되지 않습니다',
+  pausedByAdmin: '관리자가 세션 시작을 멈췄습니다: {time}. 실행 중인 세션은 계속됩니다.',
+  pausedRestored: '백업에서 복원했습니다: {time}. 관리자가 모든 에이전트의 연결을 확인하면 세션이 시작됩니다.',
+  resume: '세션 시작 재개',
+  resumed: '다시 세션을 시작합니다.',
+
+  // What a fresh installation lacks
+  missing: '아직 없는 것',
+  setUp: '설정하기',
+  setUpOf: '설정하기: {what}',
+  check_agent: '에이전트',
+  checkText_agent: '에이전트가 없으면 세션을 시작할 수 없습니다.',
+  check_secondAdmin: '두 번째 최고 관리자',
+  checkText_secondAdmin: '한 명뿐인 최고 관리자가 로그인하지 못하면 도와줄 사람이 없습니다.',
+  check_https: 'https 주소',
+  checkText_https: '메일의 링크는 콘솔의 공개 주소로 연결됩니다.',
+  check_mail: '메일 서버',
+  checkText_mail: '메일 서버가 없으면 새 비밀번호 링크를 직접 전달해야 합니다.',
+  check_gpu: 'GPU',
+  checkText_gpu: 'GPU가 있는 에이전트가 없습니다. GPU가 있다면 드라이버와 NVIDIA Container Toolkit을 확인하세요.',
+} satisfies Translation<typeof en>

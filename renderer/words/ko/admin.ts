@@ -1,0 +1,52 @@
+import type en from '../en/admin.ts'
+import { type Translation } from '../message-types.ts'
+
+export default {
+  administration: '관리',
+  notAllowed: '관리자를 위한 페이지입니다',
+  forSuperadmins: '최고 관리자만 열 수 있습니다. 최고 관리자에게 문의하거나 다른 페이지로 이동하세요.',
+  forAdmins: '관리자만 열 수 있습니다.',
+
+  // Lists
+  search: '검색',
+  searchIn: '검색: {title}',
+  exportCsv: 'CSV로 내보내기',
+  loading: '불러오는 중',
+  noMatch: '일치하는 항목이 없습니다',
+  noMatchText: '모든 검색어와 조건에 맞는 행이 없습니다.',
+  clearSearch: '검색과 조건 지우기',
+  rowCount: '{count, plural, other {#개 행이 일치합니다}}',
+  control: '작업',
+  state: '상태',
+  anyState: '모든 상태',
+  active: '활성',
+  inactive: '비활성',
+  name: '이름',
+  description: '설명',
+  created: '만든 날짜',
+  edit: '편집',
+  editOf: '{name} 편집',
+  create: '만들기',
+  delete: '삭제',
+  deleteOf: '{name} 삭제',
+  undo: '실행 취소',
+  saved: '{name}: 저장했습니다.',
+  createdNow: '{name}: 만들었습니다.',
+  deletedNow: '{name}: 삭제했습니다.',
+  activate: '활성화',
+  activateOf: '{name} 활성화',
+  deactivate: '비활성화',
+  deactivateOf: '{name} 비활성화',
+  activatedNow: '{name}: 활성화했습니다.',
+  deactivatedNow: '{name}: 비활성화했습니다.',
+
+  // Fields
+  unlimited: '무제한',
+  enterNumber: '정수를 입력하세요',
+  atLeast: '{count, number} 이상',
+  atMost: '{count, number} 이하',
+  enterDuration: '90m, 2h, 7d와 같은 시간을 입력하세요',
+  required: '이 항목을 입력하세요',
+  typeName: '확인하려면 이름을 입력하세요',
+  typeMismatch: '{name} 이름을 입력하세요',
+} satisfies Translation<typeof en>

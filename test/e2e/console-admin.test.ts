@@ -1,0 +1,81 @@
+import { type Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openConsole, startBrowser } from './console-open.ts'
+import { button } from './console-steps.ts'
+import { ADMIN_WORLD } from './scenes-admin.ts'
+
+/** The pages of administration: who sees which, and what they send. That the manager refuses the same is in the role matrix. */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+test('a user has no link to administration, and its addresses show that it is for administrators', async () => {
+  await using it = await openConsole(browser, '/summary', { role: 'user' })
+  const rail = it.page.getByRole('navigation', { name: 'Sections' })
+  await rail.getByRole('link', { name: 'Account' }).waitFor()
+  expect(await rail.getByRole('link', { name: 'Admin' }).count()).toBe(0)
+  for (const path of ['/admin', '/admin/users', '/admin/agents']) {
+    await it.page.goto(`${it.double.url}/#${path}`)
+    await it.page.getByText('This page is for administrators').waitFor()
+  }
+  await it.page.goto(`${it.double.url}/#/admin/nowhere`)
+  await it.page.getByText('Page not found').waitFor()
+})
+
+test('a domain admin sees the pages of the domain, a superadmin all', async () => {
+  const pagesOf = async (role: 'domain_admin' | 'superadmin') => {
+    await using it = await openConsole(browser, '/admin/users', { ...ADMIN_WORLD, role })
+    const list = it.page.getByRole('navigation', { name: 'Administration' })
+    await list.getByRole('link', { name: 'Users' }).waitFor()
+    return await list.getByRole('link').allInnerTexts()
+  }
+  const ofDomain = await pagesOf('domain_admin')
+  const all = await pagesOf('superadmin')
+  expect(ofDomain).toEqual([
+    'Overview',
+    'Sessions of everybody',
+    'Queue',
+    'Users',
+    'Invitations',
+    'Projects',
+    'Resource policies',
+  ])
+  expect(all).toEqual(expect.arrayContaining([...ofDomain, 'Agents', 'Resource groups', 'Domains', 'Presets']))
+})
+
+test('the search of users goes to the server and into the address, which shows the same again', async () => {
+  await using it = await openConsole(browser, '/admin/users', ADMIN_WORLD)
+  await it.page.getByText('researcher-5@lab').first().waitFor()
+  await it.page.keyboard.press('/')
+  await it.page.keyboard.type('researcher-12@')
+  await it.page.getByText('researcher-5@lab').first().waitFor({ state: 'detached' })
+  await it.page.getByText('researcher-12@lab').first().waitFor()
+  expect(it.page.url()).toContain('q=researcher-12')
+  const again = await it.newTab('/admin/users?q=researcher-12%40')
+  await again.getByText('researcher-12@lab').first().waitFor()
+  expect(await again.getByText('researcher-5@lab').count()).toBe(0)
+})
+
+test('a deactivation asks first, says what ends, and can be undone', async () => {
+  await using it = await openConsole(browser, '/admin/users', ADMIN_WORLD)
+  await button(it.page, 'Deactivate researcher-5@lab.example.org').click()
+  await it.page.getByText('Sign-ins, terminals and connections end at once').waitFor()
+  expect(it.world.changes).toEqual([])
+  await button(it.page, 'Deactivate').last().click()
+  await button(it.page, 'Activate again').click()
+  await it.page.getByText('researcher-5@lab.example.org is active.').waitFor()
+  expect(it.world.changes.map(({ body }) => body)).toEqual([{ active: false }, { active: true }])
+})
+
+test('an agent is paused from the list; the arrow keys go from agent to agent', async () => {
+  await using it = await openConsole(browser, '/admin/agents', ADMIN_WORLD)
+  const rows = it.page.locator('a.name')
+  await rows.first().focus()
+  await it.page.keyboard.press('ArrowDown')
+  expect(await it.page.evaluate(() => document.activeElement?.textContent)).toContain('gpu-host-2')
+  await button(it.page, 'Start no new sessions on gpu-host-1.cluster.example.org').click()
+  await it.page.getByText('No new session starts on gpu-host-1').waitFor()
+  expect(it.world.changes).toMatchObject([{ body: { schedulable: false } }])
+})

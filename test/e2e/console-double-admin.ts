@@ -1,0 +1,118 @@
+import {
+  type Agent,
+  type AgentCleanUp,
+  type AuditEntry,
+  type Domain,
+  type Group,
+  type Invitation,
+  type Keypair,
+  type Login,
+  type Manager,
+  type Registry,
+  type ResourceGroupAccess,
+  type ResourcePolicy,
+  type SystemSettings,
+  type Task,
+  SYSTEM_SETTINGS_DEFAULTS,
+  type User,
+} from '#manager/contract'
+import { type World } from './console-double.ts'
+
+/** What only administrators see. Answers of the double are these, unfiltered unless a test looks at a filter. */
+export interface AdminWorld {
+  agents?: Agent[]
+  users?: User[]
+  logins?: Login[]
+  invitations?: Invitation[]
+  keypairs?: Keypair[]
+  domains?: Domain[]
+  groups?: Group[]
+  policies?: ResourcePolicy[]
+  access?: ResourceGroupAccess[]
+  registries?: Registry[]
+  tasks?: Task[]
+  cleanUp?: AgentCleanUp[]
+  settings?: Partial<SystemSettings>
+  audit?: AuditEntry[]
+  managers?: Manager[]
+}
+
+export type AdminAnswer = { status: number; value?: unknown } | undefined
+
+/** Routes of administration. @returns undefined for a route that is none, or one that this role may not use */
+export function answerAdmin(world: World, route: string, url: URL, body: unknown): AdminAnswer {
+  const { admin } = world
+  if (world.role === 'user' || !admin) return undefined
+  const list = (items: readonly unknown[] | undefined) => ({
+    status: 200,
+    value: { items: items ?? [], nextCursor: null, total: items?.length ?? 0 },
+  })
+  const agentId = /^PATCH \/api\/v1\/agents\/([0-9a-f-]{36})$/.exec(route)?.[1]
+  if (agentId) {
+    const agent = admin.agents?.find(({ id }) => id === agentId)
+    if (!agent) return undefined
+    return { status: 200, value: { ...agent, ...(body as Partial<Agent>) } }
+  }
+  const userId = /^PATCH \/api\/v1\/users\/([0-9a-f-]{36})$/.exec(route)?.[1]
+  if (userId) {
+    const user = admin.users?.find(({ id }) => id === userId)
+    return user && { status: 200, value: { ...user, ...(body as Partial<User>) } }
+  }
+  if (/^GET \/api\/v1\/agents\/[0-9a-f-]{36}\/unknown-containers$/.test(route)) return list([])
+  if (/^GET \/api\/v1\/users\/[0-9a-f-]{36}$/.test(route)) {
+    const user = admin.users?.find(({ id }) => url.pathname.endsWith(id))
+    return user && { status: 200, value: user }
+  }
+  if (/^GET \/api\/v1\/users\/[0-9a-f-]{36}\/logins$/.test(route)) return list(admin.logins)
+  if (/^GET \/api\/v1\/resource-groups\/[^/]+\/access$/.test(route)) return list(admin.access)
+  switch (route) {
+    case 'GET /api/v1/agents':
+      return list(admin.agents)
+    case 'POST /api/v1/agents/join-tokens':
+      return {
+        status: 201,
+        value: {
+          token: 'a-token',
+          join: 'https://berth.example.org/join#vJ3kq0Zr8yT1mB5cW9xLhA2nE7uGdF4s',
+          expiresAt: new Date(Date.now() + 900_000).toISOString(),
+        },
+      }
+    case 'GET /api/v1/users': {
+      if (!admin.users) return undefined
+      const search = (url.searchParams.get('search') ?? '').toLowerCase()
+      const role = url.searchParams.get('role')
+      return list(
+        admin.users.filter(
+          user => `${user.email} ${user.name}`.toLowerCase().includes(search) && (role === null || user.role === role),
+        ),
+      )
+    }
+    case 'GET /api/v1/scheduling':
+      return { status: 200, value: { paused: null } }
+    case 'GET /api/v1/settings':
+      return {
+        status: 200,
+        value: { ...SYSTEM_SETTINGS_DEFAULTS, smtpPasswordSet: false, mailReady: false, ...admin.settings },
+      }
+    case 'GET /api/v1/invitations':
+      return list(admin.invitations)
+    case 'POST /api/v1/invitations':
+      return {
+        status: 201,
+        value: {
+          ...admin.invitations?.[0],
+          token: 'a-token',
+          url: `${url.origin}/#/sign-up?invitation=a-token`,
+          notices: [],
+        },
+      }
+    case 'GET /api/v1/domains':
+      return list(admin.domains)
+    case 'GET /api/v1/groups':
+      return list(admin.groups)
+    case 'GET /api/v1/resource-policies':
+      return list(admin.policies)
+    default:
+      return undefined
+  }
+}
