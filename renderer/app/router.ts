@@ -147,7 +147,7 @@ export function createPageRouter(): Router {
   // The pages of administration, with their addresses and texts, are loaded when the first of them is opened.
   router.beforeEach(async to => {
     if (to.name !== 'administration') return true
-    const { addAdminPages } = await import('../features/admin/pages.ts')
+    const { addAdminPages } = await import('../features/admin/add-pages.ts')
     await addAdminPages(router)
     return { path: to.path, query: to.query, replace: true }
   })

@@ -12,9 +12,7 @@ import {
   mdiViewListOutline,
 } from '@mdi/js'
 import { type Component } from 'vue'
-import { type Router } from 'vue-router'
-import { addTexts } from '../../words/language-choice.ts'
-import { titleOf, type AdminTitle } from './words.ts'
+import { type AdminTitle } from './words.ts'
 
 /** Who may open a page of administration. The manager refuses the same by itself. */
 export type AdminAccess = 'domain_admin' | 'superadmin'
@@ -140,24 +138,3 @@ export const ADMIN_PARTS: readonly AdminPart[] = [
     ],
   },
 ]
-
-/** Adds the addresses below `/admin` to the router, in place of the one that loads this file. */
-export async function addAdminPages(router: Router): Promise<void> {
-  if (!router.hasRoute('administration')) return
-  await addTexts({ ko: () => import('../../words/administration-in-korean.ts') })
-  router.removeRoute('administration')
-  router.addRoute({
-    path: '/admin',
-    component: () => import('./AdminFrame.vue'),
-    redirect: '/admin/overview',
-    children: ADMIN_PARTS.flatMap(({ pages }) =>
-      pages.map(({ path, label, access, load }) => ({
-        path: `/admin${path}`,
-        name: `admin${path}`,
-        component: load,
-        props: true,
-        meta: { title: () => titleOf(label), access },
-      })),
-    ),
-  })
-}

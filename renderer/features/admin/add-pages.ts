@@ -1,0 +1,25 @@
+import { type Router } from 'vue-router'
+import { addTexts } from '../../words/language-choice.ts'
+import { ADMIN_PARTS } from './pages.ts'
+import { titleOf } from './words.ts'
+
+/** Adds the addresses below `/admin` to the router, in place of the one that loads this file. */
+export async function addAdminPages(router: Router): Promise<void> {
+  if (!router.hasRoute('administration')) return
+  await addTexts({ ko: () => import('../../words/administration-in-korean.ts') })
+  router.removeRoute('administration')
+  router.addRoute({
+    path: '/admin',
+    component: () => import('./AdminFrame.vue'),
+    redirect: '/admin/overview',
+    children: ADMIN_PARTS.flatMap(({ pages }) =>
+      pages.map(({ path, label, access, load }) => ({
+        path: `/admin${path}`,
+        name: `admin${path}`,
+        component: load,
+        props: true,
+        meta: { title: () => titleOf(label), access },
+      })),
+    ),
+  })
+}
