@@ -17,7 +17,7 @@ import { startLanguage } from '../words/language-choice.ts'
 import App from './App.vue'
 import { reloadLostParts } from './lost-parts.ts'
 import { createPageRouter } from './router.ts'
-import { loadShellWithPages } from './shell.ts'
+import { loadAhead, loadShellWithPages } from './shell.ts'
 import { createPageVuetify } from './vuetify.ts'
 
 const secret = createOriginSecret(localStorage)
@@ -36,15 +36,16 @@ const api = createApi({
   onSignedOut: () => useAccount(pinia).expire(),
   adopt: (me, newer) => useAccount(pinia).adopt(me, newer),
 })
+const host = createHost({
+  window: window as HostWindow,
+  fetch: fetchHere,
+  renewSignIn: () => api.renewSignIn(),
+})
 provideServices(app, {
   api,
   secret,
   localProof,
-  host: createHost({
-    window: window as HostWindow,
-    fetch: fetchHere,
-    renewSignIn: () => api.renewSignIn(),
-  }),
+  host,
   events: createEventStream({ fetch: fetchHere }),
 })
 app.use(createPageVuetify())
@@ -52,5 +53,7 @@ const router = createPageRouter()
 reloadLostParts(router)
 logUncaught(window)
 loadShellWithPages(router)
+// Nobody is signed in to a browser that has no secret.
+if (host.isDesktop || secret.get() !== '') loadAhead(router)
 app.use(router)
 void startLanguage(error => useNotifications(pinia).error(error)).then(() => app.mount('#app'))

@@ -1,4 +1,4 @@
-import { computed, onBeforeUnmount, onMounted, ref, type ComputedRef, type Ref } from 'vue'
+import { computed, onBeforeUnmount, onMounted, readonly, ref, type ComputedRef, type Ref } from 'vue'
 
 export interface VirtualRows {
   /** First row to render, and the one after the last. */
@@ -9,7 +9,15 @@ export interface VirtualRows {
   readonly after: ComputedRef<number>
   /** Range of the rows that are really on screen, its end exclusive, for data that only those need. */
   readonly visible: ComputedRef<readonly [number, number]>
+  /**
+   * True while the list jumps by more than a screenful at a time, as when its scrollbar is dragged, until it rests: nobody reads
+   * whole rows then, so a short form of them is enough.
+   */
+  readonly skimming: Readonly<Ref<boolean>>
 }
+
+/** A list that has not moved for this long rests. */
+const REST_MS = 80
 
 /** Computes which rows of equal height to render, so that a list of any length costs as much as a screenful. */
 export function useVirtualRows(options: {
@@ -19,18 +27,28 @@ export function useVirtualRows(options: {
   readonly rowHeight: () => number
   readonly overscan?: number
 }): VirtualRows {
-  const { scroller, count, rowHeight, overscan = 8 } = options
+  const { scroller, count, rowHeight, overscan = 4 } = options
   const top = ref(0)
   const height = ref(800)
+  const skimming = ref(false)
   let observer: ResizeObserver | undefined
+  let rest: ReturnType<typeof setTimeout> | undefined
 
   const read = () => {
     top.value = scroller.value?.scrollTop ?? 0
   }
+  const onScroll = () => {
+    const before = top.value
+    read()
+    if (!skimming.value && Math.abs(top.value - before) <= height.value) return
+    skimming.value = true
+    clearTimeout(rest)
+    rest = setTimeout(() => (skimming.value = false), REST_MS)
+  }
   onMounted(() => {
     const element = scroller.value
     if (!element) return
-    element.addEventListener('scroll', read, { passive: true })
+    element.addEventListener('scroll', onScroll, { passive: true })
     observer = new ResizeObserver(() => {
       height.value = element.clientHeight
       read()
@@ -39,7 +57,8 @@ export function useVirtualRows(options: {
     height.value = element.clientHeight || height.value
   })
   onBeforeUnmount(() => {
-    scroller.value?.removeEventListener('scroll', read)
+    scroller.value?.removeEventListener('scroll', onScroll)
+    clearTimeout(rest)
     observer?.disconnect()
   })
 
@@ -54,5 +73,6 @@ export function useVirtualRows(options: {
     before: computed(() => start.value * rowHeight()),
     after: computed(() => Math.max(0, count() - end.value) * rowHeight()),
     visible: computed(() => [first.value, last.value] as const),
+    skimming: readonly(skimming),
   }
 }

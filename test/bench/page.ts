@@ -30,7 +30,7 @@ export async function benchPage(stack: AsyncDisposableStack) {
 
 /** Milliseconds from the navigation to the first contentful paint, with an empty cache and a signed-in user. */
 async function firstPaint(browser: Browser): Promise<number> {
-  await using it = await openConsole(browser, '/sessions')
+  await using it = await openConsole(browser, '/sessions', {}, undefined, 'of a signed-in browser')
   await it.page.locator('tr.row').first().waitFor()
   return await it.page.evaluate(
     () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Number.NaN,

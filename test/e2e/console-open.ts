@@ -12,16 +12,21 @@ export interface Opened extends AsyncDisposable {
   newTab(path: string): Promise<Page>
 }
 
-/** The console with a double of the manager behind it, in a fresh browser context. */
+/**
+ * The console with a double of the manager behind it, in a fresh browser context.
+ * @param secret the origin secret of a browser that is signed in; the double asks for none
+ */
 export async function openConsole(
   browser: Browser,
   path: string,
   change: Partial<World> = {},
   viewport = { width: 1280, height: 800 },
+  secret = '',
 ): Promise<Opened> {
   const world = aWorld(change)
   const double = await startConsoleDouble(world)
   const context = await browser.newContext({ viewport, locale: 'en-GB', reducedMotion: 'reduce' })
+  if (secret !== '') await context.addInitScript(text => localStorage.setItem('berth.origin-secret', text), secret)
   const newTab = async (to: string) => {
     const page = await context.newPage()
     page.setDefaultTimeout(30_000)

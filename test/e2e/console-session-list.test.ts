@@ -99,3 +99,28 @@ test('charts of a session without figures say why, and can be loaded again after
   await button(it.page, 'Try again').click()
   await it.page.getByText('No figures for this time').waitFor()
 })
+
+test('rows are short while the list jumps, and whole once it rests', async () => {
+  const many = Array.from({ length: 2_000 }, (_, index) => aSession(index))
+  await using it = await openConsole(browser, '/sessions', { sessions: many })
+  await it.page.locator('table[aria-rowcount="2001"]').waitFor()
+  const seen = await it.page.evaluate(async () => {
+    const scroller = document.querySelector('.table-scroller')
+    const kinds: (readonly [short: number, whole: number])[] = []
+    for (let step = 1; scroller && step <= 10; step++) {
+      scroller.scrollTop = (scroller.scrollHeight / 20) * step
+      await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))
+      const short = document.querySelectorAll('tr.skimmed').length
+      kinds.push([short, document.querySelectorAll('tr.row').length - short])
+    }
+    return kinds
+  })
+  // Each jump is longer than the window: only short rows, and some of them in each frame.
+  expect(seen.filter(([short, whole]) => short === 0 || whole > 0).length).toBeLessThanOrEqual(1)
+  await it.page.locator('tr.skimmed').first().waitFor({ state: 'detached' })
+  expect(await it.page.locator('tr.row .controls').count()).toBe(await it.page.locator('tr.row').count())
+  // By keys and wheel, rows stay whole.
+  await it.page.locator('.table-scroller').evaluate(element => element.scrollBy({ top: 300 }))
+  await it.page.waitForTimeout(30)
+  expect(await it.page.locator('tr.skimmed').count()).toBe(0)
+})

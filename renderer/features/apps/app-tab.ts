@@ -1,4 +1,4 @@
-import { t } from './words.ts'
+import { t } from './opening-words.ts'
 /** A browser tab for an app whose address is not known yet. */
 export interface AppTab {
   /** False if the browser refused to open the tab: show a link instead. */

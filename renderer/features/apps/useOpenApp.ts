@@ -5,7 +5,7 @@ import { useServices } from '../../services.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { openAppTab, type AppTab } from './app-tab.ts'
 import { useTunnels } from './useTunnels.ts'
-import { t } from './words.ts'
+import { t } from './opening-words.ts'
 
 export type Opening =
   | { readonly status: 'starting'; readonly since: Date }

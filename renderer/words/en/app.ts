@@ -41,4 +41,5 @@ export default {
   filesKeys: 'Files',
   terminal: 'Terminal',
   singleKeys: 'Use the single keys ?, / and n',
+  openInvitations: '{count, plural, one {# open invitation} other {# open invitations}}',
 } as const

@@ -13,7 +13,6 @@ export default {
 
   // One app
   startingApp: 'Starting {app}',
-  startingTab: 'Starting {app}…',
   startingFor: 'Starting… {time}',
   tabBlocked: 'Your browser blocked the new tab.',
   openApp: 'Open {app}',
@@ -98,9 +97,6 @@ export default {
   portInUse: 'Port {port} is in use',
   heldBy: '{app} cannot use port {port} on this computer: <b>{holder}</b> is using it.',
   anotherProgram: 'another program',
-  ownTunnel: 'your own tunnel to {app} of {session}',
-  processOf: '{program} (process {pid})',
-  aProgram: 'a program',
   anotherPort: 'Another port',
   numberRange: 'A number from 1024 to 65535',
   usePort: 'Use this port',

@@ -135,7 +135,6 @@ export default {
   decline: 'Decline',
   declineOf: 'Decline the invitation to {name}',
   declined: 'Declined the invitation to {name}.',
-  openInvitations: '{count, plural, one {# open invitation} other {# open invitations}}',
   leave: 'Leave',
   leaveOf: 'Leave {name}',
   leaveTitle: 'Leave “{name}”?',

@@ -44,4 +44,5 @@ export default {
   filesKeys: '파일',
   terminal: '터미널',
   singleKeys: '단일 키 ?, /, n 사용',
+  openInvitations: '{count, plural, other {열린 초대 #개}}',
 } satisfies Translation<typeof en>

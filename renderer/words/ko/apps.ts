@@ -15,7 +15,6 @@ export default {
   moreOfOthers: '{count, plural, other {다른 세션의 앱 #개 더 보기}}',
 
   startingApp: '{app} 시작 중',
-  startingTab: '{app} 시작 중…',
   startingFor: '시작하는 중… {time}',
   tabBlocked: '브라우저가 새 탭을 차단했습니다.',
   openApp: '{app} 열기',
@@ -95,9 +94,6 @@ export default {
   portInUse: '{port}번 포트가 사용 중입니다',
   heldBy: '이 컴퓨터의 {port}번 포트에서 {app} 앱을 열 수 없습니다. 사용 중인 프로그램: <b>{holder}</b>',
   anotherProgram: '다른 프로그램',
-  ownTunnel: '{session} 세션의 {app} 연결',
-  processOf: '{program}(프로세스 {pid})',
-  aProgram: '프로그램',
   anotherPort: '다른 포트',
   numberRange: '1024~65535 사이의 숫자를 입력하세요',
   usePort: '이 포트 사용',

@@ -135,7 +135,6 @@ export default {
   decline: '거절',
   declineOf: '{name} 폴더 초대 거절',
   declined: '{name} 폴더 초대를 거절했습니다.',
-  openInvitations: '{count, plural, other {열린 초대 #개}}',
   leave: '나가기',
   leaveOf: '{name} 폴더에서 나가기',
   leaveTitle: '“{name}” 폴더에서 나갈까요?',

@@ -1,0 +1,7 @@
+/** What is said while an app opens, with one click from a row too: apart from the dialog of apps, which is loaded later. */
+export default {
+  startingTab: 'Starting {app}…',
+  ownTunnel: 'your own tunnel to {app} of {session}',
+  processOf: '{program} (process {pid})',
+  aProgram: 'a program',
+} as const
