@@ -6,6 +6,7 @@ import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.t
 import { type RawHeaders } from '../http/headers.ts'
 import { answerRaw } from '../http/raw-answer.ts'
 import { type Log } from '../log.ts'
+import { languageOf, type PageLanguage } from './page-language.ts'
 import { PAGE_HEADERS } from './pages.ts'
 import { TunnelAgent } from './tunnel-agent.ts'
 
@@ -16,7 +17,7 @@ export interface AppForwardDeps {
   readonly requestHeaders: (request: IncomingMessage, raw: RawHeaders) => string[]
   readonly answerHeaders: (request: IncomingMessage, raw: RawHeaders) => string[]
   /** Page for a request that got no answer of the app. With `retry` the app may still be starting. */
-  readonly failurePage: (failure: WireError & { readonly retry: boolean }) => string
+  readonly failurePage: (failure: WireError & { readonly retry: boolean; readonly language: PageLanguage }) => string
   readonly log: Log
 }
 
@@ -43,24 +44,25 @@ export function createAppForward(deps: AppForwardDeps): AppForward {
     }
   }
 
-  function describe(error: unknown) {
+  function describe(error: unknown, language: PageLanguage) {
     const wire = toWireError(error)
     const isCoded = wire.code !== 'internal'
     const code = isCoded ? wire.code : 'tunnel_failed'
     const message = isCoded ? wire.message : 'The connection to the app broke before it answered.'
     const retry = ERRORS[code].retry && verdictOf(error) !== 'ended'
     const status = ERRORS[code].status === 401 ? 502 : ERRORS[code].status
-    return { status, retry, page: deps.failurePage({ ...wire, code, message, retry }) }
+    return { status, retry, page: deps.failurePage({ ...wire, code, message, retry, language }) }
   }
 
   function fail(response: ServerResponse, error: unknown) {
-    const failure = describe(error)
+    const failure = describe(error, languageOf(response))
     response.writeHead(failure.status, { ...PAGE_HEADERS, ...(failure.retry ? { 'retry-after': '3' } : {}) })
     response.end(failure.page)
   }
 
   function failUpgrade(socket: Duplex, error: unknown) {
-    const failure = describe(error)
+    // Browsers show no page for a refused WebSocket.
+    const failure = describe(error, 'en')
     answerRaw(socket, { status: failure.status, type: PAGE_HEADERS['content-type'], body: failure.page })
   }
 

@@ -9,6 +9,7 @@ import { createAppForward } from './app-forward.ts'
 import { admit, coversOpening, folderOf, type GateDeps, OPEN_PATH, type Visit, withoutCookie } from './gate.ts'
 import { type Log } from '../log.ts'
 import { hostNameOf } from './origin.ts'
+import { languageOf } from './page-language.ts'
 import { failurePage, PAGE_HEADERS, refusalPage } from './pages.ts'
 import { createTickets, randomSecret } from './secrets.ts'
 
@@ -52,8 +53,8 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
     connect: deps.connect,
     requestHeaders: (_request, raw) => requestHeaders(raw, gate.cookieName, deps.inject()),
     answerHeaders: (request, raw) => answerHeaders(raw, request.url ?? ''),
-    failurePage: ({ code, message, retry }) =>
-      failurePage({ app: deps.app.title, session: deps.sessionName, code, message, retry }),
+    failurePage: ({ code, message, retry, language }) =>
+      failurePage({ app: deps.app.title, session: deps.sessionName, code, message, retry, language }),
     log: deps.log,
   })
   let clears = deps.clearFirst
@@ -64,7 +65,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
     const admission = admit(visitOf(request), gate)
     if (admission.kind === 'pass') forward.request(request, response)
     else if (admission.kind === 'welcome') welcome(request, response)
-    else response.writeHead(403, PAGE_HEADERS).end(refusalPage(admission.reason))
+    else response.writeHead(403, PAGE_HEADERS).end(refusalPage(admission.reason, languageOf(response)))
   }
 
   function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {

@@ -1,33 +1,65 @@
 import { type Admission } from './gate.ts'
+import { type PageLanguage } from './page-language.ts'
 
 type Refusal = Extract<Admission, { kind: 'refuse' }>['reason']
 
 /** Text of the page when the gate refuses: what happened, and what to do. */
-const REFUSALS: Record<Refusal, { readonly title: string; readonly text: string }> = {
+const REFUSALS: Readonly<Record<Refusal, Told>> = {
   wrong_host: {
-    title: 'This address belongs to another app',
-    text: 'This port was opened for another app name than the one in the address bar. Open the app again from the console.',
+    en: [
+      'This address belongs to another app',
+      'This port was opened for another app name than the one in the address bar. Open the app again from the console.',
+    ],
+    ko: [
+      '다른 앱의 주소입니다',
+      '이 포트는 주소 표시줄의 이름과 다른 앱을 위해 열렸습니다. 콘솔에서 앱을 다시 여세요.',
+    ],
   },
   foreign_origin: {
-    title: 'Request from another site',
-    text: 'Another web page tried to reach this app through your browser. Berth stopped the request; nothing was sent to the app.',
+    en: [
+      'Request from another site',
+      'Another web page tried to reach this app through your browser. Berth stopped the request; nothing was sent to the app.',
+    ],
+    ko: [
+      '다른 사이트의 요청',
+      '다른 웹 페이지가 브라우저를 통해 이 앱에 접근하려고 했습니다. Berth가 요청을 막았으며, 앱에는 아무것도 전달되지 않았습니다.',
+    ],
   },
   bad_ticket: {
-    title: 'This link was used before or is too old',
-    text: 'A link to an app works once, within one minute. Go back to the console and open the app again.',
+    en: [
+      'This link was used before or is too old',
+      'A link to an app works once, within one minute. Go back to the console and open the app again.',
+    ],
+    ko: [
+      '이미 사용했거나 오래된 링크입니다',
+      '앱의 링크는 1분 안에 한 번만 사용할 수 있습니다. 콘솔로 돌아가서 앱을 다시 여세요.',
+    ],
   },
   worker: {
-    title: 'Service workers for the whole address are not allowed',
-    text: 'A service worker for the whole address could read the sign-in links of this app. Berth did not register it; the app works without one.',
+    en: [
+      'Service workers for the whole address are not allowed',
+      'A service worker for the whole address could read the sign-in links of this app. Berth did not register it; the app works without one.',
+    ],
+    ko: [
+      '주소 전체의 서비스 워커는 허용되지 않습니다',
+      '주소 전체의 서비스 워커는 이 앱의 로그인 링크를 읽을 수 있으므로 Berth가 등록하지 않았습니다. 앱은 서비스 워커 없이도 동작합니다.',
+    ],
   },
   no_cookie: {
-    title: 'Open this app from the console',
-    text: 'This browser is not signed in to the app, or the app was opened anew. Open the app from the console.',
+    en: [
+      'Open this app from the console',
+      'This browser is not signed in to the app, or the app was opened anew. Open the app from the console.',
+    ],
+    ko: ['콘솔에서 앱을 여세요', '이 브라우저가 앱에 로그인하지 않았거나 앱이 새로 열렸습니다. 콘솔에서 앱을 여세요.'],
   },
 }
 
-export function refusalPage(reason: Refusal): string {
-  return page({ ...REFUSALS[reason], code: reason })
+/** Title and text of a page. */
+type Told = Readonly<Record<PageLanguage, readonly [title: string, text: string]>>
+
+export function refusalPage(reason: Refusal, language: PageLanguage = 'en'): string {
+  const [title, text] = REFUSALS[reason][language]
+  return page({ title, text, code: reason, language })
 }
 
 /** Page shown when the path to the app failed. With `retry` the page reloads by itself: the app may still be starting. */
@@ -37,17 +69,33 @@ export function failurePage(failure: {
   readonly code: string
   readonly message: string
   readonly retry: boolean
+  readonly language: PageLanguage
 }): string {
-  const next = failure.retry
-    ? 'The app may still be starting; this page tries again every few seconds.'
-    : 'The page of the session in the console says what happened and what you can do.'
+  const { app, session, code, message, retry, language } = failure
+  const isKorean = language === 'ko'
+  const next = NEXT[retry ? 'again' : 'console'][language]
   return page({
-    title: `${failure.app} in session "${failure.session}" does not answer`,
-    text: `${failure.message} ${next}`,
-    code: failure.code,
-    refreshSeconds: failure.retry ? 3 : undefined,
+    title: isKorean
+      ? `"${session}" 세션의 ${app} 앱이 응답하지 않습니다`
+      : `${app} in session "${session}" does not answer`,
+    // The cause is the manager's English.
+    text: isKorean ? next : `${message} ${next}`,
+    code,
+    language,
+    refreshSeconds: retry ? 3 : undefined,
   })
 }
+
+const NEXT = {
+  again: {
+    en: 'The app may still be starting; this page tries again every few seconds.',
+    ko: '앱이 아직 시작하는 중일 수 있습니다. 이 페이지가 몇 초마다 다시 시도합니다.',
+  },
+  console: {
+    en: 'The page of the session in the console says what happened and what you can do.',
+    ko: '콘솔의 세션 페이지에서 원인과 할 수 있는 일을 확인하세요.',
+  },
+} as const
 
 interface PageText {
   readonly title: string
@@ -56,12 +104,13 @@ interface PageText {
   /** HTML below the text. */
   readonly form?: string
   readonly refreshSeconds?: number | undefined
+  readonly language: PageLanguage
 }
 
-export function page({ title, text, code, form = '', refreshSeconds }: PageText): string {
+export function page({ title, text, code, form = '', refreshSeconds, language }: PageText): string {
   const refresh = refreshSeconds === undefined ? '' : `<meta http-equiv="refresh" content="${refreshSeconds}">`
   return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">${refresh}
+<html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">${refresh}
 <title>${escapeHtml(title)}</title>
 <style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:15vh auto;padding:0 1rem}code{opacity:.7}input,button{font:inherit;padding:.4rem .6rem}</style>
 </head><body><main><h1>${escapeHtml(title)}</h1><p>${escapeHtml(text)}</p>${form}${code === undefined ? '' : `<p><code>${escapeHtml(code)}</code></p>`}</main></body></html>

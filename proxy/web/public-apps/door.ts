@@ -51,7 +51,7 @@ function letIn({ door, served }: DoorDeps): PublicPage {
       location: startOf(served.path),
       'set-cookie': `${cookie.name}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${cookie.attributes}`,
     },
-    body: '',
+    body: () => '',
   }
 }
 
@@ -59,13 +59,18 @@ function refusalOf(error: unknown, { key, title }: { readonly key: string; reado
   if (!isAppError(error)) throw error
   const { code, detail } = error
   if (code === 'published_app_not_found') return publicRefusal('ended')
-  if (code === 'rate_limited') return passwordPage({ title, key, fault: `Too many wrong passwords. ${whyOf(detail)}` })
+  if (code === 'rate_limited') {
+    const { retryAfterSeconds: wait } = detail
+    return passwordPage({
+      title,
+      key,
+      fault: { kind: 'tooMany', seconds: typeof wait === 'number' ? wait : undefined },
+    })
+  }
   if (code !== 'public_link_refused') throw error
   if (detail.reason === 'no_password') return passwordPage({ title, key })
-  return detail.reason === 'password' ? passwordPage({ title, key, fault: 'Wrong password.' }) : publicRefusal('key')
+  return detail.reason === 'password' ? passwordPage({ title, key, fault: { kind: 'wrong' } }) : publicRefusal('key')
 }
-
-const whyOf = ({ why }: Readonly<Record<string, unknown>>) => (typeof why === 'string' ? why : 'Try again later.')
 
 /** Keeps the first page on this origin: an image's label names it. */
 function startOf(path: string): string {

@@ -18,6 +18,7 @@ import { answerRaw } from '../../http/raw-answer.ts'
 import { type Transport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
 import { plainAddress } from '../client.ts'
+import { languageOf } from '../../http-origins/page-language.ts'
 import { answerAtDoor, type DoorDeps } from './door.ts'
 import { admitVisitor, type PublicDoor } from './public-gate.ts'
 import { publicFailure, type PublicPage, publicRefusal } from './public-pages.ts'
@@ -168,11 +169,11 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
 
 export function sendPage(response: ServerResponse, { status, headers, body }: PublicPage): void {
   if (response.headersSent) response.destroy()
-  else response.writeHead(status, headers).end(body)
+  else response.writeHead(status, headers).end(body(languageOf(response)))
 }
 
 export function refuseRaw(socket: Duplex, { status, headers, body }: PublicPage): void {
-  answerRaw(socket, { status, type: headers['content-type'] ?? 'text/html', body })
+  answerRaw(socket, { status, type: headers['content-type'] ?? 'text/html', body: body('en') })
 }
 
 /** @throws AppError `app_failed` for a header that must not be added to requests: an agent chose it */

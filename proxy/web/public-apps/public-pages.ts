@@ -1,81 +1,172 @@
 import { PUBLIC_OPEN_PATH, type WireError } from '#manager/contract'
 import { escapeHtml, page, PAGE_HEADERS } from '../../http-origins/pages.ts'
+import { type PageLanguage } from '../../http-origins/page-language.ts'
 import { type PublicAdmission } from './public-gate.ts'
 
 type Refusal = Extract<PublicAdmission, { kind: 'refuse' }>['reason'] | 'ended' | 'key' | 'busy'
 
-const REFUSALS: Record<Refusal, { readonly status: number; readonly title: string; readonly text: string }> = {
+interface RefusalText {
+  readonly status: number
+  /** Title and text of the page. */
+  readonly en: readonly [string, string]
+  readonly ko: readonly [string, string]
+}
+
+const REFUSALS: Readonly<Record<Refusal, RefusalText>> = {
   wrong_host: {
     status: 404,
-    title: 'Nothing is here',
-    text: 'No app is published at this address.',
+    en: ['Nothing is here', 'No app is published at this address.'],
+    ko: ['여기에는 아무것도 없습니다', '이 주소에 공개된 앱이 없습니다.'],
   },
   foreign_origin: {
     status: 403,
-    title: 'Request from another site',
-    text: 'Another web page tried to reach this app through your browser. Nothing was sent to the app.',
+    en: [
+      'Request from another site',
+      'Another web page tried to reach this app through your browser. Nothing was sent to the app.',
+    ],
+    ko: [
+      '다른 사이트의 요청',
+      '다른 웹 페이지가 브라우저를 통해 이 앱에 접근하려고 했습니다. 앱에는 아무것도 전달되지 않았습니다.',
+    ],
   },
   wrong_address: {
     status: 403,
-    title: 'This app is not open to your network',
-    text: 'The link works only from certain addresses. Ask the person who sent it.',
+    en: [
+      'This app is not open to your network',
+      'The link works only from certain addresses. Ask the person who sent it.',
+    ],
+    ko: ['이 네트워크에는 공개되지 않은 앱입니다', '링크는 정해진 주소에서만 동작합니다. 보낸 사람에게 문의하세요.'],
   },
   no_visit: {
     status: 403,
-    title: 'Open this app with its link',
-    text: 'This browser has not opened the link yet, or the visit has ended. Open the whole link again.',
+    en: [
+      'Open this app with its link',
+      'This browser has not opened the link yet, or the visit has ended. Open the whole link again.',
+    ],
+    ko: ['링크로 앱을 여세요', '이 브라우저에서 아직 링크를 열지 않았거나 방문이 끝났습니다. 링크 전체를 다시 여세요.'],
   },
   worker: {
     status: 403,
-    title: 'Service workers for the whole address are not allowed',
-    text: 'A service worker for the whole address could read the links of this app. The app works without one.',
+    en: [
+      'Service workers for the whole address are not allowed',
+      'A service worker for the whole address could read the links of this app. The app works without one.',
+    ],
+    ko: [
+      '주소 전체의 서비스 워커는 허용되지 않습니다',
+      '주소 전체의 서비스 워커는 이 앱의 링크를 읽을 수 있습니다. 앱은 서비스 워커 없이도 동작합니다.',
+    ],
   },
   ended: {
     status: 404,
-    title: 'This link has ended',
-    text: 'The link expired or was withdrawn, or the app ended. Ask the person who sent it for a new one.',
+    en: [
+      'This link has ended',
+      'The link expired or was withdrawn, or the app ended. Ask the person who sent it for a new one.',
+    ],
+    ko: [
+      '종료된 링크입니다',
+      '링크가 만료되었거나 취소되었거나 앱이 종료되었습니다. 보낸 사람에게 새 링크를 요청하세요.',
+    ],
   },
   key: {
     status: 403,
-    title: 'This link is not complete',
-    text: 'A part of the link is missing or wrong. Copy the whole link again.',
+    en: ['This link is not complete', 'A part of the link is missing or wrong. Copy the whole link again.'],
+    ko: ['링크가 완전하지 않습니다', '링크의 일부가 없거나 틀렸습니다. 링크 전체를 다시 복사하세요.'],
   },
   busy: {
     status: 503,
-    title: 'Too many requests',
-    text: 'Many people are opening links right now. Try again in a few seconds.',
+    en: ['Too many requests', 'Many people are opening links right now. Try again in a few seconds.'],
+    ko: ['요청이 너무 많습니다', '지금 링크를 여는 사람이 많습니다. 몇 초 뒤에 다시 시도하세요.'],
   },
 }
 
 export interface PublicPage {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  /** HTML in the language of the visitor. */
+  readonly body: (language: PageLanguage) => string
 }
 
 /** Visitors are nobody's guests at search engines. */
 const HEADERS = { ...PAGE_HEADERS, 'x-robots-tag': 'noindex' }
 
 export function publicRefusal(reason: Refusal): PublicPage {
-  const { status, title, text } = REFUSALS[reason]
-  return { status, headers: HEADERS, body: page({ title, text, code: reason }) }
+  const { status, ...told } = REFUSALS[reason]
+  return {
+    status,
+    headers: HEADERS,
+    body(language) {
+      const [title, text] = told[language]
+      return page({ title, text, code: reason, language })
+    },
+  }
+}
+
+interface Failure extends WireError {
+  readonly retry: boolean
+  readonly language: PageLanguage
 }
 
 /** Page for an app that does not answer. Visitors learn neither the session's name nor why. */
-export function publicFailure({ code, retry }: WireError & { readonly retry: boolean }): string {
-  const next = retry ? 'This page tries again every few seconds.' : 'Ask the person who sent you the link.'
-  return page({ title: 'The app does not answer', text: next, code, refreshSeconds: retry ? 3 : undefined })
+export function publicFailure({ code, retry, language }: Failure): string {
+  const { title, again, ask } = FAILURE[language]
+  return page({ title, text: retry ? again : ask, code, language, refreshSeconds: retry ? 3 : undefined })
 }
 
-/** Asks for the password of a link. `fault`: why the last one was not taken. */
-export function passwordPage({ title, key, fault }: { title: string; key: string; fault?: string }): PublicPage {
-  const form = `<form method="post" action="${PUBLIC_OPEN_PATH}">
-<input type="hidden" name="key" value="${escapeHtml(key)}">
-<p><label for="password">Password</label><br>
-<input id="password" name="password" type="password" autocomplete="current-password" required autofocus maxlength="1024"${fault === undefined ? '' : ' aria-invalid="true" aria-describedby="fault"'}></p>
-${fault === undefined ? '' : `<p id="fault" role="alert">${escapeHtml(fault)}</p>\n`}<p><button type="submit">Open</button></p></form>`
-  const body = page({ title: `${title} asks for a password`, text: 'The person who sent you the link knows it.', form })
+const FAILURE = {
+  en: {
+    title: 'The app does not answer',
+    again: 'This page tries again every few seconds.',
+    ask: 'Ask the person who sent you the link.',
+  },
+  ko: {
+    title: '앱이 응답하지 않습니다',
+    again: '이 페이지가 몇 초마다 다시 시도합니다.',
+    ask: '링크를 보낸 사람에게 문의하세요.',
+  },
+} as const
+
+const DOOR = {
+  en: {
+    title: (app: string) => `${app} asks for a password`,
+    text: 'The person who sent you the link knows it.',
+    password: 'Password',
+    open: 'Open',
+    wrong: 'Wrong password.',
+    tooMany: (seconds: number | undefined) =>
+      `Too many wrong passwords. ${seconds === undefined ? 'Try again later.' : `Try again in ${seconds} s.`}`,
+  },
+  ko: {
+    title: (app: string) => `${app} 앱을 열려면 비밀번호가 필요합니다`,
+    text: '비밀번호는 링크를 보낸 사람이 알고 있습니다.',
+    password: '비밀번호',
+    open: '열기',
+    wrong: '비밀번호가 틀렸습니다.',
+    tooMany: (seconds: number | undefined) =>
+      `틀린 비밀번호가 너무 많습니다. ${seconds === undefined ? '나중에' : `${seconds}초 후에`} 다시 시도하세요.`,
+  },
+} as const
+
+/** Why the last password was not taken. `seconds`: how long the visitor has to wait. */
+export type DoorFault = { readonly kind: 'wrong' } | { readonly kind: 'tooMany'; readonly seconds: number | undefined }
+
+/** Asks for the password of a link. */
+export function passwordPage(asked: { title: string; key: string; fault?: DoorFault }): PublicPage {
   // With `no-referrer` the form would be sent with `Origin: null`; the key in the address goes nowhere either way.
   const headers = { ...HEADERS, 'referrer-policy': 'strict-origin' }
-  return { status: fault === undefined ? 200 : 403, headers, body }
+  const status = asked.fault === undefined ? 200 : 403
+  return { status, headers, body: language => passwordForm(asked, language) }
+}
+
+function passwordForm(
+  { title, key, fault }: { title: string; key: string; fault?: DoorFault },
+  language: PageLanguage,
+): string {
+  const words = DOOR[language]
+  const why = fault && (fault.kind === 'wrong' ? words.wrong : words.tooMany(fault.seconds))
+  const form = `<form method="post" action="${PUBLIC_OPEN_PATH}">
+<input type="hidden" name="key" value="${escapeHtml(key)}">
+<p><label for="password">${words.password}</label><br>
+<input id="password" name="password" type="password" autocomplete="current-password" required autofocus maxlength="1024"${why === undefined ? '' : ' aria-invalid="true" aria-describedby="fault"'}></p>
+${why === undefined ? '' : `<p id="fault" role="alert">${escapeHtml(why)}</p>\n`}<p><button type="submit">${words.open}</button></p></form>`
+  return page({ title: words.title(title), text: words.text, form, language })
 }

@@ -224,6 +224,10 @@ test('a link with a password asks for it, and guesses have to wait longer and lo
   const form = await visit(app)
   expect(form).toMatchObject({ status: 200, cookies: [] })
   expect(form.body).toContain('type="password"')
+  expect(form.body).toContain('lang="en"')
+  const korean = await visit(app, { headers: { 'accept-language': 'ko-KR,ko;q=0.9,en;q=0.8' } })
+  expect(korean.body).toContain('lang="ko"')
+  expect(korean.body).toContain('비밀번호')
   const tell = (password: string, from = '198.51.100.4') =>
     visit(app, {
       method: 'POST',
