@@ -1,5 +1,6 @@
 import { shallowRef, type Component } from 'vue'
-import { type RouteLocationResolved, type Router } from 'vue-router'
+import { type Router } from 'vue-router'
+import { loadPages } from './load-pages.ts'
 
 /** The shell component, null until loaded. A chunk of its own, because the sign-in page does not need it. */
 export const shell = shallowRef<Component | null>(null)
@@ -16,21 +17,6 @@ export function loadAhead(router: Router): void {
   const route = router.resolve(location.hash.slice(1) || '/summary')
   if (!route.meta.bare) void loadShell().catch(() => undefined)
   void loadPages([route])
-}
-
-/** Loads the pages that the navigation leads to, one after the other, while the browser has nothing else to do. */
-export function loadPagesWhenIdle(router: Router, paths: readonly string[]): void {
-  const [path, ...others] = paths
-  if (path === undefined) return
-  requestIdleCallback(() => {
-    void loadPages([router.resolve(path)]).then(() => loadPagesWhenIdle(router, others))
-  })
-}
-
-async function loadPages(routes: readonly RouteLocationResolved[]): Promise<void> {
-  const lazy = routes.flatMap(({ matched }) => matched).map(({ components }) => components?.['default'])
-  // A page that does not load now is loaded again when it is opened.
-  await Promise.allSettled(lazy.map(load => (typeof load === 'function' ? (load as () => Promise<unknown>)() : null)))
 }
 
 /**

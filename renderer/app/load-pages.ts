@@ -1,0 +1,16 @@
+import { type RouteLocationResolved, type Router } from 'vue-router'
+
+/** Loads the pages that the navigation leads to, one after the other, while the browser has nothing else to do. */
+export function loadPagesWhenIdle(router: Router, paths: readonly string[]): void {
+  const [path, ...others] = paths
+  if (path === undefined) return
+  requestIdleCallback(() => {
+    void loadPages([router.resolve(path)]).then(() => loadPagesWhenIdle(router, others))
+  })
+}
+
+/** Loads the files of the pages of these routes. Never rejects: a page that does not load now is loaded again when it is opened. */
+export async function loadPages(routes: readonly RouteLocationResolved[]): Promise<void> {
+  const lazy = routes.flatMap(({ matched }) => matched).map(({ components }) => components?.['default'])
+  await Promise.allSettled(lazy.map(load => (typeof load === 'function' ? (load as () => Promise<unknown>)() : null)))
+}
