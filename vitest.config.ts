@@ -83,6 +83,10 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'desktop', include: ['test/desktop/**/*.test.ts'], ...serial } },
+      {
+        extends: true,
+        test: { name: 'packages', include: ['test/packages/**/*.test.ts'], ...serial, retry: 0, testTimeout: 600_000 },
+      },
       { extends: true, test: { name: 'chaos', include: ['test/chaos/**/*.test.ts'], ...serial, isolate: true } },
     ],
   },

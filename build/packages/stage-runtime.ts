@@ -42,6 +42,7 @@ function stagePackage(path: string, folder: string): void {
       const name = basename(source)
       // Packages inside a package have entries of their own in the lock file.
       if (name === 'node_modules') return false
+      if (basename(dirname(source)) === 'prebuilds') return name === `${process.platform}-${process.arch}`
       if (UNUSED_FOLDER.test(name)) return USED.test(`${source}/`)
       return LICENCE.test(name) || !UNUSED_FILE.test(name)
     },

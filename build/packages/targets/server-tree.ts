@@ -1,0 +1,35 @@
+import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from '../../bootstrap/image-recipes.ts'
+
+export const UNITS = ['berth.service', 'berth-manager.service', 'berth-agent.service'] as const
+
+/** Starts the program with its own Node, wherever its folder lies and by whatever link it is called. */
+const LAUNCHER = `#!/bin/sh
+here=$(dirname "$(readlink -f "$0")")
+exec "$here/node_modules/.bin/node" --disable-warning=ExperimentalWarning "$here/bin/berth" "$@"
+`
+
+/** Copies the runtime and adds its launcher, the file `berth`. */
+export function addLauncher(runtime: string, folder: string): void {
+  cpSync(runtime, folder, { recursive: true, verbatimSymlinks: true })
+  const launcher = join(folder, 'berth')
+  writeFileSync(launcher, LAUNCHER)
+  chmodSync(launcher, 0o755)
+}
+
+/** The service files of the clone, for a program at another path. */
+export function writeUnits(folder: string, program: string): void {
+  mkdirSync(folder, { recursive: true })
+  for (const name of UNITS) {
+    const text = readFileSync(join(ROOT, 'docs', 'admin', 'systemd', name), 'utf8')
+    writeFileSync(join(folder, name), unitFor(text, program))
+  }
+}
+
+/** A unit without the comment at its top, which is about a clone. */
+function unitFor(text: string, program: string): string {
+  const unit = text.slice(text.indexOf('[Unit]')).replaceAll('/opt/berth/bin/berth', program)
+  if (unit.replaceAll(program, '').includes('/opt/berth')) throw new Error('the service file names a path of a clone')
+  return unit
+}

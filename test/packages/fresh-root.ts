@@ -1,0 +1,83 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { managerIdOf } from '../fixtures/berth.ts'
+import { removeEverythingOf } from '../fixtures/leftovers.ts'
+
+const run = promisify(execFile)
+
+/** A fresh Debian in which a package is installed; Docker Engine and network are those of this computer. */
+export interface FreshRoot extends AsyncDisposable {
+  /** Data directory; it has the same path for the Docker Engine, which mounts homes from it. */
+  readonly data: string
+  /** Runs a shell command as root. @throws with its output if it fails */
+  shell(command: string): Promise<string>
+  /** Starts a unit's command in the foreground, as systemd would. */
+  startUnit(unit: string): Promise<RunningUnit>
+}
+
+export interface RunningUnit {
+  readonly url: string
+  /** Ends it as `systemctl stop` does. */
+  stop(): Promise<void>
+}
+
+/**
+ * @param packages folder with the packages, mounted at /packages
+ */
+export async function openFreshRoot(packages: string): Promise<FreshRoot> {
+  const data = await mkdtemp(join(tmpdir(), 'berth-test-packages-'))
+  const name = basename(data)
+  await run('chmod', ['711', data])
+  const mounts = ['/var/run/docker.sock:/var/run/docker.sock', `${data}:${data}`, `${packages}:/packages:ro`, '/etc/apt/apt.conf.d:/host-apt:ro']
+  await run('docker', [
+    ...['run', '-d', '--name', name, '--label', 'berth.test=packages', '--network', 'host', '--init'],
+    ...['--cap-add', 'NET_ADMIN', '--cap-add', 'NET_RAW', ...mounts.flatMap(mount => ['-v', mount])],
+    ...['debian:trixie-slim', 'sleep', 'infinity'],
+  ])
+  const environment = { BERTH_DATA: data, BERTH_CONFIG_DIR: '/root/berth', BERTH_AGENT_CLAIM: name, BERTH_PORT: '0' }
+  const inside = ['exec', ...Object.entries(environment).flatMap(([key, value]) => ['-e', `${key}=${value}`]), name]
+  const shell = async (command: string) => {
+    try {
+      const { stdout, stderr } = await run('docker', [...inside, 'sh', '-ec', command], { maxBuffer: 1 << 24 })
+      return stdout + stderr
+    } catch (error) {
+      const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string }
+      throw new Error(`${command}\n${stdout}${stderr}`, { cause: error })
+    }
+  }
+  // Settings of this computer's apt, e.g. its mirror's certificate.
+  await shell('cp -n /host-apt/99* /etc/apt/apt.conf.d/ 2>/dev/null || true; apt-get update -q')
+  return {
+    data,
+    shell,
+    async startUnit(unit) {
+      const line = (await shell(`sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/${unit}`)).trim()
+      // The shell tells its process id, which exec keeps: Docker passes no signal on to a process that it started by exec.
+      const child = spawn('docker', [...inside, 'sh', '-c', `echo $$; exec ${line} --json`], { stdio: ['ignore', 'pipe', 'inherit'] })
+      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+      const pid = String((await lines.next()).value)
+      const ready = await lines.next()
+      if (ready.done) throw new Error(`${unit} ended before it was ready`)
+      const { url } = JSON.parse(ready.value) as { url: string }
+      return {
+        url,
+        async stop() {
+          const ended = once(child, 'exit')
+          await shell(`kill -TERM ${pid}`)
+          await ended
+        },
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await run('docker', ['rm', '-f', name])
+      await removeEverythingOf(await managerIdOf(data))
+      await run('docker', ['volume', 'rm', '-f', name]).catch(() => undefined)
+      await rm(data, { recursive: true, force: true })
+    },
+  }
+}
