@@ -34,7 +34,8 @@ export async function buildDeb(deb: DebPackage, file: string): Promise<void> {
   const control = join(root, 'DEBIAN')
   mkdirSync(control)
   writeFileSync(join(control, 'control'), controlFile(deb, Math.ceil(bytes / 1024)))
-  for (const [name, text] of Object.entries(deb.scripts ?? {})) writeFileSync(join(control, name), text, { mode: 0o755 })
+  for (const [name, text] of Object.entries(deb.scripts ?? {}))
+    writeFileSync(join(control, name), text, { mode: 0o755 })
   normalizeTree(root, seconds)
   // zstd, which dpkg reads since Debian 12 and Ubuntu 22.04: a tenth of the time of xz. One thread, because threads could change the bytes.
   await runCommand('dpkg-deb', ['--root-owner-group', '-Zzstd', '-z12', '--threads-max=1', '--build', root, file], {

@@ -43,6 +43,11 @@ export function lockedPackages(): LockedPackage[] {
 }
 
 function licenseOf(path: string): string {
-  const { license } = JSON.parse(readFileSync(join(ROOT, path, 'package.json'), 'utf8')) as { license?: unknown }
-  return typeof license === 'string' ? license : 'NOASSERTION'
+  const { license, licenses } = JSON.parse(readFileSync(join(ROOT, path, 'package.json'), 'utf8')) as {
+    license?: unknown
+    /** The form of old packages. */
+    licenses?: readonly { type: string }[]
+  }
+  if (typeof license === 'string') return license
+  return licenses?.map(({ type }) => type).join(' OR ') ?? 'NOASSERTION'
 }

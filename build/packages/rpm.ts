@@ -25,9 +25,13 @@ export async function buildRpm(rpm: RpmPackage, workDir: string, file: string): 
   normalizeTree(rpm.root, rpm.seconds)
   const spec = join(workDir, `${rpm.name}.spec`)
   writeFileSync(spec, specFile(rpm))
-  await runCommand('rpmbuild', ['-bb', '--quiet', '--define', `_topdir ${workDir}`, '--buildroot', join(workDir, 'root'), spec], {
-    env: { ...process.env, SOURCE_DATE_EPOCH: String(rpm.seconds) },
-  })
+  await runCommand(
+    'rpmbuild',
+    ['-bb', '--quiet', '--define', `_topdir ${workDir}`, '--buildroot', join(workDir, 'root'), spec],
+    {
+      env: { ...process.env, SOURCE_DATE_EPOCH: String(rpm.seconds) },
+    },
+  )
   const made = join(workDir, 'RPMS', rpmArchitecture)
   const [name] = readdirSync(made)
   if (name === undefined) throw new Error('rpmbuild made no package')

@@ -33,7 +33,12 @@ export async function openFreshRoot(packages: string): Promise<FreshRoot> {
   const data = await mkdtemp(join(tmpdir(), 'berth-test-packages-'))
   const name = basename(data)
   await run('chmod', ['711', data])
-  const mounts = ['/var/run/docker.sock:/var/run/docker.sock', `${data}:${data}`, `${packages}:/packages:ro`, '/etc/apt/apt.conf.d:/host-apt:ro']
+  const mounts = [
+    '/var/run/docker.sock:/var/run/docker.sock',
+    `${data}:${data}`,
+    `${packages}:/packages:ro`,
+    '/etc/apt/apt.conf.d:/host-apt:ro',
+  ]
   await run('docker', [
     ...['run', '-d', '--name', name, '--label', 'berth.test=packages', '--network', 'host', '--init'],
     ...['--cap-add', 'NET_ADMIN', '--cap-add', 'NET_RAW', ...mounts.flatMap(mount => ['-v', mount])],
@@ -58,7 +63,9 @@ export async function openFreshRoot(packages: string): Promise<FreshRoot> {
     async startUnit(unit) {
       const line = (await shell(`sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/${unit}`)).trim()
       // The shell tells its process id, which exec keeps: Docker passes no signal on to a process that it started by exec.
-      const child = spawn('docker', [...inside, 'sh', '-c', `echo $$; exec ${line} --json`], { stdio: ['ignore', 'pipe', 'inherit'] })
+      const child = spawn('docker', [...inside, 'sh', '-c', `echo $$; exec ${line} --json`], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
       const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
       const pid = String((await lines.next()).value)
       const ready = await lines.next()

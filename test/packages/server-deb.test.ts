@@ -10,7 +10,8 @@ import { openFreshRoot } from './fresh-root.ts'
 
 const name = `berth-server_${MANIFEST.version}_${debArchitecture}.deb`
 const packages = mkdtempSync(join(tmpdir(), 'berth-packages-'))
-const install = (file: string) => `DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends /packages/${file}`
+const install = (file: string) =>
+  `DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends /packages/${file}`
 
 beforeAll(() => {
   // Made by `npm run package server-deb`; `npm run test:packages` does so first.

@@ -35,7 +35,9 @@ const script = (body: string) => `#!/bin/sh\nset -e\n${body}\n`
 export const DEB_SCRIPTS = {
   postinst: script(`[ "$1" = configure ] || exit 0\n${USERS}\n${RESTART}`),
   prerm: script(`[ "$1" = remove ] || exit 0\n${STOP}`),
-  postrm: script(`${RELOAD}\ncase "$1" in\n  remove|purge) ;;\n  *) exit 0 ;;\nesac\n[ "$1" != purge ] || rm -rf /etc/berth\n${KEPT}`),
+  postrm: script(
+    `${RELOAD}\ncase "$1" in\n  remove|purge) ;;\n  *) exit 0 ;;\nesac\n[ "$1" != purge ] || rm -rf /etc/berth\n${KEPT}`,
+  ),
 } as const
 
 /** Scriptlets of the .rpm; their first argument is the number of versions that remain. */

@@ -1,0 +1,43 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { findProgram } from '../../bootstrap/platform.ts'
+import { lockedPackages } from '../locked-packages.ts'
+import { DEB_SCRIPTS, RPM_SCRIPTS } from './server-scripts.ts'
+import { UNITS, writeUnits } from './server-tree.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'berth-units-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+test.skipIf(findProgram('systemd-analyze') === undefined)('systemd accepts the units of the packages', () => {
+  // A program that exists on every computer: systemd checks that it can be run.
+  writeUnits(folder, '/bin/true')
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', ...UNITS.map(unit => join(folder, unit))], {
+    encoding: 'utf8',
+  })
+  expect(stderr.split('\n').filter(line => line.includes('berth'))).toEqual([])
+  expect(status).toBe(0)
+})
+
+test('the manager runs without any right of root; only units with the agent run as root', () => {
+  writeUnits(folder, '/usr/bin/berth')
+  const unit = (name: string) => readFileSync(join(folder, name), 'utf8')
+  expect(unit('berth-manager.service')).toMatch(/^User=berth$[^]*^NoNewPrivileges=yes$[^]*^CapabilityBoundingSet=$/m)
+  expect(UNITS.filter(name => !/^User=/m.test(unit(name)))).toEqual(['berth.service', 'berth-agent.service'])
+})
+
+test.each(Object.entries({ ...DEB_SCRIPTS, ...RPM_SCRIPTS }))(
+  'the script %s is one for sh, and removes no data',
+  (_, text) => {
+    execFileSync('sh', ['-n'], { input: text })
+    expect(text).not.toMatch(/rm .*\/var\//)
+  },
+)
+
+test('every npm package of the servers names its licence and is pinned by its integrity', () => {
+  expect(
+    lockedPackages().filter(({ license, integrity }) => license === 'NOASSERTION' || integrity === undefined),
+  ).toEqual([])
+})
