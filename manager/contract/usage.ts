@@ -73,6 +73,40 @@ export const UsageHistory = z
   .meta({ id: 'UsageHistory' })
 export type UsageHistory = z.infer<typeof UsageHistory>
 
+/** By what a report of usage adds up. */
+export const USAGE_DIMENSIONS = ['user', 'project', 'domain', 'image', 'agent'] as const
+export const UsageReportQuery = z.object({
+  by: z.enum(USAGE_DIMENSIONS).default('user'),
+  from: z.iso.datetime().optional().describe('Default: 30 days before `to`.'),
+  to: z.iso.datetime().optional().describe('Default: now.'),
+})
+export type UsageReportQuery = z.infer<typeof UsageReportQuery>
+
+/** What sessions held in a time, by user, project, domain, image or agent. */
+export const UsageReport = z
+  .object({
+    from: z.iso.datetime(),
+    to: z.iso.datetime(),
+    items: z
+      .array(
+        z.object({
+          key: z.string().describe('Id of the user, project or agent; name of the domain; reference of the image.'),
+          name: z.string(),
+          sessions: z.int().describe('Sessions that ran in the time.'),
+          cpuHours: z.number().describe('Cores held, times hours.'),
+          memGibHours: z.number().describe('GiB of memory held, times hours.'),
+          gpuHours: z.number().describe('GPUs and GPU shares held, times hours.'),
+          cpuIdle: z
+            .number()
+            .nullable()
+            .describe('Part of the held CPU time that was not used, 0 to 1; null without figures.'),
+        }),
+      )
+      .describe('The largest GPU-hours first, then the largest core-hours; at most 5,000.'),
+  })
+  .meta({ id: 'UsageReport' })
+export type UsageReport = z.infer<typeof UsageReport>
+
 export const FINDING_KINDS = [
   'container_gone', // the row says that it runs, but there is no container
   'not_told', // the container has started or ended, but no report said so

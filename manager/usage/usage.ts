@@ -9,6 +9,8 @@ import {
   SLOT_NAMES,
   type UsageHistory,
   type UsageHistoryQuery,
+  type UsageReport,
+  type UsageReportQuery,
   type UserId,
 } from '#manager/contract'
 import { type AgentService } from '../agents/service.ts'
@@ -23,6 +25,7 @@ import { findUser } from '../store/identity/users.ts'
 import { administers, type Caller, managesAccount } from '../users/authorize.ts'
 import { withHeld } from '../scheduler/read-limits.ts'
 import { readHistoryOf } from './history.ts'
+import { readReportOf } from './report.ts'
 import { recalculate, type RecalculateDeps } from './recalculate.ts'
 import { readResources, type ResourcesQuery } from './resources.ts'
 
@@ -34,6 +37,8 @@ export interface Usages {
   resources(caller: Caller, query: ResourcesQuery): Promise<Resources>
   /** As `readHistoryOf`. */
   history(caller: Caller, query: UsageHistoryQuery): Promise<UsageHistory>
+  /** @throws AppError `bad_request` */
+  report(caller: Caller, query: UsageReportQuery): Promise<UsageReport>
   /** As `recalculate`. */
   recalculate(caller: Caller): Promise<Recalculation>
 }
@@ -44,6 +49,7 @@ export function createUsages(deps: RecalculateDeps & { readonly figures: Pick<Ag
     of: (caller, query) => readUsageOf(db, caller, query),
     resources: (caller, query) => readResources({ db, agents: deps.figures }, caller, query),
     history: (caller, query) => readHistoryOf(deps.store, caller, query),
+    report: (caller, query) => readReportOf(deps.store, caller, query),
     recalculate: caller => recalculate(deps, caller.email),
   }
 }

@@ -37,12 +37,17 @@ test('a domain admin sees the pages of the domain, a superadmin all', async () =
     'Overview',
     'Sessions of everybody',
     'Queue',
+    'Usage',
     'Users',
     'Invitations',
+    'Credentials',
     'Projects',
     'Resource policies',
+    'Audit log',
   ])
-  expect(all).toEqual(expect.arrayContaining([...ofDomain, 'Agents', 'Resource groups', 'Domains', 'Presets']))
+  expect(all).toEqual(
+    expect.arrayContaining([...ofDomain, 'Agents', 'Resource groups', 'Domains', 'Presets', 'Images', 'Settings']),
+  )
 })
 
 test('the search of users goes to the server and into the address, which shows the same again', async () => {

@@ -14,6 +14,7 @@ import {
   type SystemSettings,
   type Task,
   SYSTEM_SETTINGS_DEFAULTS,
+  type UsageReport,
   type User,
 } from '#manager/contract'
 import { type World } from './console-double.ts'
@@ -35,6 +36,7 @@ export interface AdminWorld {
   settings?: Partial<SystemSettings>
   audit?: AuditEntry[]
   managers?: Manager[]
+  report?: UsageReport['items']
 }
 
 export type AdminAnswer = { status: number; value?: unknown } | undefined
@@ -90,6 +92,32 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     case 'GET /api/v1/scheduling':
       return { status: 200, value: { paused: null } }
     case 'GET /api/v1/settings':
+      return {
+        status: 200,
+        value: { ...SYSTEM_SETTINGS_DEFAULTS, smtpPasswordSet: false, mailReady: false, ...admin.settings },
+      }
+    case 'GET /api/v1/usage/report':
+      return { status: 200, value: { from: '', to: '', items: admin.report ?? [] } }
+    case 'GET /api/v1/registries':
+      return list(admin.registries)
+    case 'GET /api/v1/tasks':
+      return list(admin.tasks)
+    case 'POST /api/v1/images/clean-up':
+      return list(admin.cleanUp)
+    case 'GET /api/v1/audit-log':
+      return list(admin.audit)
+    case 'GET /api/v1/managers':
+      return { status: 200, value: { items: admin.managers ?? [], warnings: [] } }
+    case 'POST /api/v1/usage/recalculate':
+      return {
+        status: 200,
+        value: {
+          findings: [],
+          agents: [{ agentId: admin.agents?.[0]?.id, name: 'gpu-host-1', compared: true, why: null, containers: 9 }],
+        },
+      }
+    case 'PATCH /api/v1/settings':
+      admin.settings = { ...admin.settings, ...(body as Partial<SystemSettings>) }
       return {
         status: 200,
         value: { ...SYSTEM_SETTINGS_DEFAULTS, smtpPasswordSet: false, mailReady: false, ...admin.settings },

@@ -1,16 +1,21 @@
 import {
   type Agent,
+  type AgentCleanUp,
   type AgentDevice,
+  type AuditEntry,
   type Domain,
   type Group,
   type Invitation,
+  type Manager,
+  type Registry,
   type ResourceGroupAccess,
   type ResourcePolicy,
+  type Task,
   type User,
 } from '#manager/contract'
-import { OTHER_LOGIN } from './console-double-account.ts'
+import { aKeypair, OTHER_LOGIN } from './console-double-account.ts'
 import { type World } from './console-double.ts'
-import { ago, aSession, HISTORY, IMAGES, LIMITED, variedSessions } from './console-world.ts'
+import { ago, aSession, HISTORY, IMAGES, LIMITED, statsOf, variedSessions } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 
 const GIB = 2 ** 30
@@ -153,6 +158,96 @@ const ACCESS: ResourceGroupAccess[] = [
   { kind: 'user', id: '01990000-0000-7000-8000-00000000ad01', name: 'researcher-1@lab.example.org' },
 ]
 const [FIRST] = AGENTS
+const REGISTRIES: Registry[] = ['cr.example.org', 'docker.io'].map((name, index) => ({
+  name,
+  url: index === 0 ? 'https://cr.example.org' : 'https://registry-1.docker.io',
+  projects: index === 0 ? [] : ['library'],
+  username: index === 0 ? 'berth' : null,
+  hasPassword: index === 0,
+  active: index === 0,
+  images: index === 0 ? 48 : 0,
+  scannedAt: index === 0 ? ago(300) : null,
+  ...at,
+}))
+const TASK: Task = {
+  id: '01990000-0000-7000-8000-0000000000f1',
+  kind: 'pull',
+  target: 'cr.example.org/vision/pytorch:2.9',
+  status: 'running',
+  error: null,
+  rescan: null,
+  copy: null,
+  pull: AGENTS.slice(0, 2).map((agent, index) => ({
+    agentId: agent.id,
+    agentName: agent.name,
+    status: index === 0 ? 'pulling' : 'waiting',
+    progress: index === 0 ? { layersDone: 3, layersTotal: 6, bytesDone: 4.1e9, bytesTotal: 9.8e9, layers: [] } : null,
+    error: null,
+  })),
+  startedBy: 'admin@localhost',
+  createdAt: ago(2),
+  endedAt: null,
+  version: 3,
+}
+const RESCAN: Task = {
+  ...TASK,
+  id: '01990000-0000-7000-8000-0000000000f2',
+  kind: 'rescan',
+  target: 'cr.example.org',
+  pull: null,
+  rescan: {
+    repositoriesDone: 4,
+    repositoriesTotal: 12,
+    tagsDone: 31,
+    tagsTotal: 90,
+    images: 28,
+    unlabelled: 2,
+    removed: 0,
+    problemsTotal: 0,
+    problems: [],
+  },
+}
+const AUDIT: AuditEntry[] = [
+  { action: 'updateSettings', target: null, result: 'ok', detail: { fields: ['smtpHost', 'smtpFrom'] } },
+  { action: 'deleteSession', target: 'session:01990000-0000-7000-8000-000000000007', result: 'ok', detail: {} },
+  { action: 'createUser', target: null, result: 'user_exists', detail: { fields: ['email', 'name'] } },
+].map((entry, index) => ({
+  id: 900 - index,
+  at: ago(20 + index * 300),
+  actorId: null,
+  actor: 'admin@localhost',
+  actedAs: index === 1 ? 'researcher-1@lab.example.org' : null,
+  domain: 'default',
+  address: '192.0.2.17',
+  ...entry,
+}))
+const MANAGERS: Manager[] = [
+  {
+    id: '01990000-0000-7000-8000-0000000000f3',
+    url: 'http://10.20.0.1:8090',
+    version: '0.1.0',
+    startedAt: ago(9_000),
+    seenAt: ago(0),
+    clockAheadMs: 2,
+    schedules: ['default', 'cpu-only'],
+    agents: 3,
+    agentsVia: 0,
+    agentsMissing: 0,
+    self: true,
+  },
+]
+const CLEAN_UP: AgentCleanUp[] = AGENTS.slice(0, 2).map((agent, index) => ({
+  agentId: agent.id,
+  agentName: agent.name,
+  images:
+    index === 0
+      ? [{ digest: 'sha256:1', references: ['cr.example.org/old:1'], sizeBytes: 9 * GIB, uniqueBytes: 7 * GIB }]
+      : [],
+  kept: [],
+  freedBytes: index === 0 ? 7 * GIB : 0,
+  error: null,
+}))
+
 /** What sessions held in the hours of a day; the last hour is not over. */
 function aDay(): typeof HISTORY {
   const now = Date.now()
@@ -208,6 +303,19 @@ export const ADMIN_WORLD: Partial<World> = {
     groups: GROUPS,
     policies: POLICIES,
     access: ACCESS,
+    registries: REGISTRIES,
+    audit: AUDIT,
+    managers: MANAGERS,
+    cleanUp: CLEAN_UP,
+    report: USERS.slice(1, 9).map((user, index) => ({
+      key: user.id,
+      name: user.email,
+      sessions: 40 - 4 * index,
+      cpuHours: 2_310.4 / (index + 1),
+      memGibHours: 18_200 / (index + 1),
+      gpuHours: 512.5 / (index + 1),
+      cpuIdle: index % 4 === 3 ? null : 0.2 + index / 12,
+    })),
   },
 }
 
@@ -261,6 +369,17 @@ export const ADMIN_SCENES: readonly Scene[] = [
     act: page => page.getByText('waited longest').waitFor(),
   },
   {
+    name: 'admin-usage',
+    path: '/admin/usage',
+    world: {
+      ...ADMIN_WORLD,
+      sessions: [
+        aSession(3, { name: 'left-open', requested: { 'cuda.device': '2' }, stats: statsOf(20, GIB, [0, 1]) }),
+      ],
+    },
+    act: page => page.getByText('holds GPUs that do nothing now').waitFor(),
+  },
+  {
     name: 'admin-agents',
     path: '/admin/agents',
     world: ADMIN_WORLD,
@@ -292,15 +411,6 @@ export const ADMIN_SCENES: readonly Scene[] = [
     path: `/admin/users/${aUser(3).id}`,
     world: ADMIN_WORLD,
     act: page => page.getByText('2 sign-ins').waitFor(),
-  },
-  {
-    name: 'admin-user-edit',
-    path: '/admin/users',
-    world: ADMIN_WORLD,
-    async act(page) {
-      await button(page, 'Edit researcher-1@lab.example.org').click()
-      await page.getByRole('dialog').getByLabel('New password').waitFor()
-    },
   },
   {
     name: 'admin-user-create',
@@ -376,13 +486,87 @@ export const ADMIN_SCENES: readonly Scene[] = [
     act: page => page.getByText('speech').first().waitFor(),
   },
   {
-    name: 'admin-project-delete',
-    path: '/admin/projects',
+    name: 'admin-images',
+    path: '/admin/images',
+    world: { ...ADMIN_WORLD, admin: { ...ADMIN_WORLD.admin, tasks: [TASK] } },
+    act: page => page.getByText('berth/pytorch').first().waitFor(),
+  },
+  {
+    name: 'admin-image-minimum',
+    path: '/admin/images',
     world: ADMIN_WORLD,
     async act(page) {
-      await button(page, 'Delete vision').click()
-      await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-      await page.getByText('Type vision').waitFor()
+      await button(page, 'Set the minimum of berth/python:3.13').click()
+      await page.getByText('Its labels say:').waitFor()
+    },
+  },
+  {
+    name: 'admin-clean-up',
+    path: '/admin/images',
+    world: ADMIN_WORLD,
+    async act(page) {
+      await button(page, 'Clean up').click()
+      await page.getByText('Frees at least').waitFor()
+    },
+  },
+  {
+    name: 'admin-registries',
+    path: '/admin/registries',
+    world: { ...ADMIN_WORLD, admin: { ...ADMIN_WORLD.admin, tasks: [RESCAN] } },
+    act: page => page.getByText('docker.io').first().waitFor(),
+  },
+  {
+    name: 'admin-registry-add',
+    path: '/admin/registries',
+    world: ADMIN_WORLD,
+    async act(page) {
+      await button(page, 'Add a registry').click()
+      await page.getByText('The host as image names have it').waitFor()
+    },
+  },
+  {
+    name: 'admin-settings',
+    path: '/admin/settings',
+    world: ADMIN_WORLD,
+    act: page => page.getByText('changed by admin@localhost').first().waitFor(),
+  },
+  {
+    name: 'admin-settings-mail',
+    path: '/admin/settings',
+    world: ADMIN_WORLD,
+    async act(page) {
+      await button(page, 'Edit Mail').click()
+      await page.getByRole('dialog').getByLabel('Mail server').waitFor()
+    },
+  },
+  {
+    name: 'admin-audit',
+    path: '/admin/audit',
+    world: { ...ADMIN_WORLD, role: 'domain_admin' },
+    act: page => page.getByText('deleteSession').first().waitFor(),
+  },
+  {
+    name: 'admin-maintenance',
+    path: '/admin/maintenance',
+    world: ADMIN_WORLD,
+    async act(page) {
+      await button(page, 'Compare now').click()
+      await page.getByText('Everything agrees: 9 containers').waitFor()
+    },
+  },
+  {
+    name: 'admin-credentials',
+    path: '/admin/credentials',
+    world: { ...ADMIN_WORLD, keypairs: [0, 1, 2].map(aKeypair) },
+    act: page => page.getByText('AKIAABCDEFGHIJKLMNO1').first().waitFor(),
+  },
+  {
+    name: 'admin-credential',
+    path: '/admin/credentials',
+    world: { ...ADMIN_WORLD, keypairs: [aKeypair(0)] },
+    async act(page) {
+      await button(page, 'Create a keypair').click()
+      await page.getByRole('dialog').getByText('Requests in 15 minutes').waitFor()
     },
   },
   {

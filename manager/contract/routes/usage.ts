@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { GroupId, UserId } from '../ids.ts'
-import { Recalculation, ScopeUsage, UsageHistory, UsageHistoryQuery } from '../usage.ts'
+import { Recalculation, ScopeUsage, UsageHistory, UsageHistoryQuery, UsageReport, UsageReportQuery } from '../usage.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Limits, and the amounts held under them. */
@@ -27,6 +27,15 @@ export const USAGE_ROUTES = {
     summary: 'What sessions held by hour, day or week: your own, those of one of your groups, or (for admins) all.',
     query: UsageHistoryQuery,
     reply: UsageHistory,
+  },
+  getUsageReport: {
+    method: 'GET',
+    path: '/api/v1/usage/report',
+    access: 'domain_admin',
+    summary:
+      'What sessions held in a time, by user, project, domain, image or agent. An admin of a domain sees its sessions.',
+    query: UsageReportQuery,
+    reply: UsageReport,
   },
   recalculateUsage: {
     method: 'POST',

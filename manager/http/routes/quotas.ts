@@ -17,6 +17,7 @@ type QuotaRoutes =
   | 'getResources'
   | 'getUsage'
   | 'getUsageHistory'
+  | 'getUsageReport'
   | 'recalculateUsage'
 
 interface QuotaRouteDeps {
@@ -44,6 +45,7 @@ export function createQuotaRoutes(deps: QuotaRouteDeps): Pick<Handlers, QuotaRou
     getResources: async ({ caller }, { query }) => usages.resources(await ownerOf(caller, query.owner), query),
     getUsage: async ({ caller }, { query }) => ({ items: await usages.of(caller, query) }),
     getUsageHistory: ({ caller }, { query }) => usages.history(caller, query),
+    getUsageReport: ({ caller }, { query }) => usages.report(caller, query),
     recalculateUsage: ({ caller }) => usages.recalculate(caller),
   }
 }

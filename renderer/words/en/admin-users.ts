@@ -85,4 +85,27 @@ export default {
   resetFactorTitle: 'Switch the second factor of {email} off?',
   resetFactorText: 'The password alone is then enough to sign in. Make sure that it is really this person who asks.',
   factorReset: 'The second factor is off.',
+
+  // Credentials
+  credentials: 'Credentials',
+  owner: 'User',
+  chooseUser: 'Choose a user',
+  accessKey: 'Access key',
+  secretKey: 'Secret key',
+  rateLimit: 'Requests in 15 minutes',
+  rateLimitHint: 'Further requests are refused until the time is over.',
+  rateLimitShort: 'Requests / 15 min',
+  lastUsed: 'Last used',
+  neverUsed: 'Never',
+  createKeypair: 'Create a keypair',
+  editKeypair: 'Edit {key}',
+  keypairMade: 'Keypair created',
+  secretOnce: 'Pass it on to {email}. The secret key is shown only now.',
+  noKeypairs: 'No keypairs',
+  noKeypairsText: 'A keypair signs requests of scripts for its user.',
+  deactivateKeypairTitle: 'Deactivate {key}?',
+  deactivateKeypairText:
+    'Requests with it are refused, and sign-ins that were made with it end. Sessions continue. It can be activated again.',
+  deleteKeypairTitle: 'Delete {key}?',
+  deleteKeypairText: 'This cannot be undone. A keypair with which sessions were launched can only be deactivated.',
 } as const

@@ -88,4 +88,27 @@ export default {
   resetFactorTitle: '{email} 계정의 2단계 인증을 끌까요?',
   resetFactorText: '비밀번호만으로 로그인할 수 있게 됩니다. 정말 본인의 요청인지 확인하세요.',
   factorReset: '2단계 인증을 껐습니다.',
+
+  // Credentials
+  credentials: '키 쌍',
+  owner: '사용자',
+  chooseUser: '사용자를 고르세요',
+  accessKey: '액세스 키',
+  secretKey: '비밀 키',
+  rateLimit: '15분당 요청 수',
+  rateLimitHint: '넘는 요청은 시간이 지날 때까지 거부됩니다.',
+  rateLimitShort: '요청 / 15분',
+  lastUsed: '마지막 사용',
+  neverUsed: '없음',
+  createKeypair: '키 쌍 만들기',
+  editKeypair: '{key} 편집',
+  keypairMade: '키 쌍을 만들었습니다',
+  secretOnce: '{email} 사용자에게 전달하세요. 비밀 키는 지금만 표시됩니다.',
+  noKeypairs: '키 쌍이 없습니다',
+  noKeypairsText: '키 쌍은 사용자의 스크립트가 보내는 요청에 서명합니다.',
+  deactivateKeypairTitle: '{key} 키 쌍을 비활성화할까요?',
+  deactivateKeypairText:
+    '이 키 쌍의 요청이 거부되고, 이 키로 한 로그인이 끝납니다. 세션은 계속됩니다. 다시 활성화할 수 있습니다.',
+  deleteKeypairTitle: '{key} 키 쌍을 삭제할까요?',
+  deleteKeypairText: '되돌릴 수 없습니다. 세션을 시작한 적이 있는 키 쌍은 비활성화만 할 수 있습니다.',
 } satisfies Translation<typeof en>

@@ -106,3 +106,29 @@ test.each([
   const query = { by: 'day', scope: 'mine', timeZone: 'UTC', ...change } as const
   await expect(ada.api.getUsageHistory({ query })).rejects.toMatchObject({ code: 'bad_request' })
 })
+
+test('a report adds up the same figures as the history, by whatever it is asked for', async () => {
+  const query = { from: MARCH.from, to: MARCH.to }
+  const history = await admin.getUsageHistory({ query: { ...query, by: 'day', scope: 'all' } })
+  const sum = (items: readonly { readonly cpuHours: number; readonly gpuHours: number }[]) => [
+    items.reduce((total, { cpuHours }) => total + cpuHours, 0),
+    items.reduce((total, { gpuHours }) => total + gpuHours, 0),
+  ]
+  for (const by of ['user', 'project', 'domain', 'image', 'agent'] as const) {
+    const { items } = await admin.getUsageReport({ query: { ...query, by } })
+    expect(sum(items), by).toEqual(sum(history.items))
+  }
+  const { items } = await admin.getUsageReport({ query: { ...query, by: 'user' } })
+  expect(items).toMatchObject([
+    { key: ada.id, name: 'ada@localhost', sessions: 2, cpuHours: 18, memGibHours: 36, gpuHours: 4.5, cpuIdle: 0.5 },
+  ])
+  // Only what ran within the time counts, to the second.
+  const hour = await admin.getUsageReport({
+    query: { by: 'image', from: '2026-03-02T16:30:00Z', to: '2026-03-02T18:00:00Z' },
+  })
+  expect(hour.items).toMatchObject([{ sessions: 1, cpuHours: 1, gpuHours: 0.25 }])
+  await expect(ada.api.getUsageReport({ query: {} })).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(admin.getUsageReport({ query: { from: MARCH.to, to: MARCH.from } })).rejects.toMatchObject({
+    code: 'bad_request',
+  })
+})

@@ -1,0 +1,50 @@
+import { AppError, type UsageReport, type UsageReportQuery } from '#manager/contract'
+import { type Store } from '../store/open-store.ts'
+import { readUsageReport } from '../store/quotas/usage-report.ts'
+import { type Caller, visibleTo } from '../users/authorize.ts'
+
+const GIB = 2 ** 30
+const HOUR = 3600
+const DAY_MS = 86_400_000
+const DEFAULT_DAYS = 30
+/** Longest time of a report: it reads every session that ran in it. */
+const MOST_DAYS = 400
+
+/**
+ * What sessions held in a time, by user, project, domain, image or agent: all that the caller may see as an admin.
+ *
+ * @throws AppError `bad_request`; `forbidden` for a caller who is no admin
+ */
+export async function readReportOf(
+  { db, now }: Pick<Store, 'db' | 'now'>,
+  caller: Caller,
+  query: UsageReportQuery,
+): Promise<UsageReport> {
+  const to = query.to === undefined ? new Date(now()) : new Date(query.to)
+  const from = query.from === undefined ? new Date(to.getTime() - DEFAULT_DAYS * DAY_MS) : new Date(query.from)
+  if (from >= to) throw new AppError('bad_request', { why: '"from" must be before "to".' })
+  if (to.getTime() - from.getTime() > MOST_DAYS * DAY_MS) {
+    throw new AppError('bad_request', { why: `At most ${MOST_DAYS} days can be asked for at once.` })
+  }
+  const visible = visibleTo(caller)
+  if (visible && visible.domain === undefined) throw new AppError('forbidden')
+  const rows = await readUsageReport(db, { by: query.by, from, to, domain: visible?.domain })
+  return {
+    from: from.toISOString(),
+    to: to.toISOString(),
+    items: rows.map(row => ({
+      key: row.key,
+      name: row.name,
+      sessions: row.sessions,
+      cpuHours: rounded(row.cpu_seconds / HOUR),
+      memGibHours: rounded(row.mem_byte_seconds / GIB / HOUR),
+      gpuHours: rounded(row.gpu_seconds / HOUR),
+      cpuIdle:
+        row.cpu_measured_seconds > 0
+          ? rounded(Math.min(1, Math.max(0, 1 - row.cpu_used_seconds / row.cpu_measured_seconds)))
+          : null,
+    })),
+  }
+}
+
+const rounded = (value: number) => Math.round(value * 1000) / 1000

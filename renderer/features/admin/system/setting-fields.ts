@@ -1,0 +1,45 @@
+import { SIGN_UP, SMTP_SECURITY, ANNOUNCEMENT_LEVELS, type StoredSettings } from '#manager/contract'
+
+/** How a setting is typed or chosen. */
+export type SettingField =
+  | { readonly kind: 'text' | 'lines' | 'switch' }
+  | { readonly kind: 'number'; readonly min: number; readonly max: number; readonly endless?: true }
+  | { readonly kind: 'choice'; readonly values: readonly string[] }
+
+export type SettingKey = keyof StoredSettings
+
+/** The settings by subject, in the order of the page. Their ranges are checked by the manager as well. */
+export const SETTING_PARTS = {
+  announcement: ['announcement', 'announcementLevel'],
+  signUp: ['allowSignUp', 'signUpDomain', 'requireEmailVerification', 'unconfirmedDays', 'termsUrl', 'privacyUrl'],
+  signIn: ['browserIdleHours', 'browserMaxDays', 'tokenDays'],
+  mail: ['publicUrl', 'smtpHost', 'smtpPort', 'smtpSecurity', 'smtpUser', 'smtpFrom'],
+  apps: ['publishApps', 'publishMaxHours'],
+  retention: ['sessionDays', 'auditDays'],
+} as const satisfies Readonly<Record<string, readonly SettingKey[]>>
+export type SettingPart = keyof typeof SETTING_PARTS
+export const SETTING_PART_NAMES = Object.keys(SETTING_PARTS) as readonly SettingPart[]
+
+export const SETTING_FIELDS: Readonly<Record<SettingKey, SettingField>> = {
+  allowSignUp: { kind: 'choice', values: SIGN_UP },
+  signUpDomain: { kind: 'text' },
+  requireEmailVerification: { kind: 'switch' },
+  unconfirmedDays: { kind: 'number', min: 1, max: 365 },
+  termsUrl: { kind: 'text' },
+  privacyUrl: { kind: 'text' },
+  browserIdleHours: { kind: 'number', min: 1, max: 720 },
+  browserMaxDays: { kind: 'number', min: 1, max: 90 },
+  tokenDays: { kind: 'number', min: 1, max: 365 },
+  sessionDays: { kind: 'number', min: 7, max: 36_500, endless: true },
+  auditDays: { kind: 'number', min: 30, max: 36_500, endless: true },
+  publishApps: { kind: 'switch' },
+  publishMaxHours: { kind: 'number', min: 1, max: 8_760 },
+  publicUrl: { kind: 'text' },
+  announcement: { kind: 'lines' },
+  announcementLevel: { kind: 'choice', values: ANNOUNCEMENT_LEVELS },
+  smtpHost: { kind: 'text' },
+  smtpPort: { kind: 'number', min: 1, max: 65_535 },
+  smtpSecurity: { kind: 'choice', values: SMTP_SECURITY },
+  smtpUser: { kind: 'text' },
+  smtpFrom: { kind: 'text' },
+}

@@ -1,0 +1,25 @@
+import { t as shared } from '../words.ts'
+import { SETTING_FIELDS, type SettingKey } from './setting-fields.ts'
+import { t } from './words.ts'
+
+const CHOICES = {
+  off: 'choice_off',
+  invitation: 'choice_invitation',
+  open: 'choice_open',
+  info: 'choice_info',
+  warning: 'choice_warning',
+  critical: 'choice_critical',
+  tls: 'choice_tls',
+  starttls: 'choice_starttls',
+  none: 'choice_none',
+} as const
+const isChoice = (value: string): value is keyof typeof CHOICES => Object.hasOwn(CHOICES, value)
+export const choiceText = (value: string): string => (isChoice(value) ? t(CHOICES[value]) : value)
+
+/** The value of a setting as people read it. */
+export function valueText(key: SettingKey, value: string | number | boolean | null): string {
+  const field = SETTING_FIELDS[key]
+  if (value === null) return field.kind === 'number' ? t('forEver') : t('notSet')
+  if (typeof value === 'boolean') return shared(value ? 'active' : 'inactive')
+  return field.kind === 'choice' ? choiceText(String(value)) : String(value)
+}

@@ -1,0 +1,31 @@
+import type en from '../en/admin-usage.ts'
+import { type Translation } from '../message-types.ts'
+
+export default {
+  usage: '사용량',
+  user: '사용자',
+  project: '프로젝트',
+  domain: '도메인',
+  image: '이미지',
+  agent: '에이전트',
+  by: '합계 기준',
+  by_user: '사용자별',
+  by_project: '프로젝트별',
+  by_domain: '도메인별',
+  by_image: '이미지별',
+  by_agent: '에이전트별',
+  period: '기간',
+  lastDays: '{count, plural, other {최근 #일}}',
+  gpuHours: 'GPU 시간',
+  cpuHours: '코어 시간',
+  memHours: 'GiB 시간',
+  cpuIdle: '쓰지 않은 CPU',
+  sessions: '세션',
+  nothing: '없음',
+  none: '이 기간에 실행된 세션이 없습니다',
+  noneText: '세션의 시작부터 종료까지, 차지한 자원을 모두 셉니다.',
+  idleTitle: '{count, plural, other {세션 #개의 GPU가 지금 아무 일도 하지 않습니다}}',
+  idleFacts: '{owner} · GPU {gpus}개',
+  end: '종료…',
+  endOf: '{name} 종료',
+} satisfies Translation<typeof en>
