@@ -15,7 +15,7 @@ import {
 } from '#manager/contract'
 import { aKeypair, OTHER_LOGIN } from './console-double-account.ts'
 import { type World } from './console-double.ts'
-import { ago, aSession, HISTORY, IMAGES, LIMITED, statsOf, variedSessions } from './console-world.ts'
+import { ago, aSession, type HISTORY, IMAGES, LIMITED, statsOf, variedSessions } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 
 const GIB = 2 ** 30
