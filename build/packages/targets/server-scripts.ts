@@ -17,7 +17,7 @@ mkdir -p -m 0700 /etc/berth`
 
 const RESTART = `if ${SYSTEMD}; then
   systemctl daemon-reload
-  systemctl try-restart ${services}
+  systemctl try-restart ${services} || echo "A unit did not restart: see systemctl --failed." >&2
 fi`
 
 const STOP = `if ${SYSTEMD}; then systemctl --no-warn disable --now ${services} || true; fi`
