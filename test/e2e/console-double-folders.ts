@@ -45,11 +45,12 @@ const VISION = { id: '01990000-0000-7000-8000-0000000000b2', name: 'vision' } as
 
 /** One of everything that the list can show. */
 export const variedFolders = (): Folder[] => [
-  aFolder(1, { name: 'experiments' }),
+  aFolder(1, { name: 'experiments', usage: { bytes: 41_802_391_552, files: 18_204, measuredAt: ago(3) } }),
   aFolder(2, { name: '.local' }),
   aFolder(3, {
     name: 'imagenet-2012-train-and-validation-sets',
     storageHost: 'archive',
+    usage: { bytes: 166_301_049_856, files: 1_331_168, measuredAt: ago(30) },
   }),
   aFolder(4, {
     name: 'models',
@@ -60,7 +61,7 @@ export const variedFolders = (): Folder[] => [
     permission: 'ro',
     manageable: false,
   }),
-  aFolder(5, { name: 'papers', sharedWith: 2 }),
+  aFolder(5, { name: 'papers', sharedWith: 2, usage: { bytes: 4_096, files: 1, measuredAt: ago(1) } }),
   aFolder(7, {
     name: 'genomes',
     ownerId: OTHER.ownerId,

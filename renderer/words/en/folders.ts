@@ -41,6 +41,8 @@ export default {
   mounted: 'Mounted in every new session',
   notMine: 'You administer this project but are not its member: your sessions cannot mount the folder',
   hostAway: 'away',
+  usage: '{size}, {count, plural, one {# file} other {# files}}',
+  measured: 'Counted {time}, directories included',
   usedBy: 'In use: {names}',
   usedByMore: 'In use: {names} and {count, number} more',
   actionsOf: 'Actions for {name}',

@@ -43,6 +43,8 @@ export default {
   mounted: '새 세션마다 마운트됨',
   notMine: '이 프로젝트의 관리자이지만 구성원이 아니므로 세션에 이 폴더를 마운트할 수 없습니다',
   hostAway: '사용 불가',
+  usage: '{size}, {count, plural, other {파일 #개}}',
+  measured: '{time} 기준, 디렉터리 포함',
   usedBy: '사용 중: {names}',
   usedByMore: '사용 중: {names} 외 {count, number}개',
   actionsOf: '{name} 폴더의 작업',
