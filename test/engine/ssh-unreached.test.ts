@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type Berth, type Outcome, startBerth } from '../fixtures/berth.ts'
+import { type Berth, execute, type Outcome, startBerth } from '../fixtures/berth.ts'
 import { addressOf, docker } from '../fixtures/docker.ts'
 
 /** `berth ssh` and its Host block say within 15 seconds, and some for a busy machine, that a session cannot be reached. */
@@ -38,20 +38,17 @@ const freeze = async () => {
   undo = () => container.unpause()
 }
 
-test('a frozen SSH server accepts connections and says nothing: berth ssh fails within 15 seconds', async () => {
-  await freeze()
-  const { code, stderr } = await timed(() => berth.cli('ssh', 'far-away', '--', 'true'))
-  expect(code).toBe(255)
-  expect(stderr).toContain('berth: The session did not answer within 15 seconds')
-}, 60_000)
-
-test('a frozen SSH server makes a Host block fail in the same time', async () => {
+test('a frozen SSH server accepts connections and says nothing: berth ssh and a Host block fail within 15 seconds', async () => {
   const config = join(berth.data, 'ssh-config')
   await writeFile(config, (await berth.cli('ssh-config', 'far-away')).stdout)
   await freeze()
-  const startedAt = performance.now()
-  await expect(run('ssh', ['-F', config, 'berth-far-away', 'true'])).rejects.toMatchObject({ code: 255 })
-  expect(performance.now() - startedAt).toBeLessThan(TOLD_WITHIN_MS)
+  const [ssh, hostBlock] = await Promise.all([
+    timed(() => berth.cli('ssh', 'far-away', '--', 'true')),
+    timed(() => execute(['ssh', '-F', config, 'berth-far-away', 'true'], process.env)),
+  ])
+  expect(ssh.code).toBe(255)
+  expect(ssh.stderr).toContain('berth: The session did not answer within 15 seconds')
+  expect(hostBlock.code).toBe(255)
 }, 60_000)
 
 test('a container that drops packets makes berth scp fail, with the reason', async () => {
