@@ -40,6 +40,12 @@ export async function misfits(page: Page): Promise<string[]> {
       }
     }
 
+    // Cards of a list have one height, whatever is in them.
+    for (const row of dialog ? [] : document.querySelectorAll('.cards tr.row')) {
+      if (row.scrollHeight > row.clientHeight + 2)
+        found.push(`${nameOf(row)} needs ${row.scrollHeight} px of ${row.clientHeight}`)
+    }
+
     for (const bar of dialog ? [] : document.querySelectorAll('.v-toolbar__content, .list-bar, .terminal-page .bar')) {
       const room = bar.getBoundingClientRect()
       const parts = [...bar.querySelectorAll('button, .v-input, [role="tab"], h1')].filter(part =>
