@@ -88,7 +88,17 @@ export async function up({
   // Authenticates the console to the manager: other users of this computer reach the manager's port too.
   const BERTH_CONSOLE_SECRET = randomBytes(32).toString('base64url')
   const managerSpec = spec('manager', 'manager/main', { BERTH_PORT: '0', BERTH_CONSOLE_SECRET })
-  const manager = stack.use(await supervise(managerSpec, samePort(managerSpec), deps))
+  /** For the desktop app, which shows the steps of the start. */
+  const step = (name: ServerName, state: 'running' | 'done') => {
+    if (ticket) output.note(JSON.stringify({ step: name, state }))
+  }
+  const shown = async <T>(name: ServerName, start: Promise<T>): Promise<T> => {
+    step(name, 'running')
+    const started = await start
+    step(name, 'done')
+    return started
+  }
+  const manager = stack.use(await shown('manager', supervise(managerSpec, samePort(managerSpec), deps)))
   signal.throwIfAborted()
   const managerUrl = String(manager.current.ready.url)
   const consoleSpec = spec('console', 'proxy/web/main', {
@@ -97,8 +107,8 @@ export async function up({
     BERTH_CONSOLE_SECRET,
   })
   const [agent, console_] = await startTogether(
-    engine ? startAgent(manager, spec, deps) : Promise.resolve(undefined),
-    supervise(consoleSpec, samePort(consoleSpec), deps),
+    engine ? shown('agent', startAgent(manager, spec, deps)) : Promise.resolve(undefined),
+    shown('console', supervise(consoleSpec, samePort(consoleSpec), deps)),
   )
   if (agent) stack.use(agent)
   stack.use(console_)

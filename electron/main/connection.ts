@@ -29,6 +29,8 @@ export interface Connection extends AsyncDisposable {
   /** The proxy of the signed-in user; started with the first tunnel. */
   proxy(): Promise<UserProxy>
   running(): Promise<Running>
+  /** Call after the computer slept: connections that wait for their next try are tried now. */
+  wake(): Promise<void>
 }
 
 export interface ConnectionDeps {
@@ -102,6 +104,9 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
       const open = [...((await started?.tunnel.list()) ?? []), ...(folders ? [folders] : [])]
       const connections = open.reduce((sum, one) => sum + one.connections, 0)
       return { tunnels: open.length, connections, stack: stack?.owned ?? false }
+    },
+    async wake() {
+      ;(await proxy)?.wake()
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }

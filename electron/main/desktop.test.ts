@@ -38,6 +38,13 @@ beforeEach(async () => {
 })
 afterEach(() => rm(dir, { recursive: true }))
 
+/** Settings of somebody who has chosen Berth on this computer. */
+async function chosenSettings() {
+  const settings = await openSettingsFile(path.join(dir, 'desktop.json'))
+  await settings.update({ endpoint: { kind: 'embedded' } })
+  return settings
+}
+
 interface Options {
   owned?: boolean
   startStack?: () => Promise<EmbeddedStack>
@@ -86,8 +93,11 @@ async function aDesktop({ owned = true, startStack, fixedEndpoint, links = someL
     preload: '/preload.cjs',
     links,
     fixedEndpoint,
-    settings: await openSettingsFile(path.join(dir, 'desktop.json')),
+    settings: await chosenSettings(),
     credentials,
+    checkDocker: () => Promise.resolve({ state: 'ready', command: null }),
+    openServer: () => Promise.resolve(),
+    logs: { folder: dir },
     startStack: startStack ?? (() => Promise.resolve(stack)),
     startProxy: () => Promise.resolve(proxy),
     fetch: () =>

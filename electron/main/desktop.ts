@@ -1,4 +1,4 @@
-import { type EndpointChoice, type Endpoint } from '#proxy/contract'
+import { type DockerCheck, type EndpointChoice, type Endpoint } from '#proxy/contract'
 import { AppError } from '#manager/contract'
 import { openConnection, type Connection, type StartUserProxy } from './connection.ts'
 import { createConnector } from './connector.ts'
@@ -12,8 +12,11 @@ import { CONSOLE_SCHEME } from './security/console-origin.ts'
 import { denyPermissions, guardContents } from './security/guard-contents.ts'
 import { ENDPOINT_RULE, isEndpointUrl, type SettingsFile } from './settings/settings-file.ts'
 import { parseSignInLink } from './sign-in-link.ts'
-import { type EmbeddedStack } from './stack/embedded-stack.ts'
+import { type EmbeddedStack, type StackReport } from './stack/embedded-stack.ts'
+import { createStackStarter } from './stack/stack-start.ts'
 import { createTerminals } from './terminal/terminals.ts'
+import { offerContextMenu } from './windows/context-menu.ts'
+import { languageOf } from './windows/words.ts'
 import { askBeforeQuit } from './windows/ask-before-quit.ts'
 import { createConsoleWindows } from './windows/console-windows.ts'
 import { type DeepLinks } from './windows/deep-links.ts'
@@ -30,7 +33,11 @@ export interface DesktopDeps {
   readonly credentials: CredentialStore
   /** BERTH_ENDPOINT: an address or a sign-in link, which overrides the user's choice. */
   readonly fixedEndpoint?: string | undefined
-  readonly startStack: () => Promise<EmbeddedStack>
+  readonly startStack: (report: StackReport) => Promise<EmbeddedStack>
+  readonly checkDocker: () => Promise<DockerCheck>
+  /** Starts another app with its own settings, which connects to this server. */
+  readonly openServer: (url: string) => Promise<void>
+  readonly logs: { readonly folder: string }
   readonly startProxy: StartUserProxy
   readonly fetch: typeof fetch
   readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
@@ -50,41 +57,67 @@ export function registerConsoleScheme({ protocol }: Pick<ElectronSlice, 'protoco
 export function startDesktop(deps: DesktopDeps): void {
   const { electron, settings, log } = deps
   const { app } = electron
-  const windows = createConsoleWindows({ electron, preload: deps.preload })
+  const windows = createConsoleWindows({
+    electron,
+    preload: deps.preload,
+    remembered: () => settings.current.window,
+    remember: window => void settings.update({ window }).catch((error: unknown) => onUnexpected('settings', error)),
+  })
   const onUnexpected = (where: string, error: unknown) => log.error({ where, err: error }, 'unexpected failure')
 
   const fixed = deps.fixedEndpoint === undefined ? undefined : checkedEndpoint(deps.fixedEndpoint)
-  const choice = (): EndpointChoice => (fixed ? { kind: 'remote', url: fixed.endpoint } : settings.current.endpoint)
+  const choice = (): EndpointChoice | null =>
+    fixed ? { kind: 'remote', url: fixed.endpoint } : settings.current.endpoint
+  const starter = createStackStarter({
+    checkDocker: deps.checkDocker,
+    start: deps.startStack,
+    onChange: now => windows.emit('stack:changed', now),
+  })
   const connect = (to: EndpointChoice): Promise<Connection> =>
     openConnection({
       choice: to,
       fixed,
       credentials: deps.credentials,
       fetch: deps.fetch,
-      startStack: deps.startStack,
+      startStack: () => starter.start(),
       startProxy: deps.startProxy,
       emit: windows.emit,
       onUserChanged: () => terminals.closeAll(),
     })
   const connector = createConnector(
-    () => connect(choice()),
+    () => {
+      const chosen = choice()
+      return chosen ? connect(chosen) : Promise.reject(new AppError('unavailable', { why: 'No Berth was chosen yet.' }))
+    },
     error => log.error({ err: error }, 'the manager could not be reached'),
   )
   // The page will request the connection; until then a failure is only logged.
-  connector.current().catch(() => undefined)
+  if (choice()) connector.current().catch(() => undefined)
 
   const account = async () => (await connector.current()).account
   const terminals = createTerminals({ account })
+  const showLogs = async () => {
+    const why = await electron.shell.openPath(deps.logs.folder)
+    if (why !== '') throw new AppError('unavailable', { why })
+  }
 
   const setEndpoint = async (wanted: EndpointChoice): Promise<Endpoint> => {
     if (fixed) throw new AppError('forbidden', { why: 'BERTH_ENDPOINT decides.' })
+    // The start of this computer's Berth is under way: its end is the answer, also if it fails.
+    if (wanted.kind === 'embedded' && starter.now.state === 'starting') return (await connector.current()).endpoint
     const before = await connector.settled()
     if (before && wanted.kind === 'embedded' && before.endpoint.kind === 'embedded') return before.endpoint
     const next = await connect(wanted)
     connector.replace(next)
     terminals.closeAll()
     await before?.[Symbol.asyncDispose]()
-    await settings.update({ endpoint: wanted })
+    const { servers } = settings.current
+    const { kind, url } = next.endpoint
+    const first = kind === 'remote' ? [url] : []
+    await settings.update({
+      endpoint: wanted,
+      servers: [...first, ...servers.filter(other => other !== url)].slice(0, 50),
+    })
     return next.endpoint
   }
 
@@ -92,6 +125,7 @@ export function startDesktop(deps: DesktopDeps): void {
     const known = await connector.settled()
     if (known) return known.endpoint
     const wanted = choice()
+    if (wanted === null) return { kind: 'none', url: '' }
     const url = wanted.kind === 'remote' ? wanted.url : ''
     return { kind: fixed ? 'fixed' : wanted.kind, url }
   }
@@ -109,13 +143,35 @@ export function startDesktop(deps: DesktopDeps): void {
   serveHostApi({
     ipcMain: electron.ipcMain,
     inputs: HOST_INPUTS,
-    apiFor: createHostApi({ electron, connection: () => connector.current(), endpoint, setEndpoint, terminals }),
+    apiFor: createHostApi({
+      electron,
+      connection: () => connector.current(),
+      endpoint,
+      setEndpoint,
+      terminals,
+      desktop: {
+        servers: () => Promise.resolve(settings.current.servers),
+        async forgetServer(url) {
+          const servers = settings.current.servers.filter(other => other !== url)
+          return (await settings.update({ servers })).servers
+        },
+        openServer: deps.openServer,
+        stack: () => Promise.resolve(starter.now),
+        showLogs,
+        async language(language) {
+          if (settings.current.language === language) return
+          await settings.update({ language })
+          menu()
+        },
+      },
+    }),
     onUnexpected,
   })
   app.on('web-contents-created', (_event, contents) => {
     guardContents(contents, { electron, preload: deps.preload, log })
     windows.adopt(contents)
     reviveAfterCrash(contents, { electron, log })
+    offerContextMenu(contents, { electron, language: () => language() })
     // A reloaded page has lost its terminals; tunnels do not belong to the page and stay.
     contents.on('did-navigate', () => terminals.closePage(contents.id))
     contents.on('destroyed', () => terminals.closePage(contents.id))
@@ -138,7 +194,7 @@ export function startDesktop(deps: DesktopDeps): void {
     if (leaving !== 'no') return
     leaving = 'asking'
     const running = await connector.known?.running()
-    const answer = running ? await askBeforeQuit(electron.dialog, running) : 'stop'
+    const answer = running ? await askBeforeQuit(electron.dialog, running, language()) : 'stop'
     leaving = 'no'
     if (answer === 'stop') {
       await stop()
@@ -148,7 +204,7 @@ export function startDesktop(deps: DesktopDeps): void {
       windows.show()
       return
     }
-    tray ??= createTray({ electron, showConsole: windows.show, stopAndQuit: () => void stop() })
+    tray ??= createTray({ electron, language: language(), showConsole: windows.show, stopAndQuit: () => void stop() })
     windows.destroy()
   }
   app.on('before-quit', event => {
@@ -160,8 +216,18 @@ export function startDesktop(deps: DesktopDeps): void {
   })
   app.on('activate', () => windows.show())
 
-  installMenu({ electron, showConsole: windows.show })
-  deps.links.follow(windows.show)
+  const language = () => settings.current.language ?? languageOf(app.getLocale())
+  const menu = () =>
+    installMenu({ electron, language: language(), showConsole: windows.show, showLogs: () => void showLogs() })
+  menu()
+  electron.powerMonitor.on('resume', () => {
+    const { known } = connector
+    known?.wake().catch((error: unknown) => onUnexpected('resume', error))
+  })
+  // Until Berth on this computer answers, and before the first choice, the page has nothing else to show.
+  const beginning = choice()
+  const start = beginning === null || beginning.kind === 'embedded' ? '/start' : undefined
+  deps.links.follow(route => windows.show(route ?? (connector.known ? undefined : start)))
 }
 
 /** @throws AppError `config_invalid` for an address that the user could not choose either */

@@ -16,10 +16,11 @@ export interface ElectronSlice {
   readonly ipcMain: Pick<Real['ipcMain'], 'removeHandler'> & {
     handle(channel: string, listener: (event: InvokeEvent, ...args: unknown[]) => unknown): void
   }
-  readonly shell: Pick<Real['shell'], 'openExternal'>
+  readonly shell: Pick<Real['shell'], 'openExternal' | 'openPath'>
   readonly dialog: Pick<Real['dialog'], 'showErrorBox'> & {
     showMessageBox(options: Electron.MessageBoxOptions): Promise<{ response: number }>
   }
+  readonly powerMonitor: { readonly on: Quiet<'resume'> }
   readonly nativeImage: Pick<Real['nativeImage'], 'createFromDataURL'>
   readonly Menu: {
     buildFromTemplate(template: Electron.MenuItemConstructorOptions[]): Electron.Menu
@@ -37,6 +38,7 @@ export interface AppSlice extends Pick<
   | 'exit'
   | 'getVersion'
   | 'getPath'
+  | 'getLocale'
   | 'setAsDefaultProtocolClient'
   | 'isPackaged'
 > {
@@ -55,15 +57,32 @@ export type SessionSlice = Pick<
 
 export interface WindowSlice extends Pick<
   Electron.BrowserWindow,
-  'loadURL' | 'destroy' | 'show' | 'focus' | 'isMinimized' | 'restore' | 'isDestroyed'
+  | 'loadURL'
+  | 'destroy'
+  | 'show'
+  | 'focus'
+  | 'isMinimized'
+  | 'restore'
+  | 'isDestroyed'
+  | 'isMaximized'
+  | 'maximize'
+  | 'getNormalBounds'
 > {
   readonly webContents: ContentsSlice
-  readonly once: Quiet<'ready-to-show'> & Quiet<'closed'>
+  readonly once: Quiet<'ready-to-show'> & Quiet<'close'> & Quiet<'closed'>
 }
 
 export interface ContentsSlice extends Pick<
   Electron.WebContents,
-  'id' | 'send' | 'isDestroyed' | 'setWindowOpenHandler' | 'getURL' | 'reload'
+  | 'id'
+  | 'send'
+  | 'isDestroyed'
+  | 'setWindowOpenHandler'
+  | 'getURL'
+  | 'reload'
+  | 'getZoomLevel'
+  | 'setZoomLevel'
+  | 'replaceMisspelling'
 > {
   readonly on: Listen<'will-navigate', (event: Preventable, url: string) => void> &
     Listen<'will-redirect', (event: Preventable, url: string) => void> &
@@ -73,6 +92,7 @@ export interface ContentsSlice extends Pick<
       'render-process-gone',
       (event: Preventable, details: Pick<Electron.RenderProcessGoneDetails, 'reason'>) => void
     > &
+    Listen<'context-menu', (event: Preventable, params: Electron.ContextMenuParams) => void> &
     Quiet<'destroyed'>
 }
 

@@ -1,10 +1,14 @@
+import { spawn } from 'node:child_process'
 import path from 'node:path'
 import * as electron from 'electron'
-import { pino } from 'pino'
+import { multistream, pino } from 'pino'
 import { startProxy } from '#proxy'
 import { createKeyringCredentials } from './credentials/keyring-credentials.ts'
 import { registerConsoleScheme, startDesktop } from './desktop.ts'
+import { openLogFile } from './log-file.ts'
+import { openSettings } from './settings/open-settings.ts'
 import { openSettingsFile } from './settings/settings-file.ts'
+import { checkDocker, thisComputer } from './stack/docker-check.ts'
 import { startEmbeddedStack } from './stack/embedded-stack.ts'
 import { listenForDeepLinks } from './windows/deep-links.ts'
 
@@ -18,8 +22,25 @@ import { listenForDeepLinks } from './windows/deep-links.ts'
 const here = import.meta.dirname
 const appRoot = path.resolve(here, '../../..')
 const env = process.env
-const log = pino({ level: env.BERTH_LOG ?? 'info', name: 'desktop' }, pino.destination(2))
 const { app } = electron
+/** `--profile=NAME`: settings, sign-in and tunnels of their own, so that several servers are open at once. */
+const profile = /^[\w.-]{1,100}$/.exec(app.commandLine.getSwitchValue('profile'))?.[0]
+const baseDir = env.BERTH_CONFIG_DIR ?? app.getPath('userData')
+const configDir = profile === undefined ? baseDir : profileDir(profile)
+if (profile !== undefined) app.setPath('userData', path.join(configDir, 'chromium'))
+const logs = path.join(configDir, 'logs')
+const level = env.BERTH_LOG ?? 'info'
+const log = pino(
+  { level, name: 'desktop' },
+  multistream([
+    { level: level as 'info', stream: pino.destination(2) },
+    { level: level as 'info', stream: openLogFile(logs) },
+  ]),
+)
+
+function profileDir(name: string): string {
+  return path.join(baseDir, 'profiles', name)
+}
 
 registerConsoleScheme(electron)
 const links = listenForDeepLinks({ app, argv: process.argv, log })
@@ -39,7 +60,6 @@ if (app.requestSingleInstanceLock()) {
 async function start(): Promise<void> {
   await app.whenReady()
   app.setAsDefaultProtocolClient('berth')
-  const configDir = env.BERTH_CONFIG_DIR ?? app.getPath('userData')
   const credentials = createKeyringCredentials({
     onUnusable: why => {
       log.warn({ why }, 'the sign-in is kept in memory')
@@ -51,7 +71,11 @@ async function start(): Promise<void> {
       })
     },
   })
-  const settings = await openSettingsFile(path.join(configDir, 'desktop.json'))
+  const settings = await openSettings(electron.dialog, path.join(configDir, 'desktop.json'))
+  if (!settings) {
+    app.exit(1)
+    return
+  }
   startDesktop({
     electron,
     consoleDir: env.BERTH_CONSOLE_DIR ?? path.join(appRoot, 'dist/renderer'),
@@ -60,14 +84,40 @@ async function start(): Promise<void> {
     settings,
     credentials,
     fixedEndpoint: env.BERTH_ENDPOINT,
-    startStack: () =>
+    logs: { folder: logs },
+    checkDocker: async () => checkDocker(await thisComputer()),
+    openServer,
+    startStack: report =>
       startEmbeddedStack({
         command: [env.BERTH_NODE ?? path.join(appRoot, 'node_modules/.bin/node'), path.join(appRoot, 'bin/berth')],
         onExit: code => log.error({ code }, 'the embedded stack ended'),
-        onProgress: text => log.info({ text }, 'stack'),
+        report: {
+          onStep: (step, state) => report.onStep(step, state),
+          onLog(line) {
+            log.info({ line }, 'stack')
+            report.onLog(line)
+          },
+        },
       }),
     startProxy: options => startProxy({ ...options, dataDir: configDir, log }),
     fetch: globalThis.fetch,
     log,
   })
+}
+
+/** Starts a second app for another server; of a server that is open already it shows the window. */
+async function openServer(url: string): Promise<void> {
+  const { host, origin } = new URL(url)
+  const name = host.replaceAll(/[^\w.-]/g, '_').slice(0, 100)
+  const settings = await openSettingsFile(path.join(profileDir(name), 'desktop.json'))
+  await settings.update({ endpoint: { kind: 'remote', url: origin } })
+  const clone = process.defaultApp ? [appRoot] : []
+  const { BERTH_ENDPOINT: _, ...others } = env
+  const child = spawn(process.execPath, [...clone, `--profile=${name}`], {
+    detached: true,
+    stdio: 'ignore',
+    env: { ...others, BERTH_CONFIG_DIR: baseDir },
+  })
+  child.on('error', error => log.error({ err: error }, 'another app could not be started'))
+  child.unref()
 }

@@ -1,5 +1,6 @@
 // `import type`, not inline types: those leave an import behind, and the sandboxed preload that needs this file can load none.
 import type { SessionId, WireError } from '#manager/contract'
+import type { StackStart } from './desktop.ts'
 import type { ProxyFault } from './proxy-faults.ts'
 import type { FolderKit, FolderPort, FolderPortSpec } from './sftp.ts'
 import type { AppUrl, KeyFile, KeyFormat, SshKit, Tunnel, TunnelId, TunnelSpec } from './tunnels.ts'
@@ -26,9 +27,11 @@ export interface HostSettings {
 /** The manager that the desktop app talks to: that of the stack on this computer, or one at a URL. */
 export type EndpointChoice = { readonly kind: 'embedded' } | { readonly kind: 'remote'; readonly url: string }
 export interface Endpoint {
-  /** `fixed` where it cannot be chosen (browser: the origin the page came from; desktop: BERTH_ENDPOINT). */
-  readonly kind: EndpointChoice['kind'] | 'fixed'
-  /** `''` while the embedded stack is still starting. */
+  /**
+   * `fixed` where it cannot be chosen (browser: the origin the page came from; desktop: BERTH_ENDPOINT); `none` before the first choice.
+   */
+  readonly kind: EndpointChoice['kind'] | 'fixed' | 'none'
+  /** `''` with `none`, and while the embedded stack is still starting. */
   readonly url: string
 }
 
@@ -74,6 +77,21 @@ export interface HostApi {
     /** The key for programs of this computer, or a site file. Opens the port if it is closed. */
     keyFile(format: KeyFormat): Promise<KeyFile>
   }
+  /** The desktop app itself. In a browser all but `language` fail with `forbidden`. */
+  desktop: {
+    /** Addresses of servers that were connected to, the latest first. */
+    servers(): Promise<readonly string[]>
+    /** @returns the remaining servers */
+    forgetServer(url: string): Promise<readonly string[]>
+    /** Opens a server beside the present one: an app of its own with its own sign-in, tunnels and settings. */
+    openServer(url: string): Promise<void>
+    /** The start of Berth on this computer; `stack:changed` tells what follows. */
+    stack(): Promise<StackStart>
+    /** Shows the folder of the log files. */
+    showLogs(): Promise<void>
+    /** Language of menus and questions: that of the page. */
+    language(language: 'en' | 'ko'): Promise<void>
+  }
   terminal: {
     /** Opens a terminal and returns its id; only where the page cannot open a WebSocket to the manager itself (Electron). */
     open(spec: { sessionId: SessionId; name: string; cols: number; rows: number }): Promise<string>
@@ -87,6 +105,7 @@ export interface HostApi {
 export interface HostEvents {
   'tunnel:changed': Tunnel
   'tunnel:closed': { id: TunnelId; reason: 'user' | 'session_ended' | 'error' }
+  'stack:changed': StackStart
   /** Null: the port was closed. */
   'sftp:changed': FolderPort | null
   'terminal:data': { id: string; data: Uint8Array }
@@ -99,6 +118,7 @@ export const HOST_METHODS = {
   tunnel: { open: true, openApp: true, list: true, close: true },
   ssh: { connect: true, keyFile: true },
   sftp: { open: true, state: true, close: true, keyFile: true },
+  desktop: { servers: true, forgetServer: true, openServer: true, stack: true, showLogs: true, language: true },
   terminal: { open: true, write: true, resize: true, close: true },
 } as const satisfies { [G in keyof HostApi]: { [M in keyof HostApi[G]]: true } }
 
@@ -106,6 +126,7 @@ export const HOST_EVENTS = {
   'tunnel:changed': true,
   'tunnel:closed': true,
   'sftp:changed': true,
+  'stack:changed': true,
   'terminal:data': true,
   'terminal:closed': true,
 } as const satisfies { [E in keyof HostEvents]: true }

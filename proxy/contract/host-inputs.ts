@@ -36,6 +36,14 @@ export const HOST_INPUTS = {
   tunnel: { open: spec, openApp: spec, list: NOTHING, close: z.tuple([TunnelId]) },
   ssh: { connect: spec, keyFile: z.tuple([SessionId, KeyFormat]) },
   sftp: { open: z.tuple([FolderPortSpec]), state: NOTHING, close: NOTHING, keyFile: z.tuple([KeyFormat]) },
+  desktop: {
+    servers: NOTHING,
+    forgetServer: z.tuple([z.url().max(2048)]),
+    openServer: z.tuple([z.url().max(2048)]),
+    stack: NOTHING,
+    showLogs: NOTHING,
+    language: z.tuple([z.enum(['en', 'ko'])]),
+  },
   terminal: {
     open: z.tuple([
       z.strictObject({ sessionId: SessionId, name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/), ...size }),

@@ -176,6 +176,7 @@ interface Circumstances extends Pick<HostRoutesDeps, 'version' | 'proxyFaults'> 
 function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumstances): HostApi {
   const forTerminals = () =>
     Promise.reject(new AppError('bad_request', { why: 'A page opens the terminal WebSocket of the manager itself.' }))
+  const inBrowser = () => Promise.reject(new AppError('forbidden', { why: 'Only the desktop app has this.' }))
   const fixedEndpoint = { kind: 'fixed', url: '' } as const
   const here = <F>(act: F): F => {
     if (place === 'local') return act
@@ -214,6 +215,14 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumst
       state: () => proxy.sftp.state(),
       close: () => proxy.sftp.close(),
       keyFile: format => here(proxy).sftp.keyFile(format),
+    },
+    desktop: {
+      servers: inBrowser,
+      forgetServer: inBrowser,
+      openServer: inBrowser,
+      stack: inBrowser,
+      showLogs: inBrowser,
+      language: () => Promise.resolve(),
     },
     terminal: { open: forTerminals, write: forTerminals, resize: forTerminals, close: forTerminals },
   }

@@ -3,16 +3,17 @@ import 'vuetify/styles/core'
 import 'vuetify/styles/utilities'
 import './style.css'
 import { createPinia } from 'pinia'
-import { createApp } from 'vue'
+import { createApp, watch } from 'vue'
 import { createApi } from '../api/api.ts'
 import { createEventStream } from '../api/event-stream.ts'
 import { createLocalProof } from '../api/local-proof.ts'
 import { createOriginSecret, fetchWithSecret } from '../api/origin-secret.ts'
 import { useAccount } from '../features/account/useAccount.ts'
-import { logUncaught } from '../ui/error-log.ts'
+import { logError, logUncaught } from '../ui/error-log.ts'
 import { createHost, type HostWindow } from '../host.ts'
 import { provideServices } from '../services.ts'
 import { useNotifications } from '../ui/useNotifications.ts'
+import { language } from '../words/i18n.ts'
 import { startLanguage } from '../words/language-choice.ts'
 import App from './App.vue'
 import { reloadLostParts } from './lost-parts.ts'
@@ -49,11 +50,20 @@ provideServices(app, {
   events: createEventStream({ fetch: fetchHere }),
 })
 app.use(createPageVuetify())
-const router = createPageRouter()
+const router = createPageRouter(host.isDesktop)
 reloadLostParts(router)
 logUncaught(window)
 loadShellWithPages(router)
 // Nobody is signed in to a browser that has no secret.
 if (host.isDesktop || secret.get() !== '') loadAhead(router)
 app.use(router)
-void startLanguage(error => useNotifications(pinia).error(error)).then(() => app.mount('#app'))
+void startLanguage(error => useNotifications(pinia).error(error)).then(() => {
+  // Menus and questions of the desktop app are in the language of the page.
+  if (host.isDesktop)
+    watch(
+      () => language.value,
+      now => host.desktop.language(now).catch((error: unknown) => logError(error)),
+      { immediate: true },
+    )
+  app.mount('#app')
+})

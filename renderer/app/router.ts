@@ -27,6 +27,12 @@ const routes: RouteRecordRaw[] = [
     meta: { open: true, bare: true, title: 'signIn' },
   },
   {
+    path: '/start',
+    name: 'start',
+    component: () => import('../features/endpoint/StartPage.vue'),
+    meta: { open: true, bare: true, title: 'start' },
+  },
+  {
     path: '/sign-up',
     component: () => import('../features/account/SignUpPage.vue'),
     meta: { open: true, bare: true, title: 'signUp' },
@@ -130,9 +136,11 @@ const routes: RouteRecordRaw[] = [
 ]
 
 /** The router with hash history: a sign-in ticket in the fragment reaches no server, and the files work below any base URL. */
-export function createPageRouter(): Router {
+export function createPageRouter(isDesktop: boolean): Router {
   const router = createRouter({ history: createWebHashHistory(), routes })
   router.beforeEach(async to => {
+    // The start page of the desktop app comes before any manager.
+    if (to.name === 'start') return isDesktop || { path: '/' }
     const account = useAccount()
     if (account.state === 'unknown') await account.begin()
     const { local, ...query } = to.query

@@ -1,106 +1,14 @@
 import diagnostics from 'node:diagnostics_channel'
+import { define } from './old-javascript.ts'
 
 /**
  * The one list of what the Electron of the tests (25: Node 18, Chromium 114) differs in from the shipped one, and what stands in
- * for it. Loaded before the bundle of the main process; the preload script and the page run as they were built.
+ * for it. Loaded before the bundle of the main process; the preload script and the page run as they were built, after `old-javascript.ts`.
  *
  * 1. No main process of ES modules: `bundle-app.ts` bundles it as CommonJS for Node 18.
- * 2. Newer JavaScript is missing in its V8: added below, as far as `electron/` and `proxy/` use it.
+ * 2. Newer JavaScript is missing in its V8: `old-javascript.ts` adds it, in the main process and in the page.
  * 3. Its Node trusts the certificates of its own list only: what asks for those of the system (`tls.getCACertificates`) is not shown.
  * 4. V8, Node, Chromium and the network stack are those of 2023: speed, memory and the look of widgets are not those of the shipped app.
  */
-function define(target: object, name: string | symbol, value: unknown): void {
-  if (!(name in target)) Object.defineProperty(target, name, { value, configurable: true, writable: true })
-}
-
-define(Symbol, 'dispose', Symbol('dispose'))
-define(Symbol, 'asyncDispose', Symbol('asyncDispose'))
-
-define(Promise, 'withResolvers', function withResolvers<T>() {
-  let resolve!: (value: T) => void
-  let reject!: (reason: unknown) => void
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes
-    reject = no
-  })
-  return { promise, resolve, reject }
-})
-
-define(URL, 'parse', (text: string, base?: string) => {
-  try {
-    return new URL(text, base)
-  } catch {
-    return null
-  }
-})
-define(URL, 'canParse', (text: string, base?: string) => URL.parse(text, base) !== null)
-
-define(AbortSignal, 'any', (signals: readonly AbortSignal[]) => {
-  const any = new AbortController()
-  for (const signal of signals) {
-    if (signal.aborted) any.abort(signal.reason)
-    else signal.addEventListener('abort', () => any.abort(signal.reason), { once: true, signal: any.signal })
-  }
-  return any.signal
-})
-
-define(Set.prototype, 'union', function union<T>(this: Set<T>, other: Iterable<T>) {
-  return new Set([...this, ...other])
-})
-
-const iterators = Object.getPrototypeOf(Object.getPrototypeOf([].values())) as object
-define(iterators, 'map', function* map<T, U>(this: Iterable<T>, change: (value: T) => U) {
-  for (const value of this) yield change(value)
-})
-define(iterators, 'filter', function* filter<T>(this: Iterable<T>, keep: (value: T) => boolean) {
-  for (const value of this) if (keep(value)) yield value
-})
-define(iterators, 'toArray', function toArray<T>(this: Iterable<T>) {
-  return [...this]
-})
-for (const name of ['some', 'every', 'find', 'forEach', 'reduce'] as const) {
-  define(iterators, name, function viaArray(this: Iterable<unknown>, ...args: unknown[]) {
-    return Reflect.apply(Array.prototype[name] as (...args: unknown[]) => unknown, [...this], args)
-  })
-}
-
-/** The two stacks of the proposal, of which only the functions that our sources call. */
-class Stack {
-  private readonly ends: (() => unknown)[] = []
-  use<T>(value: T): T {
-    const owned = value as
-      { [Symbol.asyncDispose]?: () => unknown; [Symbol.dispose]?: () => unknown } | null | undefined
-    const end = owned?.[Symbol.asyncDispose] ?? owned?.[Symbol.dispose]
-    if (end) this.ends.push(() => Reflect.apply(end, owned, []))
-    return value
-  }
-  defer(end: () => unknown): void {
-    this.ends.push(end)
-  }
-  adopt<T>(value: T, end: (value: T) => unknown): T {
-    this.ends.push(() => end(value))
-    return value
-  }
-  move(): this {
-    const next = new (this.constructor as new () => this)()
-    next.ends.push(...this.ends.splice(0))
-    return next
-  }
-  async disposeAsync(): Promise<void> {
-    for (const end of this.ends.splice(0).reverse()) await end()
-  }
-  dispose(): void {
-    for (const end of this.ends.splice(0).reverse()) end()
-  }
-}
-class AsyncStack extends Stack {
-  [Symbol.asyncDispose] = () => this.disposeAsync()
-}
-class SyncStack extends Stack {
-  [Symbol.dispose] = () => this.dispose()
-}
-define(globalThis, 'AsyncDisposableStack', AsyncStack)
-define(globalThis, 'DisposableStack', SyncStack)
-
 /** pino asks for a channel when it is loaded; nothing subscribes to it. */
 define(diagnostics, 'tracingChannel', () => ({ hasSubscribers: false }))

@@ -2,13 +2,12 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { _electron, type ElectronApplication, type Page } from 'playwright-core'
 import { testElectronFolder } from '../../build/bootstrap/test-electron.ts'
 import { bundleApp } from './bundle-app.ts'
 
-const ROOT = resolve(import.meta.dirname, '../..')
 export const ELECTRON = join(testElectronFolder(), 'electron')
 
 /** A screen of its own with a window manager, and a session bus without services. */
@@ -117,7 +116,7 @@ export function appEnvironment(desktop: Desktop, configDir: string): Record<stri
     LANG: 'en_US.UTF-8',
     ...desktop.env,
     BERTH_CONFIG_DIR: configDir,
-    BERTH_CONSOLE_DIR: join(ROOT, 'dist/renderer'),
+    BERTH_NODE: process.execPath,
     BERTH_SSH_DIR: join(configDir, 'ssh'),
   }
 }

@@ -82,6 +82,7 @@ describe('the console window', () => {
     const stored = await page.evaluate(() => JSON.stringify([Object.entries(localStorage), document.cookie]))
     expect(stored).not.toContain('a-token')
     const first = double.world.sessions[0]!
+    await page.getByText(first.name).first().waitFor()
     first.name = 'renamed-elsewhere'
     first.version += 1
     double.emit('hint', { topic: 'session', id: first.id, version: first.version })
@@ -176,7 +177,7 @@ describe.concurrent('a start that is not the usual one', () => {
       '{ "endpoint": { "kind": "remote", "url": "http://far.example" } }',
     )
     const child = startPlainApp(desktop, temporary.path)
-    await expect.poll(windowsOnScreen).toContainEqual(expect.stringContaining('Error'))
+    await expect.poll(windowsOnScreen).toContainEqual('Berth: settings')
     child.kill('SIGKILL')
     await exitOf(child)
   })
@@ -203,14 +204,12 @@ describe.concurrent('a start that is not the usual one', () => {
     // As root there is no sandbox, so the app gets a copy that an ordinary user can read.
     const folder = join(temporary.path, 'app')
     await cp(desktop.app, folder, { recursive: true })
-    await cp(join(desktop.app, '../renderer'), join(folder, 'dist/renderer'), { recursive: true })
     for (const name of ['bufferutil', 'node-gyp-build'])
       await cp(join(desktop.app, '../../node_modules', name), join(folder, 'node_modules', name), { recursive: true })
     const isRoot = process.getuid?.() === 0
     const nobody = isRoot ? { uid: 65_534, gid: 65_534 } : {}
     if (isRoot) await run('chown', ['-R', '65534:65534', temporary.path])
-    const environment = { ...appEnvironment(desktop, temporary.path), BERTH_ENDPOINT: double.url }
-    const env = { ...environment, BERTH_CONSOLE_DIR: join(folder, 'dist/renderer') }
+    const env = { ...appEnvironment(desktop, temporary.path), BERTH_ENDPOINT: double.url }
     const child = spawn(ELECTRON, ['--disable-gpu', folder], { ...nobody, env, stdio: 'ignore', cwd: temporary.path })
     try {
       const modes = async () => {

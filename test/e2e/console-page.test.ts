@@ -24,7 +24,10 @@ const rowNames = (page: Page) => page.locator('tr.row .name').allTextContents()
 /** Double of the desktop app: the bridge of its preload script, with a manager on this computer. */
 function pretendDesktop(answerOfSetEndpoint: unknown): void {
   const ok = (value: unknown) => () => Promise.resolve({ ok: true, value })
-  const chosen = JSON.parse(sessionStorage.getItem('chosen') ?? '{"kind":"embedded"}') as { kind: string; url?: string }
+  const chosen = JSON.parse(sessionStorage.getItem('chosen') ?? '{"kind":"remote","url":"https://old.example"}') as {
+    kind: string
+    url?: string
+  }
   const host = {
     info: ok({ kind: 'electron', version: '0.1.0', platform: 'linux' }),
     settings: ok({ preferredSshPort: null, manageSshConfig: true }),
@@ -36,7 +39,16 @@ function pretendDesktop(answerOfSetEndpoint: unknown): void {
     },
   }
   const list = { list: ok([]) }
-  Object.assign(globalThis, { host: { host, tunnel: list, ssh: {}, terminal: {} }, hostEvents: { on: () => () => 0 } })
+  const steps = { docker: 'waiting', manager: 'waiting', console: 'waiting', agent: 'waiting' }
+  const desktop = {
+    servers: ok(['https://berth.lab.example']),
+    stack: ok({ state: 'idle', steps, log: [], error: null, docker: null }),
+    language: ok(undefined),
+  }
+  Object.assign(globalThis, {
+    host: { host, desktop, tunnel: list, ssh: {}, terminal: {} },
+    hostEvents: { on: () => () => 0 },
+  })
 }
 
 describe('signing in', () => {
@@ -46,9 +58,8 @@ describe('signing in', () => {
     const app = await it.page.context().newPage()
     await app.addInitScript(pretendDesktop, null)
     await loadPage(app, `${it.double.url}/#/sign-in`)
-    await app.getByText('Berth on this computer').waitFor()
-    await button(app, 'Change…').click()
-    await app.getByLabel('Berth on another computer').check()
+    await app.getByText('Berth on old.example').waitFor()
+    await app.getByRole('link', { name: 'Change…' }).click()
     await button(app, 'Connect').click()
     await app.getByText('Enter an address').waitFor()
     await app.getByLabel('Address', { exact: true }).fill('berth.example.org')
@@ -63,8 +74,7 @@ describe('signing in', () => {
     const error = { code: 'unavailable', message: '', detail: { why: 'Nothing answers at https://nowhere.example.' } }
     await app.addInitScript(pretendDesktop, { ok: false, error })
     await loadPage(app, `${it.double.url}/#/sign-in`)
-    await button(app, 'Change…').click()
-    await app.getByLabel('Berth on another computer').check()
+    await app.getByRole('link', { name: 'Change…' }).click()
     await app.getByLabel('Address', { exact: true }).fill('nowhere.example')
     await button(app, 'Connect').click()
     await app.getByText('Nothing answers at https://nowhere.example.').waitFor()

@@ -102,6 +102,14 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
   },
   sftp: { open: [{}], state: [], close: [], keyFile: ['ppk'] },
   ssh: { connect: [{ sessionId: SESSION, app: 'sshd' }], keyFile: [SESSION, 'ppk'] },
+  desktop: {
+    servers: [],
+    forgetServer: ['https://berth.example'],
+    openServer: ['https://berth.example'],
+    stack: [],
+    showLogs: [],
+    language: ['en'],
+  },
   terminal: {
     open: [{ sessionId: SESSION, name: 'main', cols: 80, rows: 24 }],
     write: ['no-such-terminal', new Uint8Array([65])],

@@ -11,6 +11,7 @@ export interface HostApiDeps {
   readonly endpoint: () => Promise<Endpoint>
   readonly setEndpoint: (choice: EndpointChoice) => Promise<Endpoint>
   readonly terminals: Terminals
+  readonly desktop: HostApi['desktop']
 }
 
 /** HostApi of the desktop app; the rules are in the parts it combines. */
@@ -46,6 +47,7 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
       close: async () => (await proxy()).sftp.close(),
       keyFile: async format => (await proxy()).sftp.keyFile(format),
     },
+    desktop: deps.desktop,
     ssh: {
       connect: async spec => (await proxy()).ssh.connect(spec),
       keyFile: async (sessionId, format) => (await proxy()).ssh.keyFile(sessionId, format),

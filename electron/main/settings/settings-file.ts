@@ -11,8 +11,19 @@ export const EndpointChoiceSchema: z.ZodType<EndpointChoice> = z.discriminatedUn
   z.strictObject({ kind: z.literal('remote'), url: z.string().max(2048).refine(isEndpointUrl, ENDPOINT_RULE) }),
 ])
 
+const Bounds = z.object({ x: z.int(), y: z.int(), width: z.int().min(1), height: z.int().min(1) })
+export type Bounds = z.infer<typeof Bounds>
+
 const Settings = z.object({
-  endpoint: EndpointChoiceSchema.default({ kind: 'embedded' }),
+  /** Null before the first choice. */
+  endpoint: EndpointChoiceSchema.nullable().default(null),
+  /** Origins of servers that were connected to, the latest first. */
+  servers: z.array(z.string().max(2048).refine(isEndpointUrl, ENDPOINT_RULE)).max(50).default([]),
+  language: z.enum(['en', 'ko']).nullable().default(null),
+  window: z
+    .object({ bounds: Bounds, isMaximized: z.boolean(), zoomLevel: z.number().min(-10).max(10) })
+    .nullable()
+    .default(null),
 })
 export type DesktopSettings = z.infer<typeof Settings>
 

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
+import { STACK_STEPS, type StackStep } from '#proxy/contract'
 import { AppError, isErrorCode, parseJson } from '#manager/contract'
 import { parseSignInLink } from '../sign-in-link.ts'
 
@@ -10,11 +11,18 @@ const STOP_TIMEOUT_MS = 30_000
 /** Time for the last lines of a child that has ended. */
 const LAST_WORDS_MS = 1_000
 
+const Step = z.object({ step: z.enum(STACK_STEPS), state: z.enum(['running', 'done']) })
 const Ready = z.object({ url: z.string(), pid: z.int() })
 const Line = z.union([
   z.object({ error: z.object({ code: z.string(), detail: z.record(z.string(), z.unknown()).optional() }) }),
   Ready,
 ])
+
+/** Receives how the start goes. */
+export interface StackReport {
+  onStep(step: StackStep, state: 'running' | 'done'): void
+  onLog(line: string): void
+}
 
 /** Manager, agent and console of this computer, run by `berth up`. */
 export interface EmbeddedStack extends AsyncDisposable {
@@ -27,11 +35,11 @@ export interface EmbeddedStack extends AsyncDisposable {
 }
 
 export interface StackDeps {
-  /** The pinned Node and the arguments that run the CLI, e.g. `['…/node', '…/bin/berth']`. */
+  /** The pinned Node and the arguments that run the CLI, e.g. `['…/node', '…/bin/berth']`; more arguments may follow `up`. */
   readonly command: readonly [string, ...string[]]
   /** Called when the stack ended without a request; it is then restarted. */
   readonly onExit: (code: number | null) => void
-  readonly onProgress?: (text: string) => void
+  readonly report?: StackReport
   /** Delay before the first restart; doubles up to 30 s. */
   readonly restartAfterMs?: number
 }
@@ -84,15 +92,23 @@ export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack
   }
 }
 
-function launch({ command, onProgress }: StackDeps): ChildProcess {
+function launch({ command, report }: StackDeps): ChildProcess {
   const [program, ...args] = command
   const child = spawn(program, [...args, 'up', '--json', '--no-open', '--ticket'], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // A terminal's Ctrl-C reaches the whole process group; we stop the stack ourselves, after asking the user.
     detached: process.platform !== 'win32',
   })
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => onProgress?.(text))
+  if (report && child.stderr) createInterface({ input: child.stderr }).on('line', line => tell(report, line))
   return child
+}
+
+/** A line of standard error: a step of the start, the error that `readLine` reads, or text for people. */
+function tell(report: StackReport, text: string): void {
+  const value = parseJson(text)
+  const step = Step.safeParse(value)
+  if (step.success) report.onStep(step.data.step, step.data.state)
+  else if (typeof value !== 'object' && text.trim() !== '') report.onLog(text)
 }
 
 /** @throws the coded error of the start, or `unavailable` */

@@ -1,4 +1,5 @@
 import { type ElectronSlice } from '../electron-slice.ts'
+import { type Language, wordsOf } from './words.ts'
 
 export type QuitAnswer = 'background' | 'stop' | 'cancel'
 
@@ -11,32 +12,31 @@ export interface Running {
 }
 
 /** The question, or undefined if nothing would be lost. */
-export function quitQuestion({ tunnels, connections, stack }: Running): string | undefined {
+export function quitQuestion({ tunnels, connections, stack }: Running, language: Language): string | undefined {
   if (tunnels === 0 && !stack) return undefined
-  const parts = [
-    tunnels > 0 &&
-      `${count(tunnels, 'open tunnel')} with ${count(connections, 'connection')} (SSH, SFTP, Jupyter) will be cut.`,
-    stack && 'The Berth services on this computer will stop, also for other people who use them.',
-    'Sessions keep running either way, with your unsaved work.',
-  ]
+  const words = wordsOf(language)
+  const parts = [tunnels > 0 && words.tunnelsCut(tunnels, connections), stack && words.stackStops, words.sessionsStay]
   return parts.filter(part => part !== false).join('\n')
 }
 
-export async function askBeforeQuit(dialog: ElectronSlice['dialog'], running: Running): Promise<QuitAnswer> {
-  const detail = quitQuestion(running)
+export async function askBeforeQuit(
+  dialog: ElectronSlice['dialog'],
+  running: Running,
+  language: Language,
+): Promise<QuitAnswer> {
+  const detail = quitQuestion(running, language)
   if (detail === undefined) return 'stop'
+  const words = wordsOf(language)
   const answers = ['background', 'stop', 'cancel'] as const
   const { response } = await dialog.showMessageBox({
     type: 'question',
     title: 'Berth',
-    message: 'Keep Berth running in the background?',
+    message: words.keepRunningQuestion,
     detail,
-    buttons: ['Keep running in the background', 'Stop and quit', 'Cancel'],
+    buttons: [words.keepRunning, words.stopAndQuit, words.cancel],
     defaultId: 0,
     cancelId: 2,
     noLink: true,
   })
   return answers[response] ?? 'cancel'
 }
-
-const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? '' : 's'}`

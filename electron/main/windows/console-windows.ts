@@ -16,20 +16,32 @@ type Sender = Pick<WindowSlice['webContents'], 'id' | 'send' | 'isDestroyed'> & 
   on(event: 'destroyed', listener: () => void): unknown
 }
 
+/** Where the console's window was when it was closed. */
+export interface WindowState {
+  readonly bounds: { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
+  readonly isMaximized: boolean
+  readonly zoomLevel: number
+}
+
 export interface WindowDeps {
+  readonly remembered: () => WindowState | null
+  readonly remember: (state: WindowState) => void
   readonly electron: Pick<ElectronSlice, 'BrowserWindow'>
   readonly preload: string
 }
 
 /** The main window, and events to all pages. A page that reloads keeps its tunnels: they live in this process. */
-export function createConsoleWindows({ electron, preload }: WindowDeps): ConsoleWindows {
+export function createConsoleWindows({ electron, preload, remembered, remember }: WindowDeps): ConsoleWindows {
   const pages = new Map<number, Sender>()
   let main: WindowSlice | undefined
 
   const create = (route: string): WindowSlice => {
+    const before = remembered()
     const window = new electron.BrowserWindow({
       width: 1280,
       height: 840,
+      // Electron moves a window onto a screen that is there, e.g. after the second one was unplugged.
+      ...before?.bounds,
       minWidth: 480,
       minHeight: 480,
       show: false,
@@ -37,7 +49,18 @@ export function createConsoleWindows({ electron, preload }: WindowDeps): Console
       backgroundColor: '#101418',
       webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
     })
-    window.once('ready-to-show', () => window.show())
+    if (before?.isMaximized) window.maximize()
+    window.once('ready-to-show', () => {
+      if (before) window.webContents.setZoomLevel(before.zoomLevel)
+      window.show()
+    })
+    window.once('close', () =>
+      remember({
+        bounds: window.getNormalBounds(),
+        isMaximized: window.isMaximized(),
+        zoomLevel: window.webContents.getZoomLevel(),
+      }),
+    )
     window.once('closed', () => {
       if (main === window) main = undefined
     })

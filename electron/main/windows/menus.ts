@@ -1,50 +1,93 @@
 import { type MenuItemConstructorOptions } from 'electron'
 import { type ElectronSlice, type TraySlice } from '../electron-slice.ts'
 import { TRAY_ICON } from './tray-icon.ts'
+import { type Language, wordsOf } from './words.ts'
 
-export interface MenuDeps {
+interface Deps {
   readonly electron: Pick<ElectronSlice, 'Menu' | 'Tray' | 'nativeImage' | 'app'>
+  readonly language: Language
   readonly showConsole: (route?: string) => void
-  /** Ends the app without asking again. */
-  readonly stopAndQuit: () => void
 }
 
-/** Minimal menu for keyboard shortcuts; the console's own page is the interface. Reload keeps tunnels: they are not in the page. */
-export function installMenu({ electron, showConsole }: Omit<MenuDeps, 'stopAndQuit'>): void {
+export interface MenuDeps extends Deps {
+  readonly showLogs: () => void
+}
+
+/** The application menu. The console's page is the interface; the menu has its places, and the keys that people expect. Reload keeps tunnels: they are not in the page. */
+export function installMenu({ electron, language, showConsole, showLogs }: MenuDeps): void {
+  const words = wordsOf(language)
+  const place = (label: string, route: string, accelerator?: string): MenuItemConstructorOptions => ({
+    label,
+    click: () => showConsole(route),
+    ...(accelerator === undefined ? {} : { accelerator }),
+  })
   const template: MenuItemConstructorOptions[] = [
     {
       label: 'Berth',
       submenu: [
-        { label: 'Sessions', accelerator: 'CmdOrCtrl+1', click: () => showConsole('/sessions') },
+        place(words.sessions, '/sessions', 'CmdOrCtrl+1'),
+        place(words.folders, '/data', 'CmdOrCtrl+2'),
         { type: 'separator' },
-        { label: 'Quit', accelerator: 'CmdOrCtrl+Q', click: () => electron.app.quit() },
+        place(words.preferences, '/preferences', 'CmdOrCtrl+,'),
+        place(words.changeServer, '/start'),
+        { type: 'separator' },
+        { label: words.quit, accelerator: 'CmdOrCtrl+Q', click: () => electron.app.quit() },
       ],
     },
-    { role: 'editMenu' },
     {
-      label: 'View',
+      label: words.edit,
       submenu: [
-        { role: 'reload' },
-        { role: 'resetZoom' },
-        { role: 'zoomIn' },
-        { role: 'zoomOut' },
-        { role: 'togglefullscreen' },
-        { role: 'toggleDevTools' },
+        { role: 'undo', label: words.undo },
+        { role: 'redo', label: words.redo },
+        { type: 'separator' },
+        { role: 'cut', label: words.cut },
+        { role: 'copy', label: words.copy },
+        { role: 'paste', label: words.paste },
+        { role: 'selectAll', label: words.selectAll },
       ],
     },
-    { role: 'windowMenu' },
+    {
+      label: words.view,
+      submenu: [
+        { role: 'reload', label: words.reload },
+        { role: 'resetZoom', label: words.actualSize },
+        { role: 'zoomIn', label: words.zoomIn },
+        { role: 'zoomOut', label: words.zoomOut },
+        { role: 'togglefullscreen', label: words.fullScreen },
+        { role: 'toggleDevTools', label: words.developerTools },
+      ],
+    },
+    {
+      label: words.window,
+      role: 'windowMenu',
+      submenu: [
+        { role: 'minimize', label: words.minimize },
+        { role: 'close', label: words.close },
+      ],
+    },
+    {
+      label: words.help,
+      role: 'help',
+      submenu: [place(words.information, '/information'), { label: words.showLogs, click: showLogs }],
+    },
   ]
   electron.Menu.setApplicationMenu(electron.Menu.buildFromTemplate(template))
 }
 
+export interface TrayDeps extends Deps {
+  /** Ends the app without asking again. */
+  readonly stopAndQuit: () => void
+}
+
 /** Tray icon that leads back to the app while it runs without a window. */
-export function createTray({ electron, showConsole, stopAndQuit }: MenuDeps): TraySlice {
+export function createTray({ electron, language, showConsole, stopAndQuit }: TrayDeps): TraySlice {
+  const words = wordsOf(language)
   const tray = new electron.Tray(electron.nativeImage.createFromDataURL(TRAY_ICON))
-  tray.setToolTip('Berth keeps your tunnels open')
+  tray.setToolTip(words.trayTip)
   tray.setContextMenu(
     electron.Menu.buildFromTemplate([
-      { label: 'Open Berth', click: () => showConsole() },
-      { label: 'Stop and quit', click: stopAndQuit },
+      { label: words.openBerth, click: () => showConsole() },
+      { label: words.stopAndQuit, click: stopAndQuit },
     ]),
   )
   tray.on('click', () => showConsole())

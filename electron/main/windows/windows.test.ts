@@ -22,7 +22,9 @@ test.each([
 ])('the deep link %s is refused', link => expect(routeOfDeepLink(link)).toBeUndefined())
 
 test('quitting asks only if something would be cut', () => {
-  expect(quitQuestion({ tunnels: 0, connections: 0, stack: false })).toBeUndefined()
-  expect(quitQuestion({ tunnels: 2, connections: 1, stack: false })).toContain('2 open tunnels with 1 connection ')
-  expect(quitQuestion({ tunnels: 0, connections: 0, stack: true })).toContain('services on this computer')
+  expect(quitQuestion({ tunnels: 0, connections: 0, stack: false }, 'en')).toBeUndefined()
+  expect(quitQuestion({ tunnels: 2, connections: 1, stack: false }, 'en')).toContain(
+    '2 open tunnels with 1 connection ',
+  )
+  expect(quitQuestion({ tunnels: 0, connections: 0, stack: true }, 'en')).toContain('services on this computer')
 })

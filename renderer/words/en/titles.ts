@@ -1,6 +1,7 @@
 /** Titles of the browser tab, by page. */
 export default {
   signIn: 'Sign in',
+  start: 'Welcome',
   signUp: 'Sign up',
   forgotPassword: 'Forgotten password',
   newPassword: 'New password',

@@ -1,0 +1,33 @@
+import { rename } from 'node:fs/promises'
+import { isAppError } from '#manager/contract'
+import { type ElectronSlice } from '../electron-slice.ts'
+import { openSettingsFile, type SettingsFile } from './settings-file.ts'
+
+/**
+ * Opens the settings. If they cannot be read, it asks whether to start without them; the file is then kept beside the new one.
+ *
+ * @returns undefined if the user rather quits
+ */
+export async function openSettings(
+  dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'>,
+  file: string,
+): Promise<SettingsFile | undefined> {
+  try {
+    return await openSettingsFile(file)
+  } catch (error) {
+    const why = isAppError(error) ? String(error.detail['why']) : String(error)
+    const { response } = await dialog.showMessageBox({
+      type: 'error',
+      title: 'Berth: settings',
+      message: 'The settings of Berth cannot be read.',
+      detail: `${why}\n\nStarting without them keeps the file as ${file}.unreadable. Sessions are not affected.`,
+      buttons: ['Start without them', 'Quit'],
+      defaultId: 0,
+      cancelId: 1,
+      noLink: true,
+    })
+    if (response !== 0) return undefined
+    await rename(file, `${file}.unreadable`)
+    return await openSettingsFile(file)
+  }
+}

@@ -1,0 +1,88 @@
+/** Texts of menus and questions, which are outside of the page. The language is that of the page, before its first choice that of the system. */
+export type Language = 'en' | 'ko'
+
+const EN = {
+  sessions: 'Sessions',
+  folders: 'Data & Storage',
+  preferences: 'Preferences…',
+  changeServer: 'Change Server…',
+  quit: 'Quit Berth',
+  view: 'View',
+  reload: 'Reload',
+  actualSize: 'Actual Size',
+  zoomIn: 'Zoom In',
+  zoomOut: 'Zoom Out',
+  fullScreen: 'Full Screen',
+  developerTools: 'Developer Tools',
+  edit: 'Edit',
+  undo: 'Undo',
+  redo: 'Redo',
+  cut: 'Cut',
+  copy: 'Copy',
+  paste: 'Paste',
+  selectAll: 'Select All',
+  window: 'Window',
+  minimize: 'Minimize',
+  close: 'Close Window',
+  help: 'Help',
+  showLogs: 'Show Logs',
+  information: 'About and Connection Check',
+  openBerth: 'Open Berth',
+  stopAndQuit: 'Stop and quit',
+  trayTip: 'Berth keeps your tunnels open',
+  keepRunning: 'Keep running in the background',
+  keepRunningQuestion: 'Keep Berth running in the background?',
+  cancel: 'Cancel',
+  tunnelsCut: (tunnels: number, connections: number) =>
+    `${count(tunnels, 'open tunnel')} with ${count(connections, 'connection')} (SSH, SFTP, Jupyter) will be cut.`,
+  stackStops: 'The Berth services on this computer will stop, also for other people who use them.',
+  sessionsStay: 'Sessions keep running either way, with your unsaved work.',
+}
+export type Words = typeof EN
+
+const KO: Words = {
+  sessions: '세션',
+  folders: '데이터 및 저장소',
+  preferences: '환경설정…',
+  changeServer: '서버 변경…',
+  quit: 'Berth 종료',
+  view: '보기',
+  reload: '새로 고침',
+  actualSize: '실제 크기',
+  zoomIn: '확대',
+  zoomOut: '축소',
+  fullScreen: '전체 화면',
+  developerTools: '개발자 도구',
+  edit: '편집',
+  undo: '실행 취소',
+  redo: '다시 실행',
+  cut: '잘라내기',
+  copy: '복사',
+  paste: '붙여넣기',
+  selectAll: '모두 선택',
+  window: '창',
+  minimize: '최소화',
+  close: '창 닫기',
+  help: '도움말',
+  showLogs: '로그 보기',
+  information: '정보 및 연결 확인',
+  openBerth: 'Berth 열기',
+  stopAndQuit: '중지하고 종료',
+  trayTip: 'Berth가 터널을 열어 두고 있습니다',
+  keepRunning: '백그라운드에서 계속 실행',
+  keepRunningQuestion: 'Berth를 백그라운드에서 계속 실행할까요?',
+  cancel: '취소',
+  tunnelsCut: (tunnels, connections) =>
+    `열린 터널 ${String(tunnels)}개와 연결 ${String(connections)}개(SSH, SFTP, Jupyter)가 끊어집니다.`,
+  stackStops: '이 컴퓨터의 Berth 서비스가 중지되며, 다른 사용자도 사용할 수 없게 됩니다.',
+  sessionsStay: '어느 쪽이든 세션은 저장하지 않은 작업과 함께 계속 실행됩니다.',
+}
+
+export const wordsOf = (language: Language): Words => (language === 'ko' ? KO : EN)
+
+/** @param locale of the system, e.g. `ko-KR` */
+export const languageOf = (locale: string): Language => (locale.toLowerCase().startsWith('ko') ? 'ko' : 'en')
+
+function count(n: number, noun: string): string {
+  return `${String(n)} ${noun}${n === 1 ? '' : 's'}`
+}

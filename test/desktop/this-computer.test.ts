@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startConsoleDouble, type ConsoleDouble } from '../e2e/console-double.ts'
+import { openLaunchDialog, rowOf, screen } from '../e2e/console-steps.ts'
+import { aWorld } from '../e2e/console-world.ts'
+import { managerIdOf } from '../fixtures/berth.ts'
+import { removeEverythingOf } from '../fixtures/leftovers.ts'
+import { openApp, openDesktop, readSettings, type Desktop } from './open-app.ts'
+
+/** The first start of the desktop app: the start screen, and Berth on this computer from nothing to a terminal, with a real engine. */
+const run = promisify(execFile)
+let desktop: Desktop
+let server: ConsoleDouble
+let data: string
+
+beforeAll(async () => {
+  desktop = await openDesktop()
+  server = await startConsoleDouble(aWorld({ signedIn: false }))
+  data = await mkdtemp(join(tmpdir(), 'berth-test-desktop-data-'))
+})
+afterAll(async () => {
+  await removeEverythingOf(await managerIdOf(data))
+  await run('docker', ['volume', 'rm', '-f', `berth-test-${basename(data)}`]).catch(() => undefined)
+  await rm(data, { recursive: true, force: true, maxRetries: 5 })
+  await server[Symbol.asyncDispose]()
+  await desktop[Symbol.asyncDispose]()
+})
+
+test('the first start asks where Berth is; a server is remembered and used by the next start', async () => {
+  const configDir = await mkdtemp(join(tmpdir(), 'berth-test-electron-'))
+  {
+    await using app = await openApp(desktop, { configDir })
+    await app.page.getByRole('heading', { name: 'Welcome to Berth' }).waitFor()
+    await app.page.getByLabel('Address', { exact: true }).fill('http://127.0.0.1:1')
+    await app.page.getByRole('button', { name: 'Connect' }).click()
+    await app.page.getByText('http://127.0.0.1:1 does not answer').waitFor()
+    await app.page.getByLabel('Address', { exact: true }).fill(server.url)
+    await app.page.getByRole('button', { name: 'Connect' }).click()
+    await app.page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
+    expect(await readSettings(configDir)).toMatchObject({
+      endpoint: { kind: 'remote', url: server.url },
+      servers: [server.url],
+    })
+  }
+  await using again = await openApp(desktop, { configDir })
+  await again.page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
+  await again.page.getByRole('link', { name: 'Change…' }).click()
+  await again.page.getByRole('button', { name: new URL(server.url).host, exact: true }).waitFor()
+  await rm(configDir, { recursive: true, force: true, maxRetries: 5 })
+})
+
+test('without Docker Engine the start screen says so in the language of the system, with what to do', async () => {
+  await using app = await openApp(desktop, { env: { DOCKER_HOST: 'unix:///nowhere/docker.sock', LANGUAGE: 'ko' } })
+  await app.page.getByRole('button', { name: '여기서 Berth 시작' }).click()
+  await app.page.getByText(/Docker Engine이 설치되어 있/).waitFor()
+  await app.page.getByRole('button', { name: '다시 시도' }).waitFor()
+})
+
+test('this computer: from nothing to a terminal that is typed in, and the question before the end', async () => {
+  await using app = await openApp(desktop, {
+    env: {
+      BERTH_DATA: data,
+      BERTH_PORT: '0',
+      BERTH_AGENT_CLAIM: `berth-test-${basename(data)}`,
+      BERTH_ADMIN_PASSWORD: `Adm1n!${randomBytes(6).toString('hex')}`,
+      BERTH_TOOLBOX_IMAGE: process.env['BERTH_TOOLBOX_IMAGE'] ?? '',
+    },
+  })
+  const { page } = app
+  await page.getByRole('button', { name: 'Start Berth here' }).click()
+  await page.getByRole('list', { name: 'Steps of the start' }).waitFor()
+  await page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor({ timeout: 60_000 })
+  await page.locator('a[href="#/sessions"]').first().click()
+  await openLaunchDialog(page)
+  await page.getByText('Python 3.13 with JupyterLab').first().click()
+  await page.getByLabel('Name optional').fill('first-window')
+  await page.getByRole('button', { name: /^Launch$/ }).click()
+  await rowOf(page, 'first-window').getByText('Running').waitFor({ timeout: 60_000 })
+
+  const opened = app.electron.waitForEvent('window')
+  await page.getByRole('button', { name: 'Terminal of first-window' }).click()
+  const terminal = await opened
+  await terminal.bringToFront()
+  await screen(terminal).filter({ hasText: '$' }).waitFor({ timeout: 30_000 })
+  await terminal.keyboard.type('echo "from a window $((40+2))"\n')
+  await screen(terminal).filter({ hasText: 'from a window 42' }).waitFor({ timeout: 20_000 })
+
+  await app.answer(1)
+  await app.electron.evaluate(({ app: main }) => main.quit())
+  expect(await app.ended).toBe(0)
+  expect(app.log()).not.toContain('unexpected failure')
+})
