@@ -9,6 +9,7 @@ import { startBrowser } from './console-open.ts'
 import { aWorld, HISTORY, LIMITED } from './console-world.ts'
 import { longLanguage, serveLongLanguage } from './long-language.ts'
 import { type Scene } from './scene.ts'
+import { ADMIN_WORLD } from './scenes-admin.ts'
 import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
 
 /**
@@ -36,6 +37,7 @@ const PAGES: readonly Scene[] = [
   { name: 'account', path: '/account', world: { keypairs: [aKeypair(0)], logins: [THIS_LOGIN, OTHER_LOGIN] } },
   { name: 'preferences', path: '/preferences' },
   { name: 'information', path: '/information' },
+  { name: 'admin-users', path: '/admin/users', world: ADMIN_WORLD },
 ]
 
 async function open(scene: Scene, language: 'ko' | 'long', url: string) {

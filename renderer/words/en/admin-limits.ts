@@ -83,7 +83,7 @@ export default {
   selectorHint_dispersed: 'The agent with the most room is taken, so that sessions disturb each other least.',
   reserve: 'Hold room after',
   reserveHint: 'For a session that has waited this long, what becomes free is held.',
-  usual: '10 minutes',
+  usual: 'As usual, 10 minutes',
   requireIsolation: 'Only agents that isolate sessions fully',
   splitShares: 'A GPU share may be spread over several GPUs',
   closeTitle: 'Close the resource group {name}?',

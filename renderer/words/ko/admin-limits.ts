@@ -86,7 +86,7 @@ export default {
   selectorHint_dispersed: '가장 여유 있는 에이전트를 골라 세션끼리 영향을 줄입니다.',
   reserve: '자리 예약까지',
   reserveHint: '이 시간만큼 기다린 세션을 위해 비는 자원을 남겨 둡니다.',
-  usual: '10분',
+  usual: '기본값 10분',
   requireIsolation: '세션을 완전히 격리하는 에이전트만',
   splitShares: 'GPU의 일부를 여러 GPU에 나눠 줄 수 있음',
   closeTitle: '{name} 자원 그룹을 닫을까요?',
