@@ -8,6 +8,7 @@ import { stageProgram } from './stage-program.ts'
 import { stageRuntime } from './stage-runtime.ts'
 import { type PackageWork, type Target, TargetUnavailable } from './target.ts'
 import { npmTarget } from './targets/npm.ts'
+import { imageTarget } from './targets/image.ts'
 import { sbomTarget } from './targets/sbom.ts'
 import { serverDebTarget, serverRpmTarget, serverTarTarget } from './targets/server.ts'
 
@@ -15,7 +16,14 @@ import { serverDebTarget, serverRpmTarget, serverTarTarget } from './targets/ser
  * Makes packages in dist/packages: `npm run package [-- TARGET…]`, all that this computer can make if none is named. The name of each
  * file is printed on standard output.
  */
-const TARGETS: readonly Target[] = [npmTarget, serverTarTarget, serverDebTarget, serverRpmTarget, sbomTarget]
+const TARGETS: readonly Target[] = [
+  npmTarget,
+  serverTarTarget,
+  serverDebTarget,
+  serverRpmTarget,
+  imageTarget,
+  sbomTarget,
+]
 const OUT = join(ROOT, 'dist', 'packages')
 
 const stop = new AbortController()

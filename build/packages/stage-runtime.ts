@@ -7,7 +7,7 @@ import { lockedPackages } from './locked-packages.ts'
 
 /** Files of npm packages that no program reads. */
 const UNUSED_FILE =
-  /\.(d\.[cm]?ts|[cm]?ts|map|md|markdown|flow|coffee|tsbuildinfo|gyp|gypi|cc|c|h|cpp|o|a)$|^(\.[^/]*|tsconfig.*\.json|Makefile)$/i
+  /\.(test\.[cm]?js|d\.[cm]?ts|[cm]?ts|map|md|markdown|flow|coffee|tsbuildinfo|gyp|gypi|cc|c|h|cpp|o|a)$|^(\.[^/]*|tsconfig.*\.json|Makefile)$/i
 const LICENCE = /^(licen[cs]e|copying|notice|authors)/i
 const UNUSED_FOLDER =
   /^(tests?|__tests__|docs?|examples?|benchmarks?|bench|coverage|\.github|\.vscode|node_modules|deps|pkgconfig)$/
