@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ROOT } from '../bootstrap/image-recipes.ts'
+import { ensureRenderer } from '../bootstrap/renderer.ts'
 import { MANIFEST } from './manifest.ts'
 import { stageProgram } from './stage-program.ts'
 import { treeOf } from './tree.ts'
@@ -16,11 +17,15 @@ const program = join(modules, 'berth')
 let files: string[] = []
 
 beforeAll(async () => {
+  // `npm test` has built the console before; a single run in a new clone has not.
+  if (!existsSync(join(ROOT, 'dist', 'renderer', 'index.html'))) {
+    await ensureRenderer(() => undefined, new AbortController().signal)
+  }
   await stageProgram(program)
   files = treeOf(program).flatMap(({ path, type }) => (type === 'file' ? [path] : []))
   for (const name of readdirSync(join(ROOT, 'node_modules')))
     symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
-}, 60_000)
+}, 180_000)
 afterAll(() => rmSync(temporary, { recursive: true, force: true }))
 
 test('the program of a package has no sources, tests, source maps or documents of developers', () => {
