@@ -42,6 +42,8 @@ export function addServerCommands(program: Command): void {
       const { data, config, port } = flags
       const output = createOutput(flags.json ?? false)
       using interrupt = listenForInterrupt()
+      // The desktop app holds the other end of this channel, which closes also when the app is killed.
+      if (flags.ticket) process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
       const { up } = await import('../up/up.ts') // loaded late: only this command starts servers
       await up({
         ...(data ? { data } : {}),

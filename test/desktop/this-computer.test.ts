@@ -31,6 +31,15 @@ afterAll(async () => {
   await desktop[Symbol.asyncDispose]()
 })
 
+const password = `Adm1n!${randomBytes(6).toString('hex')}`
+const stackEnvironment = () => ({
+  BERTH_DATA: data,
+  BERTH_PORT: '0',
+  BERTH_AGENT_CLAIM: `berth-test-${basename(data)}`,
+  BERTH_ADMIN_PASSWORD: password,
+  BERTH_TOOLBOX_IMAGE: process.env['BERTH_TOOLBOX_IMAGE'] ?? '',
+})
+
 test('the first start asks where Berth is; a server is remembered and used by the next start', async () => {
   const configDir = await mkdtemp(join(tmpdir(), 'berth-test-electron-'))
   {
@@ -62,15 +71,7 @@ test('without Docker Engine the start screen says so in the language of the syst
 })
 
 test('this computer: from nothing to a terminal that is typed in, and the question before the end', async () => {
-  await using app = await openApp(desktop, {
-    env: {
-      BERTH_DATA: data,
-      BERTH_PORT: '0',
-      BERTH_AGENT_CLAIM: `berth-test-${basename(data)}`,
-      BERTH_ADMIN_PASSWORD: `Adm1n!${randomBytes(6).toString('hex')}`,
-      BERTH_TOOLBOX_IMAGE: process.env['BERTH_TOOLBOX_IMAGE'] ?? '',
-    },
-  })
+  await using app = await openApp(desktop, { env: stackEnvironment() })
   const { page } = app
   await page.getByRole('button', { name: 'Start Berth here' }).click()
   await page.getByRole('list', { name: 'Steps of the start' }).waitFor()
@@ -94,4 +95,16 @@ test('this computer: from nothing to a terminal that is typed in, and the questi
   await app.electron.evaluate(({ app: main }) => main.quit())
   expect(await app.ended).toBe(0)
   expect(app.log()).not.toContain('unexpected failure')
+})
+
+test('an app that is killed takes Berth on this computer along', async () => {
+  const app = await openApp(desktop, { env: stackEnvironment() })
+  await app.page.getByRole('button', { name: 'Start Berth here' }).click()
+  const services = async () => {
+    const { stdout } = await run('pgrep', ['-f', 'desktop-test/bin/berth up']).catch(() => ({ stdout: '' }))
+    return stdout.trim().split('\n').filter(Boolean)
+  }
+  await expect.poll(services).toHaveLength(1)
+  await app[Symbol.asyncDispose]()
+  await expect.poll(services, { timeout: 30_000 }).toEqual([])
 })
