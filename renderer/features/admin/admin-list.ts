@@ -13,7 +13,7 @@ export interface AdminList<T> {
   /** Whether a search or a filter leaves rows out. */
   readonly narrowed: boolean
   readonly error: unknown
-  load(): Promise<void>
+  readonly load: () => Promise<void>
   /** The end of the loaded rows is near. */
   more(): void
   /** Every row that matches, for an export. */
