@@ -12,5 +12,6 @@ export function loadPagesWhenIdle(router: Router, paths: readonly string[]): voi
 /** Loads the files of the pages of these routes. Never rejects: a page that does not load now is loaded again when it is opened. */
 export async function loadPages(routes: readonly RouteLocationResolved[]): Promise<void> {
   const lazy = routes.flatMap(({ matched }) => matched).map(({ components }) => components?.['default'])
-  await Promise.allSettled(lazy.map(load => (typeof load === 'function' ? (load as () => Promise<unknown>)() : null)))
+  const loads = lazy.filter((load): load is () => Promise<unknown> => typeof load === 'function')
+  await Promise.allSettled(loads.map(load => load()))
 }
