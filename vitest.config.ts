@@ -77,7 +77,7 @@ export default defineConfig({
           name: 'console',
           include: [CONSOLE_TESTS],
           ...patient,
-          maxConcurrency: 3,
+          maxConcurrency: 2,
           maxWorkers: CONSOLE_WORKERS,
           sequence: { groupOrder: 2 },
         },

@@ -2,14 +2,15 @@ import { expect, test } from 'vitest'
 import { PARTS, parseTestFlags, scheduleOf } from './test-parts.ts'
 
 test('without flags all parts run, and the first failure ends them', () => {
-  expect(parseTestFlags([])).toEqual({ parts: PARTS, keepGoing: false, storeDurations: false })
+  expect(parseTestFlags([])).toEqual({ parts: PARTS, keepGoing: false, storeDurations: false, coverage: false })
 })
 
 test('--only picks parts, in the usual order, and an unknown one is refused', () => {
-  expect(parseTestFlags(['--only', 'e2e', '--only=unit', '--keep-going'])).toEqual({
+  expect(parseTestFlags(['--only', 'e2e', '--only=unit', '--keep-going', '--coverage'])).toEqual({
     parts: ['unit', 'e2e'],
     keepGoing: true,
     storeDurations: false,
+    coverage: true,
   })
   expect(() => parseTestFlags(['--only', 'units'])).toThrow('--only takes one of typecheck, lint')
   expect(() => parseTestFlags(['--fast'])).toThrow('--fast is no flag')

@@ -1,6 +1,6 @@
 /**
  * The parts of `npm test`. `integration` needs a database, `engine` a Docker Engine, `console` a browser, `e2e` all three,
- * `desktop` an Electron and an engine; `fuzz` runs for two minutes.
+ * `desktop` an Electron and an engine; `fuzz` runs for a minute.
  */
 export const PARTS = [
   'typecheck',
@@ -55,6 +55,8 @@ export interface TestFlags {
   readonly keepGoing: boolean
   /** Writes the durations of this run to `test/durations.json`. */
   readonly storeDurations: boolean
+  /** Measures which statements unit and integration tests execute. */
+  readonly coverage: boolean
 }
 
 /** @throws Error naming the unknown flag */
@@ -62,10 +64,12 @@ export function parseTestFlags(args: readonly string[]): TestFlags {
   const only: Part[] = []
   let keepGoing = false
   let storeDurations = false
+  let coverage = false
   const rest = args.flatMap(arg => (arg.startsWith('--only=') ? ['--only', arg.slice('--only='.length)] : [arg]))
   for (let at = 0; at < rest.length; at++) {
     if (rest[at] === '--keep-going') keepGoing = true
     else if (rest[at] === '--store-durations') storeDurations = true
+    else if (rest[at] === '--coverage') coverage = true
     else if (rest[at] === '--only') {
       const part = PARTS.find(name => name === rest[at + 1])
       if (part === undefined) throw new Error(`--only takes one of ${PARTS.join(', ')}`)
@@ -74,7 +78,7 @@ export function parseTestFlags(args: readonly string[]): TestFlags {
     } else throw new Error(`${rest[at] ?? ''} is no flag of npm test; see npm test -- --help`)
   }
   const parts = only.length === 0 ? PARTS : PARTS.filter(part => only.includes(part))
-  return { parts, keepGoing, storeDurations }
+  return { parts, keepGoing, storeDurations, coverage }
 }
 
 /** Whether a part is a vitest project, and so reports counts. */

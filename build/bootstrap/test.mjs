@@ -3,11 +3,12 @@ import { launch } from './launch.mjs'
 
 if (process.argv.slice(2).some(flag => flag === '--help' || flag === '-h')) {
   process.stdout
-    .write(`npm test [-- flags]    all that CI runs: typecheck, lint, unit, integration, engine, e2e, desktop and console tests, and two minutes of the fuzzer
+    .write(`npm test [-- flags]    all that CI runs: typecheck, lint, unit, integration, engine, e2e, desktop and console tests, and a minute of the fuzzer
 
   --only NAME          one of them: typecheck, lint, unit, integration, engine, e2e, desktop, console, fuzz (may be repeated)
   --keep-going         do not stop at the first that fails
   --store-durations    write how long each test file took to test/durations.json
+  --coverage           measure which statements unit and integration tests execute (takes longer)
   --help               this text
 `)
 } else {

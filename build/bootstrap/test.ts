@@ -10,7 +10,7 @@ import { createProgress, StepError } from './progress.ts'
 import { ensureRenderer } from './renderer.ts'
 import { listenForStop } from './stop-signal.ts'
 import { describeCoverage, readCoverage } from './test-coverage.ts'
-import { parseTestFlags, type Part, scheduleOf } from './test-parts.ts'
+import { parseTestFlags, type Part, scheduleOf, type TestFlags } from './test-parts.ts'
 import { ensureTestElectron, NoTestElectron } from './test-electron.ts'
 import { startTestPostgres } from './test-postgres.ts'
 import {
@@ -67,7 +67,7 @@ async function prepareMachine(needed: readonly Part[], signal: AbortSignal): Pro
 }
 
 /** Runs the parts. After the first that fails no other is begun, unless told to keep going. */
-async function runParts(parts: readonly Part[], keepGoing: boolean, signal: AbortSignal) {
+async function runParts({ parts, keepGoing, coverage }: TestFlags, signal: AbortSignal) {
   const outcomes = new Map<Part, Outcome>()
   const failed = () => !keepGoing && [...outcomes.values()].some(({ code }) => code !== 0)
   const { lanes, either } = scheduleOf(parts)
@@ -80,7 +80,7 @@ async function runParts(parts: readonly Part[], keepGoing: boolean, signal: Abor
       signal.throwIfAborted()
       if (failed()) return
       if (!quiet) say(`\n▶ ${part}\n`)
-      const outcome = await runPart(part, { environment, quiet, signal })
+      const outcome = await runPart(part, { environment, quiet, coverage, signal })
       outcomes.set(part, outcome)
       if (quiet) say(`${outcome.code === 0 ? '' : `\n${outputOf(part)}\n`}${lineOf(part, outcome)}\n`)
     }
@@ -106,21 +106,22 @@ function storedDurations(): Durations {
 const stop = listenForStop(say)
 try {
   const started = performance.now()
-  const { parts: wanted, keepGoing, storeDurations } = parseTestFlags(process.argv.slice(2))
+  const flags = parseTestFlags(process.argv.slice(2))
   mkdirSync(OUTPUT, { recursive: true })
   rmSync(join(OUTPUT, 'coverage'), { recursive: true, force: true })
+  const { parts: wanted } = flags
   const isPrepared = wanted.some(part => part !== 'typecheck' && part !== 'lint' && part !== 'unit' && part !== 'fuzz')
   const noDesktop = isPrepared ? await prepareMachine(wanted, stop.signal) : undefined
   const parts = noDesktop === undefined ? wanted : wanted.filter(part => part !== 'desktop')
   await using postgres =
     parts.includes('integration') || parts.includes('engine') ? await startTestPostgres(platform.root) : undefined
   if (postgres !== undefined) environment.TEST_DATABASE_URL = postgres.url
-  const outcomes = await runParts(parts, keepGoing, stop.signal)
+  const outcomes = await runParts({ ...flags, parts }, stop.signal)
   const reports = [...outcomes.values()].flatMap(({ report }) => report ?? [])
   const counts = reports.map(countTests).reduce(addCounts, NO_TESTS)
   const durations: Durations = Object.assign({}, ...reports.map(report => durationsOf(report, ROOT))) as Durations
   if (parts.some(part => outcomes.get(part)?.code !== 0) || isTooUnsteady(counts)) process.exitCode = 1
-  else if (storeDurations) {
+  else if (flags.storeDurations) {
     const sorted = Object.entries({ ...storedDurations(), ...durations })
       .filter(([, seconds]) => seconds >= 1)
       .sort(([a], [b]) => (a < b ? -1 : 1))

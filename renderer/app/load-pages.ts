@@ -1,11 +1,20 @@
 import { type RouteLocationResolved, type Router } from 'vue-router'
 
+let idleLoads = 0
+
+/** Whether a page is loaded that nobody has asked for yet. */
+export const isLoadingWhenIdle = () => idleLoads > 0
+
 /** Loads the pages that the navigation leads to, one after the other, while the browser has nothing else to do. */
 export function loadPagesWhenIdle(router: Router, paths: readonly string[]): void {
   const [path, ...others] = paths
   if (path === undefined) return
   requestIdleCallback(() => {
-    void loadPages([router.resolve(path)]).then(() => loadPagesWhenIdle(router, others))
+    idleLoads++
+    void loadPages([router.resolve(path)]).then(() => {
+      idleLoads--
+      loadPagesWhenIdle(router, others)
+    })
   })
 }
 

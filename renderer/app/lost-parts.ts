@@ -1,4 +1,5 @@
 import { type Router } from 'vue-router'
+import { isLoadingWhenIdle } from './load-pages.ts'
 
 const KEY = 'berth.reloaded'
 /** A part that fails again within this time was not lost in transit: the page is not reloaded a second time. */
@@ -6,17 +7,25 @@ const AGAIN_MS = 10_000
 
 /**
  * Reloads the page when one of its modules failed to load, e.g. because Chromium aborts requests in flight when a network
- * interface comes or goes (`ERR_NETWORK_CHANGED`). Browsers remember that failure and never request the module again.
+ * interface comes or goes (`ERR_NETWORK_CHANGED`). Browsers remember that failure and never request the module again. A page that
+ * was only loaded ahead disturbs nobody: if somebody opens it, its failure is reported then.
  */
 export function reloadLostParts(router: Router): void {
   let wanted: string | undefined
+  let navigating = false
+  router.beforeEach(() => {
+    navigating = true
+  })
   router.onError((_error, to) => {
+    navigating = false
     wanted = router.resolve(to.fullPath).href
   })
   router.afterEach((_to, _from, failure) => {
+    navigating = false
     if (!failure) wanted = undefined
   })
   addEventListener('vite:preloadError', () => {
+    if (isLoadingWhenIdle() && !navigating) return
     const before = Number(sessionStorage.getItem(KEY) ?? 0)
     if (Date.now() - before < AGAIN_MS) return
     void answers().then(isThere => {

@@ -313,6 +313,26 @@ describe('the list of sessions', () => {
     },
   )
 
+  test('a page that is lost while it is loaded ahead reloads nothing until somebody opens it', async () => {
+    await using it = await open('/account')
+    const page = await it.page.context().newPage()
+    let lost = 0
+    await page.route('**/assets/StatisticsPage*.js', async route => {
+      lost++
+      await (lost === 1 ? route.abort() : route.continue())
+    })
+    await page.goto(`${it.double.url}/#/sessions`)
+    await page.getByText('notebook').waitFor()
+    let loads = 0
+    page.on('load', () => loads++)
+    await expect.poll(() => lost).toBe(1)
+    await page.waitForTimeout(500)
+    expect(loads).toBe(0)
+    await page.evaluate(() => (location.hash = '#/statistics'))
+    await page.getByRole('heading', { name: 'Statistics' }).waitFor()
+    expect({ loads, lost }).toEqual({ loads: 1, lost: 2 })
+  })
+
   test('it says that the connection is lost, and that sessions keep running', async () => {
     await using it = await open('/sessions')
     await it.page.getByText('notebook').waitFor()
