@@ -104,7 +104,8 @@ export function addSessionCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (flags: CreateFlags) => {
       // Checked before the sign-in, as all other faults of a command line are.
-      if (flags.image === undefined && flags.template === undefined) throw new AppError('bad_request', { why: NO_IMAGE })
+      if (flags.image === undefined && flags.template === undefined)
+        throw new AppError('bad_request', { why: NO_IMAGE })
       const { api } = await connect()
       const output = createOutput(flags.json ?? false)
       const template = flags.template === undefined ? undefined : await findTemplate(api, flags.template)
