@@ -66,19 +66,29 @@ async function prepareMachine(needed: readonly Part[], signal: AbortSignal): Pro
   return skipped
 }
 
+/** Whether a part waits for the preparation; some unit tests look at the built console. */
+const needsMachine = (part: Part) => part !== 'typecheck' && part !== 'lint'
+
 /** Runs the parts. After the first that fails no other is begun, unless told to keep going. */
-async function runParts({ parts, keepGoing, coverage }: TestFlags, signal: AbortSignal) {
+async function runParts(
+  { parts, keepGoing, coverage }: TestFlags,
+  { preparing, signal }: { readonly preparing: Promise<string | undefined>; readonly signal: AbortSignal },
+) {
   const outcomes = new Map<Part, Outcome>()
   const failed = () => !keepGoing && [...outcomes.values()].some(({ code }) => code !== 0)
   const { lanes, either } = scheduleOf(parts)
   const quiet = lanes.length > 1
-  if (quiet) say(`\n▶ ${lanes.map(lane => lane.join(', ')).join(' ∥ ')}, then ${either.join(', ')}\n`)
+  if (quiet)
+    say(
+      `\n▶ ${lanes.map(lane => lane.join(', ')).join(' ∥ ')}${either.length > 0 ? `, then ${either.join(', ')}` : ''}\n`,
+    )
   const rest = [...either]
   const runLane = async (lane: readonly Part[]) => {
     const own = [...lane]
     for (let part = own.shift(); part !== undefined; part = own.shift() ?? rest.shift()) {
       signal.throwIfAborted()
       if (failed()) return
+      if (needsMachine(part) && (await preparing) !== undefined && part === 'desktop') continue
       if (!quiet) say(`\n▶ ${part}\n`)
       const outcome = await runPart(part, { environment, quiet, coverage, signal })
       outcomes.set(part, outcome)
@@ -110,13 +120,17 @@ try {
   mkdirSync(OUTPUT, { recursive: true })
   rmSync(join(OUTPUT, 'coverage'), { recursive: true, force: true })
   const { parts: wanted } = flags
-  const isPrepared = wanted.some(part => part !== 'typecheck' && part !== 'lint' && part !== 'unit' && part !== 'fuzz')
-  const noDesktop = isPrepared ? await prepareMachine(wanted, stop.signal) : undefined
-  const parts = noDesktop === undefined ? wanted : wanted.filter(part => part !== 'desktop')
+  const unprepared = new AbortController()
+  const signal = AbortSignal.any([stop.signal, unprepared.signal])
+  // Beside the parts that need nothing. If it fails, they end.
+  const preparing = wanted.some(needsMachine) ? prepareMachine(wanted, signal) : Promise.resolve(undefined)
+  preparing.catch((error: unknown) => unprepared.abort(error))
   await using postgres =
-    parts.includes('integration') || parts.includes('engine') ? await startTestPostgres(platform.root) : undefined
+    wanted.includes('integration') || wanted.includes('engine') ? await startTestPostgres(platform.root) : undefined
   if (postgres !== undefined) environment.TEST_DATABASE_URL = postgres.url
-  const outcomes = await runParts({ ...flags, parts }, stop.signal)
+  const outcomes = await runParts(flags, { preparing, signal })
+  const noDesktop = await preparing
+  const parts = noDesktop === undefined ? wanted : wanted.filter(part => part !== 'desktop')
   const reports = [...outcomes.values()].flatMap(({ report }) => report ?? [])
   const counts = reports.map(countTests).reduce(addCounts, NO_TESTS)
   const durations: Durations = Object.assign({}, ...reports.map(report => durationsOf(report, ROOT))) as Durations
