@@ -3,7 +3,7 @@ import { launch } from './launch.mjs'
 
 if (process.argv.slice(2).some(flag => flag === '--help' || flag === '-h')) {
   process.stdout
-    .write(`npm test [-- flags]    all that CI runs: typecheck, lint, unit, integration, engine, e2e, desktop and console tests, and a minute of the fuzzer
+    .write(`npm test [-- flags]    all that CI runs: typecheck, lint, unit, integration, engine, e2e, desktop and console tests, and half a minute of the fuzzer
 
   --only NAME          one of them: typecheck, lint, unit, integration, engine, e2e, desktop, console, fuzz (may be repeated)
   --keep-going         do not stop at the first that fails
