@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../bootstrap/image-recipes.ts'
 
-/** One npm package that the product needs at run time. */
+/** An npm package that the product needs at run time. */
 export interface LockedPackage {
   readonly name: string
   readonly version: string

@@ -3,7 +3,7 @@ import { type Note } from '../bootstrap/progress.ts'
 /** Something that `npm run package` makes. */
 export interface Target {
   readonly name: string
-  /** What it is, for the list of targets. */
+  /** One-line description of the target, for the list of targets. */
   readonly about: string
   /**
    * @returns paths of the files that were made

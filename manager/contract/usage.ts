@@ -82,7 +82,7 @@ export const UsageReportQuery = z.object({
 })
 export type UsageReportQuery = z.infer<typeof UsageReportQuery>
 
-/** What sessions held in a time, by user, project, domain, image or agent. */
+/** Resource use of sessions in a period, by user, project, domain, image or agent. */
 export const UsageReport = z
   .object({
     from: z.iso.datetime(),

@@ -115,7 +115,7 @@ export function startClones({ store, open, folders, removals, copies, hints, log
         try {
           await fill(folder, [from, to], { progress, signal })
         } catch (error) {
-          // Nobody must take a part of the files for all of them.
+          // Discard the folder: an incomplete copy must not look like a complete one.
           await discard(caller, folder)
           throw error
         }

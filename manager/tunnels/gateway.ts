@@ -253,7 +253,7 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
       const open = activity.shared().filter(tunnel => userId === undefined || tunnel.userId === userId)
       await Promise.all(
         open.map(async tunnel => {
-          // What cannot be looked up does not stay open either.
+          // A tunnel whose session cannot be looked up is cut too.
           const holds = await deps.locate(tunnel.sessionId).then(
             location => canEnter(tunnel, location),
             () => false,

@@ -11,7 +11,8 @@ const DEFAULT_DAYS = 30
 const MOST_DAYS = 400
 
 /**
- * What sessions held in a time, by user, project, domain, image or agent: all that the caller may see as an admin.
+ * Resource use of sessions in a period, by user, project, domain, image or agent. Covers all sessions that the caller may see as
+ * an admin.
  *
  * @throws AppError `bad_request`; `forbidden` for a caller who is no admin
  */

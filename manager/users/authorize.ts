@@ -44,31 +44,31 @@ export function authorizeRoute(access: Access, caller: Caller | null): void {
 export interface Owned {
   readonly ownerId: UserId
   readonly domain: string
-  /** What its owner lets members of its project do, by their ids. */
+  /** Permissions that the owner gives to members of the session's project, by their ids. */
   readonly shares?: Readonly<Record<UserId, SessionPermission>> | null
 }
 
 type Identity = Pick<Caller, 'userId' | 'role' | 'domain'>
 
 /**
- * Who ends a session and decides on it: its owner, a superadmin, and an admin of its domain. Sharing a session never gives
- * this right.
+ * Whether the caller may end a session and decide on it: the owner, a superadmin and an admin of its domain may. Sharing a
+ * session never gives this right.
  */
 export function canManage(caller: Identity, { ownerId, domain }: Owned): boolean {
   return caller.userId === ownerId || administers(caller, domain)
 }
 
 /**
- * Who sees a session: who manages it, and the members with whom its owner shares it. For a thing that a caller may not see,
- * the answer is exactly as if it did not exist (`session_not_found`, …), so that ids cannot be probed.
+ * Whether the caller sees a session: callers who manage it and members with whom the owner shares it do. The answer for a thing
+ * that the caller may not see is exactly that for a thing that does not exist (`session_not_found`, …), so that ids cannot be probed.
  */
 export function canSee(caller: Identity, session: Owned): boolean {
   return canManage(caller, session) || sharedAs(caller, session) !== null
 }
 
 /**
- * Access to terminal, apps and keys of a session: the owner, and the members whom the owner lets use it, whatever the role. An
- * admin cannot sign in as somebody else to look inside: they ask the owner, or end the session.
+ * Whether the caller may use the terminal, apps and keys of a session: the owner and the members whom the owner lets use it may,
+ * whatever their role. An admin cannot sign in as another user to look inside: the admin asks the owner, or ends the session.
  */
 export function canEnter(caller: Pick<Caller, 'userId'>, session: Pick<Owned, 'ownerId' | 'shares'>): boolean {
   return caller.userId === session.ownerId || sharedAs(caller, session) === 'use'

@@ -248,7 +248,7 @@ const CLEAN_UP: AgentCleanUp[] = AGENTS.slice(0, 2).map((agent, index) => ({
   error: null,
 }))
 
-/** What sessions held in the hours of a day; the last hour is not over. */
+/** Resource use of sessions in each hour of a day; the last hour is not over. */
 function aDay(): typeof HISTORY {
   const now = Date.now()
   const hour = 3_600_000

@@ -53,7 +53,7 @@ export function billOfMaterials(packages: readonly LockedPackage[], seconds: num
   return `${JSON.stringify(bill, undefined, 2)}\n`
 }
 
-/** One line per package, by licence. */
+/** The list of licences: one line per package with licence, name and version, sorted by licence. */
 function licences(packages: readonly LockedPackage[]): string {
   const lines = packages.map(({ name, version, license }) => `${license}\t${name}\t${version}\n`)
   return [...new Set(lines)].sort().join('')

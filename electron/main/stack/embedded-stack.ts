@@ -127,7 +127,7 @@ function readLine(child: ChildProcess): Promise<z.infer<typeof Line>> {
     child.once('error', error => fail('The Berth services on this computer could not be started.', error))
     child.once('exit', code => {
       const end = () => fail(`The Berth services on this computer ended while starting (exit code ${String(code)}).`)
-      // What it wrote last may still be in the pipe, and a process that it left behind may keep the pipe open.
+      // The child's last output may still be in the pipe, and a process that the child left behind may keep the pipe open.
       child.once('close', end)
       setTimeout(end, LAST_WORDS_MS).unref()
     })

@@ -24,7 +24,8 @@ export const USAGE_ROUTES = {
     method: 'GET',
     path: '/api/v1/usage/history',
     access: 'user',
-    summary: 'What sessions held by hour, day or week: your own, those of one of your groups, or (for admins) all.',
+    summary:
+      'Resource use of sessions by hour, day or week: your own sessions, those of one of your groups, or (for admins) all.',
     query: UsageHistoryQuery,
     reply: UsageHistory,
   },
@@ -33,7 +34,7 @@ export const USAGE_ROUTES = {
     path: '/api/v1/usage/report',
     access: 'domain_admin',
     summary:
-      'What sessions held in a time, by user, project, domain, image or agent. An admin of a domain sees its sessions.',
+      'Resource use of sessions in a period, by user, project, domain, image or agent. An admin of a domain sees its sessions.',
     query: UsageReportQuery,
     reply: UsageReport,
   },

@@ -63,7 +63,7 @@ export interface UserFilter {
   readonly superadmins?: boolean | undefined
 }
 
-/** What a list of users is ordered by; users with the same value by age. */
+/** The field that orders a list of users; users with the same value are ordered by age. */
 export type UserOrder = 'created' | 'email' | 'name' | 'role' | 'domain'
 
 const ORDER_BY: Readonly<Record<Exclude<UserOrder, 'created'>, RawBuilder<string>>> = {

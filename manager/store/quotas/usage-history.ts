@@ -42,8 +42,8 @@ const within = ({ ownerId, groupId, domain }: HistoryScope): RawBuilder<unknown>
   )
 
 /**
- * What sessions held in each hour, day or week, oldest first; periods without sessions have zeros. Computed from the sessions themselves:
- * no running sum is kept. CPU time is known per session as a total, and counts evenly over the session's running time.
+ * Resource use of sessions in each hour, day or week, oldest first; periods without sessions have zeros. Computed from the sessions
+ * themselves: no running sum is kept. CPU time is known per session as a total, and counts evenly over the session's running time.
  */
 export async function readUsageHistory(db: Db, scope: HistoryScope, range: HistoryRange): Promise<HistoryRow[]> {
   const { unit, from, to, timeZone } = range

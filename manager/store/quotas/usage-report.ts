@@ -35,7 +35,7 @@ const DIMENSIONS: Readonly<
 }
 
 /**
- * What sessions held between two moments, added up. Computed from the sessions themselves, as the history is: both agree to the
+ * Total resource use of sessions between two moments. Computed from the sessions themselves, as the history is: both agree to the
  * second. Sessions without the dimension, such as a project that was deleted, are one row with an empty key.
  */
 export async function readUsageReport(
