@@ -81,14 +81,13 @@ test('publishing an app prints its link, and the words publish, unpublish and ls
     '--address',
     '203.0.113.0/24',
   ]
-  const child = cli.start(words, api.environment)
-  child.stdin.end('Open-sesame-1\n')
-  expect(await outcomeOf(child)).toMatchObject({ code: 0, out: `${published.url}\n` })
+  const berth = (args: readonly string[], input?: string) => cli.run(args, input, api.environment)
+  expect(await berth(words, 'Open-sesame-1\n')).toMatchObject({ code: 0, out: `${published.url}\n` })
   const body = { hours: 1.5, password: 'Open-sesame-1', addresses: ['203.0.113.0/24'] }
   await expect.poll(() => api.bodies.get(PUBLISH)).toEqual(body)
-  const listed = await outcomeOf(cli.start(['app', 'ls', '--json'], api.environment))
+  const listed = await berth(['app', 'ls', '--json'])
   expect(JSON.parse(listed.out)).toEqual([published])
-  expect(await outcomeOf(cli.start(['app', 'unpublish', '01900000-0000'], api.environment))).toMatchObject({ code: 0 })
+  expect(await berth(['app', 'unpublish', '01900000-0000'])).toMatchObject({ code: 0 })
   expect(api.asked).toContain(END)
 })
 

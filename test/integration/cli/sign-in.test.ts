@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Cli, createCli, loginCommand, outcomeOf } from '../../fixtures/cli.ts'
+import { type Cli, createCli, loginCommand } from '../../fixtures/cli.ts'
 import { ADMIN, startTestManager, type TestManager } from '../../fixtures/manager.ts'
 
 /** The addresses to which the command line sends passwords and tokens. */
@@ -33,11 +33,7 @@ async function stranger() {
 
 test('a token is sent only to the Berth that issued it, whatever BERTH_ENDPOINT says', async () => {
   await using other = await stranger()
-  const whoami = (endpoint: string) => {
-    const child = cli.start(['whoami'], { BERTH_ENDPOINT: endpoint })
-    child.stdin.end()
-    return outcomeOf(child)
-  }
+  const whoami = (endpoint: string) => cli.run(['whoami'], '', { BERTH_ENDPOINT: endpoint })
   const refused = await whoami(`http://127.0.0.1:${other.port}`)
   expect(refused.code).toBe(3)
   expect(refused.err).toContain(`berth login --endpoint http://127.0.0.1:${other.port}`)
@@ -47,9 +43,8 @@ test('a token is sent only to the Berth that issued it, whatever BERTH_ENDPOINT 
 
 test('berth logout ends the stored sign-in, whatever BERTH_ENDPOINT says', async () => {
   await using other = await stranger()
-  const child = cli.start(['logout'], { BERTH_ENDPOINT: `http://127.0.0.1:${other.port}` })
-  child.stdin.end()
-  expect(await outcomeOf(child)).toEqual({ code: 0, out: '', err: '' })
+  const logout = await cli.run(['logout'], '', { BERTH_ENDPOINT: `http://127.0.0.1:${other.port}` })
+  expect(logout).toEqual({ code: 0, out: '', err: '' })
   expect(other.asked).toEqual([])
   expect((await cli.run(['whoami'])).code).toBe(3)
 })

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { AppError, type Session, type Task } from '#manager/contract'
-import { type Cli, type CliOutcome, createCli, outcomeOf } from '../../fixtures/cli.ts'
+import { type Cli, createCli, outcomeOf } from '../../fixtures/cli.ts'
+import { type CliOutcome } from '../../fixtures/cli-call.ts'
 import { type ScriptedApi, startScriptedApi } from '../../fixtures/scripted-api.ts'
 
 const ID = '01980000-0000-7000-8000-000000000001'
@@ -25,11 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => cli[Symbol.asyncDispose]())
 
-const runAt = (api: ScriptedApi, args: readonly string[]): Promise<CliOutcome> => {
-  const child = cli.start(args, api.environment)
-  child.stdin.end()
-  return outcomeOf(child)
-}
+const runAt = (api: ScriptedApi, args: readonly string[]): Promise<CliOutcome> => cli.run(args, '', api.environment)
 
 describe('--wait', () => {
   test('--wait survives a restart of the manager and a rate limit, and mentions each once', async () => {

@@ -123,8 +123,7 @@ test('a keypair signs every request of an upload', async () => {
   await writeFile(path, content)
   await using bare = await createCli()
   const environment = { BERTH_ENDPOINT: manager.url, BERTH_ACCESS_KEY: accessKey, BERTH_SECRET_KEY: secretKey }
-  const child = bare.start(['folder', 'upload', 'data', path], environment)
-  expect(await outcomeOf(child)).toMatchObject({ code: 0 })
+  expect(await bare.run(['folder', 'upload', 'data', path], '', environment)).toMatchObject({ code: 0 })
   expect((await readFile(join(directory, 'signed.bin'))).equals(content)).toBe(true)
 })
 

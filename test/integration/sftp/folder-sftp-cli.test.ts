@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FolderKit } from '#proxy/contract'
-import { type Cli, createCli } from '../../fixtures/cli.ts'
+import { type Cli, createCli, outcomeOf } from '../../fixtures/cli.ts'
 import { startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
 
 const run = promisify(execFile)
@@ -31,7 +31,8 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync())
 
 test('berth folder sftp runs OpenSSH on all folders', async () => {
-  const done = await cli.run(['folder', 'sftp', '--', '-b', batch])
+  // OpenSSH writes to the standard output of the command.
+  const done = await outcomeOf(cli.start(['folder', 'sftp', '--', '-b', batch]))
   expect(done).toMatchObject({ code: 0 })
   expect(done.out).toContain('data/notes.txt')
   expect(await readFile(stored, 'utf8')).toBe('hello')
