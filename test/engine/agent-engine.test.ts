@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type AgentHome,
@@ -35,6 +38,8 @@ afterAll(async () => {
 })
 
 const reachable = () => manager.report?.engine.reachable
+/** Whether a process exists; a zombie does, until its parent has noticed. */
+const isThere = (pid: number) => existsSync(`/proc/${pid}`)
 const within = { timeout: 30_000 }
 
 test('kill -9 of the engine ends no session, and the agent finds the sessions afterwards', async () => {
@@ -63,11 +68,14 @@ test('a session that ended with the engine is told apart from one that ended by 
   const [one, two] = await Promise.all(
     [lost, ended].map(spec => manager.request('create_kernel', { spec, startWithinMs: 60_000 })),
   )
-  const pid = Number(await engine.docker('inspect', '-f', '{{.State.Pid}}', one!.containerId))
-  await engine.docker('exec', two!.containerId, 'sh', '-c', 'sleep 2; echo > go').catch(() => undefined)
+  const pidOf = async (id: string) => Number(await engine.docker('inspect', '-f', '{{.State.Pid}}', id))
+  const [pid, other] = [await pidOf(one!.containerId), await pidOf(two!.containerId)]
   await engine.kill()
   await expect.poll(reachable, within).toBe(false)
+  // Both end while no engine looks: one that dies in the middle of noting an end forgets the exit code.
   process.kill(pid, 'SIGKILL')
+  await writeFile(join(home.data, 'agent/scratch', ended.kernelId, 'go'), '')
+  for (const each of [pid, other]) await expect.poll(() => isThere(each), within).toBe(false)
   await engine.start()
   await expect.poll(reachable, within).toBe(true)
   const state = (kernelId: string) => expect.poll(() => manager.kernel(kernelId)?.state, within)
