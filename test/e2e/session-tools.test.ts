@@ -1,12 +1,11 @@
-import { mkdir, readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { chromium, type Browser, type BrowserContext, type Page, type WebSocketRoute } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { mkdir } from 'node:fs/promises'
+import { type Browser, type Page, type WebSocketRoute } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SessionEvent } from '#manager/contract'
 import { type SshKit, type Tunnel } from '#proxy/contract'
 import { startConsoleDouble } from './console-double.ts'
 import { aSession, aWorld, statsOf } from './console-world.ts'
-import { loadPage } from '../fixtures/browser.ts'
+import { audit, launchBrowser, loadPage } from '../fixtures/browser.ts'
 
 /** Apps, SSH, terminal and detail of a session against doubles of the host and of a shell, with screenshots and axe. */
 const OUTPUT = new URL('../output/', import.meta.url).pathname
@@ -93,23 +92,20 @@ interface Host {
 }
 
 let browser: Browser
-let axe: string
 beforeAll(async () => {
-  browser = await chromium.launch({ executablePath: process.env['BERTH_CHROMIUM'] ?? '/usr/bin/chromium' })
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  browser = await launchBrowser()
   await mkdir(OUTPUT, { recursive: true })
 })
 afterAll(() => browser.close())
 
 const ok = (value: unknown) => ({ ok: true, value })
 const failed = (code: string, detail: object) => ({ ok: false, error: { code, message: code, detail } })
-const THEMES = ['light', 'dark'] as const
 
-async function open(path: string, theme: 'light' | 'dark' = 'light', replies: [string, unknown][] = [], world = {}) {
-  const double = await startConsoleDouble(aWorld({ sessions: [SESSION, ...aWorld().sessions], ...world }))
+async function open(path: string, replies: [string, unknown][] = []) {
+  const double = await startConsoleDouble(aWorld({ sessions: [SESSION, ...aWorld().sessions] }))
   const context = await browser.newContext({
     viewport: { width: 1280, height: 860 },
-    colorScheme: theme,
+    colorScheme: 'light',
     reducedMotion: 'reduce',
     locale: 'en-GB',
   })
@@ -154,23 +150,9 @@ async function open(path: string, theme: 'light' | 'dark' = 'light', replies: [s
   }
 }
 
+/** A screenshot and axe, in light and in dark. */
 async function look(page: Page, name: string, problems: string[]): Promise<void> {
-  await page.waitForFunction(() =>
-    document.getAnimations().every(a => a.playState !== 'running' || a.effect?.getTiming().iterations === Infinity),
-  )
-  await page.screenshot({ path: `${OUTPUT}${name}.png` })
-  await page.evaluate(axe)
-  const violations = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: {
-        run(o: unknown): Promise<{ violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] }>
-      }
-    }
-    const { violations } = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })
-    return violations.map(
-      ({ id, nodes }) => `${id}: ${nodes.map(n => `${n.html.slice(0, 160)} ${n.failureSummary ?? ''}`).join(' | ')}`,
-    )
-  })
+  const violations = await audit(page, scheme => page.screenshot({ path: `${OUTPUT}${name}-${scheme}.png` }))
   expect.soft(violations).toEqual([])
   expect.soft(problems).toEqual([])
 }
@@ -178,43 +160,36 @@ async function look(page: Page, name: string, problems: string[]): Promise<void>
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
 const openApps = (page: Page) => button(page, `Apps of ${SESSION.name}`).click()
 
-describe.each(THEMES)('in %s', theme => {
-  test('the apps of a session and open tunnels are shown', async () => {
-    await using console = await open('/sessions', theme)
-    await openApps(console.page)
-    await console.page.getByText('Open on this computer').waitFor()
-    await console.page.getByText('127.0.0.1:40022').waitFor()
-    await look(console.page, `apps-${theme}`, console.problems)
-  })
+test('the apps of a session and open tunnels are shown', async () => {
+  await using console = await open('/sessions')
+  await openApps(console.page)
+  await console.page.getByText('Open on this computer').waitFor()
+  await console.page.getByText('127.0.0.1:40022').waitFor()
+  await look(console.page, 'apps', console.problems)
+})
 
-  test('the SSH dialog shows address, key and commands', async () => {
-    await using console = await open('/sessions', theme)
-    await openApps(console.page)
-    await button(console.page, /SSH/).first().click()
-    await console.page.getByText(KIT.hostKeyFingerprint).first().waitFor()
-    await look(console.page, `ssh-${theme}`, console.problems)
-  })
+test('the SSH dialog shows address, key and commands', async () => {
+  await using console = await open('/sessions')
+  await openApps(console.page)
+  await button(console.page, /SSH/).first().click()
+  await console.page.getByText(KIT.hostKeyFingerprint).first().waitFor()
+  await look(console.page, 'ssh', console.problems)
+})
 
-  test('the timeline, the log and the details of a session are shown', async () => {
-    await using console = await open(`/sessions/${SESSION.id}`, theme)
-    const { page } = console
-    await page.getByText('The image is there').waitFor()
-    await look(page, `detail-timeline-${theme}`, console.problems)
-    await page.getByRole('tab', { name: 'Logs' }).click()
-    await page.getByText('warning: checkpoint').waitFor()
-    await page.getByLabel('Search the log').fill('epoch 12')
-    await page.getByText('1 of 1').waitFor()
-    await look(page, `detail-logs-${theme}`, console.problems)
-    await page.getByRole('tab', { name: 'Details' }).click()
-    await page.getByText('WANDB_API_KEY').waitFor()
-    expect(await page.getByText('secret-of-mine').count()).toBe(0)
-    await look(page, `detail-details-${theme}`, console.problems)
-  })
-
-  test('a terminal shows the output of its shell', async () => {
-    await using console = await open('/sessions', theme)
-    await shell(console.context, console.page, SESSION.id, look, theme, console.problems)
-  })
+test('the timeline, the log and the details of a session are shown', async () => {
+  await using console = await open(`/sessions/${SESSION.id}`)
+  const { page } = console
+  await page.getByText('The image is there').waitFor()
+  await look(page, 'detail-timeline', console.problems)
+  await page.getByRole('tab', { name: 'Logs' }).click()
+  await page.getByText('warning: checkpoint').waitFor()
+  await page.getByLabel('Search the log').fill('epoch 12')
+  await page.getByText('1 of 1').waitFor()
+  await look(page, 'detail-logs', console.problems)
+  await page.getByRole('tab', { name: 'Details' }).click()
+  await page.getByText('WANDB_API_KEY').waitFor()
+  expect(await page.getByText('secret-of-mine').count()).toBe(0)
+  await look(page, 'detail-details', console.problems)
 })
 
 /** The router listens for a changed address only once it has shown the first one. */
@@ -223,14 +198,9 @@ async function goToTerminal(page: Page, id: string): Promise<void> {
   await page.goto(`${page.url().split('#')[0] ?? ''}#/terminal/${id}`)
 }
 
-async function shell(
-  context: BrowserContext,
-  page: Page,
-  id: string,
-  see: typeof look,
-  theme: string,
-  problems: string[],
-) {
+test('a terminal shows the output of its shell', async () => {
+  await using console = await open('/sessions')
+  const { page, context } = console
   await context.routeWebSocket(/\/terminal\?/, ws => {
     ws.onMessage(message => typeof message !== 'string' && ws.send(message))
     ws.send(
@@ -242,17 +212,17 @@ async function shell(
       ),
     )
   })
-  await goToTerminal(page, id)
+  await goToTerminal(page, SESSION.id)
   await page.getByText('Connected', { exact: true }).waitFor()
   await page.locator('.xterm-rows', { hasText: 'broken.tar.gz' }).waitFor()
   await button(page, 'New shell').click()
   await page.getByRole('tab', { name: 'shell-2' }).waitFor()
   await page.getByRole('tab', { name: 'main' }).click()
-  await see(page, `terminal-${theme}`, problems)
-}
+  await look(page, 'terminal', console.problems)
+})
 
 test('a taken port names its holder, and a random port is used only by choice', async () => {
-  await using console = await open('/sessions', 'light', [
+  await using console = await open('/sessions', [
     [
       'tunnel/openApp',
       failed('port_in_use', { port: 10_800, holder: { kind: 'process', name: 'nginx', pid: 812 }, offered: 10_847 }),
