@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { _electron, type ElectronApplication, type Page } from 'playwright-core'
 import { testElectronFolder } from '../../build/bootstrap/test-electron.ts'
+import { cleanEnvironment } from '../fixtures/environment.ts'
 import { bundleApp } from './bundle-app.ts'
 
 export const ELECTRON = join(testElectronFolder(), 'electron')
@@ -76,7 +77,8 @@ export async function openApp(
     // As root, Chromium refuses to run with its sandbox; `sandbox.test.ts` shows it with one.
     chromiumSandbox: process.getuid?.() !== 0,
     env: { ...appEnvironment(desktop, config), ...env },
-    timeout: 30_000,
+    // On a busy machine the first start of this program takes a minute.
+    timeout: 90_000,
   })
   let log = ''
   const child = electron.process()
@@ -108,10 +110,13 @@ export async function openApp(
   }
 }
 
-/** Environment of an app that leaves the files of the person at this computer alone. */
+/**
+ * Environment of an app that leaves the files of the person at this computer alone. Of the test it has only compiled code, without which
+ * the services of this computer are compiled anew at each start.
+ */
 export function appEnvironment(desktop: Desktop, configDir: string): Record<string, string> {
   return {
-    PATH: process.env.PATH ?? '',
+    ...cleanEnvironment(),
     HOME: configDir,
     LANG: 'en_US.UTF-8',
     ...desktop.env,
