@@ -1,6 +1,6 @@
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
-import { CONSOLE_WORKERS, INTEGRATION_WORKERS } from './build/bootstrap/test-parts.ts'
+import { CONSOLE_WORKERS, ENGINE_WORKERS, INTEGRATION_WORKERS } from './build/bootstrap/test-parts.ts'
 import { compiledWords } from './build/vite-words.ts'
 
 /**
@@ -21,7 +21,7 @@ const patient = {
   ...shared,
 }
 
-/** One engine: these projects run one file at a time. */
+/** These projects run one file at a time: a browser or an Electron needs most of what the machine has. */
 const serial = { ...patient, fileParallelism: false }
 
 /** Tests of the page against a stand-in of the manager. */
@@ -60,7 +60,16 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
         },
       },
-      { extends: true, test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...serial } },
+      {
+        extends: true,
+        test: {
+          name: 'engine',
+          include: ['test/engine/**/*.test.ts'],
+          ...patient,
+          maxWorkers: ENGINE_WORKERS,
+          sequence: { groupOrder: 3 },
+        },
+      },
       {
         extends: true,
         test: {

@@ -47,6 +47,12 @@ export function scheduleOf(parts: readonly Part[]): Schedule {
  */
 export const INTEGRATION_WORKERS = 3
 
+/**
+ * Number of `engine` test files that run concurrently: on the engine that they share each has agents, a manager's id and images of its
+ * own, and most of the time they wait.
+ */
+export const ENGINE_WORKERS = 2
+
 /** Number of `console` test files that run concurrently: each has a stand-in of the manager and a browser of its own. */
 export const CONSOLE_WORKERS = 2
 
