@@ -157,6 +157,8 @@ test('inotify: a session that takes all instances loses them, and is ended if it
 describe('a small disk with homes', () => {
   const disks = new AsyncDisposableStack()
   let scratch: string
+  /** Of which a session writes 30 MiB a second, and so for seconds before the floor. */
+  const SIZE_MIB = 350
   /** As many as give a floor that a fast session needs seconds for, as on the disk of a host; most of them are taken by others. */
   const INODES = 120_000
   const TAKEN = 100_000
@@ -167,7 +169,7 @@ describe('a small disk with homes', () => {
     const image = join(directory, 'image')
     scratch = join(directory, 'scratch')
     await Promise.all([writeFile(image, ''), mkdir(scratch)])
-    await truncate(image, 700 * MiB)
+    await truncate(image, SIZE_MIB * MiB)
     await run('mkfs.ext4', ['-q', '-F', '-m', '0', '-N', String(INODES), image])
     await run('mount', ['-o', 'loop', image, scratch])
     disks.defer(async () => {
@@ -215,7 +217,7 @@ describe('a small disk with homes', () => {
     )
 
   test.each([
-    ['bytes', (id: string) => write(id, '/home/work/big', 700), /nearly full.*MiB within minutes/],
+    ['bytes', (id: string) => write(id, '/home/work/big', SIZE_MIB), /nearly full.*MiB within minutes/],
     [
       'inodes',
       (id: string) =>

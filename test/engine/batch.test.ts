@@ -1,6 +1,6 @@
 import { pack } from 'tar-stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Session } from '#manager/contract'
+import { type ApiClient, type Session } from '#manager/contract'
 import { type Berth, type Outcome, startBerth } from '../fixtures/berth.ts'
 import { busyboxImage, docker, importImage } from '../fixtures/docker.ts'
 
@@ -8,8 +8,10 @@ const IMAGE = 'berth/python:3.13'
 const SIZE = ['--image', IMAGE, '--cpu', '0.5', '--mem', '256m'] as const
 
 let berth: Berth
+let api: ApiClient
 beforeAll(async () => {
   berth = await startBerth()
+  api = await berth.api()
 })
 afterAll(() => berth[Symbol.asyncDispose]())
 
@@ -20,6 +22,10 @@ const sessionOf = ({ stdout, stderr }: Outcome): Session => {
   return JSON.parse(stdout) as Session
 }
 const show = async (name: string): Promise<Session> => sessionOf(await berth.cli('session', 'show', name, '--json'))
+/** What polls ask: each `berth` is a process of its own. */
+const get = ({ id }: Pick<Session, 'id'>): Promise<Session> => api.getSession({ params: { id } })
+const textOf = async ({ id }: Pick<Session, 'id'>): Promise<string> =>
+  (await api.getSessionLogs({ params: { id }, query: {} })).text
 const logs = async (name: string): Promise<string> => (await berth.cli('session', 'logs', name)).stdout
 
 describe('a batch session', () => {
@@ -61,10 +67,10 @@ describe('a batch session', () => {
       ),
     )
     expect(made.idleTimeoutSeconds).toBeNull()
-    await expect.poll(async () => (await show('inside')).status, { timeout: 30_000 }).toBe('RUNNING')
+    await expect.poll(async () => (await get(made)).status, { timeout: 30_000 }).toBe('RUNNING')
     const { code } = await berth.cli('ssh', 'inside', '--', 'echo by hand > ~/next && mv ~/next ~/go')
     expect(code).toBe(0)
-    await expect.poll(async () => (await show(made.id)).result, { timeout: 30_000 }).toBe('success')
+    await expect.poll(async () => (await get(made)).result, { timeout: 30_000 }).toBe('success')
     expect(await logs(made.id)).toBe('by hand\n')
   })
 
@@ -82,10 +88,11 @@ describe('a batch session', () => {
 })
 
 test('an interactive session continues after its start-up command, also if that failed', async () => {
-  const { code, stdout } = await create('stays', '--command', 'echo prepared > ~/ready; exit 7', '--wait')
-  expect(code).toBe(0)
-  expect((JSON.parse(stdout) as Session).result).toBeNull()
-  await expect.poll(() => logs('stays'), { timeout: 20_000 }).toContain('exit code 7')
+  const made = await create('stays', '--command', 'echo prepared > ~/ready; exit 7', '--wait')
+  expect(made.code).toBe(0)
+  const session = sessionOf(made)
+  expect(session.result).toBeNull()
+  await expect.poll(() => textOf(session), { timeout: 20_000 }).toContain('exit code 7')
   expect((await berth.cli('ssh', 'stays', '--', 'cat ~/ready')).stdout).toBe('prepared\n')
   expect((await show('stays')).status).toBe('RUNNING')
   expect((await berth.cli('session', 'rm', 'stays', '--wait')).code).toBe(0)
@@ -94,13 +101,15 @@ test('an interactive session continues after its start-up command, also if that 
 test('usage of a session is exact: CPU seconds come from the counters of its container', async () => {
   // Uses this much CPU time, however long that takes on a busy machine, and then waits for the last figures.
   const burn = 'import time\nwhile time.process_time() < 1.5: pass\ntime.sleep(4)'
-  const { id } = sessionOf(await create('burner', '--batch', '--wait', '--command', `python3 -c '${burn}'`))
-  await expect.poll(async () => (await show(id)).usage?.cpuSeconds, { timeout: 10_000 }).toBeGreaterThan(1.45)
-  const { usage } = await show(id)
+  const burner = sessionOf(await create('burner', '--batch', '--wait', '--command', `python3 -c '${burn}'`))
+  await expect.poll(async () => (await get(burner)).usage?.cpuSeconds, { timeout: 10_000 }).toBeGreaterThan(1.45)
+  const { usage } = await show(burner.id)
   expect(usage?.cpuSeconds).toBeLessThan(3)
   expect(usage?.gpuSeconds).toBe(0)
   expect(usage?.memPeakBytes).toBeGreaterThan(100_000)
-  const { items } = JSON.parse((await berth.cli('session', 'stats', id, '--json')).stdout) as { items: unknown[] }
+  const { items } = JSON.parse((await berth.cli('session', 'stats', burner.id, '--json')).stdout) as {
+    items: unknown[]
+  }
   expect(items.length).toBeGreaterThan(0)
 })
 
@@ -134,14 +143,16 @@ describe('the program of an image', () => {
   const launch = (image: string, ...flags: string[]) =>
     berth.cli('session', 'create', '--image', image, '--cpu', '0.5', '--mem', '256m', '--json', '--wait', ...flags)
   const whenListed = (image: string) =>
-    expect.poll(async () => (await berth.cli('image', 'ls', '--json')).stdout, { timeout: 60_000 }).toContain(image)
+    expect
+      .poll(async () => (await api.listImages()).items.map(({ reference }) => reference), { timeout: 60_000 })
+      .toContain(image)
 
   test('the program runs in its directory, as the user of the session, with its output in the log; the session stays open', async () => {
     await whenListed(SERVER)
     const session = sessionOf(await launch(SERVER, '--name', 'program', '--image-command'))
     expect(session).toMatchObject({ runImageCommand: true, startupCommand: null, status: 'RUNNING' })
     await expect
-      .poll(() => logs('program'), { timeout: 20_000 })
+      .poll(() => textOf(session), { timeout: 20_000 })
       .toBe('in /srv with sh -c echo ready; exec sleep 600\nready\n')
     const { stdout } = await berth.cli('ssh', 'program', '--', 'ps -o user,args | grep "[s]leep 600"')
     expect(stdout).toMatch(/^work\s+sleep 600$/m)
