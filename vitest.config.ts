@@ -54,6 +54,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/integration/**/*.test.ts'],
+          globalSetup: ['test/fixtures/embedded-template-folder.ts'],
           ...patient,
           maxWorkers: INTEGRATION_WORKERS,
           // Projects with a number of workers of their own run by themselves.

@@ -330,7 +330,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
 
 test('the first start writes a random password that only its user can read; later starts keep it', async () => {
   await using dir = await temporaryDirectory()
-  const options = { dataDir: join(dir.path, 'data'), adminPassword: undefined }
+  const options = { dataDir: join(dir.path, 'data'), adminPassword: undefined, firstStart: true }
   let password: string
   {
     await using manager = await startTestManager(options)
