@@ -1,11 +1,13 @@
+import { t } from './words.ts'
+
 /** A column of a list of administration. */
 export interface ListColumn<T> {
   readonly key: string
   readonly label: string
   /** The text of a cell: shown, searched and exported. */
   readonly text: (row: T) => string
-  /** The value to sort by where the page has the whole list. Without it the column does not sort. */
-  readonly sort?: (row: T) => string | number
+  /** The value to sort by where the page has the whole list, or `text` for the text of the cell. Without it the column does not sort. */
+  readonly sort?: 'text' | ((row: T) => string | number)
   /** The server sorts by this column. */
   readonly serverSort?: true
   /** Width in pixels; columns without one share what is left. */
@@ -15,6 +17,17 @@ export interface ListColumn<T> {
   /** Also a line of the card that stands for a row in a narrow list. */
   readonly card?: true
 }
+
+/** The column that tells active things from inactive ones. */
+export const activeColumn = (width: number): ListColumn<{ readonly active: boolean }> => ({
+  key: 'state',
+  label: t('state'),
+  text: ({ active }) => activeText(active),
+  sort: ({ active }) => (active ? 0 : 1),
+  width,
+  card: true,
+})
+export const activeText = (active: boolean): string => t(active ? 'active' : 'inactive')
 
 const compare = new Intl.Collator('en', { numeric: true, sensitivity: 'base' }).compare
 
@@ -37,8 +50,9 @@ export function sortRows<T>(
   columns: readonly ListColumn<T>[],
   { key, descending }: { readonly key: string; readonly descending: boolean },
 ): readonly T[] {
-  const read = columns.find(column => column.key === key)?.sort
-  if (!read) return rows
+  const column = columns.find(one => one.key === key)
+  if (!column?.sort) return rows
+  const read = column.sort === 'text' ? column.text : column.sort
   const sign = descending ? -1 : 1
   return rows.toSorted((a, b) => {
     const [x, y] = [read(a), read(b)]
