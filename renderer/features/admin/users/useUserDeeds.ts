@@ -1,15 +1,14 @@
-import { ref, shallowRef } from 'vue'
 import { type User } from '#manager/contract'
 import { useServices } from '../../../services.ts'
 import { useNotifications } from '../../../ui/useNotifications.ts'
+import { useAsked } from '../useAsked.ts'
 import { t } from './words.ts'
 
 /** Activating and deactivating an account, with the question before the latter. */
 export function useUserDeeds(done: () => Promise<void>) {
   const { api } = useServices()
   const notifications = useNotifications()
-  const asked = shallowRef<User | null>(null)
-  const asking = ref(false)
+  const { asked, asking, ask: askDeactivation } = useAsked<User>()
 
   async function activate({ id, email }: User): Promise<void> {
     try {
@@ -19,10 +18,6 @@ export function useUserDeeds(done: () => Promise<void>) {
     } catch (error) {
       notifications.error(error)
     }
-  }
-  function askDeactivation(user: User): void {
-    asked.value = user
-    asking.value = true
   }
   async function deactivate(): Promise<void> {
     const user = asked.value

@@ -1,9 +1,14 @@
 import { computed, ref, shallowRef } from 'vue'
-import { useNotifications } from '../../../ui/useNotifications.ts'
-import { t as shared } from '../words.ts'
+import { useNotifications } from '../../ui/useNotifications.ts'
+import { t } from './words.ts'
 
 /** Which thing of a list is being created, edited or deleted, and the messages when that is done. */
-export function useEditor<T>(nameOf: (thing: T) => string, reload: () => Promise<void>) {
+export function useEditor<T>(options: {
+  readonly nameOf: (thing: T) => string
+  readonly reload: () => Promise<void>
+  readonly remove: (thing: T) => Promise<unknown>
+}) {
+  const { nameOf, reload, remove } = options
   const notifications = useNotifications()
   const thing = shallowRef<T | undefined>()
   const doing = ref<'nothing' | 'edit' | 'delete'>('nothing')
@@ -12,21 +17,6 @@ export function useEditor<T>(nameOf: (thing: T) => string, reload: () => Promise
       get: () => doing.value === what,
       set: open => (doing.value = open ? what : 'nothing'),
     })
-
-  /** Runs a change of one thing at once, without a dialog. */
-  async function change(
-    one: T,
-    run: () => Promise<unknown>,
-    message: 'activatedNow' | 'deactivatedNow',
-  ): Promise<void> {
-    try {
-      await run()
-      notifications.success(shared(message, { name: nameOf(one) }))
-      await reload()
-    } catch (error) {
-      notifications.error(error)
-    }
-  }
   return {
     thing,
     editing: openOf('edit'),
@@ -44,14 +34,17 @@ export function useEditor<T>(nameOf: (thing: T) => string, reload: () => Promise
       doing.value = 'delete'
     },
     async saved(name: string): Promise<void> {
-      notifications.success(shared(thing.value ? 'saved' : 'createdNow', { name }))
+      notifications.success(t(thing.value ? 'saved' : 'createdNow', { name }))
       doing.value = 'nothing'
       await reload()
     },
-    async deleted(): Promise<void> {
-      notifications.success(shared('deletedNow', { name: thing.value ? nameOf(thing.value) : '' }))
+    /** Deletes the thing, after the dialog asked. */
+    async remove(): Promise<void> {
+      const one = thing.value
+      if (one === undefined) return
+      await remove(one)
+      notifications.success(t('deletedNow', { name: nameOf(one) }))
       await reload()
     },
-    change,
   }
 }
