@@ -56,7 +56,6 @@ export default {
   id: 'Id',
   gpus: 'GPUs',
   sessions: '{count, plural, one {# session} other {# sessions}} on it',
-  allSessions: 'Also ended ones',
   noSessions: 'No session runs on it.',
   images: '{count, plural, one {# image} other {# images}} on it',
   noImages: 'It holds no image.',

@@ -66,7 +66,6 @@ export default {
   limits: 'Held and limits',
   holdsNothing: 'Holds nothing, and has no limits.',
   sessionsOf: '{count, plural, one {# running or waiting session} other {# running or waiting sessions}}',
-  allSessions: 'Also ended ones',
   noSessions: 'No session runs or waits.',
   logins: '{count, plural, one {# sign-in} other {# sign-ins}}',
   noLogins: 'Not signed in anywhere.',

@@ -36,6 +36,7 @@ export default {
   deactivateOf: 'Deactivate {name}',
   activatedNow: '{name} is active.',
   deactivatedNow: '{name} is deactivated.',
+  alsoEnded: 'Also ended ones',
 
   // Fields
   unlimited: 'Unlimited',

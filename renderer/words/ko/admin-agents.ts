@@ -59,7 +59,6 @@ export default {
   id: 'ID',
   gpus: 'GPU',
   sessions: '{count, plural, other {세션 #개}}',
-  allSessions: '종료된 세션 포함',
   noSessions: '실행 중인 세션이 없습니다.',
   images: '{count, plural, other {이미지 #개}}',
   noImages: '이미지가 없습니다.',

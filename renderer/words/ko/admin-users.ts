@@ -69,7 +69,6 @@ export default {
   limits: '사용량과 한도',
   holdsNothing: '사용 중인 자원과 한도가 없습니다.',
   sessionsOf: '{count, plural, other {실행 중이거나 대기 중인 세션 #개}}',
-  allSessions: '종료된 세션 포함',
   noSessions: '실행 중이거나 대기 중인 세션이 없습니다.',
   logins: '{count, plural, other {로그인 #개}}',
   noLogins: '로그인한 곳이 없습니다.',

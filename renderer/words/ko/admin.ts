@@ -39,6 +39,7 @@ export default {
   deactivateOf: '{name} 비활성화',
   activatedNow: '{name}: 활성화했습니다.',
   deactivatedNow: '{name}: 비활성화했습니다.',
+  alsoEnded: '종료된 세션 포함',
 
   // Fields
   unlimited: '무제한',
