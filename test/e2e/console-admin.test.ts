@@ -1,8 +1,8 @@
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ADMIN_WORLD } from './admin-world.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { button } from './console-steps.ts'
-import { ADMIN_WORLD } from './scenes-admin.ts'
 
 /** The pages of administration: who sees which, and what they send. That the manager refuses the same is in the role matrix. */
 let browser: Browser

@@ -1,0 +1,189 @@
+import {
+  type AgentCleanUp,
+  type AuditEntry,
+  type Domain,
+  type Group,
+  type Invitation,
+  type Manager,
+  type Registry,
+  type ResourceGroupAccess,
+  type ResourcePolicy,
+  type User,
+} from '#manager/contract'
+import { agentId, AGENTS, GIB } from './admin-world-agents.ts'
+import { OTHER_LOGIN } from './console-double-account.ts'
+import { type World } from './console-double.ts'
+import { ago, aSession, IMAGES, LIMITED } from './console-world.ts'
+
+export const aUser = (index: number, change: Partial<User> = {}): User => ({
+  id: `01990000-0000-7000-8000-00000000ad${String(index).padStart(2, '0')}` as User['id'],
+  email: `researcher-${index}@lab.example.org`,
+  name: ['Mira Holm', 'Jonas Lindqvist', 'Aiko Tanaka', 'Sofia Marques'][index % 4] ?? '',
+  role: 'user',
+  domain: 'default',
+  groups: [{ id: '01990000-0000-7000-8000-0000000000b1' as never, name: 'vision' }],
+  active: true,
+  emailVerified: true,
+  secondFactor: index % 3 === 0,
+  resourcePolicy: 'students',
+  createdAt: ago(index * 2_000),
+  ...change,
+})
+const USERS: User[] = [
+  aUser(0, { role: 'superadmin', email: 'admin@localhost', name: 'Administrator' }),
+  aUser(1, { role: 'domain_admin' }),
+  aUser(2, { emailVerified: false }),
+  aUser(3, { active: false }),
+  ...Array.from({ length: 40 }, (_, index) => aUser(index + 4)),
+]
+const INVITATIONS: Invitation[] = (['open', 'used', 'expired'] as const).map((status, index) => ({
+  id: `01990000-0000-7000-8000-0000000000d${index}`,
+  domain: 'default',
+  note: ['Ada from the vision group', '', 'A guest'][index] ?? '',
+  createdAt: ago(3_000),
+  expiresAt: ago(-3_000),
+  status,
+  usedBy: null,
+}))
+const at = { createdAt: ago(50_000), version: 1 }
+const DOMAINS: Domain[] = [
+  { name: 'default', description: '', limits: {}, active: true, allowedRegistries: null, ...at },
+  {
+    name: 'chemistry',
+    description: 'Department of chemistry',
+    limits: { cpu: '256', mem: String(2048 * GIB), 'cuda.device': '16' },
+    active: false,
+    allowedRegistries: ['cr.example.org'],
+    ...at,
+  },
+]
+const GROUPS: Group[] = ['default', 'vision', 'speech'].map((name, index) => ({
+  id: `01990000-0000-7000-8000-0000000000b${index}` as Group['id'],
+  domain: 'default',
+  name,
+  description: index === 1 ? 'Object detection and tracking' : '',
+  limits: index === 1 ? { cpu: '24', 'cuda.device': '6' } : {},
+  active: index !== 2,
+  members: 3 + index * 14,
+  ...at,
+}))
+const POLICIES: ResourcePolicy[] = ['default', 'students'].map((name, index) => ({
+  name,
+  limits: index === 0 ? {} : { cpu: '16', mem: String(128 * GIB), 'cuda.device': '4' },
+  maxConcurrentSessions: index === 0 ? null : 8,
+  maxContainersPerSession: null,
+  idleTimeoutSeconds: index === 0 ? null : 7_200,
+  maxLifetimeSeconds: null,
+  allowedStorageHosts: null,
+  maxFolders: index === 0 ? null : 20,
+  users: index * 41,
+  keypairs: index * 7,
+  ...at,
+}))
+const ACCESS: ResourceGroupAccess[] = [
+  { kind: 'domain', id: 'default', name: 'default' },
+  { kind: 'user', id: '01990000-0000-7000-8000-00000000ad01', name: 'researcher-1@lab.example.org' },
+]
+const [FIRST] = AGENTS
+const REGISTRIES: Registry[] = ['cr.example.org', 'docker.io'].map((name, index) => ({
+  name,
+  url: index === 0 ? 'https://cr.example.org' : 'https://registry-1.docker.io',
+  projects: index === 0 ? [] : ['library'],
+  username: index === 0 ? 'berth' : null,
+  hasPassword: index === 0,
+  active: index === 0,
+  images: index === 0 ? 48 : 0,
+  scannedAt: index === 0 ? ago(300) : null,
+  ...at,
+}))
+const AUDIT: AuditEntry[] = [
+  { action: 'updateSettings', target: null, result: 'ok', detail: { fields: ['smtpHost', 'smtpFrom'] } },
+  { action: 'deleteSession', target: 'session:01990000-0000-7000-8000-000000000007', result: 'ok', detail: {} },
+  { action: 'createUser', target: null, result: 'user_exists', detail: { fields: ['email', 'name'] } },
+].map((entry, index) => ({
+  id: 900 - index,
+  at: ago(20 + index * 300),
+  actorId: null,
+  actor: 'admin@localhost',
+  actedAs: index === 1 ? 'researcher-1@lab.example.org' : null,
+  domain: 'default',
+  address: '192.0.2.17',
+  ...entry,
+}))
+const MANAGERS: Manager[] = [
+  {
+    id: '01990000-0000-7000-8000-0000000000f3',
+    url: 'http://10.20.0.1:8090',
+    version: '0.1.0',
+    startedAt: ago(9_000),
+    seenAt: ago(0),
+    clockAheadMs: 2,
+    schedules: ['default', 'cpu-only'],
+    agents: 3,
+    agentsVia: 0,
+    agentsMissing: 0,
+    self: true,
+  },
+]
+const CLEAN_UP: AgentCleanUp[] = AGENTS.slice(0, 2).map((agent, index) => ({
+  agentId: agent.id,
+  agentName: agent.name,
+  images:
+    index === 0
+      ? [{ digest: 'sha256:1', references: ['cr.example.org/old:1'], sizeBytes: 9 * GIB, uniqueBytes: 7 * GIB }]
+      : [],
+  kept: [],
+  freedBytes: index === 0 ? 7 * GIB : 0,
+  error: null,
+}))
+
+/** A cluster as its superadmin sees it. */
+export const ADMIN_WORLD: Partial<World> = {
+  role: 'superadmin',
+  sessions: [
+    aSession(7, {
+      name: 'train-resnet-50',
+      kernels: [
+        {
+          id: '01990000-0000-7000-8000-00000000000b' as never,
+          role: 'main1',
+          status: 'RUNNING',
+          agentId: agentId(1),
+          agentName: 'gpu-host-1.cluster.example.org',
+          containerId: null,
+          exitCode: null,
+          devices: [
+            { uuid: FIRST?.devices[0]?.uuid ?? '', slot: 'cuda.device', amount: '1' },
+            { uuid: FIRST?.devices[1]?.uuid ?? '', slot: 'cuda.shares', amount: '0.3' },
+          ],
+        },
+      ],
+    }),
+  ],
+  presets: LIMITED.presets ?? [],
+  resourceGroups: LIMITED.resourceGroups ?? [],
+  images: IMAGES.map(image => ({ ...image, agentIds: [agentId(1)] })),
+  admin: {
+    agents: AGENTS,
+    users: USERS,
+    logins: [OTHER_LOGIN, { ...OTHER_LOGIN, id: OTHER_LOGIN.id.replace('a002', 'a003') }],
+    invitations: INVITATIONS,
+    domains: DOMAINS,
+    groups: GROUPS,
+    policies: POLICIES,
+    access: ACCESS,
+    registries: REGISTRIES,
+    audit: AUDIT,
+    managers: MANAGERS,
+    cleanUp: CLEAN_UP,
+    report: USERS.slice(1, 9).map((user, index) => ({
+      key: user.id,
+      name: user.email,
+      sessions: 40 - 4 * index,
+      cpuHours: 2_310.4 / (index + 1),
+      memGibHours: 18_200 / (index + 1),
+      gpuHours: 512.5 / (index + 1),
+      cpuIdle: index % 4 === 3 ? null : 0.2 + index / 12,
+    })),
+  },
+}
