@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { z } from 'zod'
 import { type AuditEntry, type RouteName, ROUTES, type RouteSpec, SessionId, UserId } from '#manager/contract'
 import { createAuditLog } from '../../../manager/audit/audit-log.ts'
 import { createAuditRecorder } from '../../../manager/audit/recorder.ts'
@@ -13,6 +12,7 @@ import { type Store } from '../../../manager/store/open-store.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 import { ADMIN, signedApi, startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
 import { startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import { bodiesOf } from './marked-bodies.ts'
 
 let manager: TestManager
 let admin: Awaited<ReturnType<TestManager['signIn']>>
@@ -384,78 +384,6 @@ describe('the protection of the audit log', () => {
     expect(passwords).toEqual([])
   })
 })
-
-/** Values of required fields while another field is marked. */
-let serial = 0
-const RIGHT: Readonly<Record<string, () => unknown>> = {
-  cpu: () => '1',
-  domain: () => 'default',
-  email: () => `n${++serial}@example.org`,
-  image: () => 'berth/python:3.13',
-  name: () => `name-${++serial}`,
-  password: () => 'Their-own-pass-1',
-  resources: () => ({ cpu: '1', mem: '1073741824' }),
-  slots: () => ({ cpu: '1', mem: '1073741824' }),
-  url: () => 'http://127.0.0.1:9',
-}
-/** Names and addresses that things go by are told as targets; a secret is none of them. */
-const IDENTITY = new Set(['name', 'email'])
-
-/** Bodies with the marker in every text field: in all at once, and in each beside required ones that are right. */
-function bodiesOf(schema: z.ZodType, marker: string): unknown[] {
-  const root = z.toJSONSchema(schema, { unrepresentable: 'any', io: 'input' }) as Schema
-  const json = resolve(root, root)
-  const properties = Object.entries(json.properties ?? {})
-  const right = () =>
-    Object.fromEntries(
-      properties
-        .filter(([name]) => json.required?.includes(name))
-        .map(([name, value]) => [name, RIGHT[name]?.() ?? sample(value, 'valid')]),
-    )
-  const marked = properties
-    .filter(([name]) => !IDENTITY.has(name))
-    .map(([name, value]) => ({ ...right(), [name]: sample(value, marker) }))
-  return [sample(json, marker), right(), ...marked, marker, { [marker]: marker }]
-}
-
-/** Without references. */
-function resolve(schema: Schema, root: Schema): Schema {
-  const { $ref, properties, items, anyOf, ...rest } = schema
-  const named = $ref === undefined ? undefined : root.$defs?.[$ref.split('/').at(-1) ?? '']
-  if (named) return resolve(named, root)
-  return {
-    ...rest,
-    ...(items ? { items: resolve(items, root) } : {}),
-    ...(anyOf ? { anyOf: anyOf.map(one => resolve(one, root)) } : {}),
-    ...(properties
-      ? { properties: Object.fromEntries(Object.entries(properties).map(([key, one]) => [key, resolve(one, root)])) }
-      : {}),
-  }
-}
-
-interface Schema {
-  readonly $ref?: string
-  readonly $defs?: Readonly<Record<string, Schema>>
-  readonly type?: string
-  readonly enum?: readonly unknown[]
-  readonly required?: readonly string[]
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly items?: Schema
-  readonly anyOf?: readonly Schema[]
-}
-
-function sample(schema: Schema, text: string): unknown {
-  if (schema.enum) return text === 'valid' ? schema.enum[0] : text
-  if (schema.anyOf) return sample(schema.anyOf[0] ?? {}, text)
-  if (schema.type === 'boolean') return true
-  if (schema.type === 'integer' || schema.type === 'number') return 1
-  if (schema.type === 'array') return [sample(schema.items ?? {}, text)]
-  if (schema.type === 'object') {
-    const entries = Object.entries(schema.properties ?? { [text]: { type: 'string' } })
-    return Object.fromEntries(entries.map(([key, value]) => [key, sample(value, text)]))
-  }
-  return text === 'valid' ? 'valid-Text-1' : text
-}
 
 /** Another connection to the same database. */
 async function storeOf({ dataDir, config }: TestManager): Promise<Store> {

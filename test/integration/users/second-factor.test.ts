@@ -1,0 +1,125 @@
+import { Secret, TOTP } from 'otpauth'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type ApiClient, UserId } from '#manager/contract'
+import { AS_CONSOLE, startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { codeOf, CONSOLE, PASSWORD, tokenOf } from './account-steps.ts'
+
+let manager: TestManager
+let admin: ApiClient
+let anybody: ApiClient
+beforeAll(async () => {
+  manager = await startTestManager()
+  admin = (await manager.signIn()).api
+  anybody = manager.api()
+  await admin.updateSettings({ body: { publicUrl: CONSOLE } })
+})
+afterAll(() => manager[Symbol.asyncDispose]())
+
+/** Sign-ins are counted by network address: every test has another one. */
+let place = 0
+beforeEach(() => {
+  place += 1
+})
+let people = 0
+const newAddress = () => `person-${++people}@example.org`
+const signIn = (email: string, password = PASSWORD, totp?: string) =>
+  anybody.login({
+    body: { email, password, kind: 'token', ...(totp === undefined ? {} : { totp }) },
+    headers: { ...AS_CONSOLE, 'x-forwarded-for': `10.0.0.${place}` },
+  })
+const codeFor = (secret: string, steps = 0) =>
+  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 })
+
+/** Waits for the first part of a step: at its end, a code of the step before would be too old by the time it arrives. */
+const midStep = () => expect.poll(() => 30_000 - (Date.now() % 30_000), { timeout: 15_000 }).toBeGreaterThan(8_000)
+
+/** A user with a second factor. Confirms with the code of the step before, so that the codes of this step and the next stay unused. */
+async function enrolled() {
+  await midStep()
+  const email = newAddress()
+  const user = await manager.addUser(email)
+  const { secret, uri } = await user.api.enrolTotp({ body: { password: PASSWORD } })
+  const { codes } = await user.api.confirmTotp({ body: { code: codeFor(secret, -1) } })
+  return { ...user, email, secret, uri, recoveryCodes: codes }
+}
+
+test('the second factor counts once a code is confirmed, and then every sign-in needs a code', async () => {
+  await midStep()
+  const email = newAddress()
+  const user = await manager.addUser(email)
+  expect(await codeOf(user.api.enrolTotp({ body: { password: 'wrong' } }))).toBe('login_failed')
+  const { secret, uri } = await user.api.enrolTotp({ body: { password: PASSWORD } })
+  expect(uri).toContain(`otpauth://totp/Berth:${encodeURIComponent(email)}?`)
+  expect(uri).toContain(`secret=${secret}`)
+  expect(await codeOf(signIn(email))).toBe('ok')
+  expect(await codeOf(user.api.confirmTotp({ body: { code: '000000' } }))).toBe('totp_invalid')
+  const { codes } = await user.api.confirmTotp({ body: { code: codeFor(secret, -1) } })
+  expect(new Set(codes).size).toBe(10)
+  expect(await user.api.totpStatus()).toEqual({ enabled: true, recoveryCodesLeft: 10 })
+  expect((await user.api.me()).user).toMatchObject({ emailVerified: true, secondFactor: true })
+  expect(await codeOf(user.api.enrolTotp({ body: { password: PASSWORD } }))).toBe('totp_on')
+  expect(await codeOf(signIn(email, 'wrong', codeFor(secret)))).toBe('login_failed')
+  expect(await codeOf(signIn(email))).toBe('totp_required')
+  expect(await codeOf(signIn(email, PASSWORD, '123'.padEnd(6, '4')))).toBe('totp_invalid')
+  const code = codeFor(secret)
+  expect(await codeOf(signIn(email, PASSWORD, `${code.slice(0, 3)} ${code.slice(3)}`))).toBe('ok')
+})
+
+test('a code works once, also when it arrives several times at the same time, and an older one never again', async () => {
+  const { email, secret } = await enrolled()
+  const next = codeFor(secret, 1)
+  const [now, far] = [codeFor(secret), codeFor(secret, 3)]
+  const codes = await Promise.all([next, next, next].map(code => codeOf(signIn(email, PASSWORD, code))))
+  expect(codes.toSorted()).toEqual(['ok', 'totp_invalid', 'totp_invalid'])
+  expect(await codeOf(signIn(email, PASSWORD, now))).toBe('totp_invalid')
+  expect(await codeOf(signIn(email, PASSWORD, far))).toBe('totp_invalid')
+})
+
+test('wrong codes make the next attempt wait longer and longer, and the right password does not reset the count', async () => {
+  const { email } = await enrolled()
+  const codes: unknown[] = []
+  for (let i = 0; i < 12; i++) {
+    codes.push(await codeOf(signIn(email, PASSWORD, String(100_000 + i))))
+    codes.push(await codeOf(signIn(email)))
+  }
+  expect(codes.filter(code => code === 'totp_invalid').length).toBeLessThan(8)
+  expect(codes.at(-1)).toBe('login_throttled')
+})
+
+test('a recovery code signs in once, and new codes replace all old ones', async () => {
+  const { email, api, secret, recoveryCodes } = await enrolled()
+  const [first = '', second = ''] = recoveryCodes
+  expect(await codeOf(signIn(email, PASSWORD, first.replaceAll('-', ' ').toUpperCase()))).toBe('ok')
+  expect(await codeOf(signIn(email, PASSWORD, first))).toBe('totp_invalid')
+  expect((await api.totpStatus()).recoveryCodesLeft).toBe(9)
+  const body = { password: PASSWORD, code: codeFor(secret) }
+  const { codes } = await api.renewRecoveryCodes({ body })
+  expect(await codeOf(signIn(email, PASSWORD, second))).toBe('totp_invalid')
+  expect(await codeOf(signIn(email, PASSWORD, codes[0]))).toBe('ok')
+})
+
+test('switching it off needs password and code; a superadmin can switch it off for those who lost both', async () => {
+  const one = await enrolled()
+  const off = (password: string, code: string) => codeOf(one.api.disableTotp({ body: { password, code } }))
+  expect(await off('wrong', codeFor(one.secret))).toBe('login_failed')
+  expect(await off(PASSWORD, '111111')).toBe('totp_invalid')
+  expect(await off(PASSWORD, codeFor(one.secret, 1))).toBe('ok')
+  expect(await one.api.totpStatus()).toEqual({ enabled: false, recoveryCodesLeft: 0 })
+  expect(await codeOf(signIn(one.email))).toBe('ok')
+
+  const other = await enrolled()
+  const id = UserId.parse(other.id)
+  expect(await codeOf(one.api.resetTotp({ params: { id } }))).toBe('forbidden')
+  await admin.resetTotp({ params: { id } })
+  expect(await codeOf(signIn(other.email))).toBe('ok')
+  expect(await codeOf(admin.resetTotp({ params: { id } }))).toBe('totp_not_on')
+})
+
+test('a new password by link keeps the second factor on', async () => {
+  const { id, email, secret } = await enrolled()
+  const params = { id: UserId.parse(id) }
+  const { url } = await admin.createAccountLink({ params, body: { purpose: 'reset' } })
+  await anybody.resetPassword({ body: { token: tokenOf(url), password: 'Brand-new-pass-2' } })
+  expect(await codeOf(signIn(email, 'Brand-new-pass-2'))).toBe('totp_required')
+  expect(await codeOf(signIn(email, 'Brand-new-pass-2', codeFor(secret)))).toBe('ok')
+})
