@@ -17,7 +17,8 @@ const opens =
   (name: string, text: string): Act =>
   async page => {
     await button(page, name).click()
-    await page.getByRole('dialog').getByText(text).first().waitFor()
+    const dialog = page.getByRole('dialog').or(page.getByRole('alertdialog'))
+    await dialog.getByText(text).first().waitFor()
   }
 const withTask = (task: Task): Partial<World> => ({ admin: { ...ADMIN_WORLD.admin, tasks: [task] } })
 const waiting = (index: number, queuePosition: number, code: 'capacity' | 'user_policy', message: string) =>
