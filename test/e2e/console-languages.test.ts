@@ -1,7 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ADMIN_WORLD } from './admin-world.ts'
 import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
 import { variedFolders } from './console-double-folders.ts'
 import { startConsoleDouble } from './console-double.ts'
@@ -10,6 +9,7 @@ import { startBrowser } from './console-open.ts'
 import { aWorld, HISTORY, LIMITED } from './console-world.ts'
 import { longLanguage, serveLongLanguage } from './long-language.ts'
 import { type Scene } from './scene.ts'
+import { ADMIN_WORLD } from './scenes-admin.ts'
 import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
 
 /**
