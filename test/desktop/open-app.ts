@@ -1,15 +1,26 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
 import { _electron, type ElectronApplication, type Page } from 'playwright-core'
 import { testElectronFolder } from '../../build/bootstrap/test-electron.ts'
 import { cleanEnvironment } from '../fixtures/environment.ts'
 import { bundleApp } from './bundle-app.ts'
 
 export const ELECTRON = join(testElectronFolder(), 'electron')
+
+/**
+ * Holds the event `ready` back until Playwright is attached; Playwright loads it by itself only for an Electron from npm. Without it one
+ * start in ten on a busy machine never ends: Playwright attaches to a window that is about to load its page, and misses that it did.
+ */
+const HOLD_READY = join(
+  dirname(createRequire(import.meta.url).resolve('playwright-core/package.json')),
+  'lib/server/electron/loader.js',
+)
 
 /** A screen of its own with a window manager, and a session bus without services. */
 export interface Desktop extends AsyncDisposable {
@@ -73,18 +84,17 @@ export async function openApp(
   const config = configDir ?? (await mkdtemp(join(tmpdir(), 'berth-test-electron-')))
   const electron = await _electron.launch({
     executablePath: ELECTRON,
-    args: ['--disable-gpu', `--user-data-dir=${join(config, 'chromium')}`, desktop.app, ...args],
+    args: ['-r', HOLD_READY, '--disable-gpu', `--user-data-dir=${join(config, 'chromium')}`, desktop.app, ...args],
     // As root, Chromium refuses to run with its sandbox; `sandbox.test.ts` shows it with one.
     chromiumSandbox: process.getuid?.() !== 0,
     env: { ...appEnvironment(desktop, config), ...env },
-    // On a busy machine the first start of this program takes a minute.
     timeout: 90_000,
   })
   let log = ''
   const child = electron.process()
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (log += text))
   const ended = new Promise<number | null>(done => child.once('exit', code => done(code)))
-  const page = await electron.firstWindow()
+  const page = await firstWindow(electron)
   page.setDefaultTimeout(20_000)
   return {
     electron,
@@ -108,6 +118,18 @@ export async function openApp(
       if (configDir === undefined) await rm(config, { recursive: true, force: true, maxRetries: 5 })
     },
   }
+}
+
+/** A window that Playwright attached to while it loaded its page (one in thirty on a busy machine) is seen when it loads it again. */
+async function firstWindow(electron: ElectronApplication): Promise<Page> {
+  const page = electron.firstWindow({ timeout: 90_000 })
+  const isSeen = page.then(() => true)
+  while (!(await Promise.race([isSeen, delay(15_000, false, { ref: false })]))) {
+    await electron.evaluate(({ BrowserWindow }) =>
+      BrowserWindow.getAllWindows().forEach(one => one.webContents.reload()),
+    )
+  }
+  return page
 }
 
 /**
