@@ -1,5 +1,6 @@
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './build/bootstrap/longest-first.ts'
 import { CONSOLE_WORKERS, ENGINE_WORKERS, INTEGRATION_WORKERS } from './build/bootstrap/test-parts.ts'
 import { compiledWords } from './build/vite-words.ts'
 
@@ -34,6 +35,7 @@ export default defineConfig({
     alias: { electron: new URL('./test/fixtures/electron-stub.ts', import.meta.url).pathname },
   },
   test: {
+    sequence: { sequencer: LongestFirst },
     coverage: {
       include: ['{agent,cli,electron,manager,proxy,renderer}/**/*.{ts,vue}'],
       exclude: ['**/*.test.ts', '**/contract/routes/**'],

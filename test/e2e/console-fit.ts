@@ -1,4 +1,5 @@
 import { type Page } from 'playwright-core'
+import { SIZES } from '../fixtures/browser.ts'
 
 /** Widths at which the console must fit: a small and a usual phone, a desktop at 200 % zoom, a small laptop. */
 export const NARROW = {
@@ -7,6 +8,17 @@ export const NARROW = {
   '390': { width: 390, height: 844 },
   '320': { width: 320, height: 640 },
 } as const
+
+/** Pictures of all pages that are looked at, for eyes: `BERTH_PICTURES=1`. Without it, only of what does not fit. */
+export const PICTURES = process.env['BERTH_PICTURES'] === '1'
+
+/**
+ * Windows that a test tries, after the usual one. What fits at 1280 and at 320 px fits at 1920 and at 390 px too: those two are
+ * for the pictures.
+ */
+export const WINDOWS = Object.entries({ '1920': SIZES.large, ...NARROW }).filter(
+  ([window]) => PICTURES || !['1920', '390'].includes(window),
+)
 
 /**
  * Finds everything that does not fit on the page as shown: it scrolls sideways (WCAG 1.4.10), a control is cut off at the

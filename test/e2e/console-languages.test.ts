@@ -4,12 +4,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
 import { variedFolders } from './console-double-folders.ts'
 import { startConsoleDouble } from './console-double.ts'
-import { lastingMisfits, NARROW } from './console-fit.ts'
+import { lastingMisfits, PICTURES, WINDOWS } from './console-fit.ts'
 import { startBrowser } from './console-open.ts'
 import { aWorld, HISTORY, LIMITED } from './console-world.ts'
 import { longLanguage, serveLongLanguage } from './long-language.ts'
 import { type Scene } from './scene.ts'
-import { ADMIN_WORLD } from './scenes-admin.ts'
+import { ADMIN_WORLD } from './admin-world.ts'
 import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
 
 /**
@@ -54,13 +54,13 @@ async function open(scene: Scene, language: 'ko' | 'long', url: string) {
 
 async function misfitsEverywhere(page: Page, name: string): Promise<string[]> {
   const outside: string[] = []
-  for (const [window, size] of [['1280', SIZES.small] as const, ...Object.entries(NARROW)]) {
+  for (const [window, size] of [['1280', SIZES.small] as const, ...WINDOWS]) {
     await page.setViewportSize(size)
     await settle(page)
     const found = await lastingMisfits(page)
     outside.push(...found.map(misfit => `at ${window} px: ${misfit}`))
-    if (window === '390' || window === '1280' || found.length > 0)
-      await page.screenshot({ path: `${OUTPUT}${name}-${window}.png` })
+    const isPictured = PICTURES && (window === '390' || window === '1280')
+    if (isPictured || found.length > 0) await page.screenshot({ path: `${OUTPUT}${name}-${window}.png` })
   }
   return outside
 }

@@ -1,7 +1,7 @@
 import { type Page } from 'playwright-core'
 import { type ConsoleDouble, type World } from './console-double.ts'
 
-/** A state of the console to be looked at (`console-look.test.ts`). */
+/** A state of the console to be looked at (`look-at.ts`). */
 export interface Scene {
   readonly name: string
   readonly world?: Partial<World>

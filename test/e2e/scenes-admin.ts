@@ -6,8 +6,6 @@ import { type World } from './console-double.ts'
 import { ago, aSession, type HISTORY, statsOf, variedSessions } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 
-export { ADMIN_WORLD } from './admin-world.ts'
-
 type Act = NonNullable<Scene['act']>
 /** A scene of a page of administration: ready when a text is shown, or after some steps. */
 function scene(name: string, path: string, ready: string | Act, world: Partial<World> = {}): Scene {

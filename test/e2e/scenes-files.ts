@@ -29,7 +29,7 @@ const world = (change: Partial<World> = {}): Partial<World> => ({
 const row = (page: Page, name: string) => page.locator('.entry', { has: page.getByRole('link', { name, exact: true }) })
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
 
-/** States of the file explorer for console-look.test.ts. */
+/** States of the file explorer. */
 export const FILE_SCENES: readonly FileScene[] = [
   { name: 'files', world: world(), path: HOME, act: page => row(page, 'train.py').waitFor() },
   {

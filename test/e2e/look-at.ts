@@ -1,0 +1,94 @@
+import { mkdir } from 'node:fs/promises'
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startConsoleDouble } from './console-double.ts'
+import { lastingMisfits, PICTURES, WINDOWS } from './console-fit.ts'
+import { startBrowser } from './console-open.ts'
+import { aWorld } from './console-world.ts'
+import { type Scene } from './scene.ts'
+import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
+
+const OUTPUT = new URL('../output/', import.meta.url).pathname
+const NETWORK_CHANGED = 'net::ERR_NETWORK_CHANGED'
+const ATTEMPTS = 5
+
+/**
+ * Declares a test for each of these states of the console: axe (WCAG 2.2 AA) in both themes, what does not fit into windows of
+ * several sizes, the page's error log, and pictures for people.
+ */
+export function lookAt(scenes: readonly Scene[]): void {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await startBrowser()
+    await mkdir(OUTPUT, { recursive: true })
+  })
+  afterAll(() => browser.close())
+
+  // Scenes are looked at side by side, each in a context of its own.
+  test.concurrent.each(scenes)('$name is readable in both themes and fits into every window', async scene => {
+    for (let attempt = 1; ; attempt++) {
+      const found = await undisturbed(browser, page => faultsOf(scene, page))
+      if (found === undefined && attempt < ATTEMPTS) continue
+      expect(found).toEqual({ violations: [], outside: [], problems: [], moved: [] })
+      return
+    }
+  })
+}
+
+/**
+ * Runs this on a new page. A network that a test beside this one makes or removes lets Chromium abort what is in flight; the
+ * console then loads itself again, and a dialog of the scene would be gone.
+ *
+ * @returns undefined if that happened
+ */
+async function undisturbed<T>(browser: Browser, run: (page: Page) => Promise<T>): Promise<T | undefined> {
+  const context = await browser.newContext({
+    viewport: SIZES.small,
+    colorScheme: 'light',
+    reducedMotion: 'reduce',
+    locale: 'en-GB',
+  })
+  const page = await context.newPage()
+  const { promise: disturbed, resolve: disturb } = Promise.withResolvers<'disturbed'>()
+  page.on('requestfailed', request => {
+    if (request.failure()?.errorText === NETWORK_CHANGED) disturb('disturbed')
+  })
+  const running = run(page)
+  try {
+    const first = await Promise.race([running, disturbed])
+    return first === 'disturbed' ? undefined : first
+  } finally {
+    await context.close()
+    await Promise.allSettled([running])
+  }
+}
+
+/** One page for all checks of a scene: contrast and names are the same at every width, so axe looks once in each theme. */
+async function faultsOf(scene: Scene, page: Page) {
+  await using double = await startConsoleDouble(aWorld(scene.world))
+  const problems: string[] = []
+  page.on('pageerror', error => problems.push(error.message))
+  page.on('console', message => {
+    // A failed request is part of some scenes; a refused script, style or warning never is.
+    if (message.type() === 'error' && !message.text().includes('Failed to load resource')) problems.push(message.text())
+    if (message.text().includes('[Vue')) problems.push(message.text())
+  })
+  await loadPage(page, `${double.url}/#${scene.path}`)
+  const take = (window: string, theme: string) =>
+    page.screenshot({ path: `${OUTPUT}${scene.name}-${window}-${theme}.png` })
+  await page.locator('h1, h2').first().waitFor()
+  await scene.act?.(page, double)
+  const violations = await audit(page, async theme => (PICTURES ? take('1280', theme) : undefined))
+  const outside: string[] = []
+  const place = page.url()
+  for (const [window, size] of WINDOWS) {
+    await page.setViewportSize(size)
+    await settle(page)
+    const found = await lastingMisfits(page)
+    outside.push(...found.map(misfit => `at ${window} px: ${misfit}`))
+    if (found.length > 0 || (PICTURES && window === '390')) await take(window, 'light')
+  }
+  // A change of the window size closes nothing.
+  const moved = page.url() === place ? [] : [page.url()]
+  return { violations, outside, problems, moved }
+}

@@ -1,0 +1,238 @@
+import { aSession, figuresOf, HISTORY, INVITATION, LIMITED, OTHER } from './console-world.ts'
+import { button, type Scene } from './scene.ts'
+
+const NO_PROGRAM = 'Nothing in the session listens on port 7860.'
+
+/** Summary, lists and pages of sessions, statistics, and what every page has. */
+export const SESSION_SCENES: readonly Scene[] = [
+  {
+    name: 'sessions',
+    path: '/sessions',
+    async act(page, double) {
+      await page.getByText('train-resnet-50').waitFor()
+      for (const session of double.world.sessions) {
+        if (session.stats) double.emit('stats', { sessionId: session.id, stats: session.stats })
+      }
+    },
+  },
+  {
+    name: 'sessions-admin-selected',
+    path: '/sessions',
+    world: { role: 'superadmin' },
+    async act(page) {
+      await page.getByLabel('Select train-resnet-50').click()
+      await page.getByLabel('Select data-clean_up.v2').click({ modifiers: ['Shift'] })
+      await page.getByText('3 selected').waitFor()
+    },
+  },
+  {
+    name: 'sessions-finished',
+    path: '/sessions?list=finished',
+    act: page => page.getByText('too-little-memory').waitFor(),
+  },
+  {
+    name: 'sessions-empty',
+    path: '/sessions',
+    world: { sessions: [] },
+    act: page => page.getByText('No sessions are running').waitFor(),
+  },
+  {
+    name: 'sessions-loading',
+    path: '/sessions',
+    world: { holdLists: true },
+    act: page => page.getByLabel('Loading sessions').waitFor(),
+  },
+  {
+    name: 'sessions-failed',
+    path: '/sessions',
+    world: {
+      failures: new Map([
+        ['GET /api/v1/sessions', { code: 'unavailable', detail: { why: 'The database does not answer.' } }],
+      ]),
+    },
+    act: page => page.getByText('The service is not ready').waitFor(),
+  },
+  {
+    name: 'sessions-no-match',
+    path: '/sessions',
+    async act(page) {
+      await page.getByLabel('Search sessions').fill('nothing like this')
+      await page.getByText('No session matches').waitFor()
+    },
+  },
+  {
+    name: 'terminate',
+    path: '/sessions',
+    async act(page) {
+      await button(page, 'Terminate train-resnet-50').click()
+      await button(page, 'Terminate session').waitFor()
+    },
+  },
+  {
+    name: 'session-ends-soon',
+    path: `/sessions/${aSession(7).id}`,
+    world: {
+      sessions: [
+        aSession(7, {
+          name: 'left-alone',
+          ends: {
+            at: new Date(Date.now() + 270_000).toISOString(),
+            why: 'idle_timeout',
+            warnedAt: new Date(Date.now() - 30_000).toISOString(),
+          },
+        }),
+      ],
+    },
+    act: page => button(page, 'Extend').waitFor(),
+  },
+  {
+    name: 'sessions-many-owners',
+    path: '/sessions',
+    world: {
+      role: 'domain_admin',
+      sessions: Array.from({ length: 28 }, (_, index) =>
+        aSession(index + 1, { name: `a-rather-long-name-of-batch-${index}`, ...(index % 2 ? OTHER : {}) }),
+      ),
+    },
+    act: page => page.getByText('a-rather-long-name-of-batch-0', { exact: true }).waitFor(),
+  },
+  {
+    name: 'session-details',
+    path: `/sessions/${aSession(7).id}?tab=details`,
+    world: { sessions: [aSession(7)] },
+    act: page => page.getByRole('heading', { name: 'Identity' }).waitFor(),
+  },
+  {
+    name: 'summary',
+    path: '/summary',
+    world: {
+      ...LIMITED,
+      invitations: [INVITATION],
+      announcement: {
+        text: 'The GPU hosts are down for maintenance on Saturday, 08:00 to 12:00.\nSessions on them end at 07:45.',
+        level: 'warning',
+      },
+    },
+    async act(page) {
+      await page.evaluate(() => {
+        const key = Object.keys(localStorage).find(name => name.startsWith('berth.visit.')) ?? ''
+        localStorage.setItem(key, JSON.stringify({ since: null, seen: Date.now() - 20 * 3600_000 }))
+        localStorage.setItem(
+          'berth.launch',
+          JSON.stringify({ image: 'berth/python:3.13', cpu: 2000, mem: 2 ** 32, shmem: 2 ** 28, gpu: 1 }),
+        )
+        // The page stores the visit when it closes; prevent that here.
+        Storage.prototype.setItem = () => undefined
+      })
+      await page.reload()
+      await page.getByText('Since your last visit').waitFor()
+      await button(page, 'Launch with the last settings').waitFor()
+      await page.getByText('8 of').or(page.getByText('2 of 2 hosts connected')).first().waitFor()
+    },
+  },
+  {
+    name: 'summary-empty',
+    path: '/summary',
+    world: { sessions: [] },
+    act: page => page.getByText('No session is running').waitFor(),
+  },
+  {
+    name: 'summary-failed',
+    path: '/summary',
+    world: {
+      failures: new Map([
+        ['GET /api/v1/sessions', { code: 'unavailable' }],
+        ['GET /api/v1/usage', { code: 'unavailable' }],
+      ]),
+    },
+    act: page => page.getByText('The service is not ready').first().waitFor(),
+  },
+  {
+    name: 'project-menu',
+    path: '/sessions',
+    world: LIMITED,
+    async act(page) {
+      await button(page, /^Project: /).click()
+      await page.getByText('Left: 4 CPU, 0 GPU').waitFor()
+    },
+  },
+  {
+    name: 'project-chosen',
+    path: '/sessions',
+    world: LIMITED,
+    async act(page) {
+      await button(page, /^Project: /).click()
+      await page.getByText('Left: 4 CPU, 0 GPU').click()
+      await page.getByText('No running sessions in the project vision').waitFor()
+    },
+  },
+  {
+    name: 'statistics',
+    path: '/statistics',
+    world: { history: HISTORY },
+    act: page => page.locator('.chart-plot canvas').nth(4).waitFor(),
+  },
+  {
+    name: 'palette',
+    path: '/summary',
+    async act(page) {
+      await page.keyboard.press('Control+k')
+      await page.getByRole('option', { name: 'train-resnet-50' }).waitFor()
+    },
+  },
+  {
+    name: 'information',
+    path: '/information',
+    act: page =>
+      page
+        .getByText(/Works, /)
+        .first()
+        .waitFor(),
+  },
+  {
+    name: 'session-charts',
+    path: `/sessions/${aSession(7).id}?tab=charts&range=24h`,
+    world: { sessions: [aSession(7)], figures: figuresOf },
+    act: page => page.locator('.chart-plot canvas').nth(4).waitFor(),
+  },
+  {
+    name: 'session-charts-table',
+    path: `/sessions/${aSession(7).id}?tab=charts`,
+    world: { sessions: [aSession(7)], figures: figuresOf },
+    async act(page) {
+      await button(page, 'Show as table').click()
+      await page.getByRole('cell', { name: 'KiB/s' }).first().waitFor()
+    },
+  },
+  {
+    name: 'sessions-list-of-failed',
+    path: '/sessions?list=failed',
+    act: page => page.getByText('too-little-memory').waitFor(),
+  },
+  {
+    name: 'usage',
+    path: '/sessions',
+    async act(page) {
+      await button(page, /^Usage and limits/).click()
+      await page.getByText('Project vision').waitFor()
+    },
+  },
+  {
+    name: 'terminal-of-somebody-else',
+    path: `/terminal/${aSession(7).id}`,
+    world: { sessions: [aSession(7, OTHER)] },
+    act: page => page.getByText('This session belongs to somebody else').waitFor(),
+  },
+  {
+    name: 'apps-port',
+    path: '/sessions',
+    world: { failures: new Map([['POST /host/tunnel/openApp', { code: 'port_silent', detail: { why: NO_PROGRAM } }]]) },
+    async act(page) {
+      await page.locator('button[aria-label^="Apps of"]:enabled').first().click()
+      await page.getByRole('textbox', { name: 'Port in the session' }).fill('7860')
+      await button(page, 'Open port').click()
+      await page.getByText(NO_PROGRAM).waitFor()
+    },
+  },
+  { name: 'not-found', path: '/nowhere', act: page => page.getByText('Page not found').waitFor() },
+]
