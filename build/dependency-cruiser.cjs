@@ -75,13 +75,18 @@ module.exports = {
       { path: `^${SIDES}/`, pathNot: '[.]test[.]ts$' },
       {
         path: `^${SIDES}/`,
-        pathNot: ['^$1/', '/contract/', '^proxy/(index|connect-app)[.]ts$', '^manager/tunnel-end/index[.]ts$'],
+        pathNot: [
+          '^$1/',
+          '/contract/',
+          '^proxy/(index|connect-app|certificates)[.]ts$',
+          '^manager/tunnel-end/index[.]ts$',
+        ],
       },
     ),
     error(
       'proxy-is-hosted',
       { path: `^${SIDES}/`, pathNot: ['^(electron/main|cli|proxy)/', '[.]test[.]ts$'] },
-      { path: '^proxy/(index|connect-app)[.]ts$' },
+      { path: '^proxy/(index|connect-app|certificates)[.]ts$' },
     ),
     // The machine of a tunnel's end is a library of the three processes on a tunnel's way (ADR 24).
     error(

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type ApiClient, type ClientDeps, createClient } from '#manager/contract'
 import { type Access, accessBySignIn, findAccess, headersOf, trimmed } from './access.ts'
 import { type SignIn } from './sign-in.ts'
-import { explainFailure, trustSystemCertificates } from './system-certificates.ts'
+import { explainFailure, trustSystemCertificates } from '#proxy/certificates'
 
 export interface Connection extends Pick<Access, 'endpoint' | 'credentials'> {
   readonly api: ApiClient

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { ClientDeps, HttpReply } from '#manager/contract/light'
-import { explainFailure, isUntrusted, trustSystemCertificates } from '../config/system-certificates.ts'
+import { explainFailure, isUntrusted, trustSystemCertificates } from '#proxy/certificates'
 
 /**
  * `fetch` for one request of a program that is started for every connection of ssh: loading Node's own takes longer than the

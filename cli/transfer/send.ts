@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { text } from 'node:stream/consumers'
 import { AppError, fromProblem, isProblem } from '#manager/contract'
 import { type Connection } from '../config/connect.ts'
-import { explainFailure } from '../config/system-certificates.ts'
+import { explainFailure } from '#proxy/certificates'
 
 /** No byte has moved for this long: the connection is lost. */
 const STALLED_MS = 60_000
@@ -49,8 +49,11 @@ export async function sendTransfer(
     // The server may answer, and end, before it has read the whole body.
     else await Promise.race([pipeline(body, request), answered])
     const reply = await answered
-    if ((reply.statusCode ?? 500) >= 400) throw await refusalOf(reply)
-    return reply
+    if ((reply.statusCode ?? 500) < 400) return reply
+    const refusal = await refusalOf(reply)
+    // Nobody reads the rest of the body: stop sending it.
+    if (!request.writableFinished) request.destroy()
+    throw refusal
   } catch (error) {
     answered.catch(() => undefined)
     signal.throwIfAborted()

@@ -1,4 +1,5 @@
 import { type Endpoint, type EndpointChoice, type HostApi, type HostEvents } from '#proxy/contract'
+import { trustSystemCertificates, untrustedWhy } from '#proxy/certificates'
 import { AppError, type UserId } from '#manager/contract'
 import { openAccount, type Account } from './console/account.ts'
 import { type CredentialStore } from './credentials/credential-store.ts'
@@ -116,11 +117,12 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
 async function answering(choice: EndpointChoice, fetch: ConnectionDeps['fetch']): Promise<string> {
   if (choice.kind !== 'remote') throw new Error('only a remote endpoint is asked')
   const { origin } = new URL(choice.url)
+  trustSystemCertificates(origin)
   const reply = await fetch(`${origin}/healthz`, { redirect: 'manual', signal: AbortSignal.timeout(10_000) }).catch(
     (error: unknown) => {
       throw new AppError(
         'unavailable',
-        { endpoint: origin, why: `${origin} does not answer. Check the address.` },
+        { endpoint: origin, why: untrustedWhy(error) ?? `${origin} does not answer. Check the address.` },
         { cause: error },
       )
     },

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { z } from 'zod'
+import { untrustedWhy } from '#proxy/certificates'
 import { AppError, parseJson, ROUTES, toProblem, UserId } from '#manager/contract'
 import { type Account } from './account.ts'
 import { readablePath } from './api-path.ts'
@@ -60,7 +61,7 @@ export async function forwardApi(request: Request, { account, fetch }: ForwardDe
     ...(body === null ? {} : { body, duplex: 'half' }),
   }).catch((error: unknown) => {
     if (request.signal.aborted) throw error
-    return problem(new AppError('unavailable', { why: 'The manager does not answer.' }))
+    return problem(new AppError('unavailable', { why: untrustedWhy(error) ?? 'The manager does not answer.' }))
   })
   if (isSignIn && answer.ok) return keepToken(answer, account)
   if (path === ROUTES.logout.path && (answer.ok || answer.status === 401)) await account.signOut()

@@ -7,13 +7,16 @@ let done = false
  * lacks a laboratory's own authority. Verification itself does not change. Reading the list takes about 80 ms, so it happens
  * only before an https address is used. Servers get the same by `--use-system-ca` (server-options.ts).
  *
- * @returns false where nothing was added: it was done before, or the address is not https
+ * @returns false where nothing was added: it was done before, the address is not https, or this Node cannot (before 24.5, as in
+ *   the Electron of the tests)
  */
 export function trustSystemCertificates(endpoint: string): boolean {
   if (done || !endpoint.startsWith('https:')) return false
   done = true
   // Loaded on demand, by a synchronous function: loading TLS takes as long as starting Node.
-  const { getCACertificates, setDefaultCACertificates } = process.getBuiltinModule('node:tls')
+  const tls = 'getBuiltinModule' in process ? process.getBuiltinModule('node:tls') : undefined
+  if (tls === undefined || !('setDefaultCACertificates' in tls)) return false
+  const { getCACertificates, setDefaultCACertificates } = tls
   setDefaultCACertificates([...new Set([...getCACertificates('default'), ...getCACertificates('system')])])
   return true
 }
@@ -25,9 +28,18 @@ const REFUSED = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/
 const causeOf = (error: unknown) => (error instanceof Error && error.cause !== undefined ? error.cause : error)
 
 /** Whether a request failed because the server's certificate is signed by no known authority, or not valid. */
-export function isUntrusted(error: unknown): boolean {
+export const isUntrusted = (error: unknown): boolean => untrustedWhy(error) !== undefined
+
+/** @returns what a person must know about an untrusted certificate; undefined if the request failed for another reason */
+export function untrustedWhy(error: unknown): string | undefined {
   const cause = causeOf(error)
-  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' && REFUSED.test(cause.code)
+  const isRefused =
+    cause instanceof Error && 'code' in cause && typeof cause.code === 'string' && REFUSED.test(cause.code)
+  if (!isRefused) return undefined
+  return (
+    `The certificate of the server is not trusted: ${cause.message}. Add its certificate authority to this system, ` +
+    "or set NODE_EXTRA_CA_CERTS to the authority's file."
+  )
 }
 
 /**
@@ -36,14 +48,8 @@ export function isUntrusted(error: unknown): boolean {
  * @throws AppError `unavailable` with the reason: an untrusted certificate, or no answer; an abort is rethrown unchanged
  */
 export function explainFailure(url: string, error: unknown): never {
-  const cause = causeOf(error)
-  if (isUntrusted(error) && cause instanceof Error) {
-    const why =
-      `The certificate of the server is not trusted: ${cause.message}. Add its certificate authority to this system, ` +
-      "or set NODE_EXTRA_CA_CERTS to the authority's file."
-    throw new AppError('unavailable', { why }, { cause: error })
-  }
   if (error instanceof Error && error.name === 'AbortError') throw error
-  const why = `${new URL(url).origin} does not answer. Is the address right, and is Berth running there?`
+  const why =
+    untrustedWhy(error) ?? `${new URL(url).origin} does not answer. Is the address right, and is Berth running there?`
   throw new AppError('unavailable', { why }, { cause: error })
 }
