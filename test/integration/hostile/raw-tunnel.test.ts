@@ -75,5 +75,6 @@ test(`an answer of ${TRANSFER_MIB} MiB at full speed needs constant memory`, { t
     most = Math.max(most, now)
   }
   expect(got).toBeGreaterThan(size)
-  expect(most - first).toBeLessThan(64 * MIB)
+  // A busy machine collects garbage late; without back pressure it would be the whole answer.
+  expect(most - first).toBeLessThan(Math.min(256, TRANSFER_MIB / 4) * MIB)
 })
