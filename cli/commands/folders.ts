@@ -9,6 +9,7 @@ import { addFolderFileCommands, deleteFilesIn, listFilesAt } from './folder-file
 import { addFolderSftpCommands } from './folder-sftp.ts'
 import { addFolderUploadCommand } from './folder-upload.ts'
 import { addFolderSyncCommand } from './folder-sync.ts'
+import { bytes } from './text.ts'
 import { addFolderSharingCommands, permitShare, sharesTable } from './folder-sharing.ts'
 
 interface FolderFlags {
@@ -152,16 +153,21 @@ export function addFolderCommands(program: Command): void {
 
   folder
     .command('hosts')
-    .description('Where folders can be kept, and whether each place can be used now.')
+    .description('Where folders can be kept, whether each place can be used now, and the room that is left.')
     .option('--json', 'print JSON')
     .action(async ({ json = false }: FolderFlags) => {
       const { api } = await connect()
-      const { items } = await api.listStorageHosts()
-      createOutput(json).data(items, () =>
-        table(
-          ['NAME', 'STATE'],
-          items.map(({ name, problem }) => [name, problem ?? 'ready']),
-        ),
-      )
+      const { items, folders } = await api.listStorageHosts()
+      createOutput(json).data(items, () => {
+        const sizeOf = (size: number | undefined) => (size === undefined ? '' : bytes(size))
+        const rows = items.map(({ name, problem, space }) => [
+          name,
+          sizeOf(space?.usedBytes),
+          sizeOf(space?.freeBytes),
+          problem ?? 'ready',
+        ])
+        const count = `Own folders, those in the trash included: ${folders.count}${folders.limit === null ? '' : ` of ${folders.limit}`}`
+        return `${table(['NAME', 'USED', 'FREE', 'STATE'], rows)}\n\n${count}`
+      })
     })
 }

@@ -44,9 +44,25 @@ export const StorageHost = z
   .object({
     name: StorageHostName,
     problem: z.string().nullable().describe('Why it cannot be used now; null if it can.'),
+    space: z
+      .object({
+        usedBytes: z.int().describe('By everything on its file system, folders of others included.'),
+        freeBytes: z.int().describe('That can still be written.'),
+      })
+      .nullable()
+      .describe('Of its file system; null while it cannot be used.'),
   })
   .meta({ id: 'StorageHost' })
 export type StorageHost = z.infer<typeof StorageHost>
+
+/** How many folders the caller owns, and may own. */
+export const FolderCount = z
+  .object({
+    count: z.int().describe('Own folders, those in the trash included.'),
+    limit: z.int().nullable().describe('The most that the resource policies allow; null if they allow any number.'),
+  })
+  .meta({ id: 'FolderCount' })
+export type FolderCount = z.infer<typeof FolderCount>
 
 /**
  * Each permission includes the ones before it: read; create and change; delete and rename. A session cannot tell writing from

@@ -1,6 +1,6 @@
-import { AppError } from '#manager/contract'
+import { AppError, type FolderCount } from '#manager/contract'
 import { listPoliciesOf, type ResourcePolicyRow } from '../store/quotas/resource-policies.ts'
-import { lockFolderCount } from '../store/storage/folders.ts'
+import { countFolders, lockFolderCount } from '../store/storage/folders.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
 
@@ -10,6 +10,16 @@ export function mayUseHost(
   host: string,
 ): boolean {
   return policies.every(({ allowed_storage_hosts: allowed }) => allowed === null || allowed.includes(host))
+}
+
+/** How many folders the caller has, and may have by the strictest of these policies. */
+export async function countOf(
+  db: Db,
+  caller: Caller,
+  policies: readonly Pick<ResourcePolicyRow, 'max_folders'>[],
+): Promise<FolderCount> {
+  const limits = policies.flatMap(({ max_folders: limit }) => limit ?? [])
+  return { count: await countFolders(db, caller.userId), limit: limits.length === 0 ? null : Math.min(...limits) }
 }
 
 /**

@@ -3,6 +3,7 @@ import {
   because,
   type Folder,
   type FolderChange,
+  type FolderCount,
   FolderId,
   type FolderSpec,
   type GroupId,
@@ -29,7 +30,7 @@ import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts
 import { administers, type Caller, isSuperadmin } from '../users/authorize.ts'
 import { requireManaged, requireVisible, toFolder } from './find-folder.ts'
 import { type FolderHints } from './hints.ts'
-import { mayUseHost, requireRoom } from './limits.ts'
+import { countOf, mayUseHost, requireRoom } from './limits.ts'
 import { type Removals } from './removals.ts'
 import { type FolderUsages } from './usage.ts'
 
@@ -37,8 +38,8 @@ import { type FolderUsages } from './usage.ts'
  * The operations users have on folders, with their rules. A user who may not see a folder is told that it does not exist.
  */
 export interface Folders {
-  /** The storage hosts that the caller's resource policy allows. */
-  hosts(caller: Caller): Promise<StorageHost[]>
+  /** The storage hosts that the caller's resource policies allow, and the number of folders. */
+  hosts(caller: Caller): Promise<{ items: StorageHost[]; folders: FolderCount }>
   /** The caller's own folders, then those that others share, then those of projects that the caller is in or administers. */
   list(caller: Caller, query: { trashed?: boolean | undefined }): Promise<Folder[]>
   /**
@@ -107,8 +108,9 @@ export function createFolders({ store, storage, removals, hints, usages }: Folde
 
   return {
     async hosts(caller) {
-      const names = new Set(await hostNamesOf(caller))
-      return (await storage.list()).filter(({ name }) => names.has(name))
+      const policies = await listPoliciesOf(store.db, caller)
+      const [hosts, folders] = await Promise.all([storage.list(), countOf(store.db, caller, policies)])
+      return { items: hosts.filter(({ name }) => mayUseHost(policies, name)), folders }
     },
 
     async list(caller, { trashed = false }) {

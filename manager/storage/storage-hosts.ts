@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, rename, rmdir } from 'node:fs/promises'
+import { mkdir, readdir, rename, rmdir, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, because, type FolderId, type StorageHost } from '#manager/contract'
 import { hasFolders, readMarkers, setMarker } from '../store/storage/storage-hosts.ts'
@@ -33,7 +33,7 @@ const AWAY = 'files-'
 export interface StorageHosts {
   /** In the order of the configuration. */
   readonly names: readonly string[]
-  /** In the same order, each with the problem that it has now. */
+  /** In the same order, each with the problem that it has now, or the room on its file system. */
   list(): Promise<StorageHost[]>
   /** Makes the directory of a new folder. @throws AppError `storage_host_not_found`, `storage_away` */
   create(host: string, id: FolderId): Promise<void>
@@ -101,6 +101,18 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
     }
   }
 
+  /** @returns null where the file system does not answer */
+  async function spaceOf(host: string, path: string): Promise<StorageHost['space']> {
+    try {
+      const { bsize, blocks, bfree, bavail } = await callsOf(host).run(() => statfs(path))
+      // As df(1) counts: blocks that only root may fill are neither used nor free.
+      return { usedBytes: (blocks - bfree) * bsize, freeBytes: bavail * bsize }
+    } catch (error) {
+      if (error instanceof AppError || isOfFileSystem(error)) return null
+      throw error
+    }
+  }
+
   /** @throws AppError `storage_host_not_found`, `storage_away` */
   async function openRoot(host: string): Promise<Directory> {
     const path = await rootOf(host)
@@ -132,7 +144,10 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
     async list() {
       const markers = await readMarkers(db)
       return Promise.all(
-        [...paths].map(async ([name, path]) => ({ name, problem: await problemOf(name, path, markers.get(name)) })),
+        [...paths].map(async ([name, path]) => {
+          const problem = await problemOf(name, path, markers.get(name))
+          return { name, problem, space: problem === null ? await spaceOf(name, path) : null }
+        }),
       )
     },
 

@@ -40,7 +40,11 @@ export function aFolder(index: number, change: Partial<Folder> = {}): Folder {
   }
 }
 
-export const LOCAL: StorageHost = { name: 'local', problem: null }
+export const LOCAL: StorageHost = {
+  name: 'local',
+  problem: null,
+  space: { usedBytes: 412_316_860_416, freeBytes: 687_194_767_360 },
+}
 const VISION = { id: '01990000-0000-7000-8000-0000000000b2', name: 'vision' } as NonNullable<Folder['group']>
 
 /** One of everything that the list can show. */
@@ -95,7 +99,14 @@ function aCopyTask({ id, name }: Folder): Task {
 /** Folders and storage hosts. @returns undefined for a route that is not about them */
 export function answerFolders(world: World, route: string, url: URL, body: unknown): FolderAnswer | undefined {
   const folders = (world.folders ??= [])
-  if (route === 'GET /api/v1/storage-hosts') return { status: 200, value: { items: world.storageHosts ?? [LOCAL] } }
+  if (route === 'GET /api/v1/storage-hosts')
+    return {
+      status: 200,
+      value: {
+        items: world.storageHosts ?? [LOCAL],
+        folders: world.folderCount ?? { count: folders.length, limit: null },
+      },
+    }
   if (route === 'GET /api/v1/folders') {
     const status = url.searchParams.get('trashed') === 'true' ? 'trashed' : 'ready'
     return { status: 200, value: { items: folders.filter(folder => folder.status === status) } }

@@ -11,6 +11,7 @@ import {
   type AuthOptions,
   type ErrorCode,
   type Folder,
+  type FolderCount,
   type FolderShares,
   type GroupRef,
   type Image,
@@ -76,6 +77,7 @@ export interface World {
   /** Requests (`METHOD path`) that are never answered. */
   hold?: readonly string[]
   storageHosts?: StorageHost[]
+  folderCount?: FolderCount
   /** Members and open invitations of every folder. */
   shares?: FolderShares
   /** Options of the sign-in page. */

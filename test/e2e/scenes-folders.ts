@@ -4,7 +4,8 @@ import { ago, aSession, INVITATION, LIMITED, OTHER } from './console-world.ts'
 import { openSection } from './console-steps.ts'
 import { button, type Scene } from './scene.ts'
 
-const ARCHIVE = { name: 'archive', problem: 'It is not mounted on the computer of the manager' }
+const ARCHIVE = { name: 'archive', problem: 'It is not mounted on the computer of the manager', space: null }
+const NEARLY_FULL = { usedBytes: 9_675_000_000_000, freeBytes: 321_000_000_000 }
 const [experiments] = variedFolders()
 const USING = aSession(7, {
   name: 'train-resnet-50',
@@ -42,7 +43,8 @@ export const FOLDER_SCENES: readonly Scene[] = [
     path: '/data',
     world: {
       folders: variedFolders(),
-      storageHosts: [LOCAL, { ...ARCHIVE, problem: null }],
+      storageHosts: [LOCAL, { ...ARCHIVE, problem: null, space: NEARLY_FULL }],
+      folderCount: { count: 17, limit: 20 },
       sessions: [USING],
     },
     act: page => page.getByText('In use: train-resnet-50').waitFor(),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Folder, FolderChange, FolderSpec, StorageHost } from '../folders.ts'
+import { Folder, FolderChange, FolderCount, FolderSpec, StorageHost } from '../folders.ts'
 import { FolderId } from '../ids.ts'
 import { type RouteSpec } from './route-spec.ts'
 
@@ -11,8 +11,8 @@ export const FOLDER_ROUTES = {
     method: 'GET',
     path: '/api/v1/storage-hosts',
     access: 'user',
-    summary: 'Places for folders, and whether each can be used now.',
-    reply: z.object({ items: z.array(StorageHost) }),
+    summary: 'Places for folders, whether each can be used now, and the room that is left.',
+    reply: z.object({ items: z.array(StorageHost), folders: FolderCount }),
   },
   listFolders: {
     method: 'GET',

@@ -13,7 +13,7 @@ type FolderRoutes =
 
 export function createFolderRoutes(folders: Folders): Pick<Handlers, FolderRoutes> {
   return {
-    listStorageHosts: async ({ caller }) => ({ items: await folders.hosts(caller) }),
+    listStorageHosts: ({ caller }) => folders.hosts(caller),
     listFolders: async ({ caller }, { query }) => ({ items: await folders.list(caller, query) }),
     createFolder: ({ caller }, { body }) => folders.create(caller, body),
     updateFolder: ({ caller }, { params, body }) => folders.update(caller, params.id, body),

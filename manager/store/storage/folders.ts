@@ -215,7 +215,12 @@ export async function countFoldersOf(
 /** Locks the account of a user until the transaction ends. @returns number of folders, those in the trash included */
 export async function lockFolderCount(trx: Db, userId: UserId): Promise<number> {
   await trx.selectFrom('users').select('id').where('id', '=', userId).forNoKeyUpdate().execute()
-  const { count } = await trx
+  return countFolders(trx, userId)
+}
+
+/** Number of folders that the user owns, those in the trash included. */
+export async function countFolders(db: Db, userId: UserId): Promise<number> {
+  const { count } = await db
     .selectFrom('folders')
     .select(eb => eb.fn.countAll<number>().as('count'))
     .where('user_id', '=', userId)

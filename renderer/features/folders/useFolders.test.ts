@@ -18,7 +18,10 @@ function start(folders: Folder[], answers: Partial<ApiClient> = {}) {
   const listed: string[] = []
   const setup = withServices({
     listStorageHosts: () =>
-      Promise.resolve({ items: [{ name: folders[0]?.storageHost ?? 'local', problem: null }] } as never),
+      Promise.resolve({
+        items: [{ name: folders[0]?.storageHost ?? 'local', problem: null, space: null }],
+        folders: { count: folders.length, limit: 20 },
+      }),
     listFolders: input => {
       const status = input?.query?.trashed ? 'trashed' : 'ready'
       listed.push(status)

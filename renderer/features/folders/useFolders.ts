@@ -6,6 +6,7 @@ import {
   type FolderCloneSpec,
   type FolderId,
   type FolderSpec,
+  type FolderCount,
   type StorageHost,
 } from '#manager/contract'
 import { createPaced } from '../../api/paced.ts'
@@ -32,6 +33,8 @@ export const useFolders = defineStore('folders', () => {
   const account = useAccount()
   const lists = shallowRef<Readonly<Record<FolderListName, FolderList>>>({ ready: NONE, trashed: NONE })
   const hosts = shallowRef<readonly StorageHost[] | null>(null)
+  /** How many folders the person owns, and may own. */
+  const count = shallowRef<FolderCount | null>(null)
   /** Ids of folders just made on this page: shown with an accent for a moment. */
   const fresh = ref<ReadonlySet<FolderId>>(new Set())
   /** Lists that a page has asked for: these are kept current. */
@@ -68,8 +71,10 @@ export const useFolders = defineStore('folders', () => {
   async function fetchHosts(): Promise<boolean> {
     const turn = ++hostTurn
     return await api.listStorageHosts().then(
-      ({ items }) => {
-        if (turn === hostTurn) hosts.value = items
+      ({ items, folders }) => {
+        if (turn !== hostTurn) return true
+        hosts.value = items
+        count.value = folders
         return true
       },
       () => false,
@@ -166,12 +171,14 @@ export const useFolders = defineStore('folders', () => {
     hostTurn += 1
     lists.value = { ready: NONE, trashed: NONE }
     hosts.value = null
+    count.value = null
     fresh.value = new Set()
   }
 
   return {
     lists,
     hosts,
+    count,
     fresh,
     byId,
     mountable,

@@ -21,6 +21,14 @@ export default {
   clearSearch: 'Clear search',
   away: 'Storage “{host}” cannot be used now',
   awayText: '{why} Its folders keep their files; they can be opened and mounted again when the storage is back.',
+  room: 'Room for folders',
+  countLabel: 'Own folders',
+  countOf: '{count, number} of {limit, number}',
+  countHint: 'Those in the trash count too. A resource policy sets the limit.',
+  spaceLabel: 'Storage {host}',
+  spaceOf: '{free} free of {all}',
+  spaceHint: 'Everything on its file system counts, also what belongs to others.',
+
   noHost: 'You cannot create folders: no storage is allowed for you',
   noHostText: 'Ask an administrator for a resource policy with a storage host.',
 

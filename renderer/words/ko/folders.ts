@@ -23,6 +23,14 @@ export default {
   clearSearch: '검색 지우기',
   away: '지금 “{host}” 스토리지를 사용할 수 없습니다',
   awayText: '{why} 파일은 그대로 있으며, 스토리지가 돌아오면 폴더를 다시 열고 마운트할 수 있습니다.',
+  room: '폴더를 위한 공간',
+  countLabel: '내 폴더',
+  countOf: '{limit, number}개 중 {count, number}개',
+  countHint: '휴지통에 있는 폴더도 포함됩니다. 한도는 자원 정책이 정합니다.',
+  spaceLabel: '{host} 스토리지',
+  spaceOf: '{all} 중 {free} 남음',
+  spaceHint: '다른 사람의 것을 포함하여 파일 시스템에 있는 모든 것이 포함됩니다.',
+
   noHost: '폴더를 만들 수 없습니다: 허용된 스토리지가 없습니다',
   noHostText: '스토리지 호스트가 있는 자원 정책을 관리자에게 요청하세요.',
 

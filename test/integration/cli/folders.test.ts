@@ -44,6 +44,12 @@ test('sharing a folder: invite, list and change members, withdraw', async () => 
   expect(await json<FolderShares>('members', 'data')).toEqual({ members: [], invitations: [] })
 })
 
+test('the places for folders are listed with the room that is left, and the number of folders', async () => {
+  const { out } = await folder('hosts')
+  expect(out).toMatch(/^NAME +USED +FREE +STATE\nlocal +[\d.]+ \w+ +[\d.]+ \w+ +ready\n/)
+  expect(out).toMatch(/^Own folders, those in the trash included: \d+$/m)
+})
+
 test('an invitation is accepted or declined by the name of its folder, which is shown with its owner', async () => {
   for (const name of ['data', 'other']) {
     const { id } = await ada.createFolder({ body: { name } })

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ApiClient, type Folder, type SessionSpec } from '#manager/contract'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
@@ -159,11 +161,12 @@ describe('folders', () => {
       code: 'over_folder_limit',
       detail: { policy: 'two', limit: 2 },
     })
+    expect(await user.listStorageHosts()).toMatchObject({ folders: { count: 2, limit: 2 } })
     await cluster.api.updateResourcePolicy({
       params: { name: 'two' },
       body: { maxFolders: null, allowedStorageHosts: ['far'] },
     })
-    expect((await user.listStorageHosts()).items).toEqual([])
+    expect(await user.listStorageHosts()).toEqual({ items: [], folders: { count: 2, limit: null } })
     expect(await refusal(make('e', user))).toMatchObject({ code: 'storage_host_not_found' })
   })
 })
@@ -312,7 +315,7 @@ test('nothing is written while the storage is not mounted, and all files are the
   const folder = await make('safe')
   await rename(storage, `${storage}-away`)
   const { items } = await cluster.api.listStorageHosts()
-  expect(items).toMatchObject([{ name: 'local', problem: expect.stringContaining('is not mounted') as string }])
+  expect(items).toEqual([{ name: 'local', problem: expect.stringContaining('is not mounted') as string, space: null }])
   expect(await refusal(make('lost'))).toMatchObject({ code: 'storage_away' })
   // A restart makes the usual directory again, but takes no empty directory for the storage.
   await cluster.restart()
@@ -330,11 +333,20 @@ test('a storage without folders may be replaced by another directory, one with f
   const first = await readFile(join(path, '.berth-storage'), 'utf8')
   await rm(path, { recursive: true })
   await mkdir(path)
-  expect((await other.api.listStorageHosts()).items).toEqual([{ name: 'local', problem: null }])
+  expect((await other.api.listStorageHosts()).items).toMatchObject([{ name: 'local', problem: null }])
   expect(await readFile(join(path, '.berth-storage'), 'utf8')).not.toBe(first)
   await make('kept', other.api)
   await rm(join(path, '.berth-storage'))
   expect(await refusal(make('lost', other.api))).toMatchObject({ code: 'storage_away' })
+})
+
+test('the room on a storage is what df says of its file system', async () => {
+  const { items } = await cluster.api.listStorageHosts()
+  const { stdout } = await promisify(execFile)('df', ['--output=used,avail', '--block-size=1', storage])
+  const [used = 0, free = 0] = stdout.trim().split(/\s+/).slice(-2).map(Number)
+  // Other programs write meanwhile.
+  const isNear = (value: number) => expect.closeTo(value, -10) as number
+  expect(items).toMatchObject([{ space: { usedBytes: isNear(used), freeBytes: isNear(free) } }])
 })
 
 test('a storage that cannot be read is reported and prevents no start', async () => {
