@@ -1,6 +1,6 @@
 /**
  * The parts of `npm test`. `integration` needs a database, `engine` a Docker Engine, `console` a browser, `e2e` all three,
- * `desktop` an Electron and an engine; `fuzz` runs for half a minute.
+ * `desktop` an Electron and an engine; `fuzz` runs for 20 s.
  */
 export const PARTS = [
   'typecheck',

@@ -78,7 +78,7 @@ function reportFile(part: Part): string {
 export const COVERED: readonly Part[] = ['unit', 'integration']
 
 /** Duration of `fuzz` in `npm test`: enough to run over each target. `npm run fuzz` alone continues for 100,000 inputs. */
-const FUZZ_SECONDS = '30'
+const FUZZ_SECONDS = '20'
 
 export function coverageFolder(part: Part): string {
   return join(OUTPUT, 'coverage', part)

@@ -6,6 +6,8 @@ export interface Scene {
   readonly name: string
   readonly world?: Partial<World>
   readonly path: string
+  /** True: other scenes show the same components. It is looked at for pictures only. */
+  readonly alike?: boolean
   /** Brings the page into the state to be seen. */
   readonly act?: (page: Page, double: ConsoleDouble) => Promise<void>
 }

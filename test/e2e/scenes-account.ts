@@ -27,12 +27,14 @@ export const ACCOUNT_SCENES: readonly Scene[] = [
   { name: 'account', path: '/account', act: page => page.getByText('You have not added a key yet').waitFor() },
   {
     name: 'account-on',
+    alike: true,
     path: '/account',
     world: { totp: { enabled: true, recoveryCodesLeft: 2 }, sshKey: SSH_KEY, projects: LIMITED.projects ?? [] },
     act: page => page.getByText('Few recovery codes are left').waitFor(),
   },
   {
     name: 'account-failed',
+    alike: true,
     path: '/account',
     world: { failures: new Map([['GET /api/v1/me/totp', { code: 'unavailable' }]]) },
     act: page => page.getByText('The service is not ready').waitFor(),

@@ -55,15 +55,22 @@ export const FOLDER_SCENES: readonly Scene[] = [
     world: { folders: variedFolders(), storageHosts: [LOCAL, ARCHIVE], role: 'superadmin' },
     act: page => page.getByText('Storage “archive” cannot be used now').waitFor(),
   },
-  { name: 'folders-empty', path: '/data', act: page => page.getByText('You have no folder yet').waitFor() },
+  {
+    name: 'folders-empty',
+    alike: true,
+    path: '/data',
+    act: page => page.getByText('You have no folder yet').waitFor(),
+  },
   {
     name: 'folders-no-storage',
+    alike: true,
     path: '/data',
     world: { storageHosts: [] },
     act: page => page.getByText('You cannot create folders').waitFor(),
   },
   {
     name: 'folders-loading',
+    alike: true,
     path: '/data',
     world: { hold: ['GET /api/v1/folders'] },
     act: page => page.getByLabel('Loading folders').waitFor(),
@@ -76,6 +83,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
   },
   {
     name: 'folders-no-match',
+    alike: true,
     path: '/data?q=nothing',
     world: { folders: variedFolders() },
     act: page => page.getByText('No folder matches').waitFor(),
@@ -91,6 +99,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
   },
   {
     name: 'folders-sftp-commands',
+    alike: true,
     path: '/data',
     world: { folders: variedFolders() },
     async act(page) {
@@ -121,6 +130,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
   },
   {
     name: 'folders-move-to-trash',
+    alike: true,
     path: '/data',
     world: { folders: variedFolders(), sessions: [USING] },
     async act(page) {
@@ -168,6 +178,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
   },
   {
     name: 'folders-share-fault',
+    alike: true,
     path: '/data',
     world: { folders: variedFolders(), shares: SHARES },
     async act(page) {
@@ -205,11 +216,13 @@ export const FOLDER_SCENES: readonly Scene[] = [
   },
   {
     name: 'folders-no-invitation',
+    alike: true,
     path: '/data?tab=invitations',
     act: page => page.getByText('No open invitation').waitFor(),
   },
   {
     name: 'folders-leave',
+    alike: true,
     path: '/data',
     world: { folders: variedFolders() },
     async act(page) {

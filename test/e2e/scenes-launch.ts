@@ -15,6 +15,7 @@ export const LAUNCH_SCENES: readonly Scene[] = [
   },
   {
     name: 'launch-limits',
+    alike: true,
     path: '/sessions',
     world: { ...LIMITED, whatIf: oneGpuNow },
     async act(page) {
@@ -53,6 +54,7 @@ export const LAUNCH_SCENES: readonly Scene[] = [
   },
   {
     name: 'launch-batch',
+    alike: true,
     path: '/sessions',
     async act(page) {
       await button(page, 'New session').click()

@@ -27,17 +27,20 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'sessions-finished',
+    alike: true,
     path: '/sessions?list=finished',
     act: page => page.getByText('too-little-memory').waitFor(),
   },
   {
     name: 'sessions-empty',
+    alike: true,
     path: '/sessions',
     world: { sessions: [] },
     act: page => page.getByText('No sessions are running').waitFor(),
   },
   {
     name: 'sessions-loading',
+    alike: true,
     path: '/sessions',
     world: { holdLists: true },
     act: page => page.getByLabel('Loading sessions').waitFor(),
@@ -54,6 +57,7 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'sessions-no-match',
+    alike: true,
     path: '/sessions',
     async act(page) {
       await page.getByLabel('Search sessions').fill('nothing like this')
@@ -70,6 +74,7 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'session-ends-soon',
+    alike: true,
     path: `/sessions/${aSession(7).id}`,
     world: {
       sessions: [
@@ -87,6 +92,7 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'sessions-many-owners',
+    alike: true,
     path: '/sessions',
     world: {
       role: 'domain_admin',
@@ -132,12 +138,14 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'summary-empty',
+    alike: true,
     path: '/summary',
     world: { sessions: [] },
     act: page => page.getByText('No session is running').waitFor(),
   },
   {
     name: 'summary-failed',
+    alike: true,
     path: '/summary',
     world: {
       failures: new Map([
@@ -158,6 +166,7 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'project-chosen',
+    alike: true,
     path: '/sessions',
     world: LIMITED,
     async act(page) {
@@ -197,6 +206,7 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'session-charts-table',
+    alike: true,
     path: `/sessions/${aSession(7).id}?tab=charts`,
     world: { sessions: [aSession(7)], figures: figuresOf },
     async act(page) {

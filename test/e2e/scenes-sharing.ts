@@ -70,6 +70,7 @@ export const SHARING_SCENES: readonly Scene[] = [
   },
   {
     name: 'logs-by-time',
+    alike: true,
     path: `/logs?ids=${MINE.id},${THEIRS.id}&view=time`,
     world,
     act: page => page.getByText('wrote 812 rows').waitFor(),

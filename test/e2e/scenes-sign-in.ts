@@ -6,6 +6,7 @@ export const SIGN_IN_SCENES: readonly Scene[] = [
   { name: 'sign-in', path: '/sign-in', world: { signedIn: false } },
   {
     name: 'sign-in-wrong',
+    alike: true,
     path: '/sign-in',
     world: { signedIn: false, failures: new Map([['POST /api/v1/auth/login', { code: 'login_failed' }]]) },
     async act(page) {
@@ -32,6 +33,7 @@ export const SIGN_IN_SCENES: readonly Scene[] = [
   },
   {
     name: 'sign-in-unverified',
+    alike: true,
     path: '/sign-in',
     world: {
       signedIn: false,
@@ -57,6 +59,7 @@ export const SIGN_IN_SCENES: readonly Scene[] = [
   },
   {
     name: 'sign-up-done',
+    alike: true,
     path: '/sign-up?invitation=berth_aaaaaaaaaaaaaaaaaaaaaaaa',
     world: { signedIn: false, authOptions: { signUp: 'invitation' } },
     async act(page, double) {
@@ -84,6 +87,7 @@ export const SIGN_IN_SCENES: readonly Scene[] = [
   },
   {
     name: 'reset-password-done',
+    alike: true,
     path: '/reset-password?token=berth_aaaaaaaaaaaaaaaaaaaaaaaa',
     world: { signedIn: false },
     async act(page, double) {
