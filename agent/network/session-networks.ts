@@ -125,8 +125,8 @@ export function createSessionNetworks(
     return networks
   }
 
-  function freeSubnet(taken: readonly Cidr[]): Cidr {
-    const subnet = allocateSubnet(range, [...taken, ...reserved])
+  function freeSubnet(taken: readonly Cidr[], from = 0): Cidr {
+    const subnet = allocateSubnet(range, [...taken, ...reserved], from)
     if (!subnet)
       throw new AppError('network_range_taken', {
         why: `${formatCidr(range)} has no free /28 left. End sessions, or give the agent a larger BERTH_AGENT_NETWORK_RANGE.`,
@@ -153,13 +153,17 @@ export function createSessionNetworks(
     })
   }
 
-  /** @returns undefined if somebody was quicker: try again */
+  /**
+   * @param from as in `allocateSubnet`
+   * @returns undefined if another program was quicker: try again
+   */
   async function tryCreate(
     key: string,
     managerId: string,
     present: readonly NetworkInspectInfo[],
+    from = 0,
   ): Promise<SessionNetwork | undefined> {
-    const subnet = freeSubnet(present.flatMap(subnetsOf))
+    const subnet = freeSubnet(present.flatMap(subnetsOf), from)
     reserved.add(subnet)
     const name = networkName(key)
     try {
@@ -210,7 +214,9 @@ export function createSessionNetworks(
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const present = await listUsable()
       const found = mayExist ? present.find(isNetworkOf(key, managerId)) : undefined
-      const network = found ? { id: found.Id, name: networkName(key) } : await tryCreate(key, managerId, present)
+      if (found) return { id: found.Id, name: networkName(key) }
+      // Another agent with this range looks for the first free subnet as we do: after a refusal we search from another place.
+      const network = await tryCreate(key, managerId, present, attempt === 0 ? 0 : Math.random())
       if (network) return network
     }
     throw new AppError('kernel_create_failed', { why: 'Docker refused every network for the session.' })

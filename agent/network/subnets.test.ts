@@ -27,6 +27,21 @@ test('sessions get the first free /28, whatever else is in the range', () => {
   expect(formatCidr(allocateSubnet(range, [cidr('10.213.0.0/24'), cidr('10.213.1.3/32')])!)).toBe('10.213.1.16/28')
 })
 
+test('a search from the middle of the range takes the part before it last', () => {
+  const range = cidr('10.1.0.0/26')
+  const taken = [cidr('10.1.0.32/28')]
+  const from = (place: number, others: readonly Cidr[] = []) =>
+    formatCidr(allocateSubnet(range, [...taken, ...others], place)!)
+  expect([0, 0.3, 0.5, 0.99].map(place => from(place))).toEqual([
+    '10.1.0.0/28',
+    '10.1.0.16/28',
+    '10.1.0.48/28',
+    '10.1.0.48/28',
+  ])
+  expect(from(0.5, [cidr('10.1.0.48/28')])).toBe('10.1.0.0/28')
+  expect(allocateSubnet(range, [cidr('10.1.0.0/16')], 0.5)).toBeUndefined()
+})
+
 test('a full range has no free network', () => {
   expect(allocateSubnet(cidr('10.1.0.0/27'), [cidr('10.1.0.0/28'), cidr('10.1.0.16/28')])).toBeUndefined()
   expect(allocateSubnet(cidr('10.1.0.0/16'), [cidr('10.0.0.0/8')])).toBeUndefined()

@@ -39,12 +39,19 @@ export const SESSION_BITS = 28
 /**
  * The first free /28 of the range; the gateway is its first address.
  * @param taken every subnet in use on the engine, ours or not
+ * @param from where to begin in the range, 0 to 1 (exclusive); the part before it is searched last
  * @returns undefined when the range is full
  */
-export function allocateSubnet(range: Cidr, taken: readonly Cidr[]): Cidr | undefined {
-  const step = sizeOf(SESSION_BITS)
+export function allocateSubnet(range: Cidr, taken: readonly Cidr[], from = 0): Cidr | undefined {
   const inside = taken.filter(cidr => overlaps(cidr, range))
-  let base = range.base
+  const step = sizeOf(SESSION_BITS)
+  const start = range.base + Math.floor((from * sizeOf(range.bits)) / step) * step
+  return firstFree(start, range, inside) ?? (start > range.base ? firstFree(range.base, range, inside) : undefined)
+}
+
+function firstFree(start: number, range: Cidr, inside: readonly Cidr[]): Cidr | undefined {
+  const step = sizeOf(SESSION_BITS)
+  let base = start
   while (base + step <= range.base + sizeOf(range.bits)) {
     const candidate = { base, bits: SESSION_BITS }
     const blocker = inside.find(cidr => overlaps(cidr, candidate))

@@ -249,8 +249,8 @@ describe('the list of sessions', () => {
     const figures = [toFirstRow, perFrame, plain].map(ms => ms.toFixed(1)).join(', ')
     console.log(`10,000 rows, ms of work: to the first row, a frame, a frame of a plain table: ${figures}`)
     expect(toFirstRow).toBeLessThan(1_000)
-    // 1.3 to 1.6 in practice, whatever else runs on the machine.
-    expect(perFrame / plain).toBeLessThan(2.2)
+    // 1.3 to 1.6 in practice, 2.3 on a busy machine; 15 and more while a frame rendered rows that nobody sees.
+    expect(perFrame / plain).toBeLessThan(5)
   })
 
   test('it follows hints, and fetches everything again after the connection was lost', async () => {

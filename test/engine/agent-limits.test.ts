@@ -51,9 +51,9 @@ const takeOne = (containerId: string) =>
 
 test('terminals: a session has 64 of its own, and leaves no volume behind', async () => {
   const [mallory, alice] = await Promise.all([session(), session()])
-  // Until all of them are there, and ptmx.
+  // One terminal for each program: a program that gets one of two gives it back. The list has all of them, and ptmx.
   const take =
-    'for i in $(seq 50); do /opt/berth/bin/socat PTY PTY >/dev/null 2>&1 </dev/null & done; ' +
+    'for i in $(seq 80); do /opt/berth/bin/socat -u PTY /dev/null >/dev/null 2>&1 </dev/null & done; ' +
     'for i in $(seq 100); do [ $(ls /dev/pts | wc -l) -gt 64 ] && break; sleep 0.3; done; sleep 1; ls /dev/pts'
   const { stdout } = await execIn(mallory.containerId, ...BASH, take)
   expect(stdout.split('\n').filter(name => /^\d+$/.test(name))).toHaveLength(64)

@@ -69,10 +69,12 @@ test('a signed container of an ended session is found and removed; one without a
     await sql`update kernels set status = 'TERMINATED', ended_at = now() where id = ${stray.id}`.execute(trx)
   })
   const { findings } = await api.recalculateUsage()
-  expect(findings.map(({ kind, kernelId }) => [kind, kernelId]).toSorted()).toEqual([
-    ['stray_container', stray.id],
-    ['unknown_container', unknown.id],
-  ])
+  const found = findings.map(({ kind, kernelId }) => [kind, kernelId])
+  expect(found).toContainEqual(['stray_container', stray.id])
+  // A report of the agent may have had it adopted before.
+  expect([['unknown_container', unknown.id]]).toEqual(
+    expect.arrayContaining(found.filter(([kind]) => kind !== 'stray_container')),
+  )
   // It is given the time to end by itself.
   await expect.poll(async () => (await api.recalculateUsage()).findings, { timeout: 20_000 }).toEqual([])
   await expect(docker.getContainer(stray.containerId ?? '').inspect()).rejects.toThrow('no such container')
