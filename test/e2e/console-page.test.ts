@@ -299,7 +299,7 @@ describe('the list of sessions', () => {
         if (route.request().method() === 'HEAD') asked = true
         await (up ? route.continue() : route.abort())
       })
-      const reloaded = it.page.waitForEvent('load', { timeout: 3_000 }).then(
+      const reloaded = it.page.waitForEvent('load', { timeout: up ? 15_000 : 2_000 }).then(
         () => true,
         () => false,
       )

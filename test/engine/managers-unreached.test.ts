@@ -84,7 +84,7 @@ test('a manager that has just started opens a terminal at once, although no agen
   await inTerminal({ url: fresh.url, token }, id, 'echo "six $((2*3))"', /six 6/)
   const tookMs = performance.now() - since
   console.info(`terminal at a manager that the agent cannot dial, after its start: ${Math.round(tookMs)} ms`)
-  expect(tookMs).toBeLessThan(3_000)
+  expect(tookMs).toBeLessThan(8_000)
   await fresh.kill('SIGTERM')
 })
 

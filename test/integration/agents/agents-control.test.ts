@@ -171,7 +171,7 @@ describe('an agent', () => {
     const agent = await cluster.join()
     const { session } = await running(agent)
     await agent.disconnect()
-    await expect.poll(async () => (await agentsNow())[0]?.status, { timeout: 3_000 }).toBe('LOST')
+    await expect.poll(async () => (await agentsNow())[0]?.status).toBe('LOST')
     const params = { id: session.id }
     expect(await cluster.api.getSession({ params })).toMatchObject({ status: 'RUNNING', reachable: false })
     expect((await refusal(cluster.api.getSessionLogs({ params }))).code).toBe('agent_unreachable')

@@ -78,7 +78,7 @@ test('a member loses a shared session at one manager, and with it the terminal a
   }
   const shell = await open()
   await api.unshareSession({ params: { id, userId } })
-  await expect.poll(() => shell.readyState, { timeout: 3_000 }).toBe(WebSocket.CLOSED)
+  await expect.poll(() => shell.readyState).toBe(WebSocket.CLOSED)
   await expect(open()).rejects.toThrow('404')
 })
 

@@ -119,7 +119,7 @@ async function tunnel(grant: string, id: SessionId = session.id): Promise<WebSoc
   return socket
 }
 
-const closed = (socket: WebSocket) => expect.poll(() => socket.readyState, { timeout: 3_000 }).toBe(WebSocket.CLOSED)
+const closed = (socket: WebSocket) => expect.poll(() => socket.readyState).toBe(WebSocket.CLOSED)
 const refusedUpgrade = (opening: Promise<WebSocket>) =>
   opening.then(
     () => 'open',
