@@ -19,6 +19,7 @@ import { watchSessions } from './sessions-watch.ts'
 import { createKitFiles, defaultSshDirectory, thisProcess } from './ssh/kit-files.ts'
 import { createSshKits, siteFileOf } from './ssh/kit.ts'
 import { type LocalTunnel, openLocalTunnel } from './local/local-tunnel.ts'
+import { createTrafficMeter } from './local/traffic.ts'
 import { createTransport, type Transport } from './local/transport.ts'
 import { createFolderPorts } from './sftp/folder-port.ts'
 
@@ -42,7 +43,7 @@ export interface ProxyOptions {
   readonly transport?: Transport
 }
 
-type ProxyEvent = 'tunnel:changed' | 'tunnel:closed' | 'sftp:changed'
+type ProxyEvent = 'tunnel:changed' | 'tunnel:traffic' | 'tunnel:closed' | 'sftp:changed'
 
 /** The tunnel, SSH and SFTP side of HostApi for one user. */
 export interface Proxy extends AsyncDisposable {
@@ -92,6 +93,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const tunnels = new Map<string, Promise<LocalTunnel>>()
   const opened = new Map<string, LocalTunnel>()
   const kitSessions = new Set<SessionId>()
+  const traffic = createTrafficMeter({
+    tunnels: () => [...opened.values()].map(tunnel => tunnel.snapshot()),
+    onTraffic: list => emit('tunnel:traffic', list),
+  })
   let watch: Disposable | undefined
   await files.removeStale().catch((error: unknown) => {
     log.warn({ error: String(error) }, 'the SSH files of ended tunnels could not be tidied')
@@ -159,6 +164,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
         }),
       clearFirst: port => memory?.sessionId !== session.id || memory.port !== port,
       onChange: changed => {
+        if (changed.connections > 0) traffic.follow()
         emit('tunnel:changed', changed)
       },
       onEnded: () => {
@@ -250,6 +256,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
         const key = [...opened].find(([, tunnel]) => tunnel.id === id)?.[0]
         if (key !== undefined) await finish(key, 'user')
       },
+      wake: () => Promise.resolve(onPathChanged()),
     },
     ssh: {
       connect,
@@ -273,6 +280,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       await finishAll()
       await Promise.allSettled(tunnels.values())
       await finishAll()
+      traffic[Symbol.dispose]()
       listeners.clear()
     },
   }

@@ -10,7 +10,7 @@ import { type Running } from './windows/ask-before-quit.ts'
 export interface UserProxy extends Pick<HostApi, 'tunnel' | 'ssh' | 'sftp'>, AsyncDisposable {
   settings: HostApi['host']['settings']
   saveSettings: HostApi['host']['saveSettings']
-  on<E extends 'tunnel:changed' | 'tunnel:closed' | 'sftp:changed'>(
+  on<E extends 'tunnel:changed' | 'tunnel:traffic' | 'tunnel:closed' | 'sftp:changed'>(
     event: E,
     listener: (payload: HostEvents[E]) => void,
   ): unknown
@@ -81,6 +81,7 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
       credentials: () => Promise.resolve(account.headers()),
     })
     started.on('tunnel:changed', payload => deps.emit('tunnel:changed', payload))
+    started.on('tunnel:traffic', payload => deps.emit('tunnel:traffic', payload))
     started.on('tunnel:closed', payload => deps.emit('tunnel:closed', payload))
     started.on('sftp:changed', payload => deps.emit('sftp:changed', payload))
     return started

@@ -60,6 +60,7 @@ async function aDesktop({ owned = true, startStack, fixedEndpoint, links = someL
       openApp: () => Promise.reject(new Error('not asked')),
       list: () => Promise.resolve(fake.tunnels),
       close: () => Promise.resolve(),
+      wake: () => Promise.resolve(),
     },
     ssh: {
       connect: () => Promise.reject(new Error('not asked')),

@@ -3,7 +3,7 @@ import type { SessionId, WireError } from '#manager/contract'
 import type { StackStart } from './desktop.ts'
 import type { ProxyFault } from './proxy-faults.ts'
 import type { FolderKit, FolderPort, FolderPortSpec } from './sftp.ts'
-import type { AppUrl, KeyFile, KeyFormat, SshKit, Tunnel, TunnelId, TunnelSpec } from './tunnels.ts'
+import type { AppUrl, KeyFile, KeyFormat, SshKit, Tunnel, TunnelId, TunnelSpec, TunnelTraffic } from './tunnels.ts'
 
 export interface HostInfo {
   /** `electron` = desktop app, `local` = browser on the computer that runs the proxy, `remote` = browser elsewhere. */
@@ -59,6 +59,8 @@ export interface HostApi {
     list(): Promise<Tunnel[]>
     /** Resolves once the listener and every piped socket are closed; an unknown id is a no-op. */
     close(id: TunnelId): Promise<void>
+    /** The network of this computer changed: connections that wait for their next try are tried now. */
+    wake(): Promise<void>
   }
   ssh: {
     /** Opens the tunnel of `sshd` and prepares key, known_hosts and Host block. @throws as `tunnel.open` */
@@ -104,6 +106,8 @@ export interface HostApi {
 /** Events that the host pushes to the page. Payloads are structured-clone data only. */
 export interface HostEvents {
   'tunnel:changed': Tunnel
+  /** Tunnels that carry bytes, at most once a second; with rates of 0 when they stop. */
+  'tunnel:traffic': readonly TunnelTraffic[]
   'tunnel:closed': { id: TunnelId; reason: 'user' | 'session_ended' | 'error' }
   'stack:changed': StackStart
   /** Null: the port was closed. */
@@ -115,7 +119,7 @@ export interface HostEvents {
 /** The method names of HostApi at run time; a missing or extra name does not compile. */
 export const HOST_METHODS = {
   host: { info: true, settings: true, saveSettings: true, openExternal: true, endpoint: true, setEndpoint: true },
-  tunnel: { open: true, openApp: true, list: true, close: true },
+  tunnel: { open: true, openApp: true, list: true, close: true, wake: true },
   ssh: { connect: true, keyFile: true },
   sftp: { open: true, state: true, close: true, keyFile: true },
   desktop: { servers: true, forgetServer: true, openServer: true, stack: true, showLogs: true, language: true },
@@ -124,6 +128,7 @@ export const HOST_METHODS = {
 
 export const HOST_EVENTS = {
   'tunnel:changed': true,
+  'tunnel:traffic': true,
   'tunnel:closed': true,
   'sftp:changed': true,
   'stack:changed': true,

@@ -33,7 +33,7 @@ export const HOST_INPUTS = {
       ]),
     ]),
   },
-  tunnel: { open: spec, openApp: spec, list: NOTHING, close: z.tuple([TunnelId]) },
+  tunnel: { open: spec, openApp: spec, list: NOTHING, close: z.tuple([TunnelId]), wake: NOTHING },
   ssh: { connect: spec, keyFile: z.tuple([SessionId, KeyFormat]) },
   sftp: { open: z.tuple([FolderPortSpec]), state: NOTHING, close: NOTHING, keyFile: z.tuple([KeyFormat]) },
   desktop: {

@@ -36,6 +36,16 @@ export const Tunnel = z.object({
 })
 export type Tunnel = z.infer<typeof Tunnel>
 
+/** What a tunnel carries at the moment. */
+export interface TunnelTraffic {
+  readonly id: TunnelId
+  /** Bytes since it was opened, as in `Tunnel`. */
+  readonly bytesUp: number
+  readonly bytesDown: number
+  readonly upPerSecond: number
+  readonly downPerSecond: number
+}
+
 /** Everything a person or a client program needs to connect by SSH or SFTP. */
 export const SshKit = z.object({
   tunnel: Tunnel,

@@ -137,6 +137,7 @@ export function createHostRoutes({ guests, version, thisComputer, proxyFaults, l
     })
     const stops = [
       guest.proxy.on('tunnel:changed', send('tunnel:changed')),
+      guest.proxy.on('tunnel:traffic', send('tunnel:traffic')),
       guest.proxy.on('tunnel:closed', send('tunnel:closed')),
       guest.proxy.on('sftp:changed', send('sftp:changed')),
     ]
@@ -205,6 +206,7 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumst
       openApp: spec => here(proxy).tunnel.openApp(spec),
       list: () => proxy.tunnel.list(),
       close: id => proxy.tunnel.close(id),
+      wake: () => here(proxy).tunnel.wake(),
     },
     ssh: {
       connect: spec => here(proxy).ssh.connect(spec),

@@ -110,6 +110,12 @@ const routes: RouteRecordRaw[] = [
     meta: { title: 'account' },
   },
   {
+    path: '/tunnels',
+    name: 'tunnels',
+    component: () => import('../features/apps/TunnelsPage.vue'),
+    meta: { title: 'tunnels' },
+  },
+  {
     path: '/preferences',
     name: 'preferences',
     component: () => import('../features/preferences/PreferencesPage.vue'),

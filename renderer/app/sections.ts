@@ -4,6 +4,7 @@ import {
   mdiFolderMultipleOutline,
   mdiInformationOutline,
   mdiShieldCrownOutline,
+  mdiTransitConnectionVariant,
   mdiTuneVariant,
   mdiViewDashboardOutline,
   mdiViewListOutline,
@@ -31,6 +32,7 @@ const SECTIONS: readonly Section[] = [
   { to: '/statistics', label: 'statistics', icon: mdiChartBar },
   { to: '/account', label: 'account', icon: mdiAccountOutline },
   { to: '/admin', label: 'admin', icon: mdiShieldCrownOutline, admin: true },
+  { to: '/tunnels', label: 'tunnels', icon: mdiTransitConnectionVariant, hidden: true },
   { to: '/preferences', label: 'preferences', icon: mdiTuneVariant, hidden: true },
   { to: '/information', label: 'information', icon: mdiInformationOutline, hidden: true },
 ]

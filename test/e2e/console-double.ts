@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo } from 'node:net'
-import { type HostInfo, type HostSettings } from '#proxy/contract'
+import { type FolderPort, type HostInfo, type HostSettings, type Tunnel } from '#proxy/contract'
 import { type ProxyFault } from '#proxy/contract'
 import {
   type Announcement,
@@ -85,6 +85,8 @@ export interface World {
   totp?: TotpStatus
   sshKey?: SshKeypair
   hostSettings?: HostSettings
+  tunnels?: readonly Tunnel[]
+  folderPort?: FolderPort
   proxyFaults?: readonly ProxyFault[]
   announcement?: Announcement
   published?: { items: PublishedApp[]; publishing: Publishing }
@@ -361,7 +363,10 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
       send(response, 200, { ok: true, value: FOLDER_KIT })
       return
     case 'POST /host/tunnel/list':
-      send(response, 200, { ok: true, value: [] })
+      send(response, 200, { ok: true, value: world.tunnels ?? [] })
+      return
+    case 'POST /host/sftp/state':
+      send(response, 200, { ok: true, value: world.folderPort ?? null })
       return
     default:
       sendError(response, 'not_found')

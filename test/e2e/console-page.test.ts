@@ -46,7 +46,7 @@ function pretendDesktop(answerOfSetEndpoint: unknown): void {
     language: ok(undefined),
   }
   Object.assign(globalThis, {
-    host: { host, desktop, tunnel: list, ssh: {}, terminal: {} },
+    host: { host, desktop, tunnel: list, sftp: { state: ok(null) }, ssh: {}, terminal: {} },
     hostEvents: { on: () => () => 0 },
   })
 }

@@ -99,6 +99,7 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
     openApp: [{ sessionId: SESSION, app: 'jupyterlab' }],
     list: [],
     close: ['no-such-tunnel'],
+    wake: [],
   },
   sftp: { open: [{}], state: [], close: [], keyFile: ['ppk'] },
   ssh: { connect: [{ sessionId: SESSION, app: 'sshd' }], keyFile: [SESSION, 'ppk'] },

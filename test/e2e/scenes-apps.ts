@@ -1,5 +1,6 @@
 import { type App, PublishedAppId, type PublishedApp } from '#manager/contract'
 import { ago, aSession } from './console-world.ts'
+import { TunnelId, type Tunnel } from '#proxy/contract'
 import { button, type Scene } from './scene.ts'
 
 const APPS: App[] = [
@@ -40,6 +41,28 @@ const LINK: PublishedApp = {
 }
 const ON = { on: true, maxHours: 168, ports: { first: 20_000, last: 20_099 } }
 const WORLD = { sessions: [SESSION], published: { items: [LINK], publishing: ON } }
+
+const aTunnel = (number: number, app: App, change: Partial<Tunnel> = {}): Tunnel => ({
+  id: TunnelId.parse(`tunnel-${number}`),
+  sessionId: SESSION.id,
+  sessionName: SESSION.name,
+  app,
+  host: '127.0.0.1',
+  port: 30_000 + number,
+  state: 'open',
+  connections: number,
+  bytesUp: 18_432 * number,
+  bytesDown: 73_400_320 * number,
+  lastError: null,
+  openedAt: ago(60 - number),
+  ...change,
+})
+const TUNNELS = [
+  aTunnel(1, APPS[0]!),
+  aTunnel(2, APPS[3]!, { state: 'reconnecting', lastError: 'The manager cannot be reached.' }),
+  aTunnel(3, APPS[4]!),
+]
+const FOLDER_PORT = { host: '127.0.0.1', port: 30_022, connections: 1, openedAt: ago(20) }
 
 /** Apps of a session: options, and links open to public. */
 export const APP_SCENES: readonly Scene[] = [
@@ -87,5 +110,17 @@ export const APP_SCENES: readonly Scene[] = [
     path: '/account',
     world: WORLD,
     act: page => button(page, 'End the link to JupyterLab').scrollIntoViewIfNeeded(),
+  },
+  {
+    name: 'tunnels',
+    path: '/tunnels',
+    world: { ...WORLD, tunnels: TUNNELS, folderPort: FOLDER_PORT },
+    act: page => page.getByText('SFTP of all folders').waitFor(),
+  },
+  {
+    name: 'tunnels-none',
+    alike: true,
+    path: '/tunnels',
+    act: page => page.getByText('No tunnels are open').waitFor(),
   },
 ]

@@ -39,6 +39,7 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
       list: async () =>
         (await (await deps.connection()).running()).tunnels === 0 ? [] : (await proxy()).tunnel.list(),
       close: async id => (await proxy()).tunnel.close(id),
+      wake: async () => (await deps.connection()).wake(),
     },
     sftp: {
       open: async spec => (await proxy()).sftp.open(spec),

@@ -19,7 +19,7 @@ test('tunnels disappear with the sign-in, and are loaded and followed again afte
       login: () => Promise.resolve({ ...aMe(OWNER), token: null, originSecret: 'a secret' }),
     },
     testEvents(),
-    { tunnel: { list } as never, on, reconnect },
+    { tunnel: { list } as never, sftp: { state: () => Promise.resolve(null) } as never, on, reconnect },
   )
   const account = useAccount()
   const tunnels = useTunnels()

@@ -92,6 +92,20 @@ export default {
   received: 'received',
   closeTunnel: 'Close, and end its connections',
   closeApp: 'Close {app} at port {port}',
+  rates: '↑ {up}/s ↓ {down}/s',
+  copyAddress: 'Copy the address',
+  copyAddressOf: 'Copy the address {address}',
+  addressCopied: '{address} copied',
+  tunnels: 'Tunnels',
+  tunnelsAbout:
+    'Ports of this computer that lead to apps of your sessions. A tunnel closes when you close it, when its session ends, and when you sign out.',
+  noTunnels: 'No tunnels are open',
+  noTunnelsText: 'A tunnel opens when you open an app of a session, or connect with SSH.',
+  toSessions: 'To the sessions',
+  tunnelsElsewhere: 'Tunnels are not on this computer',
+  tunnelsElsewhereText:
+    'This browser runs on another computer than Berth. Use the desktop app or the berth command to open ports of your computer.',
+  folderPort: 'SFTP of all folders',
 
   // A port that is taken
   portInUse: 'Port {port} is in use',

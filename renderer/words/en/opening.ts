@@ -4,4 +4,5 @@ export default {
   ownTunnel: 'your own tunnel to {app} of {session}',
   processOf: '{program} (process {pid})',
   aProgram: 'a program',
+  tunnelCount: '{count, plural, one {# open tunnel} other {# open tunnels}}',
 } as const

@@ -6,6 +6,7 @@ export default {
   statistics: 'Statistics',
   account: 'Account',
   admin: 'Admin',
+  tunnels: 'Tunnels',
   preferences: 'Preferences',
   information: 'Information',
   sections: 'Sections',

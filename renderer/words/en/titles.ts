@@ -14,6 +14,7 @@ export default {
   folders: 'Data & Storage',
   statistics: 'Statistics',
   information: 'Information',
+  tunnels: 'Tunnels',
   preferences: 'Preferences',
   account: 'Your account',
   terminal: 'Terminal',

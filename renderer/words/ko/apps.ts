@@ -90,6 +90,20 @@ export default {
   received: '받은 양',
   closeTunnel: '닫고 연결 끊기',
   closeApp: '{app} 닫기(포트 {port})',
+  rates: '↑ {up}/s ↓ {down}/s',
+  copyAddress: '주소 복사',
+  copyAddressOf: '주소 {address} 복사',
+  addressCopied: '복사했습니다: {address}',
+  tunnels: '터널',
+  tunnelsAbout:
+    '세션의 앱으로 이어지는 이 컴퓨터의 포트입니다. 터널은 직접 닫거나, 세션이 끝나거나, 로그아웃하면 닫힙니다.',
+  noTunnels: '열린 터널이 없습니다',
+  noTunnelsText: '세션의 앱을 열거나 SSH로 연결하면 터널이 열립니다.',
+  toSessions: '세션으로 이동',
+  tunnelsElsewhere: '이 컴퓨터에는 터널이 없습니다',
+  tunnelsElsewhereText:
+    '이 브라우저는 Berth와 다른 컴퓨터에서 실행 중입니다. 내 컴퓨터의 포트를 열려면 데스크톱 앱이나 berth 명령을 사용하세요.',
+  folderPort: '모든 폴더의 SFTP',
 
   portInUse: '{port}번 포트가 사용 중입니다',
   heldBy: '이 컴퓨터의 {port}번 포트에서 {app} 앱을 열 수 없습니다. 사용 중인 프로그램: <b>{holder}</b>',

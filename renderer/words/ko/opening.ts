@@ -6,4 +6,5 @@ export default {
   ownTunnel: '{session} 세션의 {app} 연결',
   processOf: '{program}(프로세스 {pid})',
   aProgram: '프로그램',
+  tunnelCount: '{count, plural, other {열린 터널 #개}}',
 } satisfies Translation<typeof en>

@@ -8,6 +8,7 @@ export default {
   statistics: '통계',
   account: '계정',
   admin: '관리',
+  tunnels: '터널',
   preferences: '설정',
   information: '정보',
   sections: '메뉴',

@@ -16,6 +16,7 @@ export default {
   folders: '데이터와 스토리지',
   statistics: '통계',
   information: '정보',
+  tunnels: '터널',
   preferences: '설정',
   account: '내 계정',
   terminal: '터미널',

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { type IncomingMessage, request as httpRequest } from 'node:http'
 import { afterEach, expect, test, vi } from 'vitest'
 import { type Tunnel } from '#proxy/contract'
@@ -26,6 +27,12 @@ test('a signed-in browser on this computer opens, lists and closes tunnels, and 
   const tunnel = (opened as { value: Tunnel }).value
   await expect.poll(() => heard).toContain('event: tunnel:changed')
   expect(await call(context, 'tunnel', 'list')).toMatchObject({ ok: true, value: [{ id: tunnel.id }] })
+  const client = connect(tunnel.port, '127.0.0.1', () => client.write('x'.repeat(1000)))
+  client.resume()
+  await expect.poll(() => heard).toMatch(/event: tunnel:traffic\ndata: .*"bytesUp":1000,"bytesDown":1000,"upPerSecond":\d/)
+  client.end()
+  await once(client, 'close')
+  expect(await call(context, 'tunnel', 'wake')).toEqual({ ok: true, value: null })
   expect(await call(context, 'tunnel', 'close', tunnel.id)).toEqual({ ok: true, value: null })
   await expect.poll(() => heard).toContain('event: tunnel:closed')
 })
