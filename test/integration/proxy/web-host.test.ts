@@ -29,7 +29,9 @@ test('a signed-in browser on this computer opens, lists and closes tunnels, and 
   expect(await call(context, 'tunnel', 'list')).toMatchObject({ ok: true, value: [{ id: tunnel.id }] })
   const client = connect(tunnel.port, '127.0.0.1', () => client.write('x'.repeat(1000)))
   client.resume()
-  await expect.poll(() => heard).toMatch(/event: tunnel:traffic\ndata: .*"bytesUp":1000,"bytesDown":1000,"upPerSecond":\d/)
+  await expect
+    .poll(() => heard)
+    .toMatch(/event: tunnel:traffic\ndata: .*"bytesUp":1000,"bytesDown":1000,"upPerSecond":\d/)
   client.end()
   await once(client, 'close')
   expect(await call(context, 'tunnel', 'wake')).toEqual({ ok: true, value: null })
