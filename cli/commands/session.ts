@@ -20,7 +20,7 @@ import { addSessionLabelCommands, collectTag } from './session-labels.ts'
 import { addSessionSharingCommands } from './session-sharing.ts'
 import { card, describe, endText, eventLine, sessionTable, statsTable } from './session-text.ts'
 import { collect, parsePriority, whatIfText } from './session-waiting.ts'
-import { parseStartAt } from './start-at.ts'
+import { parseMoment } from './moment.ts'
 import { findTemplate } from './templates.ts'
 import { waitForCreated, waitForEnded } from './wait-for-sessions.ts'
 
@@ -93,7 +93,7 @@ export function addSessionCommands(program: Command): void {
     .option('--no-automount', 'without your folders whose names start with a dot, which are mounted by themselves')
     .option('--folder <NAME[:PATH][:ro]>', 'mount a folder, at PATH below /home/work; may be repeated', collectFolder)
     .option('--start-at <time>', 'start at this time or later: "2026-05-04 18:00", 18:00 or +2h', text =>
-      parseStartAt(text),
+      parseMoment(text),
     )
     .option('--owner <email>', 'for admins: the user to launch for, in whose limits the session counts')
     .option('--dry-run', 'launch nothing: show whether the session would start now, and if not, why')

@@ -24,6 +24,14 @@ test('the message for a number out of range has the range', () => {
   expect(() => parseChanges(['auditDays=7'])).toThrow('auditDays: must be at least 30')
 })
 
+test('the period of an announcement is given in local times', () => {
+  expect(parseChanges(['announcementFrom=2026-05-04 18:00', 'announcementUntil='])).toEqual({
+    announcementFrom: new Date('2026-05-04T18:00').toISOString(),
+    announcementUntil: null,
+  })
+  expect(() => parseChanges(['announcementUntil=soon'])).toThrow('2026-05-04 18:00')
+})
+
 test.each([
   ['smtpPort=many', 'smtpPort'],
   ['allowSignUp=all', 'allowSignUp'],

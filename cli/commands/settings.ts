@@ -4,6 +4,7 @@ import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
+import { parseMoment } from './moment.ts'
 
 /** `berth admin settings …`, for superadmins. */
 export function addSettingsCommands(program: Command): void {
@@ -21,7 +22,9 @@ export function addSettingsCommands(program: Command): void {
 
   settings
     .command('set [changes...]')
-    .description('Change settings: key=value … An empty value or null clears a setting.')
+    .description(
+      'Change settings: key=value … An empty value or null clears a setting. Times are such as "2026-05-04 18:00" or +2h.',
+    )
     .option('--smtp-password', 'ask for the password of the mail server')
     .option('--smtp-password-stdin', 'read the password of the mail server from standard input')
     .option('--json', 'print JSON')
@@ -65,7 +68,7 @@ export function parseChanges(changes: readonly string[]): SystemSettingsChange {
         why: `"${change}" does not have the form key=value with a key of ${Object.keys(shape).join(', ')}.`,
       })
     }
-    const tries = meanings(text).map(meaning => schema.safeParse(meaning))
+    const tries = (isMoment(key) ? momentsOf(text) : meanings(text)).map(meaning => schema.safeParse(meaning))
     const good = tries.find(parsed => parsed.success)
     if (good) return [key, good.data] as const
     // Report the first attempt: its message has the allowed range, while that of the second only says that a text is not a
@@ -73,6 +76,18 @@ export function parseChanges(changes: readonly string[]): SystemSettingsChange {
     throw new AppError('bad_request', { why: `${key}: ${tries[0]?.error?.issues[0]?.message ?? 'is not valid'}` })
   })
   return SystemSettingsChange.parse(Object.fromEntries(entries))
+}
+
+const isMoment = (key: string) => key === 'announcementFrom' || key === 'announcementUntil'
+
+/** @throws AppError `bad_request` */
+function momentsOf(text: string): unknown[] {
+  if (text === '' || text === 'null') return [null]
+  try {
+    return [parseMoment(text)]
+  } catch (error) {
+    throw new AppError('bad_request', { why: error instanceof Error ? error.message : String(error) })
+  }
 }
 
 function meanings(text: string): unknown[] {

@@ -50,6 +50,13 @@ export const CAUSES = {
   only_admin_project_folders: 'Only an admin makes folders for a project.',
   other_page: 'The request comes from another web page. Open the console at its own address.',
 
+  // settings
+  announcement_ends_first: 'The announcement must end after it begins.',
+  no_apps_address:
+    'Published apps need an address. Set console.appsAddress in berth.toml (BERTH_APPS_ADDRESS), and start Berth again.',
+  smtp_password_in_clear:
+    'The password for {host} would be sent unencrypted. Set smtpSecurity to tls or starttls, or smtpUser to null.',
+
   // the server
   database_away: 'The database does not answer. Try again in a moment.',
   database_disk_full: 'The disk of the database is full. An administrator has to free space on it.',

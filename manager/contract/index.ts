@@ -1,6 +1,7 @@
 /** The manager's contract with every client: the shared vocabulary, the HTTP surface and the tunnel protocol. Pure. */
 export * from './accounts.ts'
 export * from './agents.ts'
+export * from './announcement.ts'
 export * from './app-options.ts'
 export * from './apps-address.ts'
 export * from './audit.ts'

@@ -1,12 +1,11 @@
 import { z } from 'zod'
+import { ANNOUNCEMENT_LEVELS } from './announcement.ts'
 import { DomainName } from './domains.ts'
 import { PlainLines, PlainText } from './plain-text.ts'
 
 export const SIGN_UP = ['off', 'invitation', 'open'] as const
 /** Largest value of `browserMaxDays`: no browser keeps a cookie for longer. */
 export const MAX_BROWSER_DAYS = 90
-/** How urgent an announcement is, in rising order. */
-export const ANNOUNCEMENT_LEVELS = ['info', 'warning', 'critical'] as const
 export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
 
 const MailAddress = z.email().max(254)
@@ -21,6 +20,12 @@ const HostName = z
   .string()
   .max(253)
   .regex(/^([A-Za-z0-9.-]+|\[?[0-9A-Fa-f:.]+\]?)$/, 'must be a host name or an address')
+
+/** ISO 8601 with any offset; kept in UTC. */
+const Moment = z.iso
+  .datetime({ offset: true })
+  .refine(text => /^2(?!000)\d{3}/.test(text), 'must be a time in the years 2001 to 2999')
+  .overwrite(text => (Number.isNaN(Date.parse(text)) ? text : new Date(text).toISOString()))
 
 /** Settings that a superadmin changes at runtime, for all managers on this database. Every key has a default. */
 const fields = {
@@ -77,10 +82,14 @@ const fields = {
   termsUrl: HttpUrl.nullable().describe('Terms of service to agree to when signing up.'),
   privacyUrl: HttpUrl.nullable().describe('Privacy policy to agree to when signing up.'),
   announcement: PlainLines.min(1)
-    .max(2000)
+    .max(4000)
     .nullable()
-    .describe('Text that every signed-in person sees on the summary page; shown as it is, without any markup.'),
+    .describe('Markdown that every signed-in person sees on the summary page; HTML in it is shown as text.'),
   announcementLevel: z.enum(ANNOUNCEMENT_LEVELS).describe('How urgent the announcement is.'),
+  announcementFrom: Moment.nullable().describe('The announcement is shown from this time on; null: at once.'),
+  announcementUntil: Moment.nullable().describe(
+    'The announcement is shown until this time; null: until it is cleared.',
+  ),
   smtpHost: HostName.nullable().describe('Mail server; without it no mail is sent.'),
   smtpPort: z.number().int().min(1).max(65_535),
   smtpSecurity: z
@@ -107,6 +116,8 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   privacyUrl: null,
   announcement: null,
   announcementLevel: 'info',
+  announcementFrom: null,
+  announcementUntil: null,
   smtpHost: null,
   smtpPort: 587,
   smtpSecurity: 'starttls',
@@ -131,15 +142,6 @@ export const SystemSettingsChange = z
   .partial()
   .meta({ id: 'SystemSettingsChange' })
 export type SystemSettingsChange = z.infer<typeof SystemSettingsChange>
-
-/** Text of the administrators for every signed-in person. */
-export const Announcement = z
-  .object({
-    text: z.string().nullable().describe('Plain text, perhaps of several lines; null if nothing is announced.'),
-    level: z.enum(ANNOUNCEMENT_LEVELS),
-  })
-  .meta({ id: 'Announcement' })
-export type Announcement = z.infer<typeof Announcement>
 
 /** Options that the sign-in page offers. Public. */
 export const AuthOptions = z

@@ -1,5 +1,7 @@
 import {
   type AuthOptions,
+  because,
+  type Because,
   StoredSettings,
   SYSTEM_SETTINGS_DEFAULTS,
   type SystemSettings,
@@ -25,11 +27,14 @@ export function applyChange(
   return { ...settings, ...given }
 }
 
-/** Says in a sentence which settings contradict each other; undefined if none do. */
-export function refusal(settings: StoredSettings): string | undefined {
-  const { smtpSecurity, smtpUser, smtpHost } = settings
+/** Says which settings contradict each other; undefined if none do. */
+export function refusal(settings: StoredSettings): Because | undefined {
+  const { smtpSecurity, smtpUser, smtpHost, announcementFrom, announcementUntil } = settings
+  if (announcementFrom !== null && announcementUntil !== null && announcementUntil <= announcementFrom) {
+    return because('announcement_ends_first')
+  }
   if (smtpSecurity === 'none' && smtpUser !== null && smtpHost !== null && !isLoopbackName(smtpHost)) {
-    return `The password for ${smtpHost} would be sent unencrypted. Set smtpSecurity to tls or starttls, or smtpUser to null.`
+    return because('smtp_password_in_clear', { host: smtpHost })
   }
   return undefined
 }

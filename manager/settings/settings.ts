@@ -2,8 +2,10 @@ import {
   type Announcement,
   AppError,
   type AuthOptions,
+  because,
   type SystemSettings,
   type SystemSettingsChange,
+  type UserId,
 } from '#manager/contract'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { findDomain } from '../store/identity/domains.ts'
@@ -11,7 +13,9 @@ import { isFirstStart } from '../store/identity/logins.ts'
 import { noSuchDomain } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
 import { SMTP_PASSWORD_PLACE } from '../secrets/sealed.ts'
+import { findDismissed, putDismissed } from '../store/operation/announcements.ts'
 import { holdSystemSettings, readSystemSettings, writeSystemSettings } from '../store/operation/system-settings.ts'
+import { announcementAt } from './announcement.ts'
 import { applyChange, keepsPassword, parseSettings, refusal, toAuthOptions, toSystemSettings } from './rules.ts'
 
 /** How to reach the mail server. */
@@ -23,9 +27,6 @@ export interface MailServer {
   readonly login: { readonly user: string; readonly password: string } | null
 }
 
-const NO_ADDRESS =
-  'Published apps need an address. Set console.appsAddress in berth.toml (BERTH_APPS_ADDRESS), and start Berth again.'
-
 /**
  * Settings that a superadmin changes at runtime. They are read from the database every time: a change applies at once at
  * every manager, and nothing reads them often.
@@ -35,7 +36,9 @@ export interface Settings {
   /** @throws AppError `bad_request` for settings that contradict each other, `domain_not_found` */
   change(change: SystemSettingsChange): Promise<SystemSettings>
   authOptions(): Promise<AuthOptions>
-  announcement(): Promise<Announcement>
+  announcement(userId: UserId): Promise<Announcement>
+  /** @param id of the announcement; one that is over meanwhile does no harm */
+  dismissAnnouncement(userId: UserId, id: string): Promise<void>
   /** Undefined while mail is not set up. Holds the password: only for the mailer. */
   mailServer(): Promise<MailServer | undefined>
 }
@@ -65,9 +68,11 @@ export function createSettings({ store, box, hasAppsAddress = false }: SettingsD
         await holdSystemSettings(trx)
         const before = parseSettings((await readSystemSettings(trx)).system)
         const next = applyChange(before, change)
-        const why = refusal(next)
-        if (why !== undefined) throw new AppError('bad_request', { why })
-        if (change.publishApps === true && !hasAppsAddress) throw new AppError('bad_request', { why: NO_ADDRESS })
+        const contradiction = refusal(next)
+        if (contradiction) throw new AppError('bad_request', contradiction)
+        if (change.publishApps === true && !hasAppsAddress) {
+          throw new AppError('bad_request', because('no_apps_address'))
+        }
         if (change.signUpDomain !== undefined && !(await findDomain(trx, next.signUpDomain))) {
           throw noSuchDomain(next.signUpDomain)
         }
@@ -78,10 +83,12 @@ export function createSettings({ store, box, hasAppsAddress = false }: SettingsD
 
     authOptions: async () => ({ ...toAuthOptions(await read()), firstStart: await isFirstStart(db) }),
 
-    async announcement() {
-      const { announcement, announcementLevel } = await read()
-      return { text: announcement, level: announcementLevel }
+    async announcement(userId) {
+      const [settings, dismissed] = await Promise.all([read(), findDismissed(db, userId)])
+      return announcementAt(settings, store.now(), dismissed)
     },
+
+    dismissAnnouncement: (userId, id) => putDismissed(db, userId, id),
 
     async mailServer() {
       const { system, smtpPassword } = await readSystemSettings(db)

@@ -8,6 +8,7 @@ import {
 import { type Default, type DefaultJson, type Json, type MaybeTime, type Time } from './tables/columns.ts'
 import {
   type BootstrapScriptsTable,
+  type DismissedAnnouncementsTable,
   type DomainsTable,
   type DotfilesTable,
   type GroupMembersTable,
@@ -92,6 +93,7 @@ export interface Database {
   idempotency_keys: IdempotencyKeysTable
   dotfiles: DotfilesTable
   bootstrap_scripts: BootstrapScriptsTable
+  dismissed_announcements: DismissedAnnouncementsTable
   resource_policies: ResourcePoliciesTable
   presets: PresetsTable
   resource_group_access: ResourceGroupAccessTable

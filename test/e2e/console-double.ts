@@ -17,6 +17,7 @@ import {
   type Image,
   type Keypair,
   type Preset,
+  NO_ANNOUNCEMENT,
   type PublishedApp,
   type Publishing,
   type UsageHistory,
@@ -309,7 +310,11 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
       return
     }
     case 'GET /api/v1/announcement':
-      send(response, 200, world.announcement ?? { text: null, level: 'info' })
+      send(response, 200, world.announcement ?? NO_ANNOUNCEMENT)
+      return
+    case 'POST /api/v1/announcement/dismiss':
+      world.announcement = { ...(world.announcement ?? NO_ANNOUNCEMENT), dismissed: true }
+      send(response, 204, undefined)
       return
     case 'GET /api/v1/folder-invitations':
       send(response, 200, { items: world.invitations ?? [] })

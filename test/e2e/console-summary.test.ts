@@ -1,5 +1,6 @@
-import { type Browser, type Page } from 'playwright-core'
+import { type Browser, type Locator, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { NO_ANNOUNCEMENT } from '#manager/contract'
 import { openConsole, startBrowser } from './console-open.ts'
 import { ago, aSession, INVITATION, LIMITED, OTHER } from './console-world.ts'
 
@@ -10,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => browser.close())
 
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
+const button = (page: Page | Locator, name: string | RegExp) => page.getByRole('button', { name })
 const names = (page: Page, list: string) => page.getByRole('list', { name: list }).locator('.name').allTextContents()
 
 test('the summary shows running and ended sessions of the person, not of others, and opens each', async () => {
@@ -67,12 +68,25 @@ test('an announcement appears and disappears without a reload, and its text is o
   await it.page.getByRole('heading', { name: 'Start' }).waitFor()
   await expect.poll(() => it.double.streams()).toBe(1)
   expect(await it.page.getByText('Announcement').count()).toBe(0)
-  it.world.announcement = { text: 'Down on <b>Saturday</b>\nfrom 08:00', level: 'critical' }
+  const text = 'Down on <b>Saturday</b>\nfrom **08:00** [on](javascript:alert(1))'
+  it.world.announcement = { ...NO_ANNOUNCEMENT, id: 'a', text, level: 'critical' }
   it.double.emit('hint', { topic: 'announcement', id: 'all', version: 1 })
   await it.page.getByText('Down on <b>Saturday</b>').waitFor()
   expect(await alert.locator('b').count()).toBe(0)
-  it.world.announcement = { text: null, level: 'info' }
+  expect(await alert.locator('strong').textContent()).toBe('08:00')
+  expect(await alert.locator('a').count()).toBe(0)
+  await it.page.getByRole('link', { name: 'Sessions', exact: true }).click()
+  const bar = it.page.getByRole('region', { name: 'Urgent announcement' })
+  await bar.getByText('from 08:00').waitFor()
+  await button(bar, 'Dismiss the announcement').click()
+  await bar.waitFor({ state: 'detached' })
+  expect(it.world.changes.at(-1)?.body).toEqual({ id: 'a' })
+  it.world.announcement = { ...NO_ANNOUNCEMENT, id: 'b', text: 'Down on Sunday', level: 'info' }
   it.double.emit('hint', { topic: 'announcement', id: 'all', version: 2 })
+  await it.page.getByRole('link', { name: 'Summary', exact: true }).click()
+  await it.page.getByText('Down on Sunday').waitFor()
+  it.world.announcement = NO_ANNOUNCEMENT
+  it.double.emit('hint', { topic: 'announcement', id: 'all', version: 3 })
   await it.page.getByText('Down on').waitFor({ state: 'detached' })
 })
 

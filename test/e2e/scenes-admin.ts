@@ -134,6 +134,13 @@ export const ADMIN_SCENES: readonly Scene[] = [
   scene('admin-registries', 'registries', 'docker.io', withTask(RESCAN)),
   scene('admin-registry-add', 'registries', opens('Add a registry', 'The host as image names have it')),
   scene('admin-settings', 'settings', 'changed by admin@localhost'),
+  scene('admin-settings-announcement', 'settings', async page => {
+    await button(page, 'Edit Announcement').click()
+    await page
+      .getByLabel('Text', { exact: true })
+      .fill('Down for **maintenance** on Saturday.\n\n- Sessions end at 07:45.')
+    await page.getByText('Preview').waitFor()
+  }),
   scene('admin-settings-mail', 'settings', async page => {
     await button(page, 'Edit Mail').click()
     await page.getByRole('dialog').getByLabel('Mail server').waitFor()

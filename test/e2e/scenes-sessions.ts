@@ -1,4 +1,5 @@
-import { aSession, figuresOf, HISTORY, INVITATION, LIMITED, OTHER } from './console-world.ts'
+import { NO_ANNOUNCEMENT } from '#manager/contract'
+import { ago, aSession, figuresOf, HISTORY, INVITATION, LIMITED, OTHER } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 
 const NO_PROGRAM = 'Nothing in the session listens on port 7860.'
@@ -115,8 +116,11 @@ export const SESSION_SCENES: readonly Scene[] = [
       ...LIMITED,
       invitations: [INVITATION],
       announcement: {
-        text: 'The GPU hosts are down for maintenance on Saturday, 08:00 to 12:00.\nSessions on them end at 07:45.',
+        ...NO_ANNOUNCEMENT,
+        id: 'maintenance',
+        text: 'The GPU hosts are down for **maintenance** on Saturday, 08:00 to 12:00.\n\n- Sessions on them end at 07:45.\n- [What is done](https://example.org/plan)',
         level: 'warning',
+        until: ago(-6 * 60),
       },
     },
     async act(page) {
@@ -178,7 +182,15 @@ export const SESSION_SCENES: readonly Scene[] = [
   {
     name: 'statistics',
     path: '/statistics',
-    world: { history: HISTORY },
+    world: {
+      history: HISTORY,
+      announcement: {
+        ...NO_ANNOUNCEMENT,
+        id: 'outage',
+        text: 'The storage **archive** is away since 14:00. Sessions that mount it wait, and continue by themselves once it is back.',
+        level: 'critical',
+      },
+    },
     act: page => page.locator('.chart-plot canvas').nth(4).waitFor(),
   },
   {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { Announcement, AuthOptions, SystemSettings, SystemSettingsChange } from '../settings.ts'
+import { Announcement } from '../announcement.ts'
+import { AuthOptions, SystemSettings, SystemSettingsChange } from '../settings.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Settings that a superadmin changes at runtime. */
@@ -23,8 +24,17 @@ export const SETTINGS_ROUTES = {
     method: 'GET',
     path: '/api/v1/announcement',
     access: 'user',
-    summary: 'The announcement of the administrators.',
+    summary: 'The announcement of the administrators, while its period lasts.',
     reply: Announcement,
+  },
+  dismissAnnouncement: {
+    method: 'POST',
+    path: '/api/v1/announcement/dismiss',
+    access: 'user',
+    summary: 'Do not show an announcement to you any more. It is shown again once its text or level is changed.',
+    body: z.strictObject({ id: z.string().max(64).describe('The `id` of the announcement.') }),
+    status: 204,
+    reply: z.void(),
   },
   sendTestMail: {
     method: 'POST',

@@ -6,7 +6,7 @@ import { type Handlers } from '../handlers.ts'
 
 export type SettingsHandlers = Pick<
   Handlers,
-  'getSettings' | 'updateSettings' | 'getAnnouncement' | 'sendTestMail' | 'authOptions'
+  'getSettings' | 'updateSettings' | 'getAnnouncement' | 'dismissAnnouncement' | 'sendTestMail' | 'authOptions'
 >
 
 export interface SettingsRouteDeps {
@@ -29,13 +29,18 @@ export function createSettingsRoutes({
     getSettings: () => settings.read(),
     async updateSettings(_context, { body }) {
       const changed = await settings.change(body)
-      if (body.announcement !== undefined || body.announcementLevel !== undefined) {
+      if (Object.keys(body).some(key => key.startsWith('announcement'))) {
         events.publish({ topic: 'announcement', id: 'all', version: now() }, 'everyone')
       }
       if (!changed.publishApps) await endPublishedApps()
       return changed
     },
-    getAnnouncement: () => settings.announcement(),
+    getAnnouncement: ({ caller }) => settings.announcement(caller.userId),
+    async dismissAnnouncement({ caller: { userId } }, { body }) {
+      await settings.dismissAnnouncement(userId, body.id)
+      // The other windows of this person hide it too.
+      events.publish({ topic: 'announcement', id: 'all', version: now() }, { userId })
+    },
     sendTestMail: (_context, { body }) => mailer.send(testMail(body.to)),
     authOptions: () => settings.authOptions(),
   }

@@ -21,6 +21,7 @@ import { sessionShares } from './0025-session-shares.ts'
 import { publishedApps } from './0026-published-apps.ts'
 import { homeFiles } from './0028-home-files.ts'
 import { folderClones } from './0029-folder-clones.ts'
+import { announcements } from './0030-announcements.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -46,4 +47,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0026-published-apps': publishedApps,
   '0028-home-files': homeFiles,
   '0029-folder-clones': folderClones,
+  '0030-announcements': announcements,
 }

@@ -46,6 +46,7 @@ export const KEPT = {
   keypairs: 'with what it is about',
   dotfiles: 'with what it is about',
   bootstrap_scripts: 'with what it is about',
+  dismissed_announcements: 'with what it is about',
   domains: 'with what it is about',
   groups: 'with what it is about',
   group_members: 'with what it is about',

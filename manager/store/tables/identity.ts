@@ -107,6 +107,12 @@ export interface DotfilesTable {
   changed_at: Time
 }
 
+/** The announcement that a user has dismissed last. */
+export interface DismissedAnnouncementsTable {
+  user_id: UserId
+  announcement: string
+}
+
 /** Scripts that run when sessions of a user start. */
 export interface BootstrapScriptsTable {
   user_id: UserId

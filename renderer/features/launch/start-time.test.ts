@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { localInput, startFault } from './start-time.ts'
+import { localInput } from '../../ui/local-input.ts'
+import { startFault } from './start-time.ts'
 
 const NOW = new Date('2026-05-04T10:30:00')
 

@@ -2,13 +2,6 @@ import { t } from './words.ts'
 
 const YEAR_MS = 365 * 86_400_000
 
-/** The text of `datetime-local` fields for a time: local, to the minute. */
-export function localInput(date: Date): string {
-  const two = (value: number) => String(value).padStart(2, '0')
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
-  return `${day}T${two(date.getHours())}:${two(date.getMinutes())}`
-}
-
 /** The mistake in a start time as such a field gives it; an empty one is valid: the session starts as soon as there is room. */
 export function startFault(text: string, now = Date.now()): string {
   if (text === '') return ''

@@ -1,6 +1,5 @@
 export default {
   summary: 'Summary',
-  announcement: 'Announcement',
   start: 'Start',
   whatIsASession:
     'A session is your own container with the CPU, memory and GPUs that you choose. Open Jupyter or a terminal in it, or connect with SSH and SFTP.',

@@ -48,6 +48,13 @@ export default {
   only_admin_project_folders: '관리자만 프로젝트의 폴더를 만들 수 있습니다.',
   other_page: '요청이 다른 웹 페이지에서 왔습니다. 콘솔을 원래 주소로 여세요.',
 
+  // 설정
+  announcement_ends_first: '공지의 종료 시각은 시작 시각보다 늦어야 합니다.',
+  no_apps_address:
+    '앱을 공개하려면 주소가 필요합니다. berth.toml의 console.appsAddress(BERTH_APPS_ADDRESS)를 설정하고 Berth를 다시 시작하세요.',
+  smtp_password_in_clear:
+    '{host}의 비밀번호가 암호화되지 않은 채 전송됩니다. smtpSecurity를 tls나 starttls로, 또는 smtpUser를 null로 설정하세요.',
+
   // 서버
   database_away: '데이터베이스가 응답하지 않습니다. 잠시 후 다시 시도하세요.',
   database_disk_full: '데이터베이스의 디스크가 가득 찼습니다. 관리자가 공간을 확보해야 합니다.',

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type ApiClient, type SystemSettingsChange } from '#manager/contract'
+import { type ApiClient, NO_ANNOUNCEMENT, type SystemSettingsChange } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { createMailer } from '../../../manager/mail/mailer.ts'
 import { addMasterKey } from '../../../manager/secrets/open-secret-box.ts'
@@ -50,14 +50,15 @@ describe('system settings', () => {
   })
 
   test('an announcement reaches every signed-in person, and open pages by a hint', async () => {
-    expect(await admin.getAnnouncement()).toEqual({ text: null, level: 'info' })
+    expect(await admin.getAnnouncement()).toEqual(NO_ANNOUNCEMENT)
     const { token } = await manager.signIn()
     using stream = await openEventStream(manager.url, { token })
     await admin.updateSettings({
       body: { announcement: 'Down on Saturday,\n08:00 to 12:00', announcementLevel: 'warning' },
     })
     await vi.waitFor(() => expect(stream.of('hint').map(({ data }) => data)).toMatchObject([{ topic: 'announcement' }]))
-    expect(await admin.getAnnouncement()).toEqual({ text: 'Down on Saturday,\n08:00 to 12:00', level: 'warning' })
+    const text = 'Down on Saturday,\n08:00 to 12:00'
+    expect(await admin.getAnnouncement()).toMatchObject({ text, level: 'warning', dismissed: false, changesAt: null })
     await expect(manager.api().getAnnouncement()).rejects.toMatchObject({ code: 'not_signed_in' })
     await admin.updateSettings({ body: { allowSignUp: 'off' } })
     await admin.updateSettings({ body: { announcement: null } })
@@ -66,6 +67,27 @@ describe('system settings', () => {
     await expect(admin.updateSettings({ body: { announcement: 'a\u001b[31mred' } })).rejects.toMatchObject({
       code: 'bad_request',
     })
+  })
+
+  test('an announcement has a period, and each person dismisses it for themselves', async () => {
+    const other = await manager.addUser('reader@example.org')
+    const hour = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString()
+    const announce = (body: SystemSettingsChange) => admin.updateSettings({ body })
+    await announce({ announcement: 'Soon', announcementFrom: hour(1), announcementUntil: hour(2) })
+    expect(await other.api.getAnnouncement()).toMatchObject({ text: null, id: null })
+    await expect(announce({ announcementUntil: hour(0.5) })).rejects.toMatchObject({
+      code: 'bad_request',
+      detail: { cause: 'announcement_ends_first' },
+    })
+    await announce({ announcementFrom: null })
+    const { id, text } = await other.api.getAnnouncement()
+    expect([text, typeof id]).toEqual(['Soon', 'string'])
+    await other.api.dismissAnnouncement({ body: { id: id ?? '' } })
+    expect((await other.api.getAnnouncement()).dismissed).toBe(true)
+    expect((await admin.getAnnouncement()).dismissed).toBe(false)
+    await announce({ announcement: 'Now' })
+    expect(await other.api.getAnnouncement()).toMatchObject({ text: 'Now', dismissed: false })
+    await announce({ announcement: null, announcementUntil: null })
   })
 
   test('settings that a change leaves out stay, null clears one, and a change takes effect at once', async () => {

@@ -2,7 +2,7 @@ import { SIGN_UP, SMTP_SECURITY, ANNOUNCEMENT_LEVELS, type StoredSettings } from
 
 /** How a setting is typed or chosen. */
 export type SettingField =
-  | { readonly kind: 'text' | 'lines' | 'switch' }
+  | { readonly kind: 'text' | 'lines' | 'switch' | 'moment' }
   | { readonly kind: 'number'; readonly min: number; readonly max: number; readonly endless?: true }
   | { readonly kind: 'choice'; readonly values: readonly string[] }
 
@@ -10,7 +10,7 @@ export type SettingKey = keyof StoredSettings
 
 /** The settings by subject, in the order of the page. Their ranges are checked by the manager as well. */
 export const SETTING_PARTS = {
-  announcement: ['announcement', 'announcementLevel'],
+  announcement: ['announcement', 'announcementLevel', 'announcementFrom', 'announcementUntil'],
   signUp: ['allowSignUp', 'signUpDomain', 'requireEmailVerification', 'unconfirmedDays', 'termsUrl', 'privacyUrl'],
   signIn: ['browserIdleHours', 'browserMaxDays', 'tokenDays'],
   mail: ['publicUrl', 'smtpHost', 'smtpPort', 'smtpSecurity', 'smtpUser', 'smtpFrom'],
@@ -37,6 +37,8 @@ export const SETTING_FIELDS: Readonly<Record<SettingKey, SettingField>> = {
   publicUrl: { kind: 'text' },
   announcement: { kind: 'lines' },
   announcementLevel: { kind: 'choice', values: ANNOUNCEMENT_LEVELS },
+  announcementFrom: { kind: 'moment' },
+  announcementUntil: { kind: 'moment' },
   smtpHost: { kind: 'text' },
   smtpPort: { kind: 'number', min: 1, max: 65_535 },
   smtpSecurity: { kind: 'choice', values: SMTP_SECURITY },

@@ -1,3 +1,4 @@
+import { formatDateTime } from '../../../ui/format.ts'
 import { t as shared } from '../words.ts'
 import { SETTING_FIELDS, type SettingKey } from './setting-fields.ts'
 import { t } from './words.ts'
@@ -21,5 +22,6 @@ export function valueText(key: SettingKey, value: string | number | boolean | nu
   const field = SETTING_FIELDS[key]
   if (value === null) return field.kind === 'number' ? t('forEver') : t('notSet')
   if (typeof value === 'boolean') return shared(value ? 'active' : 'inactive')
+  if (field.kind === 'moment') return formatDateTime(new Date(value))
   return field.kind === 'choice' ? choiceText(String(value)) : String(value)
 }

@@ -2,7 +2,7 @@ import DOMPurify from 'dompurify'
 import MarkdownIt from 'markdown-it'
 
 /**
- * HTML of files, for the console's own page.
+ * HTML of files and announcements, for the console's own page.
  *
  * Threat model: anybody who may write into a folder writes this HTML, and it is shown to others with their sign-in. So nothing
  * of it may run, load from elsewhere, cover the page, or send a form: only tags and attributes for text, tables and pictures stay;
@@ -40,3 +40,7 @@ export function safeHtml(html: string): string {
 const markdown = new MarkdownIt({ html: true, linkify: true })
 /** Renders Markdown, with the HTML in it, and cleans the result. */
 export const markdownHtml = (text: string): string => safeHtml(markdown.render(text))
+
+const plainMarkdown = new MarkdownIt({ html: false, linkify: true, breaks: true })
+/** Renders Markdown of an administrator: HTML in it is shown as text, and line breaks stay. */
+export const plainMarkdownHtml = (text: string): string => safeHtml(plainMarkdown.render(text))

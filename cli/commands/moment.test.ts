@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import { expect, test } from 'vitest'
-import { parseStartAt } from './start-at.ts'
+import { parseMoment } from './moment.ts'
 
 const NOW = new Date('2026-05-04T10:30:00.000Z')
 const local = (text: string) => new Date(text).toISOString()
@@ -12,20 +12,20 @@ test.each([
   ['+2h', '2026-05-04T12:30:00.000Z'],
   ['+90m', '2026-05-04T12:00:00.000Z'],
 ])('%s is accepted as a start time', (text, iso) => {
-  expect(parseStartAt(text, NOW)).toBe(iso)
+  expect(parseMoment(text, NOW)).toBe(iso)
 })
 
 test('a time of day means the next one', () => {
   const soon = new Date(NOW.getTime() + 600_000)
   const text = `${String(soon.getHours()).padStart(2, '0')}:${String(soon.getMinutes()).padStart(2, '0')}`
-  expect(parseStartAt(text, NOW)).toBe(soon.toISOString())
+  expect(parseMoment(text, NOW)).toBe(soon.toISOString())
   const past = new Date(NOW.getTime() - 600_000)
   const before = `${String(past.getHours()).padStart(2, '0')}:${String(past.getMinutes()).padStart(2, '0')}`
   const tomorrow = new Date(past)
   tomorrow.setDate(tomorrow.getDate() + 1)
-  expect(parseStartAt(before, NOW)).toBe(tomorrow.toISOString())
+  expect(parseMoment(before, NOW)).toBe(tomorrow.toISOString())
 })
 
 test.each(['tomorrow', '25:00', '+', '12', ''])('%j is not a start time', text => {
-  expect(() => parseStartAt(text, NOW)).toThrow(InvalidArgumentError)
+  expect(() => parseMoment(text, NOW)).toThrow(InvalidArgumentError)
 })

@@ -4,12 +4,12 @@ import { parseDuration } from '#manager/contract'
 const LOCAL = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)$/
 
 /**
- * Reads the start time of a session: an ISO time (`2026-05-04T18:00Z`), a time without a zone (`2026-05-04 18:00`), which is
+ * Reads a time, such as the start of a session: an ISO time (`2026-05-04T18:00Z`), a time without a zone (`2026-05-04 18:00`), which is
  * local, the next time of day (`18:00`), or `+` and a duration from now (`+2h`).
  *
  * @returns ISO 8601 in UTC
  */
-export function parseStartAt(text: string, now = new Date()): string {
+export function parseMoment(text: string, now = new Date()): string {
   const wanted = text.trim()
   const duration = wanted.startsWith('+') ? parseDuration(wanted.slice(1)) : undefined
   if (duration !== undefined) return new Date(now.getTime() + duration * 1000).toISOString()
