@@ -1,3 +1,4 @@
+import { type IncomingMessage } from 'node:http'
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { AgentId, AppError, ERRORS, type ManagerId, toWireError, type UserId } from '#manager/contract'
@@ -60,6 +61,7 @@ import { createKeypairCheck } from './users/keypair-check.ts'
 import { createHomeFiles } from './users/home-files.ts'
 import { createHomeFileRoutes } from './http/routes/home-files.ts'
 import { credentialHolds } from './users/standing.ts'
+import { createUserImports } from './users/user-import.ts'
 import { createUsers, ensureFirstAdmin, firstAdminId } from './users/users.ts'
 import { version } from './version.ts'
 
@@ -252,8 +254,14 @@ export async function startManager(
     signers.end(accessKey)
     void logins.tellEnd(loginIds)
   }
+  const addressOfConsole = (request: IncomingMessage) => consoleAddress(request, rules, config.advertiseUrl)
   const handlers: Handlers = {
-    ...createIdentityRoutes({ logins, users }),
+    ...createIdentityRoutes({
+      logins,
+      users,
+      userImports: createUserImports({ store, passwords, settings, mailer, events: bus }),
+      consoleAddress: addressOfConsole,
+    }),
     ...createSettingsRoutes({
       settings,
       mailer,
@@ -265,7 +273,7 @@ export async function startManager(
       signUps: createSignUps({ store, passwords, settings, mailer, events: bus }),
       passwordResets: createPasswordResets({ store, passwords, logins, settings, mailer }),
       invitations: createInvitations({ store, settings }),
-      consoleAddress: request => consoleAddress(request, rules, config.advertiseUrl),
+      consoleAddress: addressOfConsole,
       secondFactor,
     }),
     ...createDomainRoutes({

@@ -1,5 +1,16 @@
 import { type Command, Option } from 'commander'
-import { type ApiClient, Role, type User, type UserChange } from '#manager/contract'
+import { readFile } from 'node:fs/promises'
+import {
+  type ApiClient,
+  AppError,
+  MAX_IMPORT_ROWS,
+  Role,
+  type User,
+  type UserChange,
+  type UserImportOutcome,
+  type UserImportRow,
+  userImportRows,
+} from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
@@ -7,6 +18,12 @@ import { adminOf } from './admin.ts'
 import { everyPage } from './every-page.ts'
 import { findGroup, findUserId } from './find-user.ts'
 import { age } from './text.ts'
+
+interface ImportFlags {
+  readonly dryRun?: boolean
+  readonly mail?: boolean
+  readonly json?: boolean
+}
 
 interface UserFlags {
   name?: string
@@ -80,6 +97,28 @@ export function addUserCommands(program: Command): void {
       createOutput(json).data(changed, () => userTable([changed]))
     })
 
+  user
+    .command('import <file>')
+    .description(
+      'Create the users of a CSV file (`-`: standard input) with the columns email, name, role, domain and projects. ' +
+        'Each gets a link to set a password. Accounts that exist are not changed.',
+    )
+    .option('--dry-run', 'only check the file, and create nothing')
+    .option('--mail', 'mail the links instead of printing them')
+    .option('--json', 'print JSON')
+    .action(async (file: string, { json = false, dryRun = false, mail = false }: ImportFlags) => {
+      const rows = await readRows(file)
+      const { api } = await connect()
+      const items: UserImportOutcome[] = []
+      for (let first = 0; first < rows.length; first += MAX_IMPORT_ROWS) {
+        const body = { rows: rows.slice(first, first + MAX_IMPORT_ROWS), dryRun, mail }
+        items.push(...(await api.importUsers({ body })).items)
+      }
+      createOutput(json).data({ items, dryRun }, () => importTable(items, dryRun))
+      const refused = items.filter(({ outcome }) => outcome === 'refused').length
+      if (refused > 0) throw new AppError('bad_request', { why: `${refused} of ${items.length} rows were refused.` })
+    })
+
   for (const active of [true, false]) {
     user
       .command(`${active ? 'activate' : 'deactivate'} <user>`)
@@ -102,6 +141,35 @@ async function listUsers(api: ApiClient, { all, inactive, domain, group, role, s
   const groupId = group === undefined ? undefined : (await findGroup(api, group)).id
   const active = all ? undefined : inactive ? 'false' : 'true'
   return everyPage(page => api.listUsers({ query: { ...page, active, domain, group: groupId, role, search } }))
+}
+
+/** @throws AppError `bad_request` where the file cannot be read, or has no column of e-mail addresses */
+async function readRows(file: string): Promise<UserImportRow[]> {
+  const text = file === '-' ? await readStandardInput() : await readTextFile(file)
+  const { default: Papa } = await import('papaparse')
+  const rows = userImportRows(Papa.parse<string[]>(text, { skipEmptyLines: 'greedy' }).data)
+  if (!rows?.length) {
+    throw new AppError('bad_request', {
+      why: 'The file needs a first line with a column "email", and a line for each user.',
+    })
+  }
+  return rows
+}
+
+async function readTextFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw new AppError('bad_request', { why: `The file ${path} cannot be read.` }, { cause: error })
+  }
+}
+
+function importTable(items: readonly UserImportOutcome[], dryRun: boolean): string {
+  const words = { created: dryRun ? 'would be created' : 'created', exists: 'exists already', refused: 'refused' }
+  return table(
+    ['E-MAIL', 'OUTCOME', 'LINK'],
+    items.map(({ email, outcome, link, error }) => [email, words[outcome], link?.url ?? error?.message ?? '']),
+  )
 }
 
 async function readPassword(fromStdin = false): Promise<string> {

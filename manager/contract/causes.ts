@@ -20,6 +20,7 @@ export const CAUSES = {
     'Open the link in the mail that you received. If no mail arrived, ask an admin to confirm the address.',
   domain_deactivated: 'An admin has deactivated domain "{domain}". Ask an admin of the domain.',
   domain_deactivated_sign_up: 'An admin has deactivated domain "{domain}". Ask an admin for access.',
+  import_without_mail: 'Import without mail: the answer has the links for you to pass on.',
   invitation_needed: 'You need an invitation to sign up here. Ask an admin for one.',
   keypair_deactivated: 'Activate the keypair, or use another one.',
   keypair_used: 'Deactivate the keypair instead.',

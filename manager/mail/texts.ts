@@ -30,6 +30,14 @@ export function resetMail(to: string, url: string): Mail {
   ])
 }
 
+export function accountMail(to: string, url: string): Mail {
+  return mail(to, 'Your account at Berth', [
+    'An administrator has made an account at Berth for you. To set your password, open this link within 7 days:',
+    '',
+    url,
+  ])
+}
+
 export function alreadyMail(to: string, publicUrl: string): Mail {
   return mail(to, 'You have an account already', [
     'Somebody signed up at Berth with this e-mail address, but there is an account with it already. Nothing was changed.',

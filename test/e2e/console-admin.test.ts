@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_WORLD } from './admin-world.ts'
@@ -48,6 +49,28 @@ test('a domain admin sees the pages of the domain, a superadmin all', async () =
   expect(all).toEqual(
     expect.arrayContaining([...ofDomain, 'Agents', 'Resource groups', 'Domains', 'Presets', 'Images', 'Settings']),
   )
+})
+
+test('users are imported from a file: checked first, created when asked for, their links in a file', async () => {
+  await using it = await openConsole(browser, '/admin/users', ADMIN_WORLD)
+  await button(it.page, 'Import').click()
+  const dialog = it.page.getByRole('dialog')
+  const choose = (text: string) =>
+    it.page
+      .locator('[data-import=users]')
+      .setInputFiles({ name: 'a.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })
+  await choose('name\nAda\n')
+  await dialog.getByText('names no column "email"').waitFor()
+  const lines = Array.from({ length: 120 }, (_, index) => `new-${index}@example.org,New ${index}`)
+  await choose(['email,name', ...lines, 'nobody,Nobody'].join('\n'))
+  await dialog.getByText('120 accounts can be created').waitFor()
+  await dialog.getByText('must be an e-mail address').waitFor()
+  await button(it.page, 'Create 120 accounts').click()
+  await dialog.getByText('120 accounts created').waitFor()
+  const downloading = it.page.waitForEvent('download')
+  await button(it.page, 'Download the links').click()
+  const file = await readFile(await (await downloading).path(), 'utf8')
+  expect(file.split('\r\n').filter(line => line.includes('token='))).toHaveLength(120)
 })
 
 test('the search of users goes to the server and into the address, which shows the same again', async () => {

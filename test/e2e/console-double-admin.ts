@@ -16,6 +16,8 @@ import {
   SYSTEM_SETTINGS_DEFAULTS,
   type UsageReport,
   type User,
+  type UserImportOutcome,
+  type UserImportSpec,
 } from '#manager/contract'
 import { type World } from './console-double.ts'
 
@@ -89,6 +91,10 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
         ),
       )
     }
+    case 'POST /api/v1/users/import': {
+      const { rows, dryRun, mail } = body as Required<UserImportSpec>
+      return { status: 200, value: { dryRun, items: rows.map(row => imported(row.email, { dryRun, mail, admin })) } }
+    }
     case 'GET /api/v1/scheduling':
       return { status: 200, value: { paused: null } }
     case 'GET /api/v1/settings':
@@ -143,4 +149,19 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     default:
       return undefined
   }
+}
+
+function imported(
+  email: string,
+  { dryRun, mail, admin }: { readonly dryRun: boolean; readonly mail: boolean; readonly admin: AdminWorld },
+): UserImportOutcome {
+  const nothing = { email, id: null, link: null, error: null }
+  if (admin.users?.some(user => user.email === email)) return { ...nothing, outcome: 'exists' }
+  if (!email.includes('@')) {
+    const why = 'email: must be an e-mail address, such as ada@example.org.'
+    const error = { code: 'bad_request', message: `The request is not valid: ${why}`, detail: { why } }
+    return { ...nothing, outcome: 'refused', error }
+  }
+  const link = { url: `https://berth.example.org/#/reset-password?token=${email}`, expiresAt: '2026-12-01T00:00:00Z' }
+  return { ...nothing, outcome: 'created', link: dryRun || mail ? null : link }
 }

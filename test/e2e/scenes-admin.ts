@@ -119,6 +119,15 @@ export const ADMIN_SCENES: readonly Scene[] = [
     await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click()
     await page.getByText('Enter an e-mail address').waitFor()
   }),
+  scene('admin-users-import', 'users', async page => {
+    await button(page, 'Import').click()
+    await page.locator('[data-import=users]').setInputFiles({
+      name: 'vision-group.csv',
+      mimeType: 'text/csv',
+      buffer: Buffer.from('email,name\nada@lab.example.org,Ada\nnobody,Nobody\nresearcher-5@lab.example.org,Five\n'),
+    })
+    await page.getByText('vision-group.csv').waitFor()
+  }),
   scene('admin-invitations', 'invitations', 'Ada from the vision group'),
   scene('admin-groups', 'resource-groups', 'gpu-large'),
   scene('admin-group-edit', 'resource-groups', opens('Edit gpu-large', 'The session that has waited longest is next.')),

@@ -3,6 +3,7 @@ import { DomainName } from '../domains.ts'
 import { GroupId, UserId } from '../ids.ts'
 import { Login } from '../logins.ts'
 import { PlainText } from '../plain-text.ts'
+import { UserImportReply, UserImportSpec } from '../user-import.ts'
 import { Role, User, UserChange, UserSort, UserSpec } from '../users.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
@@ -41,6 +42,14 @@ export const USER_ROUTES = {
     body: UserSpec,
     status: 201,
     reply: User,
+  },
+  importUsers: {
+    method: 'POST',
+    path: '/api/v1/users/import',
+    access: 'domain_admin',
+    summary: 'Create the users of a file, each with a link to set a password. Accounts that exist are not changed.',
+    body: UserImportSpec,
+    reply: UserImportReply,
   },
   updateUser: {
     method: 'PATCH',

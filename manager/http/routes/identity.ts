@@ -1,6 +1,8 @@
+import { type IncomingMessage } from 'node:http'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError, type RouteReply } from '#manager/contract'
 import { type Logins, type NewSignIn } from '../../users/logins.ts'
+import { type UserImports } from '../../users/user-import.ts'
 import { type Users } from '../../users/users.ts'
 import { cookieHeader } from '../browser-sign-in.ts'
 import { type Handlers } from '../handlers.ts'
@@ -21,12 +23,22 @@ export type IdentityHandlers = Pick<
   | 'listUsers'
   | 'getUser'
   | 'createUser'
+  | 'importUsers'
   | 'updateUser'
   | 'listUserLogins'
   | 'endUserLogins'
 >
 
-export function createIdentityRoutes({ logins, users }: { logins: Logins; users: Users }): IdentityHandlers {
+export interface IdentityRoutesDeps {
+  readonly logins: Logins
+  readonly users: Users
+  readonly userImports: UserImports
+  /** Address of the console for links, used if the settings name none. */
+  readonly consoleAddress: (request: IncomingMessage) => string
+}
+
+export function createIdentityRoutes(deps: IdentityRoutesDeps): IdentityHandlers {
+  const { logins, users, userImports, consoleAddress } = deps
   return {
     async login({ request, reply }, { body }) {
       const signIn = await logins.signIn({ label: deviceOf(request), ...body, address: clientAddress(request.raw) })
@@ -77,6 +89,7 @@ export function createIdentityRoutes({ logins, users }: { logins: Logins; users:
     listUsers: ({ caller }, { query }) => users.list(caller, query),
     getUser: ({ caller }, { params }) => users.get(caller, params.id),
     createUser: ({ caller }, { body }) => users.create(caller, body),
+    importUsers: ({ caller, request }, { body }) => userImports.run(caller, body, consoleAddress(request.raw)),
     updateUser: ({ caller }, { params, body }) => users.change(caller, params.id, body),
     listUserLogins: ({ caller }, { params }) => users.listLogins(caller, params.id),
     endUserLogins: async ({ caller }, { params }) => ({ ended: await users.endLogins(caller, params.id) }),

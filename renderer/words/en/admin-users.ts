@@ -61,6 +61,37 @@ export default {
   revokeOf: 'Withdraw the invitation: {note}',
   revoked: 'Invitation withdrawn.',
 
+  // Import
+  importUsers: 'Import',
+  importTitle: 'Import users',
+  importText:
+    'Choose a CSV file whose first line names the columns: email, name, role, domain, projects. Only email is required; several projects are separated by semicolons. Nothing is created before you have seen what the server says about each row.',
+  chooseFile: 'Choose a file',
+  chooseOther: 'Choose another file',
+  importTemplate: 'Example file',
+  importProgress: 'Progress of the import',
+  importRows: 'Rows of the file',
+  importMore: '{count, plural, one {And # more row.} other {And # more rows.}}',
+  noAddress: 'No address',
+  checkedCounts:
+    '{created, plural, one {# account can be created} other {# accounts can be created}}, {exists, plural, one {# exists already} other {# exist already}}, {refused, plural, one {# row is wrong} other {# rows are wrong}}.',
+  importedCounts:
+    '{created, plural, one {# account created} other {# accounts created}}, {exists, plural, one {# existed already} other {# existed already}}, {refused, plural, one {# row refused} other {# rows refused}}.',
+  import_good: 'Can be created',
+  import_created: 'Created',
+  import_exists: 'Exists already',
+  import_refused: 'Refused',
+  import_noColumn: 'The first line of the file names no column "email".',
+  import_noRows: 'The file has no rows below its first line.',
+  import_tooManyRows:
+    'The file has more than {most, number} rows. Split it, or use the command line: berth admin user import.',
+  importMail: 'Mail each new user the link to set a password',
+  importMailHint: 'Otherwise you get the links in a file, to pass them on. Each works once, for seven days.',
+  importLinksOnce: 'Download the links now: they are not shown again. Each sets the password of one new account.',
+  downloadLinks: 'Download the links',
+  importSubmit: '{count, plural, =0 {Create accounts} one {Create # account} other {Create # accounts}}',
+  importDone: 'Users imported',
+
   // One user
   about: 'Account',
   limits: 'Held and limits',

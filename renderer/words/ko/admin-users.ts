@@ -64,6 +64,35 @@ export default {
   revokeOf: '초대 취소: {note}',
   revoked: '초대를 취소했습니다.',
 
+  // Import
+  importUsers: '가져오기',
+  importTitle: '사용자 가져오기',
+  importText:
+    '첫 줄에 열 이름이 있는 CSV 파일을 선택하세요: email, name, role, domain, projects. email만 필수이며, 여러 프로젝트는 세미콜론으로 구분합니다. 각 행에 대한 서버의 답을 확인하기 전에는 아무것도 만들지 않습니다.',
+  chooseFile: '파일 선택',
+  chooseOther: '다른 파일 선택',
+  importTemplate: '예제 파일',
+  importProgress: '가져오기 진행률',
+  importRows: '파일의 행',
+  importMore: '그 밖에 {count}개 행이 있습니다.',
+  noAddress: '주소 없음',
+  checkedCounts: '만들 수 있는 계정 {created}개, 이미 있는 계정 {exists}개, 잘못된 행 {refused}개.',
+  importedCounts: '만든 계정 {created}개, 이미 있던 계정 {exists}개, 거부된 행 {refused}개.',
+  import_good: '만들 수 있음',
+  import_created: '만듦',
+  import_exists: '이미 있음',
+  import_refused: '거부됨',
+  import_noColumn: '파일의 첫 줄에 "email" 열이 없습니다.',
+  import_noRows: '파일의 첫 줄 아래에 행이 없습니다.',
+  import_tooManyRows:
+    '파일의 행이 {most, number}개를 넘습니다. 파일을 나누거나 명령줄 berth admin user import를 사용하세요.',
+  importMail: '새 사용자에게 비밀번호 설정 링크를 메일로 보내기',
+  importMailHint: '그렇지 않으면 전달할 링크를 파일로 받습니다. 각 링크는 7일 동안 한 번만 사용할 수 있습니다.',
+  importLinksOnce: '지금 링크를 내려받으세요. 다시 표시되지 않습니다. 각 링크는 새 계정 하나의 비밀번호를 설정합니다.',
+  downloadLinks: '링크 내려받기',
+  importSubmit: '{count, plural, =0 {계정 만들기} other {계정 #개 만들기}}',
+  importDone: '사용자를 가져왔습니다',
+
   // One user
   about: '계정',
   limits: '사용량과 한도',

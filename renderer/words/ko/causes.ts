@@ -18,6 +18,7 @@ export default {
   confirm_by_mail: '받은 메일의 링크를 여세요. 메일이 오지 않았다면 관리자에게 주소 확인을 요청하세요.',
   domain_deactivated: '관리자가 "{domain}" 도메인을 비활성화했습니다. 도메인의 관리자에게 문의하세요.',
   domain_deactivated_sign_up: '관리자가 "{domain}" 도메인을 비활성화했습니다. 관리자에게 문의하세요.',
+  import_without_mail: '메일 없이 가져오세요. 결과에 전달할 링크가 있습니다.',
   invitation_needed: '가입하려면 초대장이 필요합니다. 관리자에게 요청하세요.',
   keypair_deactivated: '키 쌍을 활성화하거나 다른 키 쌍을 사용하세요.',
   keypair_used: '대신 키 쌍을 비활성화하세요.',

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Preset, type ResourcePolicy } from '#manager/contract'
 import { type Cli, createCli } from '../../fixtures/cli.ts'
+import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 /** Commands of administrators and their output, also for wrong input. */
@@ -47,6 +50,29 @@ test('an update of a preset keeps what it does not name, and names of presets ig
     'Shared memory is part of the RAM (mem)',
   )
   await admin('preset', 'rm', 'small')
+})
+
+test('users are imported from a CSV file; a wrong row does not keep the others from their accounts', async () => {
+  await using dir = await temporaryDirectory()
+  const file = join(dir.path, 'users.csv')
+  await writeFile(
+    file,
+    '\uFEFFEmail;Name;Projects\ngrace@example.org;"Hopper, Grace";default\nnobody;;\nada@example.org;Ada;\n',
+  )
+  const dry = await admin('user', 'import', file, '--dry-run')
+  expect(dry.code).toBe(2)
+  expect(dry.err).toContain('1 of 3 rows were refused')
+  expect(dry.out).toMatch(
+    /grace@example\.org\s+would be created\n.*nobody\s+refused .*e-mail address.*\n.*exists already/,
+  )
+  const { out } = await admin('user', 'import', file)
+  expect(out).toMatch(/grace@example\.org\s+created\s+http\S+reset-password/)
+  const [grace] = await json<{ name: string }[]>('user', 'ls', '--search', 'grace')
+  expect(grace?.name).toBe('Hopper, Grace')
+  const missing = await admin('user', 'import', join(dir.path, 'nothing.csv'))
+  expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('cannot be read') as string })
+  await writeFile(file, 'name\nAda\n')
+  expect((await admin('user', 'import', file)).err).toContain('a column "email"')
 })
 
 test('policies accept the same time formats as sessions, and are assigned by e-mail address', async () => {

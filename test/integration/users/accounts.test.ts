@@ -242,6 +242,88 @@ describe('invitations', () => {
   })
 })
 
+describe('importing users', () => {
+  const outcomes = (items: readonly { email: string; outcome: string; error: { code: string } | null }[]) =>
+    items.map(({ email, outcome, error }) => [email, outcome, error?.code ?? null])
+
+  test('each row is created or refused by itself; the link sets the password, and the same file may be imported again', async () => {
+    const [ada, bob, taken] = [newAddress(), newAddress(), newAddress()]
+    await manager.addUser(taken)
+    const rows = [
+      { email: ada.toUpperCase(), name: 'Ada' },
+      { email: 'not an address' },
+      { email: taken, name: 'Somebody else' },
+      { email: bob, role: 'domain_admin', groups: ['DEFAULT'] },
+      { email: newAddress(), groups: ['nowhere'] },
+      { email: newAddress(), role: 'king' },
+      { email: ada },
+    ]
+    const wanted = [
+      [ada, 'created', null],
+      ['not an address', 'refused', 'bad_request'],
+      [taken, 'exists', null],
+      [bob, 'created', null],
+      [rows[4]?.email, 'refused', 'group_not_found'],
+      [rows[5]?.email, 'refused', 'bad_request'],
+      [ada, 'exists', null],
+    ]
+    const dry = await admin.importUsers({ body: { rows, dryRun: true } })
+    expect(outcomes(dry.items)).toEqual(wanted)
+    expect(dry.items.every(({ id, link }) => id === null && link === null)).toBe(true)
+    expect((await admin.listUsers({ query: { search: ada } })).items).toEqual([])
+
+    const { items } = await admin.importUsers({ body: { rows } })
+    expect(outcomes(items)).toEqual(wanted)
+    expect(items[5]?.error?.message).toContain('role')
+    expect((await admin.listUsers({ query: { search: bob } })).items).toMatchObject([
+      { name: bob.split('@')[0], role: 'domain_admin', domain: 'default', groups: [{ name: 'default' }] },
+    ])
+    expect((await admin.listUsers({ query: { search: taken } })).items[0]?.name).not.toBe('Somebody else')
+    const token = tokenOf(items[0]?.link?.url ?? '')
+    expect(await codeOf(signIn(ada))).toBe('login_failed')
+    await anybody.resetPassword({ body: { token, password: PASSWORD }, headers: headers() })
+    expect((await (await apiFor(ada)).me()).user.email).toBe(ada)
+    expect(outcomes((await admin.importUsers({ body: { rows } })).items).map(([, outcome]) => outcome)).toEqual([
+      'exists',
+      'refused',
+      'exists',
+      'exists',
+      'refused',
+      'refused',
+      'exists',
+    ])
+    const told = JSON.stringify(await admin.listAuditLog({ query: { action: 'importUsers' } }))
+    expect(told).toContain(items[0]?.id)
+    expect(told).not.toContain(token)
+  })
+
+  test('an admin of a domain imports into that domain only, and makes no superadmins', async () => {
+    const domainAdmin = (await manager.addUser(newAddress(), 'domain_admin')).api
+    const [own, foreign, high] = [newAddress(), newAddress(), newAddress()]
+    const rows = [{ email: own }, { email: foreign, domain: 'elsewhere' }, { email: high, role: 'superadmin' }]
+    const { items } = await domainAdmin.importUsers({ body: { rows } })
+    expect(outcomes(items)).toEqual([
+      [own, 'created', null],
+      [foreign, 'refused', 'forbidden'],
+      [high, 'refused', 'forbidden'],
+    ])
+  })
+
+  test('links are mailed where the admin wants it, and only to new users', async () => {
+    const [fresh, taken] = [newAddress(), newAddress()]
+    await manager.addUser(taken)
+    const body = { rows: [{ email: fresh }, { email: taken }], mail: true }
+    const { items } = await admin.importUsers({ body })
+    expect(items.map(({ link }) => link)).toEqual([null, null])
+    const token = await linkTo(fresh, 'reset-password')
+    await anybody.resetPassword({ body: { token, password: PASSWORD }, headers: headers() })
+    expect(await codeOf(signIn(fresh))).toBe('ok')
+    expect(smtp.mailTo(taken)).toBeUndefined()
+    await set({ smtpHost: null })
+    expect(await codeOf(admin.importUsers({ body }))).toBe('mail_not_configured')
+  })
+})
+
 describe('a forgotten password', () => {
   const request = (email: string) => anybody.requestPasswordReset({ body: { email }, headers: headers() })
   const reset = (token: string, password: string) => codeOf(anybody.resetPassword({ body: { token, password } }))

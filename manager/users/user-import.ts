@@ -1,0 +1,156 @@
+import { sql } from 'kysely'
+import {
+  AppError,
+  because,
+  ERRORS,
+  isAppError,
+  toWireError,
+  type UserImportOutcome,
+  type UserImportReply,
+  type UserImportRow,
+  type UserImportSpec,
+  userSpecOf,
+  UserSpec,
+} from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { type Mailer } from '../mail/mailer.ts'
+import { accountMail } from '../mail/texts.ts'
+import { type Settings } from '../settings/settings.ts'
+import { insertEmailToken } from '../store/identity/email-tokens.ts'
+import { type UserRow } from '../store/identity/users.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
+import { insertAccount } from './accounts.ts'
+import { type Caller, requireMayAssign } from './authorize.ts'
+import { linkTo } from './links.ts'
+import { type Passwords } from './passwords.ts'
+import { hashToken, newPassword, newToken } from './secrets.ts'
+
+/** People read their mail later than somebody who waits for a link that was just asked for. */
+const LINK_DAYS = 7
+
+/**
+ * Creates the accounts of a file of users. Each row succeeds or is refused by itself; accounts that exist are not changed, so the
+ * same file may be imported again.
+ *
+ * Threat model: the caller gets no rights that `POST /users` does not give. Nobody knows the first password of an account: its
+ * owner sets one with a link that works once, for a week, and of which only the hash is kept.
+ */
+export interface UserImports {
+  /**
+   * @param origin where the admin sees the console, for the links
+   * @throws AppError `mail_not_configured`
+   */
+  run(caller: Caller, spec: UserImportSpec, origin: string): Promise<UserImportReply>
+}
+
+export interface UserImportDeps {
+  readonly store: Store
+  readonly passwords: Passwords
+  readonly settings: Settings
+  readonly mailer: Mailer
+  readonly events: EventPublisher
+}
+
+interface Made {
+  readonly user: UserRow
+  readonly token: string
+  readonly expiresAt: Date
+}
+
+export function createUserImports({ store, passwords, settings, mailer, events }: UserImportDeps): UserImports {
+  async function makeAccount(trx: Db, caller: Caller, row: UserImportRow, passwordHash: string): Promise<Made> {
+    const { domain = caller.domain, ...spec } = parseRow(row)
+    requireMayAssign(caller, { role: spec.role, domain })
+    const user = await insertAccount(trx, { ...spec, domain, password_hash: passwordHash })
+    const token = newToken()
+    const lifetimeSeconds = LINK_DAYS * 24 * 60 * 60
+    const expiresAt = await insertEmailToken(trx, {
+      hash: hashToken(token),
+      userId: user.id,
+      purpose: 'reset',
+      lifetimeSeconds,
+    })
+    if (!expiresAt) throw new Error('a new account has links already')
+    return { user, token, expiresAt }
+  }
+
+  return {
+    async run(caller, { rows, dryRun, mail }, origin) {
+      const { publicUrl, mailReady } = await settings.read()
+      if (mail && (!mailReady || publicUrl === null)) {
+        throw new AppError('mail_not_configured', because('import_without_mail'))
+      }
+      // One password for all, which is forgotten here: hashing one for each row would take seconds.
+      const passwordHash = await passwords.hash(newPassword())
+      const results = await inTransaction(store, { undo: dryRun }, async trx => {
+        const done: (Made | AppError)[] = []
+        for (const row of rows) done.push(await alone(trx, () => makeAccount(trx, caller, row, passwordHash)))
+        return done
+      })
+      const items = results.map((result, index): UserImportOutcome => {
+        const email = rows[index]?.email ?? ''
+        if (isAppError(result)) return { ...NOTHING, email, ...refusalOf(result) }
+        const { user, token, expiresAt } = result
+        if (dryRun) return { ...NOTHING, email: user.email, outcome: 'created' }
+        const url = linkTo(publicUrl ?? origin, 'reset-password', { token })
+        events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
+        if (mail) mailer.post(accountMail(user.email, url))
+        const link = mail ? null : { url, expiresAt: expiresAt.toISOString() }
+        return { ...NOTHING, email: user.email, outcome: 'created', id: user.id, link }
+      })
+      return { items, dryRun }
+    },
+  }
+}
+
+const NOTHING = { id: null, link: null, error: null } as const
+
+function refusalOf(error: AppError): Pick<UserImportOutcome, 'outcome' | 'error'> {
+  if (error.code === 'user_exists') return { outcome: 'exists', error: null }
+  return { outcome: 'refused', error: toWireError(error) }
+}
+
+/** @throws AppError `bad_request` that names the column */
+function parseRow(row: UserImportRow): Omit<UserSpec, 'password'> {
+  const parsed = UserSpec.omit({ password: true }).safeParse(userSpecOf(row))
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  const column = String(issue?.path[0] ?? 'row')
+  const text = issue?.message ?? ERRORS.bad_request.title
+  throw new AppError('bad_request', { why: `${column === 'groups' ? 'projects' : column}: ${text}.` })
+}
+
+/** Runs one step of a transaction by itself: where it throws an AppError, its changes are taken back, and the error is returned. */
+async function alone<T>(trx: Db, step: () => Promise<T>): Promise<T | AppError> {
+  await sql`savepoint import_row`.execute(trx)
+  try {
+    const value = await step()
+    await sql`release savepoint import_row`.execute(trx)
+    return value
+  } catch (error) {
+    if (!isAppError(error)) throw error
+    await sql`rollback to savepoint import_row`.execute(trx)
+    return error
+  }
+}
+
+/** @param options.undo takes everything back in the end: the work was only a check */
+async function inTransaction<T>(
+  store: Store,
+  { undo }: { readonly undo: boolean },
+  work: (trx: Db) => Promise<T>,
+): Promise<T> {
+  if (!undo) return store.transaction(work)
+  const outcome: { value?: T } = {}
+  const TAKE_BACK = new Error('a dry run is taken back')
+  await store
+    .transaction(async trx => {
+      outcome.value = await work(trx)
+      throw TAKE_BACK
+    })
+    .catch((error: unknown) => {
+      if (error !== TAKE_BACK) throw error
+    })
+  return outcome.value as T
+}

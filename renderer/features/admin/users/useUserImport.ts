@@ -1,0 +1,83 @@
+import { computed, ref, shallowRef } from 'vue'
+import {
+  MAX_IMPORT_ROWS,
+  type UserImportOutcome,
+  type UserImportReply,
+  type UserImportRow,
+  userImportRows,
+} from '#manager/contract'
+import { useServices } from '../../../services.ts'
+
+/** The manager checks and creates so many rows at a time; the page shows how far it is in between. */
+const BATCH = MAX_IMPORT_ROWS / 4
+/** More rows than anybody waits for in a dialog; the command line has no limit. */
+export const MOST_ROWS = 5000
+
+export type FileFault = 'noColumn' | 'noRows' | 'tooManyRows'
+
+/** An import of users: the file, what the manager says about its rows in a dry run, and what came of them. */
+export function useUserImport() {
+  const { api } = useServices()
+  const rows = shallowRef<readonly UserImportRow[]>([])
+  const fault = ref<FileFault | null>(null)
+  /** Outcomes of the dry run, then of the import. */
+  const outcomes = shallowRef<readonly UserImportOutcome[]>([])
+  const done = ref(false)
+  /** Rows that the manager has answered in the call that runs. */
+  const progress = ref(0)
+  const counts = computed(() => {
+    const of = (wanted: UserImportOutcome['outcome']) => outcomes.value.filter(one => one.outcome === wanted).length
+    return { created: of('created'), exists: of('exists'), refused: of('refused') }
+  })
+
+  /** Reads a CSV file and has every row checked. */
+  async function read(text: string): Promise<void> {
+    rows.value = []
+    outcomes.value = []
+    const { default: Papa } = await import('papaparse')
+    const found = userImportRows(Papa.parse<string[]>(text, { skipEmptyLines: 'greedy' }).data)
+    fault.value = faultOf(found)
+    if (!found || fault.value) return
+    const checked = await send(found, { dryRun: true, mail: false })
+    rows.value = found
+    outcomes.value = checked
+  }
+
+  /** Creates the accounts that the dry run found good. */
+  async function create(mail: boolean): Promise<void> {
+    const made: UserImportOutcome[] = []
+    try {
+      await send(rows.value, { dryRun: false, mail }, items => made.push(...items))
+    } finally {
+      // After a failure in the middle the links of the accounts that were made would be lost otherwise.
+      if (made.length > 0) {
+        outcomes.value = made
+        done.value = true
+      }
+    }
+  }
+
+  async function send(
+    all: readonly UserImportRow[],
+    how: { readonly dryRun: boolean; readonly mail: boolean },
+    answered: (items: UserImportReply['items']) => void = () => undefined,
+  ): Promise<UserImportOutcome[]> {
+    const items: UserImportOutcome[] = []
+    progress.value = 0
+    for (let first = 0; first < all.length; first += BATCH) {
+      const reply = await api.importUsers({ body: { ...how, rows: all.slice(first, first + BATCH) } })
+      items.push(...reply.items)
+      answered(reply.items)
+      progress.value = items.length / all.length
+    }
+    return items
+  }
+
+  return { rows, fault, outcomes, counts, done, progress, read, create }
+}
+
+function faultOf(rows: readonly UserImportRow[] | undefined): FileFault | null {
+  if (!rows) return 'noColumn'
+  if (rows.length === 0) return 'noRows'
+  return rows.length > MOST_ROWS ? 'tooManyRows' : null
+}
