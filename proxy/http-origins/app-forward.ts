@@ -2,13 +2,14 @@ import { type IncomingMessage, type RequestOptions, type ServerResponse } from '
 import { type Duplex } from 'node:stream'
 import { ERRORS, toWireError, type WireError } from '#manager/contract'
 import { verdictOf } from '../grants/verdict.ts'
+import { Connections } from '../http/connections.ts'
 import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.ts'
 import { type RawHeaders } from '../http/headers.ts'
+import { LoanAgent } from '../http/loan.ts'
 import { answerRaw } from '../http/raw-answer.ts'
 import { type Log } from '../log.ts'
 import { languageOf, type PageLanguage } from './page-language.ts'
 import { PAGE_HEADERS } from './pages.ts'
-import { TunnelAgent } from './tunnel-agent.ts'
 
 export interface AppForwardDeps {
   /** A byte stream to the app. @throws AppError */
@@ -33,7 +34,8 @@ export interface AppForward {
 
 export function createAppForward(deps: AppForwardDeps): AppForward {
   const closing = new AbortController()
-  const agent = new TunnelAgent(() => deps.connect(closing.signal))
+  const connections = new Connections(() => deps.connect(closing.signal), deps.log)
+  const agent = new LoanAgent(connections)
 
   function upstream(request: IncomingMessage, options: RequestOptions): Upstream {
     return {
@@ -68,7 +70,9 @@ export function createAppForward(deps: AppForwardDeps): AppForward {
 
   return {
     request(request, response) {
-      forwardRequest(request, response, upstream(request, { agent }), error => fail(response, error))
+      forwardRequest(request, response, { ...upstream(request, { agent }), connections }, error => {
+        fail(response, error)
+      })
     },
     upgrade(request, socket, head) {
       const gone = new AbortController()
@@ -95,6 +99,7 @@ export function createAppForward(deps: AppForwardDeps): AppForward {
     close() {
       closing.abort(new Error('the tunnel was closed'))
       agent.destroy()
+      connections.close()
     },
   }
 }

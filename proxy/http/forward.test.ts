@@ -2,10 +2,12 @@ import { once } from 'node:events'
 import { Agent, createServer } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { buffer, text } from 'node:stream/consumers'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { silentLog } from '../log.ts'
+import { Connections } from './connections.ts'
 import { createHttpServer } from './create-server.ts'
-import { forwardRequest, forwardUpgrade } from './forward.ts'
+import { forwardRequest, forwardUpgrade, type Upstream } from './forward.ts'
+import { LoanAgent } from './loan.ts'
 import { answerRaw } from './raw-answer.ts'
 
 test.each([
@@ -66,65 +68,219 @@ test('an answer before the end of the request announces that the connection clos
   early.closeAllConnections()
 })
 
+/** The two ways of a request without a body: over kept connections, or by Node's client alone. */
+const WAYS = ['kept connections', 'Node’s client'] as const
+
 /** A forwarder to an upstream of raw bytes; `failures` are those that the forwarder reported. */
-async function forwarding(onConnection: (socket: Socket) => void) {
-  const upstream = createTcpServer(socket => {
+async function forwarding(way: (typeof WAYS)[number], onConnection: (socket: Socket) => void) {
+  const upstream = createTcpServer({ allowHalfOpen: true }, socket => {
     socket.on('error', () => undefined)
     onConnection(socket)
   })
   upstream.listen(0, '127.0.0.1')
   await once(upstream, 'listening')
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  const options = { host: '127.0.0.1', port: (upstream.address() as AddressInfo).port, agent }
+  const { port: upstreamPort } = upstream.address() as AddressInfo
+  const connections = new Connections(async () => {
+    const socket = connect({ port: upstreamPort, host: '127.0.0.1', allowHalfOpen: true })
+    await once(socket, 'connect')
+    return socket
+  }, silentLog)
+  const isKept = way === 'kept connections'
+  const agent = isKept ? new LoanAgent(connections) : new Agent({ keepAlive: true, maxSockets: 1 })
+  const upstreamOptions: Upstream = {
+    options: { host: '127.0.0.1', port: upstreamPort, agent },
+    headers: () => ['Host', 'a', 'X-Sent', 'b'],
+    log: silentLog,
+    ...(isKept && { connections }),
+  }
   const failures: Error[] = []
   const server = createHttpServer({
     onRequest: (request, response) =>
-      forwardRequest(request, response, { options, headers: () => ['Host', 'a'], log: silentLog }, error => {
+      forwardRequest(request, response, upstreamOptions, error => {
         failures.push(error)
         response.writeHead(502).end()
       }),
     log: silentLog,
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const dial = () => connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined)
   return {
     failures,
+    dial,
     async exchange(request: string): Promise<Buffer> {
-      const client = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined)
+      const client = dial()
       client.write(request)
       return await buffer(client)
     },
     [Symbol.dispose]() {
       agent.destroy()
+      connections.close()
       for (const closing of [server, upstream]) closing.close()
     },
   }
 }
 
-test('small answers keep every byte, and their connection serves the next request', async () => {
-  const body = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
-  let connections = 0
-  using proxy = await forwarding(socket => {
-    connections++
-    socket.on('data', chunk => {
-      const head = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n`
-      socket.write(chunk.toString().startsWith('HEAD') ? head : Buffer.concat([Buffer.from(head), body]))
-    })
-  })
-  for (const method of ['GET', 'HEAD', 'GET']) {
-    const answer = await proxy.exchange(`${method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
-    const bodyAt = answer.indexOf('\r\n\r\n') + 4
-    expect(answer.toString('latin1', 0, bodyAt)).toMatch(/^HTTP\/1.1 200 OK\r\nContent-Length: 256\r\n/)
-    expect(answer.subarray(bodyAt)).toEqual(method === 'HEAD' ? Buffer.alloc(0) : body)
-  }
-  expect({ connections, failures: proxy.failures }).toEqual({ connections: 1, failures: [] })
-})
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 
-test('an answer whose body is broken from its first byte is cut, and no second answer follows', async () => {
-  using proxy = await forwarding(socket => {
-    socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnothing\r\n'))
+/** Answers each request of a connection with these bytes. */
+const answering = (bytes: string) => (socket: Socket) => socket.on('data', () => socket.write(bytes, 'latin1'))
+
+describe.each(WAYS)('%s', way => {
+  test('small answers keep every byte, and their connection serves the next request', async () => {
+    const body = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
+    let connections = 0
+    using proxy = await forwarding(way, socket => {
+      connections++
+      socket.on('data', chunk => {
+        const head = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n`
+        socket.write(chunk.toString().startsWith('HEAD') ? head : Buffer.concat([Buffer.from(head), body]))
+      })
+    })
+    for (const method of ['GET', 'HEAD', 'GET']) {
+      const answer = await proxy.exchange(`${method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+      const bodyAt = answer.indexOf('\r\n\r\n') + 4
+      expect(answer.toString('latin1', 0, bodyAt)).toMatch(/^HTTP\/1.1 200 OK\r\nContent-Length: 256\r\n/)
+      expect(answer.subarray(bodyAt)).toEqual(method === 'HEAD' ? Buffer.alloc(0) : body)
+    }
+    expect({ connections, failures: proxy.failures }).toEqual({ connections: 1, failures: [] })
   })
-  const answer = (await proxy.exchange('GET / HTTP/1.1\r\nHost: a\r\n\r\n')).toString()
-  expect(answer).not.toContain('502')
-  expect(answer).not.toMatch(/\r\n0\r\n\r\n$/)
-  expect(proxy.failures).toEqual([])
+
+  test('an answer whose body is broken from its first byte is cut, and no second answer follows', async () => {
+    using proxy = await forwarding(way, socket => {
+      socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnothing\r\n'))
+    })
+    const answer = (await proxy.exchange('GET / HTTP/1.1\r\nHost: a\r\n\r\n')).toString()
+    expect(answer).not.toContain('502')
+    expect(answer).not.toMatch(/\r\n0\r\n\r\n$/)
+    expect(proxy.failures).toEqual([])
+  })
+
+  test('the upstream sees the same head, once', async () => {
+    const heads: string[] = []
+    using proxy = await forwarding(way, socket => {
+      socket.on('data', chunk => {
+        heads.push(chunk.toString())
+        socket.write('HTTP/1.1 204 No Content\r\n\r\n')
+      })
+    })
+    await proxy.exchange(GET.replace('GET / ', 'DELETE /a?b=%20 '))
+    expect(heads).toEqual(['DELETE /a?b=%20 HTTP/1.1\r\nHost: a\r\nX-Sent: b\r\n\r\n'])
+  })
+
+  test.each([
+    ['in one piece', ['HTTP/1.1 200 OK\r\nX: \xe9\xff\r\nContent-Length: 2\r\n\r\nok']],
+    ['in pieces', ['HTTP/1.1 200 OK\r\nX: \xe9\xff\r\nContent-Length: 2\r\n\r\no', 'k']],
+    ['without a length', ['HTTP/1.1 200 OK\r\nX: \xe9\xff\r\nConnection: close\r\n\r\n', 'ok']],
+  ])('header bytes above 127 arrive as they are, for an answer %s', async (_, pieces) => {
+    using proxy = await forwarding(way, socket => {
+      socket.on('data', () => {
+        for (const [i, piece] of pieces.entries()) {
+          setTimeout(() => {
+            if (i < pieces.length - 1) socket.write(piece, 'latin1')
+            else socket.end(piece, 'latin1')
+          }, 20 * i)
+        }
+      })
+    })
+    expect((await proxy.exchange(GET)).toString('latin1')).toMatch(/^HTTP\/1\.1 200 OK\r\nX: \xe9\xff\r\n[^]*ok/)
+  })
+
+  test('a request on a kept connection that the app has closed meanwhile is sent again', async () => {
+    let requests = 0
+    using proxy = await forwarding(way, socket => {
+      let answered = false
+      socket.on('data', () => {
+        requests++
+        // As an app whose idle time is over just when the next request arrives.
+        if (answered) socket.resetAndDestroy()
+        else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+        answered = true
+      })
+    })
+    await proxy.exchange(GET)
+    expect((await proxy.exchange(GET)).toString()).toMatch(/ok$/)
+    expect({ requests, failures: proxy.failures }).toEqual({ requests: 3, failures: [] })
+  })
+
+  test('a request that changes something is not sent again', async () => {
+    let requests = 0
+    using proxy = await forwarding(way, socket => {
+      let answered = false
+      socket.on('data', () => {
+        requests++
+        if (answered) socket.resetAndDestroy()
+        else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+        answered = true
+      })
+    })
+    await proxy.exchange(GET)
+    expect((await proxy.exchange(GET.replace('GET', 'POST'))).toString()).toMatch(/^HTTP\/1\.1 502 /)
+    expect({ requests, failures: proxy.failures.length }).toEqual({ requests: 2, failures: 1 })
+  })
+
+  test.each([
+    ['a second answer', 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen'],
+    ['garbage', '\0'],
+  ])('the next request does not get %s that came with the answer before', async (_, behind) => {
+    let connections = 0
+    using proxy = await forwarding(way, socket => {
+      const own = ++connections
+      answering(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${own}${behind}`)(socket)
+    })
+    for (const own of ['1', '2', '3']) expect((await proxy.exchange(GET)).toString().at(-1)).toBe(own)
+  })
+
+  test('an upstream that ends without an answer, or sends none that can be read, is a failure', async () => {
+    const answers = ['', 'SSH-2.0-x\r\n', 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n']
+    using proxy = await forwarding(way, socket => socket.once('data', () => socket.end(answers.shift() ?? '')))
+    for (const _ of [...answers]) expect((await proxy.exchange(GET)).toString()).toMatch(/^HTTP\/1\.1 502 /)
+    expect(proxy.failures).toHaveLength(3)
+  })
+
+  test('the connection of a client that goes away is closed, before the answer and during it', async () => {
+    for (const begun of ['', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf']) {
+      const reached = Promise.withResolvers<Socket>()
+      using proxy = await forwarding(way, socket => {
+        socket.on('data', () => {
+          socket.write(begun)
+          reached.resolve(socket)
+        })
+      })
+      const client = proxy.dial()
+      client.write(GET)
+      const far = await reached.promise
+      if (begun !== '') await once(client, 'data')
+      const over = Promise.race([once(far, 'end'), once(far, 'close')])
+      client.destroy()
+      await over
+    }
+  })
+
+  test('a large answer passes at the speed of its reader, and completely', async () => {
+    const block = Buffer.alloc(64 * 1024, 'x')
+    const blocks = 200
+    let written = 0
+    using proxy = await forwarding(way, socket => {
+      socket.once('data', () => {
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${block.length * blocks}\r\n\r\n`)
+        const more = () => {
+          while (written < blocks) {
+            written++
+            if (!socket.write(block)) return
+          }
+        }
+        socket.on('drain', more)
+        more()
+      })
+    })
+    const client = proxy.dial().pause()
+    client.write(GET)
+    await new Promise(resolve => setTimeout(resolve, 300))
+    const stalledAt = written
+    await new Promise(resolve => setTimeout(resolve, 200))
+    expect(written).toBe(stalledAt)
+    expect(stalledAt).toBeLessThan(blocks)
+    const answer = await buffer(client)
+    expect(answer.length - answer.indexOf('\r\n\r\n') - 4).toBe(block.length * blocks)
+  })
 })

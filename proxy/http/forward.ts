@@ -9,12 +9,17 @@ import {
 import { request as httpsRequest } from 'node:https'
 import { type Duplex } from 'node:stream'
 import { type Log } from '../log.ts'
+import { type Connections } from './connections.ts'
 import { containedBy } from './contain.ts'
+import { PlainExchange, plainHead } from './forward-plain.ts'
 import { bodyFraming, endToEnd, hasBody, mapHeaders, type RawHeaders } from './headers.ts'
+import { Loan, type LoanOptions } from './loan.ts'
 import { cutAfterEnd } from './raw-answer.ts'
 import { closeIfEarly, whenUploaded } from './when-uploaded.ts'
 
 export interface Upstream {
+  /** Kept connections for requests without a body; `options` then holds a `LoanAgent` of the same. Left out: Node's client sends all. */
+  readonly connections?: Connections
   /** Agent or createConnection, and host/port/protocol if any. */
   readonly options: RequestOptions
   /** Final change of the end-to-end request headers: fields to add, drop or replace. */
@@ -60,11 +65,13 @@ export function forwardRequest(
     )
   }
 
-  function send(attempt: number) {
-    const sent = open(request, upstream, () => [
-      ...upstream.headers(withoutExpect(request)),
-      ...bodyFraming(request.rawHeaders),
-    ])
+  function send(attempt: number, loan?: Loan) {
+    const sent = open(
+      request,
+      upstream,
+      () => [...upstream.headers(withoutExpect(request)), ...bodyFraming(request.rawHeaders)],
+      loan,
+    )
     if (sent instanceof Error) {
       request.resume()
       fail(sent)
@@ -116,7 +123,9 @@ export function forwardRequest(
     sent.on(
       'error',
       contained((error: Error) => {
-        const isStale = sent.reusedSocket && !answered && isRepeatable && attempt < STALE_RETRIES
+        const isReused =
+          sent.reusedSocket || (loan === undefined && sent.socket instanceof Loan && sent.socket.isReused)
+        const isStale = isReused && !answered && isRepeatable && attempt < STALE_RETRIES
         if (isStale && !failed && !response.destroyed) send(attempt + 1)
         else fail(error)
       }),
@@ -129,8 +138,30 @@ export function forwardRequest(
     sent.on('close', drain)
   }
 
-  response.on('close', () => outgoing?.destroy())
-  send(0)
+  const { connections } = upstream
+  const head =
+    connections && !hasBody(request.rawHeaders)
+      ? plainHead(request, upstream.headers(withoutExpect(request)))
+      : undefined
+  if (!connections || head === undefined) {
+    response.on('close', () => outgoing?.destroy())
+    send(0)
+    return
+  }
+  const exchange = new PlainExchange(request, response, {
+    connections,
+    head,
+    answerHeaders: upstream.answerHeaders,
+    retries: isRepeatable ? STALE_RETRIES : 0,
+    handOver: (connection, received) => {
+      send(STALE_RETRIES, new Loan(connection, received))
+    },
+    fail,
+  })
+  response.on('close', () => {
+    exchange.abort()
+    outgoing?.destroy()
+  })
 }
 
 const NOT_ASKED = 'The app switched protocols without being asked to.'
@@ -190,7 +221,9 @@ function stream(
   // The head and the available part of the body go out together: one write, one packet.
   const { socket } = response
   socket?.cork()
-  response.flushHeaders()
+  // `flushHeaders` writes the head as UTF-8, which changes bytes above 127. Answers without a body have no other way.
+  if (hasNoBody(request, response)) response.flushHeaders()
+  else response.write('', 'latin1')
   incoming.pipe(response, { end: false })
   incoming.on('end', () => {
     whenUploaded(
@@ -202,6 +235,9 @@ function stream(
   // Uncork after the tick in which `pipe` begins to flow.
   process.nextTick(() => socket?.uncork())
 }
+
+const hasNoBody = ({ method }: IncomingMessage, { statusCode }: ServerResponse) =>
+  method === 'HEAD' || statusCode === 204 || statusCode === 304
 
 /**
  * Forwards an upgrade (WebSocket or any other) and then both byte streams, including half-close. The threat model is that of
@@ -291,16 +327,23 @@ export function splice(a: Duplex, b: Duplex): void {
 }
 
 /** @returns the error if the request cannot be sent: a header or a target contains a byte that Node refuses */
-function open(request: IncomingMessage, upstream: Upstream, headers: () => readonly string[]): ClientRequest | Error {
+function open(
+  request: IncomingMessage,
+  upstream: Upstream,
+  headers: () => readonly string[],
+  loan?: Loan,
+): ClientRequest | Error {
   const make = upstream.options.protocol === 'https:' ? httpsRequest : httpRequest
   try {
-    return make({
+    const options: LoanOptions = {
       ...upstream.options,
       method: request.method ?? 'GET',
       path: request.url ?? '/',
       headers: headers(),
       setDefaultHeaders: false,
-    })
+      ...(loan && { loan }),
+    }
+    return make(options)
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error))
   }

@@ -12,13 +12,11 @@ import { refusalOf } from './refusal.ts'
  * passed on, backpressure goes both ways, and a failure becomes the coded error of the stream.
  */
 export class TunnelStream extends Duplex {
-  readonly #wire: Socket
   readonly #local: Local
   readonly #end: TunnelEnd
 
   constructor(wire: Socket) {
     super({ allowHalfOpen: true, autoDestroy: true })
-    this.#wire = wire
     this.#local = new Local(this)
     const end = new TunnelEnd({
       wire,
@@ -35,20 +33,6 @@ export class TunnelStream extends Duplex {
 
   get outcome(): TunnelOutcome {
     return this.#end.outcome
-  }
-
-  // Members that Node's agent needs of a connection that it keeps for the next request.
-  readonly timeout = 0
-  setKeepAlive(): this {
-    return this
-  }
-  ref(): this {
-    this.#wire.ref()
-    return this
-  }
-  unref(): this {
-    this.#wire.unref()
-    return this
   }
 
   override _read(): void {

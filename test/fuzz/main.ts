@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
+import { answersTarget } from './answers.ts'
 import { apiTarget } from './api.ts'
 import { fromAgentTarget } from './from-agent.ts'
 import { fromManagerTarget } from './from-manager.ts'
@@ -23,6 +24,7 @@ const TARGETS: readonly FuzzTarget[] = [
   apiTarget,
   hostTarget,
   tunnelTarget,
+  answersTarget,
   sftpTarget,
 ]
 const BETWEEN_CHECKS = 5_000
