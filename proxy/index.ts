@@ -137,14 +137,20 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     await finish(key, 'user')
   }
 
-  async function start(key: string, spec: ReturnType<typeof TunnelSpec.parse>, wanted: number | undefined) {
-    const session = await api.getSession({ params: { id: spec.sessionId } })
+  /** What a tunnel keeps of its session: not the descriptions of its apps, because there may be hundreds of tunnels. */
+  async function runningSession(id: SessionId): Promise<{ readonly id: SessionId; readonly name: string }> {
+    const session = await api.getSession({ params: { id } })
     if (session.status !== 'RUNNING') {
       const why = isFinished(session.status)
         ? 'The session has ended.'
         : `The session is ${session.status}. Wait until it is RUNNING.`
       throw new AppError('session_not_running', { status: session.status, why })
     }
+    return { id: session.id, name: session.name }
+  }
+
+  async function start(key: string, spec: ReturnType<typeof TunnelSpec.parse>, wanted: number | undefined) {
+    const session = await runningSession(spec.sessionId)
     const memory = await ports.recall(session.name, spec.app)
     const life = { isOver: false }
     const tunnel = await openLocalTunnel({

@@ -33,6 +33,20 @@ test('a damaged file of remembered values counts as empty and is rewritten', asy
   expect(await memory.recall('train', 'sshd')).toMatchObject({ port: 30_001 })
 })
 
+test('ports that are remembered in the same moment are all kept, also beside those of another process', async () => {
+  const memory = createPortMemory(directory)
+  const other = createPortMemory(directory)
+  await memory.remember('first', 'sshd', { port: 31_000, sessionId: 's' })
+  await other.remember('elsewhere', 'sshd', { port: 31_001, sessionId: 's' })
+  const names = Array.from({ length: 20 }, (_, index) => `at-once-${index}`)
+  await Promise.all(names.map((name, index) => memory.remember(name, 'sshd', { port: 32_000 + index, sessionId: 's' })))
+  const seen = createPortMemory(directory)
+  expect(await seen.recall('first', 'sshd')).toMatchObject({ port: 31_000 })
+  expect(await seen.recall('elsewhere', 'sshd')).toMatchObject({ port: 31_001 })
+  const ports = await Promise.all(names.map(async name => (await seen.recall(name, 'sshd'))?.port))
+  expect(ports).toEqual(names.map((_, index) => 32_000 + index))
+})
+
 test('the inode of a listening socket is found in the table of the kernel, not that of a connection', () => {
   const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:7531 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1

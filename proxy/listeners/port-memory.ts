@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { readIfThere, writeFileAtomically } from '../files.ts'
@@ -20,34 +21,56 @@ export interface PortMemory {
 }
 
 /**
- * One JSON file per user. Several proxies (desktop, console, CLI) may share it: each write reads the file again first. If two
- * write in the same instant, the later one wins, which costs only a port number. A damaged file counts as empty.
+ * One JSON file per user. Several proxies (desktop, console, CLI) may share it: each write looks first whether the file has changed. If
+ * two write in the same instant, the later one wins, which costs only a port number. A damaged file counts as empty. Ports that are
+ * remembered while the file is being written are written together, afterwards.
  */
 export function createPortMemory(directory: string, now: () => Date = () => new Date()): PortMemory {
   const path = join(directory, 'ports.json')
   const keyOf = (sessionName: string, app: string) => `${sessionName}/${app}`
+  let known: { readonly version: string; readonly book: Readonly<Record<string, Entry>> } | undefined
+  const pending = new Map<string, Entry>()
   let writing: Promise<void> = Promise.resolve()
+  /** The write that has not begun: it will take all that is pending. */
+  let next: Promise<void> | undefined
 
-  async function read(): Promise<Record<string, Entry>> {
+  /** Identifies the content: a write replaces the file, which gives it another inode. */
+  async function versionOf(): Promise<string> {
+    const found = await stat(path).catch(() => undefined)
+    return found ? `${found.ino} ${found.size} ${found.mtimeMs}` : 'none'
+  }
+
+  async function read(): Promise<Readonly<Record<string, Entry>>> {
+    const version = await versionOf()
+    if (known?.version === version) return known.book
+    let book: Record<string, Entry> = {}
     try {
-      return Book.parse(JSON.parse((await readIfThere(path)) ?? '{}'))
+      book = Book.parse(JSON.parse((await readIfThere(path)) ?? '{}'))
     } catch {
-      return {}
+      // Damaged: counts as empty, and is replaced by the next write.
     }
+    known = { version, book }
+    return book
+  }
+
+  async function write(): Promise<void> {
+    next = undefined
+    const book = { ...(await read()), ...Object.fromEntries(pending) }
+    pending.clear()
+    const newest = Object.entries(book)
+      .sort(([, a], [, b]) => b.usedAt.localeCompare(a.usedAt))
+      .slice(0, MAX_ENTRIES)
+    const kept = Object.fromEntries(newest)
+    await writeFileAtomically(path, JSON.stringify(kept, null, 2))
+    known = { version: await versionOf(), book: kept }
   }
 
   return {
-    recall: async (sessionName, app) => (await read())[keyOf(sessionName, app)],
+    recall: async (sessionName, app) => pending.get(keyOf(sessionName, app)) ?? (await read())[keyOf(sessionName, app)],
     remember(sessionName, app, use) {
-      writing = writing
-        .catch(() => undefined)
-        .then(async () => {
-          const book = await read()
-          book[keyOf(sessionName, app)] = { ...use, usedAt: now().toISOString() }
-          const newest = Object.entries(book).sort(([, a], [, b]) => b.usedAt.localeCompare(a.usedAt))
-          await writeFileAtomically(path, JSON.stringify(Object.fromEntries(newest.slice(0, MAX_ENTRIES)), null, 2))
-        })
-      return writing
+      pending.set(keyOf(sessionName, app), { ...use, usedAt: now().toISOString() })
+      next ??= writing = writing.catch(() => undefined).then(write)
+      return next
     },
   }
 }

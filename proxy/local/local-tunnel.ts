@@ -22,7 +22,7 @@ import { type Transport } from './transport.ts'
 export interface LocalTunnelDeps {
   readonly api: Pick<ApiClient, 'createGrant' | 'renewGrant'>
   readonly transport: Transport
-  readonly session: Session
+  readonly session: Pick<Session, 'id' | 'name'>
   readonly appName: string
   /** Binds the port. Connections that arrive before the app is known have to wait. */
   readonly listen: (onConnection: (socket: Socket) => void) => Promise<LoopbackListener>

@@ -10,6 +10,7 @@ import { benchHttp } from './http.ts'
 import { benchIdle } from './idle.ts'
 import { benchLaunch } from './launch.ts'
 import { benchList } from './list.ts'
+import { benchListeners } from './listeners.ts'
 import { benchMemory } from './memory.ts'
 import { benchPage } from './page.ts'
 import { benchSftp } from './sftp.ts'
@@ -28,6 +29,7 @@ const PARTS = {
   launch: benchLaunch,
   batch: benchBatch,
   memory: benchMemory,
+  listeners: benchListeners,
   idle: benchIdle,
   scheduler: benchScheduler,
   agents: benchAgents,

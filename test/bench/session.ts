@@ -16,6 +16,8 @@ export interface BenchSession {
   readonly session: Session
   /** Address of the container, for yardsticks that connect to it directly. */
   readonly address: string
+  /** Id of the container. */
+  readonly container: string
   /** A local port that leads to the app, as a browser gets it from the console. */
   openTunnel(app: string): Promise<Tunnel>
   /** A one-time URL of an HTTP app, and its listener. */
@@ -33,7 +35,7 @@ export async function startBenchSession(stack: AsyncDisposableStack): Promise<Be
     berth,
     api,
     session,
-    address: await addressOf(berth, session),
+    ...(await containerOf(berth, session)),
     openTunnel: app => host<Tunnel>('tunnel', 'open', { sessionId: session.id, app, onPortTaken: 'random' }),
     openApp: app => host('tunnel', 'openApp', { sessionId: session.id, app, onPortTaken: 'random' }),
   }
@@ -51,13 +53,16 @@ async function launch(api: ApiClient, image: string): Promise<Session> {
   return session
 }
 
-async function addressOf(berth: Berth, { name }: Session): Promise<string> {
+async function containerOf(
+  berth: Berth,
+  { name }: Session,
+): Promise<Pick<BenchSession, 'address' | 'container'>> {
   const found = await docker.listContainers({ filters: { label: [LABEL_KERNEL_ID] } })
   for (const { Id } of found) {
     const { Config, NetworkSettings, Mounts } = await docker.getContainer(Id).inspect()
     if (!Mounts.some(mount => mount.Source.startsWith(berth.data))) continue
     const [network] = Object.values(NetworkSettings.Networks)
-    if (network && Config.Labels['berth.kernel']?.includes(`"${name}"`)) return network.IPAddress
+    if (network && Config.Labels['berth.kernel']?.includes(`"${name}"`)) return { address: network.IPAddress, container: Id }
   }
   throw new Error('the container of the session was not found')
 }
