@@ -53,16 +53,14 @@ async function launch(api: ApiClient, image: string): Promise<Session> {
   return session
 }
 
-async function containerOf(
-  berth: Berth,
-  { name }: Session,
-): Promise<Pick<BenchSession, 'address' | 'container'>> {
+async function containerOf(berth: Berth, { name }: Session): Promise<Pick<BenchSession, 'address' | 'container'>> {
   const found = await docker.listContainers({ filters: { label: [LABEL_KERNEL_ID] } })
   for (const { Id } of found) {
     const { Config, NetworkSettings, Mounts } = await docker.getContainer(Id).inspect()
     if (!Mounts.some(mount => mount.Source.startsWith(berth.data))) continue
     const [network] = Object.values(NetworkSettings.Networks)
-    if (network && Config.Labels['berth.kernel']?.includes(`"${name}"`)) return { address: network.IPAddress, container: Id }
+    if (network && Config.Labels['berth.kernel']?.includes(`"${name}"`))
+      return { address: network.IPAddress, container: Id }
   }
   throw new Error('the container of the session was not found')
 }
