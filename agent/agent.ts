@@ -28,7 +28,7 @@ import { startStats } from './stats/stats.ts'
 import { createMountedStorage } from './storage/mounted-storage.ts'
 import { createToolbox } from './toolbox/toolbox.ts'
 import { createDataSockets } from './tunnel/data-sockets.ts'
-import { createStreams } from './tunnel/streams.ts'
+import { createStreams, type Streams } from './tunnel/streams.ts'
 import { version } from './version.ts'
 
 /** Interval between two looks: full comparisons of the agent's kernels and images with the engine. */
@@ -69,7 +69,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     config.simulatedGpus === undefined
       ? [createNvidiaGpus({ shared: config.sharedGpus })]
       : [createSimulatedGpus(config.simulatedGpus)]
-  const parts: { control?: Control; watch?: EngineWatch; kernels?: KernelManager } = {}
+  const parts: { control?: Control; watch?: EngineWatch; kernels?: KernelManager; streams?: Streams } = {}
   const changed = () => parts.control?.changed()
   /**
    * Takes the claim on the engine, or checks it. Two agents on one engine would both give away its resources, so an agent that
@@ -128,8 +128,10 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       networksAhead: config.networksAhead,
       onChange(kernel) {
         parts.control?.notify({ type: 'kernel_changed', kernel, ageMs: 0 })
+        if (kernel.state.state !== 'running') void parts.streams?.release(kernel.kernelId)
         changed()
       },
+      releaseAddress: async kernelId => await parts.streams?.release(kernelId),
       onRemoved: changed,
       onPull: (kernelId, progress) => parts.control?.notify({ type: 'pull', kernelId, progress }),
       log,
@@ -139,8 +141,15 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   const unused = createUnusedImages({ engine, starting: () => imagesBeingUsed(kernels.reports()) })
   // Tunnels outlive the connection over which they were requested.
   const streams = stack.use(
-    createStreams({ kernels, docker: engine.streams, isElsewhere: () => networks.isElsewhere, log }),
+    createStreams({
+      kernels,
+      docker: engine.streams,
+      isElsewhere: () => networks.isElsewhere,
+      directKey: config.directKey,
+      log,
+    }),
   )
+  parts.streams = streams
   const look = serialize(async () => {
     if (!parts.watch?.state.reachable) return
     // This comes first: containers on another agent's engine are not ours to clean up.

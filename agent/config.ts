@@ -34,6 +34,8 @@ export interface Config {
   readonly homeLimits: DiskLimits
   /** Absolute directories that may be storages. */
   readonly storage: readonly string[]
+  /** Key of the direct path (ADR 41): `berth up` gives it to its agent and its console. */
+  readonly directKey: string | undefined
   readonly logLevel: string
 }
 
@@ -44,7 +46,7 @@ const MOST_AHEAD = 8
  * @param environment BERTH_DATA (required), BERTH_MANAGER_URL, BERTH_JOIN, BERTH_AGENT_REPLACE, DOCKER_HOST, BERTH_AGENT_NAME, BERTH_AGENT_NETWORK_RANGE,
  *   BERTH_AGENT_NETWORK_DENY, BERTH_AGENT_NETWORKS_AHEAD, BERTH_GPU_SHARED, BERTH_GPU_PROBE_IMAGE, BERTH_SIMULATED_GPUS, BERTH_TOOLBOX_IMAGE, BERTH_AGENT_SCRATCH,
  *   BERTH_AGENT_SCRATCH_FLOOR_MIB, BERTH_AGENT_HOME_LIMIT_MIB, BERTH_AGENT_HOME_FILES,
- *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_STORAGE, BERTH_LOG; described in agent/README.md
+ *   BERTH_AGENT_SCRATCH_RETENTION_S, BERTH_AGENT_CLAIM, BERTH_STORAGE, BERTH_DIRECT_KEY, BERTH_LOG; described in agent/README.md
  * @throws `config_invalid`
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
@@ -93,6 +95,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       inodes: limit('BERTH_AGENT_HOME_FILES', read('BERTH_AGENT_HOME_FILES'), 1),
     },
     storage: storagePaths(read('BERTH_STORAGE')) ?? [join(data, 'storage')],
+    directKey: read('BERTH_DIRECT_KEY'),
     logLevel: read('BERTH_LOG') ?? 'info',
   }
 }

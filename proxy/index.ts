@@ -10,6 +10,7 @@ import {
 } from '#manager/contract'
 import { type HostApi, type HostEvents, type HostSettings } from '#proxy/contract'
 import { TunnelSpec } from '#proxy/contract'
+import { type DirectPath } from './dial/direct-path.ts'
 import { type PathLimits } from './grants/path.ts'
 import { openListener } from './listeners/open-listener.ts'
 import { createPortMemory } from './listeners/port-memory.ts'
@@ -37,6 +38,8 @@ export interface ProxyOptions {
   readonly sshDirectory?: string
   /** False: whatever the settings of the user say, no Include line is written. */
   readonly mayInclude?: boolean
+  /** Where the agent of this computer offers it, the bytes of apps go to their containers directly (ADR 41). */
+  readonly direct?: DirectPath | undefined
   readonly log?: Log
   readonly limits?: Partial<PathLimits>
   /** Replaces the production transport in tests. */
@@ -84,7 +87,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       return await fetch(url, { ...init, headers: { ...init.headers, ...credentials }, signal })
     },
   })
-  const transport = options.transport ?? createTransport(managerUrl)
+  const transport = options.transport ?? createTransport(managerUrl, options.direct)
   const ports = createPortMemory(directory)
   const settings = createSettingsFile(directory)
   const files = createKitFiles(options.sshDirectory ?? defaultSshDirectory(), await thisProcess())

@@ -35,6 +35,8 @@ export const DataHeader = z.discriminatedUnion('kind', [
     framed: z.boolean(),
     /** True with `berth.tunnel.v2`: the wire serves several connections one after the other. */
     lasting: z.boolean().optional(),
+    /** The nonce of a client that asks for the direct path (ADR 41). An agent that offers none opens the tunnel as usual. */
+    direct: z.string().optional(),
   }),
   z.object({
     kind: z.literal('terminal'),

@@ -23,6 +23,8 @@ export interface KernelManagerDeps
   /** Number of empty networks to keep for sessions to come. */
   readonly networksAhead: number
   readonly onChange: (report: KernelReport) => void
+  /** Ends what other processes have open to the address of a kernel. Called, and waited for, before the address is free. */
+  readonly releaseAddress?: (kernelId: string) => Promise<void>
   /** A kernel is no longer in `reports`. */
   readonly onRemoved: () => void
   readonly log: Log
@@ -89,7 +91,8 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       log.debug({ why: engineMessage(error) }, 'no network could be created ahead')
     },
   })
-  const networkUse = createNetworkUse(networks, entries.values, key => ahead.has(key))
+  const releaseAddress = deps.releaseAddress ?? (() => Promise.resolve())
+  const networkUse = createNetworkUse(networks, entries.values, key => ahead.has(key), releaseAddress)
   const view = createEngineView({ ...deps, entries, networkUse, ahead, manager, stop })
   const end = createKernelEnd({ engine, files, entries, networkUse, isKnown: () => view.known, log })
   const creation = createKernelCreation({

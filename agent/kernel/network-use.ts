@@ -17,11 +17,13 @@ export interface NetworkUse {
 /**
  * @param members all current kernels, including those in creation
  * @param isAhead whether a network is kept for a session to come
+ * @param releaseAddress ends what other processes have open to a kernel's address, which another container may get afterwards
  */
 export function createNetworkUse(
   networks: SessionNetworks,
   members: () => Iterable<KernelRecord>,
   isAhead: (key: string) => boolean,
+  releaseAddress: (kernelId: string) => Promise<void>,
 ): NetworkUse {
   // Kernels that have left: their records remain while the rest of them is cleaned up.
   const left = new Set<string>()
@@ -38,6 +40,7 @@ export function createNetworkUse(
       left.add(kernelId)
       const key = networkKeyOf(label)
       try {
+        await releaseAddress(kernelId)
         // Checked inside the turn, because kernels of one session come and go concurrently.
         await networks.remove(key, managerId, () => isUsed(key))
       } catch (error) {

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { forwardedPort, PING_INTERVAL_MS, type TunnelCloseReason } from '#manager/contract'
+import { type DirectPlace, forwardedPort, PING_INTERVAL_MS, type TunnelCloseReason } from '#manager/contract'
 import { type TunnelSocket } from '#manager/tunnel-end'
 import { type Engine, openRelay } from './relay.ts'
 
@@ -8,6 +8,7 @@ export { type Engine } from './relay.ts'
 /** The part of a running kernel needed to connect into it. */
 export interface KernelAddress {
   readonly kernelId: string
+  readonly sessionId: string
   readonly containerId: string
   readonly address: string
   readonly user: string
@@ -44,6 +45,17 @@ const DIAL_TIMEOUT_MS = 5_000
 const loopbackOnly = new Set<string>()
 const MAX_REMEMBERED = 1000
 
+/** Address and port of an app to which a process of this computer may connect; undefined if only the agent can reach it. */
+export function placeOf(kernel: KernelAddress, app: string, { isElsewhere }: Reach): DirectPlace | undefined {
+  const port = portOf(kernel, app)?.port
+  if (port === undefined || isElsewhere?.() || loopbackOnly.has(`${kernel.containerId}:${port}`)) return undefined
+  return { host: kernel.address, port }
+}
+
+function portOf({ apps }: KernelAddress, app: string): KernelAddress['apps'][number] | undefined {
+  return apps.find(({ name }) => name === app) ?? forwardedPort(app)
+}
+
 /**
  * Connects to an app of a kernel at the container's address. If the connection is refused, the app is started unless it is
  * running. If it is still refused, the app may listen on the container's loopback only, which a relay inside the container
@@ -58,7 +70,7 @@ export async function dialService(options: {
   app: string
 }): Promise<TunnelSocket> {
   const { kernels, reach, kernel } = options
-  const app = kernel.apps.find(({ name }) => name === options.app) ?? forwardedPort(options.app)
+  const app = portOf(kernel, options.app)
   if (!app) throw new ServiceError('app_not_ready')
   if (reach.isElsewhere?.()) return await dialInside(options, app)
   const key = `${kernel.containerId}:${app.port}`

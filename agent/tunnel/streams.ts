@@ -11,7 +11,8 @@ import {
 } from '#manager/contract'
 import { TICK_MS, TunnelBeats, TunnelEnd, type TunnelEndOptions, type TunnelSocket } from '#manager/tunnel-end'
 import { type Log } from './data-sockets.ts'
-import { dialService, type KernelAddress, type Reach, ServiceError, type Services } from './service.ts'
+import { createHolds } from './holds.ts'
+import { dialService, type KernelAddress, placeOf, type Reach, ServiceError, type Services } from './service.ts'
 import { openTerminal } from './terminal.ts'
 
 /** XORs in place; native where bufferutil has a binary for this platform, its own JavaScript otherwise. */
@@ -19,12 +20,19 @@ const applyMask = (createRequire(import.meta.url)('bufferutil') as { unmask: App
 
 export interface StreamsDeps extends Reach {
   readonly kernels: Services
+  /** The key of the direct path, which only the console of the same `berth up` knows too; without it none is offered. */
+  readonly directKey?: string | undefined
   readonly log: Log
 }
 
 export interface Streams extends AsyncDisposable {
   /** Runs a tunnel or a terminal on a data socket until it ends; takes ownership of the socket. */
   serve(header: DataHeader, wire: Socket): void
+  /**
+   * Call before the address of a kernel's container may belong to another one: ends its direct connections, and offers none to this
+   * container any more. Resolves when they have ended, or after a few seconds. Never rejects.
+   */
+  release(kernelId: string): Promise<void>
   readonly size: number
 }
 
@@ -32,9 +40,10 @@ export interface Streams extends AsyncDisposable {
 const REFUSE_LINGER_MS = 5_000
 
 /** The server end of every tunnel of this agent: WebSocket on one side, a port or a terminal of a container on the other. */
-export function createStreams({ kernels, docker, isElsewhere, log }: StreamsDeps): Streams {
+export function createStreams({ kernels, docker, isElsewhere, directKey, log }: StreamsDeps): Streams {
   const live = new TunnelBeats()
   const reach: Reach = { docker, isElsewhere }
+  const holds = createHolds({ key: directKey, live })
   const timer = setInterval(() => live.tick(), TICK_MS).unref()
 
   type Special = Pick<TunnelEndOptions, 'mode' | 'onText' | 'onTerminalEnd'> & {
@@ -62,7 +71,9 @@ export function createStreams({ kernels, docker, isElsewhere, log }: StreamsDeps
       join(wire, terminal.stream, { mode: 'terminal', onText: terminal.onText, onTerminalEnd })
       return
     }
-    const { app, framed, lasting = false } = header
+    const { app, framed, lasting = false, direct } = header
+    if (direct !== undefined && holds.hold(wire, { nonce: direct, app, kernel, place: placeOf(kernel, app, reach) }))
+      return
     const service = await dialService({ kernels, reach, kernel, app })
     if (!lasting) join(wire, service, { mode: framed ? 'tunnel' : 'foreign' })
     else join(wire, service, { mode: 'tunnel', onNext: end => connectNext(end, header.kernelId, app) })
@@ -95,6 +106,10 @@ export function createStreams({ kernels, docker, isElsewhere, log }: StreamsDeps
         log.debug({ kernel: header.kernelId, error: String(error) }, 'a stream was refused')
         refuse(wire, reasonOf(error))
       })
+    },
+    async release(kernelId) {
+      const kernel = kernels.find(kernelId)
+      await holds.release(kernelId, kernel?.containerId)
     },
     get size() {
       return live.size

@@ -10,7 +10,13 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const COMMANDS = ['up', 'manager', 'agent', 'wsproxy'] as const
 
 /** Set by `berth up` for its servers, by developers and by tests. */
-const INTERNAL = ['BERTH_CONSOLE_SECRET', 'BERTH_CONSOLE_DIR', 'BERTH_CONSOLE_DEV_URL', 'BERTH_AGENT_CLAIM']
+const INTERNAL = [
+  'BERTH_CONSOLE_SECRET',
+  'BERTH_DIRECT_KEY',
+  'BERTH_CONSOLE_DIR',
+  'BERTH_CONSOLE_DEV_URL',
+  'BERTH_AGENT_CLAIM',
+]
 
 function helpOf(name: ServerCommand): string {
   const program = new Command()

@@ -87,6 +87,8 @@ export async function up({
 
   // Authenticates the console to the manager: other users of this computer reach the manager's port too.
   const BERTH_CONSOLE_SECRET = randomBytes(32).toString('base64url')
+  // Known to the console and the agent only, so that the console can tell places that this agent names from all others (ADR 41).
+  const BERTH_DIRECT_KEY = randomBytes(32).toString('base64url')
   const managerSpec = spec('manager', 'manager/main', { BERTH_PORT: '0', BERTH_CONSOLE_SECRET })
   /** For the desktop app, which shows the steps of the start. */
   const step = (name: ServerName, state: 'running' | 'done') => {
@@ -105,9 +107,11 @@ export async function up({
     BERTH_PORT: String(port),
     BERTH_MANAGER_URL: managerUrl,
     BERTH_CONSOLE_SECRET,
+    BERTH_DIRECT_KEY,
   })
+  const specOfAgent: SpecOf = (name, script, environment) => spec(name, script, { ...environment, BERTH_DIRECT_KEY })
   const [agent, console_] = await startTogether(
-    engine ? shown('agent', startAgent(manager, spec, deps)) : Promise.resolve(undefined),
+    engine ? shown('agent', startAgent(manager, specOfAgent, deps)) : Promise.resolve(undefined),
     shown('console', supervise(consoleSpec, samePort(consoleSpec), deps)),
   )
   if (agent) stack.use(agent)

@@ -43,6 +43,8 @@ export interface TunnelEndOptions {
   /** A key per frame; clients only. A constant zero key costs nothing (see ADR 0004 for where that is allowed). */
   readonly newMask?: () => MaskKey
   readonly applyMask?: ApplyMask
+  /** Servers: said in place of `ok` when a connection is attached. */
+  readonly greeting?: string
   readonly onConnected?: () => void
   readonly onText?: (text: string) => void
   /**

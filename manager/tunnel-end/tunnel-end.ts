@@ -157,7 +157,7 @@ export class TunnelEnd {
     })
     // First bytes from the agent. The manager keeps what it needs for a retry until they arrive.
     if (this.#options.role === 'server') {
-      if (this.#mode === 'tunnel') this.#send(OPCODE.text, this.#lasts ? OK_NEXT : OK)
+      if (this.#mode === 'tunnel') this.#send(OPCODE.text, this.#greeting)
       else this.#send(OPCODE.pong, NOTHING)
       this.#fate.connected = true
     }
@@ -189,6 +189,12 @@ export class TunnelEnd {
     }
     this.#asking = { local, answered }
     this.#send(OPCODE.text, NEXT)
+  }
+
+  get #greeting(): Uint8Array {
+    const { greeting } = this.#options
+    if (greeting !== undefined) return toAscii(greeting)
+    return this.#lasts ? OK_NEXT : OK
   }
 
   get #isAtRest(): boolean {

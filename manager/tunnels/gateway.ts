@@ -6,6 +6,8 @@ import {
   type AgentId,
   AppError,
   because,
+  DIRECT_HEADER,
+  DIRECT_NONCE,
   forwardedPort,
   GRANT_HEADER,
   type KernelId,
@@ -174,7 +176,11 @@ export function createTunnelGateway(deps: TunnelGatewayDeps): TunnelGateway {
     const lasting = protocol === LASTING_TUNNEL_PROTOCOL
     const header: DataHeader =
       target.kind === 'app'
-        ? { kind: 'app', kernelId, app: target.app, framed: protocol !== undefined, ...(lasting ? { lasting } : {}) }
+        ? {
+            ...{ kind: 'app', kernelId, app: target.app, framed: protocol !== undefined },
+            ...(lasting ? { lasting } : {}),
+            ...directOf(request),
+          }
         : { kind: 'terminal', kernelId, name: target.name, cols: target.cols, rows: target.rows }
     const agent = await parked.take(agentId, waiting.gone)
     if (target.kind === 'terminal' && user.shared && caller) {
@@ -281,6 +287,12 @@ type AdmittedUser = TunnelUser & { readonly caller?: TunnelCaller }
 
 function notAllowed(): AppError {
   return new AppError('forbidden', because('only_members_connect'))
+}
+
+/** The nonce of a proxy that asks the agent for the direct path (ADR 41). */
+function directOf({ headers }: IncomingMessage): { direct?: string } {
+  const nonce = headers[DIRECT_HEADER]
+  return typeof nonce === 'string' && DIRECT_NONCE.test(nonce) ? { direct: nonce } : {}
 }
 
 /** Whether a session has an app or port of this name. */

@@ -1,6 +1,17 @@
 import { type Socket } from 'node:net'
 import { PING_INTERVAL_MS } from '#manager/contract'
-import { type TunnelEnd, type TunnelOutcome } from '#manager/tunnel-end'
+import { type TunnelOutcome } from '#manager/tunnel-end'
+
+/** The end of a wire, or the tether of direct connections, without a connection now. */
+export interface KeptLine {
+  /** Joins a client with the wire at once; false if it has ended. A line without it has to be asked. */
+  next?(client: Socket): boolean
+  /** Joins a client when the app is connected. Nothing was read from it if `answered` is called with false. */
+  nextIfAnswered(client: Socket, answered: (isConnected: boolean) => void): void
+  close(reason: 'done'): void
+  /** How the present connection ends, to be asked for later. */
+  readonly outcomeOfThis: () => TunnelOutcome
+}
 
 export interface KeptWires extends Disposable {
   /**
@@ -10,9 +21,9 @@ export interface KeptWires extends Disposable {
    */
   carry(client: Socket): Promise<TunnelOutcome | undefined>
   /** Keeps a wire that rests. */
-  keep(end: TunnelEnd): void
+  keep(end: KeptLine): void
   /** The wire is closed. */
-  forget(end: TunnelEnd): void
+  forget(end: KeptLine): void
   /** Closes the wires that rest. */
   clear(): void
 }
@@ -30,17 +41,18 @@ const ANSWER_MS = 2_000
  * manager, and none from the agent to the manager.
  *
  * A wire that carried bytes within the last second counts as working: if it breaks, its next connection is reset, as on a new
- * wire. One that has rested longer must answer before anything is read from the client, who gets a new wire otherwise.
+ * wire. One that has rested longer must answer before anything is read from the client, who gets a new wire otherwise. The same
+ * holds for a direct connection beside its wire (ADR 41), however short the rest: the app's answer costs next to nothing there.
  *
  * Threat model: all wires lead to one app of one session and were opened by the same grant, and the agent closes the service's
  * connection before the next one begins, so the clients of a listener share nothing but the route. The manager cuts a wire that
  * rests like any tunnel when the session, the sign-in or the keypair ends.
  */
 export function createKeptWires(): KeptWires {
-  const kept = new Map<TunnelEnd, { readonly timer: NodeJS.Timeout; readonly since: number }>()
+  const kept = new Map<KeptLine, { readonly timer: NodeJS.Timeout; readonly since: number }>()
   let isClosed = false
 
-  function drop(end: TunnelEnd): void {
+  function drop(end: KeptLine): void {
     clearTimeout(kept.get(end)?.timer)
     kept.delete(end)
   }
@@ -53,7 +65,7 @@ export function createKeptWires(): KeptWires {
   }
 
   /** The wire that was used last is the least likely to be broken. */
-  function take(): { readonly end: TunnelEnd; readonly restedMs: number } | undefined {
+  function take(): { readonly end: KeptLine; readonly restedMs: number } | undefined {
     const end = [...kept.keys()].at(-1)
     if (!end) return undefined
     // Timers stand still while the computer sleeps, the clock does not.
@@ -68,7 +80,7 @@ export function createKeptWires(): KeptWires {
       const taken = client.destroyed ? undefined : take()
       if (!taken) return undefined
       const { end, restedMs } = taken
-      const isJoined = restedMs <= SURE_MS ? end.next(client) : await ask(end, client)
+      const isJoined = restedMs <= SURE_MS && end.next ? end.next(client) : await ask(end, client)
       if (!isJoined) {
         // The others took the same route.
         clear()
@@ -101,7 +113,7 @@ export function createKeptWires(): KeptWires {
 }
 
 /** Joins the client with the wire if the agent answers in time and the client stays. */
-function ask(end: TunnelEnd, client: Socket): Promise<boolean> {
+function ask(end: KeptLine, client: Socket): Promise<boolean> {
   return new Promise(resolve => {
     const giveUp = () => end.close('done')
     const timer = setTimeout(giveUp, ANSWER_MS)

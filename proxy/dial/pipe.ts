@@ -1,6 +1,7 @@
 import { type Socket } from 'node:net'
 import { PING_INTERVAL_MS } from '#manager/contract'
 import { TunnelEnd, type TunnelOutcome } from '#manager/tunnel-end'
+import { type DirectLine } from './dial-line.ts'
 import { type KeptWires } from './kept-wires.ts'
 import { liveEnds } from './live-ends.ts'
 import { applyMask, maskingFor } from './masks.ts'
@@ -34,6 +35,17 @@ export function pipeTunnel(client: Socket, wire: Socket, kept?: KeptWires): Prom
     })
     liveEnds.add(end)
     const outcome = end.outcomeOfThis
+    client.once('close', () => resolve(outcome()))
+  })
+}
+
+/** As `pipeTunnel`, for a client whose bytes need no wire. */
+export function pipeDirect(client: Socket, { tether, service }: DirectLine, kept?: KeptWires): Promise<TunnelOutcome> {
+  return new Promise(resolve => {
+    client.setNoDelay(true)
+    client.setKeepAlive(true, PING_INTERVAL_MS)
+    tether.carry(client, service, kept)
+    const outcome = tether.outcomeOfThis
     client.once('close', () => resolve(outcome()))
   })
 }

@@ -9,9 +9,9 @@ import { verdictOf } from './verdict.ts'
 /** State of a tunnel's path to its session. The listener stays open in every state but `ended`. */
 export type PathState = 'open' | 'reconnecting' | 'signed_out' | 'ended'
 
-export interface PathDeps extends Pick<GrantKeeperDeps, 'api' | 'sessionId' | 'app'> {
+export interface PathDeps<Line = Socket> extends Pick<GrantKeeperDeps, 'api' | 'sessionId' | 'app'> {
   /** One attempt to open a connection through the manager. @throws AppError */
-  readonly dial: (grant: Grant, signal: AbortSignal) => Promise<Socket>
+  readonly dial: (grant: Grant, signal: AbortSignal) => Promise<Line>
   readonly onChange: (state: PathState, lastError: string | null) => void
   readonly limits?: Partial<PathLimits>
 }
@@ -26,7 +26,7 @@ export interface PathLimits {
 }
 const LIMITS: PathLimits = { parked: 64, parkMs: 60_000, dialMs: 20_000 }
 
-export interface Path extends Disposable {
+export interface Path<Line = Socket> extends Disposable {
   readonly state: PathState
   readonly lastError: string | null
   /**
@@ -34,7 +34,7 @@ export interface Path extends Disposable {
    * path is back.
    * @throws AppError; rejects when the signal aborts
    */
-  connect(signal: AbortSignal): Promise<Socket>
+  connect(signal: AbortSignal): Promise<Line>
   /** The current grant, obtained if there is none. @throws AppError */
   grant(): Promise<Grant>
   /** Something changed: retry now. */
@@ -46,7 +46,7 @@ export interface Path extends Disposable {
 }
 
 /** Path from a local listener to one app of one session: grant, attempts, waiting, and the state shown to the user. */
-export function createPath(deps: PathDeps): Path {
+export function createPath<Line = Socket>(deps: PathDeps<Line>): Path<Line> {
   const limits = { ...LIMITS, ...deps.limits }
   const backoff = createBackoff({ minMs: 100, maxMs: 1_000 })
   const over = new AbortController()
@@ -85,7 +85,7 @@ export function createPath(deps: PathDeps): Path {
     return verdict !== 'ended' && verdict !== 'fail'
   }
 
-  async function attempt(signal: AbortSignal): Promise<Socket> {
+  async function attempt(signal: AbortSignal): Promise<Line> {
     const grant = await keeper.current()
     using attempted = linkSignals([signal], limits.dialMs)
     try {
@@ -96,7 +96,7 @@ export function createPath(deps: PathDeps): Path {
     }
   }
 
-  async function connect(caller: AbortSignal): Promise<Socket> {
+  async function connect(caller: AbortSignal): Promise<Line> {
     using linked = linkSignals([caller, over.signal])
     let { signal } = linked
     let isParked = false
@@ -104,10 +104,10 @@ export function createPath(deps: PathDeps): Path {
       for (let round = 0; ; round++) {
         signal.throwIfAborted()
         try {
-          const socket = await attempt(signal)
+          const line = await attempt(signal)
           backoff.reset()
           move('open', null)
-          return socket
+          return line
         } catch (error) {
           if (signal.aborted) throw error
           if (verdictOf(error) === 'new_grant' && round === 0) continue

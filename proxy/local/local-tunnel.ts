@@ -11,6 +11,7 @@ import {
 } from '#manager/contract'
 import { type Tunnel, type TunnelId } from '#proxy/contract'
 import { type TunnelOutcome } from '#manager/tunnel-end'
+import { type Line } from '../dial/dial-line.ts'
 import { createKeptWires } from '../dial/kept-wires.ts'
 import { createPath, type Path, type PathLimits } from '../grants/path.ts'
 import { createAppOrigin, type AppOrigin } from '../http-origins/app-origin.ts'
@@ -155,24 +156,24 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
     })
   }
 
-  async function carry(client: Socket, way: Path) {
+  async function carry(client: Socket, way: Path<Line>) {
     const { reason } = (await kept.carry(client)) ?? (await carryAnew(client, way))
     const refusal = refusalOf(reason)
     if (refusal) way.judge(refusal)
   }
 
-  /** @throws AppError; the signal's reason when the client goes away while the wire is dialled */
-  async function carryAnew(client: Socket, way: Path): Promise<Pick<TunnelOutcome, 'reason'>> {
+  /** @throws AppError; the signal's reason when the client goes away while the line is dialled */
+  async function carryAnew(client: Socket, way: Path<Line>): Promise<Pick<TunnelOutcome, 'reason'>> {
     const gone = new AbortController()
     const abort = () => gone.abort(new Error('the client went away'))
     if (client.destroyed) abort()
     client.once('close', abort)
-    const wire = await way.connect(gone.signal)
+    const line = await way.connect(gone.signal)
     if (client.destroyed) {
-      wire.destroy()
+      line.destroy()
       throw gone.signal.reason
     }
-    return await deps.transport.pipe(client, wire, kept)
+    return await deps.transport.pipe(client, line, kept)
   }
 
   function snapshot(): Tunnel {

@@ -2,34 +2,36 @@ import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { type Grant, GRANT_HEADER } from '#manager/contract'
 import { type TunnelOutcome } from '#manager/tunnel-end'
-import { dialTunnel } from '../dial/dial.ts'
+import { dialLine, DirectLine, type Line } from '../dial/dial-line.ts'
+import { type DirectPath } from '../dial/direct-path.ts'
 import { type KeptWires } from '../dial/kept-wires.ts'
-import { pipeTunnel } from '../dial/pipe.ts'
+import { pipeDirect, pipeTunnel } from '../dial/pipe.ts'
 import { TunnelStream } from './tunnel-stream.ts'
 
 /** Transport of bytes to an app; tests replace it by a loopback. */
 export interface Transport {
   /** @throws AppError from the manager, or a plain network error */
-  dial(grant: Grant, signal: AbortSignal): Promise<Socket>
+  dial(grant: Grant, signal: AbortSignal): Promise<Line>
   /** Joins a TCP client and a dialled tunnel until both are closed; `kept` takes over the wire after an orderly end. */
-  pipe(client: Socket, wire: Socket, kept: KeptWires): Promise<Pick<TunnelOutcome, 'reason'>>
+  pipe(client: Socket, line: Line, kept: KeptWires): Promise<Pick<TunnelOutcome, 'reason'>>
   /** A dialled tunnel as a plain byte stream. */
-  stream(wire: Socket): Duplex
+  stream(line: Line): Duplex
 }
 
-/** The production transport: a WebSocket to the manager for every connection. */
-export function createTransport(managerUrl: string): Transport {
+/**
+ * The production transport: a WebSocket to the manager for every connection at a time, and the app's bytes on it.
+ *
+ * @param direct where the app's container is on this computer, the bytes go there directly
+ */
+export function createTransport(managerUrl: string, direct?: DirectPath): Transport {
   return {
-    dial: ({ grant, sessionId, app }, signal) =>
-      dialTunnel({
-        managerUrl,
-        sessionId,
-        app: app.name,
-        headers: { [GRANT_HEADER]: grant },
-        lasting: app.protocol === 'tcp',
-        signal,
-      }),
-    pipe: pipeTunnel,
-    stream: wire => new TunnelStream(wire),
+    dial: ({ grant, sessionId, app }, signal) => {
+      const headers = { [GRANT_HEADER]: grant }
+      const lasting = app.protocol === 'tcp'
+      return dialLine({ managerUrl, sessionId, app: app.name, headers, lasting, signal }, direct)
+    },
+    pipe: (client, line, kept) =>
+      line instanceof DirectLine ? pipeDirect(client, line, kept) : pipeTunnel(client, line, kept),
+    stream: line => (line instanceof DirectLine ? line.stream() : new TunnelStream(line)),
   }
 }

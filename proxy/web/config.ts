@@ -24,6 +24,11 @@ export interface WebConfig {
   readonly consoleSecret?: string | undefined
   /** Whether browsers on this computer have to prove that they run here; default `required`. */
   readonly localProof?: 'required' | 'off' | undefined
+  /**
+   * Key of the direct path to apps on this computer (ADR 41), which `berth up` gives to its agent too; left out if that path is
+   * turned off.
+   */
+  readonly directKey?: string | undefined
   /** Folder of the built page. */
   readonly consoleDir: string
   /** A development server that serves the page instead. */
@@ -46,6 +51,8 @@ const Environment = z.object({
   BERTH_CONSOLE_SECRET: z.string().min(32).optional(),
   BERTH_CONSOLE_SECRET_FILE: z.string().optional(),
   BERTH_LOCAL_PROOF: z.enum(['required', 'off']).default('required'),
+  BERTH_DIRECT_KEY: z.string().min(32).optional(),
+  BERTH_DIRECT_PATH: z.enum(['on', 'off']).default('on'),
   BERTH_SSH_DIR: z.string().min(1).optional(),
   BERTH_CONSOLE_DIR: z.string().min(1).optional(),
   BERTH_CONSOLE_DEV_URL: z.url({ protocol: /^https?$/ }).optional(),
@@ -71,6 +78,7 @@ export function parseConfig(
     appsAddress: appsAddressOf(read.BERTH_APPS_ADDRESS, allowedHosts),
     consoleSecret: read.BERTH_CONSOLE_SECRET ?? readSecretFile(read.BERTH_CONSOLE_SECRET_FILE),
     localProof: read.BERTH_LOCAL_PROOF,
+    directKey: read.BERTH_DIRECT_PATH === 'on' ? read.BERTH_DIRECT_KEY : undefined,
     consoleDir: read.BERTH_CONSOLE_DIR ?? defaults.consoleDir,
     consoleDevUrl: read.BERTH_CONSOLE_DEV_URL,
     sshDirectory: read.BERTH_SSH_DIR,

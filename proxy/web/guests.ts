@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { AppError, createClient, ORIGIN_SECRET_HEADER, isAppError, type Me, type UserId } from '#manager/contract'
+import { type DirectPath } from '../dial/direct-path.ts'
 import { type Proxy, startProxy } from '../index.ts'
 import { type Log } from '../log.ts'
 import { signInCookies } from './sign-in-cookies.ts'
@@ -8,6 +9,7 @@ export interface GuestsDeps {
   readonly managerUrl: string
   readonly dataDir: string
   readonly sshDirectory?: string | undefined
+  readonly direct?: DirectPath | undefined
   readonly log: Log
   readonly now?: () => number
 }
@@ -100,12 +102,13 @@ export function createGuests(deps: GuestsDeps): Guests {
       const latest = [...signIns.values()].at(-1)
       return latest ? Promise.resolve(latest) : Promise.reject(new AppError('not_signed_in'))
     }
-    const { managerUrl, dataDir, sshDirectory, log } = deps
+    const { managerUrl, dataDir, sshDirectory, direct, log } = deps
     const proxy = startProxy({
       managerUrl,
       credentials,
       dataDir,
       userId,
+      direct,
       log,
       ...(sshDirectory ? { sshDirectory } : {}),
     })

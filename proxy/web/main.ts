@@ -14,6 +14,8 @@
  *                            manager believes our reports about our clients. `berth up` makes a secret (BERTH_CONSOLE_SECRET)
  *                            at each start
  *     BERTH_LOCAL_PROOF      off: a browser at a loopback name counts as on this computer without a proof; default required
+ *     BERTH_DIRECT_PATH      off: bytes of apps on this computer go through manager and agent too; default on. Only where
+ *                            `berth up` has made a key (BERTH_DIRECT_KEY) for the console and its agent
  *     BERTH_SSH_DIR          where the SSH kit writes its configuration and keys; default ~/.ssh
  *     BERTH_CONSOLE_DIR      the built page; default dist/renderer beside this program
  *     BERTH_CONSOLE_DEV_URL  a development server that serves the page instead

@@ -5,6 +5,7 @@ import { type Duplex } from 'node:stream'
 import { AppError, type AppsAddress, ROUTES } from '#manager/contract'
 import { type ProxyFault } from '#proxy/contract'
 import { containedBy } from '../http/contain.ts'
+import { createDirectPath } from '../dial/direct-path.ts'
 import { createHttpServer, type HttpServerOptions } from '../http/create-server.ts'
 import { listenOnLoopback } from '../listeners/loopback-listener.ts'
 import { type Log } from '../log.ts'
@@ -14,7 +15,7 @@ import { checkAddress, hostNames, type HostNames } from './guard.ts'
 import { createGuests, type Guests } from './guests.ts'
 import { createHostRoutes, credentialsOf } from './host-routes.ts'
 import { createForward, type Forward, isManagerPath } from './manager-forward.ts'
-import { createPublicApps, type PublicApps } from './public-apps/public-apps.ts'
+import { createPublicApps, type PublicApps, type PublicAppsDeps } from './public-apps/public-apps.ts'
 import { createStaticFiles } from './static-files.ts'
 import { openThisComputer } from './this-computer.ts'
 import { answerUnreadRequests, MAX_HEADER_BYTES } from './unread-requests.ts'
@@ -55,8 +56,9 @@ export async function startWeb(config: WebConfig, log: Log, limits: Limits = {})
   stack.defer(manager.close)
   const page = config.consoleDevUrl === undefined ? undefined : createForward(config.consoleDevUrl, 'page', { log })
   stack.defer(() => page?.close())
-  const guests = stack.use(createGuests({ ...config, log }))
-  const publicApps = publicAppsOf(config, log)
+  const direct = config.directKey === undefined ? undefined : createDirectPath(config.directKey)
+  const guests = stack.use(createGuests({ ...config, direct, log }))
+  const publicApps = publicAppsOf(config, { direct, log })
   stack.defer(() => publicApps?.[Symbol.dispose]())
   const proxies = watchProxies(config.trustedProxies ?? [], log)
   let names: HostNames = new Set()
@@ -122,10 +124,12 @@ export async function startWeb(config: WebConfig, log: Log, limits: Limits = {})
 type Listeners = Pick<HttpServerOptions, 'onRequest' | 'onUpgrade'>
 
 /** Published apps need the secret by which the manager knows this process. */
-function publicAppsOf({ appsAddress: address, managerUrl, consoleSecret, trustedProxies }: WebConfig, log: Log) {
+function publicAppsOf(config: WebConfig, shared: Pick<PublicAppsDeps, 'direct' | 'log'>) {
+  const { appsAddress: address, managerUrl, consoleSecret, trustedProxies } = config
   if (!address) return undefined
-  if (consoleSecret !== undefined) return createPublicApps({ address, managerUrl, consoleSecret, trustedProxies, log })
-  log.warn({}, 'apps cannot be published: set BERTH_CONSOLE_SECRET_FILE for console and manager')
+  if (consoleSecret !== undefined)
+    return createPublicApps({ ...shared, address, managerUrl, consoleSecret, trustedProxies })
+  shared.log.warn({}, 'apps cannot be published: set BERTH_CONSOLE_SECRET_FILE for console and manager')
   return undefined
 }
 

@@ -1,5 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { GRANT, SESSION } from './tunnel-names.ts'
 
 /** A path for bytes from a local port to the service, through its own processes. */
 export interface Road extends Disposable {
@@ -45,10 +46,21 @@ export async function startService(): Promise<Road> {
   return roadOf([service], service.port)
 }
 
-/** Proxy, manager and agent without Docker and database: for tests of the path itself. The bench measures a whole Berth. */
-export async function startTunnel(servicePort: number): Promise<Road> {
+/**
+ * Proxy, manager and agent without Docker and database: for tests of the path itself. The bench measures a whole Berth.
+ *
+ * @param directKey the proxy connects to the service itself (ADR 41)
+ */
+export async function startTunnel(servicePort: number, directKey?: string): Promise<Road> {
   const manager = await start('./tunnel-manager.ts')
-  const agent = await start('./tunnel-agent.ts', [manager.port, servicePort])
-  const proxy = await start('./tunnel-proxy.ts', [`http://127.0.0.1:${manager.port}`])
+  const agent = await start('./tunnel-agent.ts', [
+    manager.port,
+    servicePort,
+    ...(directKey === undefined ? [] : [directKey]),
+  ])
+  const proxy = await start('./tunnel-proxy.ts', [
+    `http://127.0.0.1:${manager.port}`,
+    ...(directKey === undefined ? [] : [SESSION, GRANT, 'bench', directKey]),
+  ])
   return roadOf([proxy, manager, agent], proxy.port)
 }

@@ -1,16 +1,17 @@
 /**
  * The real proxy's half of the path: a listener whose connections become tunnels. `node tunnel-proxy.ts MANAGER_URL [SESSION
- * GRANT APP]`
+ * GRANT APP KEY]`, with the key of the direct path if it is asked for
  */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { GRANT_HEADER, SessionId } from '#manager/contract'
-import { dialTunnel } from '../../proxy/dial/dial.ts'
+import { dialLine, DirectLine } from '../../proxy/dial/dial-line.ts'
+import { createDirectPath } from '../../proxy/dial/direct-path.ts'
 import { createKeptWires } from '../../proxy/dial/kept-wires.ts'
-import { pipeTunnel } from '../../proxy/dial/pipe.ts'
+import { pipeDirect, pipeTunnel } from '../../proxy/dial/pipe.ts'
 import { GRANT, SESSION } from './tunnel-names.ts'
 import { serveMemory } from './tunnel-memory.ts'
 
-const [managerUrl = '', session = SESSION, grant = GRANT, app = 'bench'] = process.argv.slice(2)
+const [managerUrl = '', session = SESSION, grant = GRANT, app = 'bench', key] = process.argv.slice(2)
 const options = {
   managerUrl,
   sessionId: SessionId.parse(session),
@@ -18,6 +19,7 @@ const options = {
   headers: { [GRANT_HEADER]: grant },
   lasting: true,
 }
+const direct = key === undefined ? undefined : createDirectPath(key)
 const kept = createKeptWires()
 const server = createServer({ allowHalfOpen: true, noDelay: true }, client => {
   client.on('error', () => undefined)
@@ -29,7 +31,10 @@ const server = createServer({ allowHalfOpen: true, noDelay: true }, client => {
 })
 
 async function carry(client: Socket) {
-  return (await kept.carry(client)) ?? (await pipeTunnel(client, await dialTunnel(options), kept))
+  const outcome = await kept.carry(client)
+  if (outcome) return outcome
+  const line = await dialLine(options, direct)
+  return await (line instanceof DirectLine ? pipeDirect(client, line, kept) : pipeTunnel(client, line, kept))
 }
 
 server.listen(0, '127.0.0.1', 4096, () => process.send?.({ port: (server.address() as AddressInfo).port }))

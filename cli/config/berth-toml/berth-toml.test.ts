@@ -27,6 +27,7 @@ trustedProxies = ["127.0.0.1", "::1"]
 appsAddress = "https://*.apps.example.org"
 sshDirectory = "ssh"
 localProof = "off"
+directPath = "off"
 logLevel = "debug"
 
 [manager]
@@ -65,6 +66,7 @@ test('every key reaches its servers as the variable that they read', () => {
     BERTH_APPS_ADDRESS: 'https://*.apps.example.org',
     BERTH_SSH_DIR: '/etc/berth/ssh',
     BERTH_LOCAL_PROOF: 'off',
+    BERTH_DIRECT_PATH: 'off',
     BERTH_LOG: 'debug',
   })
   expect(environmentOf(settings, 'manager', {})).toEqual({
@@ -118,7 +120,7 @@ test('all faults are reported together, with file, line, column, key and allowed
   const document = '# c\n[console]\n  port = "x"\nprot = 1\n\n[agent]\nnetwork = 5\n[agent.scratch]\nfloorMib = 1.5\n'
   expect(faultsOf(document)).toEqual([
     `${FILE}:3:3: console.port must be a whole number from 0 to 65535 (0 = any free port)`,
-    `${FILE}:4:1: console.prot is not known; allowed in [console]: port, host, allowedHosts, trustedProxies, appsAddress, sshDirectory, localProof, logLevel`,
+    `${FILE}:4:1: console.prot is not known; allowed in [console]: port, host, allowedHosts, trustedProxies, appsAddress, sshDirectory, localProof, directPath, logLevel`,
     `${FILE}:7:1: agent.network must be a table; allowed in [agent.network]: range, deny, ahead`,
     `${FILE}:9:1: agent.scratch.floorMib must be a whole number of MiB`,
   ])

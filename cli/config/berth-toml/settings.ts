@@ -95,6 +95,14 @@ export const SETTINGS: readonly Setting[] = [
     variable: 'BERTH_LOCAL_PROOF',
     servers: ['console'],
   },
+  {
+    key: 'console.directPath',
+    schema: z.enum(['on', 'off']),
+    allowed: '"on" or "off"',
+    meaning: 'off: bytes of apps on this computer go through manager and agent, like those of other hosts',
+    variable: 'BERTH_DIRECT_PATH',
+    servers: ['console'],
+  },
   logLevel('console'),
   {
     key: 'manager.databaseUrl',

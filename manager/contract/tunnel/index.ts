@@ -1,2 +1,3 @@
+export * from './direct.ts'
 export * from './frames.ts'
 export * from './protocol.ts'

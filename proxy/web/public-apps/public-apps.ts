@@ -1,6 +1,7 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Duplex } from 'node:stream'
 import { type AppsAddress, CONSOLE_SECRET_HEADER, createClient, isAppError, type ServedApp } from '#manager/contract'
+import { type DirectPath } from '../../dial/direct-path.ts'
 import { createTransport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
 import { clientOf } from '../client.ts'
@@ -13,6 +14,7 @@ export interface PublicAppsDeps {
   /** Proves to the manager that the console asks. */
   readonly consoleSecret: string
   readonly trustedProxies?: readonly string[] | undefined
+  readonly direct?: DirectPath | undefined
   readonly log: Log
   readonly now?: () => number
 }
@@ -56,7 +58,7 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
     fetch: (url, init) => fetch(url, init as RequestInit),
     headers: () => ({ [CONSOLE_SECRET_HEADER]: consoleSecret }),
   })
-  const transport = createTransport(managerUrl)
+  const transport = createTransport(managerUrl, deps.direct)
   const entries = new Map<string, Entry>()
   const asking = new Map<string, Promise<Entry | undefined>>()
   const sweep = setInterval(closeIdle, SWEEP_MS)

@@ -68,7 +68,7 @@ beforeAll(async () => {
       kernels: {
         find: kernelId => {
           const apps = Object.entries(ports).map(([name, port]) => ({ name, port }))
-          return { kernelId, containerId: 'none', address: '127.0.0.1', user: '0:0', apps }
+          return { kernelId, sessionId: 'a session', containerId: 'none', address: '127.0.0.1', user: '0:0', apps }
         },
         ensureApp: () => Promise.resolve(),
       },

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type Socket } from 'node:net'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readAll, SESSION, startPath } from '../../fixtures/tunnel-path.ts'
 
 type Path = Awaited<ReturnType<typeof startPath>>
@@ -15,70 +15,98 @@ async function exchange(path: Path, bytes: Buffer | string): Promise<string> {
   return hash(await readAll(client))
 }
 
-test('connections in a row use one wire, each with a connection of its own to the service', async () => {
-  let services = 0
-  const service = (socket: Socket) => {
-    services++
-    echo(socket)
-  }
-  await using path = await startPath({ service, lasting: true })
-  for (const size of [0, 1, 5_000, 300_000, 3]) {
-    const bytes = randomBytes(size)
-    expect(await exchange(path, bytes)).toBe(hash(bytes))
-    await expect.poll(() => path.outcomes.length).toBe(services)
-    expect(path.gateway.counts().tunnels).toBe(1)
-  }
-  expect(services).toBe(5)
-  expect(path.outcomes).toEqual(Array.from({ length: 5 }, () => ({ reason: 'done', connected: true })))
-  expect(path.dials()).toBe(1)
-})
+/** The same rules hold for both ways of the bytes. */
+const WAYS: readonly (readonly [string, { readonly lasting: true; readonly direct?: true }])[] = [
+  ['through manager and agent', { lasting: true }],
+  ['directly to the container', { lasting: true, direct: true }],
+]
 
-test('a service that speaks first is heard on every connection, also if it ends first', async () => {
-  let services = 0
-  await using path = await startPath({ service: socket => void socket.end(`banner ${++services}`), lasting: true })
-  for (let i = 1; i <= 3; i++) {
+describe.each(WAYS)('%s', (_name, way) => {
+  test('connections in a row use one wire, each with a connection of its own to the service', async () => {
+    let services = 0
+    const service = (socket: Socket) => {
+      services++
+      echo(socket)
+    }
+    await using path = await startPath({ service, ...way })
+    for (const size of [0, 1, 5_000, 300_000, 3]) {
+      const bytes = randomBytes(size)
+      expect(await exchange(path, bytes)).toBe(hash(bytes))
+      await expect.poll(() => path.outcomes.length).toBe(services)
+      expect(path.gateway.counts().tunnels).toBe(1)
+    }
+    expect(services).toBe(5)
+    expect(path.outcomes).toEqual(Array.from({ length: 5 }, () => ({ reason: 'done', connected: true })))
+    expect(path.dials()).toBe(1)
+  })
+
+  test('a service that speaks first is heard on every connection, also if it ends first', async () => {
+    let services = 0
+    await using path = await startPath({ service: socket => void socket.end(`banner ${++services}`), ...way })
+    for (let i = 1; i <= 3; i++) {
+      const client = await path.connect()
+      expect((await readAll(client)).toString()).toBe(`banner ${i}`)
+      client.end()
+      await expect.poll(() => path.outcomes.length).toBe(i)
+    }
+    expect(path.dials()).toBe(1)
+  })
+
+  test('while a slow client still reads, the next client gets a wire of its own, and both get every byte', async () => {
+    const answer = randomBytes(8_000_000)
+    const services: Socket[] = []
+    const service = (socket: Socket) => {
+      services.push(socket)
+      socket.resume().end(answer)
+    }
+    const moved = () => services.reduce((sum, socket) => sum + socket.bytesWritten - socket.writableLength, 0)
+    await using path = await startPath({ service, ...way })
+    const slow = await path.connect()
+    slow.pause()
+    slow.end()
+    await expect.poll(moved).toBeGreaterThan(100_000)
+    expect(await exchange(path, '')).toBe(hash(answer))
+    expect(hash(await readAll(slow))).toBe(hash(answer))
+    expect(path.dials()).toBe(2)
+    // Both wires rest now.
+    await expect.poll(() => path.outcomes.length).toBe(2)
+    expect(await exchange(path, '')).toBe(hash(answer))
+    expect(path.dials()).toBe(2)
+  })
+
+  test('a wire that was cut while it rested is replaced unnoticed', async () => {
+    await using path = await startPath({ service: echo, ...way })
+    await exchange(path, 'one')
+    path.gateway.closeSession(SESSION)
+    expect(await exchange(path, 'two')).toBe(hash(Buffer.from('two')))
+    expect(path.dials()).toBe(2)
+  })
+
+  test('the end of a sign-in cuts resting wires', async () => {
+    let holds = true
+    await using path = await startPath({ service: echo, ...way, grantsHold: () => holds })
+    await exchange(path, 'one')
+    holds = false
+    path.gateway.closeLogin('login-1')
     const client = await path.connect()
-    expect((await readAll(client)).toString()).toBe(`banner ${i}`)
-    client.end()
-    await expect.poll(() => path.outcomes.length).toBe(i)
-  }
-  expect(path.dials()).toBe(1)
-})
+    await once(client, 'error')
+    expect(path.errors).toMatchObject([{ code: 'grant_invalid' }])
+    await expect.poll(() => path.streams.size).toBe(0)
+  })
 
-test('while a slow client still reads, the next client gets a wire of its own, and both get every byte', async () => {
-  const answer = randomBytes(8_000_000)
-  await using path = await startPath({ service: socket => void socket.resume().end(answer), lasting: true })
-  const slow = await path.connect()
-  slow.pause()
-  slow.end()
-  await expect.poll(() => path.gateway.activity(SESSION).bytesDown).toBeGreaterThan(100_000)
-  expect(await exchange(path, '')).toBe(hash(answer))
-  expect(hash(await readAll(slow))).toBe(hash(answer))
-  expect(path.dials()).toBe(2)
-  // Both wires rest now.
-  await expect.poll(() => path.outcomes.length).toBe(2)
-  expect(await exchange(path, '')).toBe(hash(answer))
-  expect(path.dials()).toBe(2)
-})
-
-test('a wire that was cut while it rested is replaced unnoticed', async () => {
-  await using path = await startPath({ service: echo, lasting: true })
-  await exchange(path, 'one')
-  path.gateway.closeSession(SESSION)
-  expect(await exchange(path, 'two')).toBe(hash(Buffer.from('two')))
-  expect(path.dials()).toBe(2)
-})
-
-test('the end of a sign-in cuts resting wires', async () => {
-  let holds = true
-  await using path = await startPath({ service: echo, lasting: true, grantsHold: () => holds })
-  await exchange(path, 'one')
-  holds = false
-  path.gateway.closeLogin('login-1')
-  const client = await path.connect()
-  await once(client, 'error')
-  expect(path.errors).toMatchObject([{ code: 'grant_invalid' }])
-  await expect.poll(() => path.streams.size).toBe(0)
+  test('clients that leave before they get an answer leave nothing behind', async () => {
+    await using path = await startPath({ service: echo, ...way })
+    await exchange(path, 'one')
+    for (let i = 0; i < 50; i++) {
+      const client = await path.connect()
+      if (i % 2 === 0) client.resetAndDestroy()
+      else {
+        client.end()
+        setImmediate(() => client.destroy())
+      }
+    }
+    expect(await exchange(path, 'two')).toBe(hash(Buffer.from('two')))
+  })
 })
 
 test('a reset reaches the service, and its wire is not used again', async () => {
@@ -98,20 +126,6 @@ test('a reset reaches the service, and its wire is not used again', async () => 
   await expect.poll(() => closed.length).toBe(2)
   await expect.poll(() => path.gateway.counts().tunnels).toBe(0)
   expect(await exchange(path, 'three')).toBe(hash(Buffer.from('three')))
-})
-
-test('clients that leave before they get an answer leave nothing behind', async () => {
-  await using path = await startPath({ service: echo, lasting: true })
-  await exchange(path, 'one')
-  for (let i = 0; i < 50; i++) {
-    const client = await path.connect()
-    if (i % 2 === 0) client.resetAndDestroy()
-    else {
-      client.end()
-      setImmediate(() => client.destroy())
-    }
-  }
-  expect(await exchange(path, 'two')).toBe(hash(Buffer.from('two')))
 })
 
 test('with an agent of an earlier version every connection has a wire of its own', async () => {

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ZERO_MASK } from '#manager/contract'
 import { TunnelEnd } from '#manager/tunnel-end'
 import { connectTo, readAll, startPath } from '../../fixtures/tunnel-path.ts'
@@ -11,131 +11,169 @@ const echo = (socket: Socket) => void socket.pipe(socket)
 const million = randomBytes(1_000_000)
 const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-test('a client that half-closes still gets the whole answer', async () => {
-  await using path = await startPath({ service: echo })
-  const client = await path.connect()
-  client.end(million)
-  const answer = await readAll(client)
-  expect(answer.length).toBe(million.length)
-  expect(hash(answer)).toBe(hash(million))
-  await expect.poll(() => path.outcomes).toEqual([{ reason: 'done', connected: true }])
-})
+/** The same rules hold for both ways of the bytes. */
+const WAYS: readonly (readonly [string, { readonly direct?: true }])[] = [
+  ['through manager and agent', {}],
+  ['directly to the container', { direct: true }],
+]
 
-test('a service that half-closes still gets everything the client sends afterwards', async () => {
-  const got = Promise.withResolvers<Buffer>()
-  await using path = await startPath({
-    service: socket => {
-      socket.end('bye')
-      readAll(socket).then(got.resolve, got.reject)
-    },
+describe.each(WAYS)('%s', (_name, way) => {
+  test('a client that half-closes still gets the whole answer', async () => {
+    await using path = await startPath({ service: echo, ...way })
+    const client = await path.connect()
+    client.end(million)
+    const answer = await readAll(client)
+    expect(answer.length).toBe(million.length)
+    expect(hash(answer)).toBe(hash(million))
+    await expect.poll(() => path.outcomes).toEqual([{ reason: 'done', connected: true }])
   })
-  const client = await path.connect()
-  expect((await readAll(client)).toString()).toBe('bye')
-  client.end(million)
-  expect(hash(await got.promise)).toBe(hash(million))
-  await expect.poll(() => path.outcomes).toEqual([{ reason: 'done', connected: true }])
-})
 
-test('a response that is still buffered when the service closes arrives whole, however slowly it is read', async () => {
-  await using path = await startPath({
-    service: socket => {
-      for (let i = 0; i < 8; i++) socket.write(million)
-      socket.end()
-      socket.resume()
-    },
-  })
-  const client = await path.connect()
-  client.pause()
-  await expect
-    .poll(() => path.gateway.activity('01900000-0000-7000-8000-000000000001').bytesDown)
-    .toBeGreaterThan(100_000)
-  const got: Buffer[] = []
-  client.on('data', (chunk: Buffer) => {
-    got.push(chunk)
-    client.pause()
-    setImmediate(() => client.resume())
-  })
-  client.resume()
-  await once(client, 'end')
-  expect(hash(Buffer.concat(got))).toBe(hash(Buffer.concat(Array.from({ length: 8 }, () => million))))
-  client.end()
-})
-
-test("two clients at once do not see each other's bytes", async () => {
-  await using path = await startPath({ service: echo })
-  const clients = await Promise.all([path.connect(), path.connect()])
-  const sent = clients.map(() => randomBytes(20_000_000))
-  clients.forEach((client, i) => client.end(sent[i] ?? ''))
-  const answers = await Promise.all(clients.map(readAll))
-  expect(answers.map(hash)).toEqual(sent.map(hash))
-})
-
-test('bytes that are sent right after connecting, followed by the end, arrive', async () => {
-  await using path = await startPath({ service: echo })
-  const client = await connectTo(path.port)
-  client.end('x')
-  expect((await readAll(client)).toString()).toBe('x')
-})
-
-test('a stalled reader stops the writer', async () => {
-  let written = 0
-  await using path = await startPath({
-    service: socket => {
-      const more = () => {
-        while (!socket.destroyed) {
-          written += million.length
-          if (!socket.write(million)) break
-        }
-      }
-      socket.on('drain', more)
-      more()
-    },
-  })
-  const client = await path.connect()
-  client.pause()
-  await expect.poll(() => path.outcomes.length + path.streams.size).toBe(1)
-  let before = -1
-  await expect
-    .poll(
-      async () => {
-        const stood = written === before
-        before = written
-        await delay(300)
-        return stood
+  test('a service that half-closes still gets everything the client sends afterwards', async () => {
+    const got = Promise.withResolvers<Buffer>()
+    await using path = await startPath({
+      ...way,
+      service: socket => {
+        socket.end('bye')
+        readAll(socket).then(got.resolve, got.reject)
       },
-      { timeout: 15_000 },
-    )
-    .toBe(true)
-  expect(written).toBeLessThan(40_000_000)
-  client.destroy()
-})
-
-test('a reset of the service resets the client', async () => {
-  await using path = await startPath({
-    service: socket => {
-      socket.once('data', () => socket.resetAndDestroy())
-    },
+    })
+    const client = await path.connect()
+    expect((await readAll(client)).toString()).toBe('bye')
+    client.end(million)
+    expect(hash(await got.promise)).toBe(hash(million))
+    await expect.poll(() => path.outcomes).toEqual([{ reason: 'done', connected: true }])
   })
-  const client = await path.connect()
-  client.write('anything')
-  const [error] = (await once(client, 'error')) as [NodeJS.ErrnoException]
-  expect(error.code).toBe('ECONNRESET')
-  await expect.poll(() => path.outcomes).toEqual([{ reason: 'reset', connected: true }])
-})
 
-test('a reset of the client resets the service', async () => {
-  const failed = Promise.withResolvers<string | undefined>()
-  await using path = await startPath({
-    service: socket => {
-      socket.write('hello')
-      socket.on('error', (error: NodeJS.ErrnoException) => failed.resolve(error.code))
-      socket.resume()
-    },
+  test('a response that is still buffered when the service closes arrives whole, however slowly it is read', async () => {
+    let service: Socket | undefined
+    await using path = await startPath({
+      ...way,
+      service: socket => {
+        service = socket
+        for (let i = 0; i < 8; i++) socket.write(million)
+        socket.end()
+        socket.resume()
+      },
+    })
+    const client = await path.connect()
+    client.pause()
+    await expect.poll(() => (service?.bytesWritten ?? 0) - (service?.writableLength ?? 0)).toBeGreaterThan(100_000)
+    const got: Buffer[] = []
+    client.on('data', (chunk: Buffer) => {
+      got.push(chunk)
+      client.pause()
+      setImmediate(() => client.resume())
+    })
+    client.resume()
+    await once(client, 'end')
+    expect(hash(Buffer.concat(got))).toBe(hash(Buffer.concat(Array.from({ length: 8 }, () => million))))
+    client.end()
   })
-  const client = await path.connect()
-  await once(client, 'data')
-  client.resetAndDestroy()
-  expect(await failed.promise).toBe('ECONNRESET')
+
+  test("two clients at once do not see each other's bytes", async () => {
+    await using path = await startPath({ service: echo, ...way })
+    const clients = await Promise.all([path.connect(), path.connect()])
+    const sent = clients.map(() => randomBytes(20_000_000))
+    clients.forEach((client, i) => client.end(sent[i] ?? ''))
+    const answers = await Promise.all(clients.map(readAll))
+    expect(answers.map(hash)).toEqual(sent.map(hash))
+  })
+
+  test('bytes that are sent right after connecting, followed by the end, arrive', async () => {
+    await using path = await startPath({ service: echo, ...way })
+    const client = await connectTo(path.port)
+    client.end('x')
+    expect((await readAll(client)).toString()).toBe('x')
+  })
+
+  test('a stalled reader stops the writer', async () => {
+    let written = 0
+    await using path = await startPath({
+      ...way,
+      service: socket => {
+        const more = () => {
+          while (!socket.destroyed) {
+            written += million.length
+            if (!socket.write(million)) break
+          }
+        }
+        socket.on('drain', more)
+        more()
+      },
+    })
+    const client = await path.connect()
+    client.pause()
+    await expect.poll(() => path.outcomes.length + path.streams.size).toBe(1)
+    let before = -1
+    await expect
+      .poll(
+        async () => {
+          const stood = written === before
+          before = written
+          await delay(300)
+          return stood
+        },
+        { timeout: 15_000 },
+      )
+      .toBe(true)
+    expect(written).toBeLessThan(40_000_000)
+    client.destroy()
+  })
+
+  test('a reset of the service resets the client', async () => {
+    await using path = await startPath({
+      ...way,
+      service: socket => {
+        socket.once('data', () => socket.resetAndDestroy())
+      },
+    })
+    const client = await path.connect()
+    client.write('anything')
+    const [error] = (await once(client, 'error')) as [NodeJS.ErrnoException]
+    expect(error.code).toBe('ECONNRESET')
+    await expect.poll(() => path.outcomes).toEqual([{ reason: 'reset', connected: true }])
+  })
+
+  test('a reset of the client resets the service', async () => {
+    const failed = Promise.withResolvers<string | undefined>()
+    await using path = await startPath({
+      ...way,
+      service: socket => {
+        socket.write('hello')
+        socket.on('error', (error: NodeJS.ErrnoException) => failed.resolve(error.code))
+        socket.resume()
+      },
+    })
+    const client = await path.connect()
+    await once(client, 'data')
+    client.resetAndDestroy()
+    expect(await failed.promise).toBe('ECONNRESET')
+  })
+
+  test('200 connections that end early at any moment leave nothing behind, and the next one works', async () => {
+    await using path = await startPath({ service: echo, ...way })
+    await expect.poll(() => path.sockets.size).toBeGreaterThanOrEqual(4)
+    for (let i = 0; i < 200; i += 20) {
+      await Promise.all(
+        Array.from({ length: 20 }, async (_, k) => {
+          const client = await connectTo(path.port)
+          const fate = (i + k) % 8
+          if (fate > 1) client.write(Buffer.alloc(fate * 7000, 'z'))
+          if (fate > 3) await Promise.race([once(client, 'data'), delay(5)])
+          if (fate % 2 === 0) client.destroy()
+          else client.resetAndDestroy()
+        }),
+      )
+    }
+    await expect.poll(() => path.gateway.counts().tunnels, { timeout: 10_000 }).toBe(0)
+    await expect.poll(() => path.streams.size, { timeout: 10_000 }).toBe(0)
+    const client = await path.connect()
+    client.end('still here')
+    expect((await readAll(client)).toString()).toBe('still here')
+    // Parked sockets are all that is open now; the pool grew with the burst, but is bounded.
+    await expect.poll(() => path.gateway.counts().tunnels, { timeout: 10_000 }).toBe(0)
+    await expect.poll(() => path.sockets.size, { timeout: 10_000 }).toBeLessThanOrEqual(64)
+  })
 })
 
 test('a refused port resets the client and tells the console the reason', async () => {
@@ -145,31 +183,6 @@ test('a refused port resets the client and tells the console the reason', async 
   expect(frame[0]).toBe(0x88)
   expect(frame.readUInt16BE(2)).toBe(1013)
   wire.destroy()
-})
-
-test('200 connections that end early at any moment leave nothing behind, and the next one works', async () => {
-  await using path = await startPath({ service: echo })
-  await expect.poll(() => path.sockets.size).toBeGreaterThanOrEqual(4)
-  for (let i = 0; i < 200; i += 20) {
-    await Promise.all(
-      Array.from({ length: 20 }, async (_, k) => {
-        const client = await connectTo(path.port)
-        const fate = (i + k) % 8
-        if (fate > 1) client.write(Buffer.alloc(fate * 7000, 'z'))
-        if (fate > 3) await Promise.race([once(client, 'data'), delay(5)])
-        if (fate % 2 === 0) client.destroy()
-        else client.resetAndDestroy()
-      }),
-    )
-  }
-  await expect.poll(() => path.gateway.counts().tunnels, { timeout: 10_000 }).toBe(0)
-  await expect.poll(() => path.streams.size, { timeout: 10_000 }).toBe(0)
-  const client = await path.connect()
-  client.end('still here')
-  expect((await readAll(client)).toString()).toBe('still here')
-  // Parked sockets are all that is open now; the pool grew with the burst, but is bounded.
-  await expect.poll(() => path.gateway.counts().tunnels, { timeout: 10_000 }).toBe(0)
-  await expect.poll(() => path.sockets.size, { timeout: 10_000 }).toBeLessThanOrEqual(64)
 })
 
 /** Two ends of one TCP connection on this computer. */

@@ -1,0 +1,89 @@
+import { createHmac } from 'node:crypto'
+import { type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type DirectClaim, directOffer, directPayload, type DirectPlace } from '#manager/contract'
+import { HoldingSocket, type TunnelBeats, TunnelEnd } from '#manager/tunnel-end'
+import { type KernelAddress } from './service.ts'
+
+export interface DirectRequest {
+  readonly nonce: string
+  readonly app: string
+  readonly kernel: KernelAddress
+  /** Undefined if only the agent can reach the app. */
+  readonly place: DirectPlace | undefined
+}
+
+/** The agent's side of the direct path (ADR 41): wires that hold connections of the proxy to containers. */
+export interface Holds {
+  /** Offers the direct path and takes the wire. @returns false if there is none to offer: the wire was not touched */
+  hold(wire: Socket, request: DirectRequest): boolean
+  /**
+   * Ends the wires of a kernel. The proxy resets its connection before it answers the close frame. Resolves when all wires have ended,
+   * after RELEASE_MS at the latest. Never rejects.
+   *
+   * @param containerId gets no offer any more
+   */
+  release(kernelId: string, containerId: string | undefined): Promise<void>
+}
+
+interface Hold {
+  readonly end: TunnelEnd
+  readonly wire: Socket
+  readonly ended: Promise<void>
+}
+
+/** Time for the proxy to answer a close frame; a wire that is still open then is cut. */
+const RELEASE_MS = 5_000
+const MAX_REMEMBERED = 1000
+
+/**
+ * Threat model: an offer tells the address of a container to whoever was let into its app by the manager, and who can learn it inside
+ * the container too. What it is worth is decided by its MAC: the proxy connects only to a place that a holder of the key has named
+ * for this session, app and request. The key never leaves this process.
+ *
+ * The manager's right to cut a tunnel holds for the wire, and the proxy ends its connection with the wire. An address may belong
+ * to another container later, so no wire may outlive the container that it names: `release` comes before the network is removed.
+ */
+export function createHolds({ key, live }: { key: string | undefined; live: TunnelBeats }): Holds {
+  const holds = new Map<string, Set<Hold>>()
+  const released = new Set<string>()
+
+  return {
+    hold(wire, { nonce, app, kernel, place }) {
+      if (key === undefined || !place || released.has(kernel.containerId)) return false
+      const { kernelId, sessionId } = kernel
+      const ended = Promise.withResolvers<undefined>()
+      const greeting = directOffer(place, macOf(key, { nonce, sessionId, app, ...place }))
+      const ofKernel = holds.get(kernelId) ?? new Set()
+      holds.set(kernelId, ofKernel)
+      const onEnd = () => {
+        live.delete(end)
+        ofKernel.delete(hold)
+        if (ofKernel.size === 0 && holds.get(kernelId) === ofKernel) holds.delete(kernelId)
+        ended.resolve(undefined)
+      }
+      // The client's connection ends by itself; this side has none.
+      const local = new HoldingSocket(() => undefined)
+      const end: TunnelEnd = new TunnelEnd({ wire, local, role: 'server', greeting, onEnd })
+      const hold: Hold = { end, wire, ended: ended.promise }
+      live.add(end)
+      ofKernel.add(hold)
+      return true
+    },
+    async release(kernelId, containerId) {
+      if (containerId !== undefined) {
+        if (released.size >= MAX_REMEMBERED) released.clear()
+        released.add(containerId)
+      }
+      const ofKernel = [...(holds.get(kernelId) ?? [])]
+      if (ofKernel.length === 0) return
+      for (const { end } of ofKernel) end.close('session_ended')
+      await Promise.race([Promise.all(ofKernel.map(({ ended }) => ended)), delay(RELEASE_MS)])
+      for (const { wire } of ofKernel) wire.destroy()
+    },
+  }
+}
+
+function macOf(key: string, claim: DirectClaim): string {
+  return createHmac('sha256', key).update(directPayload(claim)).digest('base64url')
+}

@@ -1,0 +1,68 @@
+import { type Socket } from 'node:net'
+import { DIRECT_HEADER } from '#manager/contract/light'
+import { dialTunnel, type DialOptions } from './dial.ts'
+import { type DirectPath } from './direct-path.ts'
+import { type FirstFrame, takeOffer } from './first-text.ts'
+import { Tether } from './tether.ts'
+
+/** A connection to the app itself, and the wire that holds it (ADR 41). */
+export class DirectLine {
+  readonly tether: Tether
+  readonly service: Socket
+
+  constructor(tether: Tether, service: Socket) {
+    this.tether = tether
+    this.service = service
+  }
+
+  /** The connection alone; the wire ends with it. */
+  stream(): Socket {
+    this.service.once('close', () => this.tether.close())
+    return this.service
+  }
+
+  destroy(): void {
+    this.tether.close()
+  }
+}
+
+/** A dialled connection to an app: a wire, through manager and agent, or a direct one. */
+export type Line = Socket | DirectLine
+
+/** An agent that can offer the direct path answers at once; one that cannot may have to start the app first. */
+const OFFER_MS = 2_000
+
+/**
+ * As `dialTunnel`, by the direct path if the agent offers it and the app answers there. Otherwise the agent connects to the app,
+ * which it starts if necessary.
+ */
+export async function dialLine(options: DialOptions, direct?: DirectPath): Promise<Line> {
+  const ask = direct?.ask(options.sessionId, options.app)
+  if (!ask) return await dialTunnel(options)
+  const { signal, headers } = options
+  const wire = await dialTunnel({ ...options, headers: { ...headers, [DIRECT_HEADER]: ask.nonce } })
+  let first: FirstFrame
+  try {
+    first = await takeOffer(wire, { signal, waitMs: OFFER_MS })
+  } catch (error) {
+    wire.on('error', () => undefined).destroy()
+    throw error
+  }
+  if (first.kind === 'other') {
+    ask.declined()
+    return wire
+  }
+  const place = first.kind === 'offer' ? ask.placeIn(first.text) : undefined
+  if (place) {
+    const tether = new Tether(wire, place)
+    const service = await tether.connect(signal)
+    if (service) return new DirectLine(tether, service)
+    tether.close()
+    signal?.throwIfAborted()
+  } else {
+    // Nobody has opened a tunnel on this wire.
+    ask.declined()
+    wire.on('error', () => undefined).destroy()
+  }
+  return await dialTunnel(options)
+}
