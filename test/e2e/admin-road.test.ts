@@ -88,7 +88,10 @@ test('while starts are paused her session waits and says so; it is moved up in t
   await openLaunchDialog(adasPage)
   await adasPage.getByLabel('Name optional').fill(SESSION)
   await button(adasPage, /^Launch$/).click()
-  await rowOf(adasPage, SESSION).getByText(/paused/).first().waitFor()
+  await rowOf(adasPage, SESSION)
+    .getByText(/paused/)
+    .first()
+    .waitFor()
 
   const waiting = page.getByRole('row').filter({ hasText: SESSION })
   await waiting.filter({ hasText: ADA }).waitFor()
@@ -109,8 +112,14 @@ test('the administrator sees it among the sessions and on its agent, ends it, an
   await toPage('Sessions of everybody')
   await page.getByRole('row').filter({ hasText: SESSION }).filter({ hasText: ADA }).waitFor()
   await button(page, `End ${SESSION}`).click()
-  await page.getByRole('alertdialog').getByRole('button', { name: /^Terminate/ }).click()
-  await page.getByRole('row').filter({ hasText: SESSION }).waitFor({ state: 'detached', ...SOON })
+  await page
+    .getByRole('alertdialog')
+    .getByRole('button', { name: /^Terminate/ })
+    .click()
+  await page
+    .getByRole('row')
+    .filter({ hasText: SESSION })
+    .waitFor({ state: 'detached', ...SOON })
 
   await rowOf(adasPage, SESSION).waitFor({ state: 'detached', ...SOON })
   await adasPage.goto(`${berth.url}/#/sessions?list=finished`)
