@@ -14,6 +14,7 @@ import { addLoginCommands } from './commands/login.ts'
 import { addPolicyCommands } from './commands/policies.ts'
 import { addFolderCommands } from './commands/folders.ts'
 import { addPresetCommands } from './commands/presets.ts'
+import { addDotfileCommands } from './commands/dotfiles.ts'
 import { addTemplateCommands } from './commands/templates.ts'
 import { addRegistryCommands } from './commands/registries.ts'
 import { addResourceGroupCommands } from './commands/resource-groups.ts'
@@ -61,6 +62,7 @@ function createProgram(json: boolean): Command {
   addFolderCommands(program)
   addPresetCommands(program)
   addTemplateCommands(program)
+  addDotfileCommands(program)
   addUsageCommands(program)
   addSchedulingCommands(program)
   addManagerCommands(program)

@@ -23,6 +23,23 @@ export function addTemplateCommands(program: Command): void {
     })
 
   template
+    .command('default [name]')
+    .description(
+      'Let the launch dialog of the console begin with a template of yours; without a name, with your last launch.',
+    )
+    .action(async (name: string | undefined) => {
+      const { api } = await connect()
+      if (name !== undefined) {
+        await api.setDefaultSessionTemplate({ params: { name }, body: { isDefault: true } })
+        return
+      }
+      const before = (await api.listSessionTemplates()).items.find(({ isDefault }) => isDefault)
+      if (before) {
+        await api.setDefaultSessionTemplate({ params: { name: before.name }, body: { isDefault: false } })
+      }
+    })
+
+  template
     .command('rm <name>')
     .description('Delete one of your templates.')
     .action(async (name: string) => {
@@ -41,6 +58,12 @@ export async function findTemplate(api: ApiClient, name: string): Promise<Sessio
 
 const templateTable = (items: readonly SessionTemplate[]) =>
   table(
-    ['NAME', 'IMAGE', 'RESOURCES', 'AGE'],
-    items.map(({ name, spec, updatedAt }) => [name, spec.image, amounts(spec.resources), age(updatedAt)]),
+    ['NAME', 'IMAGE', 'RESOURCES', 'AGE', 'DEFAULT'],
+    items.map(({ name, spec, updatedAt, isDefault }) => [
+      name,
+      spec.image,
+      amounts(spec.resources),
+      age(updatedAt),
+      isDefault ? 'yes' : '',
+    ]),
   )

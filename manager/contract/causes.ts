@@ -86,6 +86,7 @@ export const CAUSES = {
   session_ended: 'The session has ended.',
   session_is: 'The session is {status}.',
   session_just_ended: 'The session has just ended.',
+  templates_at_most: 'You have {count} templates; {limit} are allowed. Delete one first.',
   template_unknown: 'You have no template "{name}".',
   too_many_containers:
     'The request has {containers} containers; resource policy "{policy}" allows {limit} in one session. Ask for fewer.',
@@ -114,6 +115,9 @@ export const CAUSES = {
   // folders and files
   copy_into_itself: '"{path}" cannot be copied into itself.',
   dotfiles_at_most: 'At most {count} are kept. Remove one first.',
+  dotfile_unknown: 'You have no dotfile "{path}".',
+  dotfiles_too_large:
+    'All together may have {limit} KiB, and the others have {others} KiB. Keep large files in a folder.',
   download_expired: 'The link has expired. Start the download again in the console.',
   file_there: '"{name}" exists already.',
   folder_dot_of_project: 'The name of a folder of a project must not start with a dot.',

@@ -16,6 +16,7 @@ export const SessionTemplate = z
   .object({
     name: TemplateName,
     spec: SessionSpec.describe('Without a start time and an owner, which belong to one launch.'),
+    isDefault: z.boolean().describe('The launch dialog of the user begins with this template.'),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),
   })

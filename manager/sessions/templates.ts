@@ -1,6 +1,14 @@
 import { AppError, because, MOST_TEMPLATES, type SessionSpec, type SessionTemplate } from '#manager/contract'
-import { type Db } from '../store/schema.ts'
-import { deleteTemplate, listTemplates, type TemplateRow, upsertTemplate } from '../store/sessions/templates.ts'
+import { lockUser } from '../store/identity/users.ts'
+import { type Store } from '../store/open-store.ts'
+import {
+  clearDefaultTemplate,
+  deleteTemplate,
+  listTemplates,
+  type TemplateRow,
+  updateDefaultTemplate,
+  upsertTemplate,
+} from '../store/sessions/templates.ts'
 import { type Caller } from '../users/authorize.ts'
 
 /** Templates of users. Each user reaches only their own. A request is checked when it is launched, not when it is stored. */
@@ -9,10 +17,13 @@ export interface SessionTemplates {
   /** @throws AppError `too_many_templates` */
   save(caller: Caller, name: string, spec: SessionSpec): Promise<SessionTemplate>
   /** @throws AppError `template_not_found` */
+  setDefault(caller: Caller, name: string, isDefault: boolean): Promise<SessionTemplate>
+  /** @throws AppError `template_not_found` */
   remove(caller: Caller, name: string): Promise<void>
 }
 
-export function createSessionTemplates({ db }: { db: Db }): SessionTemplates {
+export function createSessionTemplates({ store }: { store: Pick<Store, 'db' | 'transaction'> }): SessionTemplates {
+  const { db } = store
   return {
     async list({ userId }) {
       return (await listTemplates(db, userId)).map(toTemplate)
@@ -21,18 +32,33 @@ export function createSessionTemplates({ db }: { db: Db }): SessionTemplates {
       const known = await listTemplates(db, userId)
       const replaces = known.some(template => template.name.toLowerCase() === name.toLowerCase())
       if (!replaces && known.length >= MOST_TEMPLATES) {
-        const why = `You have ${known.length} templates; ${MOST_TEMPLATES} are allowed. Delete one first.`
-        throw new AppError('too_many_templates', { limit: MOST_TEMPLATES, why })
+        throw new AppError('too_many_templates', {
+          limit: MOST_TEMPLATES,
+          ...because('templates_at_most', { count: known.length, limit: MOST_TEMPLATES }),
+        })
       }
       return toTemplate(await upsertTemplate(db, { userId, name, spec }))
     },
+    async setDefault({ userId }, name, isDefault) {
+      const changed = await store.transaction(async trx => {
+        // Locked, so that of two requests at once the later one decides.
+        await lockUser(trx, userId)
+        if (isDefault) await clearDefaultTemplate(trx, userId)
+        const row = await updateDefaultTemplate(trx, { userId, name, isDefault })
+        if (!row) throw noSuchTemplate(name)
+        return row
+      })
+      return toTemplate(changed)
+    },
     async remove({ userId }, name) {
-      if (await deleteTemplate(db, userId, name)) return
-      throw new AppError('template_not_found', { name, ...because('template_unknown', { name }) })
+      if (!(await deleteTemplate(db, userId, name))) throw noSuchTemplate(name)
     },
   }
 }
 
-function toTemplate({ name, spec, created_at, updated_at }: TemplateRow): SessionTemplate {
-  return { name, spec, createdAt: created_at.toISOString(), updatedAt: updated_at.toISOString() }
+const noSuchTemplate = (name: string) =>
+  new AppError('template_not_found', { name, ...because('template_unknown', { name }) })
+
+function toTemplate({ name, spec, is_default, created_at, updated_at }: TemplateRow): SessionTemplate {
+  return { name, spec, isDefault: is_default, createdAt: created_at.toISOString(), updatedAt: updated_at.toISOString() }
 }

@@ -305,6 +305,8 @@ export interface SessionTemplatesTable {
   user_id: UserId
   name: string
   spec: Json<SessionSpec>
+  /** At most one template of a user. */
+  is_default: Default<boolean>
   created_at: Time
   updated_at: Time
 }

@@ -84,7 +84,8 @@ export function createHomeFiles({ store, box }: { store: Store; box: SecretBox }
     },
 
     async remove({ userId }, path) {
-      if (!(await deleteDotfile(db, userId, path))) throw new AppError('dotfile_not_found')
+      if (await deleteDotfile(db, userId, path)) return
+      throw new AppError('dotfile_not_found', because('dotfile_unknown', { path }))
     },
 
     script: ({ userId }) => scriptOf(userId),
@@ -111,8 +112,7 @@ function checkLimits(others: { files: number; bytes: number }, bytes: number): v
     throw new AppError('over_dotfile_limit', because('dotfiles_at_most', { count: MOST_DOTFILES }))
   }
   if (others.bytes + bytes > MOST_DOTFILE_BYTES) {
-    throw new AppError('over_dotfile_limit', {
-      why: `All together may have ${MOST_DOTFILE_BYTES / 1024} KiB, and the others have ${Math.ceil(others.bytes / 1024)} KiB. Keep large files in a folder.`,
-    })
+    const values = { limit: MOST_DOTFILE_BYTES / 1024, others: Math.ceil(others.bytes / 1024) }
+    throw new AppError('over_dotfile_limit', because('dotfiles_too_large', values))
   }
 }

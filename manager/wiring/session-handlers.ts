@@ -80,7 +80,7 @@ export function createSessionHandlers(
       sessions,
       lifetimes,
       setPriority,
-      templates: createSessionTemplates({ db: store.db }),
+      templates: createSessionTemplates({ store }),
       sharing,
     }),
     ...createAgentRoutes({

@@ -14,6 +14,13 @@ export function answerLaunch(world: World, route: string, url: URL, body: unknow
     const items = (world.users ?? []).filter(({ email, name }) => `${email} ${name}`.includes(text))
     return { status: 200, value: { items, nextCursor: null } }
   }
+  const asDefault = /^PUT \/api\/v1\/session-templates\/(.+)\/default$/.exec(route)
+  if (asDefault) {
+    const { isDefault } = body as { isDefault: boolean }
+    const chosen = decodeURIComponent(asDefault[1] ?? '')
+    world.templates = world.templates?.map(each => ({ ...each, isDefault: isDefault && each.name === chosen })) ?? []
+    return { status: 200, value: world.templates.find(each => each.name === chosen) }
+  }
   const found = /^(PUT|DELETE) \/api\/v1\/session-templates\/(.+)$/.exec(route)
   if (!found) return undefined
   const name = decodeURIComponent(found[2] ?? '')
@@ -38,6 +45,7 @@ export const aTemplate = (name: string, spec: Partial<SessionSpec> = {}): Sessio
     resourceGroup: 'default',
     ...spec,
   },
+  isDefault: false,
   createdAt: SAVED,
   updatedAt: SAVED,
 })

@@ -60,6 +60,8 @@ export interface World {
   logs?: Readonly<Record<string, string>>
   images: Image[]
   resources: Resources
+  /** Of single resource groups; others have `resources`. */
+  resourcesOf?: Record<string, Resources>
   usage?: ScopeUsage[]
   presets?: Preset[]
   projects?: GroupRef[]
@@ -302,7 +304,7 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
   }
   switch (route) {
     case 'GET /api/v1/resources':
-      send(response, 200, world.resources)
+      send(response, 200, world.resourcesOf?.[url.searchParams.get('resourceGroup') ?? ''] ?? world.resources)
       return
     case 'GET /api/v1/published-apps': {
       const publishing = { on: false, maxHours: 168, ports: null }

@@ -356,6 +356,25 @@ test('the outline leads to each section, and marks the one with a fault', async 
   expect(it.world.changes[0]?.body).toMatchObject({ priority: -1, clusterSize: 3 })
 })
 
+test('the dialog begins with the template that the preferences name, with the amounts of its resource group', async () => {
+  const small = { ...RESOURCES, largest: { cpu: '1', mem: String(2 ** 31) } }
+  await using it = await openConsole(browser, '/preferences', {
+    templates: [aTemplate('other'), aTemplate('usual', { resourceGroup: 'gpu-large' })],
+    resourceGroups: LIMITED.resourceGroups ?? [],
+    resourcesOf: { default: small },
+  })
+  await it.page.getByRole('combobox', { name: 'The launch dialog begins with' }).press('ArrowDown')
+  await it.page.getByRole('option', { name: /^usual/ }).click()
+  await expect.poll(() => it.world.templates?.map(({ isDefault }) => isDefault)).toEqual([false, true])
+  await button(it.page, 'Open the launch dialog').click()
+  const field = (name: string) => it.page.getByRole('textbox', { name, exact: true }).inputValue()
+  await expect.poll(async () => [await field('CPU'), await field('RAM')]).toEqual(['4', '16 GiB'])
+  await it.page
+    .getByRole('radio', { name: /^PyTorch/ })
+    .and(it.page.locator(':checked'))
+    .waitFor({ state: 'attached' })
+})
+
 test('settings are saved as a template, and a template fills in the form', async () => {
   await using it = await openConsole(browser, '/sessions', { templates: [aTemplate('training')] })
   await openLaunchDialog(it.page)

@@ -1,5 +1,6 @@
 import { aFolder } from './console-double-folders.ts'
 import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
+import { aTemplate } from './console-double-launch.ts'
 import { button, type Scene } from './scene.ts'
 
 const CHANGED_AT = '2026-11-01T09:00:00.000Z'
@@ -44,6 +45,7 @@ export const PREFERENCE_SCENES: readonly Scene[] = [
     name: 'preferences',
     path: '/preferences',
     world: {
+      templates: [{ ...aTemplate('usual'), isDefault: true }],
       dotfiles: DOTFILES,
       bootstrapScript: { script: 'pip install --user rich\n', changedAt: CHANGED_AT },
       folders: [aFolder(1, { name: '.config' })],

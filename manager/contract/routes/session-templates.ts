@@ -23,6 +23,15 @@ export const SESSION_TEMPLATE_ROUTES = {
     body: SessionSpec,
     reply: SessionTemplate,
   },
+  setDefaultSessionTemplate: {
+    method: 'PUT',
+    path: '/api/v1/session-templates/:name/default',
+    access: 'user',
+    summary: 'Let your launch dialog begin with one of your templates, in place of any other, or no longer.',
+    params: named,
+    body: z.strictObject({ isDefault: z.boolean() }),
+    reply: SessionTemplate,
+  },
   deleteSessionTemplate: {
     method: 'DELETE',
     path: '/api/v1/session-templates/:name',

@@ -25,6 +25,7 @@ type SessionRoutes =
   | 'listSessionTemplates'
   | 'saveSessionTemplate'
   | 'deleteSessionTemplate'
+  | 'setDefaultSessionTemplate'
 
 export function createSessionRoutes({
   sessions,
@@ -54,6 +55,8 @@ export function createSessionRoutes({
     getSessionLogs: ({ caller }, { params, query }) => sessions.logs(caller, params.id, query),
     listSessionTemplates: async ({ caller }) => ({ items: await templates.list(caller) }),
     saveSessionTemplate: ({ caller }, { params, body }) => templates.save(caller, params.name, body),
+    setDefaultSessionTemplate: ({ caller }, { params, body }) =>
+      templates.setDefault(caller, params.name, body.isDefault),
     deleteSessionTemplate: ({ caller }, { params }) => templates.remove(caller, params.name),
     listSessionShares: async ({ caller }, { params }) => ({ items: await sharing.list(caller, params.id) }),
     async shareSession({ caller, request }, { params, body }) {

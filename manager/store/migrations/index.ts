@@ -22,6 +22,7 @@ import { publishedApps } from './0026-published-apps.ts'
 import { homeFiles } from './0028-home-files.ts'
 import { folderClones } from './0029-folder-clones.ts'
 import { announcements } from './0030-announcements.ts'
+import { defaultTemplate } from './0031-default-template.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -48,4 +49,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0028-home-files': homeFiles,
   '0029-folder-clones': folderClones,
   '0030-announcements': announcements,
+  '0031-default-template': defaultTemplate,
 }

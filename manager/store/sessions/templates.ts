@@ -30,6 +30,24 @@ export async function upsertTemplate(
     .executeTakeFirstOrThrow()
 }
 
+export async function clearDefaultTemplate(db: Db, userId: UserId): Promise<void> {
+  await db.updateTable('session_templates').set({ is_default: false }).where('user_id', '=', userId).execute()
+}
+
+/** @returns undefined if the user has no template of this name */
+export function updateDefaultTemplate(
+  db: Db,
+  { userId, name, isDefault }: { userId: UserId; name: string; isDefault: boolean },
+): Promise<TemplateRow | undefined> {
+  return db
+    .updateTable('session_templates')
+    .set({ is_default: isDefault })
+    .where('user_id', '=', userId)
+    .where(sql`lower(name)`, '=', name.toLowerCase())
+    .returningAll()
+    .executeTakeFirst()
+}
+
 /** @returns false if the user had no template of this name */
 export async function deleteTemplate(db: Db, userId: UserId, name: string): Promise<boolean> {
   const { numDeletedRows } = await db

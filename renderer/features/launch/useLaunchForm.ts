@@ -25,9 +25,11 @@ import { outlookOf, scheduledFor, withOffer, type Offer, type Outlook } from './
 import { presetHindrance, withPreset } from './presets.ts'
 import { refusedFields } from './refused-fields.ts'
 import { recall, remember } from './remembered.ts'
+import { formOf } from './repeated.ts'
 import { useLaunch } from './useLaunch.ts'
 import { useLaunchRoom } from './useLaunchRoom.ts'
 import { useOutlook } from './useOutlook.ts'
+import { useTemplates } from './useTemplates.ts'
 import { t } from './words.ts'
 
 const mostApps = (a: Image, b: Image) => Number(b.labelled) - Number(a.labelled) || b.apps.length - a.apps.length
@@ -56,6 +58,10 @@ export function useLaunchForm() {
   const place = useLaunchRoom(form, owner)
   const ownerId = computed(() => (owner.value ?? account.user)?.id)
   const filled = ref(false)
+  /** Amounts that were chosen together with another project or resource group, whose room is not known yet. */
+  let awaited: Partial<LaunchForm> = {}
+  /** The template with which the form begins; undefined until that is known, null for none. */
+  const preferred = shallowRef<SessionSpec | null | undefined>(launch.like ? null : undefined)
   const busy = ref(false)
   const failure = ref<ErrorText | null>(null)
   const refused = ref<LaunchErrors>({})
@@ -119,10 +125,15 @@ export function useLaunchForm() {
 
   // Fill the form once images and limits are first known. Later updates change nothing that was typed.
   watch(
-    () => [resources.images, place.resources.value, place.ready.value] as const,
-    ([images, known, placed]) => {
-      if (filled.value || !images || !known || !placed) return
+    () => [resources.images, place.resources.value, place.ready.value, preferred.value] as const,
+    ([images, known, placed, template]) => {
+      if (filled.value || !images || !known || !placed || template === undefined) return
       filled.value = true
+      if (template && images.some(({ reference }) => reference === template.image)) {
+        const wish = formOf(template, folders.byId)
+        fill(chosenProject ? { ...wish, project: chosenProject.id } : wish)
+        return
+      }
       const { largest, left } = place.room.value
       const wanted = launch.like?.image ?? last?.image
       const start = images.find(({ reference }) => reference === wanted) ?? images.toSorted(mostApps)[0]
@@ -137,7 +148,8 @@ export function useLaunchForm() {
   // Another project or resource group has other limits and other agents.
   watch(place.ready, ready => {
     if (!ready || !filled.value) return
-    form.value = fitForm(form.value, image.value, place.room.value.largest, place.room.value.left)
+    form.value = fitForm({ ...form.value, ...awaited }, image.value, place.room.value.largest, place.room.value.left)
+    awaited = {}
   })
   watch(
     () => form.value.mem,
@@ -159,11 +171,21 @@ export function useLaunchForm() {
     () => [folders.mountable, filled.value] as const,
     ([mountable, isFilled]) => {
       if (!mountable || !isFilled || launch.like) return
-      const kept = form.value.folders.filter(choice => mountable.some(({ id }) => id === choice.folder))
-      if (kept.length < form.value.folders.length) form.value.folders = kept
+      const kept = form.value.folders.flatMap(choice => {
+        const found = mountable.find(({ id }) => id === choice.folder)
+        return found ? [{ ...choice, name: found.name }] : []
+      })
+      if (!isSame(kept, form.value.folders)) form.value.folders = kept
     },
     { immediate: true },
   )
+
+  if (preferred.value === undefined) {
+    // A failure costs only the default: the form begins with the last launch then.
+    const { templates, load } = useTemplates()
+    const settle = () => (preferred.value = templates.value?.find(({ isDefault }) => isDefault)?.spec ?? null)
+    void load().then(settle, settle)
+  }
 
   function chooseImage(reference: string): void {
     const next = resources.images?.find(candidate => candidate.reference === reference)
@@ -201,6 +223,9 @@ export function useLaunchForm() {
     // The name of a live session is taken: the copy gets one of its own.
     const name = taken.value.has(wish.name) ? '' : wish.name
     const filledIn = { ...wish, ...places, name, owner: form.value.owner }
+    const stays = places.project === project && places.resourceGroup === resourceGroup
+    const { cpu, mem, shmem, gpu } = wish
+    awaited = stays ? {} : { cpu, mem, shmem, gpu }
     form.value = fitForm(filledIn, next, place.room.value.largest, place.room.value.left)
   }
   /** The request in the form for a template; null while it has a fault. */

@@ -85,6 +85,7 @@ export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | 
   }
 
   onMounted(() => void begin())
+  // At once: nobody may take the figures for those of the new choice.
   watch(
     () => [form.value.resourceGroup, form.value.project] as const,
     ([resourceGroup, project], [resourceGroupBefore, projectBefore]) => {
@@ -92,6 +93,7 @@ export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | 
       ready.value = false
       void load()
     },
+    { flush: 'sync' },
   )
   // Another owner has other projects and limits.
   watch(owner, () => {

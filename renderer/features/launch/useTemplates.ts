@@ -19,5 +19,10 @@ export function useTemplates() {
     await api.deleteSessionTemplate({ params: { name } })
     await load()
   }
-  return { templates, load, save, remove }
+  /** Lets the launch dialog begin with this template, or no longer. */
+  async function setDefault(name: string, isDefault: boolean): Promise<void> {
+    await api.setDefaultSessionTemplate({ params: { name }, body: { isDefault } })
+    await load()
+  }
+  return { templates, load, save, remove, setDefault }
 }

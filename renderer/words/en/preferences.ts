@@ -8,6 +8,14 @@ export default {
   comfortable: 'Comfortable',
   compact: 'Compact',
 
+  newSessions: 'New sessions',
+  newSessionsHint:
+    'The image, resources and folders with which the launch dialog begins. Save your usual ones there as a template, and choose it here.',
+  beginsWith: 'The launch dialog begins with',
+  lastLaunch: 'The settings of the last launch on this computer',
+  noTemplates: 'You have no templates yet.',
+  openLaunch: 'Open the launch dialog',
+
   script: 'Start-up script',
   scriptHint:
     'A bash script that runs once in each new session of yours, before apps start. What it prints is in the log of the session. It may take 15 minutes.',

@@ -83,6 +83,7 @@ export default {
   session_ended: '세션이 종료되었습니다.',
   session_is: '세션의 상태: {status}',
   session_just_ended: '세션이 방금 종료되었습니다.',
+  templates_at_most: '템플릿이 {count}개 있습니다. {limit}개까지 저장할 수 있으니 하나를 삭제하세요.',
   template_unknown: '"{name}" 템플릿이 없습니다.',
   too_many_containers:
     '요청한 컨테이너는 {containers}개인데, "{policy}" 자원 정책은 세션 하나에 {limit}개까지 허용합니다. 수를 줄이세요.',
@@ -111,6 +112,9 @@ export default {
   // 폴더와 파일
   copy_into_itself: '"{path}" 항목은 자기 안으로 복사할 수 없습니다.',
   dotfiles_at_most: '{count}개까지 보관됩니다. 먼저 하나를 제거하세요.',
+  dotfile_unknown: '"{path}" 닷파일이 없습니다.',
+  dotfiles_too_large:
+    '모두 합쳐 {limit} KiB까지이고, 다른 닷파일이 {others} KiB를 차지합니다. 큰 파일은 폴더에 두세요.',
   download_expired: '링크가 만료되었습니다. 콘솔에서 다운로드를 다시 시작하세요.',
   file_there: '"{name}" 항목이 이미 있습니다.',
   folder_dot_of_project: '프로젝트의 폴더 이름은 점으로 시작할 수 없습니다.',

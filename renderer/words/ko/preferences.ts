@@ -11,6 +11,14 @@ export default {
   comfortable: '넓게',
   compact: '좁게',
 
+  newSessions: '새 세션',
+  newSessionsHint:
+    '시작 대화 상자에 처음 채워지는 이미지, 자원, 폴더입니다. 자주 쓰는 설정을 대화 상자에서 템플릿으로 저장한 다음 여기에서 고르세요.',
+  beginsWith: '시작 대화 상자의 처음 설정',
+  lastLaunch: '이 컴퓨터에서 마지막으로 시작한 설정',
+  noTemplates: '아직 템플릿이 없습니다.',
+  openLaunch: '시작 대화 상자 열기',
+
   script: '시작 스크립트',
   scriptHint:
     '새 세션마다 앱이 시작되기 전에 한 번 실행되는 bash 스크립트입니다. 출력은 세션의 로그에 있습니다. 최대 15분 동안 실행됩니다.',

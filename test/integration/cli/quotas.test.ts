@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Preset, type Recalculation, type ResourcePolicy, type ScopeUsage, type Session } from '#manager/contract'
 import { type Cli, createCli } from '../../fixtures/cli.ts'
@@ -87,10 +88,46 @@ test('sessions are created from a template, for later, and for another user', as
   expect(Date.parse(created.startsAt ?? '') - Date.now()).toBeGreaterThan(7_000_000)
   await expect.poll(async () => (await berth(['session', 'show', created.id])).out).toMatch(/starts +at .* or later/)
 
+  expect(await berth(['template', 'default', 'training'])).toMatchObject({ code: 0 })
+  expect((await berth(['template', 'ls'])).out).toMatch(/Training .* yes\n/)
+  expect(await berth(['template', 'default'])).toMatchObject({ code: 0 })
+  expect((await berth(['template', 'ls'])).out).not.toContain('yes')
   expect(await berth(['template', 'rm', 'training'])).toMatchObject({ code: 0 })
   expect(await berth(['session', 'create', '--template', 'training'])).toMatchObject({
     code: 4,
     err: expect.stringContaining('You have no template "training"') as string,
   })
   expect((await berth(['session', 'create', '--name', 'none'])).err).toContain('Name an image with --image')
+})
+
+test('dotfiles and the start-up script come from files and standard input, and are printed byte by byte', async () => {
+  const text = "PS1='\\u001b[1m$ '\nalias ll='ls -l'\n"
+  expect(await berth(['dotfile', 'put', '.bashrc'], text)).toMatchObject({ code: 0 })
+  expect((await berth(['dotfile', 'get', '.bashrc'])).out).toBe(text)
+  const escape = 'a\u001b[31mred, without a line break at the end'
+  expect(await berth(['dotfile', 'put', '.netrc', '-', '--mode', '600'], escape)).toMatchObject({ code: 0 })
+  expect((await berth(['dotfile', 'get', '.netrc'])).out).toBe(escape)
+  // A replaced file keeps its permissions.
+  await berth(['dotfile', 'put', '.netrc'], 'machine example.org\n')
+  expect((await berth(['dotfile', 'ls'])).out).toMatch(/\.bashrc +644 .*\n\.netrc +600 +20 B/)
+  const own = import.meta.filename
+  await berth(['dotfile', 'put', '.config/own.ts', own])
+  expect((await berth(['dotfile', 'get', '.config/own.ts'])).out).toBe(await readFile(own, 'utf8'))
+  expect(await berth(['dotfile', 'put', '.config/own.ts', `${own}.none`])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('cannot be read') as string,
+  })
+  expect(await berth(['dotfile', 'put', 'visible'], 'x')).toMatchObject({ code: 2 })
+  expect(await berth(['dotfile', 'rm', '.bashrc', '.netrc', '.config/own.ts'])).toMatchObject({ code: 0 })
+  expect(await berth(['dotfile', 'get', '.bashrc'])).toMatchObject({
+    code: 4,
+    err: expect.stringContaining('You have no dotfile ".bashrc"') as string,
+  })
+  expect(await berth(['dotfile', 'rm', '.bashrc'])).toMatchObject({ code: 4 })
+
+  expect(await berth(['startup-script', 'set'], 'pip install rich\n')).toMatchObject({ code: 0 })
+  expect((await berth(['startup-script', 'show'])).out).toBe('pip install rich\n')
+  expect(await berth(['startup-script', 'set'], ' \n')).toMatchObject({ code: 2 })
+  await berth(['startup-script', 'rm'])
+  expect((await berth(['startup-script', 'show'])).out).toBe('')
 })

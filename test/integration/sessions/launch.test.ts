@@ -42,6 +42,31 @@ describe('templates', () => {
     expect((await ada.listSessionTemplates()).items).toHaveLength(1)
   })
 
+  test('one template of a user is the default, until another one is, it is unset, or it is deleted', async () => {
+    const cleo = await cluster.addUser('cleo@localhost')
+    const save = (name: string) => cleo.saveSessionTemplate({ params: { name }, body: body() })
+    const setDefault = (name: string, isDefault = true) =>
+      cleo.setDefaultSessionTemplate({ params: { name }, body: { isDefault } })
+    const defaults = async () =>
+      (await cleo.listSessionTemplates()).items.filter(({ isDefault }) => isDefault).map(({ name }) => name)
+    await save('one')
+    await save('two')
+    expect(await defaults()).toEqual([])
+    await Promise.all([setDefault('one'), setDefault('TWO'), setDefault('one'), setDefault('two')])
+    expect(await defaults()).toHaveLength(1)
+    expect(await setDefault('two')).toMatchObject({ name: 'two', isDefault: true })
+    expect(await refusal(setDefault('three'))).toMatchObject({ code: 'template_not_found' })
+    expect(await defaults()).toEqual(['two'])
+    // New settings under the same name do not end it.
+    await save('two')
+    expect(await defaults()).toEqual(['two'])
+    await setDefault('two', false)
+    expect(await defaults()).toEqual([])
+    await setDefault('one')
+    await cleo.deleteSessionTemplate({ params: { name: 'one' } })
+    expect(await defaults()).toEqual([])
+  })
+
   test('a user has at most a hundred templates', async () => {
     const bob = await cluster.addUser('bob@localhost')
     const save = (name: string) => bob.saveSessionTemplate({ params: { name }, body: body() })
