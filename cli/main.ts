@@ -24,6 +24,7 @@ import { addSettingsCommands } from './commands/settings.ts'
 import { addSshKeypairCommands } from './commands/ssh-keypair.ts'
 import { addSshCommands } from './commands/ssh.ts'
 import { addManagerCommands } from './commands/managers.ts'
+import { addMessageCommands } from './commands/messages.ts'
 import { addSchedulingCommands } from './commands/scheduling.ts'
 import { addUsageCommands } from './commands/usage.ts'
 import { addUserCommands } from './commands/users.ts'
@@ -65,6 +66,7 @@ function createProgram(json: boolean): Command {
   addDotfileCommands(program)
   addUsageCommands(program)
   addSchedulingCommands(program)
+  addMessageCommands(program)
   addManagerCommands(program)
   addKeypairCommands(program)
   addSshKeypairCommands(program)

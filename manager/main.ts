@@ -18,6 +18,7 @@ import { createIdentityRoutes } from './http/routes/identity.ts'
 import { createAuditRoutes } from './http/routes/audit.ts'
 import { createPublishedAppRoutes } from './http/routes/published-apps.ts'
 import { createManagerRoutes } from './http/routes/managers.ts'
+import { createMessageRoutes } from './http/routes/messages.ts'
 import { createSshKeypairRoutes } from './http/routes/ssh-keypair.ts'
 import { createKeypairRoutes } from './http/routes/keypairs.ts'
 import { createSettingsRoutes } from './http/routes/settings.ts'
@@ -27,6 +28,7 @@ import { createUpgrades } from './agent-link/upgrades.ts'
 import { startSessionMembers } from './sessions/members.ts'
 import { createLogger, type Log } from './log.ts'
 import { createMailer } from './mail/mailer.ts'
+import { createMessages } from './sessions/messages.ts'
 import { createMetrics } from './metrics.ts'
 import { registerFigures } from './operation/figures.ts'
 import { openSecretBox } from './secrets/open-secret-box.ts'
@@ -283,6 +285,7 @@ export async function startManager(
     ...createPublishedAppRoutes(published),
     ...createAuditRoutes(createAuditLog(store.db)),
     ...createManagerRoutes({ managers: createManagerList({ db: store.db, cluster }) }),
+    ...createMessageRoutes(createMessages({ store, settings, mailer, events: bus })),
     ...createSshKeypairRoutes(createSshKeypairs(store)),
     ...createHomeFileRoutes(createHomeFiles({ store, box })),
     ...createKeypairRoutes(createKeypairs({ store, box, onEnd: endKeypair })),

@@ -50,22 +50,22 @@ export function addAgentCommands(program: Command): void {
     .action(
       async ({ json = false, resourceGroup, replace }: JsonFlag & { resourceGroup: string; replace?: string }) => {
         const { api } = await connect()
-        const replaces = replace === undefined ? {} : { replaces: await idOf(api, replace) }
+        const replaces = replace === undefined ? {} : { replaces: await idOfAgent(api, replace) }
         const token = await api.createJoinToken({ body: { resourceGroup, ...replaces } })
         createOutput(json).data(token, () => token.join)
       },
     )
 
   for (const [name, schedulable, description] of SWITCH) {
-    agent
-      .command(`${name} <agent>`)
-      .description(description)
-      .option('--json', 'print JSON')
-      .action(async (wanted: string, { json = false }: JsonFlag) => {
-        const { api } = await connect()
-        const changed = await api.updateAgent({ params: { id: await idOf(api, wanted) }, body: { schedulable } })
-        createOutput(json).data(changed, () => agentTable([changed]))
-      })
+    const command = agent.command(`${name} <agent>`).description(description).option('--json', 'print JSON')
+    if (!schedulable) command.option('--message <text>', 'also tell the owners of the sessions on it')
+    command.action(async (wanted: string, { json = false, message }: JsonFlag & { message?: string }) => {
+      const { api } = await connect()
+      const id = await idOfAgent(api, wanted)
+      const changed = await api.updateAgent({ params: { id }, body: { schedulable } })
+      if (message !== undefined) await api.sendMessage({ body: { text: message, agentId: id } })
+      createOutput(json).data(changed, () => agentTable([changed]))
+    })
   }
 
   addDeviceCommands(agent)
@@ -77,7 +77,7 @@ export function addAgentCommands(program: Command): void {
     .action(async (wanted: string) => {
       const { api } = await connect()
       // An agent that was forgotten before is in no list; by its id it may be forgotten again.
-      const id = AgentId.safeParse(wanted).data ?? (await idOf(api, wanted))
+      const id = AgentId.safeParse(wanted).data ?? (await idOfAgent(api, wanted))
       await api.forgetAgent({ params: { id } })
     })
 }
@@ -91,7 +91,7 @@ function addDeviceCommands(agent: Command): void {
     .option('--json', 'print JSON')
     .action(async (wanted: string, { json = false }: JsonFlag) => {
       const { api } = await connect()
-      const id = await idOf(api, wanted)
+      const id = await idOfAgent(api, wanted)
       const { items } = await api.listAgents()
       showDevices(items.find(one => one.id === id)?.devices ?? [], json)
     })
@@ -106,7 +106,7 @@ function addDeviceCommands(agent: Command): void {
       const body = { mode: DeviceMode.safeParse(mode).data }
       if (body.mode === undefined) throw new AppError('bad_request', { why: 'The mode must be whole or shared.' })
       const { api } = await connect()
-      const params = { id: await idOf(api, wanted), uuid }
+      const params = { id: await idOfAgent(api, wanted), uuid }
       const changed = await api.setDeviceMode({ params, body: { mode: body.mode } })
       showDevices(
         changed.devices.filter(one => one.uuid === uuid),
@@ -126,7 +126,7 @@ function addUnknownCommands(agent: Command): void {
     .option('--json', 'print JSON')
     .action(async (wanted: string, { json = false }: JsonFlag) => {
       const { api } = await connect()
-      const { items } = await api.listUnknownContainers({ params: { id: await idOf(api, wanted) } })
+      const { items } = await api.listUnknownContainers({ params: { id: await idOfAgent(api, wanted) } })
       createOutput(json).data(items, () =>
         table(
           ['KERNEL', 'SESSION', 'OWNER', 'IMAGE', 'HOLDS', 'STARTED'],
@@ -151,7 +151,7 @@ function addUnknownCommands(agent: Command): void {
         if (!kernelId)
           throw new AppError('bad_request', { why: 'Give the id in the first column to choose the container.' })
         const { api } = await connect()
-        const params = { id: await idOf(api, wanted), kernelId }
+        const params = { id: await idOfAgent(api, wanted), kernelId }
         await api.decideUnknownContainer({ params, body: { action } })
       })
   }
@@ -192,7 +192,7 @@ const SWITCH = [
 ] as const
 
 /** Finds an agent by id, or by name if the name is unique. */
-async function idOf(api: ApiClient, wanted: string): Promise<AgentId> {
+export async function idOfAgent(api: ApiClient, wanted: string): Promise<AgentId> {
   const { items } = await api.listAgents()
   const found = items.filter(({ id, name, status }) => id === wanted || (name === wanted && status !== 'REVOKED'))
   const [one] = found

@@ -12,6 +12,7 @@ export const TOPICS = [
   'files',
   'folder',
   'image',
+  'message',
   'registry',
   'resources',
   'task',

@@ -12,6 +12,7 @@ import { HOME_FILE_ROUTES } from './routes/home-files.ts'
 import { IMAGE_ROUTES } from './routes/images.ts'
 import { KEYPAIR_ROUTES } from './routes/keypairs.ts'
 import { MANAGER_ROUTES } from './routes/managers.ts'
+import { MESSAGE_ROUTES } from './routes/messages.ts'
 import { REGISTRY_ROUTES } from './routes/registries.ts'
 import { POLICY_ROUTES } from './routes/policies.ts'
 import { PUBLISHED_APP_ROUTES } from './routes/published-apps.ts'
@@ -54,6 +55,7 @@ export const ROUTES = {
   ...REGISTRY_ROUTES,
   ...AGENT_ROUTES,
   ...MANAGER_ROUTES,
+  ...MESSAGE_ROUTES,
   ...RESOURCE_GROUP_ROUTES,
   ...POLICY_ROUTES,
   ...PRESET_ROUTES,

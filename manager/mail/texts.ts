@@ -1,6 +1,6 @@
 import { type Mail } from './mailer.ts'
 
-/** Mails contain nothing that a stranger typed (a name, say), so that nobody can send their own words through us. */
+/** Mails contain nothing that a stranger typed (a name, say), so that nobody but an administrator can send their own words through us. */
 const mail = (to: string, subject: string, lines: readonly string[]): Mail => ({
   to,
   subject,
@@ -60,6 +60,23 @@ export function folderInvitationMail(to: string, { inviter, publicUrl }: { invit
     `${inviter} invites you to share a folder at Berth. Sign in to accept or decline:`,
     '',
     `${publicUrl}/`,
+  ])
+}
+
+/**
+ * An administrator may write their own words to owners of sessions in their domain. The line above the words says who wrote
+ * them, and mails are plain text.
+ */
+export function messageMail(
+  to: string,
+  { from, text, names }: { from: string; text: string; names: readonly string[] },
+): Mail {
+  const shown = names.slice(0, 20).join(', ')
+  const sessions = names.length > 20 ? `${shown} and ${names.length - 20} more` : shown
+  return mail(to, 'A message about your sessions', [
+    `${from}, an administrator of Berth, writes about your sessions (${sessions}):`,
+    '',
+    text,
   ])
 }
 

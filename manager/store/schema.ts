@@ -3,6 +3,7 @@ import {
   type AgentLinksTable,
   type AuditLogTable,
   type ManagersTable,
+  type MessagesTable,
   type SessionStatsMinutesTable,
 } from './tables/operation.ts'
 import { type Default, type DefaultJson, type Json, type MaybeTime, type Time } from './tables/columns.ts'
@@ -94,6 +95,7 @@ export interface Database {
   dotfiles: DotfilesTable
   bootstrap_scripts: BootstrapScriptsTable
   dismissed_announcements: DismissedAnnouncementsTable
+  messages: MessagesTable
   resource_policies: ResourcePoliciesTable
   presets: PresetsTable
   resource_group_access: ResourceGroupAccessTable

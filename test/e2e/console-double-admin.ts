@@ -95,6 +95,8 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
       const { rows, dryRun, mail } = body as Required<UserImportSpec>
       return { status: 200, value: { dryRun, items: rows.map(row => imported(row.email, { dryRun, mail, admin })) } }
     }
+    case 'POST /api/v1/messages':
+      return { status: 200, value: { recipients: 2, mailed: false } }
     case 'GET /api/v1/scheduling':
       return { status: 200, value: { paused: null } }
     case 'GET /api/v1/settings':

@@ -4,6 +4,7 @@ import { type FolderPort, type HostInfo, type HostSettings, type Tunnel } from '
 import { type ProxyFault } from '#proxy/contract'
 import {
   type Announcement,
+  type Message,
   type ReceivedFolderInvitation,
   isFinished,
   toProblem,
@@ -92,6 +93,7 @@ export interface World {
   folderPort?: FolderPort
   proxyFaults?: readonly ProxyFault[]
   announcement?: Announcement
+  messages?: Message[]
   published?: { items: PublishedApp[]; publishing: Publishing }
   keypairs?: Keypair[]
   logins?: Login[]
@@ -317,6 +319,9 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     case 'POST /api/v1/announcement/dismiss':
       world.announcement = { ...(world.announcement ?? NO_ANNOUNCEMENT), dismissed: true }
       send(response, 204, undefined)
+      return
+    case 'GET /api/v1/me/messages':
+      send(response, 200, { items: world.messages ?? [] })
       return
     case 'GET /api/v1/folder-invitations':
       send(response, 200, { items: world.invitations ?? [] })

@@ -101,6 +101,18 @@ export const ADMIN_SCENES: readonly Scene[] = [
     },
   ),
   scene('admin-sessions', 'sessions', 'train-resnet-50', { sessions: variedSessions() }),
+  scene(
+    'admin-message',
+    'sessions',
+    async page => {
+      await page.getByText('train-resnet-50').first().waitFor()
+      await page.getByRole('checkbox', { name: 'Select all' }).click()
+      await page.getByText('selected', { exact: false }).first().waitFor()
+      await page.getByRole('button', { name: 'Message', exact: true }).first().click()
+      await page.getByRole('dialog').getByText('among their notifications').waitFor()
+    },
+    { sessions: variedSessions() },
+  ),
   scene('admin-queue', 'queue?group=default', 'waited longest', {
     sessions: [1, 2, 3].map(index =>
       waiting(index, index, 'capacity', 'It needs 2 GPU; 0 is free now. It starts when other sessions end.'),

@@ -23,6 +23,7 @@ import { homeFiles } from './0028-home-files.ts'
 import { folderClones } from './0029-folder-clones.ts'
 import { announcements } from './0030-announcements.ts'
 import { defaultTemplate } from './0031-default-template.ts'
+import { messages } from './0035-messages.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -50,4 +51,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0029-folder-clones': folderClones,
   '0030-announcements': announcements,
   '0031-default-template': defaultTemplate,
+  '0035-messages': messages,
 }

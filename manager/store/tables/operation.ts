@@ -82,3 +82,15 @@ export interface AgentLinksTable {
   /** Manager process that relays the connection; null if the agent dialled this manager itself. */
   via: string | null
 }
+
+/** Messages of administrators to one owner of sessions. */
+export interface MessagesTable {
+  id: string
+  user_id: UserId
+  /** E-mail address of the administrator at that time. */
+  sender: string
+  text: string
+  /** The recipient's sessions that the message is about. */
+  sessions: Json<readonly { readonly id: SessionId; readonly name: string }[]>
+  created_at: Time
+}

@@ -2,15 +2,15 @@ import { parseJson, type Session } from '#manager/contract'
 import { hasFailed } from '../sessions/session-text.ts'
 
 export type NoticeKind =
-  'running' | 'ended' | 'failed' | 'ending' | 'invitation' | 'shared' | 'uploaded' | 'uploadFailed'
+  'running' | 'ended' | 'failed' | 'ending' | 'invitation' | 'shared' | 'uploaded' | 'uploadFailed' | 'message'
 /** Something that happened while the page was open, for the list under the bell. */
 export interface Notice {
   /** The same for the same event in every tab: it is noted once. */
   readonly id: string
   readonly kind: NoticeKind
-  /** Name of the session or folder. */
+  /** Name of the session or folder; the text of a message. */
   readonly name: string
-  /** Sender of an invitation, or owner of a shared session. */
+  /** Sender of an invitation or a message, or owner of a shared session. */
   readonly person?: string
   /** Number of files. */
   readonly count?: number
@@ -54,6 +54,7 @@ const KINDS: readonly string[] = [
   'shared',
   'uploaded',
   'uploadFailed',
+  'message',
 ] satisfies NoticeKind[]
 
 /** Reads stored notices; what does not have their form is dropped. Paths that do not lead into the console are not followed. */

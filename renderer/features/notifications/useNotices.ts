@@ -1,6 +1,7 @@
 import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
-import { type Session, type SessionId } from '#manager/contract'
+import { type Message, type Session, type SessionId } from '#manager/contract'
+import { useServices } from '../../services.ts'
 import { useAccount } from '../account/useAccount.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { useInvitations } from '../summary/useInvitations.ts'
@@ -12,11 +13,13 @@ const MOST_KEPT = 50
 
 export function noticeText({ kind, name, person = '', count = 0 }: Notice): string {
   if (kind === 'invitation' || kind === 'shared') return t(kind, { person, name })
+  if (kind === 'message') return t(kind, { person, text: name })
   return kind === 'uploaded' || kind === 'uploadFailed' ? t(kind, { count }) : t(kind, { name })
 }
 
 /** What has happened to the person's sessions while a tab was open, and invitations. Kept on this computer, shared by its tabs. */
 export const useNotices = defineStore('notices', () => {
+  const { api, events } = useServices()
   const account = useAccount()
   const sessions = useSessions()
   const invitations = useInvitations()
@@ -43,7 +46,33 @@ export const useNotices = defineStore('notices', () => {
     desktopNotices.show(noted.id, noticeText(noted), noted.to)
   }
   const readAll = () => store(items.value.map(item => ({ ...item, read: true })))
-  const clear = () => store([])
+  function clear(): void {
+    store([])
+    const [newest] = messages
+    messages = []
+    // Messages that could not be cleared come back with the next load.
+    if (newest) void api.clearMessages({ query: { until: newest.id } }).catch(loadMessages)
+  }
+
+  /** Messages of administrators, newest first. The manager keeps them, so that they are there on every computer. */
+  let messages: readonly Message[] = []
+  let round = 0
+  async function loadMessages(): Promise<void> {
+    const asked = ++round
+    // The page works without messages. A failure of the manager is shown by the parts that need its answers.
+    const answer = await api.listMessages().catch(() => null)
+    if (asked !== round || !answer) return
+    messages = answer.items
+    for (const { id, from, text, sessions: about } of messages.toReversed()) {
+      const [only] = about
+      const to = only && about.length === 1 ? `/sessions/${only.id}` : '/sessions'
+      add({ id, kind: 'message', name: text, person: from, to })
+    }
+    const kept = new Set(messages.map(({ id }) => id))
+    if (items.value.some(isGone(kept))) store(items.value.filter(item => !isGone(kept)(item)))
+  }
+  /** Messages that were cleared on another computer. */
+  const isGone = (kept: ReadonlySet<string>) => (item: Notice) => item.kind === 'message' && !kept.has(item.id)
 
   const seen = new Map<SessionId, Seen>()
   /** Compares the sessions with what was known of them. The first look at a session is no news. */
@@ -89,7 +118,15 @@ export const useNotices = defineStore('notices', () => {
     read()
     void sessions.load('live')
     void invitations.load()
+    hasBegun = true
+    void loadMessages()
   }
+  let hasBegun = false
+  const again = () => {
+    if (hasBegun) void loadMessages()
+  }
+  const stops = [events.onHint(({ topic }) => topic === 'message' && again()), events.onResync(again)]
+  onScopeDispose(() => stops.forEach(stop => stop()))
   watch([() => sessions.live, () => sessions.finished], look)
   watch(() => invitations.items, lookAtInvitations)
   const onStorage = (event: StorageEvent) => {
@@ -103,6 +140,9 @@ export const useNotices = defineStore('notices', () => {
     seen.clear()
     sharedBefore = null
     invited = null
+    hasBegun = false
+    round += 1
+    messages = []
     items.value = []
   }
   return { items, unread, begin, add, readAll, clear, reset }

@@ -41,6 +41,9 @@ export default {
   drained: 'Nothing runs on it any more. It can be switched off.',
   draining: '{count, plural, one {# session still runs.} other {# sessions still run.}} No new one starts.',
   drainProgress: 'Drained',
+  tellOwners: 'Tell the owners',
+  drainMessage:
+    'The host {name} will be switched off for maintenance. Please save your work and end your sessions on it.',
   forget: 'Forget',
   forgetTitle: 'Forget {name}?',
   forgetText:

@@ -22,6 +22,8 @@ export default {
   only_domain: 'Domain: {name}',
   end: 'End the session',
   endOf: 'End {name}',
+  endSelected: 'End',
+  messageOf: 'Message to the owner of {name}',
 
   // The queue
   queue: 'Queue',

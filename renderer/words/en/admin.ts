@@ -47,4 +47,21 @@ export default {
   required: 'Fill in this field',
   typeName: 'Type the name to confirm',
   typeMismatch: 'Type {name}',
+
+  // Selected rows of a list
+  selectAll: 'Select all',
+  selectOne: 'Select {name}',
+  clearSelection: 'Clear the selection',
+  selectedRows: '{count, plural, one {# selected} other {# selected}}',
+
+  // Messages to owners of sessions
+  message: 'Message',
+  messageTitle: '{count, plural, one {Message to the owner of # session} other {Message to the owners of # sessions}}',
+  messageText: 'Message',
+  messageHint: 'The owners see it among their notifications, with your address. By mail too, if mail is set up.',
+  messageEmpty: 'Write the message.',
+  messageTooLong: 'At most {most, number} characters.',
+  messageSend: 'Send',
+  messageSent:
+    '{count, plural, =0 {No session, so nobody got the message.} one {# owner got the message.} other {# owners got the message.}}',
 } as const

@@ -9,6 +9,7 @@ export default {
   ending: '{name} ends soon',
   invitation: '{person} invites you to the folder {name}',
   shared: '{person} shares the session {name} with you',
+  message: '{person}: {text}',
   uploaded: '{count, plural, one {# file was uploaded} other {# files were uploaded}}',
   uploadFailed: '{count, plural, one {# file was not uploaded} other {# files were not uploaded}}',
   desktop: 'Desktop notifications',

@@ -43,6 +43,8 @@ export default {
   drain: '비우기',
   drained: '실행 중인 세션이 없습니다. 꺼도 됩니다.',
   draining: '{count, plural, other {세션 #개가 아직 실행 중입니다.}} 새 세션은 시작하지 않습니다.',
+  tellOwners: '소유자에게 알리기',
+  drainMessage: '{name} 호스트를 점검하기 위해 곧 끕니다. 작업을 저장하고 이 호스트의 세션을 종료해 주세요.',
   drainProgress: '비워짐',
   forget: '제거',
   forgetTitle: '{name} 에이전트를 제거할까요?',

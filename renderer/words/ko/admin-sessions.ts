@@ -25,6 +25,8 @@ export default {
   only_domain: '도메인: {name}',
   end: '세션 종료',
   endOf: '{name} 종료',
+  endSelected: '종료',
+  messageOf: '{name} 소유자에게 메시지 보내기',
 
   // The queue
   queue: '대기열',

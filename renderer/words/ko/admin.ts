@@ -50,4 +50,21 @@ export default {
   required: '이 항목을 입력하세요',
   typeName: '확인하려면 이름을 입력하세요',
   typeMismatch: '{name} 이름을 입력하세요',
+
+  // Selected rows of a list
+  selectAll: '모두 선택',
+  selectOne: '{name} 선택',
+  clearSelection: '선택 해제',
+  selectedRows: '{count}개 선택됨',
+
+  // Messages to owners of sessions
+  message: '메시지',
+  messageTitle: '세션 {count}개의 소유자에게 메시지 보내기',
+  messageText: '메시지',
+  messageHint: '소유자는 알림에서 보낸 사람의 주소와 함께 메시지를 봅니다. 메일이 설정되어 있으면 메일로도 보냅니다.',
+  messageEmpty: '메시지를 입력하세요.',
+  messageTooLong: '{most, number}자까지 입력할 수 있습니다.',
+  messageSend: '보내기',
+  messageSent:
+    '{count, plural, =0 {세션이 없어 메시지를 받은 사람이 없습니다.} other {소유자 #명에게 메시지를 보냈습니다.}}',
 } satisfies Translation<typeof en>

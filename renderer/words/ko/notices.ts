@@ -12,6 +12,7 @@ export default {
   ending: '{name} 세션이 곧 종료됩니다',
   invitation: '{person} 님이 {name} 폴더에 초대했습니다',
   shared: '{person} 님이 {name} 세션을 공유했습니다',
+  message: '{person}: {text}',
   uploaded: '파일 {count}개를 업로드했습니다',
   uploadFailed: '파일 {count}개를 업로드하지 못했습니다',
   desktop: '데스크톱 알림',

@@ -78,6 +78,7 @@ const BODIES: Partial<Record<RouteName, unknown>> = {
 }
 /** Queries and headers that a route needs besides. */
 const QUERIES: Partial<Record<RouteName, string>> = {
+  clearMessages: `?until=${UNKNOWN}`,
   readFile: '?path=none',
   writeFile: '?path=made',
   archiveFiles: '?path=none',

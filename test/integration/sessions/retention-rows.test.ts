@@ -47,6 +47,9 @@ test('every table has a retention rule; expired rows are deleted in portions, al
     invitations: age =>
       sql`insert into invitations (id, token_hash, domain, expires_at)
       values (${newUuid()}, ${bytes()}, 'default', ${ago(age)})`.execute(db),
+    messages: age =>
+      sql`insert into messages (id, user_id, sender, text, sessions, created_at)
+      values (${newUuid()}, ${user}, 'admin@localhost', 'Please save.', '[]', ${ago(age)})`.execute(db),
     grants: age =>
       sql`insert into grants (id, grant_hash, user_id, keypair, session_id, app, expires_at)
       values (${newUuid()}, ${bytes()}, ${user}, ${key}, ${session}, 'jupyter', ${ago(age)})`.execute(db),

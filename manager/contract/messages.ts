@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { AgentId, SessionId } from './ids.ts'
+import { PlainLines } from './plain-text.ts'
+
+/** Most sessions that one message may name. */
+export const MOST_MESSAGE_SESSIONS = 1_000
+/** Longest text of a message, in characters. */
+export const LONGEST_MESSAGE = 500
+
+/** Text of an administrator for the owners of sessions. Plain: nothing in it is a link or markup. */
+export const MessageText = PlainLines.trim().min(1).max(LONGEST_MESSAGE)
+
+export const MessageSpec = z
+  .strictObject({
+    text: MessageText,
+    sessionIds: z
+      .array(SessionId)
+      .min(1)
+      .max(MOST_MESSAGE_SESSIONS)
+      .optional()
+      .describe('The sessions that it is about.'),
+    agentId: AgentId.optional().describe('Instead: all live sessions on this agent.'),
+  })
+  .refine(({ sessionIds, agentId }) => (sessionIds === undefined) !== (agentId === undefined), {
+    path: ['sessionIds'],
+    message: 'name sessions or an agent, not both',
+  })
+  .meta({ id: 'MessageSpec' })
+export type MessageSpec = z.infer<typeof MessageSpec>
+
+/** A message to the caller. Kept for 30 days, or until the caller clears it. */
+export const Message = z
+  .object({
+    id: z.uuid(),
+    at: z.iso.datetime(),
+    from: z.string().describe('E-mail address of the administrator.'),
+    text: z.string(),
+    sessions: z
+      .array(z.object({ id: SessionId, name: z.string() }))
+      .describe('Sessions of the caller that it is about.'),
+  })
+  .meta({ id: 'Message' })
+export type Message = z.infer<typeof Message>

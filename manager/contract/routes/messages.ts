@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { Message, MessageSpec } from '../messages.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+/** Messages of administrators to the owners of sessions. */
+export const MESSAGE_ROUTES = {
+  sendMessage: {
+    method: 'POST',
+    path: '/api/v1/messages',
+    access: 'domain_admin',
+    idempotencyKey: true,
+    summary:
+      'Send a message to the owners of sessions: each gets it once among the notifications, and by mail if mail is set up.',
+    body: MessageSpec,
+    reply: z.object({
+      recipients: z.int().describe('Number of owners.'),
+      mailed: z.boolean().describe('Whether mails are sent too.'),
+    }),
+  },
+  listMessages: {
+    method: 'GET',
+    path: '/api/v1/me/messages',
+    access: 'user',
+    summary: 'Messages of administrators to the caller, newest first, without those that the caller has cleared.',
+    reply: z.object({ items: z.array(Message) }),
+  },
+  clearMessages: {
+    method: 'DELETE',
+    path: '/api/v1/me/messages',
+    access: 'user',
+    summary: 'Clear the messages to the caller up to one of them. Safe to repeat.',
+    query: z.object({ until: z.uuid().describe('Id of the newest message to clear.') }),
+    status: 204,
+    reply: z.void(),
+  },
+} as const satisfies Record<string, RouteSpec>

@@ -1,0 +1,67 @@
+// @vitest-environment happy-dom
+import { beforeEach, expect, test, vi } from 'vitest'
+import { AppError, type Message } from '#manager/contract'
+import { idOf } from '../../testing/a-session.ts'
+import { withServices } from '../../testing/services.ts'
+import { noticeText, useNotices } from './useNotices.ts'
+
+beforeEach(() => globalThis.localStorage.clear())
+
+const aMessage = (id: string, text: string): Message => ({
+  id,
+  at: '2026-11-20T12:00:00.000Z',
+  from: 'admin@localhost',
+  text,
+  sessions: [{ id: idOf(1), name: 'train' }],
+})
+
+/** A manager with these messages, and a page that has begun. */
+async function begun(server: { messages: Message[]; failing?: boolean }) {
+  const { app, pinia, events } = withServices({
+    listMessages: () => Promise.resolve({ items: server.messages }),
+    clearMessages: input => {
+      if (server.failing) return Promise.reject(new AppError('internal'))
+      server.messages = server.messages.filter(({ id }) => id > (input?.query?.until ?? ''))
+      return Promise.resolve()
+    },
+  })
+  const notices = app.runWithContext(() => useNotices(pinia))
+  notices.begin()
+  await vi.waitFor(() => expect(notices.items).toHaveLength(server.messages.length))
+  return { notices, events }
+}
+const texts = (items: Parameters<typeof noticeText>[0][]) => items.map(noticeText)
+
+test('messages of administrators are notices, old ones and new ones, each once', async () => {
+  const server = { messages: [aMessage('b', 'Second'), aMessage('a', 'First')] }
+  const { notices, events } = await begun(server)
+  expect(texts([...notices.items])).toEqual(['admin@localhost: Second', 'admin@localhost: First'])
+  expect(notices.items[0]?.to).toBe(`/sessions/${idOf(1)}`)
+  notices.readAll()
+  server.messages = [aMessage('c', 'Third'), ...server.messages]
+  events.hint({ topic: 'message', id: 'me', version: 1 })
+  await vi.waitFor(() => expect(notices.items).toHaveLength(3))
+  expect(notices.unread).toBe(1)
+})
+
+test('cleared messages are cleared on the manager, and disappear from other computers', async () => {
+  const server = { messages: [aMessage('b', 'Second'), aMessage('a', 'First')] }
+  const { notices, events } = await begun(server)
+  notices.clear()
+  await vi.waitFor(() => expect(server.messages).toEqual([]))
+  expect(notices.items).toEqual([])
+
+  server.messages = [aMessage('c', 'Third')]
+  events.hint({ topic: 'message', id: 'me', version: 1 })
+  await vi.waitFor(() => expect(notices.items).toHaveLength(1))
+  server.messages = []
+  events.hint({ topic: 'message', id: 'me', version: 2 })
+  await vi.waitFor(() => expect(notices.items).toEqual([]))
+})
+
+test('a message that could not be cleared comes back', async () => {
+  const { notices } = await begun({ messages: [aMessage('a', 'First')], failing: true })
+  notices.clear()
+  expect(notices.items).toEqual([])
+  await vi.waitFor(() => expect(texts([...notices.items])).toEqual(['admin@localhost: First']))
+})

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ApiClient, type EventHint } from '#manager/contract'
+import { apiOf } from '../../fixtures/manager.ts'
+import { openEventStream } from '../../fixtures/event-stream.ts'
+import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+const PASSWORD = 'Their-own-pass-1'
+let cluster: SessionsCluster
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+async function person(
+  email: string,
+  domain: string,
+  role: 'user' | 'domain_admin' = 'user',
+): Promise<{ api: ApiClient; token: string }> {
+  await cluster.api.createUser({ body: { email, name: email, password: PASSWORD, role, domain } })
+  const { token } = await apiOf(cluster.url).login({ body: { email, password: PASSWORD, kind: 'token' } })
+  if (token === null) throw new Error('no token')
+  return { api: apiOf(cluster.url, token), token }
+}
+
+test('a message reaches each owner once, at once and later, until the owner clears it', async () => {
+  const agent = await cluster.join()
+  const ann = await person('ann@example.org', 'default')
+  const bob = await person('bob@example.org', 'default')
+  const [one, two, other] = [
+    await cluster.launch({ name: 'ann-one' }, ann.api),
+    await cluster.launch({ name: 'ann-two' }, ann.api),
+    await cluster.launch({ name: 'bobs' }, bob.api),
+  ]
+  using events = await openEventStream(cluster.url, ann)
+  const text = 'The host goes down at noon.\nPlease save your work.'
+  const body = { text, sessionIds: [one.id, two.id, one.id, other.id] }
+  expect(await cluster.api.sendMessage({ body })).toEqual({ recipients: 2, mailed: false })
+  await expect.poll(() => events.of('hint').map(({ data }) => (data as EventHint).topic)).toContain('message')
+  const { items } = await ann.api.listMessages()
+  expect(items).toMatchObject([{ from: 'admin@localhost', text }])
+  expect(items[0]?.sessions.map(({ name }) => name).toSorted()).toEqual(['ann-one', 'ann-two'])
+
+  // Of an agent: the owners of what lives on it.
+  for (const { id } of [one, two]) await cluster.reach(id, 'RUNNING')
+  await bob.api.deleteSession({ params: { id: other.id } })
+  await cluster.reach(other.id, 'TERMINATED')
+  const ofAgent = { text: 'Second', agentId: agent.id }
+  expect(await cluster.api.sendMessage({ body: ofAgent })).toMatchObject({ recipients: 1 })
+
+  const [newest, oldest] = (await ann.api.listMessages()).items
+  expect([newest?.text, oldest?.text]).toEqual(['Second', text])
+  await ann.api.clearMessages({ query: { until: oldest?.id ?? '' } })
+  expect((await ann.api.listMessages()).items.map(message => message.text)).toEqual(['Second'])
+  // Clearing touches the own messages only.
+  expect((await bob.api.listMessages()).items).toHaveLength(1)
+})
+
+test('a domain admin writes to owners in the domain only, and a user to nobody', async () => {
+  await cluster.api.createDomain({ body: { name: 'red' } })
+  const boss = await person('boss@example.org', 'red', 'domain_admin')
+  const red = await person('red@example.org', 'red')
+  const far = await cluster.launch({ name: 'far-away' })
+  await expect(boss.api.sendMessage({ body: { text: 'Hello', sessionIds: [far.id] } })).rejects.toMatchObject({
+    code: 'session_not_found',
+  })
+  await expect(red.api.sendMessage({ body: { text: 'Hello', sessionIds: [far.id] } })).rejects.toMatchObject({
+    code: 'forbidden',
+  })
+  expect((await cluster.api.listMessages()).items).toEqual([])
+})
+
+test.each([
+  ['no text', { text: '  ' }],
+  ['a text that is too long', { text: 'x'.repeat(501) }],
+  ['control characters', { text: 'a\u001b[2Jb' }],
+])('a message with %s is refused', async (_what, { text }) => {
+  const { id } = await cluster.launch()
+  await expect(cluster.api.sendMessage({ body: { text, sessionIds: [id] } })).rejects.toMatchObject({
+    code: 'bad_request',
+  })
+})
