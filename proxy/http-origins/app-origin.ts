@@ -130,9 +130,15 @@ function pathWithin(path: string): string {
  * Joins repeated Host or Origin fields: Node keeps the first, and two are an attempt to show one to us and the other to the
  * app.
  */
-function soleValue(request: IncomingMessage, name: string): string | undefined {
-  const values = request.headersDistinct[name]
-  return values?.length === 1 ? values[0] : values?.join(', ')
+function soleValue({ rawHeaders }: IncomingMessage, wanted: string): string | undefined {
+  let found: string | undefined
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? ''
+    if (name.length !== wanted.length || name.toLowerCase() !== wanted) continue
+    const value = rawHeaders[i + 1] ?? ''
+    found = found === undefined ? value : `${found}, ${value}`
+  }
+  return found
 }
 
 /** Host is forwarded unchanged; our cookie is removed; the app's secret is set by us, never by the client. */

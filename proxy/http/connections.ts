@@ -86,6 +86,8 @@ export class Connections {
       connection.stream.destroy()
       return
     }
+    // Flows, so that bytes and an end are noticed.
+    connection.stream.resume()
     const next = this.#next()
     if (next) {
       connection.isReused = true
@@ -96,8 +98,6 @@ export class Connections {
       connection.stream.destroy()
       return
     }
-    // Flows, so that bytes and an end are noticed.
-    connection.stream.resume()
     connection.idleUntil = performance.now() + IDLE_MS
     this.#idle.push(connection)
     this.#timer ??= setTimeout(() => this.#closeIdle(), IDLE_MS).unref()

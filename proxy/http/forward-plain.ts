@@ -6,8 +6,8 @@ import { readPlainAnswer } from './plain-answer.ts'
 /** What a request that is forwarded in the plain way needs. */
 export interface PlainWay {
   readonly connections: Connections
-  /** Head of the request as it is sent. */
-  readonly head: string
+  /** The request as it is sent, one character for each byte. */
+  readonly bytes: string
   readonly answerHeaders: ((raw: RawHeaders) => string[]) | undefined
   /** Number of times that the request is sent once more after a kept connection broke without an answer. */
   readonly retries: number
@@ -16,9 +16,17 @@ export interface PlainWay {
   readonly fail: (error: Error) => void
 }
 
+/** Longest body that is sent as a text, which Node joins with the head. */
+const SMALL_BYTES = 16 * 1024
+
 /**
- * Forwards one request without a body over a kept connection, and its answer if that is of the plainest form and arrives in one
- * piece (`plain-answer.ts`): one write each, no parser, no streams. Anything else is handed over to Node's client.
+ * Forwards one request that is there completely over a kept connection, and its answer if that is of the plainest form
+ * (`plain-answer.ts`): one write each if the answer is there at once, no parser, no streams. Any other answer is handed over to
+ * Node's client.
+ *
+ * Threat model: the app chooses every byte and when it comes. Of the body exactly as many bytes are forwarded as the head
+ * announced. If there are fewer, the client's connection is cut, so that it never takes half an answer for a whole one. If there
+ * are more, the app's connection is closed.
  */
 export class PlainExchange implements Taker, ConnectionUser {
   readonly #request: IncomingMessage
@@ -26,6 +34,9 @@ export class PlainExchange implements Taker, ConnectionUser {
   readonly #way: PlainWay
   #connection: Connection | undefined
   #retries: number
+  /** Bytes of the body that are still to come; undefined before the answer. */
+  #missing: number | undefined
+  #isKept = false
 
   constructor(request: IncomingMessage, response: ServerResponse, way: PlainWay) {
     this.#request = request
@@ -51,7 +62,7 @@ export class PlainExchange implements Taker, ConnectionUser {
     }
     this.#connection = connection
     connection.user = this
-    connection.stream.write(this.#way.head, 'latin1')
+    connection.stream.write(this.#way.bytes, 'latin1')
   }
 
   failed(error: Error): void {
@@ -59,23 +70,8 @@ export class PlainExchange implements Taker, ConnectionUser {
   }
 
   onBytes(chunk: Buffer): void {
-    const answer = this.#request.complete ? readPlainAnswer(chunk, this.#request.method === 'HEAD') : undefined
-    const connection = this.#leave()
-    if (!connection) return
-    const { connections, answerHeaders, handOver } = this.#way
-    if (!answer) {
-      handOver(connection, chunk)
-      return
-    }
-    if (answer.isKept) connections.giveBack(connection)
-    else connection.stream.destroy()
-    const response = this.#response
-    response.sendDate = false
-    // Node gives the reason phrase: the upstream's may hold any byte, and RFC 9112 section 4 tells clients to ignore it.
-    const headers = endToEnd(answer.headers)
-    response.writeHead(answer.status, answerHeaders ? answerHeaders(headers) : headers)
-    // A text is joined with the head to one write.
-    response.end(answer.body, 'latin1')
+    if (this.#missing === undefined) this.#begin(chunk)
+    else this.#continue(chunk, this.#missing)
   }
 
   onEnd(): void {
@@ -84,10 +80,70 @@ export class PlainExchange implements Taker, ConnectionUser {
 
   onClosed(error: Error | undefined): void {
     const connection = this.#leave()
-    if (connection?.isReused && this.#retries > 0) {
+    if (this.#missing !== undefined) this.#response.destroy()
+    else if (connection?.isReused && this.#retries > 0) {
       this.#retries--
       this.#way.connections.take(this)
     } else this.#way.fail(error ?? new Error('The connection ended without an answer.'))
+  }
+
+  #begin(chunk: Buffer): void {
+    const answer = this.#request.complete ? readPlainAnswer(chunk, this.#request.method === 'HEAD') : undefined
+    if (!answer) {
+      const connection = this.#leave()
+      if (connection) this.#way.handOver(connection, chunk)
+      return
+    }
+    const { status, body, missing, isKept } = answer
+    const response = this.#response
+    this.#missing = missing
+    this.#isKept = isKept
+    if (missing === 0) this.#finish()
+    response.sendDate = false
+    const headers = endToEnd(answer.headers)
+    // Node gives the reason phrase: the upstream's may hold any byte, and RFC 9112 section 4 tells clients to ignore it.
+    response.writeHead(status, this.#way.answerHeaders?.(headers) ?? headers)
+    if (missing === 0 && body.length <= SMALL_BYTES) response.end(body.toString('latin1'), 'latin1')
+    else if (missing === 0) response.end(body)
+    else {
+      // What else arrives in this turn of the event loop goes out in the same write: many apps send head and body one by one.
+      const { socket } = response
+      socket?.cork()
+      setImmediate(() => socket?.uncork())
+      this.#write(body)
+    }
+  }
+
+  #continue(chunk: Buffer, missing: number): void {
+    const rest = chunk.length > missing ? chunk.subarray(0, missing) : chunk
+    this.#missing = missing - rest.length
+    if (chunk.length > missing) this.#isKept = false
+    if (this.#missing > 0) {
+      this.#write(rest)
+      return
+    }
+    this.#finish()
+    this.#response.end(rest)
+  }
+
+  /** The answer is complete. */
+  #finish(): void {
+    const connection = this.#leave()
+    if (!connection) return
+    if (this.#isKept) this.#way.connections.giveBack(connection)
+    else connection.stream.destroy()
+  }
+
+  #write(bytes: Buffer): void {
+    const response = this.#response
+    // The head goes out even without a byte of the body.
+    const takesMore = bytes.length > 0 ? response.write(bytes) : response.write('', 'latin1')
+    const connection = this.#connection
+    if (takesMore || !connection) return
+    connection.stream.pause()
+    response.once('drain', () => {
+      if (this.#connection === connection) connection.stream.resume()
+    })
   }
 
   #leave(): Connection | undefined {

@@ -7,6 +7,7 @@ import { silentLog } from '../log.ts'
 import { Connections } from './connections.ts'
 import { createHttpServer } from './create-server.ts'
 import { forwardRequest, forwardUpgrade, type Upstream } from './forward.ts'
+import { mapHeaders } from './headers.ts'
 import { LoanAgent } from './loan.ts'
 import { answerRaw } from './raw-answer.ts'
 
@@ -89,7 +90,13 @@ async function forwarding(way: (typeof WAYS)[number], onConnection: (socket: Soc
   const agent = isKept ? new LoanAgent(connections) : new Agent({ keepAlive: true, maxSockets: 1 })
   const upstreamOptions: Upstream = {
     options: { host: '127.0.0.1', port: upstreamPort, agent },
-    headers: () => ['Host', 'a', 'X-Sent', 'b'],
+    headers: raw => [
+      'Host',
+      'a',
+      'X-Sent',
+      'b',
+      ...mapHeaders(raw, (name, value) => (name === 'content-length' ? value : undefined)),
+    ],
     log: silentLog,
     ...(isKept && { connections }),
   }
@@ -168,6 +175,31 @@ describe.each(WAYS)('%s', way => {
   })
 
   test.each([
+    ['in one piece with the head', 0],
+    ['later than the head', 30],
+  ])('a request body that comes %s arrives as it is', async (_, delay) => {
+    const body = Buffer.from(Array.from({ length: 1024 }, (__, i) => i))
+    let seen = Buffer.alloc(0)
+    let pieces = 0
+    using proxy = await forwarding(way, socket => {
+      socket.on('data', chunk => {
+        pieces++
+        seen = Buffer.concat([seen, chunk])
+        if (seen.length >= seen.indexOf('\r\n\r\n') + 4 + body.length) {
+          socket.write('HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok')
+        }
+      })
+    })
+    const head = Buffer.from('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1024\r\nConnection: close\r\n\r\n')
+    const client = proxy.dial()
+    client.write(delay === 0 ? Buffer.concat([head, body]) : head)
+    if (delay > 0) setTimeout(() => client.write(body), delay)
+    expect((await buffer(client)).toString()).toMatch(/^HTTP\/1\.1 201 [^]*ok$/)
+    expect(seen.subarray(seen.indexOf('\r\n\r\n') + 4)).toEqual(body)
+    if (way === 'kept connections' && delay === 0) expect(pieces).toBe(1)
+  })
+
+  test.each([
     ['in one piece', ['HTTP/1.1 200 OK\r\nX: \xe9\xff\r\nContent-Length: 2\r\n\r\nok']],
     ['in pieces', ['HTTP/1.1 200 OK\r\nX: \xe9\xff\r\nContent-Length: 2\r\n\r\no', 'k']],
     ['without a length', ['HTTP/1.1 200 OK\r\nX: \xe9\xff\r\nConnection: close\r\n\r\n', 'ok']],
@@ -235,6 +267,37 @@ describe.each(WAYS)('%s', way => {
     using proxy = await forwarding(way, socket => socket.once('data', () => socket.end(answers.shift() ?? '')))
     for (const _ of [...answers]) expect((await proxy.exchange(GET)).toString()).toMatch(/^HTTP\/1\.1 502 /)
     expect(proxy.failures).toHaveLength(3)
+  })
+
+  test.each([
+    ['ends', (socket: Socket) => socket.end()],
+    ['is reset', (socket: Socket) => socket.resetAndDestroy()],
+  ])('an answer whose connection %s within the body is cut', async (_, stop) => {
+    using proxy = await forwarding(way, socket => {
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf')
+        setTimeout(stop, 30, socket)
+      })
+    })
+    // The client reads to the end of the connection although the answer does not announce it.
+    const answer = (await proxy.exchange(GET.replace('close', 'keep-alive'))).toString()
+    expect(answer).toMatch(/^HTTP\/1\.1 200 [^]*Content-Length: 100\r\n[^]*\r\n\r\nhalf$/)
+    expect(proxy.failures).toEqual([])
+  })
+
+  test('bytes after a body that came in pieces are not part of it, and close the connection', async () => {
+    let connections = 0
+    using proxy = await forwarding(way, socket => {
+      connections++
+      socket.on('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfi')
+        setTimeout(() => socket.write('neHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen'), 30)
+      })
+    })
+    for (let i = 1; i <= 3; i++) {
+      expect((await proxy.exchange(GET)).toString()).toMatch(/\r\n\r\nfine$/)
+      expect(connections).toBe(i)
+    }
   })
 
   test('the connection of a client that goes away is closed, before the answer and during it', async () => {

@@ -18,7 +18,7 @@ import { cutAfterEnd } from './raw-answer.ts'
 import { closeIfEarly, whenUploaded } from './when-uploaded.ts'
 
 export interface Upstream {
-  /** Kept connections for requests without a body; `options` then holds a `LoanAgent` of the same. Left out: Node's client sends all. */
+  /** Kept connections; `options` then holds a `LoanAgent` of the same. Left out: Node's client sends every request. */
   readonly connections?: Connections
   /** Agent or createConnection, and host/port/protocol if any. */
   readonly options: RequestOptions
@@ -130,7 +130,7 @@ export function forwardRequest(
         else fail(error)
       }),
     )
-    if (!hasBody(request.rawHeaders)) {
+    if (loan || !hasBody(request.rawHeaders)) {
       sent.end()
       return
     }
@@ -138,31 +138,50 @@ export function forwardRequest(
     sent.on('close', drain)
   }
 
-  const { connections } = upstream
-  const head =
-    connections && !hasBody(request.rawHeaders)
-      ? plainHead(request, upstream.headers(withoutExpect(request)))
-      : undefined
-  if (!connections || head === undefined) {
-    response.on('close', () => outgoing?.destroy())
-    send(0)
-    return
-  }
-  const exchange = new PlainExchange(request, response, {
-    connections,
-    head,
-    answerHeaders: upstream.answerHeaders,
-    retries: isRepeatable ? STALE_RETRIES : 0,
-    handOver: (connection, received) => {
-      send(STALE_RETRIES, new Loan(connection, received))
-    },
-    fail,
-  })
+  let exchange: PlainExchange | undefined
   response.on('close', () => {
-    exchange.abort()
+    exchange?.abort()
     outgoing?.destroy()
   })
+
+  function sendPlain(connections: Connections, body: string) {
+    const head = plainHead(request, upstream.headers(withoutExpect(request)))
+    if (head === undefined) {
+      send(0)
+      return
+    }
+    exchange = new PlainExchange(request, response, {
+      connections,
+      bytes: head + body,
+      answerHeaders: upstream.answerHeaders,
+      retries: isRepeatable ? STALE_RETRIES : 0,
+      handOver: (connection, received) => {
+        send(STALE_RETRIES, new Loan(connection, received))
+      },
+      fail,
+    })
+  }
+
+  const { connections } = upstream
+  const isBodiless = !hasBody(request.rawHeaders)
+  if (connections && isBodiless) sendPlain(connections, '')
+  else if (connections && hasSmallBody(request)) {
+    // By the next tick Node has parsed what came of the body with the head.
+    process.nextTick(
+      contained(() => {
+        if (response.destroyed) return
+        const isThere = request.readableLength === Number(request.headers['content-length'])
+        const body = isThere ? (request.read() as Buffer | null) : null
+        if (body) sendPlain(connections, body.toString('latin1'))
+        else send(0)
+      }),
+    )
+  } else send(0)
 }
+
+/** True for a body that is sent in one piece with its head if it is there at once. */
+const hasSmallBody = ({ headers }: IncomingMessage) =>
+  headers['transfer-encoding'] === undefined && Number(headers['content-length']) <= SMALL_BYTES
 
 const NOT_ASKED = 'The app switched protocols without being asked to.'
 

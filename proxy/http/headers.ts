@@ -33,13 +33,23 @@ export function mapHeaders(raw: RawHeaders, change: (name: string, value: string
 
 /** Header fields without those of this hop, including those that Connection names. */
 export function endToEnd(raw: RawHeaders): string[] {
-  const named = new Set<string>()
-  mapHeaders(raw, (name, value) => {
-    if (name === 'connection') for (const token of value.split(',')) named.add(token.trim().toLowerCase())
-    return undefined
-  })
-  for (const name of NEVER_OF_ONE_HOP) named.delete(name)
-  return mapHeaders(raw, (name, value) => (HOP_BY_HOP.has(name) || named.has(name) ? undefined : value))
+  const named = namedByConnection(raw)
+  return mapHeaders(raw, (name, value) => (HOP_BY_HOP.has(name) || named?.has(name) === true ? undefined : value))
+}
+
+/** Lower-case names that Connection lists; undefined if it is missing, as in most requests, or says what every message may say. */
+function namedByConnection(raw: RawHeaders): Set<string> | undefined {
+  let named: Set<string> | undefined
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i] ?? ''
+    if (name.length !== 'connection'.length || name.toLowerCase() !== 'connection') continue
+    const value = (raw[i + 1] ?? '').toLowerCase()
+    if (value === 'keep-alive' || value === 'close') continue
+    named ??= new Set()
+    for (const token of value.split(',')) named.add(token.trim())
+  }
+  for (const name of NEVER_OF_ONE_HOP) named?.delete(name)
+  return named
 }
 
 /**
@@ -47,14 +57,19 @@ export function endToEnd(raw: RawHeaders): string[] {
  * lose its framing.
  */
 export function bodyFraming(raw: RawHeaders): string[] {
-  return mapHeaders(raw, (name, value) => (name === 'transfer-encoding' ? value : undefined)).length > 0
-    ? ['Transfer-Encoding', 'chunked']
-    : []
+  return hasField(raw, name => name === 'transfer-encoding') ? ['Transfer-Encoding', 'chunked'] : []
 }
 
 export function hasBody(raw: RawHeaders): boolean {
-  const framing = mapHeaders(raw, (name, value) =>
-    name === 'transfer-encoding' || (name === 'content-length' && value.trim() !== '0') ? value : undefined,
+  return hasField(
+    raw,
+    (name, value) => name === 'transfer-encoding' || (name === 'content-length' && value.trim() !== '0'),
   )
-  return framing.length > 0
+}
+
+function hasField(raw: RawHeaders, matches: (name: string, value: string) => boolean): boolean {
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    if (matches((raw[i] ?? '').toLowerCase(), raw[i + 1] ?? '')) return true
+  }
+  return false
 }

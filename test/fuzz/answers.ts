@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Socket
 import { Connections } from '../../proxy/http/connections.ts'
 import { createHttpServer } from '../../proxy/http/create-server.ts'
 import { forwardRequest, type Upstream } from '../../proxy/http/forward.ts'
+import { mapHeaders } from '../../proxy/http/headers.ts'
 import { LoanAgent } from '../../proxy/http/loan.ts'
 import { silentLog } from '../../proxy/log.ts'
 import { type Random } from './random.ts'
@@ -49,7 +50,8 @@ export const answersTarget: FuzzTarget = {
 
     const upstreamOf = (request: IncomingMessage): Upstream => {
       const pool = pools.get(request.headers['x-pool'] as string)
-      const common = { headers: () => ['Host', 'app'], log }
+      const length = mapHeaders(request.rawHeaders, (name, value) => (name === 'content-length' ? value : undefined))
+      const common = { headers: () => ['Host', 'app', ...length], log }
       if (!pool) return { ...common, options: { ...place, agent: false } }
       return { ...common, options: { agent: pool.agent }, connections: pool.connections }
     }
@@ -71,7 +73,7 @@ export const answersTarget: FuzzTarget = {
       async input(random) {
         const name = `/${++count}`
         const isProbed = random.chance(0.5)
-        const method = random.chance(0.1) ? 'HEAD' : 'GET'
+        const method = random.pick(['GET', 'GET', 'GET', 'HEAD', 'POST'])
         const script = aScript(random, isProbed)
         scripts.set(name, script)
         const connections = new Connections(() => dial(port), log)
@@ -158,7 +160,7 @@ function see(port: number, path: string, method: string, pool: string): Promise<
       if (error.code === 'ECONNRESET') resolve({ status: 0, headers: [], body: '', isWhole: false })
       else reject(error)
     })
-    sent.end()
+    sent.end(method === 'POST' ? 'a=b' : undefined)
   })
 }
 
