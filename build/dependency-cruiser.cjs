@@ -32,6 +32,7 @@ const FLOORS = {
     'scheduler',
     'tasks',
     'registries',
+    'sso',
     'quotas',
     'storage',
     'folders',

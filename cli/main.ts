@@ -21,6 +21,7 @@ import { addResourceGroupCommands } from './commands/resource-groups.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addSessionCommands } from './commands/session.ts'
 import { addSettingsCommands } from './commands/settings.ts'
+import { addSignInProviderCommands } from './commands/sign-in-providers.ts'
 import { addSshKeypairCommands } from './commands/ssh-keypair.ts'
 import { addSshCommands } from './commands/ssh.ts'
 import { addManagerCommands } from './commands/managers.ts'
@@ -73,6 +74,7 @@ function createProgram(json: boolean): Command {
   addAuditCommands(program)
   addAccountCommands(program)
   addSettingsCommands(program)
+  addSignInProviderCommands(program)
   return program
 }
 

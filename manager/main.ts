@@ -21,6 +21,7 @@ import { createManagerRoutes } from './http/routes/managers.ts'
 import { createMessageRoutes } from './http/routes/messages.ts'
 import { createSshKeypairRoutes } from './http/routes/ssh-keypair.ts'
 import { createKeypairRoutes } from './http/routes/keypairs.ts'
+import { createSignInProviderRoutes } from './http/routes/sign-in-providers.ts'
 import { createSettingsRoutes } from './http/routes/settings.ts'
 import { startHttpServer } from './http/server.ts'
 import { clientAddress, consoleAddress, createOriginRules } from './http/origin.ts'
@@ -40,6 +41,9 @@ import { startSessionsPart } from './wiring/sessions-part.ts'
 import { startRetention } from './operation/retention.ts'
 import { createSettings } from './settings/settings.ts'
 import { createPublishedApps } from './grants/published-apps.ts'
+import { createProviderClient } from './sso/provider-client.ts'
+import { createSignInProviders } from './sso/providers.ts'
+import { createSsoSignIns } from './sso/sign-in.ts'
 import { openStore } from './store/open-store.ts'
 import { readRestoredAt } from './store/operation/restored.ts'
 import { loadManagerId } from './store/operation/settings.ts'
@@ -126,7 +130,12 @@ export async function startManager(
   await ensureFirstAdmin({ store, passwords, dataDir, password: config.adminPassword, log })
   const onChanged = (userId: UserId) => logins.forget(userId)
   const secondFactor = createSecondFactor({ store, box, passwords, events: bus, onChanged })
-  const settings = createSettings({ store, box, hasAppsAddress: config.appsAddress !== undefined })
+  const settings = createSettings({
+    store,
+    box,
+    hasAppsAddress: config.appsAddress !== undefined,
+    requireWorkingProvider: () => providers.requireWorking(),
+  })
   const lifetimes = async () => lifetimesOf(await settings.read())
   const logins = stack.use(
     createLogins({
@@ -134,6 +143,7 @@ export async function startManager(
       passwords,
       secondFactor,
       lifetimes,
+      passwordSignIn: async () => (await settings.read()).passwordSignIn,
       checkKeypair: createKeypairCheck({ db: store.db, box }),
       peers: cluster.peers,
     }),
@@ -150,6 +160,22 @@ export async function startManager(
   const onActiveChanged = () => sessions.limitsChanged()
   const onMembersLeft = (userIds: readonly UserId[]) => sessions.membersLeft(userIds)
   const users = createUsers({ store, passwords, logins, events: bus, onActiveChanged, onMembersLeft })
+
+  const client = createProviderClient({ now: () => store.now() })
+  const providers = createSignInProviders({ store, box, client, settings, logins })
+  const sso = createSsoSignIns({
+    store,
+    box,
+    client,
+    providers,
+    settings,
+    logins,
+    secondFactor,
+    passwords,
+    events: bus,
+    onMembersLeft,
+    log,
+  })
 
   // Closed before the HTTP server, which waits for the sockets that these parts took over.
   await using parts = new AsyncDisposableStack()
@@ -278,6 +304,12 @@ export async function startManager(
       consoleAddress: addressOfConsole,
       secondFactor,
     }),
+    ...createSignInProviderRoutes({
+      providers,
+      sso,
+      settings,
+      consoleAddress: request => consoleAddress(request, rules, config.advertiseUrl),
+    }),
     ...createDomainRoutes({
       domains: createDomains({ store, logins, onLimitsChanged: () => sessions.limitsChanged() }),
       groups: createGroups({ store, events: bus, onLimitsChanged: () => sessions.limitsChanged(), onMembersLeft }),
@@ -298,6 +330,7 @@ export async function startManager(
       ...config,
       rules,
       handlers,
+      sso,
       upgrades,
       logins,
       signers,

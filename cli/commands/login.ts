@@ -5,11 +5,16 @@ import { apiOf, clientOf, connect } from '../config/connect.ts'
 import { readSignIn, removeSignIn, writeSignIn } from '../config/sign-in.ts'
 import { createOutput } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
+import { hasBrowser, signInWithBrowser } from './sso-sign-in.ts'
 
 interface LoginFlags {
   endpoint?: string
   allowHttp?: boolean
-  email: string
+  email?: string
+  /** True: the only provider. */
+  sso?: string | true
+  /** False with `--no-browser`. */
+  browser: boolean
   passwordStdin?: boolean
   totp?: string
   totpStdin?: boolean
@@ -26,16 +31,18 @@ export function addLoginCommands(program: Command): void {
     .description('Sign in to Berth.')
     .option('--endpoint <url>', 'address of the console or the manager (BERTH_ENDPOINT)')
     .option('--allow-http', 'allow sending password and token unencrypted to another computer')
-    .requiredOption('--email <address>', 'your e-mail address')
+    .option('--email <address>', 'your e-mail address')
+    .option('--sso [provider]', 'sign in at a provider of your organization, in a browser')
+    .option('--no-browser', 'with --sso: print an address for a browser on any computer, and ask for its code')
     .option('--password-stdin', 'read the password from standard input')
     .option('--totp <code>', 'code from your authenticator app, or a recovery code')
     .option('--totp-stdin', 'read the code from standard input, from the line after the password')
     .option('--json', 'print JSON')
     .action(async (flags: LoginFlags) => {
       const endpoint = endpointOf(flags.endpoint ?? process.env.BERTH_ENDPOINT, flags.allowHttp)
-      const { password, totp } = await readSecrets(flags)
-      const body = { email: flags.email, password, kind: 'token', label: `berth CLI on ${hostname()}` } as const
-      const { user, token, expiresAt } = await signIn(clientOf(endpoint), body, totp)
+      const { user, token, expiresAt } = await (flags.sso === undefined
+        ? signInWithPassword(clientOf(endpoint), flags)
+        : signInAtProvider(clientOf(endpoint), flags))
       if (!token) throw new AppError('internal', { why: 'The manager did not send a token.' })
       await writeSignIn({ endpoint, userId: user.id, email: user.email, token, expiresAt })
       createOutput(flags.json ?? false).data(
@@ -67,7 +74,30 @@ export function addLoginCommands(program: Command): void {
     })
 }
 
-async function readSecrets(flags: LoginFlags): Promise<{ password: string; totp: string | undefined }> {
+const label = () => `berth CLI on ${hostname()}`
+
+async function signInWithPassword(api: ApiClient, flags: LoginFlags): Promise<RouteReply<'login'>> {
+  const { email } = flags
+  if (email === undefined) {
+    throw new AppError('bad_request', { why: 'Give --email ADDRESS, or --sso to sign in at a provider.' })
+  }
+  const { password, totp } = await readSecrets({ ...flags, email })
+  const body = { email, password, kind: 'token', label: label() } as const
+  return await withCode(code => api.login({ body: { ...body, ...code } }), totp)
+}
+
+async function signInAtProvider(api: ApiClient, flags: LoginFlags): Promise<RouteReply<'login'>> {
+  const provider = typeof flags.sso === 'string' ? flags.sso : undefined
+  const output = createOutput(flags.json ?? false)
+  const browserHere = flags.browser && hasBrowser()
+  const proof = await signInWithBrowser(api, { provider, browserHere }, text => output.note(text))
+  const body = { ...proof, kind: 'token', label: label() } as const
+  return await withCode(code => api.finishSso({ body: { ...body, ...code } }), flags.totp)
+}
+
+async function readSecrets(
+  flags: LoginFlags & { email: string },
+): Promise<{ password: string; totp: string | undefined }> {
   if (flags.totpStdin) {
     if (!flags.passwordStdin) throw new AppError('bad_request', { why: '--totp-stdin needs --password-stdin.' })
     const [password = '', totp] = (await readStandardInput()).split(/\r?\n/)
@@ -78,17 +108,15 @@ async function readSecrets(flags: LoginFlags): Promise<{ password: string; totp:
 }
 
 /** Signs in; asks for the code if the account has a second factor and there is a terminal. */
-async function signIn(
-  api: ApiClient,
-  body: { email: string; password: string; kind: 'token'; label: string },
+async function withCode(
+  signIn: (code: { totp?: string }) => Promise<RouteReply<'login'>>,
   totp: string | undefined,
 ): Promise<RouteReply<'login'>> {
   try {
-    return await api.login({ body: { ...body, ...(totp === undefined ? {} : { totp }) } })
+    return await signIn(totp === undefined ? {} : { totp })
   } catch (error) {
     if (!isAppError(error) || error.code !== 'totp_required' || !process.stdin.isTTY) throw error
-    const code = await promptSecret('Code from your authenticator app: ', '--totp or --totp-stdin')
-    return await api.login({ body: { ...body, totp: code } })
+    return await signIn({ totp: await promptSecret('Code from your authenticator app: ', '--totp or --totp-stdin') })
   }
 }
 

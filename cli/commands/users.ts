@@ -63,6 +63,15 @@ export function addUserCommands(program: Command): void {
       createOutput(json).data(items, () => userTable(items))
     })
 
+  user
+    .command('unlink <user>')
+    .description('Unlink a user (address or id) from all sign-in providers; sign-ins end. For superadmins.')
+    .action(async (who: string) => {
+      const { api } = await connect()
+      const { removed } = await api.removeUserIdentities({ params: { id: await findUserId(api, who) } })
+      createOutput(false).note(removed === 0 ? 'The user was not linked.' : `Links removed: ${removed}.`)
+    })
+
   withSettings(
     user
       .command('create <email>')

@@ -34,7 +34,32 @@ export const CAUSES = {
   second_factor_off: 'Switch the second factor on first.',
   second_factor_on: 'To move to another app, switch the second factor off first.',
   second_factor_set_up: 'Set up an authenticator app first, then confirm with a code.',
+  password_sign_in_off: 'Use another way on the sign-in page. Only superadmins sign in with a password.',
+  link_needs_domains:
+    'Linking by address needs the mail domains for whose addresses this provider may speak (emailDomains).',
+  mapping_needs_claim: 'A mapping needs the claim that names the groups (groupsClaim).',
+  no_superadmin_password: 'No superadmin has a password. Set one first: it is the way in while every provider is down.',
+  passwords_off_with_sign_up:
+    'Accounts of people who sign up have a password only. Close sign-up first (allowSignUp), or leave passwords on.',
+  sign_in_provider_needed: 'Add a sign-in provider first, and test it.',
+  sign_in_provider_only:
+    'It is the only active provider, and users sign in without a password. Allow passwords again first (passwordSignIn).',
   sign_in_ended: 'The sign-in has ended. Sign in again.',
+  sso_account_other: 'The account {email} is linked to another person at this provider. Ask an admin to unlink it.',
+  sso_account_unlinked:
+    'The account {email} is not linked to this provider. Sign in with your password, or ask an admin.',
+  sso_ask_for_account: 'Ask an admin for an account with the address {email}.',
+  sso_clock: 'Try again in a minute. If it happens again, an admin has to check the clocks of both servers.',
+  sso_denied: 'Sign-in was cancelled or refused at {provider}. Try again, or ask the admins of {provider} for access.',
+  sso_email_domain: 'The address {email} may not sign in with {provider}. Use an address of your organization.',
+  sso_email_missing: '{provider} sends no e-mail address. Ask an admin to check scopes and claims of the provider.',
+  sso_email_unverified: 'Confirm the address {email} at {provider} first, then sign in again.',
+  sso_provider_away: '{provider} does not answer. Try again in a moment; superadmins can sign in with their password.',
+  sso_provider_wrong:
+    '{provider} does not accept the settings of Berth. An admin has to test the provider on the page Sign-in providers.',
+  sso_start_again: 'Start the sign-in again in this browser.',
+  sso_token_invalid:
+    'Start the sign-in again. If it happens again, tell an admin: the answer of {provider} could not be trusted.',
   ticket_used: 'Sign in with your password, or run `berth up` again for a new link.',
   try_again_in_minutes: 'Try again in {minutes} minutes.',
   try_again_in_second: 'Try again in a second.',

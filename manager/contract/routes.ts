@@ -22,6 +22,7 @@ import { SCHEDULING_ROUTES } from './routes/scheduling.ts'
 import { SESSION_TEMPLATE_ROUTES } from './routes/session-templates.ts'
 import { SESSION_ROUTES } from './routes/sessions.ts'
 import { SETTINGS_ROUTES } from './routes/settings.ts'
+import { SIGN_IN_PROVIDER_ROUTES } from './routes/sign-in-providers.ts'
 import { UPLOAD_ROUTES } from './routes/uploads.ts'
 import { USAGE_ROUTES } from './routes/usage.ts'
 import { SSH_KEYPAIR_ROUTES } from './routes/ssh-keypair.ts'
@@ -37,6 +38,7 @@ export const ROUTES = {
   ...USER_ROUTES,
   ...ACCOUNT_ROUTES,
   ...SETTINGS_ROUTES,
+  ...SIGN_IN_PROVIDER_ROUTES,
   ...DOMAIN_ROUTES,
   ...KEYPAIR_ROUTES,
   ...SSH_KEYPAIR_ROUTES,

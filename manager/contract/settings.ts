@@ -6,6 +6,8 @@ import { PlainLines, PlainText } from './plain-text.ts'
 export const SIGN_UP = ['off', 'invitation', 'open'] as const
 /** Largest value of `browserMaxDays`: no browser keeps a cookie for longer. */
 export const MAX_BROWSER_DAYS = 90
+/** Who may sign in with a password: all users, or superadmins only. */
+export const PASSWORD_SIGN_IN = ['everyone', 'superadmins'] as const
 export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
 
 const MailAddress = z.email().max(254)
@@ -34,6 +36,9 @@ const fields = {
   requireEmailVerification: z
     .boolean()
     .describe('New users must open a link sent to their address before they can sign in.'),
+  passwordSignIn: z
+    .enum(PASSWORD_SIGN_IN)
+    .describe('Who may sign in with a password. Superadmins always may, so that a broken provider locks nobody out.'),
   browserIdleHours: z
     .number()
     .int()
@@ -103,6 +108,7 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   allowSignUp: 'off',
   signUpDomain: 'default',
   requireEmailVerification: true,
+  passwordSignIn: 'everyone',
   browserIdleHours: 12,
   browserMaxDays: 7,
   tokenDays: 30,
@@ -151,6 +157,10 @@ export const AuthOptions = z
       .enum(['none', 'mail', 'admin'])
       .describe('How a sign-up is confirmed: not at all, by a mailed link, or by a link from an admin.'),
     passwordReset: z.enum(['mail', 'admin']).describe('How people get a link for a forgotten password.'),
+    passwordSignIn: z.enum(PASSWORD_SIGN_IN).describe('Who may sign in with a password.'),
+    providers: z
+      .array(z.object({ id: z.string(), name: z.string() }))
+      .describe('Providers of OpenID Connect, by name.'),
     termsUrl: z.string().nullable(),
     privacyUrl: z.string().nullable(),
     firstStart: z

@@ -40,6 +40,8 @@ import { createErrorHandler, rawProblem, sendProblem, toAppError } from './probl
 import { registerContractRoutes } from './routes/contract-routes.ts'
 import { registerEventRoute } from './routes/events.ts'
 import { registerOperationsRoutes } from './routes/operations.ts'
+import { registerSsoCallback } from './routes/sign-in-providers.ts'
+import { type SsoSignIns } from '../sso/sign-in.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSerializerCompiler } from './serializer.ts'
 import { checkedBody } from './signatures/check-body.ts'
@@ -70,6 +72,8 @@ export interface HttpServerDeps extends Forwarders {
   readonly rules: OriginRules
   readonly metricsToken?: string | undefined
   readonly handlers: Handlers
+  /** Takes browsers that come back from a sign-in provider. */
+  readonly sso: Pick<SsoSignIns, 'callback'>
   readonly upgrades: Upgrades
   readonly logins: Logins
   readonly signers: Signers
@@ -199,6 +203,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       once: createIdempotency({ db: deps.db, box: deps.box, log }),
       bodyDeadlines,
     })
+    registerSsoCallback(app, deps.sso)
     registerEventRoute(app, { bus: deps.bus, logins, signers, db: deps.db })
     registerOperationsRoutes(app, {
       metrics,

@@ -41,6 +41,7 @@ const SEALED: readonly ((trx: Db, box: SecretBox) => Promise<void>)[] = [
   resealAnswers,
   resealDotfiles,
   resealBootstrapScripts,
+  resealSignInProviders,
 ]
 
 async function resealKeypairs(trx: Db, box: SecretBox): Promise<void> {
@@ -164,5 +165,20 @@ async function resealBootstrapScripts(trx: Db, box: SecretBox): Promise<void> {
     const place = bootstrapPlace(user_id)
     const resealed = box.seal(box.open(sealed, place), place)
     await trx.updateTable('bootstrap_scripts').set({ sealed: resealed }).where('user_id', '=', user_id).execute()
+  }
+}
+
+/** Place to which the client secret of a sign-in provider is bound in the secret box. */
+export const signInProviderPlace = (id: string) => `sign-in-provider:${id}`
+
+async function resealSignInProviders(trx: Db, box: SecretBox): Promise<void> {
+  // Sealed for ten minutes only: people start again.
+  await trx.deleteFrom('sign_in_attempts').execute()
+  const rows = await trx.selectFrom('sign_in_providers').select(['id', 'sealed_secret']).forUpdate().execute()
+  for (const { id, sealed_secret } of rows) {
+    if (sealed_secret === null) continue
+    const place = signInProviderPlace(id)
+    const resealed = box.seal(box.open(sealed_secret, place), place)
+    await trx.updateTable('sign_in_providers').set({ sealed_secret: resealed }).where('id', '=', id).execute()
   }
 }

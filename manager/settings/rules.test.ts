@@ -59,6 +59,7 @@ test('strangers see what they may do, and nothing of the mail server', () => {
     signUp: 'open',
     verification: 'mail',
     passwordReset: 'mail',
+    passwordSignIn: 'everyone',
     termsUrl: null,
     privacyUrl: null,
   })

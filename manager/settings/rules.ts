@@ -29,7 +29,9 @@ export function applyChange(
 
 /** Says which settings contradict each other; undefined if none do. */
 export function refusal(settings: StoredSettings): Because | undefined {
-  const { smtpSecurity, smtpUser, smtpHost, announcementFrom, announcementUntil } = settings
+  const { smtpSecurity, smtpUser, smtpHost, announcementFrom, announcementUntil, allowSignUp, passwordSignIn } =
+    settings
+  if (passwordSignIn === 'superadmins' && allowSignUp !== 'off') return because('passwords_off_with_sign_up')
   if (announcementFrom !== null && announcementUntil !== null && announcementUntil <= announcementFrom) {
     return because('announcement_ends_first')
   }
@@ -60,12 +62,13 @@ export function toSystemSettings(settings: StoredSettings, smtpPasswordSet: bool
   return { ...settings, smtpPasswordSet, mailReady: isMailReady(settings, smtpPasswordSet) }
 }
 
-export function toAuthOptions(settings: SystemSettings): Omit<AuthOptions, 'firstStart'> {
+export function toAuthOptions(settings: SystemSettings): Omit<AuthOptions, 'firstStart' | 'providers'> {
   const by = settings.mailReady ? 'mail' : 'admin'
   return {
     signUp: settings.allowSignUp,
     verification: settings.requireEmailVerification ? by : 'none',
     passwordReset: by,
+    passwordSignIn: settings.passwordSignIn,
     termsUrl: settings.termsUrl,
     privacyUrl: settings.privacyUrl,
   }

@@ -3,6 +3,7 @@ import {
   AppError,
   type AuthOptions,
   because,
+  SignInProviderSettings,
   type SystemSettings,
   type SystemSettingsChange,
   type UserId,
@@ -10,6 +11,9 @@ import {
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { findDomain } from '../store/identity/domains.ts'
 import { isFirstStart } from '../store/identity/logins.ts'
+import { listSignInProviders, lockSignInProviders } from '../store/identity/sign-in-providers.ts'
+import { countSuperadmins, lockSuperadmins } from '../store/identity/users.ts'
+import { type Db } from '../store/schema.ts'
 import { noSuchDomain } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
 import { SMTP_PASSWORD_PLACE } from '../secrets/sealed.ts'
@@ -48,9 +52,16 @@ export interface SettingsDeps {
   readonly box: SecretBox
   /** Whether an address for published apps is configured; without it, publishing cannot be switched on. */
   readonly hasAppsAddress?: boolean
+  /** Fails unless a sign-in provider works now. Left out: users cannot be made to depend on one. */
+  readonly requireWorkingProvider?: () => Promise<void>
 }
 
-export function createSettings({ store, box, hasAppsAddress = false }: SettingsDeps): Settings {
+export function createSettings({
+  store,
+  box,
+  hasAppsAddress = false,
+  requireWorkingProvider = () => Promise.reject(new AppError('bad_request', because('sign_in_provider_needed'))),
+}: SettingsDeps): Settings {
   const { db } = store
 
   async function read(): Promise<SystemSettings> {
@@ -62,9 +73,11 @@ export function createSettings({ store, box, hasAppsAddress = false }: SettingsD
     read,
 
     async change(change) {
+      if (change.passwordSignIn === 'superadmins') await requireWorkingProvider()
       const { smtpPassword } = change
       const sealed = typeof smtpPassword === 'string' ? box.seal(smtpPassword, SMTP_PASSWORD_PLACE) : smtpPassword
       await store.transaction(async trx => {
+        if (change.passwordSignIn === 'superadmins') await requireWayIn(trx)
         await holdSystemSettings(trx)
         const before = parseSettings((await readSystemSettings(trx)).system)
         const next = applyChange(before, change)
@@ -81,7 +94,13 @@ export function createSettings({ store, box, hasAppsAddress = false }: SettingsD
       return read()
     },
 
-    authOptions: async () => ({ ...toAuthOptions(await read()), firstStart: await isFirstStart(db) }),
+    async authOptions() {
+      const [settings, rows, firstStart] = await Promise.all([read(), listSignInProviders(db), isFirstStart(db)])
+      const active = rows
+        .map(row => ({ ...SignInProviderSettings.parse(row.settings), id: row.id }))
+        .filter(row => row.active)
+      return { ...toAuthOptions(settings), providers: active.map(({ id, name }) => ({ id, name })), firstStart }
+    },
 
     async announcement(userId) {
       const [settings, dismissed] = await Promise.all([read(), findDismissed(db, userId)])
@@ -101,5 +120,16 @@ export function createSettings({ store, box, hasAppsAddress = false }: SettingsD
           : { user: smtpUser, password: box.open(smtpPassword, SMTP_PASSWORD_PLACE) }
       return { host: smtpHost, port: smtpPort, security: smtpSecurity, from: smtpFrom, login }
     },
+  }
+}
+
+/** Before users lose their passwords: a superadmin can sign in with one, and an active provider stays. In a transaction. */
+async function requireWayIn(trx: Db): Promise<void> {
+  await lockSuperadmins(trx)
+  await lockSignInProviders(trx)
+  const isActive = (await listSignInProviders(trx)).some(row => SignInProviderSettings.parse(row.settings).active)
+  if (!isActive) throw new AppError('bad_request', because('sign_in_provider_needed'))
+  if ((await countSuperadmins(trx)) === 0) {
+    throw new AppError('last_superadmin', because('no_superadmin_password'))
   }
 }

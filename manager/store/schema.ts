@@ -32,6 +32,7 @@ import {
   type UploadsTable,
   type DownloadsTable,
 } from './tables/storage.ts'
+import { type SignInAttemptsTable, type SignInIdentitiesTable, type SignInProvidersTable } from './tables/sign-in.ts'
 import { type PresetsTable, type ResourceGroupAccessTable, type ResourcePoliciesTable } from './tables/quotas.ts'
 import {
   type ImageSettingsTable,
@@ -69,6 +70,9 @@ export interface Database {
   users: UsersTable
   logins: LoginsTable
   sign_in_tickets: SignInTicketsTable
+  sign_in_providers: SignInProvidersTable
+  sign_in_identities: SignInIdentitiesTable
+  sign_in_attempts: SignInAttemptsTable
   login_failures: LoginFailuresTable
   agents: AgentsTable
   join_tokens: JoinTokensTable
@@ -135,6 +139,8 @@ export interface UsersTable {
   domain: Default<string>
   /** Argon2id, PHC string. */
   password_hash: string
+  /** False: nobody knows a password of the account, which a sign-in at a provider made. */
+  password_set: Default<boolean>
   active: Default<boolean>
   resource_policy: Default<string>
   /** Set by default. Null only after a sign-up: that account cannot sign in until its e-mail link is used. */

@@ -1,5 +1,13 @@
 import { type Selectable } from 'kysely'
-import { AppError, because, type Login, type Me, SYSTEM_SETTINGS_DEFAULTS, type UserId } from '#manager/contract'
+import {
+  AppError,
+  because,
+  type Login,
+  type Me,
+  type StoredSettings,
+  SYSTEM_SETTINGS_DEFAULTS,
+  type UserId,
+} from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import {
   deleteLogins,
@@ -75,7 +83,7 @@ export interface NewSignIn {
 export interface Logins extends Disposable {
   /**
    * @throws AppError `login_failed` (also for inactive and unknown users), `login_throttled`, `rate_limited`; only to a
-   *   caller who has the password: `email_unverified`, `totp_required`, `totp_invalid`, `domain_inactive`
+   *   caller who has the password: `password_sign_in_off`, `email_unverified`, `totp_required`, `totp_invalid`, `domain_inactive`
    */
   signIn(request: {
     email: string
@@ -107,6 +115,14 @@ export interface Logins extends Disposable {
     label?: string | undefined
     address: string
   }): Promise<NewSignIn>
+  /**
+   * Signs in a person whom the caller has proved to be the user that `hold` locks and returns. `hold` runs in the transaction that
+   * makes the sign-in.
+   */
+  signInProved(
+    request: { kind: 'browser' | 'token'; label?: string | undefined; address: string },
+    hold: (trx: Db) => Promise<UserRow>,
+  ): Promise<NewSignIn>
   /** Makes a ticket that is good for one sign-in within ten minutes. */
   createTicket(userId: UserId): Promise<string>
   /**
@@ -154,6 +170,8 @@ export interface LoginsDeps {
   readonly secondFactor: SecondFactorCheck
   /** Lifetimes of sign-ins that start now; the defaults of the settings if left out. */
   readonly lifetimes?: () => Promise<LoginLifetimes>
+  /** Who may sign in with a password; left out: everyone. */
+  readonly passwordSignIn?: () => Promise<StoredSettings['passwordSignIn']>
   /** Left out: nobody signs in with a keypair. */
   readonly checkKeypair?: KeypairCheck
   /** The other managers on the database; without them there are none. */
@@ -165,6 +183,7 @@ export interface LoginsDeps {
 export function createLogins(deps: LoginsDeps): Logins {
   const { store, passwords, secondFactor, peers = NO_PEERS, now = store.now, expireMs = EXPIRE_MS } = deps
   const { checkKeypair = () => Promise.resolve(undefined) } = deps
+  const { passwordSignIn = () => Promise.resolve(SYSTEM_SETTINGS_DEFAULTS.passwordSignIn) } = deps
   const { lifetimes = () => Promise.resolve(lifetimesOf(SYSTEM_SETTINGS_DEFAULTS)) } = deps
   const { db } = store
   const cache = new Map<string, { at: number; login: Promise<ActiveLogin | undefined> }>()
@@ -293,6 +312,10 @@ export function createLogins(deps: LoginsDeps): Logins {
       const good = await withBackOff(store, { email, address }, async () => {
         if (!(await passwords.verify(user?.password_hash, password)) || !user?.active) return false
         // From here on the reply goes only to a caller who knows the password.
+        if (user.role !== 'superadmin' && (await passwordSignIn()) === 'superadmins') {
+          refusal = new AppError('password_sign_in_off', because('password_sign_in_off'))
+          return 'undecided'
+        }
         if (user.email_verified_at === null) {
           refusal = new AppError('email_unverified', because('confirm_by_mail'))
           return 'undecided'
@@ -349,6 +372,8 @@ export function createLogins(deps: LoginsDeps): Logins {
         return held
       })
     },
+
+    signInProved: start,
 
     async createTicket(userId) {
       const ticket = newToken()

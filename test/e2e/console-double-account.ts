@@ -72,6 +72,8 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
         signUp: 'off',
         verification: 'mail',
         passwordReset: 'mail',
+        passwordSignIn: 'everyone',
+        providers: [],
         termsUrl: null,
         privacyUrl: null,
         firstStart: false,

@@ -5,7 +5,8 @@ import { PlainText } from '../plain-text.ts'
 import { Me } from '../users.ts'
 import { type RouteSpec } from './route-spec.ts'
 
-const LoginReply = Me.extend({
+/** Reply of every sign-in. */
+export const LoginReply = Me.extend({
   token: z.string().nullable().describe('Bearer token; only for kind "token".'),
   originSecret: z
     .string()

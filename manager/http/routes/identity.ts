@@ -97,13 +97,17 @@ export function createIdentityRoutes(deps: IdentityRoutesDeps): IdentityHandlers
 }
 
 /** Name of the device for the list of sign-ins, where the client gives none. */
-const deviceOf = (request: FastifyRequest) => browserName(request.headers['user-agent'])
+export const deviceOf = (request: FastifyRequest) => browserName(request.headers['user-agent'])
 
 /**
  * Hands out a new sign-in. A browser gets one half as a cookie that no script can read, and one half that only its page can
  * store; other clients get a bearer token.
  */
-function handOver(request: FastifyRequest, reply: FastifyReply, { credential, me }: NewSignIn): RouteReply<'login'> {
+export function handOver(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { credential, me }: NewSignIn,
+): RouteReply<'login'> {
   if (credential.kind === 'token') return { ...me, token: credential.token, originSecret: null }
   const { cookie, originSecret, maxSeconds } = credential
   void reply.header('set-cookie', cookieHeader(request.raw, cookie, maxSeconds))

@@ -5,7 +5,7 @@ import { type Database, type Db, type UsersTable } from '../schema.ts'
 export type UserRow = Selectable<UsersTable>
 export type NewUser = Pick<
   Insertable<UsersTable>,
-  'id' | 'email' | 'name' | 'role' | 'password_hash' | 'domain' | 'active' | 'email_verified_at'
+  'id' | 'email' | 'name' | 'role' | 'password_hash' | 'password_set' | 'domain' | 'active' | 'email_verified_at'
 >
 
 /**
@@ -169,12 +169,13 @@ export async function lockSuperadmins(db: Db): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('berth:superadmins', 0))`.execute(db)
 }
 
-/** Number of superadmins who can sign in. */
+/** Number of superadmins who can sign in with a password, also while every sign-in provider is down. */
 export async function countSuperadmins(db: Db): Promise<number> {
   const { count } = await db
     .selectFrom('users')
     .select(({ fn }) => fn.countAll<number>().as('count'))
     .where('role', '=', 'superadmin')
+    .where('password_set', '=', true)
     .where(ACCOUNT_HOLDS)
     .executeTakeFirstOrThrow()
   return count
@@ -186,14 +187,21 @@ export function touchUser(db: Db, id: UserId): Promise<UserRow | undefined> {
 }
 
 export type UserUpdate = Partial<
-  Pick<UserRow, 'name' | 'role' | 'active' | 'domain' | 'password_hash' | 'email_verified_at'>
+  Pick<UserRow, 'name' | 'role' | 'active' | 'domain' | 'password_hash' | 'password_set' | 'email_verified_at'>
 >
 
-/** @returns the new row, or undefined if there is no such user */
+/**
+ * @param update with `password_hash`, the account has a password that somebody knows, unless `password_set` says otherwise
+ * @returns the new row, or undefined if there is no such user
+ */
 export function updateUser(db: Db, id: UserId, update: UserUpdate): Promise<UserRow | undefined> {
   return db
     .updateTable('users')
-    .set({ ...update, version: sql<number>`version + 1` })
+    .set({
+      ...(update.password_hash === undefined ? {} : { password_set: true }),
+      ...update,
+      version: sql<number>`version + 1`,
+    })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirst()

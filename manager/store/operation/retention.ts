@@ -24,6 +24,7 @@ export const KEPT = {
   // An expired login stays for an hour, so that every manager notices that it ended.
   logins: over(sql`least(expires_at, ends_at) < now() - interval '1 hour'`),
   sign_in_tickets: over(sql`expires_at < now()`),
+  sign_in_attempts: over(sql`expires_at < now()`),
   email_tokens: over(sql`expires_at < now()`),
   login_failures: over(sql`last_failed_at < now() - interval '1 day'`),
   invitations: over(sql`coalesce(used_at, expires_at) < now() - interval '90 days'`),
@@ -43,6 +44,8 @@ export const KEPT = {
 
   settings: 'with what it is about',
   users: 'with what it is about',
+  sign_in_providers: 'with what it is about',
+  sign_in_identities: 'with what it is about',
   recovery_codes: 'with what it is about',
   keypairs: 'with what it is about',
   dotfiles: 'with what it is about',

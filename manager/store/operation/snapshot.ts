@@ -22,6 +22,7 @@ const OF_PROCESSES = ['managers', 'agent_links'] as const
 const PASSING: readonly string[] = [
   'logins',
   'sign_in_tickets',
+  'sign_in_attempts',
   'login_failures',
   'idempotency_keys',
   'email_tokens',

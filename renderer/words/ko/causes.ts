@@ -32,6 +32,34 @@ export default {
   second_factor_off: '먼저 2단계 인증을 켜세요.',
   second_factor_on: '다른 앱으로 옮기려면 먼저 2단계 인증을 끄세요.',
   second_factor_set_up: '먼저 인증 앱을 설정한 다음 코드로 확인하세요.',
+  password_sign_in_off: '로그인 페이지의 다른 방법을 사용하세요. 비밀번호로는 최고 관리자만 로그인합니다.',
+  sso_account_other: '계정 {email}: 이 제공자의 다른 사용자와 연결되어 있습니다. 관리자에게 연결 해제를 요청하세요.',
+  sso_account_unlinked:
+    '계정 {email}: 이 제공자와 연결되어 있지 않습니다. 비밀번호로 로그인하거나 관리자에게 문의하세요.',
+  sso_ask_for_account: '관리자에게 {email} 주소의 계정을 요청하세요.',
+  sso_clock: '잠시 후 다시 시도하세요. 다시 발생하면 관리자가 두 서버의 시계를 확인해야 합니다.',
+  sso_denied:
+    '{provider}에서 로그인이 취소되었거나 거부되었습니다. 다시 시도하거나 {provider} 관리자에게 접근 권한을 요청하세요.',
+  sso_email_domain: '{email} 주소로는 {provider}에서 로그인할 수 없습니다. 조직의 주소를 사용하세요.',
+  sso_email_missing:
+    '{provider}에서 이메일 주소를 보내지 않습니다. 관리자에게 제공자의 범위와 클레임 확인을 요청하세요.',
+  sso_email_unverified: '{provider}에서 {email} 주소를 먼저 확인한 다음 다시 로그인하세요.',
+  sso_provider_away:
+    '{provider}에서 응답하지 않습니다. 잠시 후 다시 시도하세요. 최고 관리자는 비밀번호로 로그인할 수 있습니다.',
+  sso_provider_wrong:
+    '{provider}에서 Berth의 설정을 받아들이지 않습니다. 관리자가 로그인 제공자 페이지에서 제공자를 테스트해야 합니다.',
+  sso_start_again: '이 브라우저에서 로그인을 다시 시작하세요.',
+  sso_token_invalid:
+    '로그인을 다시 시작하세요. 다시 발생하면 관리자에게 알리세요. {provider}의 응답을 신뢰할 수 없습니다.',
+  link_needs_domains: '주소로 연결하려면 이 제공자가 담당하는 메일 도메인이 필요합니다(emailDomains).',
+  mapping_needs_claim: '매핑에는 그룹이 들어 있는 클레임이 필요합니다(groupsClaim).',
+  no_superadmin_password:
+    '비밀번호가 있는 최고 관리자가 없습니다. 모든 제공자가 멈춰도 로그인할 수 있도록 먼저 비밀번호를 설정하세요.',
+  passwords_off_with_sign_up:
+    '가입한 사람의 계정에는 비밀번호만 있습니다. 먼저 가입을 닫거나(allowSignUp) 비밀번호를 켜 두세요.',
+  sign_in_provider_needed: '먼저 로그인 제공자를 추가하고 테스트하세요.',
+  sign_in_provider_only:
+    '활성 제공자가 이것뿐이며 사용자는 비밀번호 없이 로그인합니다. 먼저 비밀번호를 다시 허용하세요(passwordSignIn).',
   sign_in_ended: '로그인이 끝났습니다. 다시 로그인하세요.',
   ticket_used: '비밀번호로 로그인하거나 `berth up`을 다시 실행하여 새 링크를 받으세요.',
   try_again_in_minutes: '{minutes}분 후에 다시 시도하세요.',

@@ -43,6 +43,8 @@ describe('system settings', () => {
       signUp: 'off',
       verification: 'admin',
       passwordReset: 'admin',
+      passwordSignIn: 'everyone',
+      providers: [],
       termsUrl: null,
       privacyUrl: null,
       firstStart: false,

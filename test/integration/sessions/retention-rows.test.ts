@@ -38,6 +38,10 @@ test('every table has a retention rule; expired rows are deleted in portions, al
     sign_in_tickets: age =>
       sql`insert into sign_in_tickets (ticket_hash, user_id, expires_at)
       values (${bytes()}, ${user}, ${ago(age)})`.execute(db),
+    sign_in_attempts: age =>
+      sql`with provider as (insert into sign_in_providers (id, settings) values ('old', '{}') on conflict do nothing)
+      insert into sign_in_attempts (state_hash, secret_hash, provider, sealed, expires_at)
+      values (${bytes()}, ${bytes()}, 'old', '', ${ago(age)})`.execute(db),
     email_tokens: age =>
       sql`insert into email_tokens (token_hash, user_id, purpose, expires_at)
       values (${bytes()}, ${user}, 'reset', ${ago(age)})`.execute(db),

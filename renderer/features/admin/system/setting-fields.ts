@@ -1,4 +1,4 @@
-import { SIGN_UP, SMTP_SECURITY, ANNOUNCEMENT_LEVELS, type StoredSettings } from '#manager/contract'
+import { PASSWORD_SIGN_IN, SIGN_UP, SMTP_SECURITY, ANNOUNCEMENT_LEVELS, type StoredSettings } from '#manager/contract'
 
 /** How a setting is typed or chosen. */
 export type SettingField =
@@ -12,7 +12,7 @@ export type SettingKey = keyof StoredSettings
 export const SETTING_PARTS = {
   announcement: ['announcement', 'announcementLevel', 'announcementFrom', 'announcementUntil'],
   signUp: ['allowSignUp', 'signUpDomain', 'requireEmailVerification', 'unconfirmedDays', 'termsUrl', 'privacyUrl'],
-  signIn: ['browserIdleHours', 'browserMaxDays', 'tokenDays'],
+  signIn: ['passwordSignIn', 'browserIdleHours', 'browserMaxDays', 'tokenDays'],
   mail: ['publicUrl', 'smtpHost', 'smtpPort', 'smtpSecurity', 'smtpUser', 'smtpFrom'],
   apps: ['publishApps', 'publishMaxHours'],
   retention: ['sessionDays', 'auditDays'],
@@ -27,6 +27,7 @@ export const SETTING_FIELDS: Readonly<Record<SettingKey, SettingField>> = {
   unconfirmedDays: { kind: 'number', min: 1, max: 365 },
   termsUrl: { kind: 'text' },
   privacyUrl: { kind: 'text' },
+  passwordSignIn: { kind: 'choice', values: PASSWORD_SIGN_IN },
   browserIdleHours: { kind: 'number', min: 1, max: 720 },
   browserMaxDays: { kind: 'number', min: 1, max: 90 },
   tokenDays: { kind: 'number', min: 1, max: 365 },

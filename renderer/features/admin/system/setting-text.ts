@@ -13,6 +13,8 @@ const CHOICES = {
   tls: 'choice_tls',
   starttls: 'choice_starttls',
   none: 'choice_none',
+  everyone: 'choice_everyone',
+  superadmins: 'choice_superadmins',
 } as const
 const isChoice = (value: string): value is keyof typeof CHOICES => Object.hasOwn(CHOICES, value)
 export const choiceText = (value: string): string => (isChoice(value) ? t(CHOICES[value]) : value)

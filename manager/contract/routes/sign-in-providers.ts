@@ -1,0 +1,108 @@
+import { z } from 'zod'
+import { SecondFactor } from '../accounts.ts'
+import { UserId } from '../ids.ts'
+import { PlainText } from '../plain-text.ts'
+import {
+  SignInIdentity,
+  SignInProvider,
+  SignInProviderChange,
+  SignInProviderCheck,
+  SignInProviderId,
+  SignInProviderSpec,
+  SsoReturn,
+} from '../sign-in-providers.ts'
+import { LoginReply } from './auth.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+/** Sign-in by OpenID Connect: its providers, the sign-in itself, and the links of accounts. */
+export const SIGN_IN_PROVIDER_ROUTES = {
+  startSso: {
+    method: 'POST',
+    path: '/api/v1/auth/sso/start',
+    access: 'none',
+    summary: 'Begin a sign-in at a provider. Open the address in a browser, then finish with the code that comes back.',
+    body: z.strictObject({ provider: SignInProviderId, return: SsoReturn.default({ to: 'page' }) }),
+    reply: z.object({
+      url: z.string().describe('Address of the provider to open in a browser.'),
+      secret: z.string().describe('To finish with; for the client that began the sign-in only.'),
+      consoleUrl: z.string().describe('Address of the console to which the browser comes back.'),
+      expiresAt: z.iso.datetime(),
+    }),
+  },
+  finishSso: {
+    method: 'POST',
+    path: '/api/v1/auth/sso/finish',
+    access: 'none',
+    summary: 'Finish a sign-in at a provider. A refusal of the provider is reported here.',
+    body: z.strictObject({
+      secret: z.string().min(16).max(200),
+      code: z.string().trim().min(16).max(200).describe('The code that the browser came back with.'),
+      totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),
+      kind: z.enum(['browser', 'token']).default('browser').describe('The same as for login.'),
+      label: PlainText.max(100).optional().describe('Description that is kept with the sign-in, e.g. the host name.'),
+    }),
+    reply: LoginReply,
+  },
+  listSignInProviders: {
+    method: 'GET',
+    path: '/api/v1/sign-in-providers',
+    access: 'superadmin',
+    summary: 'List the providers of OpenID Connect, and the callback address to register at each.',
+    reply: z.object({
+      items: z.array(SignInProvider),
+      callbackUrl: z.string().describe('Redirect URI of this Berth, derived from publicUrl.'),
+    }),
+  },
+  createSignInProvider: {
+    method: 'POST',
+    path: '/api/v1/sign-in-providers',
+    access: 'superadmin',
+    idempotencyKey: true,
+    summary: 'Add a provider.',
+    body: SignInProviderSpec,
+    status: 201,
+    reply: SignInProvider,
+  },
+  updateSignInProvider: {
+    method: 'PATCH',
+    path: '/api/v1/sign-in-providers/:id',
+    access: 'superadmin',
+    summary: 'Change a provider. Another issuer or client needs its secret again.',
+    params: z.object({ id: SignInProviderId }),
+    body: SignInProviderChange,
+    reply: SignInProvider,
+  },
+  deleteSignInProvider: {
+    method: 'DELETE',
+    path: '/api/v1/sign-in-providers/:id',
+    access: 'superadmin',
+    summary: 'Remove a provider. Accounts, and their links to the issuer, stay.',
+    params: z.object({ id: SignInProviderId }),
+    status: 204,
+    reply: z.void(),
+  },
+  testSignInProvider: {
+    method: 'POST',
+    path: '/api/v1/sign-in-providers/:id/test',
+    access: 'superadmin',
+    summary: 'Read the discovery document of a provider now. Nobody is signed in.',
+    params: z.object({ id: SignInProviderId }),
+    reply: SignInProviderCheck,
+  },
+  listUserIdentities: {
+    method: 'GET',
+    path: '/api/v1/users/:id/identities',
+    access: 'superadmin',
+    summary: 'Accounts at providers that are linked to a user.',
+    params: z.object({ id: UserId }),
+    reply: z.object({ items: z.array(SignInIdentity) }),
+  },
+  removeUserIdentities: {
+    method: 'DELETE',
+    path: '/api/v1/users/:id/identities',
+    access: 'superadmin',
+    summary: 'Unlink a user from all providers. Projects and role that a mapping gave stay; sign-ins end.',
+    params: z.object({ id: UserId }),
+    reply: z.object({ removed: z.int().describe('How many.') }),
+  },
+} as const satisfies Record<string, RouteSpec>

@@ -1,0 +1,68 @@
+import { type IncomingMessage } from 'node:http'
+import { type FastifyInstance } from 'fastify'
+import { type Settings } from '../../settings/settings.ts'
+import { type SignInProviders } from '../../sso/providers.ts'
+import { CALLBACK_PATH, type SsoSignIns } from '../../sso/sign-in.ts'
+import { type Handlers } from '../handlers.ts'
+import { clientAddress } from '../origin.ts'
+import { deviceOf, handOver } from './identity.ts'
+
+export type SignInProviderHandlers = Pick<
+  Handlers,
+  | 'startSso'
+  | 'finishSso'
+  | 'listSignInProviders'
+  | 'createSignInProvider'
+  | 'updateSignInProvider'
+  | 'deleteSignInProvider'
+  | 'testSignInProvider'
+  | 'listUserIdentities'
+  | 'removeUserIdentities'
+>
+
+export interface SignInProviderRouteDeps {
+  readonly providers: SignInProviders
+  readonly sso: SsoSignIns
+  readonly settings: Pick<Settings, 'read'>
+  /** Address of the console, used if the settings name none. */
+  readonly consoleAddress: (request: IncomingMessage) => string
+}
+
+export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignInProviderHandlers {
+  const { providers, sso, settings, consoleAddress } = deps
+  const consoleOf = async (request: IncomingMessage) => (await settings.read()).publicUrl ?? consoleAddress(request)
+  return {
+    startSso: async ({ request }, { body }) =>
+      sso.start({ ...body, consoleUrl: await consoleOf(request.raw), address: clientAddress(request.raw) }),
+
+    async finishSso({ request, reply }, { body }) {
+      const address = clientAddress(request.raw)
+      const { signIn, told } = await sso.finish({ label: deviceOf(request), ...body, address })
+      request.outcome = { ...request.outcome, told }
+      return handOver(request, reply, signIn)
+    },
+
+    listSignInProviders: async ({ request }) => ({
+      items: await providers.list(),
+      callbackUrl: (await consoleOf(request.raw)) + CALLBACK_PATH,
+    }),
+    createSignInProvider: (_context, { body }) => providers.create(body),
+    updateSignInProvider: (_context, { params, body }) => providers.change(params.id, body),
+    deleteSignInProvider: (_context, { params }) => providers.remove(params.id),
+    testSignInProvider: (_context, { params }) => providers.check(params.id),
+    listUserIdentities: async (_context, { params }) => ({ items: await providers.identities(params.id) }),
+    removeUserIdentities: async (_context, { params }) => ({ removed: await providers.unlink(params.id) }),
+  }
+}
+
+/**
+ * The address to which a provider sends the browser back (`redirect_uri`). It is no route of the contract: it answers with a redirect,
+ * and a browser opens it, coming from another site, without any credentials.
+ */
+export function registerSsoCallback(app: FastifyInstance, sso: Pick<SsoSignIns, 'callback'>): void {
+  app.get(CALLBACK_PATH, { config: { access: 'none' }, schema: { hide: true } }, async (request, reply) => {
+    const query = request.url.split('?')[1] ?? ''
+    const target = await sso.callback(new URLSearchParams(query))
+    return reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer').redirect(target, 303)
+  })
+}

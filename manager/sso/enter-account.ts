@@ -1,0 +1,161 @@
+import { AppError, because, type SignInProviderSettings, type UserId } from '#manager/contract'
+import { deactivateKeypairs } from '../store/identity/keypairs.ts'
+import { holdDomain } from '../store/identity/domains.ts'
+import { addMembers, findGroups, listMemberships, removeMembers } from '../store/identity/groups.ts'
+import {
+  findIdentity,
+  insertIdentity,
+  noteIdentityUse,
+  type SignInIdentityRow,
+} from '../store/identity/sign-in-identities.ts'
+import { countSuperadmins, lockUser, touchUser, updateUser, type UserRow } from '../store/identity/users.ts'
+import { type Db } from '../store/schema.ts'
+import { insertAccount, isNamed } from '../users/accounts.ts'
+import { endAccess } from '../users/end-access.ts'
+import { type FoundAccount } from './find-account.ts'
+import { nextMemberships, nextRole, type RoleState, wantedBy } from './mapping.ts'
+import { type Person } from './person.ts'
+
+/** What a sign-in changed, for the audit log: names and roles, no secrets. */
+export type Told = Readonly<Record<string, string | number>>
+
+export interface Entered {
+  readonly user: UserRow
+  readonly isNew: boolean
+  /** Sign-ins that ended because the account was changed. */
+  readonly ended: readonly string[]
+  readonly isChanged: boolean
+  readonly hasLeftProjects: boolean
+  readonly told: Told
+}
+
+/**
+ * Locks, links or makes the account that was found, and gives it what the mapping of groups says. Call inside a transaction,
+ * under `lockSuperadmins`.
+ *
+ * @param context `unknownPassword`: hash of a password that nobody knows
+ * @throws AppError `user_inactive`, `domain_inactive`, `sso_account_taken`, `domain_not_found`
+ */
+export async function enterAccount(trx: Db, found: FoundAccount, context: Context): Promise<Entered> {
+  const { person, provider } = context
+  const { user, ended: endedByLink } = await hold(trx, found, context)
+  if (!user.active) throw new AppError('user_inactive', because('account_deactivated'))
+  if (!(await holdDomain(trx, user.domain))?.active) {
+    throw new AppError('domain_inactive', because('domain_deactivated', { domain: user.domain }))
+  }
+  const identity = await link(trx, found, { person, userId: user.id })
+  const mapped =
+    provider.groupsClaim === null ? undefined : await applyMapping(trx, { user, identity, person, provider })
+  await noteIdentityUse(trx, person, {
+    email: person.email ?? identity.email,
+    givenGroups: mapped?.given ?? identity.given_groups,
+    givenRole: mapped ? mapped.role.givenRole : identity.given_role,
+    roleBefore: mapped ? mapped.role.roleBefore : identity.role_before,
+  })
+  const how = { known: 'signed in', linkable: 'linked', new: 'created' }[found.kind]
+  return {
+    user: mapped?.user ?? user,
+    isNew: found.kind === 'new',
+    ended: [...endedByLink, ...(mapped?.ended ?? [])],
+    isChanged: found.kind !== 'known' || (mapped?.isChanged ?? false),
+    hasLeftProjects: mapped?.hasLeftProjects ?? false,
+    told: { account: how, ...mapped?.told },
+  }
+}
+
+interface Context {
+  readonly person: Person
+  readonly provider: SignInProviderSettings
+  readonly unknownPassword: string
+  /** By the clock of the database. */
+  readonly now: Date
+}
+
+async function hold(
+  trx: Db,
+  found: FoundAccount,
+  { person, provider, unknownPassword, now }: Context,
+): Promise<{ user: UserRow; ended: readonly string[] }> {
+  if (found.kind === 'new') {
+    const { email } = found
+    const name = person.name ?? email.split('@')[0]?.slice(0, 64) ?? email
+    const password = { password_hash: unknownPassword, password_set: false }
+    const { domain } = provider
+    return { user: await insertAccount(trx, { email, name, domain, role: 'user', ...password }), ended: [] }
+  }
+  const user = await lockUser(trx, found.user.id)
+  if (!user) throw new AppError('user_not_found')
+  if (found.kind === 'known' || user.email_verified_at !== null) return { user, ended: [] }
+  // A stranger may have signed up with this address and a password of theirs. The owner of the address is here now.
+  const ended = await endAccess(trx, user.id)
+  const change = { password_hash: unknownPassword, password_set: false, email_verified_at: now }
+  return { user: (await updateUser(trx, user.id, change)) ?? user, ended }
+}
+
+async function link(
+  trx: Db,
+  found: FoundAccount,
+  { person, userId }: { person: Person; userId: UserId },
+): Promise<SignInIdentityRow> {
+  if (found.kind !== 'known') {
+    const { issuer, subject } = person
+    // False where the same person signs in twice at the same time: the other transaction has linked the subject.
+    if (!(await insertIdentity(trx, { issuer, subject, userId, email: found.email }))) {
+      throw new AppError('sso_account_taken', because('sso_account_other', { email: found.email }))
+    }
+  }
+  const identity = await findIdentity(trx, person)
+  if (identity?.user_id !== userId) throw new AppError('sso_expired', because('sso_start_again'))
+  return identity
+}
+
+async function applyMapping(
+  trx: Db,
+  {
+    user,
+    identity,
+    person,
+    provider,
+  }: { user: UserRow; identity: SignInIdentityRow; person: Person; provider: SignInProviderSettings },
+) {
+  const wanted = wantedBy(provider.mapping, person.groups)
+  const groups = await findGroups(trx, user.domain, wanted.projects)
+  const current = await listMemberships(trx, user.id, user.domain)
+  const { add, remove, given } = nextMemberships({
+    current: current.map(({ id }) => id),
+    given: identity.given_groups,
+    wanted: groups.map(({ id }) => id),
+  })
+  await addMembers(trx, add, user.id)
+  await removeMembers(trx, user.id, remove)
+  const before: RoleState = { role: user.role, givenRole: identity.given_role, roleBefore: identity.role_before }
+  const next = nextRole(before, wanted.role)
+  // The last superadmin with a password stays one, whatever a provider says.
+  const isLast =
+    user.role === 'superadmin' && next.role !== 'superadmin' && user.password_set && (await countSuperadmins(trx)) <= 1
+  const role = isLast ? before : next
+  const changesRole = role.role !== user.role
+  const ended = changesRole ? await endAccess(trx, user.id) : []
+  // As with a change by an admin: people who managed the account so far may know the secrets of its keypairs.
+  if (changesRole) await deactivateKeypairs(trx, user.id)
+  const isChanged = changesRole || add.length > 0 || remove.length > 0
+  const changed = changesRole
+    ? await updateUser(trx, user.id, { role: role.role })
+    : isChanged
+      ? await touchUser(trx, user.id)
+      : undefined
+  const names = (ids: readonly string[]) =>
+    [...current, ...groups]
+      .filter(({ id }, index, all) => ids.includes(id) && all.findIndex(one => one.id === id) === index)
+      .map(({ name }) => name)
+      .join(', ')
+  const missing = wanted.projects.filter(name => !groups.some(group => isNamed(group, name)))
+  const told: Told = {
+    ...(add.length > 0 ? { projectsAdded: names(add) } : {}),
+    ...(remove.length > 0 ? { projectsRemoved: names(remove) } : {}),
+    ...(missing.length > 0 ? { projectsUnknown: missing.join(', ').slice(0, 500) } : {}),
+    ...(changesRole ? { roleBefore: user.role, role: role.role } : {}),
+    ...(isLast ? { roleKept: 'last superadmin with a password' } : {}),
+  }
+  return { user: changed ?? user, role, given, ended, isChanged, hasLeftProjects: remove.length > 0, told }
+}

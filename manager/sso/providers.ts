@@ -1,0 +1,214 @@
+import {
+  AppError,
+  because,
+  type SignInIdentity,
+  type SignInProvider,
+  type SignInProviderChange,
+  type SignInProviderCheck,
+  SignInProviderSettings,
+  type SignInProviderSpec,
+  type UserId,
+} from '#manager/contract'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import { signInProviderPlace } from '../secrets/sealed.ts'
+import { type Settings } from '../settings/settings.ts'
+import { findDomain } from '../store/identity/domains.ts'
+import { countIdentities, deleteIdentities, listIdentities } from '../store/identity/sign-in-identities.ts'
+import {
+  deleteSignInProvider,
+  findSignInProvider,
+  insertSignInProvider,
+  listSignInProviders,
+  lockSignInProviders,
+  type SignInProviderRow,
+  updateSignInProvider,
+} from '../store/identity/sign-in-providers.ts'
+import { findUser, lockUser } from '../store/identity/users.ts'
+import { noSuchDomain } from '../store/missing.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
+import { endAccess } from '../users/end-access.ts'
+import { type Logins } from '../users/logins.ts'
+import { type ProviderAccess, type ProviderClient } from './provider-client.ts'
+
+/** A provider with its settings. `access` holds the client secret: only for the client. */
+export interface OpenProvider {
+  readonly settings: SignInProviderSettings
+  readonly access: ProviderAccess
+}
+
+/** Providers of OpenID Connect, as superadmins set them up, and the links of accounts to them. */
+export interface SignInProviders {
+  list(): Promise<SignInProvider[]>
+  /** @throws AppError `sign_in_provider_exists`, `domain_not_found`, `bad_request` */
+  create(spec: SignInProviderSpec): Promise<SignInProvider>
+  /**
+   * A change of the issuer or the client drops the secret unless it comes with the change: the secret was given for one
+   * provider, and must not be sent to another.
+   *
+   * @throws AppError `sign_in_provider_not_found`, `sign_in_provider_in_use`, `domain_not_found`, `bad_request`
+   */
+  change(id: string, change: SignInProviderChange): Promise<SignInProvider>
+  /** @throws AppError `sign_in_provider_not_found`, `sign_in_provider_in_use` */
+  remove(id: string): Promise<void>
+  /** @throws AppError `sign_in_provider_not_found`, `sso_provider_unreachable`, `sso_provider_wrong` */
+  check(id: string): Promise<SignInProviderCheck>
+  /** @throws AppError unless the discovery of one active provider works now: the error of the last one, or `bad_request` */
+  requireWorking(): Promise<void>
+  /** An active provider. @throws AppError `sign_in_provider_not_found` */
+  open(id: string): Promise<OpenProvider>
+  /** Links of a user. @throws AppError `user_not_found` */
+  identities(userId: UserId): Promise<SignInIdentity[]>
+  /** Removes these links and ends the sign-ins of the user. @throws AppError `user_not_found` */
+  unlink(userId: UserId): Promise<number>
+}
+
+export interface SignInProvidersDeps {
+  readonly store: Store
+  readonly box: SecretBox
+  readonly client: Pick<ProviderClient, 'check'>
+  readonly settings: Pick<Settings, 'read'>
+  readonly logins: Pick<Logins, 'tellEnd' | 'forget'>
+}
+
+export function createSignInProviders({ store, box, client, settings, logins }: SignInProvidersDeps): SignInProviders {
+  const { db } = store
+  const notFound = (id: string) => new AppError('sign_in_provider_not_found', { id })
+  const seal = (id: string, secret: string | null) =>
+    secret === null ? null : box.seal(secret, signInProviderPlace(id))
+
+  function accessOf({ id, settings: stored, sealed_secret, version }: SignInProviderRow): OpenProvider {
+    const settings = SignInProviderSettings.parse(stored)
+    const { name, issuer, clientId, scopes } = settings
+    const clientSecret = sealed_secret === null ? null : box.open(sealed_secret, signInProviderPlace(id))
+    return { settings, access: { id, version, name, issuer, clientId, scopes, clientSecret } }
+  }
+
+  async function view(id: string): Promise<SignInProvider> {
+    const [row, counts] = await Promise.all([findSignInProvider(db, id), countIdentities(db)])
+    if (!row) throw notFound(id)
+    return toView(row, counts)
+  }
+
+  /** While users sign in with providers only, one that is active stays. Call under `lockSignInProviders`. */
+  async function requireAnother(trx: Db, id: string): Promise<void> {
+    if ((await settings.read()).passwordSignIn === 'everyone') return
+    const others = (await listSignInProviders(trx)).filter(row => row.id !== id)
+    if (others.some(({ settings }) => SignInProviderSettings.parse(settings).active)) return
+    throw new AppError('sign_in_provider_in_use', because('sign_in_provider_only'))
+  }
+
+  async function requireConsistent(trx: Db, next: SignInProviderSettings): Promise<void> {
+    const { linkByEmail, emailDomains, mapping, groupsClaim, domain } = next
+    if (linkByEmail && emailDomains.length === 0) {
+      throw new AppError('bad_request', because('link_needs_domains'))
+    }
+    if (mapping.length > 0 && groupsClaim === null) {
+      throw new AppError('bad_request', because('mapping_needs_claim'))
+    }
+    if (!(await findDomain(trx, domain))) throw noSuchDomain(domain)
+  }
+
+  return {
+    async list() {
+      const [rows, counts] = await Promise.all([listSignInProviders(db), countIdentities(db)])
+      return rows.map(row => toView(row, counts))
+    },
+
+    async create({ id, clientSecret, ...settings }) {
+      await store.transaction(async trx => {
+        await lockSignInProviders(trx)
+        await requireConsistent(trx, settings)
+        if (await insertSignInProvider(trx, id, { settings, sealedSecret: seal(id, clientSecret) })) return
+        throw new AppError('sign_in_provider_exists', { id, why: 'Choose another id.' })
+      })
+      return view(id)
+    },
+
+    async change(id, { clientSecret, ...change }) {
+      await store.transaction(async trx => {
+        await lockSignInProviders(trx)
+        const row = await findSignInProvider(trx, id)
+        if (!row) throw notFound(id)
+        const before = SignInProviderSettings.parse(row.settings)
+        const given = Object.entries(change).filter(([, value]) => value !== undefined)
+        const next = SignInProviderSettings.parse({ ...before, ...Object.fromEntries(given) })
+        await requireConsistent(trx, next)
+        if (before.active && !next.active) await requireAnother(trx, id)
+        const isSameClient = before.issuer === next.issuer && before.clientId === next.clientId
+        const sealedSecret =
+          clientSecret === undefined ? (isSameClient ? row.sealed_secret : null) : seal(id, clientSecret)
+        await updateSignInProvider(trx, id, { settings: next, sealedSecret })
+      })
+      return view(id)
+    },
+
+    async remove(id) {
+      await store.transaction(async trx => {
+        await lockSignInProviders(trx)
+        await requireAnother(trx, id)
+        if (!(await deleteSignInProvider(trx, id))) throw notFound(id)
+      })
+    },
+
+    async check(id) {
+      const row = await findSignInProvider(db, id)
+      if (!row) throw notFound(id)
+      return client.check(accessOf(row).access)
+    },
+
+    async requireWorking() {
+      const active = (await listSignInProviders(db)).map(accessOf).filter(({ settings }) => settings.active)
+      let fault: unknown = new AppError('bad_request', because('sign_in_provider_needed'))
+      for (const { access } of active) {
+        try {
+          await client.check(access)
+          return
+        } catch (error) {
+          fault = error
+        }
+      }
+      throw fault
+    },
+
+    async open(id) {
+      const row = await findSignInProvider(db, id)
+      const provider = row && accessOf(row)
+      if (!provider?.settings.active) throw notFound(id)
+      return provider
+    },
+
+    async identities(userId) {
+      if (!(await findUser(db, userId))) throw new AppError('user_not_found')
+      return (await listIdentities(db, userId)).map(({ issuer, subject, email, created_at, last_used_at }) => ({
+        issuer,
+        subject,
+        email,
+        createdAt: created_at.toISOString(),
+        lastUsedAt: last_used_at.toISOString(),
+      }))
+    },
+
+    async unlink(userId) {
+      const { removed, ended } = await store.transaction(async trx => {
+        if (!(await lockUser(trx, userId))) throw new AppError('user_not_found')
+        const removed = await deleteIdentities(trx, userId)
+        return { removed, ended: removed > 0 ? await endAccess(trx, userId) : [] }
+      })
+      await logins.tellEnd(ended)
+      logins.forget(userId)
+      return removed
+    },
+  }
+}
+
+function toView(row: SignInProviderRow, counts: ReadonlyMap<string, number>): SignInProvider {
+  const settings = SignInProviderSettings.parse(row.settings)
+  return {
+    ...settings,
+    id: row.id,
+    clientSecretSet: row.sealed_secret !== null,
+    createdAt: row.created_at.toISOString(),
+    accounts: counts.get(settings.issuer) ?? 0,
+  }
+}

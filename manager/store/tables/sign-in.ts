@@ -1,0 +1,40 @@
+import { type GroupId, type Role, type UserId } from '#manager/contract'
+import { type Default, type DefaultJson, type Json, type Time } from './columns.ts'
+
+/** Providers of OpenID Connect. */
+export interface SignInProvidersTable {
+  id: string
+  settings: Json<unknown>
+  /** Client secret, sealed at `sign-in-provider:<id>`; null for a public client. */
+  sealed_secret: string | null
+  created_at: Time
+  version: Default<number>
+}
+
+/** Accounts at providers that sign in to an account here. Issuer and subject never change. */
+export interface SignInIdentitiesTable {
+  issuer: string
+  subject: string
+  user_id: UserId
+  email: string
+  /** Groups (projects) that the mapping gave at the last sign-in. */
+  given_groups: DefaultJson<readonly GroupId[]>
+  /** Role that the mapping gave, and the role that the account had before. */
+  given_role: Role | null
+  role_before: Role | null
+  created_at: Time
+  last_used_at: Time
+}
+
+/** Sign-ins at a provider that have begun. */
+export interface SignInAttemptsTable {
+  state_hash: Buffer
+  secret_hash: Buffer
+  /** Hash of the code with which the client finishes; null until the browser has come back. */
+  code_hash: Buffer | null
+  provider: string
+  /** Sealed at `sign-in-attempt:<state hash, base64url>`: what the next step needs. */
+  sealed: string
+  created_at: Time
+  expires_at: Time
+}

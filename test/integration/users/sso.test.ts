@@ -1,0 +1,453 @@
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { type IncomingMessage, type ServerResponse } from 'node:http'
+import { Secret, TOTP } from 'otpauth'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { browseProvider, type ProviderPerson } from '../../fixtures/oidc-provider.ts'
+import { codeOf, PASSWORD } from './account-steps.ts'
+import { codeOfAddress, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
+
+let world: SsoWorld
+beforeAll(async () => {
+  world = await startSsoWorld()
+})
+afterAll(() => world[Symbol.asyncDispose]())
+beforeEach(async () => {
+  world.provider.instead = () => false
+  await world.admin.updateSettings({ body: { publicUrl: null } })
+  await world.configure()
+})
+
+let people = 0
+const newPerson = (more: Partial<ProviderPerson> = {}): ProviderPerson & { email: string } => {
+  people += 1
+  return {
+    sub: `sub-${people}`,
+    email: `person-${people}@example.org`,
+    email_verified: true,
+    name: `Person ${people}`,
+    ...more,
+  }
+}
+const finish = (secret: string, code: string) =>
+  world.manager.api().finishSso({ body: { secret, code, kind: 'token' } })
+const params = { id: PROVIDER }
+
+describe('a sign-in at a provider', () => {
+  test('makes an account at the first time, and finds it again', async () => {
+    const person = newPerson()
+    const { user, token, originSecret } = await world.signIn(person)
+    expect(user).toMatchObject({
+      email: person.email,
+      name: person.name,
+      role: 'user',
+      domain: 'default',
+      emailVerified: true,
+    })
+    expect(originSecret).toBeNull()
+    expect((await world.manager.api(token ?? '').me()).user.id).toBe(user.id)
+    expect((await world.signIn(person)).user.id).toBe(user.id)
+    const { items } = await world.admin.listUserIdentities({ params: { id: user.id } })
+    expect(items).toMatchObject([{ issuer: world.provider.issuer, subject: person.sub, email: person.email }])
+    expect(await codeOf(world.manager.signIn({ email: person.email, password: PASSWORD }))).toBe('login_failed')
+  })
+
+  test('gives a browser both halves of a sign-in', async () => {
+    world.provider.person = newPerson()
+    const { url, secret } = await world.start()
+    const code = codeOfAddress(await world.comeBack(await browseProvider(url, world.provider.issuer)))
+    const reply = await fetch(`${world.manager.url}/api/v1/auth/sso/finish`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ secret, code }),
+    })
+    expect(reply.headers.get('set-cookie')).toMatch(/^berth_\d+=berth_.*HttpOnly; SameSite=Strict/)
+    expect(await reply.json()).toMatchObject({ token: null, originSecret: expect.stringMatching(/^berth_/) as string })
+  })
+
+  test('uses the code flow with PKCE, state and nonce', async () => {
+    const { url } = await world.start()
+    const query = new URL(url).searchParams
+    expect(Object.fromEntries(query)).toMatchObject({
+      response_type: 'code',
+      client_id: 'berth',
+      code_challenge_method: 'S256',
+      scope: 'openid email profile',
+      redirect_uri: `${world.manager.url}/api/v1/auth/sso/callback`,
+    })
+    for (const name of ['state', 'nonce', 'code_challenge']) expect(query.get(name)?.length).toBeGreaterThan(40)
+  })
+
+  test('is offered on the sign-in page while it is active, and its secret is shown nowhere', async () => {
+    const anybody = world.manager.api()
+    expect((await anybody.authOptions()).providers).toEqual([{ id: PROVIDER, name: 'The lab' }])
+    const listed = await world.admin.listSignInProviders()
+    expect(JSON.stringify(listed)).not.toContain(world.provider.clientSecret)
+    expect(listed.items).toMatchObject([{ id: PROVIDER, clientSecretSet: true }])
+    expect(listed.callbackUrl).toBe(`${world.manager.url}/api/v1/auth/sso/callback`)
+    await world.admin.updateSettings({ body: { publicUrl: 'https://berth.example.org' } })
+    expect((await world.admin.listSignInProviders()).callbackUrl).toBe(
+      'https://berth.example.org/api/v1/auth/sso/callback',
+    )
+    await world.configure({ active: false })
+    expect((await anybody.authOptions()).providers).toEqual([])
+    expect(await codeOf(world.start())).toBe('sign_in_provider_not_found')
+  })
+})
+
+describe('what an attacker tries', () => {
+  test('a callback that is replayed, or has a wrong state, signs nobody in', async () => {
+    world.provider.person = newPerson()
+    const { url, secret } = await world.start()
+    const callback = await browseProvider(url, world.provider.issuer)
+    const wrong = new URL(callback)
+    wrong.searchParams.set('state', 'of-nobody')
+    expect(await codeOf(finish(secret, codeOfAddress(await world.comeBack(wrong))))).toBe('sso_expired')
+    const code = codeOfAddress(await world.comeBack(callback))
+    expect(await codeOf(finish(secret, codeOfAddress(await world.comeBack(callback))))).toBe('sso_expired')
+    expect(await codeOf(finish(secret, code))).toBe('ok')
+    expect(await codeOf(finish(secret, code))).toBe('sso_expired')
+  })
+
+  test('an address that comes back in another browser is of no use: login CSRF, and sessions that are handed over', async () => {
+    world.provider.person = newPerson()
+    const attacker = await world.start()
+    const victim = await world.start()
+    const code = codeOfAddress(await world.comeBack(await browseProvider(attacker.url, world.provider.issuer)))
+    expect(await codeOf(finish(victim.secret, code))).toBe('sso_expired')
+    expect(await codeOf(finish(attacker.secret, code))).toBe('ok')
+  })
+
+  test('a code of the provider from another sign-in is refused: its PKCE verifier is another', async () => {
+    world.provider.person = newPerson()
+    const [mine, other] = [await world.start(), await world.start()]
+    const callback = await browseProvider(mine.url, world.provider.issuer)
+    const stolen = (await browseProvider(other.url, world.provider.issuer)).searchParams.get('code') ?? ''
+    callback.searchParams.set('code', stolen)
+    expect(await codeOf(finish(mine.secret, codeOfAddress(await world.comeBack(callback))))).toBe('sso_expired')
+  })
+
+  test('the browser is sent to our page or to its own computer, and nowhere else', async () => {
+    const anybody = world.manager.api()
+    const odd: unknown[] = [
+      { to: 'https://evil.example.org' },
+      { to: 'page', url: 'https://evil.example.org' },
+      { to: 'loopback', port: '1234@evil.example.org' },
+      { to: 'loopback', port: 80 },
+      { to: 'loopback' },
+    ]
+    for (const one of odd) {
+      expect(await codeOf(anybody.startSso({ body: { provider: PROVIDER, return: one as never } }))).toBe('bad_request')
+    }
+    world.provider.person = newPerson()
+    const page = await world.start()
+    const callback = await browseProvider(page.url, world.provider.issuer)
+    callback.searchParams.set('next', 'https://evil.example.org')
+    callback.searchParams.set('redirect_uri', 'https://evil.example.org')
+    expect(await world.comeBack(callback)).toMatch(/^\/#\/sign-in\?sso=berth_[\w-]{43}$/)
+    const loopback = await anybody.startSso({ body: { provider: PROVIDER, return: { to: 'loopback', port: 4321 } } })
+    expect(await world.comeBack(await browseProvider(loopback.url, world.provider.issuer))).toMatch(
+      /^http:\/\/127\.0\.0\.1:4321\/\?code=berth_[\w-]{43}$/,
+    )
+    const shown = await anybody.startSso({ body: { provider: PROVIDER, return: { to: 'code' } } })
+    expect(await world.comeBack(await browseProvider(shown.url, world.provider.issuer))).toMatch(
+      /^\/#\/sign-in-code\?code=berth_/,
+    )
+  })
+
+  const now = () => Math.floor(Date.now() / 1000)
+  /** An ID token that is right, signed by the provider's key, except for what the test changes. */
+  function forge(nonce: string, change: { header?: object; claims?: object; key?: KeyObject | 'none' } = {}): string {
+    const { id, key } = world.provider.signingKey
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const times = { iat: now(), exp: now() + 60 }
+    const claims = { iss: world.provider.issuer, aud: 'berth', sub: 'forged', nonce, ...times, ...change.claims }
+    const body = `${part({ alg: 'RS256', kid: id, ...change.header })}.${part(claims)}`
+    const by = change.key ?? key
+    return `${body}.${by === 'none' ? '' : sign('sha256', Buffer.from(body), by).toString('base64url')}`
+  }
+  const anotherKey = () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+  /** Signs in at a provider whose answers are forged from the token on. */
+  async function signInWith(token: (nonce: string) => string, userInfo: object = {}): Promise<unknown> {
+    world.provider.person = newPerson()
+    const { url, secret } = await world.start()
+    const callback = await browseProvider(url, world.provider.issuer)
+    const nonce = new URL(url).searchParams.get('nonce') ?? ''
+    const answers: Readonly<Record<string, object>> = {
+      '/token': { access_token: 'of-nobody', token_type: 'bearer', expires_in: 60, id_token: token(nonce) },
+      '/me': { sub: 'forged', email: 'forged@example.org', email_verified: true, ...userInfo },
+    }
+    world.provider.instead = ({ url = '' }: IncomingMessage, response: ServerResponse) => {
+      const answer = answers[url]
+      if (answer) response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+      return answer !== undefined
+    }
+    return codeOf(finish(secret, codeOfAddress(await world.comeBack(callback))))
+  }
+
+  test.each([
+    ['of another key', (nonce: string) => forge(nonce, { key: anotherKey() }), 'sso_token_invalid'],
+    [
+      'without a signature',
+      (nonce: string) => forge(nonce, { header: { alg: 'none' }, key: 'none' }),
+      'sso_token_invalid',
+    ],
+    [
+      'of an unknown key id',
+      (nonce: string) => forge(nonce, { header: { kid: 'none of theirs' } }),
+      'sso_token_invalid',
+    ],
+    [
+      'of another issuer',
+      (nonce: string) => forge(nonce, { claims: { iss: 'https://evil.example.org' } }),
+      'sso_token_invalid',
+    ],
+    ['for another client', (nonce: string) => forge(nonce, { claims: { aud: 'another' } }), 'sso_token_invalid'],
+    ['with another nonce', () => forge('of-another-sign-in'), 'sso_token_invalid'],
+    [
+      'that is expired',
+      (nonce: string) => forge(nonce, { claims: { exp: now() - 120, iat: now() - 180 } }),
+      'sso_clock_off',
+    ],
+    ['that is not valid yet', (nonce: string) => forge(nonce, { claims: { nbf: now() + 300 } }), 'sso_clock_off'],
+    ['without a subject', (nonce: string) => forge(nonce, { claims: { sub: undefined } }), 'sso_token_invalid'],
+    [
+      'that is right, its clock half a minute off,',
+      (nonce: string) => forge(nonce, { claims: { exp: now() - 30 } }),
+      'ok',
+    ],
+  ])('an ID token %s ends with the right result', async (_what, token, code) => {
+    expect(await signInWith(token)).toBe(code)
+  })
+
+  test('user information about another person is refused', async () => {
+    expect(await signInWith(forge, { sub: 'another' })).toBe('sso_token_invalid')
+  })
+
+  test('a response that names another issuer is refused (RFC 9207)', async () => {
+    world.provider.person = newPerson()
+    const { url, secret } = await world.start()
+    const callback = await browseProvider(url, world.provider.issuer)
+    expect(callback.searchParams.get('iss')).toBe(world.provider.issuer)
+    callback.searchParams.set('iss', 'https://evil.example.org')
+    expect(await codeOf(finish(secret, codeOfAddress(await world.comeBack(callback))))).toBe('sso_token_invalid')
+  })
+})
+
+describe('whose account it is', () => {
+  test('an address that is not verified, missing or of another domain is refused', async () => {
+    expect(await codeOf(world.signIn(newPerson({ email_verified: false })))).toBe('sso_email_unverified')
+    expect(await codeOf(world.signIn({ sub: 'without-address' }))).toBe('sso_email_missing')
+    await world.configure({ trustEmail: true })
+    expect(await codeOf(world.signIn(newPerson({ email_verified: false })))).toBe('ok')
+    await world.configure({ emailDomains: ['lab.example.org'] })
+    expect(await codeOf(world.signIn(newPerson()))).toBe('sso_email_domain')
+    expect(await codeOf(world.signIn(newPerson({ email: 'someone@lab.example.org' })))).toBe('ok')
+    expect(await codeOf(world.signIn(newPerson({ email: 'someone@evil-lab.example.org' })))).toBe('sso_email_domain')
+  })
+
+  test('a person who changes the address keeps the account, and reaches no other one with it', async () => {
+    const person = newPerson()
+    const other = newPerson()
+    const { user } = await world.signIn(person)
+    await world.signIn(other)
+    const moved = await world.signIn({ ...person, email: other.email })
+    expect(moved.user).toMatchObject({ id: user.id, email: person.email })
+    expect((await world.signIn({ ...person, email_verified: false })).user.id).toBe(user.id)
+  })
+
+  test('another subject with the address of an account is refused', async () => {
+    await world.configure({ linkByEmail: true, emailDomains: ['example.org'] })
+    const person = newPerson()
+    const { user } = await world.signIn(person)
+    expect(await codeOf(world.signIn({ ...person, sub: 'given-to-somebody-else' }))).toBe('sso_account_taken')
+    expect(await world.admin.removeUserIdentities({ params: { id: user.id } })).toEqual({ removed: 1 })
+    expect((await world.signIn({ ...person, sub: 'given-to-somebody-else' })).user.id).toBe(user.id)
+  })
+
+  test('an account with a password is linked only if that is switched on, and never that of a superadmin', async () => {
+    const person = newPerson()
+    const { id } = await world.manager.addUser(person.email)
+    expect(await codeOf(world.signIn(person))).toBe('sso_account_taken')
+    await expect(world.configure({ linkByEmail: true })).rejects.toThrow(/emailDomains/)
+    await world.configure({ linkByEmail: true, emailDomains: ['example.org'] })
+    expect((await world.signIn(person)).user.id).toBe(id)
+    expect((await world.manager.signIn({ email: person.email, password: PASSWORD })).token).toMatch(/^berth_/)
+    const top = newPerson()
+    await world.manager.addUser(top.email, 'superadmin')
+    expect(await codeOf(world.signIn(top))).toBe('sso_account_taken')
+  })
+
+  test('an account that a stranger made with the address loses the password of the stranger', async () => {
+    await world.admin.updateSettings({ body: { allowSignUp: 'open', requireEmailVerification: true } })
+    try {
+      const person = newPerson()
+      const body = { email: person.email, name: 'Stranger', password: PASSWORD }
+      await world.manager.api().signUp({ body })
+      await world.configure({ linkByEmail: true, emailDomains: ['example.org'] })
+      await world.signIn(person)
+      expect(await codeOf(world.manager.signIn({ email: person.email, password: PASSWORD }))).toBe('login_failed')
+      await world.admin.updateSettings({ body: { requireEmailVerification: false } })
+      const next = newPerson()
+      await world.manager.api().signUp({ body: { ...body, email: next.email } })
+      expect(await codeOf(world.signIn(next))).toBe('sso_account_taken')
+    } finally {
+      await world.admin.updateSettings({ body: { allowSignUp: 'off', requireEmailVerification: true } })
+    }
+  })
+
+  test('nobody gets an account where none are made, and a deactivated one stays closed', async () => {
+    await world.configure({ createAccounts: false })
+    expect(await codeOf(world.signIn(newPerson()))).toBe('sso_no_account')
+    await world.configure()
+    const person = newPerson()
+    const { user } = await world.signIn(person)
+    await world.admin.updateUser({ params: { id: user.id }, body: { active: false } })
+    expect(await codeOf(world.signIn(person))).toBe('user_inactive')
+  })
+
+  test('the second factor of Berth is asked for, unless the provider is trusted with it and reports several factors', async () => {
+    const person = newPerson()
+    await world.configure({ linkByEmail: true, emailDomains: ['example.org'] })
+    const { api } = await world.manager.addUser(person.email)
+    const { secret } = await api.enrolTotp({ body: { password: PASSWORD } })
+    const codeFor = (steps: number) =>
+      new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 })
+    await api.confirmTotp({ body: { code: codeFor(-1) } })
+    expect(await codeOf(world.signIn(person))).toBe('totp_required')
+    expect(await codeOf(world.signIn(person, { totp: '000000' }))).toBe('totp_invalid')
+    expect(await codeOf(world.signIn(person, { totp: codeFor(0) }))).toBe('ok')
+    const withFactors = { ...person, amr: ['pwd', 'mfa'] }
+    expect(await codeOf(world.signIn(withFactors))).toBe('totp_required')
+    await world.configure({ trustSecondFactor: true })
+    expect(await codeOf(world.signIn(withFactors))).toBe('ok')
+    expect(await codeOf(world.signIn({ ...person, amr: ['pwd'] }))).toBe('totp_required')
+  })
+})
+
+describe('groups of the provider', () => {
+  const mapping = [
+    { group: 'students', projects: ['course'], role: null },
+    { group: 'staff', projects: ['course', 'research', 'nowhere'], role: 'domain_admin' as const },
+  ]
+
+  test('give projects and a role, and take back what they gave and nothing else', async () => {
+    for (const name of ['course', 'research', 'club']) await world.admin.createGroup({ body: { name } })
+    await world.configure({ groupsClaim: 'groups', mapping })
+    const person = newPerson()
+    const { user, token } = await world.signIn({ ...person, groups: ['staff', 'unknown'] })
+    const names = (groups: readonly { name: string }[]) => groups.map(({ name }) => name)
+    expect(names(user.groups)).toEqual(['course', 'default', 'research'])
+    expect(user.role).toBe('domain_admin')
+    const club = (await world.admin.listGroups()).items.find(({ name }) => name === 'club')?.id ?? ''
+    await world.admin.addGroupMember({ params: { id: club, userId: user.id } })
+    const down = await world.signIn({ ...person, groups: ['students'] })
+    expect(names(down.user.groups)).toEqual(['club', 'course', 'default'])
+    expect(down.user.role).toBe('user')
+    // The sign-in of the higher role has ended.
+    expect(await codeOf(world.manager.api(token ?? '').me())).toBe('not_signed_in')
+    const { items } = await world.admin.listAuditLog({ query: { actor: person.email } })
+    const details = items.filter(({ action }) => action === 'finishSso').map(({ detail }) => detail)
+    expect(details).toEqual([
+      expect.objectContaining({ projectsRemoved: 'research', roleBefore: 'domain_admin', role: 'user' }),
+      expect.objectContaining({
+        projectsAdded: 'course, research',
+        projectsUnknown: 'nowhere',
+        roleBefore: 'user',
+        role: 'domain_admin',
+      }),
+    ])
+  })
+
+  test('make nobody a superadmin unless the mapping says so, and leave the role that an admin has set', async () => {
+    const person = newPerson()
+    await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'root', projects: [], role: 'superadmin' }] })
+    const { user } = await world.signIn({ ...person, groups: ['superadmin', 'admins'] })
+    expect(user.role).toBe('user')
+    await world.admin.updateUser({ params: { id: user.id }, body: { role: 'domain_admin' } })
+    expect((await world.signIn({ ...person, groups: [] })).user.role).toBe('domain_admin')
+    expect((await world.signIn({ ...person, groups: ['root'] })).user.role).toBe('superadmin')
+    expect((await world.signIn({ ...person, groups: [] })).user.role).toBe('domain_admin')
+  })
+})
+
+describe('a provider that fails', () => {
+  test('is reported with the next step: cancelled, down, down in the middle, wrong', async () => {
+    expect(await codeOf(world.signIn(null))).toBe('sso_denied')
+    const down = ({ url = '' }: IncomingMessage, response: ServerResponse) => {
+      if (!url.startsWith('/token')) return false
+      response.writeHead(503).end('down')
+      return true
+    }
+    world.provider.person = newPerson()
+    const { url, secret } = await world.start()
+    const callback = await browseProvider(url, world.provider.issuer)
+    world.provider.instead = down
+    expect(await codeOf(finish(secret, codeOfAddress(await world.comeBack(callback))))).toBe('sso_provider_unreachable')
+    world.provider.instead = () => false
+    expect(await codeOf(world.signIn(newPerson()))).toBe('ok')
+    await world.configure({ clientSecret: 'wrong' })
+    expect(await codeOf(world.signIn(newPerson()))).toBe('sso_provider_wrong')
+    await world.configure({ issuer: 'http://127.0.0.1:9' })
+    expect(await codeOf(world.start())).toBe('sso_provider_unreachable')
+    await world.configure({ issuer: `${world.provider.issuer}/realm` })
+    expect(await codeOf(world.start())).toBe('sso_provider_wrong')
+  })
+
+  test('says what its discovery document says when it is tested', async () => {
+    const { issuer } = world.provider
+    const check = await world.admin.testSignInProvider({ params })
+    expect(check).toMatchObject({
+      issuer,
+      authorizationEndpoint: `${issuer}/auth`,
+      tokenEndpoint: `${issuer}/token`,
+      pkce: true,
+    })
+    expect(Math.abs(check.clockDifferenceSeconds ?? 99)).toBeLessThan(30)
+    await world.configure({ issuer: 'http://127.0.0.1:9' })
+    expect(await codeOf(world.admin.testSignInProvider({ params }))).toBe('sso_provider_unreachable')
+  })
+})
+
+describe('settings of providers', () => {
+  test('a secret is not sent to another issuer, and plain http only to this computer', async () => {
+    await world.admin.updateSignInProvider({ params, body: { issuer: 'https://another.example.org' } })
+    expect((await world.admin.listSignInProviders()).items).toMatchObject([{ clientSecretSet: false }])
+    const body = { issuer: 'http://id.example.org' }
+    expect(await codeOf(world.admin.updateSignInProvider({ params, body }))).toBe('bad_request')
+  })
+
+  test('passwords are switched off only while a provider works, and superadmins keep theirs', async () => {
+    const off = { body: { passwordSignIn: 'superadmins' as const } }
+    await world.configure({ issuer: 'http://127.0.0.1:9' })
+    expect(await codeOf(world.admin.updateSettings(off))).toBe('sso_provider_unreachable')
+    await world.configure({ active: false })
+    expect(await codeOf(world.admin.updateSettings(off))).toBe('bad_request')
+    await world.configure()
+    const person = newPerson()
+    await world.manager.addUser(person.email)
+    await world.admin.updateSettings(off)
+    try {
+      expect(await codeOf(world.manager.signIn({ email: person.email, password: PASSWORD }))).toBe(
+        'password_sign_in_off',
+      )
+      expect(await codeOf(world.manager.signIn({ email: person.email, password: 'wrong' }))).toBe('login_failed')
+      expect(await codeOf(world.manager.signIn())).toBe('ok')
+      expect(await codeOf(world.admin.deleteSignInProvider({ params }))).toBe('sign_in_provider_in_use')
+      expect(await codeOf(world.configure({ active: false }))).toBe('sign_in_provider_in_use')
+    } finally {
+      await world.admin.updateSettings({ body: { passwordSignIn: 'everyone' } })
+    }
+  })
+
+  test('a superadmin whom a provider made does not count as the last one', async () => {
+    await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'root', projects: [], role: 'superadmin' }] })
+    const { token } = await world.signIn(newPerson({ groups: ['root'] }))
+    const api = world.manager.api(token ?? '')
+    const { items } = await api.listUsers({ query: { role: 'superadmin', limit: 100 } })
+    const codes: unknown[] = []
+    for (const { id } of items.filter(({ id }) => id !== items.at(-1)?.id)) {
+      codes.push(await codeOf(api.updateUser({ params: { id }, body: { role: 'user' } })))
+    }
+    expect(codes).toContain('last_superadmin')
+  })
+})
