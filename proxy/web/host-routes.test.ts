@@ -68,9 +68,9 @@ test('the event stream of a page that does not read is cut instead of growing', 
   }
   expect(response.destroyed).toBe(true)
   expect(most).toBeLessThan(1.3 * 2 ** 20)
-  // The events of tunnels and of SFTP: each subscription ends.
-  expect(on).toHaveBeenCalledTimes(3)
-  await expect.poll(() => stopped.mock.calls.length).toBe(3)
+  // The events of tunnels, of their traffic and of SFTP: each subscription ends.
+  expect(on).toHaveBeenCalledTimes(4)
+  await expect.poll(() => stopped.mock.calls.length).toBe(4)
   client.destroy()
   server.close()
 })
