@@ -5,7 +5,6 @@ import { verdictOf } from '../grants/verdict.ts'
 import { Connections } from '../http/connections.ts'
 import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.ts'
 import { type RawHeaders } from '../http/headers.ts'
-import { LoanAgent } from '../http/loan.ts'
 import { answerRaw } from '../http/raw-answer.ts'
 import { type Log } from '../log.ts'
 import { languageOf, type PageLanguage } from './page-language.ts'
@@ -35,7 +34,6 @@ export interface AppForward {
 export function createAppForward(deps: AppForwardDeps): AppForward {
   const closing = new AbortController()
   const connections = new Connections(() => deps.connect(closing.signal), deps.log)
-  const agent = new LoanAgent(connections)
 
   function upstream(request: IncomingMessage, options: RequestOptions): Upstream {
     return {
@@ -70,7 +68,7 @@ export function createAppForward(deps: AppForwardDeps): AppForward {
 
   return {
     request(request, response) {
-      forwardRequest(request, response, { ...upstream(request, { agent }), connections }, error => {
+      forwardRequest(request, response, { ...upstream(request, {}), connections }, error => {
         fail(response, error)
       })
     },
@@ -98,7 +96,6 @@ export function createAppForward(deps: AppForwardDeps): AppForward {
     failUpgrade,
     close() {
       closing.abort(new Error('the tunnel was closed'))
-      agent.destroy()
       connections.close()
     },
   }

@@ -8,7 +8,6 @@ import { Connections } from './connections.ts'
 import { createHttpServer } from './create-server.ts'
 import { forwardRequest, forwardUpgrade, type Upstream } from './forward.ts'
 import { mapHeaders } from './headers.ts'
-import { LoanAgent } from './loan.ts'
 import { answerRaw } from './raw-answer.ts'
 
 test.each([
@@ -87,7 +86,7 @@ async function forwarding(way: (typeof WAYS)[number], onConnection: (socket: Soc
     return socket
   }, silentLog)
   const isKept = way === 'kept connections'
-  const agent = isKept ? new LoanAgent(connections) : new Agent({ keepAlive: true, maxSockets: 1 })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const upstreamOptions: Upstream = {
     options: { host: '127.0.0.1', port: upstreamPort, agent },
     headers: raw => [
@@ -160,6 +159,28 @@ describe.each(WAYS)('%s', way => {
     expect(answer).not.toContain('502')
     expect(answer).not.toMatch(/\r\n0\r\n\r\n$/)
     expect(proxy.failures).toEqual([])
+  })
+
+  test.each([
+    ['chunks piece by piece', '', true],
+    ['chunks of a server that closes', 'Connection: close\r\n', false],
+    ['chunks of a server that closes soon', 'Keep-Alive: timeout=1\r\n', false],
+  ])('%s: whether the connection serves the next request', async (_, field, isKept) => {
+    let connections = 0
+    using proxy = await forwarding(way, socket => {
+      connections++
+      socket.on('data', chunk => {
+        // The last chunk of a request body, or a head without a body.
+        if (!chunk.toString().endsWith('\r\n\r\n')) return
+        socket.write(`HTTP/1.1 200 OK\r\n${field}Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n`)
+        setTimeout(() => socket.write('0\r\n\r\n'), 20)
+      })
+    })
+    const upload = `${GET.replace('GET', 'POST').replace('\r\n\r\n', '\r\nTransfer-Encoding: chunked\r\n\r\n')}2\r\nup\r\n0\r\n\r\n`
+    for (const request of [GET, upload, GET]) {
+      expect((await proxy.exchange(request)).toString()).toMatch(/\r\n2\r\nok\r\n0\r\n\r\n$/)
+    }
+    expect({ connections, failures: proxy.failures }).toEqual({ connections: isKept ? 1 : 3, failures: [] })
   })
 
   test('the upstream sees the same head, once', async () => {

@@ -13,12 +13,12 @@ import { type Connections } from './connections.ts'
 import { containedBy } from './contain.ts'
 import { PlainExchange, plainHead } from './forward-plain.ts'
 import { bodyFraming, endToEnd, hasBody, mapHeaders, type RawHeaders } from './headers.ts'
-import { Loan, type LoanOptions } from './loan.ts'
+import { isPersistent, Loan } from './loan.ts'
 import { cutAfterEnd } from './raw-answer.ts'
 import { closeIfEarly, whenUploaded } from './when-uploaded.ts'
 
 export interface Upstream {
-  /** Kept connections; `options` then holds a `LoanAgent` of the same. Left out: Node's client sends every request. */
+  /** Kept connections. Left out: Node's client makes its own, by `options`. */
   readonly connections?: Connections
   /** Agent or createConnection, and host/port/protocol if any. */
   readonly options: RequestOptions
@@ -66,12 +66,10 @@ export function forwardRequest(
   }
 
   function send(attempt: number, loan?: Loan) {
-    const sent = open(
-      request,
-      upstream,
-      () => [...upstream.headers(withoutExpect(request)), ...bodyFraming(request.rawHeaders)],
-      loan,
-    )
+    const sent = open(request, optionsOf(upstream, loan), () => [
+      ...upstream.headers(withoutExpect(request)),
+      ...bodyFraming(request.rawHeaders),
+    ])
     if (sent instanceof Error) {
       request.resume()
       fail(sent)
@@ -96,6 +94,7 @@ export function forwardRequest(
       contained((incoming: IncomingMessage) => {
         if (isFinalStatus(incoming.statusCode)) {
           answered = true
+          if (sent.socket instanceof Loan) sent.socket.keepIf(() => sent.writableFinished && isPersistent(incoming))
           answer(incoming, request, response, { upstream, contained })
           incoming.on('end', () => {
             if (request.complete) return
@@ -156,7 +155,7 @@ export function forwardRequest(
       answerHeaders: upstream.answerHeaders,
       retries: isRepeatable ? STALE_RETRIES : 0,
       handOver: (connection, received) => {
-        send(STALE_RETRIES, new Loan(connection, received))
+        send(STALE_RETRIES, new Loan(connections, connection, received))
       },
       fail,
     })
@@ -276,7 +275,7 @@ export function forwardUpgrade(
     else onFailure(error)
     isAnswered = true
   }
-  const outgoing = open(request, upstream, () => [
+  const outgoing = open(request, upstream.options, () => [
     ...upstream.headers(withoutExpect(request)),
     'Connection',
     'Upgrade',
@@ -345,24 +344,27 @@ export function splice(a: Duplex, b: Duplex): void {
   }
 }
 
+/** The connection of a request that Node's client sends: a loan that is there, a loan to come, or one of its own. */
+function optionsOf({ connections, options }: Upstream, loan: Loan | undefined): RequestOptions {
+  if (loan) return { createConnection: () => loan }
+  return connections ? Loan.optionsFor(connections) : options
+}
+
 /** @returns the error if the request cannot be sent: a header or a target contains a byte that Node refuses */
 function open(
   request: IncomingMessage,
-  upstream: Upstream,
+  options: RequestOptions,
   headers: () => readonly string[],
-  loan?: Loan,
 ): ClientRequest | Error {
-  const make = upstream.options.protocol === 'https:' ? httpsRequest : httpRequest
+  const make = options.protocol === 'https:' ? httpsRequest : httpRequest
   try {
-    const options: LoanOptions = {
-      ...upstream.options,
+    return make({
+      ...options,
       method: request.method ?? 'GET',
       path: request.url ?? '/',
       headers: headers(),
       setDefaultHeaders: false,
-      ...(loan && { loan }),
-    }
-    return make(options)
+    })
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error))
   }

@@ -1,48 +1,68 @@
-import { Agent, type ClientRequestArgs, type RequestOptions } from 'node:http'
+import { type IncomingMessage, type RequestOptions } from 'node:http'
 import { Duplex } from 'node:stream'
 import { type Connection, type Connections, type ConnectionUser } from './connections.ts'
 
 /**
- * A connection as Node's HTTP client sees it, for one request: unless it was taken out, it is closed with the loan.
+ * A kept connection as Node's HTTP client sees it, for one request. It goes back to the others when the answer is complete and
+ * `keepIf` allows it; otherwise it is closed with the loan.
  *
  * With `received` the request is on its way already: what Node's client writes of it is dropped, and it reads first what was
  * received so far.
  */
 export class Loan extends Duplex implements ConnectionUser {
+  readonly #connections: Connections
   readonly #connection: Connection
   readonly #isSent: boolean
+  #mayKeep: (() => boolean) | undefined
   #hasEnded = false
   #isOver = false
 
-  constructor(connection: Connection, received?: Buffer) {
+  constructor(connections: Connections, connection: Connection, received?: Buffer) {
     super({ allowHalfOpen: true })
+    this.#connections = connections
     this.#connection = connection
     this.#isSent = received !== undefined
     connection.user = this
     if (received) this.onBytes(received)
   }
 
+  /** Node's client then gets a connection that is taken when there is one. */
+  static optionsFor(connections: Connections): RequestOptions {
+    return {
+      createConnection: (_, done) => {
+        connections.take({
+          // A request that was aborted in the meantime closes its loan.
+          isGone: false,
+          taken: connection => {
+            done(null, new Loan(connections, connection))
+          },
+          failed: error => {
+            // Node's callback accepts an error without a socket; its type does not say so.
+            ;(done as (error: Error) => void)(error)
+          },
+        })
+        return undefined
+      },
+    }
+  }
+
   get isReused(): boolean {
     return this.#connection.isReused
   }
 
-  // Members that Node's agent needs of a connection that may be kept.
-  readonly timeout = 0
-  setKeepAlive(): this {
-    return this
-  }
-  ref(): this {
-    return this
-  }
-  unref(): this {
-    return this
+  /** Asked when Node's client has read the answer to its end. */
+  keepIf(mayKeep: () => boolean): void {
+    this.#mayKeep = mayKeep
   }
 
-  /** Ends the loan, for a connection whose answer is complete; undefined if bytes were received after the answer. */
-  takeOut(): Connection | undefined {
-    if (this.#isOver || this.#hasEnded || this.readableLength > 0) return undefined
-    this.#isOver = true
-    return this.#connection
+  /** As that of a `net.Socket`: Node's client calls it at the end of an answer, for a connection that no agent keeps. */
+  destroySoon(): void {
+    const isKept = !this.#isOver && !this.#hasEnded && this.readableLength === 0 && this.#mayKeep?.() === true
+    if (isKept) {
+      this.#isOver = true
+      this.#connections.giveBack(this.#connection)
+    }
+    this.destroy()
   }
 
   onBytes(chunk: Buffer): void {
@@ -84,47 +104,13 @@ export class Loan extends Duplex implements ConnectionUser {
   }
 }
 
-/** Returns false if the answer announces that the connection will be closed soon; Node's types say void. */
-const mayKeep = Reflect.get(Agent.prototype, 'keepSocketAlive') as (this: Agent, socket: Duplex) => boolean
+/** A server that announces a shorter time may close the connection while the next request is on its way. */
+export const SHORTEST_KEEP_SECONDS = 2
 
-/** Lets Node's HTTP client use kept connections. */
-export class LoanAgent extends Agent {
-  readonly #connections: Connections
-
-  constructor(connections: Connections) {
-    super({ keepAlive: true })
-    this.#connections = connections
-  }
-
-  override createConnection(
-    options: ClientRequestArgs & LoanOptions,
-    done: (error: Error | null, socket: Duplex) => void,
-  ): Duplex | undefined {
-    if (options.loan) return options.loan
-    this.#connections.take({
-      // Node gives back a connection for a request that was aborted in the meantime.
-      isGone: false,
-      taken: connection => {
-        done(null, new Loan(connection))
-      },
-      failed: error => {
-        // Node's callback accepts an error without a socket; its type does not say so.
-        ;(done as (error: Error) => void)(error)
-      },
-    })
-    return undefined
-  }
-
-  /** Gives the connection back. @returns false, so that the agent keeps no loan */
-  override keepSocketAlive(loan: Duplex): boolean {
-    const connection = loan instanceof Loan && mayKeep.call(this, loan) ? loan.takeOut() : undefined
-    if (connection) this.#connections.giveBack(connection)
-    return false
-  }
-}
-
-/** Options of a request that Node's client sends through a `LoanAgent`. */
-export interface LoanOptions extends RequestOptions {
-  /** Left out: a connection is taken when there is one. */
-  readonly loan?: Loan
+/** True if the connection of this answer serves another request: RFC 9112 section 9.3. */
+export function isPersistent({ httpVersion, headers }: IncomingMessage): boolean {
+  const options = headers.connection?.toLowerCase().split(/[\s,]+/) ?? []
+  const seconds = /^timeout=(\d+)/.exec(String(headers['keep-alive']))?.[1]
+  const isShort = seconds !== undefined && Number(seconds) < SHORTEST_KEEP_SECONDS
+  return httpVersion === '1.1' && !options.includes('close') && !isShort
 }

@@ -1,3 +1,5 @@
+import { SHORTEST_KEEP_SECONDS } from './loan.ts'
+
 /** An answer of the plainest kind: a final status, fields, and a body whose length is known. */
 export interface PlainAnswer {
   readonly status: number
@@ -24,8 +26,6 @@ const CHUNK_SIZE = /^[0-9a-fA-F]{1,6}$/
 /** A length that no sum of lengths can overflow. */
 const LENGTH = /^\d{1,9}$/
 const TRAILING_BLANKS = /[ \t]+$/
-/** A server that announces a shorter time may close the connection while the next request is on its way. */
-const SHORTEST_KEEP_SECONDS = 2
 
 /**
  * Recognises an answer whose head is there completely, as is its body if that comes in chunks, and whose meaning no two parsers

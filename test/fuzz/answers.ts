@@ -5,7 +5,6 @@ import { Connections } from '../../proxy/http/connections.ts'
 import { createHttpServer } from '../../proxy/http/create-server.ts'
 import { forwardRequest, type Upstream } from '../../proxy/http/forward.ts'
 import { mapHeaders } from '../../proxy/http/headers.ts'
-import { LoanAgent } from '../../proxy/http/loan.ts'
 import { silentLog } from '../../proxy/log.ts'
 import { type Random } from './random.ts'
 import { type FuzzTarget, within } from './target.ts'
@@ -40,7 +39,7 @@ export const answersTarget: FuzzTarget = {
   weight: 4,
   async start() {
     const scripts = new Map<string, Script>()
-    const pools = new Map<string, { readonly connections: Connections; readonly agent: LoanAgent }>()
+    const pools = new Map<string, Connections>()
     const faults: string[] = []
     const log = { ...silentLog, error: (fields: object) => void faults.push(JSON.stringify(fields)) }
     const app = createTcpServer(socket => serve(socket, scripts)).listen(0, '127.0.0.1')
@@ -49,11 +48,10 @@ export const answersTarget: FuzzTarget = {
     const place = { host: '127.0.0.1', port }
 
     const upstreamOf = (request: IncomingMessage): Upstream => {
-      const pool = pools.get(request.headers['x-pool'] as string)
+      const connections = pools.get(request.headers['x-pool'] as string)
       const length = mapHeaders(request.rawHeaders, (name, value) => (name === 'content-length' ? value : undefined))
       const common = { headers: () => ['Host', 'app', ...length], log }
-      if (!pool) return { ...common, options: { ...place, agent: false } }
-      return { ...common, options: { agent: pool.agent }, connections: pool.connections }
+      return { ...common, options: { ...place, agent: false }, ...(connections && { connections }) }
     }
     const proxy = createHttpServer({
       onRequest: (request, response) =>
@@ -77,7 +75,7 @@ export const answersTarget: FuzzTarget = {
         const script = aScript(random, isProbed)
         scripts.set(name, script)
         const connections = new Connections(() => dial(port), log)
-        pools.set(name, { connections, agent: new LoanAgent(connections) })
+        pools.set(name, connections)
         try {
           if (random.chance(0.5)) await assertFine(ask, name)
           const [ours, nodes] = [await ask(name, method, name), await ask(name, method)]
