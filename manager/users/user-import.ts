@@ -62,7 +62,8 @@ export function createUserImports({ store, passwords, settings, mailer, events }
   async function makeAccount(trx: Db, caller: Caller, row: UserImportRow, passwordHash: string): Promise<Made> {
     const { domain = caller.domain, ...spec } = parseRow(row)
     requireMayAssign(caller, { role: spec.role, domain })
-    const user = await insertAccount(trx, { ...spec, domain, password_hash: passwordHash })
+    const password = { password_hash: passwordHash, password_set: false }
+    const user = await insertAccount(trx, { ...spec, domain, ...password })
     const token = newToken()
     const lifetimeSeconds = LINK_DAYS * 24 * 60 * 60
     const expiresAt = await insertEmailToken(trx, {

@@ -297,6 +297,20 @@ describe('importing users', () => {
     expect(told).not.toContain(token)
   })
 
+  test('an imported superadmin without a password does not count: the last one with a password stays', async () => {
+    await admin.createDomain({ body: { name: 'reserve' } })
+    const email = newAddress()
+    const body = { rows: [{ email, role: 'superadmin', domain: 'reserve' }] }
+    const { items } = await admin.importUsers({ body })
+    const deactivate = () => codeOf(admin.updateDomain({ params: { name: 'default' }, body: { active: false } }))
+    expect(await deactivate()).toBe('last_superadmin')
+    const token = tokenOf(items[0]?.link?.url ?? '')
+    await anybody.resetPassword({ body: { token, password: PASSWORD }, headers: headers() })
+    // Nobody closes the own domain: the check of the last superadmin, which comes first, has passed.
+    expect(await deactivate()).toBe('forbidden')
+    await admin.updateUser({ params: { id: UserId.parse(items[0]?.id) }, body: { active: false } })
+  })
+
   test('an admin of a domain imports into that domain only, and makes no superadmins', async () => {
     const domainAdmin = (await manager.addUser(newAddress(), 'domain_admin')).api
     const [own, foreign, high] = [newAddress(), newAddress(), newAddress()]
