@@ -62,9 +62,14 @@ export function addResourceGroupCommands(program: Command): void {
   withSettings(group.command('update <name>').description('Change a resource group. Settings that you leave out stay.'))
     .option('--active', 'open the group')
     .option('--no-active', 'close the group: no session starts in it, and none can be launched')
-    .action(async (name: string, { json = false, active, ...flags }: GroupFlags) => {
+    .option('--notice <text>', 'text for users while the group is closed: why, and for how long')
+    .action(async (name: string, { json = false, active, notice, ...flags }: GroupFlags & { notice?: string }) => {
       const { api } = await connect()
-      const body = { ...changeOf(flags), ...(active === undefined ? {} : { active }) }
+      const body = {
+        ...changeOf(flags),
+        ...(active === undefined ? {} : { active }),
+        ...(notice === undefined ? {} : { notice }),
+      }
       const changed = await api.updateResourceGroup({ params: { name }, body })
       createOutput(json).data(changed, () => groupTable([changed]))
     })

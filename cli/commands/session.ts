@@ -212,18 +212,24 @@ export function addSessionCommands(program: Command): void {
       'Cancel waiting sessions, terminate running ones. Only /home/work is kept, for about a day while there is room.',
     )
     .option('--wait', 'wait until the sessions have ended')
+    .option('--why <text>', 'reason for the owner, beside who ended the session')
+    .option('--force', 'for admins: end a session that hangs while it terminates, without waiting for its agent')
     .option('--json', 'print JSON')
-    .action(async (references: string[], flags: JsonFlag & { wait?: boolean }) => {
+    .action(async (references: string[], flags: JsonFlag & { wait?: boolean; why?: string; force?: boolean }) => {
       const connection = await connect()
       const { api } = connection
       const output = createOutput(flags.json ?? false)
       using interrupt = listenForInterrupt()
       const { signal } = interrupt
+      const query = {
+        ...(flags.why === undefined ? {} : { why: flags.why }),
+        ...(flags.force ? { force: 'true' } : {}),
+      }
       const sessions: Session[] = []
       for (const reference of references) {
         if (signal.aborted) break
         const { id } = await findSession(connection, reference)
-        sessions.push(await api.deleteSession({ params: { id } }))
+        sessions.push(await api.deleteSession({ params: { id }, query }))
       }
       const ended = flags.wait ? await waitForEnded({ api, sessions, signal, output }) : sessions
       output.data(ended, () => ended.map(describe).join('\n'))

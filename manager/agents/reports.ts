@@ -153,7 +153,9 @@ export function createReports(deps: ReportsDeps): Reports {
     events.publish({ topic: 'resources', id: 'all', version: store.now() }, 'everyone')
   }
 
-  changes.onApplied(({ kernelIds, from, to, effects, remote }) => {
+  changes.onApplied(({ kernelIds, from, to, effects, remote, unconfirmed }) => {
+    const memory = unconfirmed && memories.find(unconfirmed.agentId)
+    if (memory) memory.strays = [...memory.strays, ...unconfirmed.kernels]
     if (!remote && (from === 'SCHEDULED' || effects.freed)) publishResources()
     for (const kernelId of kernelIds) {
       figures.forget(kernelId, to, effects)

@@ -108,6 +108,7 @@ export const CAUSES = {
   project_deleted: 'The project was deleted a moment ago.',
   project_deleted_choose: 'The project was deleted a moment ago. Choose another one.',
   resource_group_closed: 'An admin has closed resource group "{group}". Choose another one.',
+  resource_group_closed_because: 'An admin has closed resource group "{group}": {notice}',
   session_ended: 'The session has ended.',
   session_is: 'The session is {status}.',
   session_just_ended: 'The session has just ended.',

@@ -66,6 +66,7 @@ export const Reason = z
   .object({
     code: ReasonCode,
     message: z.string(),
+    note: z.string().optional().describe('Words of the person who decided; the message holds them too.'),
     needed: WireSlots.optional(),
     available: WireSlots.optional(),
     expectedBy: z.iso.datetime().optional().describe('Latest time of the start; only if known.'),

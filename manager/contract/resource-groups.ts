@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { GroupId, UserId } from './ids.ts'
+import { PlainText } from './plain-text.ts'
 
 export const SEQUENCERS = ['fifo', 'lifo', 'drf'] as const
 export const SELECTORS = ['concentrated', 'dispersed', 'round-robin'] as const
@@ -50,6 +51,7 @@ const settings = {
     .describe('Which agent gets a session: fill one agent up, spread out, or take each in turn.'),
   options: ResourceGroupOptions,
   active: z.boolean().describe('False: no new sessions, and waiting ones are not started.'),
+  notice: PlainText.max(300).describe('Text for users while the group is not active: why, and for how long.'),
 }
 
 /** A resource group: agents that share one queue. */
@@ -66,6 +68,7 @@ export const ResourceGroupSpec = z
     selector: settings.selector.default('concentrated'),
     options: settings.options.default({}),
     active: settings.active.default(true),
+    notice: settings.notice.default(''),
     domains: z
       .array(z.string().max(64))
       .max(100)

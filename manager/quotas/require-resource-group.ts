@@ -19,6 +19,8 @@ export function requireActive(row: ResourceGroupRow | undefined, name: string): 
   if (row.active) return row
   throw new AppError('resource_group_inactive', {
     name,
-    ...because('resource_group_closed', { group: name }),
+    ...(row.notice === ''
+      ? because('resource_group_closed', { group: name })
+      : because('resource_group_closed_because', { group: name, notice: row.notice })),
   })
 }

@@ -109,6 +109,16 @@ function withoutWeights({ options: { weights: _, ...options }, ...group }: Resou
 }
 
 function toView(row: ResourceGroupRow): ResourceGroup {
-  const { name, description, sequencer, selector, options, active, created_at, version } = row
-  return { name, description, sequencer, selector, options, active, createdAt: created_at.toISOString(), version }
+  const { name, description, sequencer, selector, options, active, notice, created_at, version } = row
+  return {
+    name,
+    description,
+    sequencer,
+    selector,
+    options,
+    active,
+    notice,
+    createdAt: created_at.toISOString(),
+    version,
+  }
 }

@@ -103,6 +103,7 @@ export async function readGroup(
     agents,
     now,
     active: group?.active ?? true,
+    notice: group?.notice ?? '',
     options: {
       ...(reserveAfterSeconds === undefined ? {} : { reserveAfterMs: reserveAfterSeconds * 1000 }),
       ...(weights === undefined ? {} : { weights }),

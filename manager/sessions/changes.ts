@@ -1,7 +1,22 @@
-import { type KernelId, type SessionId, type SessionStatus, type UserId } from '#manager/contract'
+import {
+  type AgentId,
+  isFinished,
+  type KernelId,
+  type SessionId,
+  type SessionStatus,
+  type UserId,
+} from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import { type EventPublisher } from '../events/bus.ts'
-import { type KernelChange, type KernelRow, listKernels, moveKernels, updateKernel } from '../store/sessions/kernels.ts'
+import { type Stray } from '../scheduler/strays.ts'
+import {
+  type KernelChange,
+  type KernelRow,
+  listKernelDevices,
+  listKernels,
+  moveKernels,
+  updateKernel,
+} from '../store/sessions/kernels.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { insertSessionEvents } from '../store/sessions/session-events.ts'
@@ -30,6 +45,8 @@ export interface Applied {
   readonly to: SessionStatus
   readonly version: number
   readonly effects: Effects
+  /** Containers that may still run although the session has ended in the records; left out if there are none. */
+  readonly unconfirmed?: { readonly agentId: AgentId; readonly kernels: readonly Stray[] } | undefined
   /** The transition was made by another manager, which also did whatever must be done only once. */
   readonly remote?: boolean
 }
@@ -104,6 +121,7 @@ async function applyChange(
   const change = decide(state)
   if (!change) return undefined
   const effects = transition(state, change)
+  const unconfirmed = change.unconfirmed ? await strayKernels(trx, state) : undefined
   const version = await updateSession(trx, id, {
     status: change.to,
     reason: change.reason,
@@ -135,6 +153,25 @@ async function applyChange(
     to: change.to,
     version,
     effects,
+    ...(unconfirmed ? { unconfirmed } : {}),
+  }
+}
+
+/** Kernels that have not finished, as containers without a record: their slots stay held until the agent reports them gone. */
+async function strayKernels(trx: Db, { agentId, kernels }: LockedSession): Promise<Applied['unconfirmed']> {
+  if (agentId === null) return undefined
+  const live = kernels.filter(({ status }) => !isFinished(status))
+  const devices = await listKernelDevices(
+    trx,
+    live.map(({ id }) => id),
+  )
+  return {
+    agentId,
+    kernels: live.map(({ id, slots }) => ({
+      kernelId: id,
+      slots,
+      devices: devices.filter(({ kernel_id }) => kernel_id === id),
+    })),
   }
 }
 

@@ -19,7 +19,7 @@ import { listSessionEvents } from '../store/sessions/session-events.ts'
 import { countMatching, listSessions } from '../store/sessions/session-list.ts'
 import { findSessions } from '../store/sessions/sessions.ts'
 import { updateLabels } from '../store/sessions/touches.ts'
-import { type Caller } from '../users/authorize.ts'
+import { administers, type Caller } from '../users/authorize.ts'
 import { type SessionChanges } from './changes.ts'
 import { createEnqueue, type EnqueueDeps } from './enqueue.ts'
 import { createKernelAccess } from './kernel-access.ts'
@@ -58,7 +58,7 @@ export interface SessionService {
    * Cancels or terminates; a session that ends or has ended is left as it is.
    * @throws AppError `session_not_found`, `forbidden` (shared with the caller)
    */
-  terminate(caller: Caller, id: SessionId): Promise<Session>
+  terminate(caller: Caller, id: SessionId, how?: Ending): Promise<Session>
   events(caller: Caller, id: SessionId): Promise<SessionEvent[]>
   /**
    * Logs of one kernel (by role or id; the main one by default): live from the agent while it runs, afterwards the
@@ -78,10 +78,18 @@ export interface SessionService {
   sshAccess(caller: Caller, id: SessionId): Promise<SshAccess>
 }
 
+/** How a session is ended. */
+export interface Ending {
+  /** Words for the owner. */
+  readonly why?: string | undefined
+  /** For admins: programs get no time to end, and the end of a TERMINATING session does not wait for its agent. */
+  readonly force?: boolean | undefined
+}
+
 export interface SessionServiceDeps extends Omit<ViewDeps, 'presence' | 'caller'>, EnqueueDeps {
   readonly agents: AgentRequests
   readonly presence: PlacingPresence
-  readonly lifecycle: Pick<Lifecycle, 'terminate'>
+  readonly lifecycle: Pick<Lifecycle, 'terminate' | 'endUnconfirmed'>
   readonly changes: Pick<SessionChanges, 'hint'>
 }
 
@@ -149,13 +157,20 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       return view(caller, id)
     },
 
-    async terminate(caller, id) {
+    async terminate(caller, id, { why = '', force = false } = {}) {
       const session = await requireManaged(store.db, caller, id)
       const own = session.owner_id === caller.userId
-      const reason: Reason = own
-        ? { code: 'user_terminated', message: 'Ended by the owner.' }
-        : { code: 'admin_terminated', message: `Ended by ${caller.email}.` }
-      await lifecycle.terminate(id, { actor: caller.email, reason })
+      if (force && !administers(caller, session.domain))
+        throw new AppError('forbidden', { why: 'Only an admin can end a session without waiting for its agent.' })
+      const who = own ? 'the owner' : caller.email
+      const reason: Reason = {
+        code: own ? 'user_terminated' : 'admin_terminated',
+        message: why === '' ? `Ended by ${who}.` : `Ended by ${who}: ${why}`,
+        ...(why === '' ? {} : { note: why }),
+      }
+      const by = { actor: caller.email, reason }
+      if (force && session.status === 'TERMINATING') await lifecycle.endUnconfirmed(id, by)
+      else await lifecycle.terminate(id, { ...by, ...(force ? { graceMs: 0 } : {}) })
       return view(caller, id)
     },
 

@@ -27,6 +27,8 @@ export interface Change {
   readonly startedAt?: string | undefined
   readonly exitCode?: number | null | undefined
   readonly logTail?: string | undefined
+  /** The agent has not confirmed the end: its containers may still run, and hold what they hold. */
+  readonly unconfirmed?: boolean | undefined
   /** Set from PREPARING on: how long the agent may take before it gives up by itself. */
   readonly startWithinMs?: number | undefined
 }

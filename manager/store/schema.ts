@@ -366,6 +366,8 @@ export interface ResourceGroupsTable {
   selector: Default<'concentrated' | 'dispersed' | 'round-robin'>
   options: ColumnType<ResourceGroupOptions, string | undefined, string>
   active: Default<boolean>
+  /** Text for users while the group is not active. */
+  notice: Default<string>
   created_at: Time
   version: Default<number>
 }

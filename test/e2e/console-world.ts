@@ -243,6 +243,7 @@ const resourceGroup = (name: string, description: string, active = true): Resour
   selector: 'concentrated',
   options: {},
   active,
+  notice: '',
   createdAt: ago(10_000),
   version: 1,
 })

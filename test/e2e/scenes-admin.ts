@@ -118,6 +118,16 @@ export const ADMIN_SCENES: readonly Scene[] = [
       waiting(index, index, 'capacity', 'It needs 2 GPU; 0 is free now. It starts when other sessions end.'),
     ),
   }),
+  scene('admin-pause-group', 'queue?group=default', opens('Pause this group', 'where sessions are launched')),
+  scene(
+    'admin-force-end',
+    'sessions',
+    async page => {
+      await button(page, 'Force the end of ending-now').click()
+      await page.getByRole('dialog').getByText('has not confirmed it').waitFor()
+    },
+    { sessions: variedSessions() },
+  ),
   scene('admin-usage', 'usage', 'holds GPUs that do nothing now', {
     sessions: [aSession(3, { name: 'left-open', requested: { 'cuda.device': '2' }, stats: statsOf(20, GIB, [0, 1]) })],
   }),

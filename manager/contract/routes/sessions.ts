@@ -112,6 +112,15 @@ export const SESSION_ROUTES = {
     access: 'user',
     summary: 'Cancel a waiting session, or terminate a running one. Safe to repeat.',
     params: session,
+    query: z.object({
+      why: PlainText.trim().max(200).optional().describe('Reason for the owner, beside who ended the session.'),
+      force: z
+        .stringbool()
+        .optional()
+        .describe(
+          'For admins. Programs get no time to end; a session that is TERMINATING already ends in the records at once, and its containers are removed as soon as their agent answers.',
+        ),
+    }),
     status: 202,
     reply: Session,
   },

@@ -46,7 +46,7 @@ export function createSessionRoutes({
     listSessions: ({ caller }, { query }) => sessions.list(caller, query),
     getSession: ({ caller }, { params }) => sessions.get(caller, params.id),
     updateSession: ({ caller }, { params, body }) => sessions.update(caller, params.id, body),
-    deleteSession: ({ caller }, { params }) => sessions.terminate(caller, params.id),
+    deleteSession: ({ caller }, { params, query }) => sessions.terminate(caller, params.id, query),
     extendSession: ({ caller }, { params, body }) => lifetimes.extend(caller, params.id, body.seconds),
     restartSession: ({ caller, keyed }, { params, body }) => sessions.restart(caller, params.id, body ?? {}, keyed),
     getSessionStats: ({ caller }, { params, query }) => lifetimes.stats(caller, params.id, query),

@@ -18,6 +18,8 @@ import {
   totalOf,
 } from './snapshot.ts'
 
+const GROUP_INACTIVE = 'An admin has closed this resource group, so sessions do not start in it. Launch in another one.'
+
 const RESERVE_AFTER_MS = 10 * 60_000
 
 /**
@@ -229,10 +231,9 @@ export class Pass {
 
   #explain(session: PendingSession): Reason {
     if (this.#snapshot.active === false) {
-      return {
-        code: 'group_inactive',
-        message: 'An admin has closed this resource group, so sessions do not start in it. Launch in another one.',
-      }
+      const { notice = '' } = this.#snapshot
+      if (notice === '') return { code: 'group_inactive', message: GROUP_INACTIVE }
+      return { code: 'group_inactive', message: `An admin has closed this resource group: ${notice}`, note: notice }
     }
     const allowed = this.#allowedFor(session)
     const shelves = this.#shelvesFor(session)

@@ -114,6 +114,8 @@ export interface GroupSnapshot {
   readonly now?: number
   /** False: an admin has closed the group; nothing starts. */
   readonly active?: boolean
+  /** Text for users while the group is not active; empty without one. */
+  readonly notice?: string
   readonly options?: PlanOptions
   /** What each user's sessions hold in this group now, by user id. */
   readonly usage?: ReadonlyMap<string, ResourceSlots>

@@ -20,6 +20,11 @@ export interface Lifecycle extends AsyncDisposable {
   start(id: SessionId): void
   /** Cancels a waiting session, or takes a started one down. Resolves once the decision is written. */
   terminate(id: SessionId, by: Termination): Promise<void>
+  /**
+   * Ends a TERMINATING session in the records although its agent has not confirmed the end; any other session is left alone.
+   * Its containers are removed once the agent answers, and hold their slots until then.
+   */
+  endUnconfirmed(id: SessionId, by: Termination): Promise<void>
   /** Cancels a waiting session; any other session is left alone. */
   cancel(id: SessionId, reason: Reason): Promise<void>
   /** Sends destroy_kernel for a TERMINATING session. The session ends with the reply. */
@@ -50,6 +55,8 @@ export interface Termination {
   /** Undefined if Berth itself ends the session. */
   readonly actor?: string
   readonly reason: Reason
+  /** How long programs may take to end; the usual time if left out. */
+  readonly graceMs?: number
   /** Checked once the session is locked: whether it should still be ended. */
   readonly still?: (state: LockedSession) => boolean
 }
@@ -113,14 +120,24 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       takeDown(id, graceMs).catch((error: unknown) => void ignoreUnreachable(error)),
     )
 
+  const startCleanUp: Lifecycle['cleanUp'] = (agentId, kernelId, attempt) =>
+    background.run('clean-up', kernelId, () => cleanUp(agentId, kernelId, attempt))
+
   return {
     start: id => background.run('start', id, () => start(id)),
-    async terminate(id, { actor, reason, still = () => true }) {
+    async terminate(id, { actor, reason, graceMs, still = () => true }) {
       const applied = await changes.apply(id, state => (still(state) ? terminationOf(state, reason, actor) : undefined))
       if (applied?.to !== 'TERMINATING') return
       const why = 'The session was terminated.'
       starts.of(applied.kernelId)?.controller.abort(new AppError('unavailable', { why }))
-      finishTermination(id)
+      finishTermination(id, graceMs)
+    },
+    async endUnconfirmed(id, { actor, reason }) {
+      const applied = await changes.apply(id, state =>
+        state.status === 'TERMINATING' ? { to: 'TERMINATED', reason, actor, unconfirmed: true } : undefined,
+      )
+      for (const kernel of applied ? await listKernels(store.db, [id]) : [])
+        if (kernel.agent_id !== null) startCleanUp(kernel.agent_id, kernel.id, kernel.attempt)
     },
     async cancel(id, reason) {
       await changes.apply(id, state => (state.status === 'PENDING' ? { to: 'CANCELLED', reason } : undefined))
@@ -132,8 +149,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       background.run('abandoned start', id, () => abandon(id, attempt, cause).finally(() => abandoned.delete(id)))
     },
     failAttempt: (id, attempt, cause) => outcomes.markFailed(id, attempt, { cause, isFinal: false }),
-    cleanUp: (agentId, kernelId, attempt) =>
-      background.run('clean-up', kernelId, () => cleanUp(agentId, kernelId, attempt)),
+    cleanUp: startCleanUp,
     markRunning: (id, started) => outcomes.markRunning(id, started),
     markDone: (id, done) => outcomes.markDone(id, done),
     startInFlight: kernelId => starts.of(kernelId)?.settled,

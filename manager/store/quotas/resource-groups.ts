@@ -28,7 +28,7 @@ export async function insertResourceGroup(
 export async function updateResourceGroup(
   db: Db,
   name: string,
-  { description, sequencer, selector, options, active }: ResourceGroupChange,
+  { description, sequencer, selector, options, active, notice }: ResourceGroupChange,
 ): Promise<ResourceGroupRow | undefined> {
   return db
     .updateTable('resource_groups')
@@ -38,6 +38,7 @@ export async function updateResourceGroup(
       ...(selector === undefined ? {} : { selector }),
       ...(options === undefined ? {} : { options: JSON.stringify(options) }),
       ...(active === undefined ? {} : { active }),
+      ...(notice === undefined ? {} : { notice }),
       version: sql`version + 1`,
     })
     .where('name', '=', name)

@@ -13,10 +13,11 @@ const translated = defineTranslations<typeof en>('reasons')
 export function reasonText(reason: Reason): string {
   const sentence = translated(reason.code)
   if (sentence === undefined) return localTimes(reason.message)
-  const { needed, available, expectedBy, notBefore } = reason
+  const { needed, available, expectedBy, notBefore, note } = reason
   const amounts = needed && available && { needed: slotsText(needed), available: slotsText(available) }
   return [
     sentence,
+    note,
     amounts && translated('amounts', amounts),
     expectedBy && translated('startsBy', { time: formatStart(new Date(expectedBy), new Date()) }),
     notBefore && translated('startsFrom', { time: formatStart(new Date(notBefore), new Date()) }),

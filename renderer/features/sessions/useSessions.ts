@@ -213,8 +213,8 @@ export const useSessions = defineStore('sessions', () => {
   }
 
   /** Cancels or ends a session; the row changes with the answer, not before. @throws as the route */
-  async function terminate(id: SessionId): Promise<void> {
-    await shown(api.deleteSession({ params: { id } }))
+  async function terminate(id: SessionId, why = ''): Promise<void> {
+    await shown(api.deleteSession({ params: { id }, ...(why === '' ? {} : { query: { why } }) }))
   }
 
   /** Starts the session again on the same agent with its files. @throws as the route */

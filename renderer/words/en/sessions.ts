@@ -137,6 +137,7 @@ export default {
   cancelledMany: 'Cancelled {count, number} sessions.',
   stillThere: '{failed, number} of {total, number} are still there: {names}.',
   ownersMore: '{owners} and {count, number} more',
+  whyEnded: 'Reason for the owner (optional)',
   allForeign:
     '{count, plural, =1 {<b>This session belongs</b> to {owners}. Your address, {you}, is shown to the owner as the reason of the end.} other {<b>These sessions belong</b> to {owners}. Your address, {you}, is shown to the owner as the reason of the end.}}',
   someForeign:

@@ -107,6 +107,7 @@ export default {
   project_deactivated: '관리자가 "{project}" 프로젝트를 비활성화했습니다. 다른 프로젝트를 선택하세요.',
   project_deleted: '프로젝트가 방금 삭제되었습니다.',
   project_deleted_choose: '프로젝트가 방금 삭제되었습니다. 다른 프로젝트를 선택하세요.',
+  resource_group_closed_because: '관리자가 "{group}" 자원 그룹을 닫았습니다: {notice}',
   resource_group_closed: '관리자가 "{group}" 자원 그룹을 닫았습니다. 다른 자원 그룹을 선택하세요.',
   session_ended: '세션이 종료되었습니다.',
   session_is: '세션의 상태: {status}',

@@ -131,6 +131,7 @@ export default {
   cancelledMany: '세션 {count, number}개를 취소했습니다.',
   stillThere: '{total, number}개 중 {failed, number}개가 아직 남아 있습니다: {names}.',
   ownersMore: '{owners} 외 {count, number}명',
+  whyEnded: '소유자에게 알릴 사유 (선택)',
   allForeign:
     '{count, plural, other {<b>소유자는 {owners}입니다.</b> 종료 사유와 함께 내 이메일 주소({you})가 소유자에게 표시됩니다.}}',
   someForeign:

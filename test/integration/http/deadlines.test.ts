@@ -60,6 +60,7 @@ describe('deadlines of session statuses', () => {
     const lifecycle: Lifecycle = {
       start: () => void done.push('start'),
       terminate: () => Promise.resolve(),
+      endUnconfirmed: () => Promise.resolve(),
       cancel: () => Promise.resolve(),
       finishTermination: (_id, graceMs) => void done.push(`end ${graceMs}`),
       abandonStart: note('abandon'),

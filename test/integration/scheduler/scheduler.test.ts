@@ -126,6 +126,10 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
     await groups.update('default', { sequencer: 'drf', selector: 'concentrated', active: false })
     const closed = await planned()
     expect([...closed.reasons.values()].map(({ code }) => code)).toEqual(['group_inactive', 'group_inactive'])
+    const notice = 'New disks until noon.'
+    await groups.update('default', { notice })
+    const [first] = (await planned()).reasons.values()
+    expect(first).toMatchObject({ note: notice, message: `An admin has closed this resource group: ${notice}` })
     await groups.update('default', { active: true })
     await commit((await planned()).placements)
     expect((await planned()).snapshot.usage?.get(ownerId)).toEqual({ cpu: 1000, mem: GiB })

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, type EventHint } from '#manager/contract'
 import { apiOf } from '../../fixtures/manager.ts'
@@ -78,4 +79,58 @@ test.each([
   await expect(cluster.api.sendMessage({ body: { text, sessionIds: [id] } })).rejects.toMatchObject({
     code: 'bad_request',
   })
+})
+
+test('an end is forced by an admin only, says who and why, and frees resources once the agent has removed the container', async () => {
+  await cluster.reset()
+  const agent = await cluster.join({ capacity: { cpu: 4000, mem: 8 * 2 ** 30 }, heartbeatMs: 400 })
+  const { api } = await person('hanging@example.org', 'default')
+  const resources = { cpu: '4', mem: '1g' }
+  const hanging = await cluster.launch({ name: 'hanging', resources }, api)
+  await cluster.reach(hanging.id, 'RUNNING')
+  const answer = Promise.withResolvers<undefined>()
+  const destroy = agent.script.destroy_kernel
+  agent.script.destroy_kernel = async (input, signal) => {
+    await answer.promise
+    return destroy(input, signal)
+  }
+  const params = { id: hanging.id }
+  await cluster.api.deleteSession({ params, query: { why: 'The host goes down.' } })
+  await cluster.reach(hanging.id, 'TERMINATING')
+  await expect(api.deleteSession({ params, query: { force: 'true' } })).rejects.toMatchObject({ code: 'forbidden' })
+  expect((await api.getSession({ params })).status).toBe('TERMINATING')
+
+  const next = await cluster.launch({ name: 'next-one', resources })
+  const forced = await cluster.api.deleteSession({ params, query: { force: 'true', why: 'It hangs.' } })
+  expect(forced).toMatchObject({
+    status: 'TERMINATED',
+    reason: { code: 'admin_terminated', message: 'Ended by admin@localhost: It hangs.', note: 'It hangs.' },
+  })
+  const { items } = await api.listSessionEvents({ params })
+  expect(items.slice(-2).map(({ to, actor, reason }) => [to, actor, reason.note])).toEqual([
+    ['TERMINATING', 'admin@localhost', 'The host goes down.'],
+    ['TERMINATED', 'admin@localhost', 'It hangs.'],
+  ])
+  // The container still runs, so nothing else gets its cores.
+  await wait(1_000)
+  expect((await cluster.api.getSession({ params: { id: next.id } })).status).toBe('PENDING')
+  expect(agent.containers.size).toBe(1)
+  answer.resolve(undefined)
+  await cluster.reach(next.id, 'RUNNING')
+})
+
+test('a closed resource group tells those who wait and those who launch why', async () => {
+  await cluster.reset()
+  const { id } = await cluster.join()
+  await cluster.api.updateAgent({ params: { id }, body: { schedulable: false } })
+  const waiting = await cluster.launch({ name: 'waits-here' })
+  const notice = 'New disks until noon.'
+  await cluster.api.updateResourceGroup({ params: { name: 'default' }, body: { active: false, notice } })
+  const reason = async () => (await cluster.api.getSession({ params: { id: waiting.id } })).reason
+  await expect.poll(reason).toMatchObject({ code: 'group_inactive', note: notice })
+  await expect(cluster.launch()).rejects.toMatchObject({
+    code: 'resource_group_inactive',
+    detail: { why: `An admin has closed resource group "default": ${notice}` },
+  })
+  await cluster.api.updateResourceGroup({ params: { name: 'default' }, body: { active: true } })
 })
