@@ -62,3 +62,23 @@ test('a person with one project has no choice', async () => {
   await expect.poll(() => rowNames(it.page)).toEqual(['of-default', 'of-nothing', 'of-vision'])
   expect(await selector(it.page).count()).toBe(0)
 })
+
+test('the launch dialog begins with the chosen resource group, also for a person with one project', async () => {
+  await using it = await openConsole(browser, '/sessions', { ...world, projects: [vision] })
+  const groups = it.page.getByRole('button', { name: /^Resource group: / })
+  await groups.click()
+  await it.page
+    .getByText(/^Free now: .* CPU/)
+    .first()
+    .waitFor()
+  await it.page.getByRole('listitem').filter({ hasText: 'gpu-large' }).click()
+  await expect.poll(() => groups.getAttribute('aria-label')).toBe('Resource group: gpu-large')
+  await it.page.getByRole('button', { name: 'New session' }).click()
+  await it.page
+    .locator('.v-select', { has: it.page.getByRole('combobox', { name: 'Resource group' }) })
+    .getByText('gpu-large')
+    .waitFor()
+  await it.page.keyboard.press('Escape')
+  const tab = await it.newTab('/sessions')
+  await tab.getByRole('button', { name: 'Resource group: gpu-large' }).waitFor()
+})

@@ -1,6 +1,6 @@
 import { type Image, type ResourceSlots, type SessionSpec } from '#manager/contract'
 import { amountText } from './amount-text.ts'
-import { defaultForm, fitForm, limitsOf, toSpec } from './launch-form.ts'
+import { defaultForm, fitForm, type LaunchForm, limitsOf, toSpec } from './launch-form.ts'
 import { type Remembered } from './remembered.ts'
 
 /** The last launch of this computer, ready to be sent again. */
@@ -14,16 +14,16 @@ export interface LastLaunch {
 /**
  * The request that repeats the last launch, with amounts that agents and limits still allow; null if nothing is remembered or its
  * image is gone.
- * @param project chosen for this launch; null for the remembered one
+ * @param place chosen in the top bar, in place of the remembered one
  */
 export function lastLaunch(
   last: Remembered | null,
   room: { readonly images: readonly Image[]; readonly largest: ResourceSlots; readonly left: ResourceSlots },
-  project: string | null,
+  place: Partial<Pick<LaunchForm, 'project' | 'resourceGroup'>>,
 ): LastLaunch | null {
   const image = room.images.find(({ reference }) => reference === last?.image)
   if (!last || !image) return null
-  const wish = { ...defaultForm(image, room.largest), ...last, ...(project === null ? {} : { project }) }
+  const wish = { ...defaultForm(image, room.largest), ...last, ...place }
   const form = fitForm(wish, image, room.largest, room.left)
   const limits = limitsOf(image, room.largest, form.mem, room.left)
   const gpu = limits.gpu && form.gpu > 0 ? [amountText(limits.gpu.slot, form.gpu)] : []

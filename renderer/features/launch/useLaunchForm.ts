@@ -3,7 +3,7 @@ import { type Image, type Preset, type SessionSpec, type User } from '#manager/c
 import { errorText, type ErrorText } from '../../ui/error-text.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { useAccount } from '../account/useAccount.ts'
-import { useProject } from '../project/useProject.ts'
+import { chosenPlace } from '../project/chosen-place.ts'
 import { useFolders } from '../folders/useFolders.ts'
 import { useResources } from '../sessions/useResources.ts'
 import { useSessions } from '../sessions/useSessions.ts'
@@ -46,11 +46,11 @@ export function useLaunchForm() {
   const folders = useFolders()
 
   const last = recall()
-  const chosenProject = useProject().chosen
+  const chosen = chosenPlace()
   const form = ref<LaunchForm>({
     ...defaultForm(undefined, {}),
     ...(last ? { project: last.project ?? '', resourceGroup: last.resourceGroup ?? '' } : {}),
-    ...(chosenProject ? { project: chosenProject.id } : {}),
+    ...chosen,
     ...(launch.like ? formLike(launch.like) : {}),
   })
   /** The account that an admin launches for; null for oneself. */
@@ -130,8 +130,7 @@ export function useLaunchForm() {
       if (filled.value || !images || !known || !placed || template === undefined) return
       filled.value = true
       if (template && images.some(({ reference }) => reference === template.image)) {
-        const wish = formOf(template, folders.byId)
-        fill(chosenProject ? { ...wish, project: chosenProject.id } : wish)
+        fill({ ...formOf(template, folders.byId), ...chosen })
         return
       }
       const { largest, left } = place.room.value

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { type ScopeUsage } from '#manager/contract'
-import { leftText } from './project-text.ts'
+import { type Resources, type ScopeUsage } from '#manager/contract'
+import { freeText, leftText } from './project-text.ts'
 
 const scope = (change: Partial<ScopeUsage>): ScopeUsage => ({
   kind: 'group',
@@ -23,4 +23,22 @@ test('the text says what is left of each limit of the project', () => {
   expect(leftText(scope({ maxSessions: 2, sessions: 5 }))).toBe('Left: 0 sessions')
   expect(leftText(scope({}))).toBe('No limits')
   expect(leftText(undefined)).toBe('')
+})
+
+test('the text of a resource group says what its agents have free', () => {
+  const figures = (change: Partial<Resources>): Resources => ({
+    agents: { connected: 2, lost: 0 },
+    capacity: { cpu: '8', mem: '16g', 'cuda.device': '2' },
+    occupied: { cpu: '1.5', 'cuda.device': '2' },
+    largest: {},
+    free: {},
+    left: {},
+    sessionsLeft: null,
+    partsHold: null,
+    sessions: { running: 1, pending: 0 },
+    ...change,
+  })
+  expect(freeText(figures({}))).toBe('Free now: 6.5 CPU, 16 GiB RAM, 0 GPU')
+  expect(freeText(figures({ agents: { connected: 0, lost: 1 } }))).toBe('No host is connected')
+  expect(freeText(undefined)).toBe('')
 })

@@ -1,0 +1,72 @@
+import { defineStore } from 'pinia'
+import { computed, ref, shallowRef } from 'vue'
+import { parseJson, type ResourceGroup, type Resources } from '#manager/contract'
+import { useServices } from '../../services.ts'
+
+const KEY = 'berth.resource-group'
+/** Names of the groups as they were known last, so that the selector is there before they are fetched. */
+const KNOWN = 'berth.resource-groups'
+
+function readKnown(): readonly string[] {
+  const names = parseJson(globalThis.localStorage.getItem(KNOWN) ?? '[]')
+  return Array.isArray(names) ? names.filter(name => typeof name === 'string') : []
+}
+
+/**
+ * The resource group with which the launch dialog begins: a set of agents. Null for none in particular. Remembered on this
+ * computer; a group that the person may not use any more counts as none.
+ */
+export const useResourceGroup = defineStore('resource-group', () => {
+  const { api, events } = useServices()
+  const names = ref(readKnown())
+  const chosenName = ref(globalThis.localStorage.getItem(KEY))
+  /** Figures of groups by name, as they were when the menu was opened. */
+  const room = shallowRef<ReadonlyMap<string, Resources>>(new Map())
+  /** A person with one group has no choice. */
+  const chosen = computed(() => {
+    if (names.value.length < 2) return null
+    return names.value.find(name => name === chosenName.value) ?? null
+  })
+  let hasBegun = false
+
+  async function load(): Promise<void> {
+    hasBegun = true
+    // The page works without the list. A failure of the manager is shown by the parts that need its answers.
+    const answer = await api.listResourceGroups().catch(() => null)
+    if (!answer) return
+    names.value = answer.items.filter(({ active }: ResourceGroup) => active).map(({ name }) => name)
+    globalThis.localStorage.setItem(KNOWN, JSON.stringify(names.value))
+  }
+  events.onHint(({ topic }) => {
+    if (topic === 'resources' && hasBegun) void load()
+  })
+  events.onResync(() => {
+    if (hasBegun) void load()
+  })
+
+  /** Fetches what is free in each group, for the menu. @param group the project whose limits count */
+  async function look(group: string | null): Promise<void> {
+    if (names.value.length < 2) return
+    const answers = await Promise.all(
+      names.value.map(async name => {
+        const query = { resourceGroup: name, ...(group === null ? {} : { group }) }
+        const figures = await api.getResources({ query }).catch(() => null)
+        return [name, figures] as const
+      }),
+    )
+    room.value = new Map(answers.flatMap(([name, figures]) => (figures ? [[name, figures]] : [])))
+  }
+
+  function choose(name: string | null): void {
+    chosenName.value = name
+    if (name === null) globalThis.localStorage.removeItem(KEY)
+    else globalThis.localStorage.setItem(KEY, name)
+  }
+  function clear(): void {
+    hasBegun = false
+    names.value = []
+    room.value = new Map()
+    globalThis.localStorage.removeItem(KNOWN)
+  }
+  return { names, chosen, room, load, look, choose, clear }
+})
