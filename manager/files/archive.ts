@@ -1,4 +1,4 @@
-import { AppError, shownFileName } from '#manager/contract'
+import { AppError, because, shownFileName } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { chunksOf } from './content.ts'
 import { openPlace } from './places.ts'
@@ -78,10 +78,10 @@ function safePath(path: string): string {
 }
 
 function tooMany(): AppError {
-  const why = `An archive takes at most ${MOST_FILES.toLocaleString('en')} files. Download directories one by one.`
-  return new AppError('too_many_files', { limit: MOST_FILES, why })
+  const why = because('archive_at_most', { limit: MOST_FILES.toLocaleString('en') })
+  return new AppError('too_many_files', { limit: MOST_FILES, ...why })
 }
 
 function notForArchives(name: string): AppError {
-  return new AppError('file_kind_refused', { name, why: `"${name}" is neither a file nor a directory. Leave it out.` })
+  return new AppError('file_kind_refused', { name, ...because('archive_only_files', { name }) })
 }

@@ -1,4 +1,4 @@
-import { AppError, type BundledFile, MOST_BUNDLED_BYTES, toWireError } from '#manager/contract'
+import { AppError, because, type BundledFile, MOST_BUNDLED_BYTES, toWireError } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { openContentIn } from './content.ts'
 import { createOpenDirectories, type OpenDirectories } from './open-directories.ts'
@@ -58,8 +58,8 @@ async function readIn(directory: Directory, path: string): Promise<Read> {
   await using content = await openContentIn({ directory, name: path.split('/').at(-1) ?? '' })
   const { state, file } = content
   if (state.size > MOST_BUNDLED_BYTES) {
-    const why = `"${path}" has more than 1 MiB. Download it by itself.`
-    throw new AppError('body_too_large', { path, limit: MOST_BUNDLED_BYTES, why })
+    const why = because('bundle_file_too_large', { path })
+    throw new AppError('body_too_large', { path, limit: MOST_BUNDLED_BYTES, ...why })
   }
   const bytes = Buffer.allocUnsafe(state.size)
   let size = 0

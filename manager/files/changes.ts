@@ -1,4 +1,11 @@
-import { AppError, type DirectorySpec, type FileConflict, type FileEntry, type FileMoveSpec } from '#manager/contract'
+import {
+  AppError,
+  because,
+  type DirectorySpec,
+  type FileConflict,
+  type FileEntry,
+  type FileMoveSpec,
+} from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
@@ -60,8 +67,8 @@ export async function moveEntry(
     },
   }).catch((error: unknown) => {
     if (errnoOf(error) !== 'EXDEV') throw error
-    const why = `"${from.name}" lies on another file system than its new place. Copy it, and delete it here.`
-    throw new AppError('file_kind_refused', { name: from.name, why }, { cause: error })
+    const { name } = from
+    throw new AppError('file_kind_refused', { name, ...because('file_other_system', { name }) }, { cause: error })
   })
   return { path, to: joinPath(to, taken), swept }
 }

@@ -1,4 +1,11 @@
-import { AppError, type Folder, type FolderCloned, type FolderCloneSpec, type FolderId } from '#manager/contract'
+import {
+  AppError,
+  because,
+  type Folder,
+  type FolderCloned,
+  type FolderCloneSpec,
+  type FolderId,
+} from '#manager/contract'
 import { type FolderHints } from '../folders/hints.ts'
 import { type Removals } from '../folders/removals.ts'
 import { type Folders } from '../folders/service.ts'
@@ -69,8 +76,7 @@ export function startClones({ store, open, folders, removals, copies, hints, log
     } catch (cause) {
       if (isCode(cause, 'folder_not_found')) return
       // The mark stays, so a sweep deletes the folder.
-      const why = `The copy ended early, and the new folder "${name}" could not be deleted yet: it is incomplete.`
-      throw new AppError('unavailable', { name, why }, { cause })
+      throw new AppError('unavailable', { name, ...because('clone_left_over', { name }) }, { cause })
     }
   }
 
@@ -131,10 +137,9 @@ export function startClones({ store, open, folders, removals, copies, hints, log
 }
 
 function incomplete(name: string): AppError {
-  const why = `The folder "${name}" is still being filled with a copy. Wait until the copy has ended.`
-  return new AppError('folder_incomplete', { name, why })
+  return new AppError('folder_incomplete', { name, ...because('folder_filling', { name }) })
 }
 
 function deleted({ name }: Folder): AppError {
-  return new AppError('folder_not_found', { name, why: `The folder "${name}" was deleted while it was filled.` })
+  return new AppError('folder_not_found', { name, ...because('folder_deleted_filling', { name }) })
 }

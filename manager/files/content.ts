@@ -14,8 +14,7 @@ export interface Content extends AsyncDisposable {
 
 /** Opens a file. @throws AppError `file_not_found`, `file_kind_refused` */
 export async function openContent(top: Directory, path: string): Promise<Content> {
-  if (path === '')
-    throw new AppError('file_kind_refused', { why: 'The path names the folder itself. Name a file in it.' })
+  if (path === '') throw new AppError('file_kind_refused', because('path_is_folder'))
   await using place = await openPlace(top, path)
   return await openContentIn(place)
 }
@@ -101,7 +100,7 @@ export async function writeContent(
     else await directory.rename(beside, directory, name)
   } catch (error) {
     await directory.unlink(beside).catch(() => undefined) // the first error is the one to report
-    throw isCode(error, 'file_exists') ? changed(name, 'was made meanwhile', error) : error
+    throw isCode(error, 'file_exists') ? changed(name, 'file_made_meanwhile', error) : error
   }
   return toEntry(name, await directory.lstat(name))
 }
@@ -116,20 +115,21 @@ async function requireUnchanged(
     return undefined
   })
   if (found && found.kind !== 'file') {
-    const why = `"${name}" is no regular file. Links are not followed.`
-    throw new AppError('file_kind_refused', { name, why })
+    throw new AppError('file_kind_refused', { name, ...because('links_not_followed', { name }) })
   }
   if (expected === 'absent') {
-    if (found) throw changed(name, 'exists already')
+    if (found) throw changed(name, 'file_exists_meanwhile')
     return undefined
   }
-  if (!found) throw changed(name, 'was deleted or renamed meanwhile')
-  if (expected.etag !== '*' && expected.etag !== found.etag) throw changed(name, 'has changed since you read it')
+  if (!found) throw changed(name, 'file_gone_meanwhile')
+  if (expected.etag !== '*' && expected.etag !== found.etag) throw changed(name, 'file_changed_meanwhile')
   return found
 }
 
-function changed(name: string, what: string, cause?: unknown): AppError {
-  return new AppError('file_changed', { name, why: `"${name}" ${what}. Read it again before you write it.` }, { cause })
+type Change = 'file_made_meanwhile' | 'file_exists_meanwhile' | 'file_gone_meanwhile' | 'file_changed_meanwhile'
+
+function changed(name: string, what: Change, cause?: unknown): AppError {
+  return new AppError('file_changed', { name, ...because(what, { name }) }, { cause })
 }
 
 /** Reads a body whole. @throws AppError `body_too_large` */

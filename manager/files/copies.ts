@@ -89,8 +89,8 @@ async function copyDirectory(
   { state, level }: { state: FileState; level: number },
 ): Promise<void> {
   if (level > MOST_LEVELS) {
-    const why = `"${from.name}" is nested more than ${MOST_LEVELS} directories deep. Copy directories further down one by one.`
-    throw new AppError('path_invalid', { name: from.name, why })
+    const { name } = from
+    throw new AppError('path_invalid', { name, ...because('nested_copy', { name, levels: MOST_LEVELS }) })
   }
   await using source = await from.directory.enter(from.name)
   // The owner can write to it while it is filled, whatever the permissions of the original.

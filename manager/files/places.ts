@@ -1,4 +1,4 @@
-import { AppError, type FileConflict, type FileEntry } from '#manager/contract'
+import { AppError, because, type FileConflict, type FileEntry } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
@@ -13,7 +13,7 @@ export interface Place extends AsyncDisposable {
 /** Opens the directory of an entry. @throws AppError `path_invalid` for the folder itself, `file_not_found`, `file_kind_refused` */
 export async function openPlace(top: Directory, path: string): Promise<Place> {
   const name = componentsOf(path).at(-1)
-  if (name === undefined) throw new AppError('path_invalid', { why: 'Name a file or directory in the folder.' })
+  if (name === undefined) throw new AppError('path_invalid', because('name_an_entry'))
   const directory = await top.walk(parentOf(path))
   return { directory, name, [Symbol.asyncDispose]: () => directory[Symbol.asyncDispose]() }
 }

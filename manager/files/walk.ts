@@ -1,4 +1,4 @@
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { type Entry } from '../storage/listing.ts'
 import { isCode, joinPath } from './places.ts'
@@ -26,8 +26,7 @@ export async function* walk(
   level = 1,
 ): AsyncGenerator<Found, void, undefined> {
   if (level > MOST_LEVELS) {
-    const why = `"${path.slice(0, 200)}…" is nested more than ${MOST_LEVELS} directories deep. Choose a directory further down.`
-    throw new AppError('path_invalid', { why })
+    throw new AppError('path_invalid', because('nested_walk', { path: path.slice(0, 200), levels: MOST_LEVELS }))
   }
   await using listing = await directory.list()
   for (let batch = await listing.next(); batch.length > 0; batch = await listing.next()) {

@@ -1,4 +1,4 @@
-import { AppError, type FolderCount } from '#manager/contract'
+import { AppError, because, type FolderCount } from '#manager/contract'
 import { listPoliciesOf, type ResourcePolicyRow } from '../store/quotas/resource-policies.ts'
 import { countFolders, lockFolderCount } from '../store/storage/folders.ts'
 import { type Db } from '../store/schema.ts'
@@ -33,7 +33,10 @@ export async function requireRoom(trx: Db, caller: Caller): Promise<void> {
   const count = await lockFolderCount(trx, caller.userId)
   for (const { name, max_folders: limit } of policies) {
     if (limit === null || count < limit) continue
-    const why = `Resource policy "${name}" allows ${limit === 1 ? '1 folder' : `${limit} folders`}, and you have ${count}. Delete one, also from the trash, or ask an admin for another policy.`
-    throw new AppError('over_folder_limit', { policy: name, limit, why })
+    const why =
+      limit === 1
+        ? because('folders_at_most_one', { policy: name, count })
+        : because('folders_at_most', { policy: name, limit, count })
+    throw new AppError('over_folder_limit', { policy: name, limit, ...why })
   }
 }

@@ -1,5 +1,6 @@
 import {
   AppError,
+  because,
   type FolderId,
   type FolderMountSpec,
   type FolderPermission,
@@ -60,19 +61,19 @@ function automatic(folders: readonly FolderRow[], { userId }: Caller, asked: Rea
     return path === undefined ? [] : [{ folderId, name, path, readOnly: false, automatic: true }]
   })
   if (mounts.length <= MOST_FOLDERS) return mounts
-  const why = `You have ${mounts.length} folders whose names start with a dot; ${MOST_FOLDERS} can be mounted automatically. Rename some, or launch without them.`
-  throw new AppError('bad_request', { why })
+  throw new AppError('bad_request', because('dot_folders_at_most', { count: mounts.length, limit: MOST_FOLDERS }))
 }
 
 function toMount(folder: FolderRow, permission: FolderPermission, spec: FolderMountSpec): Mount {
   const { id: folderId, name, group_active, group_name } = folder
   if (group_active === false) {
-    const why = `The project of the folder "${name}" is deactivated. Leave the folder out, or ask an admin to activate the project.`
-    throw new AppError('group_inactive', { name: group_name ?? '', why })
+    throw new AppError('group_inactive', {
+      name: group_name ?? '',
+      ...because('folder_project_deactivated_mount', { name }),
+    })
   }
   if (folder.is_cloning) {
-    const why = `The folder "${name}" is still being filled with a copy. Wait until the copy has ended, or leave the folder out.`
-    throw new AppError('folder_incomplete', { name, why })
+    throw new AppError('folder_incomplete', { name, ...because('folder_filling_mount', { name }) })
   }
   const path = mountPath(spec.path ?? name) ?? name
   return { folderId, name, path, readOnly: spec.readOnly === true || !allows(permission, 'rw'), automatic: false }
@@ -89,7 +90,7 @@ function findByName(folders: readonly FolderRow[], { userId }: Caller, wanted: s
   const choices = found.map(folder => `"${placeOf(folder)}/${folder.name}"`).join(', ')
   throw new AppError('folder_not_found', {
     name: wanted,
-    why: `Several folders are named "${wanted}": ${choices}. Use one of these names, or an id.`,
+    ...because('folder_ambiguous', { name: wanted, choices }),
   })
 }
 
@@ -104,14 +105,14 @@ function refuseOverlap(mounts: readonly Mount[]): void {
     const itself = [before, mount].find(one => one.automatic)
     if (itself) {
       const other = itself === mount ? before : mount
-      const why = `Your folder "${itself.name}" is mounted automatically at "${itself.path}", so "${other.name}" cannot be mounted at "${other.path}". Give it another path, or launch without automatic mounts.`
-      throw new AppError('bad_request', { why })
+      const values = { folder: itself.name, at: itself.path, name: other.name, path: other.path }
+      throw new AppError('bad_request', because('mount_over_automatic', values))
     }
     const why =
       mount.path === before.path
-        ? `Two folders are to be mounted at "${mount.path}". Give one of them another path.`
-        : `"${mount.path}" lies inside "${before.path}", where another folder is to be mounted. Give it another path.`
-    throw new AppError('bad_request', { why })
+        ? because('mount_same', { path: mount.path })
+        : because('mount_inside', { path: mount.path, outer: before.path })
+    throw new AppError('bad_request', why)
   }
 }
 
@@ -127,7 +128,7 @@ function named(folders: readonly FolderRow[], wanted: string): FolderRow[] {
 async function noSuchFolder(db: Db, caller: Caller, wanted: string): Promise<AppError> {
   const [trashed] = named(await listFolders(db, { status: 'trashed', member: caller.userId }), wanted)
   const why = trashed
-    ? `The folder "${trashed.name}" is in the trash. Restore it first, or leave it out.`
-    : `You have no folder "${wanted}".`
-  return new AppError('folder_not_found', { name: trashed?.name ?? wanted, why })
+    ? because('folder_trashed_mount', { name: trashed.name })
+    : because('folder_unknown', { name: wanted })
+  return new AppError('folder_not_found', { name: trashed?.name ?? wanted, ...why })
 }

@@ -1,4 +1,4 @@
-import { AppError, type FolderId, type FolderPermission } from '#manager/contract'
+import { AppError, because, type FolderId, type FolderPermission } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
 import { findFolder, type FolderRow } from '../store/storage/folders.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -28,17 +28,17 @@ export function requireAllowed(caller: Pick<Caller, 'userId'>, row: FolderRow, n
 
 function requireUsable({ name, status, group_active, group_name }: FolderRow): void {
   if (status === 'trashed') {
-    const why = `The folder "${name}" is in the trash. Restore it first.`
-    throw new AppError('folder_not_found', { name, why })
+    throw new AppError('folder_not_found', { name, ...because('folder_trashed_restore', { name }) })
   }
   if (group_active === false) {
-    const why = `The project of the folder "${name}" is deactivated. Ask an admin to activate it.`
-    throw new AppError('group_inactive', { name: group_name ?? '', why })
+    throw new AppError('group_inactive', {
+      name: group_name ?? '',
+      ...because('folder_project_deactivated', { name }),
+    })
   }
 }
 
 function notAllowed(name: string, need: FolderPermission): AppError {
-  const what = need === 'delete' ? 'delete, replace or rename them' : 'change them'
-  const why = `You may read the files of "${name}", but not ${what}. Ask the owner for the permission.`
-  return new AppError('forbidden', { name, why })
+  const cause = need === 'delete' ? 'may_not_delete' : 'may_not_change'
+  return new AppError('forbidden', { name, ...because(cause, { name }) })
 }

@@ -96,7 +96,7 @@ export function createFolders({ store, storage, removals, hints, usages }: Folde
   async function groupFor(caller: Caller, { name, group, permission }: FolderSpec): Promise<GroupId | null> {
     if (group === undefined) {
       if (permission === undefined) return null
-      throw new AppError('bad_request', { why: 'Only the folder of a project has a permission: name its project.' })
+      throw new AppError('bad_request', because('folder_permission_needs_project'))
     }
     const { id, domain } = await requireGroupOf(store.db, caller, group)
     if (administers(caller, domain)) {
@@ -188,8 +188,7 @@ export function createFolders({ store, storage, removals, hints, usages }: Folde
         await lockFolder(trx, id)
         const { status, name, storage_host } = await requireManaged(trx, caller, id)
         if (status !== 'trashed') {
-          const why = `"${name}" is not in the trash. Move it there first; after that it can be deleted permanently.`
-          throw new AppError('folder_not_trashed', { name, why })
+          throw new AppError('folder_not_trashed', { name, ...because('folder_not_trashed_first', { name }) })
         }
         await requireUnused(trx, id, name)
         await updateFolder(trx, id, { status: 'deleting' })
@@ -208,9 +207,10 @@ const REFUSALS: ReadonlySet<string> = new Set(['folder_exists', 'group_not_found
 async function requireUnused(trx: Db, id: FolderId, name: string): Promise<void> {
   const { count, names } = await readUsers(trx, id)
   if (count === 0) return
-  const more = count > names.length ? ` and ${count - names.length} more` : ''
-  const why = `Live sessions use "${name}": ${names.join(', ')}${more}. End them first.`
-  throw new AppError('folder_in_use', { name, why })
+  const [sessions, more] = [names.join(', '), count - names.length]
+  const why =
+    more > 0 ? because('folder_used_by_more', { name, sessions, more }) : because('folder_used_by', { name, sessions })
+  throw new AppError('folder_in_use', { name, ...why })
 }
 
 /** @throws AppError `bad_request`, `folder_shared` */
@@ -221,8 +221,7 @@ function requireSoundChange({ group_id, shared_with, name }: FolderRow, change: 
   if (change.name === undefined) return
   if (group_id !== null) requireNoDot(change.name)
   else if (isAutomount(change.name) && shared_with > 0) {
-    const why = `"${name}" has members or open invitations, and a folder whose name starts with a dot is mounted in each of your sessions. Take it back from them first.`
-    throw new AppError('folder_shared', { name, why })
+    throw new AppError('folder_shared', { name, ...because('folder_dot_has_members', { name }) })
   }
 }
 

@@ -148,8 +148,8 @@ export function createSharing({ store, hints, mailer, settings, log }: SharingDe
         const [members, open] = [await listMembers(trx, id), await listInvitationsTo(trx, id)]
         const others = open.filter(one => one.email.toLowerCase() !== email.toLowerCase())
         if (members.length + others.length >= MOST_SHARES) {
-          const why = `"${row.name}" has ${members.length} members and ${others.length} open invitations; ${MOST_SHARES} together are possible.`
-          throw new AppError('over_share_limit', { limit: MOST_SHARES, why })
+          const values = { name: row.name, members: members.length, open: others.length, limit: MOST_SHARES }
+          throw new AppError('over_share_limit', { limit: MOST_SHARES, ...because('folder_share_limit', values) })
         }
         const invitation = {
           id: newId(FolderInvitationId),
@@ -208,10 +208,8 @@ export function createSharing({ store, hints, mailer, settings, log }: SharingDe
     async leave(caller, id) {
       const { row } = await requireVisible(store.db, caller, id)
       if (!(await deleteMember(store.db, id, caller.userId))) {
-        const why = manages(caller, row)
-          ? `You manage "${row.name}" and were not invited to it.`
-          : `You see "${row.name}" as a member of its project: an admin takes you out of the project.`
-        throw new AppError('folder_member_not_found', { why })
+        const cause = manages(caller, row) ? 'leave_managed' : 'leave_of_project'
+        throw new AppError('folder_member_not_found', because(cause, { name: row.name }))
       }
       await hints.changed(id, [caller.userId])
     },
@@ -243,8 +241,7 @@ function refuse(caller: Caller, { name, status, owner_email }: FolderRow, email:
     throw new AppError('folder_not_found', { name, ...because('folder_in_trash', { name }) })
   }
   if (isAutomount(name)) {
-    const why = `"${name}" is mounted in each of your sessions, so programs there would run what others write. Share a folder whose name does not start with a dot.`
-    throw new AppError('folder_shared', { name, why })
+    throw new AppError('folder_shared', { name, ...because('folder_dot_not_shared', { name }) })
   }
   const wanted = email.toLowerCase()
   if (wanted === caller.email.toLowerCase() || wanted === owner_email?.toLowerCase()) {

@@ -174,11 +174,11 @@ export function startGrants({ store, agents, changes, members, log, now = store.
 
   return {
     async startApp(caller, { id, app }, how) {
-      await requireEnterable(store.db, caller, id, 'open its apps')
+      await requireEnterable(store.db, caller, id, 'only_members_open_apps')
       await startApp(id, app, how)
     },
     async create(caller, sessionId, name, signal) {
-      await requireEnterable(store.db, caller, sessionId, 'open its apps')
+      await requireEnterable(store.db, caller, sessionId, 'only_members_open_apps')
       const { userId, loginId } = caller
       // One of both: a sign-in with a keypair ends with the keypair by itself.
       const keypair = loginId === null ? caller.keypair : null

@@ -185,7 +185,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
   return {
     async publish(caller, { id: sessionId, app: name }, spec) {
       const { on, maxHours } = await publishing()
-      const session = await requireOwn(db, caller, sessionId, 'Only the owner of a session can publish its apps.')
+      const session = await requireOwn(db, caller, sessionId, 'only_owner_publishes')
       if (!on) throw new AppError('publishing_off', because('publishing_off'))
       const app = findTunnelApp(session, name)
       if (!app) throw new AppError('app_not_found', { app: name })

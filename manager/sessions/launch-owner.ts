@@ -22,8 +22,7 @@ export async function requireOwner(db: Db, caller: Caller, wanted: string | unde
     throw new AppError('user_not_found', because('user_unknown_to_launch', { user: wanted }))
   }
   if (!user.active) {
-    const why = `The account of ${user.email} is not active, so its sessions do not start.`
-    throw new AppError('user_not_found', { why })
+    throw new AppError('user_not_found', because('owner_inactive', { email: user.email }))
   }
   const { id: userId, email, role, domain } = user
   return { userId, email, role, domain, loginId: null, keypair: null }

@@ -1,4 +1,4 @@
-import { AppError, type Session, type SessionId } from '#manager/contract'
+import { AppError, because, type Session, type SessionId } from '#manager/contract'
 import { type Store } from '../store/open-store.ts'
 import { updatePriority } from '../store/sessions/touches.ts'
 import { administers, type Caller } from '../users/authorize.ts'
@@ -11,7 +11,7 @@ const USUAL = 0
 /** @throws AppError `forbidden` */
 export function requirePriority(caller: Caller, domain: string, priority: number, usual = USUAL): void {
   if (priority <= usual || administers(caller, domain)) return
-  throw new AppError('forbidden', { why: `Only an admin can set a priority above ${usual}.`, priority })
+  throw new AppError('forbidden', { ...because('priority_at_most', { usual }), priority })
 }
 
 export interface PriorityDeps {

@@ -21,22 +21,28 @@ export async function requireManaged(db: Db, caller: Caller, id: SessionId): Pro
   throw new AppError('forbidden', because('owner_decides', { owner: session.owner_email }))
 }
 
-/** @param why said to others who see the session @throws AppError `session_not_found`, `forbidden` */
-export async function requireOwn(db: Db, caller: Caller, id: SessionId, why: string): Promise<OwnedSessionRow> {
+type OnlyOwner = 'only_owner_labels' | 'only_owner_publishes' | 'only_owner_restarts' | 'only_owner_shares'
+type OnlyMembers = 'only_members_download_key' | 'only_members_open_apps'
+
+/** @param cause told to others who see the session @throws AppError `session_not_found`, `forbidden` */
+export async function requireOwn(db: Db, caller: Caller, id: SessionId, cause: OnlyOwner): Promise<OwnedSessionRow> {
   const session = await requireVisible(db, caller, id)
   if (session.owner_id === caller.userId) return session
-  throw new AppError('forbidden', { why })
+  throw new AppError('forbidden', because(cause))
 }
 
 /**
  * Finds a session whose apps, terminals and keys the caller may use.
  *
- * @param what named in the error @throws AppError `session_not_found`, `forbidden`
+ * @param cause told to others who see the session @throws AppError `session_not_found`, `forbidden`
  */
-export async function requireEnterable(db: Db, caller: Caller, id: SessionId, what: string): Promise<OwnedSessionRow> {
+export async function requireEnterable(
+  db: Db,
+  caller: Caller,
+  id: SessionId,
+  cause: OnlyMembers,
+): Promise<OwnedSessionRow> {
   const session = await requireVisible(db, caller, id)
   if (canEnter(caller, ownedOf(session))) return session
-  throw new AppError('forbidden', {
-    why: `Only the owner of a session, and members whom the owner lets use it, can ${what}.`,
-  })
+  throw new AppError('forbidden', because(cause))
 }

@@ -46,8 +46,8 @@ export function specOf(session: OwnedSessionRow, folders: FolderMountSpec[], nam
 export async function mountsOf(db: Db, id: SessionId): Promise<FolderMountSpec[]> {
   const [deleted] = await listDeletedFolders(db, id)
   if (deleted !== undefined) {
-    const why = `The folder "${deleted}" of this session was deleted. Start the session again without it, or launch a new one.`
-    throw new AppError('folder_not_found', { name: deleted, why })
+    const why = because('folder_of_session_deleted', { name: deleted })
+    throw new AppError('folder_not_found', { name: deleted, ...why })
   }
   const folders = (await listSessionFolders(db, [id])).get(id) ?? []
   return folders.map(folder => ({ folder: folder.folder_id, path: folder.path, readOnly: folder.read_only }))

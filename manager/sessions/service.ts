@@ -118,8 +118,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, caller }, spec),
 
     async restart(caller, id, { folders } = {}, keyed) {
-      const why = 'Only the owner of a session can start it again with its files.'
-      const session = await requireOwn(store.db, caller, id, why)
+      const session = await requireOwn(store.db, caller, id, 'only_owner_restarts')
       // A repeated request finds the files in use by the session that its first attempt made: do not look for them
       // again.
       const files = keyed?.created ? undefined : await filesOf(store.db, session)
@@ -152,7 +151,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     },
 
     async update(caller, id, change) {
-      await requireOwn(store.db, caller, id, 'Only the owner of a session can change its tags and its note.')
+      await requireOwn(store.db, caller, id, 'only_owner_labels')
       changes.hint(await updateLabels(store.db, id, change))
       return view(caller, id)
     },
@@ -185,7 +184,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     },
 
     async sshAccess(caller, id) {
-      return kernels.sshAccess(await requireEnterable(store.db, caller, id, 'download its key'))
+      return kernels.sshAccess(await requireEnterable(store.db, caller, id, 'only_members_download_key'))
     },
   }
 }

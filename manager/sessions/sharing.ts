@@ -78,7 +78,7 @@ export function createSessionSharing({ store, changes, events, members, log }: S
     async share(caller, id, { email, permission }) {
       const { share, touched } = await store.transaction(async trx => {
         await lockSession(trx, id)
-        const session = await requireOwn(trx, caller, id, 'Only the owner of a session can share it.')
+        const session = await requireOwn(trx, caller, id, 'only_owner_shares')
         const { groupId, userId } = await findMember(trx, session, email)
         await refuse(trx, session, userId, permission)
         await saveShare(trx, { session_id: id, user_id: userId, group_id: groupId, permission }).catch(
@@ -137,8 +137,8 @@ async function findMember(trx: Db, session: OwnedSessionRow, email: string) {
 }
 
 function noMember({ group_name }: OwnedSessionRow, email: string, cause?: unknown): AppError {
-  const why = `The project "${group_name ?? ''}" of the session has no active member ${email}.`
-  return new AppError('session_member_not_found', { email, why }, { cause })
+  const why = because('session_member_unknown', { project: group_name ?? '', email })
+  return new AppError('session_member_not_found', { email, ...why }, { cause })
 }
 
 /** @throws AppError `session_share_refused` */
@@ -146,15 +146,15 @@ async function refuse(trx: Db, session: OwnedSessionRow, userId: UserId, permiss
   const { id, shares } = session
   const others = Object.keys(shares ?? {}).filter(one => one !== userId)
   if (others.length >= MOST_SESSION_SHARES) {
-    const why = `The session is shared with ${others.length} members; more are not possible.`
-    throw new AppError('session_share_refused', { limit: MOST_SESSION_SHARES, why })
+    const why = because('session_shares_at_most', { count: others.length })
+    throw new AppError('session_share_refused', { limit: MOST_SESSION_SHARES, ...why })
   }
   if (permission === 'view') return
   const mounted = (await listSessionFolders(trx, [id])).get(id) ?? []
   const dotted = mounted.find(({ name }) => isAutomount(name))
   if (!dotted) return
-  const why = `The session mounts your folder "${dotted.name}", which all of your sessions use. Others can view this session; to let them use one, launch it without the folders that are mounted by themselves.`
-  throw new AppError('session_share_refused', { name: dotted.name, why })
+  const { name } = dotted
+  throw new AppError('session_share_refused', { name, ...because('session_mounts_dot_folder', { name }) })
 }
 
 const toShare = (row: ShareRow): SessionShare => ({

@@ -68,7 +68,11 @@ export async function writeNewSessions(
     }
     if (!isUniqueViolation(error, 'sessions_live_name')) throw error
     const names = sessions.map(session => session.name)
-    const why = `You have a live session named ${names.map(name => `"${name}"`).join(' or ')}. Choose another name.`
-    throw new AppError('session_name_taken', { names, why }, { cause: error })
+    const [name = ''] = names
+    const why =
+      names.length === 1
+        ? because('session_named', { name })
+        : { why: `You have a live session named ${names.map(each => `"${each}"`).join(' or ')}. Choose another name.` }
+    throw new AppError('session_name_taken', { names, ...why }, { cause: error })
   }
 }

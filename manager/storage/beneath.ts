@@ -327,16 +327,10 @@ const NO_LINKS = new Set(['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'])
 const below = ({ fd }: FileHandle, name: Buffer) => Buffer.concat([Buffer.from(`/proc/self/fd/${fd}/`), name])
 
 function notAFile(name: string, kind: FileState['kind']): AppError {
-  const what =
-    kind === 'directory'
-      ? 'is a directory.'
-      : kind === 'link'
-        ? 'is a link. Links are not followed.'
-        : 'is a pipe, a socket or a device. Only regular files are read.'
-  return new AppError('file_kind_refused', { name, why: `"${name}" ${what}` })
+  const cause = kind === 'directory' ? 'file_is_directory' : kind === 'link' ? 'file_is_link' : 'file_is_special'
+  return new AppError('file_kind_refused', { name, ...because(cause, { name }) })
 }
 
 function foreignLink(name: string): AppError {
-  const why = `"${name}" is a hard link to a file of another owner, which may lie outside of the folder. It is not opened.`
-  return new AppError('file_kind_refused', { name, why })
+  return new AppError('file_kind_refused', { name, ...because('foreign_hard_link', { name }) })
 }

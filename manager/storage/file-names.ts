@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 
 /** Limit of file systems, in bytes. */
 const LONGEST_NAME = 255
@@ -43,8 +43,7 @@ export function bytesOf(name: string): Buffer {
   const bytes = toBytes(name)
   if (bytes && bytes.length <= LONGEST_NAME && name !== '' && name !== '.' && name !== '..' && !/[/\0]/.test(name))
     return bytes
-  const why = 'A name must have 1 to 255 bytes, must not be "." or "..", and must not hold "/" or NUL.'
-  throw new AppError('path_invalid', { why })
+  throw new AppError('path_invalid', because('file_name_rule'))
 }
 
 function toBytes(name: string): Buffer | undefined {

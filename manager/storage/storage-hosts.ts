@@ -71,8 +71,7 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
   async function rootOf(host: string): Promise<string> {
     const path = paths.get(host)
     if (path === undefined) {
-      const why = `This Berth has no storage host "${host}".`
-      throw new AppError('storage_host_not_found', { name: host, why })
+      throw new AppError('storage_host_not_found', { name: host, ...because('storage_unknown', { storage: host }) })
     }
     const problem = await problemOf(host, path, (await readMarkers(db)).get(host))
     if (problem !== null) throw new AppError('storage_away', { name: host, why: problem })
@@ -174,8 +173,8 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
         return await root.withPath(here => openTop(join(here, FOLDERS, id), callsOf(host)))
       } catch (error) {
         if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ENOTDIR') throw error
-        const why = `The files of the folder are not on the storage "${host}" any more. Tell an admin.`
-        throw new AppError('folder_not_found', { folderId: id, why }, { cause: error })
+        const why = because('files_of_folder_gone', { storage: host })
+        throw new AppError('folder_not_found', { folderId: id, ...why }, { cause: error })
       }
     },
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Readable } from 'node:stream'
 import {
   AppError,
+  because,
   type BundleEntry,
   type BundleResult,
   type EntryError,
@@ -87,7 +88,7 @@ async function ownerOf(folder: WritableFolder): Promise<Owner> {
 }
 
 async function stageAll(body: Readable, directory: Directory, staged: Staged[], owner: Owner): Promise<void> {
-  const stalled = () => body.destroy(new AppError('upload_stalled', { why: 'No byte arrived for a minute.' }))
+  const stalled = () => body.destroy(new AppError('upload_stalled', because('no_byte_arrived')))
   const timer = setTimeout(stalled, STALLED_MS)
   const running = new Set<Promise<void>>()
   let failed: { readonly error: unknown } | undefined
@@ -105,7 +106,7 @@ async function stageAll(body: Readable, directory: Directory, staged: Staged[], 
       if (failed) break
     }
   } catch (error) {
-    throw isCut(error) ? new AppError('upload_stalled', { why: 'The connection was cut.' }, { cause: error }) : error
+    throw isCut(error) ? new AppError('upload_stalled', because('connection_cut'), { cause: error }) : error
   } finally {
     clearTimeout(timer)
     await Promise.all(running)
@@ -120,8 +121,8 @@ function isCut(error: unknown): boolean {
 
 async function stage({ entry, bytes }: ReceivedEntry, directory: Directory, one: Staged, owner: Owner): Promise<void> {
   if (createHash('sha256').update(bytes).digest('hex') !== entry.sha256) {
-    const why = `"${entry.path}" arrived with another SHA-256 than announced. Upload it again.`
-    one.error = toEntryError(new AppError('upload_damaged', { path: entry.path, why }))
+    const { path } = entry
+    one.error = toEntryError(new AppError('upload_damaged', { path, ...because('upload_other_hash', { path }) }))
     return
   }
   const id = newId(UploadId)

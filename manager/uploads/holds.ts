@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { AppError, isAppError, type UploadId } from '#manager/contract'
+import { AppError, because, isAppError, type UploadId } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
 import { holdUpload, releaseUpload } from '../store/storage/uploads.ts'
 
@@ -93,6 +93,5 @@ export function createHolds({ db, livesSeconds }: { db: Db; livesSeconds: number
 }
 
 function locked(): AppError {
-  const why = 'Another request writes to this upload. Try again in a few seconds.'
-  return new AppError('upload_locked', { why, retryAfterSeconds: 3 })
+  return new AppError('upload_locked', { ...because('upload_busy'), retryAfterSeconds: 3 })
 }

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises'
-import { AppError, type UploadId } from '#manager/contract'
+import { AppError, because, type UploadId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { type Directory } from '../storage/beneath.ts'
@@ -64,8 +64,8 @@ export function startParts({ store, storage, log }: { store: Store; storage: Sto
       await using directory = await storage.openUploads(host)
       const { bavail, bsize } = await directory.withPath(path => statfs(path))
       if (bytes <= bavail * bsize) return
-      const why = `The upload needs ${bytes} bytes, and the storage "${host}" has ${bavail * bsize} left.`
-      throw new AppError('disk_full', { name: host, why })
+      const why = because('upload_needs_space', { bytes, storage: host, left: bavail * bsize })
+      throw new AppError('disk_full', { name: host, ...why })
     },
     async [Symbol.asyncDispose]() {
       clearInterval(timer)

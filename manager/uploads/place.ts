@@ -1,4 +1,4 @@
-import { AppError, isAppError, type FileConflict, type UploadId } from '#manager/contract'
+import { AppError, because, type FileConflict, isAppError, type UploadId } from '#manager/contract'
 import { BufferPair, chunksOf } from '../files/content.ts'
 import { makeDirectories, takeName } from '../files/places.ts'
 import { newDraftName } from '../storage/drafts.ts'
@@ -137,7 +137,7 @@ async function copyBeside({ id, directory }: Omit<Part, 'file'>, to: Directory):
 export function partsOf(path: string): { parents: string[]; name: string } {
   const parents = componentsOf(path)
   const name = parents.pop()
-  if (name === undefined) throw new AppError('path_invalid', { why: 'The path must name a file in the folder.' })
+  if (name === undefined) throw new AppError('path_invalid', because('path_names_file'))
   return { parents, name }
 }
 
@@ -154,7 +154,7 @@ export async function requireFree(
     if (onConflict === 'replace' && kind !== 'directory') return
     throw new AppError('file_exists', {
       name,
-      why: `"${path}" exists already${kind === 'directory' ? ', as a directory' : ''}.`,
+      ...because(kind === 'directory' ? 'directory_there' : 'file_there', { name: path }),
     })
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error

@@ -178,8 +178,8 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     const digest = running?.upTo === row.size ? running.hash.copy() : await hashOf(file, hold.signal)
     if (digest.digest('hex') === sha256) return
     await discard(row.id, directory)
-    const why = `"${row.path}" arrived with another SHA-256 than announced. Upload it again.`
-    throw new AppError('upload_damaged', { path: row.path, why })
+    const { path } = row
+    throw new AppError('upload_damaged', { path, ...because('upload_other_hash', { path }) })
   }
 
   async function discard(id: UploadId, directory: Directory): Promise<void> {
@@ -210,8 +210,8 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     return withPart(caller, address, async part => {
       const { row } = part
       if (offset !== part.offset) {
-        const why = `The upload continues at ${part.offset}, and the request starts at ${offset}.`
-        throw new AppError('upload_offset', { offset: part.offset, why })
+        const why = because('upload_continues_at', { at: part.offset, from: offset })
+        throw new AppError('upload_offset', { offset: part.offset, ...why })
       }
       const end = body ? await receive(part, offset, body) : offset
       if (end < row.size || row.finish_later) return toUpload(row, end)
@@ -262,8 +262,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       )
       if (!row) {
         await removePart(directory, id)
-        const why = `You have ${MOST} unfinished uploads. Finish or cancel some.`
-        throw new AppError('over_upload_limit', { limit: MOST, why })
+        throw new AppError('over_upload_limit', { limit: MOST, ...because('uploads_at_most', { limit: MOST }) })
       }
       if (!body && size > 0) return toUpload(row, 0)
       return await append(caller, { folderId, id }, { offset: 0, body })
@@ -283,8 +282,8 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       return withPart(caller, address, part => {
         const { row, offset } = part
         if (offset === row.size) return complete(caller, part, request)
-        const why = `${offset} of ${row.size} bytes have arrived.`
-        throw new AppError('upload_incomplete', { offset, size: row.size, why })
+        const { size } = row
+        throw new AppError('upload_incomplete', { offset, size, ...because('upload_incomplete_yet', { offset, size }) })
       })
     },
 

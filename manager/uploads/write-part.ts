@@ -1,6 +1,6 @@
 import { type Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { AppError, isAppError } from '#manager/contract'
+import { AppError, because, isAppError } from '#manager/contract'
 import { type OpenFile } from '../storage/open-file.ts'
 
 /** While one write is in flight, up to this many further bytes are read from the client; the next write takes all of them. */
@@ -33,8 +33,7 @@ export async function writePart(body: Readable, target: PartTarget): Promise<num
   let inFlight = Promise.resolve()
   const write = async (chunks: Buffer[]) => {
     const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
-    if (end + bytes > size)
-      throw new AppError('bad_request', { why: 'The body is longer than the rest of the upload.' })
+    if (end + bytes > size) throw new AppError('bad_request', because('upload_too_long'))
     await file.write(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, bytes), end)
     end += bytes
     chunks.forEach(onWritten)
@@ -59,7 +58,7 @@ export async function writePart(body: Readable, target: PartTarget): Promise<num
     await inFlight.catch(() => undefined)
     if (isAppError(error) && error.code === 'signature_invalid') await file.truncate(offset)
     signal.throwIfAborted()
-    throw isCut(error) ? new AppError('upload_stalled', { why: 'The connection was cut.' }, { cause: error }) : error
+    throw isCut(error) ? new AppError('upload_stalled', because('connection_cut'), { cause: error }) : error
   }
 }
 

@@ -1,3 +1,5 @@
+import { because, type Because } from '#manager/contract'
+
 /** A running session that its owner wants to extend, and the limits on that. Milliseconds, one clock. */
 export interface Extendable {
   readonly startedAt: number
@@ -16,7 +18,7 @@ export interface Extendable {
 export type Extension =
   /** `expiresAt` is the new end. */
   | { readonly ok: true; readonly expiresAt: number | null }
-  | { readonly ok: false; readonly why: string; readonly latest: number | null }
+  | { readonly ok: false; readonly why: Because | { readonly why: string }; readonly latest: number | null }
 
 /**
  * Decides how far the end is moved. The idle time restarts whenever the result is `ok`. The maximum lifetime grows
@@ -30,7 +32,7 @@ export function extensionOf(session: Extendable, byMs: number | undefined): Exte
   if (session.promised) {
     return {
       ok: false,
-      why: 'Another session waits for these resources, and was promised a start at the end of this session.',
+      why: because('extension_promised'),
       latest: expiresAt,
     }
   }
@@ -43,8 +45,9 @@ export function extensionOf(session: Extendable, byMs: number | undefined): Exte
   return { ok: true, expiresAt: granted }
 }
 
-function limitOf(latest: number, expiresAt: number): string {
-  return latest <= expiresAt
-    ? 'The session already has the longest lifetime that its resource policy allows.'
-    : `The resource policy of the session allows it to run until ${new Date(latest).toISOString()} at the latest.`
+function limitOf(latest: number, expiresAt: number): Because | { readonly why: string } {
+  if (latest <= expiresAt) return because('extension_longest')
+  return {
+    why: `The resource policy of the session allows it to run until ${new Date(latest).toISOString()} at the latest.`,
+  }
 }

@@ -73,7 +73,7 @@ async function extend(
   )
   if (!extension.ok) {
     const latest = extension.latest === null ? {} : { latest: new Date(extension.latest).toISOString() }
-    throw new AppError('extension_refused', { why: extension.why, ...latest })
+    throw new AppError('extension_refused', { ...extension.why, ...latest })
   }
   const expiresAt = extension.expiresAt === null ? null : new Date(extension.expiresAt)
   const until = expiresAt ? ` The session may run until ${expiresAt.toISOString()}.` : ''
