@@ -1,17 +1,17 @@
-import { spawn } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { chown, link, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, BUNDLE_CONTENT, type Folder } from '#manager/contract'
+import {
+  type Arena,
+  expectUntouched,
+  fillArena,
+  INSIDE,
+  OUTSIDE,
+  startSwapping,
+} from '../../fixtures/hostile-folder.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 
-const isRoot = process.getuid?.() === 0
-/** User of sessions: hard links to files of root are then told apart. */
-const SESSION_UID = 12_345
-const INSIDE = 'of the folder'
-const OUTSIDE = 'of the host'
 const RACE_MS = 3_000
 
 let manager: TestManager
@@ -25,61 +25,15 @@ afterAll(() => manager[Symbol.asyncDispose]())
 
 const directoryOf = ({ id }: Pick<Folder, 'id'>) => join(manager.dataDir, 'storage', 'folders', id)
 
-interface Arena {
+interface FolderArena extends Arena {
   readonly folder: Folder
-  /** Its files. */
-  readonly directory: string
-  /** A directory of the host that nobody may reach. */
-  readonly outside: string
 }
 
-async function makeArena(): Promise<Arena> {
+async function makeArena(): Promise<FolderArena> {
   const folder = await owner.api.createFolder({ body: { name: `data-${randomUUID()}` } })
-  const directory = directoryOf(folder)
-  const outside = join(manager.dataDir, folder.name)
-  await mkdir(outside)
-  for (const name of ['secret', 'f']) await writeFile(join(outside, name), OUTSIDE)
-  await mkdir(join(directory, 'copies'))
-  await mkdir(join(directory, 'dir'))
-  for (const name of ['dir/f', 'file']) await writeFile(join(directory, name), INSIDE)
-  if (isRoot)
-    for (const name of ['.', 'dir', 'dir/f', 'file', 'copies'])
-      await chown(join(directory, name), SESSION_UID, SESSION_UID)
-  // A session cannot make such a link itself; somebody who writes to the storage from elsewhere can.
-  await link(join(outside, 'secret'), join(directory, 'hard'))
-  return { folder, directory, outside }
-}
-
-/**
- * A program of a session that exchanges a directory and a file for links to outside, pipes and hard links, as fast as it can. Each name exists at
- * any time, so no operation can take one.
- */
-async function startSwapping({ directory, outside }: Arena): Promise<AsyncDisposable> {
-  const script = `
-import ctypes, os
-libc = ctypes.CDLL(None, use_errno=True)
-out = '${outside}'
-os.symlink(out, 'dir-link'); os.symlink(out + '/secret', 'file-link')
-os.mkfifo('pipe'); os.link('hard', 'hard-too')
-print('ready', flush=True)
-AT_FDCWD, RENAME_EXCHANGE = -100, 2
-def swap(a, b):
-    if libc.renameat2(AT_FDCWD, a.encode(), AT_FDCWD, b.encode(), RENAME_EXCHANGE) != 0:
-        raise OSError(ctypes.get_errno(), a + ' ' + b)
-while True:
-    for a, b in (('dir', 'dir-link'), ('file', 'file-link'), ('file', 'pipe'), ('file', 'hard-too'), ('dir', 'file')):
-        swap(a, b)
-        swap(a, b)
-`
-  const child = spawn('python3', ['-c', script], { cwd: directory, stdio: ['ignore', 'pipe', 'inherit'] })
-  await once(child.stdout, 'data')
-  return {
-    async [Symbol.asyncDispose]() {
-      expect(child.exitCode, 'exchanges until the end').toBeNull()
-      child.kill('SIGKILL')
-      await once(child, 'exit')
-    },
-  }
+  const arena = { folder, directory: directoryOf(folder), outside: join(manager.dataDir, folder.name) }
+  await fillArena(arena)
+  return arena
 }
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
@@ -92,7 +46,7 @@ function frame(header: object, text: string): Buffer {
 }
 
 /** Calls below the folder, with the text of their answers; in an order in which each succeeds while nobody swaps. */
-function callsOf({ folder }: Arena) {
+function callsOf({ folder }: FolderArena) {
   const at = `${manager.url}/api/v1/folders/${folder.id}`
   const send = async (method: string, path: string, headers: Record<string, string> = {}, body?: Buffer) => {
     const authorization = `Bearer ${owner.token}`
@@ -158,7 +112,7 @@ function callsOf({ folder }: Arena) {
 
 test('whatever a session exchanges while an operation runs, nothing of the host is read, changed or copied', async () => {
   const arena = await makeArena()
-  const { folder, outside } = arena
+  const { folder } = arena
   const calls = Object.entries(callsOf(arena))
   for (const [name, call] of calls) expect([name, await call()]).toMatchObject([name, { isDone: true }])
   const done = new Set<string>()
@@ -183,26 +137,7 @@ test('whatever a session exchanges while an operation runs, nothing of the host 
     }
     await Promise.all([...calls.map(run), cloning()])
   }
-  expect((await readdir(outside)).toSorted()).toEqual(['f', 'secret'])
-  expect(await readFile(join(outside, 'secret'), 'utf8')).toBe(OUTSIDE)
-  expect(await readFile(join(outside, 'f'), 'utf8')).toBe(OUTSIDE)
-  for (const one of [folder, ...clones])
-    expect(await textsOf(directoryOf(one), join(outside, 'secret'))).not.toContain(OUTSIDE)
+  await expectUntouched(arena, [folder, ...clones].map(directoryOf))
   // Some operations have met the real entries during the race too.
   expect(done.size).toBeGreaterThan(3)
 }, 60_000)
-
-/**
- * Texts of all regular files of a tree.
- *
- * @param linked a file whose other names are left out: hard links that the test made, under any name after the exchanges
- */
-async function textsOf(top: string, linked: string): Promise<string[]> {
-  const { ino } = await stat(linked)
-  const entries = await readdir(top, { recursive: true, withFileTypes: true })
-  const paths = entries.filter(entry => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
-  const texts = await Promise.all(
-    paths.map(async path => ((await stat(path)).ino === ino ? [] : [await readFile(path, 'utf8')])),
-  )
-  return texts.flat()
-}

@@ -8,9 +8,11 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type ApiClient, type Folder } from '#manager/contract'
 import { type Proxy, startProxy } from '#proxy'
 import { type FolderKit } from '#proxy/contract'
+import { expectUntouched, fillArena, INSIDE, startSwapping } from '../../fixtures/hostile-folder.ts'
 import { startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
 
 const MiB = 1024 * 1024
+const RACE_MS = 3_000
 const run = promisify(execFile)
 const has = async (program: string) =>
   await run('which', [program]).then(
@@ -156,6 +158,42 @@ describe('nothing leaves the folder', () => {
     expect((await readdir(join(directory, 'swap'))).length).toBeGreaterThan(0)
     await rm(join(directory, 'swap'), { recursive: true })
   })
+
+  test('whatever a session exchanges while files are read, renamed, deleted and changed, nothing of the host is', async () => {
+    const hostile = await owner.api.createFolder({ body: { name: 'arena' } })
+    const arena = { directory: directoryOf(hostile), outside: join(local, 'host') }
+    await fillArena(arena)
+    const got = join(local, 'got')
+    await mkdir(got)
+    await writeFile(join(local, 'inside'), INSIDE)
+    const lines = (turn: string) => [
+      '-ls -l arena/dir',
+      ...['file', 'dir/f', 'hard'].map(name => `-get arena/${name} ${got}/${turn}-${name.replace('/', '-')}`),
+      `-get -r arena/dir ${got}/${turn}-tree`,
+      '-chmod 600 arena/file',
+      `-put ${local}/inside arena/dir/${turn}`,
+      `-rename arena/dir/${turn} arena/dir/${turn}-renamed`,
+      `-rm arena/dir/${turn}-renamed`,
+      '-rm arena/dir/f',
+      `-put ${local}/inside arena/dir/f`,
+      `-put ${local}/inside arena/file`,
+      `-mkdir arena/dir/${turn}-made`,
+      `-rmdir arena/dir/${turn}-made`,
+    ]
+    {
+      await using _swapping = await startSwapping(arena)
+      const ends = performance.now() + RACE_MS
+      const use = async (client: number) => {
+        for (let turn = 0; performance.now() < ends; turn++) {
+          await sftp([0, 1, 2, 3].flatMap(part => lines(`${client}-${turn}-${part}`)))
+        }
+      }
+      await Promise.all([use(1), use(2)])
+    }
+    await expectUntouched(arena, [arena.directory, got])
+    // Some reads have met the real file during the race.
+    expect(await readdir(got)).not.toEqual([])
+  }, 60_000)
 })
 
 describe('permissions', () => {
