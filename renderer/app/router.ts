@@ -27,6 +27,11 @@ const routes: RouteRecordRaw[] = [
     meta: { open: true, bare: true, title: 'signIn' },
   },
   {
+    path: '/sign-in-code',
+    component: () => import('../features/account/SignInCodePage.vue'),
+    meta: { open: true, bare: true, title: 'signInCode' },
+  },
+  {
     path: '/start',
     name: 'start',
     component: () => import('../features/endpoint/StartPage.vue'),

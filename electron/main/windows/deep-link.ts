@@ -1,14 +1,23 @@
 import { SessionId } from '#manager/contract'
 
+/** Code of a sign-in that a browser passes back. */
+const CODE = /^berth_[\w-]{43}$/
+
 /**
- * Route of a deep link: `berth://open/sessions` and `berth://open/sessions/<id>`. Anyone can make such a link, so it only ever
- * moves the page to a place the user can reach by clicking; it never signs in, opens a tunnel, or names a server.
+ * Route of a deep link: `berth://open/sessions`, `berth://open/sessions/<id>` and `berth://sign-in/<code>`. Anyone can make such a link, so it
+ * only ever moves the page to a place the user can reach by clicking; it never opens a tunnel or names a server. The code of a sign-in
+ * that was begun elsewhere signs nobody in: it counts only with the secret of the sign-in, which the page that began it keeps.
  *
  * @returns the console's route, or undefined for anything else
  */
 export function routeOfDeepLink(text: string): string | undefined {
   const url = URL.parse(text)
-  if (url?.protocol !== 'berth:' || url.host !== 'open' || url.search !== '' || url.hash !== '') return undefined
+  if (url?.protocol !== 'berth:' || url.search !== '' || url.hash !== '') return undefined
+  if (url.host === 'sign-in') {
+    const code = url.pathname.slice(1)
+    return CODE.test(code) ? `/sign-in?sso=${code}` : undefined
+  }
+  if (url.host !== 'open') return undefined
   const [, place, id, ...rest] = url.pathname.split('/')
   if (place !== 'sessions' || rest.length > 0) return undefined
   if (id === undefined || id === '') return '/sessions'

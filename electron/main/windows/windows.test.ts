@@ -7,12 +7,17 @@ const ID = '01900000-0000-7000-8000-000000000001'
 test('a deep link opens a page of the console and does nothing else', () => {
   expect(routeOfDeepLink('berth://open/sessions')).toBe('/sessions')
   expect(routeOfDeepLink(`berth://open/sessions/${ID}`)).toBe(`/sessions/${ID}`)
+  const code = `berth_${'a-B_9'.repeat(8)}xyz`
+  expect(routeOfDeepLink(`berth://sign-in/${code}`)).toBe(`/sign-in?sso=${code}`)
   expect(deepLinkOf(['/usr/bin/berth', '--flag', `berth://open/sessions/${ID}`])).toBe(`/sessions/${ID}`)
 })
 
 test.each([
   'berth://console/#/sign-in?ticket=x',
   'berth://open/sign-in',
+  'berth://sign-in/of-somebody',
+  `berth://sign-in/berth_${'a'.repeat(43)}?next=//evil.example`,
+  `berth://sign-in/berth_${'a'.repeat(43)}/more`,
   'berth://open/sessions/../sign-in',
   `berth://open/sessions/${ID}/delete`,
   `berth://open/sessions/${ID}?endpoint=https://evil.example`,

@@ -64,6 +64,7 @@ export const useAccount = defineStore('account', () => {
     },
   })
   onScopeDispose(() => channel[Symbol.dispose]())
+  /** Adopts a new sign-in of this page, and tells the other tabs. */
   function signedIn({ originSecret, ...next }: RouteReply<'login'>): void {
     const signIn = { userId: next.user.id, originSecret: originSecret ?? '' }
     secret.store(signIn.originSecret)
@@ -150,6 +151,7 @@ export const useAccount = defineStore('account', () => {
     signIn,
     signInWithTicket,
     signInWithKeypair,
+    signedIn,
     signOut,
     expire,
     proveLocal,

@@ -1,6 +1,7 @@
 /** Titles of the browser tab, by page. */
 export default {
   signIn: 'Sign in',
+  signInCode: 'Code of your sign-in',
   start: 'Welcome',
   signUp: 'Sign up',
   forgotPassword: 'Forgotten password',

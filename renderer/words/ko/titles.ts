@@ -3,6 +3,7 @@ import { type Translation } from '../message-types.ts'
 
 export default {
   signIn: '로그인',
+  signInCode: '로그인 코드',
   start: '환영합니다',
   signUp: '가입',
   forgotPassword: '비밀번호 찾기',
