@@ -8,6 +8,7 @@ import {
   type Registry,
   type ResourceGroupAccess,
   type ResourcePolicy,
+  type SignInProvider,
   type User,
 } from '#manager/contract'
 import { agentId, AGENTS, GIB } from './admin-world-agents.ts'
@@ -85,6 +86,29 @@ const ACCESS: ResourceGroupAccess[] = [
   { kind: 'user', id: '01990000-0000-7000-8000-00000000ad01', name: 'researcher-1@lab.example.org' },
 ]
 const [FIRST] = AGENTS
+const SIGN_IN_PROVIDER: SignInProvider = {
+  id: 'lab',
+  name: 'Example Lab',
+  active: true,
+  issuer: 'https://id.example.org/realms/lab',
+  clientId: 'berth',
+  clientSecretSet: true,
+  scopes: ['email', 'profile'],
+  emailClaim: 'email',
+  trustEmail: false,
+  emailDomains: ['example.org'],
+  createAccounts: true,
+  domain: 'default',
+  linkByEmail: true,
+  trustSecondFactor: false,
+  groupsClaim: 'groups',
+  mapping: [
+    { group: 'staff', projects: ['vision', 'speech'], role: 'domain_admin' },
+    { group: 'students', projects: ['vision'], role: null },
+  ],
+  createdAt: ago(20_000),
+  accounts: 41,
+}
 const REGISTRIES: Registry[] = ['cr.example.org', 'docker.io'].map((name, index) => ({
   name,
   url: index === 0 ? 'https://cr.example.org' : 'https://registry-1.docker.io',
@@ -173,6 +197,7 @@ export const ADMIN_WORLD: Partial<World> = {
     policies: POLICIES,
     access: ACCESS,
     registries: REGISTRIES,
+    signInProviders: [SIGN_IN_PROVIDER],
     audit: AUDIT,
     managers: MANAGERS,
     cleanUp: CLEAN_UP,

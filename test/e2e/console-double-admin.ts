@@ -11,6 +11,7 @@ import {
   type Registry,
   type ResourceGroupAccess,
   type ResourcePolicy,
+  type SignInProvider,
   type SystemSettings,
   type Task,
   SYSTEM_SETTINGS_DEFAULTS,
@@ -33,6 +34,7 @@ export interface AdminWorld {
   policies?: ResourcePolicy[]
   access?: ResourceGroupAccess[]
   registries?: Registry[]
+  signInProviders?: SignInProvider[]
   tasks?: Task[]
   cleanUp?: AgentCleanUp[]
   settings?: Partial<SystemSettings>
@@ -106,6 +108,10 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
       }
     case 'GET /api/v1/usage/report':
       return { status: 200, value: { from: '', to: '', items: admin.report ?? [] } }
+    case 'GET /api/v1/sign-in-providers': {
+      const callbackUrl = 'https://berth.example.org/api/v1/auth/sso/callback'
+      return { status: 200, value: { items: admin.signInProviders ?? [], callbackUrl } }
+    }
     case 'GET /api/v1/registries':
       return list(admin.registries)
     case 'GET /api/v1/tasks':

@@ -162,6 +162,12 @@ export const ADMIN_SCENES: readonly Scene[] = [
   scene('admin-images', 'images', 'berth/pytorch', withTask(TASK)),
   scene('admin-image-minimum', 'images', opens('Set the minimum of berth/python:3.13', 'Its labels say:')),
   scene('admin-clean-up', 'images', opens('Clean up', 'Frees at least')),
+  scene('admin-sign-in-providers', 'sign-in-providers', 'Example Lab'),
+  scene('admin-sign-in-provider', 'sign-in-providers', async page => {
+    await page.getByText('Example Lab').first().waitFor()
+    await button(page, 'Edit Example Lab').click()
+    await page.getByText('Applied at each sign-in').waitFor()
+  }),
   scene('admin-registries', 'registries', 'docker.io', withTask(RESCAN)),
   scene('admin-registry-add', 'registries', opens('Add a registry', 'The host as image names have it')),
   scene('admin-settings', 'settings', 'changed by admin@localhost'),

@@ -5,6 +5,23 @@ import { button, type Scene } from './scene.ts'
 export const SIGN_IN_SCENES: readonly Scene[] = [
   { name: 'sign-in', path: '/sign-in', world: { signedIn: false } },
   {
+    name: 'sign-in-providers',
+    path: '/sign-in',
+    world: { signedIn: false, authOptions: { providers: [{ id: 'lab', name: 'Example Lab' }] } },
+    async act(page) {
+      await button(page, 'Sign in with Example Lab').waitFor()
+    },
+  },
+  {
+    name: 'sign-in-provider-code',
+    alike: true,
+    path: `/sign-in-code?code=berth_${'a'.repeat(43)}`,
+    world: { signedIn: false },
+    async act(page) {
+      await page.getByText('Give it to nobody').waitFor()
+    },
+  },
+  {
     name: 'sign-in-wrong',
     alike: true,
     path: '/sign-in',

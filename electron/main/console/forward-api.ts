@@ -82,7 +82,9 @@ async function askForToken(request: Request): Promise<string> {
   const body: unknown = parseJson(text)
   // Not an object: the manager's error says what is wrong with it.
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return text
-  const label = ['password', 'secretKey', 'secret'].some(key => key in body) ? { label: `Desktop app on ${hostname()}`.slice(0, 100) } : {}
+  const label = ['password', 'secretKey', 'secret'].some(key => key in body)
+    ? { label: `Desktop app on ${hostname()}`.slice(0, 100) }
+    : {}
   return JSON.stringify({ ...body, ...label, kind: 'token' })
 }
 

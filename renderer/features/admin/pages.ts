@@ -10,6 +10,7 @@ import {
   mdiHumanQueue,
   mdiImageMultipleOutline,
   mdiKeyOutline,
+  mdiLoginVariant,
   mdiServer,
   mdiServerNetwork,
   mdiShapeOutline,
@@ -141,6 +142,13 @@ export const ADMIN_PARTS: readonly AdminPart[] = [
         icon: mdiKeyOutline,
         access: 'domain_admin',
         load: () => import('./users/CredentialsPage.vue'),
+      },
+      {
+        path: '/sign-in-providers',
+        label: 'signInProviders',
+        icon: mdiLoginVariant,
+        access: 'superadmin',
+        load: () => import('./sign-in/SignInProvidersPage.vue'),
       },
       {
         path: '/projects',

@@ -13,6 +13,7 @@ export default {
   credentials: 'Credentials',
   invitations: 'Invitations',
   domains: 'Domains',
+  signInProviders: 'Sign-in providers',
   projects: 'Projects',
   policies: 'Resource policies',
   presets: 'Presets',

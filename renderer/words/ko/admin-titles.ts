@@ -15,6 +15,7 @@ export default {
   credentials: '키 쌍',
   invitations: '초대',
   domains: '도메인',
+  signInProviders: '로그인 제공자',
   projects: '프로젝트',
   policies: '자원 정책',
   presets: '프리셋',

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createCli, type Cli, outcomeOf } from '../../fixtures/cli.ts'
+import { browseProvider } from '../../fixtures/oidc-provider.ts'
+import { codeOfAddress, PROVIDER, type SsoWorld, startSsoWorld } from '../users/sso-steps.ts'
+
+/** `berth login --sso`, and the providers of administrators, with a provider that runs for real. */
+let world: SsoWorld
+let cli: Cli
+beforeAll(async () => {
+  world = await startSsoWorld()
+  cli = await createCli()
+  await world.configure()
+})
+afterAll(async () => {
+  await cli[Symbol.asyncDispose]()
+  await world[Symbol.asyncDispose]()
+})
+
+/** Starts the command; resolves with the address that it prints. */
+async function begin(args: readonly string[], environment: NodeJS.ProcessEnv) {
+  const child = cli.start(['login', '--endpoint', world.manager.url, '--sso', ...args], environment)
+  const outcome = outcomeOf(child)
+  const printed = Promise.withResolvers<string>()
+  let text = ''
+  child.stderr.on('data', chunk => {
+    text += String(chunk)
+    const url = /http:\/\/127\.0\.0\.1:\d+\/auth\?\S+(?=\s)/.exec(text)?.[0]
+    if (url !== undefined) printed.resolve(url)
+  })
+  child.once('exit', () => printed.reject(new Error(`it ended: ${text}`)))
+  return { child, outcome, url: await printed.promise }
+}
+
+test('a browser elsewhere shows a code, which is entered in the terminal', async () => {
+  world.provider.person = { sub: 'cli-1', email: 'cli-1@example.org', email_verified: true }
+  const { child, outcome, url } = await begin(['--no-browser'], {})
+  const location = await world.comeBack(await browseProvider(url, world.provider.issuer))
+  const code = new URLSearchParams(location.split('?')[1]).get('code') ?? ''
+  child.stdin.end(`${code}\n`)
+  expect(await outcome).toMatchObject({ code: 0, out: expect.stringContaining('as cli-1@example.org') as string })
+  expect((await cli.run(['whoami'])).out).toContain('cli-1@example.org')
+})
+
+test('a browser on this computer brings the code to a port of this computer', async () => {
+  world.provider.person = { sub: 'cli-2', email: 'cli-2@example.org', email_verified: true }
+  const { outcome, url } = await begin([PROVIDER], { DISPLAY: ':99', PATH: '/nowhere' })
+  const location = new URL(await world.comeBack(await browseProvider(url, world.provider.issuer)))
+  const wrong = await fetch(`${location.origin}/?code=of-somebody`)
+  expect(wrong.status).toBe(404)
+  expect(await (await fetch(location)).text()).toContain('you can close this window')
+  expect(await outcome).toMatchObject({ code: 0, out: expect.stringContaining('as cli-2@example.org') as string })
+})
+
+test('a refusal of the provider ends with its code, and a missing choice with the choices', async () => {
+  world.provider.person = null
+  const { child, outcome, url } = await begin(['--no-browser'], {})
+  const location = await world.comeBack(await browseProvider(url, world.provider.issuer))
+  expect(codeOfAddress(location)).toBe('')
+  child.stdin.end(`${new URLSearchParams(location.split('?')[1]).get('code') ?? ''}\n`)
+  const refused = await outcome
+  expect(refused.code).toBe(3)
+  expect(refused.err).toContain('cancelled or refused at The lab')
+  const nobody = await cli.run(['login', '--endpoint', world.manager.url])
+  expect(nobody).toMatchObject({ code: 2, err: expect.stringContaining('--sso') as string })
+})
+
+test('administrators set providers up on the command line, and the secret is never shown', async () => {
+  await cli.signIn(world.manager.url)
+  const provider = (...args: string[]) => ['admin', 'sign-in-provider', ...args]
+  const { issuer, clientSecret } = world.provider
+  const create = provider('create', 'second', '--name', 'Second', '--issuer', issuer, '--client-id', 'berth')
+  const made = await cli.run(
+    [...create, '--client-secret-stdin', 'emailDomains=example.org,lab.example.org'],
+    clientSecret,
+  )
+  expect(made.code, made.err).toBe(0)
+  const mapping = 'mapping=[{"group":"staff","projects":["research"]}]'
+  expect((await cli.run(provider('set', 'second', 'groupsClaim=groups', mapping))).code).toBe(0)
+  const shown = await cli.run(provider('show', 'second', '--json'))
+  expect(shown.out).not.toContain(clientSecret)
+  expect(JSON.parse(shown.out)).toMatchObject({
+    clientSecretSet: true,
+    emailDomains: ['example.org', 'lab.example.org'],
+    mapping: [{ group: 'staff', projects: ['research'], role: null }],
+  })
+  expect((await cli.run(provider('test', 'second'))).out).toContain(issuer)
+  expect((await cli.run(provider('set', 'second', 'clientSecret=x'))).code).toBe(2)
+  expect((await cli.run(provider('rm', 'second'))).code).toBe(0)
+  expect((await cli.run(provider('ls'))).err).toContain('/api/v1/auth/sso/callback')
+  expect((await cli.run(['admin', 'user', 'unlink', 'cli-1@example.org'])).err).toContain('Links removed: 1')
+})
