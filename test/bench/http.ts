@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { HTTP_APP } from './image.ts'
+import { TICKS_PER_SECOND, ticksBelow } from './processor-time.ts'
 import { BARE_HTTP, startRelays } from './relays.ts'
 import { startBenchSession } from './session.ts'
 import { median, round } from './statistics.ts'
@@ -20,7 +21,7 @@ interface Site {
  * two relays behind a bare HTTP forwarder.
  */
 export async function benchHttp(stack: AsyncDisposableStack) {
-  const { openApp, address } = await startBenchSession(stack)
+  const { openApp, address, berth } = await startBenchSession(stack)
   const { url, tunnel } = await openApp(HTTP_APP.name)
   const app: Site = { port: tunnel.port, headers: await enter(new URL(url)) }
   await countRequests(app, 100)
@@ -31,14 +32,20 @@ export async function benchHttp(stack: AsyncDisposableStack) {
   const ours: number[] = []
   const yardstick: number[] = []
   const least: number[] = []
+  const microseconds: Record<'proxy' | 'manager' | 'agent', number[]> = { proxy: [], manager: [], agent: [] }
   for (let i = 0; i <= ROUNDS; i++) {
-    const plainRate = await countRequests(plain, ROUND_MS)
-    const rate = await countRequests(app, ROUND_MS)
-    const bareRate = await countRequests(forwarder, ROUND_MS)
+    const { rate: plainRate } = await countRequests(plain, ROUND_MS)
+    const before = await ticksBelow(berth.pid)
+    const { count, rate } = await countRequests(app, ROUND_MS)
+    const after = await ticksBelow(berth.pid)
+    const { rate: bareRate } = await countRequests(forwarder, ROUND_MS)
     if (i === 0) continue
     yardstick.push(plainRate)
     ours.push(rate)
     least.push(bareRate)
+    for (const [role, costs] of Object.entries(microseconds)) {
+      costs.push((((after.get(role) ?? 0) - (before.get(role) ?? 0)) / TICKS_PER_SECOND / count) * 1e6)
+    }
   }
   const overRelays = (rates: readonly number[]) =>
     round(median(rates.map((rate, i) => rate / (yardstick[i] ?? Number.NaN))))
@@ -47,6 +54,12 @@ export async function benchHttp(stack: AsyncDisposableStack) {
       requestsPerSecond: round(median(ours), 0),
       relaysPerSecond: round(median(yardstick), 0),
       ratio: overRelays(ours),
+      /** Processor time per request. */
+      cpuUs: {
+        proxy: round(median(microseconds.proxy), 0),
+        manager: round(median(microseconds.manager), 0),
+        agent: round(median(microseconds.agent), 0),
+      },
       /** The same ratio of the bare forwarder. */
       bareForwarder: { requestsPerSecond: round(median(least), 0), ratio: overRelays(least) },
       connections: CONNECTIONS,
@@ -72,8 +85,8 @@ async function dial(port: number): Promise<Socket> {
   return socket
 }
 
-/** Answers per second. */
-async function countRequests({ port, headers }: Site, forMs: number): Promise<number> {
+/** @returns the number of answers, and how many there were per second */
+async function countRequests({ port, headers }: Site, forMs: number): Promise<{ count: number; rate: number }> {
   const request = `GET / HTTP/1.1\r\n${headers}\r\n`
   const sockets = await Promise.all(Array.from({ length: CONNECTIONS }, () => dial(port)))
   let count = 0
@@ -86,7 +99,7 @@ async function countRequests({ port, headers }: Site, forMs: number): Promise<nu
     socket.destroy()
   }
   await Promise.all(sockets.map(worker))
-  return count / ((performance.now() - begin) / 1000)
+  return { count, rate: count / ((performance.now() - begin) / 1000) }
 }
 
 function exchange(socket: Socket, request: string): Promise<void> {
