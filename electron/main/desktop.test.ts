@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type HostEvents } from '#proxy/contract'
-import { type Tunnel } from '#proxy/contract'
+import { SessionId } from '#manager/contract'
+import { TunnelId, type Tunnel } from '#proxy/contract'
 import { electron, stub } from '../../test/fixtures/electron-stub.ts'
 import { type UserProxy } from './connection.ts'
 import { createMemoryCredentials } from './credentials/credential-store.ts'
@@ -12,7 +13,20 @@ import { openSettingsFile } from './settings/settings-file.ts'
 import { type EmbeddedStack } from './stack/embedded-stack.ts'
 import { type DeepLinks, listenForDeepLinks } from './windows/deep-links.ts'
 
-const TUNNEL = { id: 't1', connections: 3 } as Tunnel
+const TUNNEL: Tunnel = {
+  id: TunnelId.parse('t1'),
+  sessionId: SessionId.parse('01900000-0000-7000-8000-0000000000aa'),
+  sessionName: 'train',
+  app: { name: 'sshd', title: 'SSH', protocol: 'tcp', path: '/' },
+  host: '127.0.0.1',
+  port: 30_001,
+  state: 'open',
+  connections: 3,
+  bytesUp: 0,
+  bytesDown: 0,
+  lastError: null,
+  openedAt: '2026-11-20T12:00:00.000Z',
+}
 const ENDPOINT = 'http://127.0.0.1:9'
 let dir: string
 
@@ -50,9 +64,16 @@ interface Options {
   startStack?: () => Promise<EmbeddedStack>
   fixedEndpoint?: string
   links?: DeepLinks
+  startsInBackground?: boolean
 }
 
-async function aDesktop({ owned = true, startStack, fixedEndpoint, links = someLinks() }: Options = {}): Promise<Fake> {
+async function aDesktop({
+  owned = true,
+  startStack,
+  fixedEndpoint,
+  links = someLinks(),
+  startsInBackground = false,
+}: Options = {}): Promise<Fake> {
   const fake: Fake = { stopped: [], tunnels: [], listeners: [] }
   const proxy: UserProxy = {
     tunnel: {
@@ -99,6 +120,8 @@ async function aDesktop({ owned = true, startStack, fixedEndpoint, links = someL
     checkDocker: () => Promise.resolve({ state: 'ready', command: null }),
     openServer: () => Promise.resolve(),
     logs: { folder: dir },
+    loginItem: { isOn: () => Promise.resolve(false), set: () => Promise.resolve() },
+    startsInBackground,
     startStack: startStack ?? (() => Promise.resolve(stack)),
     startProxy: () => Promise.resolve(proxy),
     fetch: () =>
@@ -127,17 +150,18 @@ async function openTunnel(fake: Fake): Promise<void> {
 }
 
 describe('quitting', () => {
-  test('quitting asks while tunnels are open; "keep running" leaves them and a tray icon', async () => {
+  test('quitting asks while tunnels are open; "keep running" leaves them, and hides the window', async () => {
     const fake = await aDesktop()
     await openTunnel(fake)
     stub.answer = 0
     stub.app.quit()
-    await eventually(() => expect(stub.windows[0]!.isDestroyed()).toBe(true))
+    await eventually(() => expect(stub.windows[0]!.visible).toBe(false))
     expect(stub.questions[0]!.detail).toContain('1 open tunnel with 3 connections')
     expect(fake.stopped).toEqual([])
     expect(stub.app.exitCode).toBeUndefined()
     stub.app.emit('second-instance', {}, [])
-    expect(stub.windows).toHaveLength(2)
+    expect(stub.windows).toHaveLength(1)
+    expect(stub.windows[0]!.visible).toBe(true)
   })
 
   test('"stop" ends the tunnels, then the stack that they run through, then the app', async () => {
@@ -185,6 +209,25 @@ describe('quitting', () => {
     stub.app.quit()
     await eventually(() => expect(stub.questions).toHaveLength(1))
   })
+})
+
+test('started by the sign-in to the computer, the app has no window on the screen until somebody asks for one', async () => {
+  await aDesktop({ startsInBackground: true })
+  expect(stub.windows.map(({ visible }) => visible)).toEqual([false])
+  stub.app.emit('second-instance', {}, [])
+  expect(stub.windows.map(({ visible }) => visible)).toEqual([true])
+})
+
+test('a notification leads to its place, and an address of elsewhere is refused', async () => {
+  await aDesktop()
+  const notify = (notice: object) => stub.handlers.get('host:desktop.notify')!(fromThePage(), [notice])
+  stub.notifications.length = 0
+  expect(await notify({ text: 'train runs', to: '/sessions' })).toEqual({ ok: true, value: undefined })
+  stub.notifications[0]!.emit('click')
+  expect(stub.windows[0]!.webContents.url).toBe('berth://console/#/sessions')
+  for (const to of ['https://evil.example', '//evil.example', 'javascript:alert(1)', ''])
+    expect(await notify({ text: 'x', to })).toMatchObject({ ok: false, error: { code: 'bad_request' } })
+  expect(stub.notifications).toHaveLength(1)
 })
 
 test('reloading the page keeps tunnels, and the page still gets their events', async () => {

@@ -1,15 +1,22 @@
-import { type DockerCheck, type EndpointChoice, type Endpoint } from '#proxy/contract'
+import {
+  type DesktopNotice,
+  type DesktopOptions,
+  type DockerCheck,
+  type EndpointChoice,
+  type Endpoint,
+} from '#proxy/contract'
 import { AppError } from '#manager/contract'
-import { openConnection, type Connection, type StartUserProxy } from './connection.ts'
+import { openConnection, type Connection, type StartUserProxy, type UserProxy } from './connection.ts'
 import { createConnector } from './connector.ts'
 import { createConsoleHandler } from './console/serve-console.ts'
 import { type CredentialStore } from './credentials/credential-store.ts'
-import { type ElectronSlice, type TraySlice } from './electron-slice.ts'
+import { type ElectronSlice, type NotificationSlice } from './electron-slice.ts'
 import { createHostApi } from './ipc/create-host-api.ts'
 import { HOST_INPUTS } from './ipc/host-inputs.ts'
 import { serveHostApi } from './ipc/serve-host-api.ts'
 import { CONSOLE_SCHEME } from './security/console-origin.ts'
 import { denyPermissions, guardContents } from './security/guard-contents.ts'
+import { type LoginItem } from './settings/login-item.ts'
 import { ENDPOINT_RULE, isEndpointUrl, type SettingsFile } from './settings/settings-file.ts'
 import { parseSignInLink } from './sign-in-link.ts'
 import { type EmbeddedStack, type StackReport } from './stack/embedded-stack.ts'
@@ -18,10 +25,12 @@ import { createTerminals } from './terminal/terminals.ts'
 import { offerContextMenu } from './windows/context-menu.ts'
 import { languageOf } from './windows/words.ts'
 import { askBeforeQuit } from './windows/ask-before-quit.ts'
+import { createAppStatus } from './windows/app-status.ts'
 import { createConsoleWindows } from './windows/console-windows.ts'
 import { type DeepLinks } from './windows/deep-links.ts'
-import { createTray, installMenu } from './windows/menus.ts'
+import { installMenu } from './windows/menus.ts'
 import { reviveAfterCrash } from './windows/revive-page.ts'
+import { createTray } from './windows/tray.ts'
 
 export interface DesktopDeps {
   readonly electron: ElectronSlice
@@ -38,6 +47,9 @@ export interface DesktopDeps {
   /** Starts another app with its own settings, which connects to this server. */
   readonly openServer: (url: string) => Promise<void>
   readonly logs: { readonly folder: string }
+  readonly loginItem: LoginItem
+  /** The app begins in the tray: it was started by the sign-in to this computer. */
+  readonly startsInBackground: boolean
   readonly startProxy: StartUserProxy
   readonly fetch: typeof fetch
   readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
@@ -81,7 +93,10 @@ export function startDesktop(deps: DesktopDeps): void {
       fetch: deps.fetch,
       startStack: () => starter.start(),
       startProxy: deps.startProxy,
-      emit: windows.emit,
+      emit(event, payload) {
+        windows.emit(event, payload)
+        status.heard(event, payload)
+      },
       onUserChanged: () => terminals.closeAll(),
     })
   const connector = createConnector(
@@ -96,6 +111,34 @@ export function startDesktop(deps: DesktopDeps): void {
 
   const account = async () => (await connector.current()).account
   const terminals = createTerminals({ account })
+  const language = () => settings.current.language ?? languageOf(app.getLocale())
+  const options = async (): Promise<DesktopOptions> => ({
+    openAtLogin: await deps.loginItem.isOn(),
+    keepInBackground: settings.current.keepInBackground,
+    checkSpelling: settings.current.checkSpelling,
+  })
+  const ofProxy = (act: (proxy: UserProxy) => Promise<void>) =>
+    void connector
+      .current()
+      .then(async connection => act(await connection.proxy()))
+      .catch((error: unknown) => onUnexpected('tray', error))
+  const tray = createTray({
+    electron,
+    language,
+    acts: {
+      show: windows.show,
+      openTerminal: id => windows.open(`/terminal/${id}`),
+      copy: text => void electron.clipboard.writeText(text),
+      closeTunnel: id => ofProxy(proxy => proxy.tunnel.close(id)),
+      closeFolderPort: () => ofProxy(proxy => proxy.sftp.close()),
+      stopAndQuit: () => void stop(),
+    },
+  })
+  const status = createAppStatus({
+    onChange: tray.update,
+    setBadge: count => void app.setBadgeCount(count),
+    setProgress: windows.setProgress,
+  })
   const showLogs = async () => {
     const why = await electron.shell.openPath(deps.logs.folder)
     if (why !== '') throw new AppError('unavailable', { why })
@@ -162,7 +205,17 @@ export function startDesktop(deps: DesktopDeps): void {
           if (settings.current.language === language) return
           await settings.update({ language })
           menu()
+          tray.update()
         },
+        options,
+        async saveOptions({ openAtLogin, keepInBackground, checkSpelling }) {
+          await deps.loginItem.set(openAtLogin)
+          await settings.update({ keepInBackground, checkSpelling })
+          electron.session.defaultSession.setSpellCheckerEnabled(checkSpelling)
+          return options()
+        },
+        report: report => Promise.resolve(status.reported(report)),
+        notify: notice => Promise.resolve(notify(notice)),
       },
     }),
     onUnexpected,
@@ -177,7 +230,16 @@ export function startDesktop(deps: DesktopDeps): void {
     contents.on('destroyed', () => terminals.closePage(contents.id))
   })
 
-  let tray: TraySlice | undefined
+  /** Kept until they are closed: the click on a notification that was collected is lost. */
+  const notifications = new Set<NotificationSlice>()
+  function notify({ text, to }: DesktopNotice): void {
+    const shown = new electron.Notification({ title: 'Berth', body: text })
+    notifications.add(shown)
+    shown.on('click', () => windows.show(to))
+    shown.on('close', () => void notifications.delete(shown))
+    shown.show()
+  }
+
   let leaving: 'no' | 'asking' | 'stopping' = 'no'
   const stop = async () => {
     if (leaving === 'stopping') return
@@ -187,7 +249,7 @@ export function startDesktop(deps: DesktopDeps): void {
     const { known } = connector
     if (known)
       await Promise.resolve(known[Symbol.asyncDispose]()).catch((error: unknown) => onUnexpected('stop', error))
-    tray?.destroy()
+    tray.destroy()
     app.exit(0)
   }
   const leave = async () => {
@@ -204,30 +266,35 @@ export function startDesktop(deps: DesktopDeps): void {
       windows.show()
       return
     }
-    tray ??= createTray({ electron, language: language(), showConsole: windows.show, stopAndQuit: () => void stop() })
-    windows.destroy()
+    windows.hide()
   }
   app.on('before-quit', event => {
     event.preventDefault()
     void leave()
   })
   app.on('window-all-closed', () => {
-    if (!tray && process.platform !== 'darwin') app.quit()
+    if (settings.current.keepInBackground) windows.hide()
+    else if (process.platform !== 'darwin') app.quit()
   })
   app.on('activate', () => windows.show())
 
-  const language = () => settings.current.language ?? languageOf(app.getLocale())
   const menu = () =>
     installMenu({ electron, language: language(), showConsole: windows.show, showLogs: () => void showLogs() })
   menu()
-  electron.powerMonitor.on('resume', () => {
-    const { known } = connector
-    known?.wake().catch((error: unknown) => onUnexpected('resume', error))
-  })
+  const wake = () => void connector.known?.wake().catch((error: unknown) => onUnexpected('wake', error))
+  electron.powerMonitor.on('resume', wake)
+  electron.powerMonitor.on('unlock-screen', wake)
+  electron.session.defaultSession.setSpellCheckerEnabled(settings.current.checkSpelling)
   // Until Berth on this computer answers, and before the first choice, the page has nothing else to show.
   const beginning = choice()
   const start = beginning === null || beginning.kind === 'embedded' ? '/start' : undefined
-  deps.links.follow(route => windows.show(route ?? (connector.known ? undefined : start)))
+  let isHidden = deps.startsInBackground
+  deps.links.follow(route => {
+    const target = route ?? (connector.known ? undefined : start)
+    if (isHidden && route === undefined) windows.hide(target)
+    else windows.show(target)
+    isHidden = false
+  })
 }
 
 /** @throws AppError `config_invalid` for an address that the user could not choose either */

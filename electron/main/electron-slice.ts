@@ -13,6 +13,8 @@ export interface ElectronSlice {
   readonly app: AppSlice
   readonly protocol: Pick<Real['protocol'], 'registerSchemesAsPrivileged' | 'handle'>
   readonly session: { readonly defaultSession: SessionSlice }
+  readonly clipboard: Pick<Real['clipboard'], 'writeText'>
+  readonly Notification: new (options: Electron.NotificationConstructorOptions) => NotificationSlice
   readonly ipcMain: Pick<Real['ipcMain'], 'removeHandler'> & {
     handle(channel: string, listener: (event: InvokeEvent, ...args: unknown[]) => unknown): void
   }
@@ -20,7 +22,7 @@ export interface ElectronSlice {
   readonly dialog: Pick<Real['dialog'], 'showErrorBox'> & {
     showMessageBox(options: Electron.MessageBoxOptions): Promise<{ response: number }>
   }
-  readonly powerMonitor: { readonly on: Quiet<'resume'> }
+  readonly powerMonitor: { readonly on: Quiet<'resume'> & Quiet<'unlock-screen'> }
   readonly nativeImage: Pick<Real['nativeImage'], 'createFromDataURL'>
   readonly Menu: {
     buildFromTemplate(template: Electron.MenuItemConstructorOptions[]): Electron.Menu
@@ -41,6 +43,9 @@ export interface AppSlice extends Pick<
   | 'getLocale'
   | 'setAsDefaultProtocolClient'
   | 'isPackaged'
+  | 'setBadgeCount'
+  | 'getLoginItemSettings'
+  | 'setLoginItemSettings'
 > {
   readonly on: Listen<'second-instance', (event: Preventable, argv: string[]) => void> &
     Listen<'open-url', (event: Preventable, url: string) => void> &
@@ -52,7 +57,7 @@ export interface AppSlice extends Pick<
 
 export type SessionSlice = Pick<
   Electron.Session,
-  'setPermissionRequestHandler' | 'setPermissionCheckHandler' | 'setDevicePermissionHandler'
+  'setPermissionRequestHandler' | 'setPermissionCheckHandler' | 'setDevicePermissionHandler' | 'setSpellCheckerEnabled'
 >
 
 export interface WindowSlice extends Pick<
@@ -60,6 +65,8 @@ export interface WindowSlice extends Pick<
   | 'loadURL'
   | 'destroy'
   | 'show'
+  | 'hide'
+  | 'setProgressBar'
   | 'focus'
   | 'isMinimized'
   | 'restore'
@@ -95,6 +102,8 @@ export interface ContentsSlice extends Pick<
     Listen<'context-menu', (event: Preventable, params: Electron.ContextMenuParams) => void> &
     Quiet<'destroyed'>
 }
+
+export type NotificationSlice = Pick<Electron.Notification, 'show'> & { readonly on: Quiet<'click'> & Quiet<'close'> }
 
 export type TraySlice = Pick<Electron.Tray, 'setToolTip' | 'setContextMenu' | 'destroy'> & {
   readonly on: Quiet<'click'>

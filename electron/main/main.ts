@@ -6,6 +6,7 @@ import { startProxy } from '#proxy'
 import { createKeyringCredentials } from './credentials/keyring-credentials.ts'
 import { registerConsoleScheme, startDesktop } from './desktop.ts'
 import { openLogFile } from './log-file.ts'
+import { BACKGROUND_SWITCH, createLoginItem } from './settings/login-item.ts'
 import { openSettings } from './settings/open-settings.ts'
 import { openSettingsFile } from './settings/settings-file.ts'
 import { checkDocker, thisComputer } from './stack/docker-check.ts'
@@ -85,6 +86,16 @@ async function start(): Promise<void> {
     credentials,
     fixedEndpoint: env.BERTH_ENDPOINT,
     logs: { folder: logs },
+    loginItem: createLoginItem({
+      app,
+      platform: process.platform,
+      command: startCommand(),
+      configHome: env.XDG_CONFIG_HOME ?? path.join(app.getPath('home'), '.config'),
+      name: profile === undefined ? 'berth' : `berth-${profile}`,
+    }),
+    startsInBackground:
+      process.argv.includes(BACKGROUND_SWITCH) ||
+      (process.platform === 'darwin' && app.getLoginItemSettings().wasOpenedAtLogin),
     checkDocker: async () => checkDocker(await thisComputer()),
     openServer,
     startStack: report =>
@@ -103,6 +114,12 @@ async function start(): Promise<void> {
     fetch: globalThis.fetch,
     log,
   })
+}
+
+/** Program and arguments that start this app again. An AppImage is mounted at another place each time. */
+function startCommand(): string[] {
+  const profileOption = profile === undefined ? [] : [`--profile=${profile}`]
+  return [env.APPIMAGE ?? process.execPath, ...(process.defaultApp ? [appRoot] : []), ...profileOption]
 }
 
 /** Starts a second app for another server; of a server that is open already it shows the window. */

@@ -1,4 +1,4 @@
-import type { WireError } from '#manager/contract'
+import type { SessionId, WireError } from '#manager/contract'
 
 /** Steps of the start of Berth on this computer, in their order. */
 export const STACK_STEPS = ['docker', 'manager', 'console', 'agent'] as const
@@ -21,4 +21,31 @@ export interface StackStart {
   /** With `failed`. */
   readonly error: WireError | null
   readonly docker: DockerCheck | null
+}
+
+/** Settings of the desktop app that a user chooses. */
+export interface DesktopOptions {
+  /** Starts with the user's sign-in to this computer, without a window. */
+  readonly openAtLogin: boolean
+  /** The app goes on without a window when the last one is closed, without asking. */
+  readonly keepInBackground: boolean
+  /** Marks misspelled words in text fields. Except on macOS, Chromium downloads a dictionary for it, once. */
+  readonly checkSpelling: boolean
+}
+
+/** What the console's page tells the app, for badge, tray and task bar. */
+export interface DesktopReport {
+  /** Notices that were not read. */
+  readonly unread: number
+  /** Running sessions of the user, the latest first. */
+  readonly sessions: readonly { readonly id: SessionId; readonly name: string }[]
+  /** Null while nothing is uploaded. */
+  readonly uploads: { readonly fraction: number; readonly isPaused: boolean } | null
+}
+
+/** A notification of the operating system. */
+export interface DesktopNotice {
+  readonly text: string
+  /** Route of the console that a click leads to. */
+  readonly to: string
 }

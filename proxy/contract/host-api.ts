@@ -1,6 +1,6 @@
 // `import type`, not inline types: those leave an import behind, and the sandboxed preload that needs this file can load none.
 import type { SessionId, WireError } from '#manager/contract'
-import type { StackStart } from './desktop.ts'
+import type { DesktopNotice, DesktopOptions, DesktopReport, StackStart } from './desktop.ts'
 import type { ProxyFault } from './proxy-faults.ts'
 import type { FolderKit, FolderPort, FolderPortSpec } from './sftp.ts'
 import type { AppUrl, KeyFile, KeyFormat, SshKit, Tunnel, TunnelId, TunnelSpec, TunnelTraffic } from './tunnels.ts'
@@ -93,6 +93,12 @@ export interface HostApi {
     showLogs(): Promise<void>
     /** Language of menus and questions: that of the page. */
     language(language: 'en' | 'ko'): Promise<void>
+    options(): Promise<DesktopOptions>
+    saveOptions(options: DesktopOptions): Promise<DesktopOptions>
+    /** For badge, tray and task bar; call when one of them changes. */
+    report(report: DesktopReport): Promise<void>
+    /** Shows a notification; a click on it leads to its route. */
+    notify(notice: DesktopNotice): Promise<void>
   }
   terminal: {
     /** Opens a terminal and returns its id; only where the page cannot open a WebSocket to the manager itself (Electron). */
@@ -122,7 +128,18 @@ export const HOST_METHODS = {
   tunnel: { open: true, openApp: true, list: true, close: true, wake: true },
   ssh: { connect: true, keyFile: true },
   sftp: { open: true, state: true, close: true, keyFile: true },
-  desktop: { servers: true, forgetServer: true, openServer: true, stack: true, showLogs: true, language: true },
+  desktop: {
+    servers: true,
+    forgetServer: true,
+    openServer: true,
+    stack: true,
+    showLogs: true,
+    language: true,
+    options: true,
+    saveOptions: true,
+    report: true,
+    notify: true,
+  },
   terminal: { open: true, write: true, resize: true, close: true },
 } as const satisfies { [G in keyof HostApi]: { [M in keyof HostApi[G]]: true } }
 

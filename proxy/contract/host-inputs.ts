@@ -43,6 +43,24 @@ export const HOST_INPUTS = {
     stack: NOTHING,
     showLogs: NOTHING,
     language: z.tuple([z.enum(['en', 'ko'])]),
+    options: NOTHING,
+    saveOptions: z.tuple([
+      z.strictObject({ openAtLogin: z.boolean(), keepInBackground: z.boolean(), checkSpelling: z.boolean() }),
+    ]),
+    report: z.tuple([
+      z.strictObject({
+        unread: z.int().min(0).max(9_999),
+        sessions: z.array(z.strictObject({ id: SessionId, name: z.string().max(200) })).max(50),
+        uploads: z.strictObject({ fraction: z.number().min(0).max(1), isPaused: z.boolean() }).nullable(),
+      }),
+    ]),
+    notify: z.tuple([
+      z.strictObject({
+        text: z.string().max(500),
+        // A route of the console, never an address.
+        to: z.string().regex(/^\/[a-z][\w/?=&%.-]{0,300}$/),
+      }),
+    ]),
   },
   terminal: {
     open: z.tuple([

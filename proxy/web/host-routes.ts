@@ -225,6 +225,10 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumst
       stack: inBrowser,
       showLogs: inBrowser,
       language: () => Promise.resolve(),
+      options: inBrowser,
+      saveOptions: inBrowser,
+      report: inBrowser,
+      notify: inBrowser,
     },
     terminal: { open: forTerminals, write: forTerminals, resize: forTerminals, close: forTerminals },
   }

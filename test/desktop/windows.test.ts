@@ -8,7 +8,7 @@ import { type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
 import { signIn } from '../e2e/console-steps.ts'
-import { aWorld } from '../e2e/console-world.ts'
+import { aWorld, OWNER } from '../e2e/console-world.ts'
 import {
   appEnvironment,
   ELECTRON,
@@ -37,6 +37,15 @@ afterAll(async () => {
   await double[Symbol.asyncDispose]()
   await desktop[Symbol.asyncDispose]()
 })
+
+interface Seen {
+  readonly menus: string[]
+  readonly badges: number[]
+  readonly progress: number[]
+  readonly notices: string[]
+}
+
+const labelsOf = (menu: string) => (JSON.parse(menu) as { label?: string }[]).flatMap(({ label }) => label ?? [])
 
 /** Titles of the windows that are on the screen. */
 async function windowsOnScreen(): Promise<string[]> {
@@ -114,6 +123,90 @@ describe('the console window', () => {
     await expect.poll(state).toMatchObject({ isCrashed: false, isLoading: false })
     const heading = `document.querySelector('h1')?.textContent`
     await expect.poll(() => inPage(heading)).toBe('Sessions')
+  })
+})
+
+describe('beside the window', () => {
+  /** What the app does with the operating system, which no window shows. */
+  const seen = () => app.electron.evaluate(() => (globalThis as never as { seen: Seen }).seen)
+
+  test('tray, badge and notifications follow the sessions, and a click on a notification leads to its session', async () => {
+    await app.electron.evaluate(({ app: main, BrowserWindow, Menu, Notification }) => {
+      const kept: Seen = { menus: [], badges: [], progress: [], notices: [] }
+      Object.assign(globalThis, { seen: kept })
+      const build = Menu.buildFromTemplate
+      Menu.buildFromTemplate = template => {
+        // Menus inside of a menu are built by the same function.
+        const text = JSON.stringify(template)
+        if (text.includes('Stop and quit')) kept.menus.push(text)
+        return build(template)
+      }
+      main.setBadgeCount = count => kept.badges.push(count ?? 0) > 0
+      BrowserWindow.prototype.setProgressBar = fraction => void kept.progress.push(fraction)
+      Notification.prototype.show = function show() {
+        kept.notices.push(this.body)
+        Object.assign(globalThis, { notice: this })
+      }
+      BrowserWindow.getAllWindows()[0]?.minimize()
+    })
+    // Playwright makes every page believe that it is in front.
+    await inPage(`void (document.hasFocus = () => false)`)
+    const session = double.world.sessions.find(({ status, ownerId }) => status === 'RUNNING' && ownerId === OWNER)!
+    Object.assign(session, {
+      status: 'TERMINATED',
+      reason: { code: 'exited', message: '' },
+      endedAt: new Date().toISOString(),
+      version: session.version + 1,
+    })
+    double.emit('hint', { topic: 'session', id: session.id, version: session.version })
+    await expect.poll(async () => (await seen()).notices).toEqual([expect.stringContaining(session.name)])
+    await expect.poll(async () => (await seen()).badges.length).toBe(1)
+    const others = double.world.sessions.filter(({ status, ownerId }) => status === 'RUNNING' && ownerId === OWNER)
+    await expect
+      .poll(async () => [(await seen()).menus.length > 0, labelsOf((await seen()).menus.at(-1) ?? '[]')])
+      .toEqual([
+        true,
+        others.length === 0
+          ? ['Open Berth', 'Stop and quit']
+          : ['Open Berth', 'Running Sessions', ...others.map(({ name }) => name), 'Stop and quit'],
+      ])
+    await app.electron.evaluate(() => (globalThis as never as { notice: NodeJS.EventEmitter }).notice.emit('click'))
+    await expect.poll(() => inPage('location.hash')).toBe(`#/sessions/${session.id}`)
+    expect(await app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isMinimized())).toBe(
+      false,
+    )
+    await inPage(`host.desktop.report({ unread: 0, sessions: [], uploads: { fraction: 0.5, isPaused: false } })`)
+    await inPage(`host.desktop.report({ unread: 0, sessions: [], uploads: null })`)
+    const { progress, menus } = await seen()
+    expect(progress.slice(-2)).toEqual([0.5, -1])
+    expect(labelsOf(menus.at(-1)!)).toEqual(['Open Berth', 'Stop and quit'])
+  })
+
+  test('preferences switch the start with the sign-in to this computer on and off', async () => {
+    await inPage(`location.hash = '#/preferences'`)
+    const file = join(app.configDir, '.config/autostart/berth.desktop')
+    const choose = () =>
+      inPage(`new Promise(done => {
+        const look = () => [...document.querySelectorAll('label')].find(one => one.textContent.startsWith('Start Berth in the background'))
+        const timer = setInterval(() => look() && (clearInterval(timer), look().click(), done(true)), 50)
+      })`)
+    await choose()
+    await expect.poll(() => readFile(file, 'utf8').catch(() => '')).toContain('"--background"')
+    await choose()
+    await expect.poll(() => readFile(file, 'utf8').catch(() => 'gone')).toBe('gone')
+  })
+
+  test('the check of the spelling, which downloads a dictionary, is off until it is switched on', async () => {
+    const isOn = () => app.electron.evaluate(({ session }) => session.defaultSession.isSpellCheckerEnabled())
+    const choose = (checkSpelling: boolean) =>
+      inPage(
+        `host.desktop.saveOptions({ openAtLogin: false, keepInBackground: false, checkSpelling: ${checkSpelling} })`,
+      )
+    expect(await isOn()).toBe(false)
+    await choose(true)
+    expect(await isOn()).toBe(true)
+    await choose(false)
+    expect(await isOn()).toBe(false)
   })
 })
 

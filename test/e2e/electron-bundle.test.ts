@@ -110,6 +110,10 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
     stack: [],
     showLogs: [],
     language: ['en'],
+    options: [],
+    saveOptions: [{ openAtLogin: false, keepInBackground: false, checkSpelling: false }],
+    report: [{ unread: 1, sessions: [{ id: SESSION, name: 'train' }], uploads: { fraction: 0.5, isPaused: false } }],
+    notify: [{ text: 'train runs', to: `/sessions/${SESSION}` }],
   },
   terminal: {
     open: [{ sessionId: SESSION, name: 'main', cols: 80, rows: 24 }],

@@ -8,5 +8,6 @@ export const SECURE_WEB_PREFERENCES = {
   webSecurity: true,
   allowRunningInsecureContent: false,
   webviewTag: false,
-  spellcheck: false,
+  // Whether words are checked is a setting of the session, off unless the user switches it on.
+  spellcheck: true,
 } as const

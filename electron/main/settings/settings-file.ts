@@ -20,6 +20,8 @@ const Settings = z.object({
   /** Origins of servers that were connected to, the latest first. */
   servers: z.array(z.string().max(2048).refine(isEndpointUrl, ENDPOINT_RULE)).max(50).default([]),
   language: z.enum(['en', 'ko']).nullable().default(null),
+  keepInBackground: z.boolean().default(false),
+  checkSpelling: z.boolean().default(false),
   window: z
     .object({ bounds: Bounds, isMaximized: z.boolean(), zoomLevel: z.number().min(-10).max(10) })
     .nullable()

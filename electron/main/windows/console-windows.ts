@@ -7,8 +7,12 @@ export interface ConsoleWindows {
   /** Shows the window, at the given route if any. */
   readonly show: (route?: string) => void
   readonly emit: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
-  /** Destroys the main window; the app may continue in the tray. */
-  destroy(): void
+  /** Hides the console's window; if there is none, opens a hidden one at the route: its page shows notifications and tells of sessions. */
+  hide(route?: string): void
+  /** Opens another window at this route. */
+  open(route: string): void
+  /** Shows a progress bar at the window in the task bar; a negative fraction removes it. */
+  setProgress(fraction: number, mode: 'normal' | 'paused'): void
   /** Registers a page of ours for events; call for every page, including terminals in their own windows. */
   adopt(contents: Sender): void
 }
@@ -35,7 +39,7 @@ export function createConsoleWindows({ electron, preload, remembered, remember }
   const pages = new Map<number, Sender>()
   let main: WindowSlice | undefined
 
-  const create = (route: string): WindowSlice => {
+  const create = (route: string, isHidden = false): WindowSlice => {
     const before = remembered()
     const window = new electron.BrowserWindow({
       width: 1280,
@@ -52,7 +56,7 @@ export function createConsoleWindows({ electron, preload, remembered, remember }
     if (before?.isMaximized) window.maximize()
     window.once('ready-to-show', () => {
       if (before) window.webContents.setZoomLevel(before.zoomLevel)
-      window.show()
+      if (!isHidden) window.show()
     })
     window.once('close', () =>
       remember({
@@ -79,7 +83,23 @@ export function createConsoleWindows({ electron, preload, remembered, remember }
       main.focus()
       if (route !== undefined) void main.loadURL(urlOf(route))
     },
-    destroy: () => main?.destroy(),
+    hide(route) {
+      if (main && !main.isDestroyed()) main.hide()
+      else main = create(route ?? '/', true)
+    },
+    open(route) {
+      const window = new electron.BrowserWindow({
+        width: 960,
+        height: 640,
+        title: 'Berth',
+        backgroundColor: '#101418',
+        webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
+      })
+      void window.loadURL(urlOf(route))
+    },
+    setProgress(fraction, mode) {
+      if (main && !main.isDestroyed()) main.setProgressBar(fraction, { mode })
+    },
     emit(event, payload) {
       for (const page of pages.values()) if (!page.isDestroyed()) page.send(HOST_EVENT_CHANNEL, event, payload)
     },

@@ -1,15 +1,11 @@
 import { type MenuItemConstructorOptions } from 'electron'
-import { type ElectronSlice, type TraySlice } from '../electron-slice.ts'
-import { TRAY_ICON } from './tray-icon.ts'
+import { type ElectronSlice } from '../electron-slice.ts'
 import { type Language, wordsOf } from './words.ts'
 
-interface Deps {
-  readonly electron: Pick<ElectronSlice, 'Menu' | 'Tray' | 'nativeImage' | 'app'>
+export interface MenuDeps {
+  readonly electron: Pick<ElectronSlice, 'Menu' | 'app'>
   readonly language: Language
   readonly showConsole: (route?: string) => void
-}
-
-export interface MenuDeps extends Deps {
   readonly showLogs: () => void
 }
 
@@ -27,6 +23,7 @@ export function installMenu({ electron, language, showConsole, showLogs }: MenuD
       submenu: [
         place(words.sessions, '/sessions', 'CmdOrCtrl+1'),
         place(words.folders, '/data', 'CmdOrCtrl+2'),
+        place(words.tunnels, '/tunnels', 'CmdOrCtrl+3'),
         { type: 'separator' },
         place(words.preferences, '/preferences', 'CmdOrCtrl+,'),
         place(words.changeServer, '/start'),
@@ -72,24 +69,4 @@ export function installMenu({ electron, language, showConsole, showLogs }: MenuD
     },
   ]
   electron.Menu.setApplicationMenu(electron.Menu.buildFromTemplate(template))
-}
-
-export interface TrayDeps extends Deps {
-  /** Ends the app without asking again. */
-  readonly stopAndQuit: () => void
-}
-
-/** Tray icon that leads back to the app while it runs without a window. */
-export function createTray({ electron, language, showConsole, stopAndQuit }: TrayDeps): TraySlice {
-  const words = wordsOf(language)
-  const tray = new electron.Tray(electron.nativeImage.createFromDataURL(TRAY_ICON))
-  tray.setToolTip(words.trayTip)
-  tray.setContextMenu(
-    electron.Menu.buildFromTemplate([
-      { label: words.openBerth, click: () => showConsole() },
-      { label: words.stopAndQuit, click: stopAndQuit },
-    ]),
-  )
-  tray.on('click', () => showConsole())
-  return tray
 }

@@ -1,28 +1,48 @@
+import { type DesktopNotice } from '#proxy/contract'
+
 const KEY = 'berth.desktop-notices'
 
 export type DesktopState = 'missing' | 'denied' | 'off' | 'on'
 
-/** Notifications of the desktop, off until the person switches them on. The choice is kept on this computer. */
-export const desktopNotices = {
-  state(): DesktopState {
+/** How the desktop app shows a notification; undefined in a browser, which has its own. */
+type AppNotify = ((notice: DesktopNotice) => Promise<void>) | undefined
+
+/**
+ * Notifications of the desktop. In a browser they are off until the person switches them on; in the desktop app on until switched off.
+ * The choice is kept on this computer.
+ */
+export function desktopNotices(appNotify: AppNotify) {
+  const chosen = () => globalThis.localStorage.getItem(KEY)
+
+  function state(): DesktopState {
+    if (appNotify) return chosen() === 'off' ? 'off' : 'on'
     if (!('Notification' in globalThis)) return 'missing'
     if (Notification.permission === 'denied') return 'denied'
-    return Notification.permission === 'granted' && globalThis.localStorage.getItem(KEY) === 'on' ? 'on' : 'off'
-  },
-  /** Switches them on or off; the browser asks the person for its permission. */
-  async set(isOn: boolean): Promise<DesktopState> {
-    globalThis.localStorage.setItem(KEY, isOn ? 'on' : 'off')
-    if (isOn && this.state() === 'off') await Notification.requestPermission()
-    return this.state()
-  },
-  /** Shows one, unless the page is in front. @param id of the event: several tabs show it once */
-  show(id: string, text: string, to: string): void {
-    if (this.state() !== 'on' || document.hasFocus()) return
-    const shown = new Notification('Berth', { body: text, tag: id })
-    shown.onclick = () => {
-      window.focus()
-      globalThis.location.hash = to
-      shown.close()
-    }
-  },
+    return Notification.permission === 'granted' && chosen() === 'on' ? 'on' : 'off'
+  }
+
+  return {
+    state,
+    /** Switches them on or off; a browser asks the person for its permission. */
+    async set(isOn: boolean): Promise<DesktopState> {
+      globalThis.localStorage.setItem(KEY, isOn ? 'on' : 'off')
+      if (isOn && state() === 'off') await Notification.requestPermission()
+      return state()
+    },
+    /** Shows one, unless the page is in front. @param id of the event: several tabs show it once */
+    async show(id: string, text: string, to: string): Promise<void> {
+      if (state() !== 'on' || document.hasFocus()) return
+      if (appNotify) {
+        // Messages of administrators may be long; a notification shows a few lines.
+        await appNotify({ text: text.slice(0, 500), to })
+        return
+      }
+      const shown = new Notification('Berth', { body: text, tag: id })
+      shown.onclick = () => {
+        window.focus()
+        globalThis.location.hash = to
+        shown.close()
+      }
+    },
+  }
 }

@@ -2,7 +2,17 @@ import { parseJson, type Session } from '#manager/contract'
 import { hasFailed } from '../sessions/session-text.ts'
 
 export type NoticeKind =
-  'running' | 'ended' | 'failed' | 'ending' | 'invitation' | 'shared' | 'uploaded' | 'uploadFailed' | 'message'
+  | 'running'
+  | 'ended'
+  | 'failed'
+  | 'ending'
+  | 'invitation'
+  | 'shared'
+  | 'uploaded'
+  | 'uploadFailed'
+  | 'tunnelsLost'
+  | 'tunnelsBack'
+  | 'message'
 /** Something that happened while the page was open, for the list under the bell. */
 export interface Notice {
   /** The same for the same event in every tab: it is noted once. */
@@ -12,7 +22,7 @@ export interface Notice {
   readonly name: string
   /** Sender of an invitation or a message, or owner of a shared session. */
   readonly person?: string
-  /** Number of files. */
+  /** Number of files or tunnels. */
   readonly count?: number
   readonly to: string
   /** Milliseconds since 1970. */
@@ -55,6 +65,8 @@ const KINDS: readonly string[] = [
   'uploaded',
   'uploadFailed',
   'message',
+  'tunnelsLost',
+  'tunnelsBack',
 ] satisfies NoticeKind[]
 
 /** Reads stored notices; what does not have their form is dropped. Paths that do not lead into the console are not followed. */

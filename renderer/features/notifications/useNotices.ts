@@ -2,11 +2,14 @@ import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
 import { type Message, type Session, type SessionId } from '#manager/contract'
 import { useServices } from '../../services.ts'
+import { logError } from '../../ui/error-log.ts'
 import { useAccount } from '../account/useAccount.ts'
+import { useTunnels } from '../apps/useTunnels.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { useInvitations } from '../summary/useInvitations.ts'
 import { desktopNotices } from './desktop.ts'
 import { noticeKind, readNotices, seenOf, type Notice, type Seen } from './notice.ts'
+import { createTunnelWatch } from './tunnel-watch.ts'
 import { t } from './words.ts'
 
 const MOST_KEPT = 50
@@ -14,15 +17,25 @@ const MOST_KEPT = 50
 export function noticeText({ kind, name, person = '', count = 0 }: Notice): string {
   if (kind === 'invitation' || kind === 'shared') return t(kind, { person, name })
   if (kind === 'message') return t(kind, { person, text: name })
-  return kind === 'uploaded' || kind === 'uploadFailed' ? t(kind, { count }) : t(kind, { name })
+  switch (kind) {
+    case 'uploaded':
+    case 'uploadFailed':
+    case 'tunnelsLost':
+    case 'tunnelsBack':
+      return t(kind, { count })
+    default:
+      return t(kind, { name })
+  }
 }
 
 /** What has happened to the person's sessions while a tab was open, and invitations. Kept on this computer, shared by its tabs. */
 export const useNotices = defineStore('notices', () => {
-  const { api, events } = useServices()
+  const { api, events, host } = useServices()
+  const desktop = desktopNotices(host.isDesktop ? notice => host.desktop.notify(notice) : undefined)
   const account = useAccount()
   const sessions = useSessions()
   const invitations = useInvitations()
+  const tunnels = useTunnels()
   const key = computed(() => `berth.notices.${account.user?.id ?? ''}`)
   const items = ref<readonly Notice[]>([])
   const unread = computed(() => items.value.filter(({ read }) => !read).length)
@@ -43,7 +56,7 @@ export const useNotices = defineStore('notices', () => {
     }
     const noted = { ...notice, at: Date.now(), read: false }
     store([noted, ...known].slice(0, MOST_KEPT))
-    desktopNotices.show(noted.id, noticeText(noted), noted.to)
+    desktop.show(noted.id, noticeText(noted), noted.to).catch(logError)
   }
   const readAll = () => store(items.value.map(item => ({ ...item, read: true })))
   function clear(): void {
@@ -112,6 +125,12 @@ export const useNotices = defineStore('notices', () => {
     }
     invited = new Set(now.map(({ id }) => id))
   }
+
+  const tell = (kind: 'tunnelsLost' | 'tunnelsBack') => (count: number) =>
+    add({ id: `${kind} ${Date.now()}`, kind, name: '', count, to: '/tunnels' })
+  const tunnelWatch = createTunnelWatch({ onLost: tell('tunnelsLost'), onBack: tell('tunnelsBack') })
+  watch(() => tunnels.all, tunnelWatch.look)
+  onScopeDispose(() => tunnelWatch[Symbol.dispose]())
 
   /** Begins to watch, once somebody is signed in. */
   function begin(): void {

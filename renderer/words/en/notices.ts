@@ -18,4 +18,6 @@ export default {
   desktopOn: 'Show desktop notifications',
   desktopDenied: 'The browser blocks notifications of this page. Allow them in the settings of the browser.',
   desktopMissing: 'This browser has no desktop notifications.',
+  tunnelsLost: '{count, plural, one {# tunnel has lost its connection} other {# tunnels have lost their connection}}',
+  tunnelsBack: '{count, plural, one {# tunnel is connected again} other {# tunnels are connected again}}',
 } as const

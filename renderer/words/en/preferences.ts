@@ -52,4 +52,10 @@ export default {
   discardTitle: 'Discard your changes?',
   discard: 'Discard',
   discardText: 'What you have typed is not saved.',
+  app: 'Desktop app',
+  appHint: 'How Berth starts and stays on this computer.',
+  openAtLogin: 'Start Berth in the background when I sign in to this computer',
+  keepInBackground: 'Keep running in the background when the last window is closed',
+  checkSpelling: 'Check the spelling in text fields',
+  spellingHint: 'Except on macOS, a dictionary of your language is downloaded from Google for this, once.',
 } as const

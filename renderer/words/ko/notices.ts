@@ -21,4 +21,6 @@ export default {
   desktopOn: '데스크톱 알림 표시',
   desktopDenied: '브라우저가 이 화면의 알림을 차단하고 있습니다. 브라우저 설정에서 허용하세요.',
   desktopMissing: '이 브라우저에는 데스크톱 알림이 없습니다.',
+  tunnelsLost: '{count, plural, other {터널 #개의 연결이 끊겼습니다}}',
+  tunnelsBack: '{count, plural, other {터널 #개가 다시 연결되었습니다}}',
 } satisfies Translation<typeof en>

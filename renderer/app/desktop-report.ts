@@ -1,0 +1,51 @@
+import { onScopeDispose, watch } from 'vue'
+import { type DesktopReport } from '#proxy/contract'
+import { useNotices } from '../features/notifications/useNotices.ts'
+import { useAccount } from '../features/account/useAccount.ts'
+import { useSessions } from '../features/sessions/useSessions.ts'
+import { useTransfers } from '../features/transfers/useTransfers.ts'
+import { type Host } from '../host.ts'
+import { logError } from '../ui/error-log.ts'
+
+const MOST_SESSIONS = 20
+
+/**
+ * Tells the desktop app what its badge, tray and task bar show, whenever that changes, and when the network of this computer has
+ * changed, until the component that called it is gone. A file of its own, which browsers do not load.
+ */
+export function reportToDesktop(host: Pick<Host, 'desktop' | 'tunnel'>): void {
+  const account = useAccount()
+  const notices = useNotices()
+  const sessions = useSessions()
+  const transfers = useTransfers()
+
+  const running = () =>
+    sessions.live
+      .filter(session => session.status === 'RUNNING' && account.owns(session))
+      .slice(0, MOST_SESSIONS)
+      .map(({ id, name }) => ({ id, name }))
+  function uploads(): DesktopReport['uploads'] {
+    const { pending, paused, bytes, bytesSent } = transfers.totals
+    if (pending === 0 && paused === 0) return null
+    // Steps of a percent: the task bar shows no less, and each is a call.
+    const fraction = bytes === 0 ? 0 : Math.round((bytesSent / bytes) * 100) / 100
+    return { fraction: Math.min(1, fraction), isPaused: pending === 0 }
+  }
+  const send = (report: DesktopReport) => void host.desktop.report(report).catch(logError)
+  const wake = () => void host.tunnel.wake().catch(logError)
+
+  watch(
+    () => JSON.stringify([notices.unread, running(), uploads()]),
+    () => send({ unread: notices.unread, sessions: running(), uploads: uploads() }),
+    { immediate: true },
+  )
+  // `online` tells that there is a network again, a change of the connection that it is another one.
+  const { connection } = navigator as { connection?: EventTarget }
+  globalThis.addEventListener('online', wake)
+  connection?.addEventListener('change', wake)
+  onScopeDispose(() => {
+    globalThis.removeEventListener('online', wake)
+    connection?.removeEventListener('change', wake)
+    send({ unread: 0, sessions: [], uploads: null })
+  })
+}
