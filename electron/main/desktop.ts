@@ -135,9 +135,9 @@ export function startDesktop(deps: DesktopDeps): void {
     },
   })
   const status = createAppStatus({
-    onChange: tray.update,
+    onChange: now => tray.update(now),
     setBadge: count => void app.setBadgeCount(count),
-    setProgress: windows.setProgress,
+    setProgress: (fraction, mode) => windows.setProgress(fraction, mode),
   })
   const showLogs = async () => {
     const why = await electron.shell.openPath(deps.logs.folder)
@@ -214,8 +214,14 @@ export function startDesktop(deps: DesktopDeps): void {
           electron.session.defaultSession.setSpellCheckerEnabled(checkSpelling)
           return options()
         },
-        report: report => Promise.resolve(status.reported(report)),
-        notify: notice => Promise.resolve(notify(notice)),
+        report(report) {
+          status.reported(report)
+          return Promise.resolve()
+        },
+        notify(notice) {
+          notify(notice)
+          return Promise.resolve()
+        },
       },
     }),
     onUnexpected,

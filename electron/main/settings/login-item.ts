@@ -28,7 +28,10 @@ export function createLoginItem({ app, platform, command, configHome, name }: Lo
     const options = { path: program, args: [...rest, BACKGROUND_SWITCH] }
     return {
       isOn: () => Promise.resolve(app.getLoginItemSettings(options).openAtLogin),
-      set: isOn => Promise.resolve(app.setLoginItemSettings({ openAtLogin: isOn, ...options })),
+      set(isOn) {
+        app.setLoginItemSettings({ openAtLogin: isOn, ...options })
+        return Promise.resolve()
+      },
     }
   }
   const file = path.join(configHome, 'autostart', `${name}.desktop`)

@@ -17,15 +17,8 @@ const MOST_KEPT = 50
 export function noticeText({ kind, name, person = '', count = 0 }: Notice): string {
   if (kind === 'invitation' || kind === 'shared') return t(kind, { person, name })
   if (kind === 'message') return t(kind, { person, text: name })
-  switch (kind) {
-    case 'uploaded':
-    case 'uploadFailed':
-    case 'tunnelsLost':
-    case 'tunnelsBack':
-      return t(kind, { count })
-    default:
-      return t(kind, { name })
-  }
+  const isCounted = kind === 'uploaded' || kind === 'uploadFailed' || kind === 'tunnelsLost' || kind === 'tunnelsBack'
+  return isCounted ? t(kind, { count }) : t(kind, { name })
 }
 
 /** What has happened to the person's sessions while a tab was open, and invitations. Kept on this computer, shared by its tabs. */
@@ -129,7 +122,10 @@ export const useNotices = defineStore('notices', () => {
   const tell = (kind: 'tunnelsLost' | 'tunnelsBack') => (count: number) =>
     add({ id: `${kind} ${Date.now()}`, kind, name: '', count, to: '/tunnels' })
   const tunnelWatch = createTunnelWatch({ onLost: tell('tunnelsLost'), onBack: tell('tunnelsBack') })
-  watch(() => tunnels.all, tunnelWatch.look)
+  watch(
+    () => tunnels.all,
+    now => tunnelWatch.look(now),
+  )
   onScopeDispose(() => tunnelWatch[Symbol.dispose]())
 
   /** Begins to watch, once somebody is signed in. */
