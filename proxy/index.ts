@@ -51,7 +51,7 @@ type ProxyEvent = 'tunnel:changed' | 'tunnel:traffic' | 'tunnel:closed' | 'sftp:
 /** The tunnel, SSH and SFTP side of HostApi for one user. */
 export interface Proxy extends AsyncDisposable {
   readonly tunnel: HostApi['tunnel']
-  readonly ssh: HostApi['ssh']
+  readonly ssh: Pick<HostApi['ssh'], 'connect' | 'keyFile'>
   readonly sftp: HostApi['sftp']
   settings(): Promise<HostSettings>
   saveSettings(settings: HostSettings): Promise<HostSettings>

@@ -7,7 +7,8 @@ import { type EmbeddedStack } from './stack/embedded-stack.ts'
 import { type Running } from './windows/ask-before-quit.ts'
 
 /** The local proxy as the desktop uses it: the tunnels and SSH kits of one user at one manager. */
-export interface UserProxy extends Pick<HostApi, 'tunnel' | 'ssh' | 'sftp'>, AsyncDisposable {
+export interface UserProxy extends Pick<HostApi, 'tunnel' | 'sftp'>, AsyncDisposable {
+  readonly ssh: Pick<HostApi['ssh'], 'connect' | 'keyFile'>
   settings: HostApi['host']['settings']
   saveSettings: HostApi['host']['saveSettings']
   on<E extends 'tunnel:changed' | 'tunnel:traffic' | 'tunnel:closed' | 'sftp:changed'>(

@@ -122,6 +122,12 @@ async function aDesktop({
     logs: { folder: dir },
     loginItem: { isOn: () => Promise.resolve(false), set: () => Promise.resolve() },
     startsInBackground,
+    programs: {
+      list: () => Promise.resolve([]),
+      open: () => Promise.resolve(),
+      tunnelClosed: () => Promise.resolve(),
+      close: () => Promise.resolve(),
+    },
     startStack: startStack ?? (() => Promise.resolve(stack)),
     startProxy: () => Promise.resolve(proxy),
     fetch: () =>

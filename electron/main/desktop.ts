@@ -4,6 +4,7 @@ import {
   type DockerCheck,
   type EndpointChoice,
   type Endpoint,
+  type HostEvents,
 } from '#proxy/contract'
 import { AppError } from '#manager/contract'
 import { openConnection, type Connection, type StartUserProxy, type UserProxy } from './connection.ts'
@@ -16,6 +17,7 @@ import { HOST_INPUTS } from './ipc/host-inputs.ts'
 import { serveHostApi } from './ipc/serve-host-api.ts'
 import { CONSOLE_SCHEME } from './security/console-origin.ts'
 import { denyPermissions, guardContents } from './security/guard-contents.ts'
+import { type Programs } from './programs/open-program.ts'
 import { type LoginItem } from './settings/login-item.ts'
 import { ENDPOINT_RULE, isEndpointUrl, type SettingsFile } from './settings/settings-file.ts'
 import { parseSignInLink } from './sign-in-link.ts'
@@ -48,6 +50,7 @@ export interface DesktopDeps {
   readonly openServer: (url: string) => Promise<void>
   readonly logs: { readonly folder: string }
   readonly loginItem: LoginItem
+  readonly programs: Programs
   /** The app begins in the tray: it was started by the sign-in to this computer. */
   readonly startsInBackground: boolean
   readonly startProxy: StartUserProxy
@@ -96,6 +99,7 @@ export function startDesktop(deps: DesktopDeps): void {
       emit(event, payload) {
         windows.emit(event, payload)
         status.heard(event, payload)
+        if (event === 'tunnel:closed') void deps.programs.tunnelClosed((payload as HostEvents['tunnel:closed']).id)
       },
       onUserChanged: () => terminals.closeAll(),
     })
@@ -192,6 +196,7 @@ export function startDesktop(deps: DesktopDeps): void {
       endpoint,
       setEndpoint,
       terminals,
+      programs: deps.programs,
       desktop: {
         servers: () => Promise.resolve(settings.current.servers),
         async forgetServer(url) {
@@ -255,6 +260,7 @@ export function startDesktop(deps: DesktopDeps): void {
     const { known } = connector
     if (known)
       await Promise.resolve(known[Symbol.asyncDispose]()).catch((error: unknown) => onUnexpected('stop', error))
+    await deps.programs.close()
     tray.destroy()
     app.exit(0)
   }

@@ -6,6 +6,7 @@ import { startProxy } from '#proxy'
 import { createKeyringCredentials } from './credentials/keyring-credentials.ts'
 import { registerConsoleScheme, startDesktop } from './desktop.ts'
 import { openLogFile } from './log-file.ts'
+import { createPrograms } from './programs/open-program.ts'
 import { BACKGROUND_SWITCH, createLoginItem } from './settings/login-item.ts'
 import { openSettings } from './settings/open-settings.ts'
 import { openSettingsFile } from './settings/settings-file.ts'
@@ -86,6 +87,19 @@ async function start(): Promise<void> {
     credentials,
     fixedEndpoint: env.BERTH_ENDPOINT,
     logs: { folder: logs },
+    programs: createPrograms({
+      platform: process.platform,
+      env,
+      drives: path.join(app.getPath('home'), 'Berth'),
+      show(folder) {
+        const failed = (why: unknown) =>
+          log.warn({ folder, why: String(why) }, 'the folder of a drive could not be shown')
+        electron.shell.openPath(folder).then(why => {
+          if (why !== '') failed(why)
+        }, failed)
+      },
+      log,
+    }),
     loginItem: createLoginItem({
       app,
       platform: process.platform,

@@ -7,6 +7,16 @@ import {
   type HostEventsBridge,
 } from '#proxy/contract/host-api'
 
+/** Methods that start programs of this computer: only while the user has just clicked or typed, which no script can pretend. */
+const NEED_A_GESTURE: readonly string[] = [channelOf('ssh', 'openIn')]
+
+function call(channel: string, args: unknown[]): Promise<unknown> {
+  const { userActivation } = navigator as { readonly userActivation?: { readonly isActive: boolean } }
+  if (!NEED_A_GESTURE.includes(channel) || userActivation?.isActive !== false) return ipcRenderer.invoke(channel, args)
+  const why = 'Programs are opened by a click only.'
+  return Promise.resolve({ ok: false, error: { code: 'forbidden', message: why, detail: { why } } })
+}
+
 /**
  * The page's whole access to this computer: one function per HostApi method, and host events. It names methods and passes plain
  * data; every check is on the other side, in `main/ipc/serve-host-api.ts`. No Electron object crosses.
@@ -15,10 +25,7 @@ const host = Object.fromEntries(
   Object.entries(HOST_METHODS).map(([group, methods]) => [
     group,
     Object.fromEntries(
-      Object.keys(methods).map(method => [
-        method,
-        (...args: unknown[]) => ipcRenderer.invoke(channelOf(group, method), args),
-      ]),
+      Object.keys(methods).map(method => [method, (...args: unknown[]) => call(channelOf(group, method), args)]),
     ),
   ]),
 ) as unknown as HostBridge

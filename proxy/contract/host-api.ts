@@ -3,7 +3,17 @@ import type { SessionId, WireError } from '#manager/contract'
 import type { DesktopNotice, DesktopOptions, DesktopReport, StackStart } from './desktop.ts'
 import type { ProxyFault } from './proxy-faults.ts'
 import type { FolderKit, FolderPort, FolderPortSpec } from './sftp.ts'
-import type { AppUrl, KeyFile, KeyFormat, SshKit, Tunnel, TunnelId, TunnelSpec, TunnelTraffic } from './tunnels.ts'
+import type {
+  AppUrl,
+  KeyFile,
+  KeyFormat,
+  Program,
+  SshKit,
+  Tunnel,
+  TunnelId,
+  TunnelSpec,
+  TunnelTraffic,
+} from './tunnels.ts'
 
 export interface HostInfo {
   /** `electron` = desktop app, `local` = browser on the computer that runs the proxy, `remote` = browser elsewhere. */
@@ -67,6 +77,10 @@ export interface HostApi {
     connect(spec: TunnelSpec): Promise<SshKit>
     /** The session's key (id_container) or a site file for a client program. */
     keyFile(sessionId: SessionId, format: KeyFormat): Promise<KeyFile>
+    /** Programs that were found on this computer; none in a browser. */
+    programs(): Promise<readonly Program[]>
+    /** Opens the session in a program; only after a click or a key of the user. @throws as `connect`, `forbidden`, `unavailable` */
+    openIn(program: Program, sessionId: SessionId): Promise<void>
   }
   sftp: {
     /** Opens the port that serves all folders by SFTP, with keys and Host block; again returns the same.
@@ -126,7 +140,7 @@ export interface HostEvents {
 export const HOST_METHODS = {
   host: { info: true, settings: true, saveSettings: true, openExternal: true, endpoint: true, setEndpoint: true },
   tunnel: { open: true, openApp: true, list: true, close: true, wake: true },
-  ssh: { connect: true, keyFile: true },
+  ssh: { connect: true, keyFile: true, programs: true, openIn: true },
   sftp: { open: true, state: true, close: true, keyFile: true },
   desktop: {
     servers: true,

@@ -2,7 +2,7 @@ import { z, type ZodType } from 'zod'
 import { SessionId } from '#manager/contract'
 import { type HostApi } from './host-api.ts'
 import { FolderPortSpec } from './sftp.ts'
-import { KeyFormat, TunnelId, TunnelSpec } from './tunnels.ts'
+import { KeyFormat, Program, TunnelId, TunnelSpec } from './tunnels.ts'
 
 type InputOf<F> = F extends (...args: infer A) => unknown ? ZodType<A> : never
 /** One schema per bridge method for its arguments; a missing one does not compile. */
@@ -34,7 +34,12 @@ export const HOST_INPUTS = {
     ]),
   },
   tunnel: { open: spec, openApp: spec, list: NOTHING, close: z.tuple([TunnelId]), wake: NOTHING },
-  ssh: { connect: spec, keyFile: z.tuple([SessionId, KeyFormat]) },
+  ssh: {
+    connect: spec,
+    keyFile: z.tuple([SessionId, KeyFormat]),
+    programs: NOTHING,
+    openIn: z.tuple([Program, SessionId]),
+  },
   sftp: { open: z.tuple([FolderPortSpec]), state: NOTHING, close: NOTHING, keyFile: z.tuple([KeyFormat]) },
   desktop: {
     servers: NOTHING,

@@ -62,6 +62,10 @@ export const SshKit = z.object({
 })
 export type SshKit = z.infer<typeof SshKit>
 
+/** Programs of the user's computer that can open a session; `mount` makes its files a folder there. */
+export const Program = z.enum(['terminal', 'vscode', 'cursor', 'putty', 'winscp', 'mount'])
+export type Program = z.infer<typeof Program>
+
 /** A file the console offers for download. */
 export const KeyFormat = z.enum(['openssh', 'ppk', 'filezilla'])
 export type KeyFormat = z.infer<typeof KeyFormat>

@@ -211,6 +211,8 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumst
     ssh: {
       connect: spec => here(proxy).ssh.connect(spec),
       keyFile: (sessionId, format) => (format === 'filezilla' ? here(proxy) : proxy).ssh.keyFile(sessionId, format),
+      programs: () => Promise.resolve([]),
+      openIn: inBrowser,
     },
     sftp: {
       open: spec => here(proxy).sftp.open(spec),

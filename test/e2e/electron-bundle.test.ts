@@ -102,7 +102,7 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
     wake: [],
   },
   sftp: { open: [{}], state: [], close: [], keyFile: ['ppk'] },
-  ssh: { connect: [{ sessionId: SESSION, app: 'sshd' }], keyFile: [SESSION, 'ppk'] },
+  ssh: { connect: [{ sessionId: SESSION, app: 'sshd' }], keyFile: [SESSION, 'ppk'], programs: [], openIn: ['terminal', SESSION] },
   desktop: {
     servers: [],
     forgetServer: ['https://berth.example'],

@@ -2,6 +2,7 @@ import { HOST_EVENT_CHANNEL, type Endpoint, type EndpointChoice, type HostApi } 
 import { AppError } from '#manager/contract'
 import { type Connection } from '../connection.ts'
 import { type ElectronSlice, type InvokeEvent } from '../electron-slice.ts'
+import { type Programs } from '../programs/open-program.ts'
 import { isExternalUrlAllowed } from '../security/external-urls.ts'
 import { type TerminalPage, type Terminals } from '../terminal/terminals.ts'
 
@@ -12,6 +13,7 @@ export interface HostApiDeps {
   readonly setEndpoint: (choice: EndpointChoice) => Promise<Endpoint>
   readonly terminals: Terminals
   readonly desktop: HostApi['desktop']
+  readonly programs: Programs
 }
 
 /** HostApi of the desktop app; the rules are in the parts it combines. */
@@ -52,6 +54,11 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
     ssh: {
       connect: async spec => (await proxy()).ssh.connect(spec),
       keyFile: async (sessionId, format) => (await proxy()).ssh.keyFile(sessionId, format),
+      programs: () => deps.programs.list(),
+      async openIn(program, sessionId) {
+        const kit = await (await proxy()).ssh.connect({ sessionId, app: 'sshd', onPortTaken: 'random' })
+        await deps.programs.open(program, kit)
+      },
     },
   }
   return sender => ({ ...shared, terminal: terminals.apiFor(terminalPage(sender)) })

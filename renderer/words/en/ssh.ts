@@ -59,4 +59,11 @@ export default {
   addToConfigHint: 'While a connection is open, ssh and editors such as VS Code can use the name of the session.',
   saved: 'Saved. Open connections keep their port.',
   portRule: 'Enter a number from {lowest} to {highest}',
+  openIn: 'Open in a program of this computer',
+  inTerminal: 'Terminal',
+  inVsCode: 'VS Code',
+  inCursor: 'Cursor',
+  inPutty: 'PuTTY',
+  inWinScp: 'WinSCP',
+  asDrive: 'Files as a folder',
 } as const

@@ -61,4 +61,11 @@ export default {
   addToConfigHint: '연결이 열려 있는 동안 ssh와 VS Code 같은 편집기에서 세션 이름을 사용할 수 있습니다.',
   saved: '저장했습니다. 열려 있는 연결은 포트를 그대로 사용합니다.',
   portRule: '{lowest}~{highest} 사이의 숫자를 입력하세요',
+  openIn: '이 컴퓨터의 프로그램에서 열기',
+  inTerminal: '터미널',
+  inVsCode: 'VS Code',
+  inCursor: 'Cursor',
+  inPutty: 'PuTTY',
+  inWinScp: 'WinSCP',
+  asDrive: '파일을 폴더로 열기',
 } satisfies Translation<typeof en>
