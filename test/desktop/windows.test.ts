@@ -125,7 +125,10 @@ describe('the console window', () => {
     await expect.poll(() => inPage(heading)).toBe('Sessions')
     // Nobody has clicked in the new page yet: a script in it starts no program of this computer.
     const openIn = `host.ssh.openIn('terminal', '${double.world.sessions[0]!.id}')`
-    expect(await inPage(openIn)).toMatchObject({ ok: false, error: { code: 'forbidden', message: expect.stringContaining('click') as string } })
+    expect(await inPage(openIn)).toMatchObject({
+      ok: false,
+      error: { code: 'forbidden', message: expect.stringContaining('click') as string },
+    })
   })
 })
 

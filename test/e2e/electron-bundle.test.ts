@@ -102,7 +102,12 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
     wake: [],
   },
   sftp: { open: [{}], state: [], close: [], keyFile: ['ppk'] },
-  ssh: { connect: [{ sessionId: SESSION, app: 'sshd' }], keyFile: [SESSION, 'ppk'], programs: [], openIn: ['terminal', SESSION] },
+  ssh: {
+    connect: [{ sessionId: SESSION, app: 'sshd' }],
+    keyFile: [SESSION, 'ppk'],
+    programs: [],
+    openIn: ['terminal', SESSION],
+  },
   desktop: {
     servers: [],
     forgetServer: ['https://berth.example'],
