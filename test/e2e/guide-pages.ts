@@ -6,6 +6,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Page } from 'playwright-core'
+import { NO_ANNOUNCEMENT } from '#manager/contract'
 import { root } from '../fixtures/berth.ts'
 import { inBothSchemes, launchBrowser, loadPage, settle, SIZES } from '../fixtures/browser.ts'
 import { startConsoleDouble } from './console-double.ts'
@@ -29,6 +30,7 @@ const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
     'charts',
     'terminate',
     'usage',
+    'projects',
     'apps',
   ],
   Launching: ['launch', 'launch-limits', 'launch-batch'],
@@ -80,8 +82,20 @@ const OWN: readonly Scene[] = [
   {
     name: 'summary',
     path: '/summary',
-    world: { ...LIMITED, invitations: [INVITATION] },
-    act: page => page.getByText('2 of 2 hosts connected').waitFor(),
+    world: {
+      ...LIMITED,
+      invitations: [INVITATION],
+      announcement: {
+        ...NO_ANNOUNCEMENT,
+        id: 'maintenance',
+        text: 'The GPU hosts are down for **maintenance** on Saturday, 08:00 to 12:00. Sessions on them end at 07:45.',
+        level: 'warning',
+      },
+    },
+    async act(page) {
+      await page.getByText('2 of 2 hosts connected').waitFor()
+      await page.getByText('on Saturday, 08:00 to 12:00').waitFor()
+    },
   },
   {
     name: 'sessions',
@@ -107,6 +121,18 @@ const OWN: readonly Scene[] = [
     path: `/sessions/${aSession(7).id}?tab=charts&range=24h`,
     world: { sessions: [aSession(7, { name: 'train-resnet-50' })], figures: figuresOf },
     act: page => page.locator('.chart-plot canvas').nth(4).waitFor(),
+  },
+  {
+    name: 'projects',
+    path: '/sessions',
+    world: LIMITED,
+    async act(page) {
+      await button(page, /^Project: /).click()
+      await page
+        .getByText(/^Free now: /)
+        .first()
+        .waitFor()
+    },
   },
   {
     name: 'terminate',
