@@ -48,4 +48,5 @@ export async function readReportOf(
   }
 }
 
-const rounded = (value: number) => Math.round(value * 1000) / 1000
+/** Hours to a millionth: finer than a hundredth of a second. */
+const rounded = (value: number) => Math.round(value * 1e6) / 1e6

@@ -131,6 +131,20 @@ export const ADMIN_SCENES: readonly Scene[] = [
   scene('admin-usage', 'usage', 'holds GPUs that do nothing now', {
     sessions: [aSession(3, { name: 'left-open', requested: { 'cuda.device': '2' }, stats: statsOf(20, GIB, [0, 1]) })],
   }),
+  scene('admin-month', 'usage/month', 'By agent'),
+  scene(
+    'admin-remind',
+    'usage',
+    async page => {
+      await button(page, 'Remind the owner of left-open').click()
+      await page.getByRole('dialog').getByText('among their notifications').waitFor()
+    },
+    {
+      sessions: [
+        aSession(3, { name: 'left-open', requested: { 'cuda.device': '2' }, stats: statsOf(20, GIB, [0, 1]) }),
+      ],
+    },
+  ),
   scene('admin-agents', 'agents', 'gpu-host-3.cluster'),
   scene('admin-agent', `agents/${agentId(1)}`, 'Xid 79'),
   scene('admin-join', 'agents', opens('Join an agent', 'Waiting for the agent')),

@@ -74,6 +74,14 @@ export const ADMIN_PARTS: readonly AdminPart[] = [
         load: () => import('./usage/UsagePage.vue'),
       },
       {
+        path: '/usage/month',
+        label: 'month',
+        icon: mdiChartBox,
+        access: 'domain_admin',
+        load: () => import('./usage/MonthPage.vue'),
+        below: true,
+      },
+      {
         path: '/agents',
         label: 'agents',
         icon: mdiServerNetwork,

@@ -22,6 +22,7 @@ export default {
   images: 'Images',
   registries: 'Registries',
   usage: 'Usage',
+  month: 'Month report',
   settings: 'Settings',
   audit: 'Audit log',
   system: 'Maintenance',

@@ -26,4 +26,20 @@ export default {
   idleFacts: '{owner} · {gpus} GPU',
   end: 'End…',
   endOf: 'End {name}',
+  remind: 'Remind',
+  remindOf: 'Remind the owner of {name}',
+  remindAll: '{count, plural, other {Remind the owners of all #}}',
+  remindText:
+    'Your session holds GPUs that do nothing now, while others may wait for them. Please end it if you do not need it.',
+
+  // The month report
+  monthReport: 'Month report',
+  reportTitle: 'GPU use in {month}',
+  month: 'Month',
+  print: 'Print',
+  exportCsv: 'Export as CSV',
+  until: 'Until {time}',
+  total: 'Together',
+  cpuUsed: 'CPU used',
+  shown: 'The first {shown, number} of {all, number}. The CSV file has all.',
 } as const

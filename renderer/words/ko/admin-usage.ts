@@ -28,4 +28,20 @@ export default {
   idleFacts: '{owner} · GPU {gpus}개',
   end: '종료…',
   endOf: '{name} 종료',
+  remind: '알림 보내기',
+  remindOf: '{name} 소유자에게 알림 보내기',
+  remindAll: '{count}개 세션의 소유자 모두에게 알림 보내기',
+  remindText:
+    '세션이 GPU를 점유하고 있지만 사용하지 않고 있습니다. 다른 사용자가 기다릴 수 있으니 필요하지 않으면 종료해 주세요.',
+
+  // The month report
+  monthReport: '월간 보고서',
+  reportTitle: '{month} GPU 사용량',
+  month: '월',
+  print: '인쇄',
+  exportCsv: 'CSV로 내보내기',
+  until: '{time}까지',
+  total: '합계',
+  cpuUsed: '사용한 CPU',
+  shown: '전체 {all, number}개 중 처음 {shown, number}개입니다. CSV 파일에는 모두 있습니다.',
 } satisfies Translation<typeof en>

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import {
@@ -97,6 +98,48 @@ test('a GPU counts until its kernel ends, not until the whole session ends', asy
     select k.ended_at = s.ended_at as same from kernels k join sessions s on s.id = k.session_id
     where s.id = ${id} order by k.role`
   expect((await ends.execute(store.db)).rows.map(({ same }) => same)).toEqual([true, false])
+})
+
+test('GPU-hours of a report agree to the second with the timelines of the sessions, by whatever they are added up', async () => {
+  await cluster.join({ capacity: { cpu: 8000, mem: 16 * GiB, 'cuda.device': 2 }, devices: gpus(2) })
+  const from = new Date(Date.now() - 60_000).toISOString()
+  const launched = [
+    await cluster.launch({ resources: { cpu: '1', 'cuda.device': '1' } }),
+    await cluster.launch({ resources: { cpu: '1', 'cuda.device': '1' } }),
+    // It waits until a GPU is free: time in the queue does not count.
+    await cluster.launch({ resources: { cpu: '1', 'cuda.device': '1' } }),
+  ]
+  const [first, second, third] = launched.map(({ id }) => id)
+  if (!first || !second || !third) throw new Error('three sessions')
+  for (const id of [first, second]) await cluster.reach(id, 'RUNNING')
+  await wait(1_500)
+  await admin.deleteSession({ params: { id: first } })
+  await cluster.reach(third, 'RUNNING')
+  await wait(1_500)
+  for (const id of [second, third]) {
+    await admin.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+  }
+  let seconds = 0
+  for (const id of [first, second, third]) {
+    const { items } = await admin.listSessionEvents({ params: { id } })
+    const at = (status: string) => Date.parse(items.find(({ to }) => to === status)?.at ?? '')
+    seconds += (at('TERMINATED') - at('RUNNING')) / 1000
+  }
+  expect(seconds).toBeGreaterThan(4)
+  // Earlier tests of this file used GPUs too, on agents and in sessions of their own.
+  const ours = new Set(
+    (await admin.listSessions({ query: { ids: launched.map(({ id }) => id).join(',') } })).items.map(
+      one => one.kernels[0]?.agentId,
+    ),
+  )
+  expect(ours.size).toBe(1)
+  const report = async (by: 'agent' | 'user') => (await admin.getUsageReport({ query: { by, from } })).items
+  const onAgent = (await report('agent')).find(({ key }) => ours.has(key as never))
+  expect(onAgent?.sessions).toBe(3)
+  expect(Math.abs((onAgent?.gpuHours ?? 0) * 3600 - seconds)).toBeLessThan(1)
+  const sum = (rows: Awaited<ReturnType<typeof report>>) => rows.reduce((total, row) => total + row.gpuHours, 0)
+  expect(sum(await report('user'))).toBeCloseTo(sum(await report('agent')), 5)
 })
 
 test('the usage of others is for admins: a superadmin sees all, an admin of a domain that of the domain', async () => {
