@@ -104,3 +104,13 @@ test.each([
 ])('%s is left to Node’s parser', (_, text) => {
   expect(read(text)).toBeUndefined()
 })
+
+test.each([
+  ['before a byte that is not allowed', `X:${' '.repeat(8_000)}\0`],
+  ['between two words', `X: a${' '.repeat(8_000)}b`],
+])('thousands of blanks %s cost little', (_, field) => {
+  const bytes = Buffer.from(`${OK}${field}\r\nContent-Length: 2\r\n\r\nok`)
+  const begin = performance.now()
+  for (let i = 0; i < 200; i++) readPlainAnswer(bytes, false)
+  expect(performance.now() - begin).toBeLessThan(1_000)
+})

@@ -19,13 +19,12 @@ const MOST_FIELDS = 100
 const LONGEST_CHUNKED = 24 * 1024
 
 const STATUS_LINE = /^HTTP\/1\.1 ([2-9]\d\d) [\t -~\x80-\xff]*$/
-/** RFC 9110 section 5.6.2 and 5.5: `token`, optional blanks, and a value of visible characters and blanks. */
-const FIELD = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t -~\x80-\xff]*)$/
+/** RFC 9110 section 5.6.2 and 5.5: `token`, and a value of visible characters and blanks. One way to match it only: linear time. */
+const FIELD = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):([\t -~\x80-\xff]*)$/
 /** A size in hexadecimal digits, without an extension. */
 const CHUNK_SIZE = /^[0-9a-fA-F]{1,6}$/
 /** A length that no sum of lengths can overflow. */
 const LENGTH = /^\d{1,9}$/
-const TRAILING_BLANKS = /[ \t]+$/
 
 /**
  * Recognises an answer whose head is there completely, as is its body if that comes in chunks, and whose meaning no two parsers
@@ -59,7 +58,7 @@ export function readPlainAnswer(bytes: Buffer, isHead: boolean): PlainAnswer | u
     const field = FIELD.exec(text.slice(start, lineEnd))
     if (!field || headers.length >= 2 * MOST_FIELDS) return undefined
     const [, name = '', padded = ''] = field
-    const value = padded.replace(TRAILING_BLANKS, '')
+    const value = withoutBlanks(padded)
     headers.push(name, value)
     switch (name.toLowerCase()) {
       case 'content-length':
@@ -98,6 +97,17 @@ export function readPlainAnswer(bytes: Buffer, isHead: boolean): PlainAnswer | u
   if (bodyLength === undefined || received.length > bodyLength) return undefined
   return { status, headers, body: received, missing: bodyLength - received.length, isKept }
 }
+
+/** Not `trim`, which takes byte 160 for a blank. */
+function withoutBlanks(text: string): string {
+  let from = 0
+  let to = text.length
+  while (from < to && isBlank(text.charCodeAt(from))) from++
+  while (to > from && isBlank(text.charCodeAt(to - 1))) to--
+  return text.slice(from, to)
+}
+
+const isBlank = (code: number) => code === 32 || code === 9
 
 /** A body in chunks that is there completely, with nothing after it. */
 function readChunks(bytes: Buffer): Buffer | undefined {
