@@ -94,16 +94,13 @@ export function createPrograms({ platform, env, drives, show, log }: ProgramsDep
 
 const MOUNT_MS = 30_000
 
-/** Runs a program that ends when its drive is there; the processes that it leaves behind keep its standard error open. */
+/** Runs a program that ends when its drive is there; the processes that it leaves behind get no pipe to us, which would break with our end. */
 async function untilItEnds({ file, args }: Command): Promise<void> {
-  const child = spawn(file, [...args], { stdio: ['ignore', 'ignore', 'pipe'], timeout: MOUNT_MS })
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-2_000)))
+  const child = spawn(file, [...args], { stdio: 'ignore', timeout: MOUNT_MS })
   const why = await new Promise<string | undefined>(done => {
     child.once('error', error => done(error.message))
-    child.once('exit', code => done(code === 0 ? undefined : said.trim() || `${path.basename(file)} ended`))
+    child.once('exit', code => done(code === 0 ? undefined : `${path.basename(file)} ended with code ${code}.`))
   })
-  child.stderr.destroy()
   if (why !== undefined) throw new AppError('unavailable', { why: `The drive was not made: ${why}` })
 }
 

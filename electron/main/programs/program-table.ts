@@ -24,17 +24,16 @@ interface Place {
   readonly files: readonly string[]
 }
 
+// `mount` (sshfs) is looked for nowhere yet: a drive was made in a real session, but the first write to it hung.
 const LINUX: readonly Place[] = [
   { program: 'terminal', files: ['gnome-terminal', 'konsole', 'xfce4-terminal', 'kitty', 'alacritty', 'xterm'] },
   { program: 'vscode', files: ['code'] },
   { program: 'cursor', files: ['cursor'] },
   { program: 'putty', files: ['putty'] },
-  { program: 'mount', files: ['sshfs'] },
 ]
 const MAC: readonly Place[] = [
   { program: 'vscode', files: ['/Applications/Visual Studio Code.app/Contents/Resources/app/bin/code'] },
   { program: 'cursor', files: ['/Applications/Cursor.app/Contents/Resources/app/bin/cursor'] },
-  { program: 'mount', files: ['/usr/local/bin/sshfs', '/opt/homebrew/bin/sshfs'] },
 ]
 // Only .exe files: a .cmd file runs in a shell, which would read the arguments once more.
 const WINDOWS: readonly Place[] = [
