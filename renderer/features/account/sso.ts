@@ -1,6 +1,7 @@
 import { type Router } from 'vue-router'
-import { AppError, type RouteReply, because } from '#manager/contract'
+import { AppError, type RouteReply } from '#manager/contract'
 import { type Services } from '../../services.ts'
+import { t } from './sso-words.ts'
 
 const KEY = 'berth.sso'
 
@@ -37,7 +38,7 @@ export async function beginSso(
 /** The sign-in that this tab has begun. @throws AppError `sso_expired` if there is none */
 function begun(): Begun {
   const text = sessionStorage.getItem(KEY)
-  if (text === null) throw new AppError('sso_expired', because('sso_start_again'))
+  if (text === null) throw new AppError('sso_expired', { why: t('startSignInAgain') })
   return JSON.parse(text) as Begun
 }
 
@@ -48,8 +49,7 @@ export async function finishSso(
   totp: string | undefined,
 ): Promise<RouteReply<'finishSso'>> {
   const { secret } = begun()
-  const reply = await api.finishSso({ body: { secret, code, ...(totp === undefined ? {} : { totp }) } })
-  return reply
+  return api.finishSso({ body: { secret, code, ...(totp === undefined ? {} : { totp }) } })
 }
 
 /** Goes back to the sign-in page as it was before, so that neither the address bar nor the history keeps a code. */

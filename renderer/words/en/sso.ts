@@ -1,0 +1,12 @@
+export default {
+  signInWith: 'Sign in with {name}',
+  continueInBrowser: 'Continue in your browser. If it does not open Berth again, enter the code that it shows.',
+  codeFromBrowser: 'Code from the browser',
+  finishingSignIn: 'Signing in…',
+  codeTitle: 'Continue in Berth',
+  codeWarning: 'Enter this code only in a program that you have just started yourself. Give it to nobody.',
+  codeLabel: 'Code',
+  codeHint: 'Or copy the code into the terminal or the app where you began. It works once, for ten minutes.',
+  openDesktopApp: 'Open the desktop app',
+  startSignInAgain: 'Start the sign-in again.',
+} as const
