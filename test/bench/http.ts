@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { type Tunnel } from '#proxy/contract'
 import { HTTP_APP } from './image.ts'
 import { TICKS_PER_SECOND, ticksBelow } from './processor-time.ts'
 import { BARE_HTTP, startRelays } from './relays.ts'
@@ -17,19 +18,20 @@ interface Site {
 }
 
 /**
- * Small HTTP requests through the origin of an app, 20 connections that are kept alive; the same through three plain relays, and through
+ * Small HTTP requests through the origin of an app, 20 connections that are kept alive, directly (ADR 41) and through manager and agent; the same through three plain relays, and through
  * two relays behind a bare HTTP forwarder.
  */
 export async function benchHttp(stack: AsyncDisposableStack) {
-  const { openApp, address, berth } = await startBenchSession(stack)
-  const { url, tunnel } = await openApp(HTTP_APP.name)
-  const app: Site = { port: tunnel.port, headers: await enter(new URL(url)) }
+  const { openApp, viaManager, address, berth } = await startBenchSession(stack)
+  const app = await siteOf(await openApp(HTTP_APP.name))
+  const through = await siteOf(await (await viaManager()).openApp(HTTP_APP.name))
   await countRequests(app, 100)
   const relays = stack.use(await startRelays({ host: address, port: HTTP_APP.port }))
   const plain: Site = { port: relays.port, headers: 'Host: app\r\n' }
   const bare = stack.use(await startRelays({ host: address, port: HTTP_APP.port }, BARE_HTTP))
   const forwarder: Site = { port: bare.port, headers: 'Host: app\r\n' }
   const ours: number[] = []
+  const remote: number[] = []
   const yardstick: number[] = []
   const least: number[] = []
   const microseconds: Record<'proxy' | 'manager' | 'agent', number[]> = { proxy: [], manager: [], agent: [] }
@@ -38,10 +40,12 @@ export async function benchHttp(stack: AsyncDisposableStack) {
     const before = await ticksBelow(berth.pid)
     const { count, rate } = await countRequests(app, ROUND_MS)
     const after = await ticksBelow(berth.pid)
+    const { rate: remoteRate } = await countRequests(through, ROUND_MS)
     const { rate: bareRate } = await countRequests(forwarder, ROUND_MS)
     if (i === 0) continue
     yardstick.push(plainRate)
     ours.push(rate)
+    remote.push(remoteRate)
     least.push(bareRate)
     for (const [role, costs] of Object.entries(microseconds)) {
       costs.push((((after.get(role) ?? 0) - (before.get(role) ?? 0)) / TICKS_PER_SECOND / count) * 1e6)
@@ -60,12 +64,17 @@ export async function benchHttp(stack: AsyncDisposableStack) {
         manager: round(median(microseconds.manager), 0),
         agent: round(median(microseconds.agent), 0),
       },
+      viaManager: { requestsPerSecond: round(median(remote), 0), ratio: overRelays(remote) },
       /** The same ratio of the bare forwarder. */
       bareForwarder: { requestsPerSecond: round(median(least), 0), ratio: overRelays(least) },
       connections: CONNECTIONS,
       rounds: ROUNDS,
     },
   }
+}
+
+async function siteOf({ url, tunnel }: { readonly url: string; readonly tunnel: Tunnel }): Promise<Site> {
+  return { port: tunnel.port, headers: await enter(new URL(url)) }
 }
 
 /** Spends the ticket. @returns the header lines of a browser that was let in */

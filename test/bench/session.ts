@@ -1,16 +1,30 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type ApiClient, type Session } from '#manager/contract'
 import { LABEL_KERNEL_ID } from '#agent/contract'
 import { pathOf, type Reply } from '#proxy/contract'
 import { type Tunnel } from '#proxy/contract'
-import { type Berth, startBerth } from '../fixtures/berth.ts'
+import { SERVER_OPTIONS } from '../../cli/server-options.ts'
+import { type Berth, root, startBerth } from '../fixtures/berth.ts'
 import { signInAsBrowser } from '../fixtures/browser-sign-in.ts'
 import { docker } from '../fixtures/docker.ts'
 import { buildBenchImage } from './image.ts'
 import { benchEnvironment } from './servers.ts'
 
+/** A console that opens local ports. */
+export interface BenchConsole {
+  /** A local port that leads to the app, as a browser gets it from the console. */
+  openTunnel(app: string): Promise<Tunnel>
+  /** A one-time URL of an HTTP app, and its listener. */
+  openApp(app: string): Promise<{ readonly url: string; readonly tunnel: Tunnel }>
+}
+
 /** One running session of a whole Berth: `berth up` with manager, agent and the web process that hosts the local proxy. */
-export interface BenchSession {
+export interface BenchSession extends BenchConsole {
   readonly berth: Berth
   readonly api: ApiClient
   readonly session: Session
@@ -18,10 +32,11 @@ export interface BenchSession {
   readonly address: string
   /** Id of the container. */
   readonly container: string
-  /** A local port that leads to the app, as a browser gets it from the console. */
-  openTunnel(app: string): Promise<Tunnel>
-  /** A one-time URL of an HTTP app, and its listener. */
-  openApp(app: string): Promise<{ readonly url: string; readonly tunnel: Tunnel }>
+  /**
+   * A console in a process of its own, without the key of the direct path (ADR 41): its bytes go through manager and agent, as those
+   * of a session on another computer.
+   */
+  viaManager(): Promise<BenchConsole>
 }
 
 /** Everything that is started here ends with `stack`. */
@@ -30,15 +45,40 @@ export async function startBenchSession(stack: AsyncDisposableStack): Promise<Be
   const berth = stack.use(await startBerth({ environment: benchEnvironment }))
   const api = await berth.api()
   const session = await launch(api, image.name)
-  const host = await signInAtConsole(berth)
   return {
     berth,
     api,
     session,
     ...(await containerOf(berth, session)),
+    ...(await consoleAt(berth.url, berth, session)),
+    viaManager: async () => await consoleAt(await startConsole(stack, berth), berth, session),
+  }
+}
+
+async function consoleAt(url: string, berth: Berth, session: Session): Promise<BenchConsole> {
+  const host = await signInAtConsole(berth, url)
+  return {
     openTunnel: app => host<Tunnel>('tunnel', 'open', { sessionId: session.id, app, onPortTaken: 'random' }),
     openApp: app => host('tunnel', 'openApp', { sessionId: session.id, app, onPortTaken: 'random' }),
   }
+}
+
+/** Starts a console for the manager of a `berth up`. @returns its address */
+async function startConsole(stack: AsyncDisposableStack, berth: Berth): Promise<string> {
+  const { console: pid } = await berth.servers()
+  const variables = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0')
+  const managerUrl = variables.find(variable => variable.startsWith('BERTH_MANAGER_URL='))?.split('=')[1]
+  const data = join(berth.data, 'another-console')
+  const child = spawn(process.execPath, [...SERVER_OPTIONS, join(root, 'proxy/web/main.ts')], {
+    env: {
+      ...{ PATH: process.env.PATH, HOME: process.env.HOME, ...benchEnvironment },
+      ...{ BERTH_MANAGER_URL: managerUrl, BERTH_DATA: data, BERTH_SSH_DIR: join(data, 'ssh'), BERTH_PORT: '0' },
+    },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  stack.defer(() => void child.kill())
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  return (JSON.parse(line) as { url: string }).url
 }
 
 async function launch(api: ApiClient, image: string): Promise<Session> {
@@ -66,7 +106,7 @@ async function containerOf(berth: Berth, { name }: Session): Promise<Pick<BenchS
 }
 
 /** HostApi over HTTP with both halves of a browser's sign-in, as the page of the console uses it. */
-async function signInAtConsole({ url, adminEmail, adminPassword }: Berth) {
+async function signInAtConsole({ adminEmail, adminPassword }: Berth, url: string) {
   const { headers } = await signInAsBrowser(url, { email: adminEmail, password: adminPassword })
   return async function call<T>(group: string, method: string, ...args: readonly unknown[]): Promise<T> {
     const response = await fetch(url + pathOf(group, method), {

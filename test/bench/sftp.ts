@@ -26,16 +26,17 @@ interface Speeds {
 }
 
 /**
- * A file of 1 GiB up and down with the system's sftp, through the tunnel, directly to the container and through three HAProxies in a
- * row, in turn; hashes compared. The HAProxies show how much of the difference every path of three processes costs.
+ * A file of 1 GiB up and down with the system's sftp, through the tunnel with the direct path (ADR 41), the same through manager and agent,
+ * directly to the container and through three HAProxies in a row, in turn; hashes compared. The HAProxies show how much of the difference every path of three processes costs.
  */
 export async function benchSftp(stack: AsyncDisposableStack) {
-  const { api, session, openTunnel, address } = await startBenchSession(stack)
+  const { api, session, openTunnel, viaManager, address } = await startBenchSession(stack)
   const directory = await mkdtemp(join(tmpdir(), 'berth-bench-'))
   stack.defer(() => rm(directory, { recursive: true, force: true }))
   const files = await writeSshFiles(api, session, directory)
   const { port } = await openTunnel('sshd')
   const tunnel: Server = { host: '127.0.0.1', port }
+  const through: Server = { host: '127.0.0.1', port: (await (await viaManager()).openTunnel('sshd')).port }
   const direct: Server = { host: address, port: SSHD_PORT }
   const haproxies = await startHaproxies(stack, direct)
   const original = join(directory, 'original')
@@ -58,11 +59,13 @@ export async function benchSftp(stack: AsyncDisposableStack) {
   }
 
   const ours: Speeds = { up: [], down: [] }
+  const remote: Speeds = { up: [], down: [] }
   const plain: Speeds = { up: [], down: [] }
   const proxied: Speeds = { up: [], down: [] }
   const order: (readonly [Server, Speeds])[] = [
     [tunnel, ours],
     [direct, plain],
+    [through, remote],
     ...(haproxies ? [[{ host: '127.0.0.1', port: haproxies.port }, proxied] as const] : []),
   ]
   for (const turn of [order, order.toReversed()]) {
@@ -83,6 +86,7 @@ export async function benchSftp(stack: AsyncDisposableStack) {
       upMBps: round(mean(ours.up), 1),
       downMBps: round(mean(ours.down), 1),
       direct: { upMBps: round(mean(plain.up), 1), downMBps: round(mean(plain.down), 1) },
+      viaManager: overDirect(remote),
       haproxy: haproxies ? overDirect(proxied) : { upRatio: null, downRatio: null },
       mebibytes: SIZE_MIB,
       hashesEqual: true,

@@ -24,33 +24,41 @@ interface Figures extends StreamFigures {
 }
 
 /**
- * A TCP service in a session's container through proxy, manager and agent, against three plain relays in a row and three HAProxies in a
+ * A TCP service in a session's container through Berth, directly (ADR 41) and through proxy, manager and agent, against three plain relays in a row and three HAProxies in a
  * row to the same port of the same container; in turn, so that all see the same machine.
  */
 export async function benchTunnel(stack: AsyncDisposableStack) {
-  const { openTunnel, address } = await startBenchSession(stack)
+  const { openTunnel, viaManager, address } = await startBenchSession(stack)
   const tunnel = await openTunnel(TCP_APP.name)
+  const through = await (await viaManager()).openTunnel(TCP_APP.name)
   // Starts the app; the relays need it too.
   await measureRoundTrips(tunnel.port, 10)
   const relays = stack.use(await startRelays({ host: address, port: TCP_APP.port }))
   const haproxies = await startHaproxies(stack, { host: address, port: TCP_APP.port })
-  const results = { relays: [] as Figures[], tunnel: [] as Figures[], haproxies: [] as StreamFigures[] }
+  const results = {
+    relays: [] as Figures[],
+    tunnel: [] as Figures[],
+    viaManager: [] as Figures[],
+    haproxies: [] as StreamFigures[],
+  }
   for (let i = 0; i <= ROUNDS; i++) {
     const plain = await measure(relays.port)
     const ours = await measure(tunnel.port)
+    const remote = await measure(through.port)
     const yardstick = haproxies && (await measureStreams(haproxies.port))
     // The first round warms up.
     if (i === 0) continue
     results.relays.push(plain)
     results.tunnel.push(ours)
+    results.viaManager.push(remote)
     if (yardstick) results.haproxies.push(yardstick)
   }
   // Compare neighbouring rounds, because the machine's speed changes from round to round.
-  const ratio = (key: keyof Figures) => ratioOf(results.tunnel, results.relays, key)
-  const overHaproxy = (key: keyof StreamFigures) =>
-    haproxies ? ratioOf<keyof StreamFigures>(results.tunnel, results.haproxies, key) : null
-  return {
-    tunnel: {
+  const compared = (ours: readonly Figures[]) => {
+    const ratio = (key: keyof Figures) => ratioOf(ours, results.relays, key)
+    const overHaproxy = (key: keyof StreamFigures) =>
+      haproxies ? ratioOf<keyof StreamFigures>(ours, results.haproxies, key) : null
+    return {
       downRatio: ratio('downMBps'),
       upRatio: ratio('upMBps'),
       rttRatio: ratio('rttP50us'),
@@ -61,9 +69,15 @@ export async function benchTunnel(stack: AsyncDisposableStack) {
         downRatio: overHaproxy('downMBps'),
         upRatio: overHaproxy('upMBps'),
         rttRatio: overHaproxy('rttP50us'),
-        ...(haproxies ? medians(results.haproxies) : {}),
       },
-      ...medians(results.tunnel),
+      ...medians(ours),
+    }
+  }
+  return {
+    tunnel: {
+      ...compared(results.tunnel),
+      viaManager: compared(results.viaManager),
+      haproxies: haproxies ? medians(results.haproxies) : null,
       relays: medians(results.relays),
       rounds: ROUNDS,
     },

@@ -41,10 +41,22 @@ afterAll(async () => {
   await docker.getVolume(name).remove()
 })
 
-const startContainerPath = async (port = PORT) => {
+const startContainerPath = async (port = PORT, direct?: true) => {
   const { Id } = await docker.getContainer(name).inspect()
-  return startPath({ service: () => undefined, container: { docker, containerId: Id, address, port } })
+  return startPath({ service: () => undefined, direct, container: { docker, containerId: Id, address, port } })
 }
+
+test('where the direct path is offered, a service on the loopback of its container is still reached', async () => {
+  await using path = await startContainerPath(PORT, true)
+  for (const word of ['one', 'two']) {
+    const client = await path.connect()
+    client.end(word)
+    expect((await readAll(client)).toString()).toBe(word)
+  }
+  expect(path.directLines).toEqual([])
+  // The agent has learnt that only it can reach the app.
+  expect(path.directPath?.ask(SESSION, 'echo')).toBeUndefined()
+})
 
 test('a service on the loopback of its container is reached, with half-close', async () => {
   await using path = await startContainerPath()

@@ -1,3 +1,4 @@
+import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -6,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { DIRECT_HEADER, GRANT_HEADER } from '#manager/contract'
 import { dialTunnel } from '../../../proxy/dial/dial.ts'
 import { takeOffer } from '../../../proxy/dial/first-text.ts'
-import { KERNEL, readAll, SESSION, startPath } from '../../fixtures/tunnel-path.ts'
+import { connectTo, KERNEL, readAll, SESSION, startPath } from '../../fixtures/tunnel-path.ts'
 
 type Path = Awaited<ReturnType<typeof startPath>>
 
@@ -133,6 +134,65 @@ test('the agent sees every direct connection of a kernel ended before its addres
   expect(await exchange(path, 'next')).toBe('next')
   expect(path.directLines.length).toBe(connected)
 })
+
+/** Another container gets the address: a service that counts its connections, and the bytes that it is sent. */
+async function aStranger(path: Path) {
+  await new Promise(done => path.container.close(done))
+  const met = { connections: 0, bytes: 0 }
+  const server = createServer(socket => {
+    met.connections++
+    socket.on('error', () => undefined)
+    socket.on('data', (chunk: Buffer) => (met.bytes += chunk.length))
+    socket.write('a banner of somebody else')
+  }).listen(path.servicePort, '127.0.0.1')
+  await once(server, 'listening')
+  return { met, [Symbol.dispose]: () => void server.close() }
+}
+
+test('a container that gets the address of an ended one is never connected to', async () => {
+  let runs = true
+  await using path = await startPath({ service: echo, direct: true, lasting: true, runs: () => runs })
+  await exchange(path, 'a wire that rests')
+  expect(path.directLines).toHaveLength(1)
+  await path.streams.release(KERNEL)
+  runs = false
+  using stranger = await aStranger(path)
+  const client = await path.connect()
+  client.write('a secret')
+  await once(client, 'error')
+  expect(stranger.met).toEqual({ connections: 0, bytes: 0 })
+})
+
+test('a proxy that stood still meanwhile sends that container nothing either, and passes nothing on', async () => {
+  let runs = true
+  await using path = await startPath({ service: echo, direct: true, lasting: true, runs: () => runs })
+  const grant = `grant-${SESSION}-echo`
+  const program = new URL('../../bench/tunnel-proxy.ts', import.meta.url)
+  const proxy = fork(program, [path.managerUrl, SESSION, grant, 'echo', 'the key of this berth up'], {
+    execArgv: ['--expose-gc'],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  })
+  using _ = { [Symbol.dispose]: () => void proxy.kill('SIGKILL') }
+  const [{ port }] = (await once(proxy, 'message')) as [{ port: number }]
+  const first = await connectTo(port)
+  first.end('one')
+  expect((await readAll(first)).toString()).toBe('one')
+  await expect.poll(() => path.streams.size).toBe(1)
+  expect(path.gateway.activity(SESSION).bytesDown).toBeLessThan(200)
+
+  process.kill(proxy.pid ?? 0, 'SIGSTOP')
+  const client = await connectTo(port)
+  client.write('a secret')
+  let heard = 0
+  client.on('data', (chunk: Buffer) => (heard += chunk.length))
+  const over = new Promise(done => client.once('close', done))
+  await path.streams.release(KERNEL)
+  runs = false
+  using stranger = await aStranger(path)
+  process.kill(proxy.pid ?? 0, 'SIGCONT')
+  await over
+  expect({ ...stranger.met, heard }).toMatchObject({ bytes: 0, heard: 0 })
+}, 20_000)
 
 test('a proxy that does not react is cut after a few seconds', async () => {
   await using path = await startPath({ service: echo, direct: true })
