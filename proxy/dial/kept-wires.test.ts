@@ -95,6 +95,21 @@ test('wires are closed after ten seconds, above 32, after a sleep of the compute
   expect(late.said).toEqual(['close done'])
 })
 
+test('a wire that is kept twice has one time limit', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] })
+  using kept = createKeptWires()
+  const wire = aWire(true)
+  kept.keep(wire.end)
+  vi.advanceTimersByTime(500)
+  kept.keep(wire.end)
+  const client = await aClient()
+  const carried = kept.carry(client)
+  vi.advanceTimersByTime(30_000)
+  expect(wire.said).toEqual(['next'])
+  client.destroy()
+  await carried
+})
+
 test('a client that has left takes no wire', async () => {
   using kept = createKeptWires()
   const wire = aWire(true)

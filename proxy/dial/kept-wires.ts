@@ -97,6 +97,7 @@ export function createKeptWires(): KeptWires {
         end.close('done')
         return
       }
+      drop(end)
       const timer = setTimeout(() => {
         drop(end)
         end.close('done')

@@ -7,6 +7,13 @@ import { readSteadily } from '#manager/tunnel-end'
  * takes half an answer for a whole one. Both sockets need `allowHalfOpen`.
  */
 export function splice(client: Socket, service: Socket, onEnd: () => void): void {
+  let isOver = false
+  // Both may be closed before the event of either comes.
+  const over = () => {
+    if (isOver || !client.closed || !service.closed) return
+    isOver = true
+    onEnd()
+  }
   const follow = (from: Socket, to: Socket) => {
     readSteadily(from, {
       take: (slab, start, end) => {
@@ -19,7 +26,7 @@ export function splice(client: Socket, service: Socket, onEnd: () => void): void
     from.on('error', () => from.destroy())
     from.on('close', () => {
       if (!isOrderly(from)) to.resetAndDestroy()
-      if (to.closed) onEnd()
+      over()
     })
     from.resume()
   }

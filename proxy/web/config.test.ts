@@ -20,3 +20,16 @@ test.each(['http://apps.localhost:20000-20010', 'https://*.apps.berth.example.or
   'published apps are served at %s',
   address => expect(read(address)).toBeDefined(),
 )
+
+test.each([
+  [undefined, 'k'.repeat(43)],
+  ['on', 'k'.repeat(43)],
+  ['off', undefined],
+])('with BERTH_DIRECT_PATH=%s the key of the direct path is %s', (direct, key) =>
+  expect(
+    parseConfig(
+      { BERTH_MANAGER_URL: 'http://127.0.0.1:1', BERTH_DIRECT_KEY: 'k'.repeat(43), BERTH_DIRECT_PATH: direct },
+      { consoleDir: '/page', version: '0' },
+    ).directKey,
+  ).toBe(key),
+)

@@ -277,6 +277,23 @@ describe('SSH and SFTP', () => {
     await clients.ssh(`rm by-${program}`)
   })
 
+  test('the transfers went directly to the container, by a key that only agent and console know', async () => {
+    const servers = await berth.servers()
+    const of = async (pid: number) => {
+      const variables = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0')
+      const valueOf = (name: string) => variables.find(text => text.startsWith(`${name}=`))?.slice(name.length + 1)
+      return { key: valueOf('BERTH_DIRECT_KEY'), managerUrl: valueOf('BERTH_MANAGER_URL') }
+    }
+    const { key = '', managerUrl = '' } = await of(servers.console)
+    expect(key).toMatch(/^[\w-]{43}$/)
+    expect([(await of(servers.agent)).key, (await of(servers.manager)).key]).toEqual([key, undefined])
+    for (const pid of Object.values(servers)) expect(await readFile(`/proc/${pid}/cmdline`, 'utf8')).not.toContain(key)
+    const metrics = await (await fetch(`${managerUrl}/metrics`)).text()
+    const counts = [...metrics.matchAll(/^berth_tunnel_bytes_total\{.*\} (\S+)$/gm)].map(([, bytes]) => Number(bytes))
+    expect(counts).toHaveLength(2)
+    expect(Math.max(...counts)).toBeLessThan(SIZE)
+  })
+
   test('the dialog counts the transferred bytes, and closes the port', async () => {
     const port = await sshFact(page, 'Port')
     await button(page, 'Done').click()
