@@ -7,12 +7,10 @@ import { readSteadily } from '#manager/tunnel-end'
  * takes half an answer for a whole one. Both sockets need `allowHalfOpen`.
  */
 export function splice(client: Socket, service: Socket, onEnd: () => void): void {
-  let isOver = false
-  // Both may be closed before the event of either comes.
-  const over = () => {
-    if (isOver || !client.closed || !service.closed) return
-    isOver = true
-    onEnd()
+  // A socket is marked as closed before its event comes.
+  const open = new Set([client, service].filter(socket => !socket.closed))
+  const over = (socket: Socket) => {
+    if (open.delete(socket) && open.size === 0) onEnd()
   }
   const follow = (from: Socket, to: Socket) => {
     readSteadily(from, {
@@ -26,7 +24,7 @@ export function splice(client: Socket, service: Socket, onEnd: () => void): void
     from.on('error', () => from.destroy())
     from.on('close', () => {
       if (!isOrderly(from)) to.resetAndDestroy()
-      over()
+      over(from)
     })
     from.resume()
   }
@@ -35,6 +33,7 @@ export function splice(client: Socket, service: Socket, onEnd: () => void): void
   // One of them broke before anything listened here.
   if (client.destroyed) service.resetAndDestroy()
   if (service.destroyed) client.resetAndDestroy()
+  if (open.size === 0) onEnd()
 }
 
 /** Whether both directions of a closed connection have ended by themselves. */

@@ -1,11 +1,13 @@
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { type IncomingMessage, request } from 'node:http'
+import { type AddressInfo, connect, createServer, Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { DIRECT_HEADER, GRANT_HEADER } from '#manager/contract'
+import { DIRECT_HEADER, type Grant, GRANT_HEADER } from '#manager/contract'
 import { dialTunnel } from '../../../proxy/dial/dial.ts'
+import { createTransport } from '../../../proxy/local/transport.ts'
 import { takeOffer } from '../../../proxy/dial/first-text.ts'
 import { connectTo, KERNEL, readAll, SESSION, startPath } from '../../fixtures/tunnel-path.ts'
 
@@ -114,6 +116,30 @@ describe.each<[string, (path: Path) => void]>([
     expect(await Promise.all(services)).toEqual(['ECONNRESET'])
     await expect.poll(() => path.streams.size).toBe(0)
   })
+})
+
+test('an answer of a web app that is cut in the middle is not taken for a whole one; its wire ends with the connection', async () => {
+  const service = (socket: Socket) => {
+    socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\n\r\nthe first part'))
+  }
+  await using path = await startPath({ service, direct: true })
+  const transport = createTransport(path.managerUrl, path.directPath)
+  const app = { name: 'echo', title: 'Echo', protocol: 'http', path: '/' } as const
+  const grant = { grant: `grant-${SESSION}-echo`, sessionId: SESSION, app } as Grant
+  const open = async () => transport.stream(await transport.dial(grant, AbortSignal.timeout(10_000)))
+
+  const stream = await open()
+  expect(stream).toBeInstanceOf(Socket)
+  const asked = request({ host: 'app', createConnection: () => stream as Socket }).end()
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  await once(answer, 'data')
+  path.gateway.closeSession(SESSION)
+  await expect(once(answer, 'end')).rejects.toThrow('aborted')
+
+  const idle = await open()
+  await expect.poll(() => path.gateway.counts().tunnels).toBe(1)
+  idle.destroy()
+  await expect.poll(() => path.gateway.counts().tunnels).toBe(0)
 })
 
 test('the agent sees every direct connection of a kernel ended before its address may belong to another one', async () => {
