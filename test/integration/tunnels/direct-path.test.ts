@@ -130,7 +130,7 @@ test('an answer of a web app that is cut in the middle is not taken for a whole 
 
   const stream = await open()
   expect(stream).toBeInstanceOf(Socket)
-  const asked = request({ host: 'app', createConnection: () => stream as Socket }).end()
+  const asked = request({ host: 'app', createConnection: () => stream }).end()
   const [answer] = (await once(asked, 'response')) as [IncomingMessage]
   await once(answer, 'data')
   path.gateway.closeSession(SESSION)
