@@ -23,8 +23,8 @@ import { homeFiles } from './0028-home-files.ts'
 import { folderClones } from './0029-folder-clones.ts'
 import { announcements } from './0030-announcements.ts'
 import { defaultTemplate } from './0031-default-template.ts'
-import { messages } from './0035-messages.ts'
 import { signInProviders } from './0033-sign-in-providers.ts'
+import { messages } from './0035-messages.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -52,6 +52,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0029-folder-clones': folderClones,
   '0030-announcements': announcements,
   '0031-default-template': defaultTemplate,
-  '0035-messages': messages,
   '0033-sign-in-providers': signInProviders,
+  '0035-messages': messages,
 }
