@@ -14,6 +14,8 @@ import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
 import { aSession, aWorld, figuresOf, HISTORY, INVITATION, LIMITED } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 import { ACCOUNT_SCENES } from './scenes-account.ts'
+import { ADMIN_SCENES } from './scenes-admin.ts'
+import { APP_SCENES } from './scenes-apps.ts'
 import { FILE_SCENES } from './scenes-files.ts'
 import { FOLDER_SCENES } from './scenes-folders.ts'
 import { LAUNCH_SCENES } from './scenes-launch.ts'
@@ -61,7 +63,41 @@ const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
     'start',
     'edit-dotfile',
   ],
-  Everywhere: ['statistics', 'palette', 'shortcuts', 'information'],
+  Everywhere: ['statistics', 'tunnels', 'palette', 'shortcuts', 'information'],
+  'Administration: the cluster': [
+    'admin-overview',
+    'admin-sessions',
+    'admin-queue',
+    'admin-usage',
+    'admin-month',
+    'admin-agents',
+    'admin-agent',
+    'admin-join',
+    'admin-groups',
+    'admin-group-edit',
+    'admin-images',
+    'admin-clean-up',
+    'admin-registries',
+  ],
+  'Administration: people and limits': [
+    'admin-users',
+    'admin-users-import',
+    'admin-user',
+    'admin-invitations',
+    'admin-credentials',
+    'admin-projects',
+    'admin-domains',
+    'admin-policies',
+    'admin-policy-edit',
+    'admin-presets',
+  ],
+  'Administration: the system': [
+    'admin-settings',
+    'admin-settings-announcement',
+    'admin-sign-in-providers',
+    'admin-audit',
+    'admin-maintenance',
+  ],
 }
 
 const CHANGED_AT = '2026-11-01T09:00:00.000Z'
@@ -222,6 +258,8 @@ const SCENES: readonly Scene[] = [
   ...ACCOUNT_SCENES,
   ...FILE_SCENES,
   ...FOLDER_SCENES,
+  ...APP_SCENES,
+  ...ADMIN_SCENES,
 ]
 
 const folder = join(root, 'docs/guide/pages')
