@@ -265,7 +265,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
         const key = [...opened].find(([, tunnel]) => tunnel.id === id)?.[0]
         if (key !== undefined) await finish(key, 'user')
       },
-      wake: () => Promise.resolve(onPathChanged()),
+      wake: () => {
+        onPathChanged()
+        return Promise.resolve()
+      },
     },
     ssh: {
       connect,

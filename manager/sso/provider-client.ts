@@ -134,7 +134,8 @@ async function discover(provider: ProviderAccess): Promise<{ configuration: oidc
   }
   const isLocal = new URL(issuer).protocol === 'http:'
   // oxlint-disable-next-line typescript/no-deprecated -- the library marks it so that it stands out; the issuer is on this computer
-  const changes = isLocal ? [oidc.allowInsecureRequests] : []
+  const allowHttp: (configuration: oidc.Configuration) => void = oidc.allowInsecureRequests
+  const changes = isLocal ? [allowHttp] : []
   try {
     const found = await oidc.discovery(new URL(issuer), clientId, undefined, oidc.None(), {
       [oidc.customFetch]: call,
