@@ -35,7 +35,7 @@ describe('tabs', () => {
     await expect.poll(() => rowNames(it.page)).toEqual(['waits-now'])
     await it.page.getByRole('tab', { name: 'Failed 1' }).click()
     await expect.poll(() => rowNames(it.page)).toEqual(['went-wrong'])
-    expect(it.page.url()).toContain('list=failed')
+    await expect.poll(() => it.page.url()).toContain('list=failed')
     await it.page.goBack()
     await expect.poll(() => rowNames(it.page)).toEqual(['waits-now'])
     const link = await it.newTab('/sessions?list=failed')

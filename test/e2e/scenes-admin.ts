@@ -10,8 +10,17 @@ type Act = NonNullable<Scene['act']>
 /** A scene of a page of administration: ready when a text is shown, or after some steps. */
 function scene(name: string, path: string, ready: string | Act, world: Partial<World> = {}): Scene {
   const act: Act = typeof ready === 'string' ? page => page.getByText(ready).first().waitFor() : ready
-  return { name, path: `/admin/${path}`, world: { ...ADMIN_WORLD, ...world }, act }
+  return { name, path: `/admin/${path}`, world: { ...ADMIN_WORLD, ...world }, act, alike: ALIKE.has(name) }
 }
+/** Of scenes whose components other scenes show too. */
+const ALIKE: ReadonlySet<string> = new Set([
+  'admin-credential',
+  'admin-image-minimum',
+  'admin-policy-edit',
+  'admin-registry-add',
+  'admin-remind',
+  'admin-settings-mail',
+])
 /** Presses a button, and waits for a text of the dialog that it opens. */
 const opens =
   (name: string, text: string): Act =>

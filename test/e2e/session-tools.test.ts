@@ -115,6 +115,7 @@ async function open(path: string, replies: [string, unknown][] = []) {
       ['host/info', ok({ kind: 'local', version: '0.1.0', platform: 'linux' })],
       ['host/settings', ok({ preferredSshPort: null, manageSshConfig: true })],
       ['tunnel/list', ok([TUNNEL])],
+      ['sftp/state', ok(null)],
       ['ssh/connect', ok(KIT)],
       ...replies,
     ]),

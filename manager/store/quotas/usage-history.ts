@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type GroupId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
+import { HELD_COLUMNS, HELD_PARTS } from './held-parts.ts'
 
 /** Whose sessions count. All fields that are set must match. */
 export interface HistoryScope {
@@ -54,14 +55,8 @@ export async function readUsageHistory(db: Db, scope: HistoryScope, range: Histo
         date_trunc(${unit}, ${from}::timestamptz at time zone ${timeZone}),
         ${to}::timestamptz at time zone ${timeZone}, ${`1 ${unit}`}::interval) g
     ), ran as (
-      select s.id, s.started_at, coalesce(s.ended_at, now()) as ended_at,
-        coalesce((s.requested->>'cpu')::float8, 0) / 1000 * s.cluster_size as cores,
-        coalesce((s.requested->>'mem')::float8, 0) * s.cluster_size as mem,
-        (coalesce((s.requested->>'cuda.device')::float8, 0) + coalesce((s.requested->>'cuda.shares')::float8, 0) / 100)
-          * s.cluster_size as gpus,
-        (select (m.stats->>'cpuSeconds')::float8 from session_stats_minutes m
-          where m.session_id = s.id order by m.minute desc limit 1) as used
-      from sessions s
+      select ${HELD_COLUMNS}
+      from ${HELD_PARTS}
       where s.started_at is not null and s.started_at < (select max(stop) from periods)
         and (s.ended_at is null or s.ended_at > (select min(start) from periods)) and ${within(scope)}
     ), parts as (
@@ -70,7 +65,7 @@ export async function readUsageHistory(db: Db, scope: HistoryScope, range: Histo
         greatest(extract(epoch from r.ended_at - r.started_at)::float8, 1) as whole
       from periods p join ran r on r.started_at < p.stop and r.ended_at > p.start
     )
-    select p.start as at, count(r.id)::int as sessions,
+    select p.start as at, count(distinct r.id)::int as sessions,
       coalesce(sum(r.cores * r.held), 0) as cpu_seconds,
       coalesce(sum(r.mem * r.held), 0) as mem_byte_seconds,
       coalesce(sum(r.gpus * r.held), 0) as gpu_seconds,

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type UsageReportQuery } from '#manager/contract'
 import { type Db } from '../schema.ts'
+import { HELD_COLUMNS, HELD_PARTS } from './held-parts.ts'
 
 export interface ReportRow {
   readonly key: string
@@ -51,14 +52,8 @@ export async function readUsageReport(
   const { key, name } = DIMENSIONS[by]
   const { rows } = await sql<ReportRow>`
     with ran as (
-      select coalesce(${key}, '') as key, coalesce(${name}, '') as name, s.started_at, coalesce(s.ended_at, now()) as ended_at,
-        coalesce((s.requested->>'cpu')::float8, 0) / 1000 * s.cluster_size as cores,
-        coalesce((s.requested->>'mem')::float8, 0) * s.cluster_size as mem,
-        (coalesce((s.requested->>'cuda.device')::float8, 0) + coalesce((s.requested->>'cuda.shares')::float8, 0) / 100)
-          * s.cluster_size as gpus,
-        (select (m.stats->>'cpuSeconds')::float8 from session_stats_minutes m
-          where m.session_id = s.id order by m.minute desc limit 1) as used
-      from sessions s
+      select coalesce(${key}, '') as key, coalesce(${name}, '') as name, ${HELD_COLUMNS}
+      from ${HELD_PARTS}
       where s.started_at is not null and s.started_at < ${to} and (s.ended_at is null or s.ended_at > ${from})
         and ${domain === undefined ? sql`true` : sql`s.domain = ${domain}`}
     ), parts as (
@@ -66,7 +61,7 @@ export async function readUsageReport(
         greatest(extract(epoch from ended_at - started_at)::float8, 1) as whole
       from ran
     )
-    select key, max(name) as name, count(*)::int as sessions,
+    select key, max(name) as name, count(distinct id)::int as sessions,
       coalesce(sum(cores * held), 0) as cpu_seconds,
       coalesce(sum(mem * held), 0) as mem_byte_seconds,
       coalesce(sum(gpus * held), 0) as gpu_seconds,

@@ -94,6 +94,13 @@ test('a GPU counts until its kernel ends, not until the whole session ends', asy
   await admin.deleteSession({ params: { id } })
   await cluster.reach(id, 'TERMINATED')
   expect(await gpuHours()).toBeCloseTo(3, 1)
+  const from = new Date(Date.now() - 4 * 3_600_000).toISOString()
+  const { items: agents } = await admin.getUsageReport({ query: { by: 'agent', from } })
+  expect(agents.find(({ key }) => key === main.agentId)).toMatchObject({
+    sessions: 1,
+    gpuHours: expect.closeTo(3, 1) as number,
+    cpuHours: expect.closeTo(3, 1) as number,
+  })
   const ends = sql<{ same: boolean }>`
     select k.ended_at = s.ended_at as same from kernels k join sessions s on s.id = k.session_id
     where s.id = ${id} order by k.role`
