@@ -49,8 +49,8 @@ describe('an agent', () => {
       await new Promise(resolve => socket.once('message', resolve))
       const startedAt = performance.now()
       act(socket)
-      // Cut, not told why; and not by the deadline of the handshake.
-      expect(await closed).toBe(1006)
+      // Cut, or told only that it broke the protocol; and not by the deadline of the handshake.
+      expect([1006, 1008]).toContain(await closed)
       expect(performance.now() - startedAt).toBeLessThan(5_000)
     }
     await using agent = await cluster.join()
