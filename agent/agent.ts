@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { type AgentId, AppError, type PullProgress } from '#manager/contract'
+import { dirname } from 'node:path'
+import { type AgentId, AppError, createRecentLines, type Diagnosis, type PullProgress } from '#manager/contract'
 import { type KernelReport, KernelLabel, type Report } from '#agent/contract'
 import { capacityOf } from './capacity.ts'
 import { type Config } from './config.ts'
@@ -24,6 +25,7 @@ import { createLog, type Log } from './log.ts'
 import { startGuards } from './limits/guards.ts'
 import { startFirewall } from './network/firewall.ts'
 import { createSessionNetworks } from './network/session-networks.ts'
+import { runDoctor } from './run-doctor.ts'
 import { startStats } from './stats/stats.ts'
 import { createMountedStorage } from './storage/mounted-storage.ts'
 import { createToolbox } from './toolbox/toolbox.ts'
@@ -57,7 +59,8 @@ export interface Agent {
  */
 export async function startAgent(config: Config): Promise<Agent & AsyncDisposable> {
   await using stack = new AsyncDisposableStack()
-  const log = createLog(config.logLevel)
+  const recent = createRecentLines()
+  const log = createLog(config.logLevel, recent)
   stack.use(await lockDirectory(config.directory))
   const { agentId: given, managerKey } = config.invitation ?? {}
   const identity = await openIdentity(config.directory, { replaces: replacedBy(config), given, managerKey })
@@ -199,6 +202,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     network: { ...firewall.state, problem: networks.problem },
     storage: [...storage.markers],
   })
+  let diagnosing: Promise<Diagnosis> | undefined
   const control = stack.use(
     startControl({
       identity,
@@ -246,6 +250,12 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         },
         list_unused_images: () => unused.list(),
         remove_images: input => unused.remove(input),
+        async diagnose() {
+          diagnosing ??= runDoctor(dirname(config.directory), config.managerUrl ?? identity.manager?.url).finally(
+            () => (diagnosing = undefined),
+          )
+          return { diagnosis: await diagnosing, log: recent.list() }
+        },
       },
       log,
     }),

@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { createRecentLines, type RecentLines } from '#manager/contract'
 
 /** The part of a pino logger that the agent uses. */
 export interface Log {
@@ -11,10 +12,18 @@ export interface Log {
 /**
  * JSON lines on standard error. Keys, tokens and environments are never logged; redaction removes those that slip in with an
  * object.
+ *
+ * @param recent keeps the last lines, for the diagnostics
  */
-export function createLog(level: string): Log {
+export function createLog(level: string, recent: RecentLines = createRecentLines()): Log {
+  const stderr = pino.destination({ dest: 2, sync: true })
   return pino(
     { name: 'agent', level, redact: ['*.token', '*.dataToken', '*.privateKey', '*.environ', '*.secret'] },
-    pino.destination({ dest: 2, sync: true }),
+    {
+      write(line: string) {
+        recent.add(line)
+        stderr.write(line)
+      },
+    },
   )
 }

@@ -46,6 +46,7 @@ const FLOORS = {
     'agents',
     'grants',
     'usage',
+    'diagnostics',
     'http',
     'operation',
     'wiring',

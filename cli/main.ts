@@ -7,6 +7,7 @@ import { addAuditCommands } from './commands/audit.ts'
 import { addBackupCommands } from './commands/backup.ts'
 import { addDomainCommands } from './commands/domains.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
+import { addDiagnosticsCommand } from './commands/diagnostics.ts'
 import { addGroupCommands } from './commands/groups.ts'
 import { addAdminImageCommands, addImageCommands } from './commands/images.ts'
 import { addKeypairCommands } from './commands/keypairs.ts'
@@ -55,6 +56,7 @@ function createProgram(json: boolean): Command {
   addSshCommands(program)
   addAgentCommands(program)
   addDomainCommands(program)
+  addDiagnosticsCommand(program)
   addGroupCommands(program)
   addUserCommands(program)
   addResourceGroupCommands(program)

@@ -1,14 +1,11 @@
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { AppError } from '#manager/contract'
+import { readInputFile } from './input-file.ts'
 
 /** All of standard input, without its last line break. */
 export async function readStandardInput(): Promise<string> {
-  const chunks: Buffer[] = []
-  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
-    .toString('utf8')
-    .replace(/\r?\n$/, '')
+  return (await readInputFile('-')).toString('utf8').replace(/\r?\n$/, '')
 }
 
 /**

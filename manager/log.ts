@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { createRecentLines } from '#manager/contract'
 
 /** The logger of the whole manager: pino's `(fields, message)`. Never log secrets: no tokens, cookies or passwords. */
 export interface Log {
@@ -6,19 +7,31 @@ export interface Log {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
+  /** The last lines as they were written, oldest first; left out by logs that keep none. */
+  readonly recent?: () => readonly string[]
 }
 
-/** JSON lines on stderr; stdout belongs to the ready line. */
+/**
+ * JSON lines on stderr; stdout belongs to the ready line.
+ */
 export function createLogger(level: string): Log {
-  return pino(
+  const recent = createRecentLines()
+  const stderr = pino.destination({ dest: 2, sync: true })
+  const logger = pino(
     {
       level,
       base: { process: 'manager', pid: process.pid },
       // Safety net for the rule above, for a request object that is logged whole by mistake.
       redact: ['*.headers.cookie', '*.headers.authorization', '*.password', '*.token', '*.grant', '*.ticket'],
     },
-    pino.destination({ dest: 2, sync: true }),
+    {
+      write(line: string) {
+        recent.add(line)
+        stderr.write(line)
+      },
+    },
   )
+  return Object.assign(logger, { recent: () => recent.list() })
 }
 
 /** Discards all lines; for tests that do not look at logs. */

@@ -9,6 +9,7 @@ import { SILENT_MS } from './cluster/dedicated-connection.ts'
 import { createAuditLog } from './audit/audit-log.ts'
 import { createAuditRecorder } from './audit/recorder.ts'
 import { type ManagerConfig, readConfig } from './config.ts'
+import { runDoctor } from './diagnostics/run-doctor.ts'
 import { createEventBus, type EventBus } from './events/bus.ts'
 import { type Handlers } from './http/handlers.ts'
 import { createAuthenticateUpgrade } from './http/credentials.ts'
@@ -35,6 +36,7 @@ import { registerFigures } from './operation/figures.ts'
 import { openSecretBox } from './secrets/open-secret-box.ts'
 import { createManagerList } from './scheduler/managers.ts'
 import { createSftpGateway } from './sftp/gateway.ts'
+import { createDiagnosticsPart } from './wiring/diagnostics-part.ts'
 import { startFoldersPart } from './wiring/folders-part.ts'
 import { type SessionsPartTimings } from './wiring/sessions-core.ts'
 import { startSessionsPart } from './wiring/sessions-part.ts'
@@ -236,6 +238,7 @@ export async function startManager(
     createSftpGateway({
       db: store.db,
       open: folders.open,
+      room: folders.room,
       hints: folders.fileHints,
       authenticateUpgrade: async request => {
         const caller = await authenticateUpgrade(request)
@@ -283,6 +286,7 @@ export async function startManager(
     void logins.tellEnd(loginIds)
   }
   const addressOfConsole = (request: IncomingMessage) => consoleAddress(request, rules, config.advertiseUrl)
+  const managers = createManagerList({ db: store.db, cluster })
   const handlers: Handlers = {
     ...createIdentityRoutes({
       logins,
@@ -308,7 +312,7 @@ export async function startManager(
       providers,
       sso,
       settings,
-      consoleAddress: request => consoleAddress(request, rules, config.advertiseUrl),
+      consoleAddress: addressOfConsole,
     }),
     ...createDomainRoutes({
       domains: createDomains({ store, logins, onLimitsChanged: () => sessions.limitsChanged() }),
@@ -316,7 +320,19 @@ export async function startManager(
     }),
     ...createPublishedAppRoutes(published),
     ...createAuditRoutes(createAuditLog(store.db)),
-    ...createManagerRoutes({ managers: createManagerList({ db: store.db, cluster }) }),
+    ...createManagerRoutes({ managers }),
+    ...createDiagnosticsPart({
+      config,
+      store,
+      box,
+      agents: sessions.agentRequests,
+      agentService: sessions.agentService,
+      managers,
+      settings,
+      doctor: () => runDoctor(dataDir, http.url),
+      logLines: () => log.recent?.() ?? [],
+      log,
+    }),
     ...createMessageRoutes(createMessages({ store, settings, mailer, events: bus })),
     ...createSshKeypairRoutes(createSshKeypairs(store)),
     ...createHomeFileRoutes(createHomeFiles({ store, box })),

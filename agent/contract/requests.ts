@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import {
   AppOptions,
+  Diagnosis,
   DotfileSpec,
   InjectedHeader,
   KernelId,
+  LogLines,
   MOST_DOTFILES,
   SessionId,
   SettableMode,
@@ -165,6 +167,8 @@ export const REQUESTS = {
       freedBytes: z.number(),
     }),
   },
+  /** Runs `berth doctor` for this agent and its host. Two requests at once share one run. */
+  diagnose: { input: z.object({}), reply: z.object({ diagnosis: Diagnosis, log: LogLines }) },
 } as const
 export type RequestName = keyof typeof REQUESTS
 export type RequestInput<N extends RequestName> = z.infer<(typeof REQUESTS)[N]['input']>

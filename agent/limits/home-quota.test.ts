@@ -6,7 +6,8 @@ import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { diskUse } from './disk-use.ts'
 import { removeTree } from '../kernel/remove-tree.ts'
-import { findHomeQuota, longestMount, type Mount, projectOf } from './home-quota.ts'
+import { longestMount, type Mount } from '#manager/contract'
+import { findHomeQuota, projectOf } from './home-quota.ts'
 
 const run = promisify(execFile)
 const MiB = 2 ** 20

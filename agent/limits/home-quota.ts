@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { lstat, mkdir, readFile, realpath } from 'node:fs/promises'
 import { promisify } from 'node:util'
+import { longestMount, type Mount } from '#manager/contract'
 import { type DiskLimits } from './disk-rules.ts'
 
 /** A limit per home that the file system enforces: writes beyond it fail with EDQUOT, on XFS with ENOSPC. */
@@ -22,12 +23,6 @@ export interface HomeQuota {
 
 /** Runs a program, without a shell. @throws if it cannot be run, takes longer than the timeout, or its exit code is not 0 */
 export type Run = (program: string, args: readonly string[], timeoutMs?: number) => Promise<string>
-
-export interface Mount {
-  readonly mountPoint: string
-  readonly type: string
-  readonly options: readonly string[]
-}
 
 export interface HomeQuotaOptions {
   /** Directory of all homes. */
@@ -161,24 +156,6 @@ export function projectOf(inode: number): string {
 
 async function mountOfPath(path: string): Promise<Mount | undefined> {
   return longestMount(await readFile('/proc/self/mountinfo', 'utf8').catch(() => ''), await realpath(path))
-}
-
-/** @param mountinfo see proc_pid_mountinfo(5); of several mounts at one place, the last is the visible one */
-export function longestMount(mountinfo: string, path: string): Mount | undefined {
-  let best: Mount | undefined
-  for (const line of mountinfo.split('\n')) {
-    const [before = '', after = ''] = line.split(' - ')
-    const mountPoint = before
-      .split(' ')[4]
-      ?.replaceAll(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(parseInt(code, 8)))
-    const [type, , options] = after.split(' ')
-    if (mountPoint === undefined || type === undefined || options === undefined) continue
-    const isAbove = mountPoint === '/' || path === mountPoint || path.startsWith(`${mountPoint}/`)
-    if (isAbove && mountPoint.length >= (best?.mountPoint.length ?? 0)) {
-      best = { mountPoint, type, options: options.split(',') }
-    }
-  }
-  return best
 }
 
 const runProgram: Run = async (program, args, timeout = TIMEOUT_MS) =>

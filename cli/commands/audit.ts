@@ -2,10 +2,11 @@ import { createWriteStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { AppError, AUDIT_FORMATS, type AuditEntry, fromProblem, Problem } from '#manager/contract'
+import { AUDIT_FORMATS, type AuditEntry } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
+import { failureOf } from './failure-of.ts'
 
 interface Filter {
   actor?: string
@@ -63,11 +64,6 @@ function parseLimit(text: string): number {
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > 500)
     throw new InvalidArgumentError('The value must be a number from 1 to 500.')
   return limit
-}
-
-async function failureOf(reply: Response): Promise<AppError> {
-  const problem = Problem.safeParse(await reply.json().catch(() => undefined))
-  return problem.success ? fromProblem(problem.data) : new AppError('unavailable', { why: `HTTP ${reply.status}` })
 }
 
 const auditTable = (items: readonly AuditEntry[]) =>

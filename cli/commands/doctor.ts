@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { type Command } from 'commander'
+import { Option, type Command } from 'commander'
+import { DOCTOR_PARTS, type DoctorPart } from '#manager/contract'
 import { consolePortOf, databaseUrlOf, readSettings } from '../config/berth-toml/read.ts'
 import { dataDirectory } from '../config/directories.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -11,6 +12,8 @@ interface DoctorFlags {
   data?: string
   config?: string
   port?: number
+  of?: DoctorPart
+  managerUrl?: string
   json?: boolean
 }
 
@@ -27,22 +30,27 @@ export function addDoctorCommand(program: Command): void {
     .addOption(dataOption())
     .option('--config <file>', 'settings file (default: berth.toml in the data directory)')
     .option('--port <number>', 'port of the console', parsePort)
+    // For managers and agents, which run this command when an administrator asks them.
+    .addOption(new Option('--of <process>', 'only the checks about this process').choices(DOCTOR_PARTS).hideHelp())
+    .addOption(new Option('--manager-url <url>', 'with --of: address of the manager').hideHelp())
     .option('--json', 'print JSON')
-    .action(async ({ data, config, port, json = false }: DoctorFlags) => {
+    .action(async ({ data, config, port, of, managerUrl, json = false }: DoctorFlags) => {
       // Loaded late: clients of engine and database, a third of the modules that the command line would load.
       const { collectFacts } = await import('../doctor/collect.ts')
-      const { describeDiagnosis, diagnose } = await import('../doctor/doctor.ts')
+      const { checksOf, describeDiagnosis, diagnose } = await import('../doctor/doctor.ts')
       const directory = resolve(data ?? dataDirectory())
       const settings = await readSettings(directory, config)
       const facts = await collectFacts({
         data: directory,
         port: consolePortOf(settings, port),
-        databaseUrl: databaseUrlOf(settings),
+        // An agent has no business with the database, whatever the file of this computer says.
+        databaseUrl: of === 'agent' ? undefined : databaseUrlOf(settings),
         dockerHost: process.env.DOCKER_HOST || settings.values.get('agent.dockerHost'),
         toolboxImage: process.env.BERTH_TOOLBOX_IMAGE || settings.values.get('agent.toolboxImage'),
         secretFiles: settings.file && settings.values.has('manager.databaseUrl') ? [settings.file] : [],
+        askedBy: of && { managerUrl },
       })
-      const diagnosis = diagnose(facts)
+      const diagnosis = diagnose(facts, checksOf(of))
       createOutput(json).data(diagnosis, () => describeDiagnosis(diagnosis))
       if (diagnosis.level === 'problem') process.exitCode = EXIT.failed
     })

@@ -1,7 +1,7 @@
-import { readFile } from 'node:fs/promises'
 import { type Command } from 'commander'
 import { type ApiClient, AppError, because, type Dotfile } from '#manager/contract'
 import { connect } from '../config/connect.ts'
+import { readInputFile } from '../input-file.ts'
 import { createOutput, table } from '../output.ts'
 import { age } from './text.ts'
 
@@ -91,24 +91,12 @@ export function addDotfileCommands(program: Command): void {
 
 /** The file, or standard input if no file is named or the name is `-`, as UTF-8 text. */
 async function readText(file: string | undefined): Promise<string> {
-  const bytes = file === undefined || file === '-' ? await readInput() : await read(file)
+  const bytes = await readInputFile(file ?? '-')
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (error) {
     throw new AppError('bad_request', { why: `${file ?? 'Standard input'} is not text in UTF-8.` }, { cause: error })
   }
-}
-
-async function read(file: string): Promise<Buffer> {
-  return await readFile(file).catch((error: unknown) => {
-    throw new AppError('bad_request', { why: `${file} cannot be read.` }, { cause: error })
-  })
-}
-
-async function readInput(): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
-  return Buffer.concat(chunks)
 }
 
 /** @throws AppError `dotfile_not_found` */

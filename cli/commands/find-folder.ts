@@ -44,7 +44,9 @@ export const folderTable = (folders: readonly Folder[]): string =>
       folder.name,
       isOwn(folder) ? 'you' : `${folder.group === null ? '' : 'project '}${placeOf(folder)}`,
       PERMISSION_TEXT[folder.permission],
-      folder.usage === null ? '' : bytes(folder.usage.bytes),
+      folder.usage === null
+        ? ''
+        : `${bytes(folder.usage.bytes)}${folder.limit === null ? '' : ` of ${bytes(folder.limit.bytes)}`}`,
       folder.storageHost,
       folder.id,
     ]),

@@ -9,6 +9,7 @@ import { addFolderFileCommands, deleteFilesIn, listFilesAt } from './folder-file
 import { addFolderSftpCommands } from './folder-sftp.ts'
 import { addFolderUploadCommand } from './folder-upload.ts'
 import { addFolderSyncCommand } from './folder-sync.ts'
+import { sizeOption } from './size.ts'
 import { bytes } from './text.ts'
 import { addFolderSharingCommands, permitShare, sharesTable } from './folder-sharing.ts'
 
@@ -19,6 +20,7 @@ interface FolderFlags {
   trash?: boolean
   permanently?: boolean
   member?: string
+  maxSize?: number
   json?: boolean
 }
 
@@ -46,15 +48,17 @@ export function addFolderCommands(program: Command): void {
     .description('Make a folder. A session mounts it with `berth session create --folder NAME`.')
     .option('--storage-host <name>', 'where its files are kept; see `berth folder hosts`')
     .option('--group <project>', 'a folder of the project instead of your own, for admins')
+    .option('--max-size <size>', 'the most that its files may take on disk, e.g. 20g', sizeOption)
     .option('--read-only', 'members of the project may only read it')
     .option('--json', 'print JSON')
-    .action(async (name: string, { storageHost, group, readOnly = false, json = false }: FolderFlags) => {
+    .action(async (name: string, { storageHost, group, readOnly = false, maxSize, json = false }: FolderFlags) => {
       const { api } = await connect()
       const made = await api.createFolder({
         body: {
           name,
           ...(storageHost === undefined ? {} : { storageHost }),
           ...(group === undefined ? {} : { group }),
+          ...(maxSize === undefined ? {} : { maxBytes: maxSize }),
           ...(readOnly ? { permission: 'ro' as const } : {}),
         },
       })
@@ -89,6 +93,18 @@ export function addFolderCommands(program: Command): void {
       const { api } = await connect()
       const { id } = await findFolder(api, reference)
       const changed = await api.updateFolder({ params: { id }, body: { name } })
+      createOutput(json).data(changed, () => folderTable([changed]))
+    })
+
+  folder
+    .command('limit <folder> <size>')
+    .description('The most that its files may take on disk, e.g. 20g, or `unlimited`.')
+    .option('--json', 'print JSON')
+    .action(async (reference: string, size: string, { json = false }: FolderFlags) => {
+      const maxBytes = size === 'unlimited' ? null : sizeOption(size)
+      const { api } = await connect()
+      const { id } = await findFolder(api, reference)
+      const changed = await api.updateFolder({ params: { id }, body: { maxBytes } })
       createOutput(json).data(changed, () => folderTable([changed]))
     })
 

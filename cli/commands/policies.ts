@@ -22,7 +22,8 @@ import {
   UNLIMITED,
   withSlots,
 } from './limit-flags.ts'
-import { amounts } from './text.ts'
+import { sizeOption } from './size.ts'
+import { amounts, bytes } from './text.ts'
 
 interface PolicyFlags extends SlotFlags {
   sessions?: OrUnlimited<number>
@@ -31,6 +32,7 @@ interface PolicyFlags extends SlotFlags {
   maxLifetime?: OrUnlimited<number>
   storageHosts?: OrUnlimited<string[]>
   folders?: OrUnlimited<number>
+  folderSize?: OrUnlimited<number>
   json?: boolean
 }
 
@@ -98,6 +100,7 @@ function withSettings(command: Command): Command {
     .option('--idle-timeout <time>', `end idle sessions after this time, e.g. 90m; 0 or ${UNLIMITED}`, parseTime)
     .option('--max-lifetime <time>', `of a session, e.g. 8h; 0 or ${UNLIMITED}`, parseTime)
     .option('--storage-hosts <list>', `names separated by commas, or ${UNLIMITED}`, parseHosts)
+    .option('--folder-size <size>', `of all own folders together, e.g. 500g, or ${UNLIMITED}`, parseSize)
     .option('--folders <n>', `or ${UNLIMITED}`, parseLimit)
     .option('--json', 'print JSON')
 }
@@ -105,10 +108,12 @@ function withSettings(command: Command): Command {
 /** Parses a time, e.g. `90m`, to seconds; both `0` and `unlimited` mean no limit. */
 const parseTime = (text: string) => (text === UNLIMITED || text === '0' ? UNLIMITED : durationOption(text))
 
+const parseSize = (text: string) => (text === UNLIMITED ? text : sizeOption(text))
+
 const parseHosts = (text: string) => (text === UNLIMITED ? text : text.split(',').filter(host => host !== ''))
 
 function changeOf(flags: PolicyFlags, limits: ResourcePolicy['limits']): ResourcePolicyChange {
-  const { sessions, containers, idleTimeout, maxLifetime, storageHosts, folders } = flags
+  const { sessions, containers, idleTimeout, maxLifetime, storageHosts, folders, folderSize } = flags
   return {
     ...(namesSlots(flags) ? { limits: slotsOf(flags, limits) } : {}),
     ...(sessions === undefined ? {} : { maxConcurrentSessions: limitOf(sessions) }),
@@ -116,6 +121,7 @@ function changeOf(flags: PolicyFlags, limits: ResourcePolicy['limits']): Resourc
     ...(idleTimeout === undefined ? {} : { idleTimeoutSeconds: limitOf(idleTimeout) }),
     ...(maxLifetime === undefined ? {} : { maxLifetimeSeconds: limitOf(maxLifetime) }),
     ...(storageHosts === undefined ? {} : { allowedStorageHosts: limitOf(storageHosts) }),
+    ...(folderSize === undefined ? {} : { maxFolderBytes: limitOf(folderSize) }),
     ...(folders === undefined ? {} : { maxFolders: limitOf(folders) }),
   }
 }
@@ -132,7 +138,19 @@ const seconds = (value: number | null) => (value === null ? '∞' : durationText
 
 const policyTable = (items: readonly ResourcePolicy[]) =>
   table(
-    ['NAME', 'RESOURCES', 'SESSIONS', 'CONTAINERS', 'IDLE', 'LIFETIME', 'FOLDERS', 'HOSTS', 'USERS', 'KEYPAIRS'],
+    [
+      'NAME',
+      'RESOURCES',
+      'SESSIONS',
+      'CONTAINERS',
+      'IDLE',
+      'LIFETIME',
+      'FOLDERS',
+      'SIZE',
+      'HOSTS',
+      'USERS',
+      'KEYPAIRS',
+    ],
     items.map(one => [
       one.name,
       Object.keys(one.limits).length === 0 ? '∞' : amounts(one.limits),
@@ -141,6 +159,7 @@ const policyTable = (items: readonly ResourcePolicy[]) =>
       seconds(one.idleTimeoutSeconds),
       seconds(one.maxLifetimeSeconds),
       orAny(one.maxFolders),
+      one.maxFolderBytes === null ? '∞' : bytes(one.maxFolderBytes),
       one.allowedStorageHosts?.join(',') ?? '∞',
       String(one.users),
       String(one.keypairs),

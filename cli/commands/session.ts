@@ -1,10 +1,11 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import {
   type ApiClient,
   AppError,
   emptyLogText,
   type FolderMountSpec,
   type Session,
+  SessionSort,
   type SessionSpec,
 } from '#manager/contract'
 import { connect } from '../config/connect.ts'
@@ -57,6 +58,14 @@ interface CreateFlags {
   wait?: boolean
   json?: boolean
 }
+interface LsFlags {
+  readonly all?: boolean
+  readonly status?: string
+  readonly tag?: string
+  readonly search?: string
+  readonly sort?: SessionSort
+}
+
 interface JsonFlag {
   json?: boolean
 }
@@ -184,13 +193,15 @@ export function addSessionCommands(program: Command): void {
     .option('--all', 'also show finished sessions')
     .option('--status <list>', 'live, finished, or statuses separated by commas')
     .option('--tag <tag>', 'only sessions with this tag')
+    .option('--search <text>', 'part of the name, the image or the e-mail address of the owner')
+    .addOption(new Option('--sort <order>', 'order, falling with a minus: --sort=-name').choices(SessionSort.options))
     .option('--json', 'print JSON')
-    .action(async (flags: JsonFlag & { all?: boolean; status?: string; tag?: string }) => {
+    .action(async (flags: JsonFlag & LsFlags) => {
       const { api, userId } = await connect()
       const status = flags.status ?? (flags.all ? undefined : 'live')
       const items = await everyPage(cursor =>
         api.listSessions({
-          query: { ...(status ? { status } : {}), ...(flags.tag ? { tag: flags.tag } : {}), ...cursor },
+          query: { status: status || undefined, tag: flags.tag, search: flags.search, sort: flags.sort, ...cursor },
         }),
       )
       const me = await userId()

@@ -4,6 +4,7 @@ import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
+import { parseKeyValues } from './key-values.ts'
 import { parseMoment } from './moment.ts'
 
 /** `berth admin settings …`, for superadmins. */
@@ -55,27 +56,9 @@ const askPassword = () => promptSecret('Password for the mail server: ', '--smtp
 /** Parses `key=value` by the type of the key: a number, true or false, null, or text. */
 export function parseChanges(changes: readonly string[]): SystemSettingsChange {
   const { smtpPassword: _, ...shape } = SystemSettingsChange.shape
-  const entries = changes.map(change => {
-    const at = change.indexOf('=')
-    const [key, text] = [change.slice(0, at), change.slice(at + 1)]
-    const schema = at > 0 && Object.hasOwn(shape, key) ? shape[key as keyof typeof shape] : undefined
-    if (key === 'smtpPassword')
-      throw new AppError('bad_request', {
-        why: 'Use --smtp-password instead: other users of this computer can see command lines.',
-      })
-    if (!schema) {
-      throw new AppError('bad_request', {
-        why: `"${change}" does not have the form key=value with a key of ${Object.keys(shape).join(', ')}.`,
-      })
-    }
-    const tries = (isMoment(key) ? momentsOf(text) : meanings(text)).map(meaning => schema.safeParse(meaning))
-    const good = tries.find(parsed => parsed.success)
-    if (good) return [key, good.data] as const
-    // Report the first attempt: its message has the allowed range, while that of the second only says that a text is not a
-    // number.
-    throw new AppError('bad_request', { why: `${key}: ${tries[0]?.error?.issues[0]?.message ?? 'is not valid'}` })
-  })
-  return SystemSettingsChange.parse(Object.fromEntries(entries))
+  const secret = { key: 'smtpPassword', option: '--smtp-password' }
+  const meaningsOf = (text: string, key: string) => (isMoment(key) ? momentsOf(text) : meanings(text))
+  return SystemSettingsChange.parse(parseKeyValues(changes, { shape, secret, meaningsOf }))
 }
 
 const isMoment = (key: string) => key === 'announcementFrom' || key === 'announcementUntil'

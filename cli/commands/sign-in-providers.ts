@@ -4,6 +4,7 @@ import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
+import { parseKeyValues } from './key-values.ts'
 
 interface SecretFlags {
   clientSecret?: true
@@ -108,24 +109,8 @@ function readSecret({ clientSecretStdin }: SecretFlags): Promise<string> {
 /** Parses `key=value`: JSON where the setting takes it, otherwise text, or texts between commas. */
 export function parseSettings(settings: readonly string[]): SignInProviderChange {
   const { clientSecret: _, ...shape } = SignInProviderChange.shape
-  const entries = settings.map(setting => {
-    const at = setting.indexOf('=')
-    const [key, text] = [setting.slice(0, at), setting.slice(at + 1)]
-    if (key === 'clientSecret') {
-      const why = 'Use --client-secret instead: other users of this computer can see command lines.'
-      throw new AppError('bad_request', { why })
-    }
-    const schema = at > 0 && Object.hasOwn(shape, key) ? shape[key as keyof typeof shape] : undefined
-    if (!schema) {
-      const keys = Object.keys(shape).join(', ')
-      throw new AppError('bad_request', { why: `"${setting}" does not have the form key=value with a key of ${keys}.` })
-    }
-    const tries = meaningsOf(text).map(meaning => schema.safeParse(meaning))
-    const good = tries.find(parsed => parsed.success)
-    if (good) return [key, good.data] as const
-    throw new AppError('bad_request', { why: `${key}: ${tries[0]?.error?.issues[0]?.message ?? 'is not valid'}` })
-  })
-  return SignInProviderChange.parse(Object.fromEntries(entries))
+  const secret = { key: 'clientSecret', option: '--client-secret' }
+  return SignInProviderChange.parse(parseKeyValues(settings, { shape, secret, meaningsOf }))
 }
 
 function meaningsOf(text: string): unknown[] {

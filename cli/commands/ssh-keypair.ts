@@ -1,8 +1,9 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { type Command } from 'commander'
 import { type ApiClient, AppError, type NewSshKeypair, type SshKeypair } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
+import { readInputFile } from '../input-file.ts'
 import { createOutput } from '../output.ts'
 import { readStandardInput } from '../secret-input.ts'
 
@@ -44,7 +45,7 @@ export function addSshKeypairCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (file: string, { json = false }: KeyFlags) => {
       const { api } = await connect()
-      const publicKey = file === '-' ? await readStandardInput() : await read(file)
+      const publicKey = file === '-' ? await readStandardInput() : (await readInputFile(file)).toString('utf8')
       const key = await api.setSshPublicKey({ body: { publicKey } })
       createOutput(json).data(key, () => describe(key))
     })
@@ -60,12 +61,6 @@ export function addSshKeypairCommands(program: Command): void {
 
 const describe = ({ publicKey, fingerprint }: SshKeypair) =>
   publicKey === null ? 'You have no SSH key of your own.' : `${publicKey}\n${fingerprint ?? ''}`
-
-async function read(file: string): Promise<string> {
-  return await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new AppError('bad_request', { why: `${file} cannot be read.` }, { cause: error })
-  })
-}
 
 /**
  * Creates both files or none. They are created before the key: an existing file is never overwritten, and a wrong path costs no

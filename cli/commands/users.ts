@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander'
-import { readFile } from 'node:fs/promises'
 import {
   type ApiClient,
   AppError,
@@ -12,6 +11,7 @@ import {
   userImportRows,
 } from '#manager/contract'
 import { connect } from '../config/connect.ts'
+import { readInputFile } from '../input-file.ts'
 import { createOutput, table } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
@@ -119,11 +119,15 @@ export function addUserCommands(program: Command): void {
       const rows = await readRows(file)
       const { api } = await connect()
       const items: UserImportOutcome[] = []
-      for (let first = 0; first < rows.length; first += MAX_IMPORT_ROWS) {
-        const body = { rows: rows.slice(first, first + MAX_IMPORT_ROWS), dryRun, mail }
-        items.push(...(await api.importUsers({ body })).items)
+      try {
+        for (let first = 0; first < rows.length; first += MAX_IMPORT_ROWS) {
+          const body = { rows: rows.slice(first, first + MAX_IMPORT_ROWS), dryRun, mail }
+          items.push(...(await api.importUsers({ body })).items)
+        }
+      } finally {
+        // Also after a failure in the middle: nothing else shows the links of the accounts that were made.
+        if (items.length > 0) createOutput(json).data({ items, dryRun }, () => importTable(items, dryRun))
       }
-      createOutput(json).data({ items, dryRun }, () => importTable(items, dryRun))
       const refused = items.filter(({ outcome }) => outcome === 'refused').length
       if (refused > 0) throw new AppError('bad_request', { why: `${refused} of ${items.length} rows were refused.` })
     })
@@ -154,7 +158,7 @@ async function listUsers(api: ApiClient, { all, inactive, domain, group, role, s
 
 /** @throws AppError `bad_request` where the file cannot be read, or has no column of e-mail addresses */
 async function readRows(file: string): Promise<UserImportRow[]> {
-  const text = file === '-' ? await readStandardInput() : await readTextFile(file)
+  const text = (await readInputFile(file)).toString('utf8')
   const { default: Papa } = await import('papaparse')
   const rows = userImportRows(Papa.parse<string[]>(text, { skipEmptyLines: 'greedy' }).data)
   if (!rows?.length) {
@@ -163,14 +167,6 @@ async function readRows(file: string): Promise<UserImportRow[]> {
     })
   }
   return rows
-}
-
-async function readTextFile(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    throw new AppError('bad_request', { why: `The file ${path} cannot be read.` }, { cause: error })
-  }
 }
 
 function importTable(items: readonly UserImportOutcome[], dryRun: boolean): string {

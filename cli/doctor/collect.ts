@@ -27,6 +27,8 @@ export interface CollectOptions {
   readonly toolboxImage?: string | undefined
   /** Further files that hold secrets. */
   readonly secretFiles?: readonly string[]
+  /** A process that asks about itself: the console of this computer is left alone. */
+  readonly askedBy?: { readonly managerUrl: string | undefined } | undefined
 }
 
 /** A Berth that is stopping does not answer; waiting half a minute for it would be too long. */
@@ -34,8 +36,9 @@ const RUNNING_WITHIN_MS = 3_000
 
 /** Collects the facts about this computer. Changes nothing, and needs no running Berth. */
 export async function collectFacts(options: CollectOptions): Promise<Facts> {
-  const { data, port, databaseUrl, dockerHost, toolboxImage } = options
-  const { running, proxyFaults } = await findRunning(data)
+  const { data, port, databaseUrl, dockerHost, toolboxImage, askedBy } = options
+  const { running, proxyFaults } = askedBy ? {} : await findRunning(data)
+  const managerUrl = askedBy ? askedBy.managerUrl : running?.url
   const masterKey = process.env.BERTH_MASTER_KEY_FILE ?? join(data, 'master.key')
   const secrets = [
     join(data, 'admin-password'),
@@ -49,11 +52,11 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
       lookAtDataDirectory(data),
       lookAtEngine(dockerHost, toolboxImage),
       lookAtNvidia(),
-      lookAtPort(port, running?.url),
+      askedBy ? { port, status: 'ours' as const } : lookAtPort(port, running?.url),
       lookAtDatabase(data, databaseUrl),
       lookAtSecrets(secrets),
-      readManagerAhead(running?.url),
-      readManagerWarnings(running?.url),
+      readManagerAhead(managerUrl),
+      readManagerWarnings(managerUrl),
       hasIptables(),
     ])
   const [ipForward, localhostNamesResolve, sshVersion] = await Promise.all([
@@ -82,7 +85,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
   }
 }
 
-async function findRunning(data: string): Promise<Pick<Facts, 'running' | 'proxyFaults'>> {
+async function findRunning(data: string): Promise<Partial<Pick<Facts, 'running' | 'proxyFaults'>>> {
   const path = controlSocketPath(data)
   // Check first: asking creates an unused sign-in ticket, which expires after ten minutes.
   const there = await access(path).then(

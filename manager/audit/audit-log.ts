@@ -1,4 +1,4 @@
-import { AppError, type AuditEntry, type AuditFilter } from '#manager/contract'
+import { AppError, type AuditEntry, type AuditFilter, type AuditSort } from '#manager/contract'
 import { type AuditRow, listAuditRows } from '../store/operation/audit-log.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
@@ -9,7 +9,7 @@ import { csvHeader, csvLine } from './csv.ts'
 export interface AuditLog {
   list(
     caller: Caller,
-    query: AuditFilter & { limit: number; cursor?: string | undefined },
+    query: AuditFilter & { limit: number; cursor?: string | undefined; sort?: AuditSort | undefined },
   ): Promise<{ items: AuditEntry[]; nextCursor: string | null }>
   /** Yields the text in chunks, oldest rows first; rows added meanwhile may or may not be included. */
   export(caller: Caller, query: AuditFilter & { format: 'csv' | 'jsonl' }): AsyncGenerator<string>
@@ -21,14 +21,13 @@ const LOST = 'The account was changed while the export ran. Start the export aga
 export function createAuditLog(db: Db): AuditLog {
   const domainOf = (caller: Caller) => (isSuperadmin(caller) ? {} : { domain: caller.domain })
   return {
-    async list(caller, { limit, cursor, ...filter }) {
-      const before = cursor === undefined ? undefined : parseCursor(cursor)
+    async list(caller, { limit, cursor, sort, ...filter }) {
+      const last = cursor === undefined ? undefined : parseCursor(cursor)
       const rows = await listAuditRows(db, {
         ...filter,
         ...domainOf(caller),
         limit: limit + 1,
-        before,
-        order: 'newest',
+        ...(sort === 'at' ? { order: 'oldest', after: last } : { order: 'newest', before: last }),
       })
       const items = rows.slice(0, limit).map(toEntry)
       return { items, nextCursor: rows.length > limit ? String(items.at(-1)?.id) : null }

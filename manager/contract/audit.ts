@@ -43,4 +43,8 @@ export const AuditFilter = z.object({
 })
 export type AuditFilter = z.infer<typeof AuditFilter>
 
+/** Order of a list of entries: by time, falling with a `-`. */
+export const AuditSort = z.enum(['at', '-at'])
+export type AuditSort = z.infer<typeof AuditSort>
+
 export const AUDIT_FORMATS = ['jsonl', 'csv'] as const

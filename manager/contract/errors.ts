@@ -112,6 +112,8 @@ export const ERRORS = {
   path_invalid: { status: 400, retry: false, title: 'The path is not valid' },
   range_invalid: { status: 416, retry: false, title: 'The file has no such range' },
   too_many_files: { status: 409, retry: false, title: 'Too many files at once' },
+  quota_folder_full: { status: 507, retry: false, title: 'The folder has reached its size limit' },
+  quota_total_full: { status: 507, retry: false, title: 'Your folders have reached their size limit' },
   storage_away: { status: 503, retry: true, title: 'The storage of the folder is away' },
   upload_damaged: { status: 422, retry: false, title: 'The upload arrived damaged' },
   upload_incomplete: { status: 409, retry: false, title: 'The upload is not complete' },

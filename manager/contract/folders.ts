@@ -60,6 +60,8 @@ export const FolderCount = z
   .object({
     count: z.int().describe('Own folders, those in the trash included.'),
     limit: z.int().nullable().describe('The most that the resource policies allow; null if they allow any number.'),
+    usedBytes: z.int().describe('Measured size of these folders on disk, as far as they have been measured.'),
+    limitBytes: z.int().nullable().describe('The most that they may have together; null = unlimited.'),
   })
   .meta({ id: 'FolderCount' })
 export type FolderCount = z.infer<typeof FolderCount>
@@ -107,6 +109,15 @@ export const Folder = z
       .describe(
         'Measured in the background after the folder was listed; null before, and if the count takes too long.',
       ),
+    limit: z
+      .object({
+        bytes: z.int().describe('The most that its files may take on disk.'),
+        enforced: z
+          .boolean()
+          .describe('Whether its file system refuses more; if not, Berth does, and sessions may exceed the limit.'),
+      })
+      .nullable()
+      .describe('Null if the size of this folder is not limited.'),
     cloning: z
       .boolean()
       .describe('Whether it is still being filled with a copy of another folder: sessions cannot mount it yet.'),
@@ -117,6 +128,12 @@ export const Folder = z
   })
   .meta({ id: 'Folder' })
 export type Folder = z.infer<typeof Folder>
+
+/** Smaller ones would be full with their first directory. */
+const LargestFolder = z
+  .int()
+  .min(2 ** 20)
+  .max(2 ** 50)
 
 /** Request for a new folder. */
 export const FolderSpec = z
@@ -131,6 +148,7 @@ export const FolderSpec = z
     permission: FolderPermission.optional().describe(
       'What the members of the project may do in it; rw if left out. Only for the folder of a project.',
     ),
+    maxBytes: LargestFolder.optional().describe('The most that its files may take on disk; unlimited if left out.'),
   })
   .meta({ id: 'FolderSpec' })
 export type FolderSpec = z.infer<typeof FolderSpec>
@@ -146,7 +164,11 @@ export type FolderCloneSpec = z.infer<typeof FolderCloneSpec>
 
 /** Change of a folder. A key that is left out keeps its value. */
 export const FolderChange = z
-  .strictObject({ name: FolderName, permission: FolderPermission })
+  .strictObject({
+    name: FolderName,
+    permission: FolderPermission,
+    maxBytes: LargestFolder.nullable().describe('Null = unlimited.'),
+  })
   .partial()
   .meta({ id: 'FolderChange' })
 export type FolderChange = z.infer<typeof FolderChange>

@@ -29,6 +29,11 @@ const settings = {
   maxLifetimeSeconds: seconds.nullable().describe('A session ends this long after its start.'),
   allowedStorageHosts: z.array(z.string().min(1).max(64)).max(100).nullable().describe('Null = all.'),
   maxFolders: z.int().min(0).max(1_000_000).nullable(),
+  maxFolderBytes: z
+    .int()
+    .min(1)
+    .nullable()
+    .describe('Size on disk of all folders that a user owns, those in the trash included.'),
 }
 
 /**
@@ -57,6 +62,7 @@ export const ResourcePolicySpec = z
     maxLifetimeSeconds: settings.maxLifetimeSeconds.default(null),
     allowedStorageHosts: settings.allowedStorageHosts.default(null),
     maxFolders: settings.maxFolders.default(null),
+    maxFolderBytes: settings.maxFolderBytes.default(null),
   })
   .meta({ id: 'ResourcePolicySpec' })
 export type ResourcePolicySpec = z.infer<typeof ResourcePolicySpec>

@@ -3,6 +3,7 @@ import { AGENT_ROUTES } from './routes/agents.ts'
 import { AUDIT_ROUTES } from './routes/audit.ts'
 import { AUTH_ROUTES } from './routes/auth.ts'
 import { BUNDLE_ROUTES } from './routes/bundles.ts'
+import { DIAGNOSTICS_ROUTES } from './routes/diagnostics.ts'
 import { DOMAIN_ROUTES } from './routes/domains.ts'
 import { FOLDER_SHARING_ROUTES } from './routes/folder-sharing.ts'
 import { FILE_ROUTES } from './routes/files.ts'
@@ -57,6 +58,7 @@ export const ROUTES = {
   ...REGISTRY_ROUTES,
   ...AGENT_ROUTES,
   ...MANAGER_ROUTES,
+  ...DIAGNOSTICS_ROUTES,
   ...MESSAGE_ROUTES,
   ...RESOURCE_GROUP_ROUTES,
   ...POLICY_ROUTES,

@@ -322,6 +322,12 @@ export const Session = z
   .meta({ id: 'Session' })
 export type Session = z.infer<typeof Session>
 
+/** Orders of a list of sessions; falling with a `-`. */
+export const SESSION_ORDERS = ['created', 'name', 'status', 'owner', 'image', 'resourceGroup', 'ended'] as const
+export type SessionOrder = (typeof SESSION_ORDERS)[number]
+export const SessionSort = z.enum(SESSION_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export type SessionSort = z.infer<typeof SessionSort>
+
 /** One row of the timeline. */
 export const SessionEvent = z
   .object({

@@ -7,6 +7,7 @@ import {
   type FolderId,
 } from '#manager/contract'
 import { type FolderHints } from '../folders/hints.ts'
+import { type FolderRoom } from '../folders/room.ts'
 import { type Removals } from '../folders/removals.ts'
 import { type Folders } from '../folders/service.ts'
 import { type Log } from '../log.ts'
@@ -45,11 +46,12 @@ export interface ClonesDeps {
   readonly folders: Pick<Folders, 'create' | 'trash' | 'remove'>
   readonly removals: Pick<Removals, 'start'>
   readonly copies: CopyTasks
+  readonly room: Pick<FolderRoom, 'meter'>
   readonly hints: FolderHints
   readonly log: Log
 }
 
-export function startClones({ store, open, folders, removals, copies, hints, log }: ClonesDeps): Clones {
+export function startClones({ store, open, folders, removals, copies, room, hints, log }: ClonesDeps): Clones {
   const { db } = store
 
   /** Deletes folders whose manager has died, with what was copied so far. */
@@ -95,7 +97,9 @@ export function startClones({ store, open, folders, removals, copies, hints, log
       renew().catch((error: unknown) => log.warn({ err: error, folderId: folder.id }, 'a clone was not renewed'))
     }, RENEW_MS)
     try {
-      await copyEntries(from.top, to.top, { progress, signal: AbortSignal.any([signal, lost.signal]) })
+      await using meter = room.meter(to.row)
+      const takeRoom = (bytes: number) => meter.take(bytes)
+      await copyEntries(from.top, to.top, { progress, signal: AbortSignal.any([signal, lost.signal]), takeRoom })
       if (!(await deleteFolderClone(db, folder.id))) throw deleted(folder)
     } finally {
       clearInterval(renewing)

@@ -16,6 +16,8 @@ export interface CopyProgress {
 }
 
 interface CopyJob {
+  /** Takes room in the folder before so many bytes are written. @throws AppError `quota_folder_full`, `quota_total_full` */
+  readonly takeRoom: (bytes: number) => Promise<void>
   readonly progress: CopyProgress
   readonly signal: AbortSignal
 }
@@ -29,14 +31,14 @@ interface CopyJob {
 export async function copyEntry(
   { top, target, path }: { top: Directory; target: Directory; path: string },
   { to, name, onConflict }: FileMoveSpec,
-  { storage, progress, signal }: CopyJob & { readonly storage: Storage },
+  { storage, progress, signal, takeRoom }: CopyJob & { readonly storage: Storage },
 ): Promise<Moved & { swept: boolean }> {
   if (`${to}/`.startsWith(`${path}/`)) {
     throw new AppError('file_kind_refused', { path, ...because('copy_into_itself', { path }) })
   }
   await using from = await openPlace(top, path)
   const draft = newDraftName()
-  const job: CopyJob = { progress, signal }
+  const job: CopyJob = { progress, signal, takeRoom }
   let swept = false
   try {
     await copyOne(job, from, { directory: target, name: draft }, 1)
@@ -59,12 +61,8 @@ export async function copyEntry(
  *
  * @throws AppError `path_invalid` if directories are nested too deeply, `disk_full`; the reason of the signal
  */
-export async function copyEntries(
-  source: Directory,
-  target: Directory,
-  { progress, signal }: Pick<CopyJob, 'progress' | 'signal'>,
-): Promise<void> {
-  await copyChildren({ progress, signal }, source, target, 1)
+export async function copyEntries(source: Directory, target: Directory, job: CopyJob): Promise<void> {
+  await copyChildren(job, source, target, 1)
 }
 
 interface Spot {
@@ -111,7 +109,7 @@ async function copyChildren(job: CopyJob, source: Directory, made: Directory, le
 const ZEROS = Buffer.alloc(CHUNK_BYTES)
 const isZero = (bytes: Buffer) => bytes.equals(ZEROS.subarray(0, bytes.length))
 
-async function copyFile({ progress, signal }: CopyJob, from: Spot, to: Spot): Promise<void> {
+async function copyFile({ progress, signal, takeRoom }: CopyJob, from: Spot, to: Spot): Promise<void> {
   await using source = await from.directory.open(from.name)
   const { size, mode, modifiedAt } = await source.state()
   await using made = await to.directory.create(to.name, mode & 0o777)
@@ -122,6 +120,7 @@ async function copyFile({ progress, signal }: CopyJob, from: Spot, to: Spot): Pr
     const end = at + chunk.byteLength
     // Holes stay holes: a sparse file of a session could fill the storage otherwise.
     if (!isZero(chunk)) {
+      await takeRoom(chunk.byteLength)
       await made.write(chunk, at)
       written = end
     }

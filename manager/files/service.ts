@@ -13,6 +13,7 @@ import {
   type FolderId,
   type Task,
 } from '#manager/contract'
+import { type FolderRoom } from '../folders/room.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Caller } from '../users/authorize.ts'
 import { entriesOf, requireFewFiles } from './archive.ts'
@@ -82,9 +83,10 @@ export interface FilesDeps {
   readonly sweeps: Pick<Sweeps, 'start'>
   readonly hints: FileHints
   readonly copies: CopyTasks
+  readonly room: Pick<FolderRoom, 'meter' | 'require' | 'take'>
 }
 
-export function createFiles({ open, storage, sweeps, hints, copies }: FilesDeps): Files {
+export function createFiles({ open, storage, sweeps, hints, copies, room }: FilesDeps): Files {
   const pages = createPages()
   const storageOf = ({ row }: OpenFolder) => ({
     host: row.storage_host,
@@ -135,6 +137,7 @@ export function createFiles({ open, storage, sweeps, hints, copies }: FilesDeps)
 
     async makeDirectory(caller, id, spec) {
       await using folder = await open(caller, id, 'rw')
+      await room.require(folder.row, 0)
       const made = await makeDirectory(folder.top, spec)
       hints.changed(id, parentOf(spec.path))
       return made
@@ -167,7 +170,9 @@ export function createFiles({ open, storage, sweeps, hints, copies }: FilesDeps)
       const items: Moved[] = []
       return await copies.run({ caller, folder: folder.row, items }, async (progress, signal) => {
         await using _held = held
-        const job = { storage: storageOf(folder), progress, signal }
+        await using meter = room.meter(folder.row)
+        const takeRoom = (bytes: number) => meter.take(bytes)
+        const job = { storage: storageOf(folder), progress, signal, takeRoom }
         try {
           await each(spec.paths, async path => {
             const one = await copyEntry({ top: folder.top, target, path }, spec, job)
@@ -220,7 +225,9 @@ export function createFiles({ open, storage, sweeps, hints, copies }: FilesDeps)
 
     async write(caller, id, { path, read }) {
       await using folder = await open(caller, id, 'rw')
-      const written = await writeContent(folder.top, path, await read())
+      const content = await read()
+      await room.take(folder.row, content.bytes.length)
+      const written = await writeContent(folder.top, path, content)
       hints.changed(id, parentOf(path))
       return written
     },

@@ -45,12 +45,18 @@ export function toFolder(caller: Caller, row: FolderRow): Folder | undefined {
     invited: row.invited_permission !== null,
     sharedWith: manageable ? row.shared_with : null,
     usage: toUsage(row),
+    limit: toLimit(row),
     cloning: row.is_cloning,
     status: row.status,
     trashedAt: row.trashed_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
     version: row.version,
   }
+}
+
+function toLimit({ max_bytes, enforced_bytes }: FolderRow): Folder['limit'] {
+  if (max_bytes === null) return null
+  return { bytes: max_bytes, enforced: enforced_bytes !== null && enforced_bytes <= max_bytes }
 }
 
 function toUsage({ usage_bytes: bytes, usage_files: files, measured_at }: FolderRow): Folder['usage'] {

@@ -32,6 +32,7 @@ import { requireManaged, requireVisible, toFolder } from './find-folder.ts'
 import { type FolderHints } from './hints.ts'
 import { countOf, mayUseHost, requireRoom } from './limits.ts'
 import { type Removals } from './removals.ts'
+import { type FolderRoom } from './room.ts'
 import { type FolderUsages } from './usage.ts'
 
 /**
@@ -68,9 +69,10 @@ export interface FoldersDeps {
   readonly removals: Pick<Removals, 'start'>
   readonly hints: FolderHints
   readonly usages: Pick<FolderUsages, 'look'>
+  readonly room: Pick<FolderRoom, 'enforce'>
 }
 
-export function createFolders({ store, storage, removals, hints, usages }: FoldersDeps): Folders {
+export function createFolders({ store, storage, removals, hints, usages, room }: FoldersDeps): Folders {
   async function view(caller: Caller, id: FolderId): Promise<Folder> {
     return (await requireVisible(store.db, caller, id)).view
   }
@@ -127,7 +129,14 @@ export function createFolders({ store, storage, removals, hints, usages }: Folde
       const id = newId(FolderId)
       await storage.create(host, id)
       const owner = groupId === null ? { user_id: caller.userId, group_id: null } : { user_id: null, group_id: groupId }
-      const row = { id, name: spec.name, storage_host: host, permission: spec.permission ?? 'rw', ...owner }
+      const row = {
+        id,
+        name: spec.name,
+        storage_host: host,
+        permission: spec.permission ?? 'rw',
+        max_bytes: spec.maxBytes ?? null,
+        ...owner,
+      }
       try {
         await store.transaction(async trx => {
           if (groupId === null) await requireRoom(trx, caller)
@@ -141,6 +150,7 @@ export function createFolders({ store, storage, removals, hints, usages }: Folde
         if (isAppError(said) && REFUSALS.has(said.code)) await storage.discard(host, id).catch(() => undefined)
         throw said
       }
+      await room.enforce(id)
       await hints.changed(id)
       return view(caller, id)
     },
@@ -154,6 +164,7 @@ export function createFolders({ store, storage, removals, hints, usages }: Folde
           throw sayWhy(error, change.name ?? row.name)
         })
       })
+      if (change.maxBytes !== undefined) await room.enforce(id)
       await hints.changed(id)
       return view(caller, id)
     },

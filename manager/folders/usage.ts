@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { type FolderId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
@@ -13,6 +14,10 @@ import { type FolderHints } from './hints.ts'
 export interface FolderUsages extends AsyncDisposable {
   /** Measures those of the folders whose figures are old. Returns at once. */
   look(folders: readonly LookedAt[]): void
+  /**
+   * Measures the folders anew, unless that happened just now, and waits: for ten seconds at most. Several callers share one count.
+   */
+  again(folders: readonly LookedAt[]): Promise<void>
 }
 
 export type LookedAt = Pick<FolderRow, 'id' | 'storage_host' | 'measured_at' | 'took_ms'>
@@ -32,6 +37,10 @@ const FRESH_TIMES = 20
 const LONGEST_MS = 30 * 60_000
 /** Folders that wait for their turn on one storage host; further ones are measured at a later look. */
 const LONGEST_QUEUE = 1_000
+/** Figures of this age are new enough to refuse a write by them. */
+const JUST_NOW_MS = 1_000
+/** How long a write waits for new figures. */
+const PATIENCE_MS = 10_000
 
 export function createFolderUsages({ store, storage, hints, log, freshMs = FRESH_MS }: FolderUsagesDeps): FolderUsages {
   const cut = new AbortController()
@@ -63,7 +72,29 @@ export function createFolderUsages({ store, storage, hints, log, freshMs = FRESH
     }
   }
 
+  const counting = new Map<FolderId, Promise<void>>()
+  function measureOnce({ id, storage_host }: LookedAt): Promise<void> {
+    const known = counting.get(id)
+    if (known) return known
+    const running = measure(storage_host, id)
+      .catch((error: unknown) => log.warn({ err: error, folderId: id }, 'a size was not saved'))
+      .finally(() => counting.delete(id))
+    counting.set(id, running)
+    return running
+  }
+
   return {
+    async again(folders) {
+      const isStale = ({ measured_at, took_ms }: LookedAt) =>
+        measured_at === null ||
+        store.now() - measured_at.getTime() > Math.max(JUST_NOW_MS, FRESH_TIMES * (took_ms ?? 0))
+      const counted = (async () => {
+        for (const folder of folders.filter(isStale)) if (!cut.signal.aborted) await measureOnce(folder)
+      })()
+      const patience = new AbortController()
+      await Promise.race([counted, delay(PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => undefined)])
+      patience.abort()
+    },
     look(folders) {
       if (cut.signal.aborted) return
       for (const folder of folders.filter(isOld)) {
@@ -80,7 +111,7 @@ export function createFolderUsages({ store, storage, hints, log, freshMs = FRESH
     },
     async [Symbol.asyncDispose]() {
       cut.abort()
-      await Promise.all(workers.values())
+      await Promise.all([...workers.values(), ...counting.values()])
     },
   }
 }

@@ -87,6 +87,7 @@ const UNLIMITED = {
   max_lifetime_seconds: null,
   allowed_storage_hosts: null,
   max_folders: null,
+  max_folder_bytes: null,
 }
 
 const notFound = (name: string) =>
@@ -102,6 +103,7 @@ function toSettings(change: ResourcePolicyChange): Partial<PolicySettings> {
     max_lifetime_seconds: change.maxLifetimeSeconds,
     allowed_storage_hosts: change.allowedStorageHosts,
     max_folders: change.maxFolders,
+    max_folder_bytes: change.maxFolderBytes,
   }
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 }
@@ -116,6 +118,7 @@ function toPolicy(row: CountedPolicyRow): ResourcePolicy {
     maxLifetimeSeconds: row.max_lifetime_seconds,
     allowedStorageHosts: row.allowed_storage_hosts,
     maxFolders: row.max_folders,
+    maxFolderBytes: row.max_folder_bytes,
     users: row.users,
     keypairs: row.keypairs,
     createdAt: row.created_at.toISOString(),

@@ -74,11 +74,23 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
 
   /** Time of the next look at each group that another manager schedules. A look costs as much as scheduling. */
   const lookAt = new Map<string, number>()
+  /** The change that triggered a pass during the rest of a group is seen at the end of that rest, not at the next slow tick. */
+  let atEndOfRest: NodeJS.Timeout | undefined
+  function lookLater(ms: number): void {
+    atEndOfRest ??= setTimeout(() => {
+      atEndOfRest = undefined
+      trigger()
+    }, ms)
+  }
 
   async function tickGroup(group: string): Promise<void> {
     const since = performance.now()
     const mine = await managers.take(schedulerTurn(group))
-    if (!mine && since < (lookAt.get(group) ?? 0)) return
+    const rest = (lookAt.get(group) ?? 0) - since
+    if (!mine && rest > 0) {
+      lookLater(rest)
+      return
+    }
     const { snapshot: read, written, doomed, later, sequencer, selector } = await readGroup(store.db, group, presence)
     if (mine) for (const [id, reason] of doomed) await cancel(id, reason)
     const snapshot: GroupSnapshot = {
@@ -168,6 +180,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
       closing.abort()
       clearInterval(timer)
       await running
+      clearTimeout(atEndOfRest)
     },
   }
 }

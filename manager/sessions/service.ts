@@ -17,7 +17,8 @@ import { type PlacingPresence } from '../scheduler/snapshot.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { listSessionEvents } from '../store/sessions/session-events.ts'
 import { countMatching, listSessions } from '../store/sessions/session-list.ts'
-import { findSessions } from '../store/sessions/sessions.ts'
+import { type SessionSorting } from '../store/sessions/session-order.ts'
+import { findSession, findSessions } from '../store/sessions/sessions.ts'
 import { updateLabels } from '../store/sessions/touches.ts'
 import { administers, type Caller } from '../users/authorize.ts'
 import { type SessionChanges } from './changes.ts'
@@ -109,6 +110,14 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     return toSessions(store.db, await findSessions(store.db, ids), { ...deps, caller })
   }
 
+  /** An order by values needs the last session of the previous page: a list must not seem to end where that was deleted. */
+  async function requireCursor(id: SessionId, { order }: SessionSorting): Promise<void> {
+    if (order === 'created' || (await findSession(store.db, id))) return
+    throw new AppError('bad_request', {
+      why: 'The session at which the last page ended was deleted meanwhile. Begin with the first page again.',
+    })
+  }
+
   return {
     async create(caller, spec, keyed) {
       const { ids, notices } = await enqueue(caller, spec, { keyed })
@@ -134,10 +143,11 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     },
 
     async list(caller, query) {
-      const { filter, limit, before } = pageOf(caller, query)
+      const { filter, limit, after, sorting } = pageOf(caller, query)
       // One row more than requested shows whether there is a next page.
-      const rows = await listSessions(store.db, filter, { limit: limit + 1, before })
-      const isAll = before === undefined && rows.length <= limit
+      const rows = await listSessions(store.db, filter, { limit: limit + 1, after, sorting })
+      if (after !== undefined && rows.length === 0) await requireCursor(after, sorting)
+      const isAll = after === undefined && rows.length <= limit
       const total = isAll ? rows.length : await totals(filter)
       const items = await toSessions(store.db, rows.slice(0, limit), { ...deps, caller })
       return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total }

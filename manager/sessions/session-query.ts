@@ -4,11 +4,14 @@ import {
   FINISHED_STATUSES,
   type GroupId,
   LIVE_STATUSES,
+  SESSION_ORDERS,
   SessionId,
+  type SessionSort,
   SessionStatus,
   type UserId,
 } from '#manager/contract'
 import { type SessionFilter } from '../store/sessions/session-list.ts'
+import { NEWEST_FIRST, type SessionSorting } from '../store/sessions/session-order.ts'
 import { type Caller, type Visible, visibleTo } from '../users/authorize.ts'
 
 export interface SessionQuery {
@@ -26,13 +29,15 @@ export interface SessionQuery {
   readonly resourceGroup?: string | undefined
   readonly agent?: AgentId | undefined
   readonly search?: string | undefined
+  readonly sort?: SessionSort | undefined
 }
 
 export interface SessionPage {
   readonly filter: SessionFilter
   readonly limit: number
   /** The last id of the previous page. */
-  readonly before: SessionId | undefined
+  readonly after: SessionId | undefined
+  readonly sorting: SessionSorting
 }
 
 /**
@@ -41,10 +46,10 @@ export interface SessionPage {
  */
 export function pageOf(
   caller: Caller,
-  { limit: asked, cursor, status, ids: named, name, tag, mine, owner, group, ...rest }: SessionQuery,
+  { limit: asked, cursor, status, ids: named, name, tag, mine, owner, group, sort, ...rest }: SessionQuery,
 ): SessionPage {
-  const before = cursor === undefined ? undefined : SessionId.safeParse(cursor)
-  if (before && !before.success)
+  const after = cursor === undefined ? undefined : SessionId.safeParse(cursor)
+  if (after && !after.success)
     throw new AppError('bad_request', {
       why: 'The cursor is not valid. Use the one that the last page of this list returned.',
     })
@@ -64,7 +69,12 @@ export function pageOf(
     search: rest.search,
   }
   // Sessions requested by id come on one page, whatever its usual size.
-  return { filter, limit: Math.max(asked, ids?.length ?? 0), before: before?.data }
+  return { filter, limit: Math.max(asked, ids?.length ?? 0), after: after?.data, sorting: sortingOf(sort) }
+}
+
+function sortingOf(sort: SessionSort | undefined): SessionSorting {
+  const order = SESSION_ORDERS.find(name => sort === name || sort === `-${name}`)
+  return order === undefined ? NEWEST_FIRST : { order, descending: sort?.startsWith('-') ?? false }
 }
 
 /** Also the sessions that others share with the caller. */

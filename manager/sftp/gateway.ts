@@ -7,6 +7,7 @@ import { TICK_MS, TunnelBeats, TunnelEnd } from '#manager/tunnel-end'
 import { type Audit } from '../audit/recorder.ts'
 import { type FileHints } from '../files/hints.ts'
 import { type FolderOpener } from '../files/open-folder.ts'
+import { type FolderRoom } from '../folders/room.ts'
 import { createSparing, type Log } from '../log.ts'
 import { type Db } from '../store/schema.ts'
 import { acceptWebSocket, parseWebSocketUpgrade, refuseUpgrade } from '../tunnels/websocket-upgrade.ts'
@@ -25,6 +26,7 @@ const MOST = 1_024
 export interface SftpGatewayDeps {
   readonly db: Db
   readonly open: FolderOpener
+  readonly room: Pick<FolderRoom, 'meter'>
   readonly hints: Pick<FileHints, 'changed'>
   /** @throws AppError `not_signed_in`, those of signatures */
   readonly authenticateUpgrade: (request: IncomingMessage) => Promise<Caller>
@@ -64,7 +66,7 @@ interface Open {
  * answers is not served further. All state belongs to one connection: a broken one ends alone.
  */
 export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
-  const { db, open, hints, authenticateUpgrade, credentialHolds, addressOf, audit, log } = deps
+  const { db, open, room, hints, authenticateUpgrade, credentialHolds, addressOf, audit, log } = deps
   const sparing = createSparing()
   const beats = new TunnelBeats()
   const timer = setInterval(() => beats.tick(), TICK_MS).unref()
@@ -109,7 +111,7 @@ export function createSftpGateway(deps: SftpGatewayDeps): SftpGateway {
   /** A separate function: whatever lives as long as the connection keeps its scope, and must not keep the request. */
   function join(wire: Socket, who: { caller: Caller; credential: string; address: string }): void {
     const { caller, credential, address } = who
-    const operations = createOperations({ tree: createTree({ db, open, caller }), hints })
+    const operations = createOperations({ tree: createTree({ db, open, caller }), hints, room })
     const local = new SftpLocalEnd({
       operations,
       isFlushed: () => wire.writableLength === 0,

@@ -1,6 +1,7 @@
 import { type FolderId, type FolderPermission } from '#manager/contract'
 import { type FolderOpener, type OpenFolder } from '../files/open-folder.ts'
 import { requireAllowed } from '../folders/require-folder.ts'
+import { type FolderRow } from '../store/storage/folders.ts'
 import { type Caller } from '../users/authorize.ts'
 
 /** How long a right that was checked is taken to hold. */
@@ -18,8 +19,8 @@ export interface Held extends AsyncDisposable {
 export interface Leases extends AsyncDisposable {
   /** @throws AppError `folder_not_found`, `forbidden`, `group_inactive`, `storage_away` */
   hold(id: FolderId, need: FolderPermission): Promise<Held>
-  /** Whether the caller still may do this. @throws as `hold` */
-  require(id: FolderId, need: FolderPermission): Promise<void>
+  /** The folder, if the caller still may do this. @throws as `hold` */
+  require(id: FolderId, need: FolderPermission): Promise<FolderRow>
 }
 
 interface Lease {
@@ -94,7 +95,8 @@ export function createLeases(open: FolderOpener, caller: Caller, now = () => per
   return {
     hold,
     async require(id, need) {
-      await using _held = await hold(id, need)
+      await using held = await hold(id, need)
+      return held.folder.row
     },
     async [Symbol.asyncDispose]() {
       clearInterval(timer)

@@ -1,7 +1,9 @@
 import { type StatsFs } from 'node:fs'
-import { type FolderPermission } from '#manager/contract'
+import { type FolderId, type FolderPermission } from '#manager/contract'
 import { isCode } from '../files/places.ts'
 import { type FileHints } from '../files/hints.ts'
+import { type FolderRoom, type Meter } from '../folders/room.ts'
+import { type FolderRow } from '../store/storage/folders.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type OpenFile, PERMISSIONS } from '../storage/open-file.ts'
 import { attributesOf, modeOf } from './attributes.ts'
@@ -40,6 +42,7 @@ export interface Operations extends AsyncDisposable {
 export interface OperationsDeps {
   readonly tree: Tree
   readonly hints: Pick<FileHints, 'changed'>
+  readonly room: Pick<FolderRoom, 'meter'>
 }
 
 /** Files that this many later ones of the connection have followed are not remembered as its own. */
@@ -63,11 +66,23 @@ interface Spot {
  * deletes. Programs upload under a temporary name; so a file that the connection itself has made may be renamed, and be deleted,
  * with `rw`. Each operation checks the right anew, also on files that are open (`leases.ts`).
  */
-export function createOperations({ tree, hints }: OperationsDeps): Operations {
+export function createOperations({ tree, hints, room }: OperationsDeps): Operations {
   const handles = new Handles()
   const changes = new ChangeCount()
   /** Files that this connection has made. */
   const own = new Set<string>()
+  /** Room of folders that this connection writes to, with the row by whose limits it is measured. */
+  const meters = new Map<FolderId, { readonly row: FolderRow; readonly meter: Meter }>()
+
+  /** Takes room for a write. Limits are read with the rights, at most two seconds ago. @throws AppError `quota_folder_full`, … */
+  async function takeRoom(row: FolderRow, bytes: number): Promise<void> {
+    const known = meters.get(row.id)
+    if (known?.row === row) return known.meter.take(bytes)
+    const meter = room.meter(row)
+    meters.set(row.id, { row, meter })
+    await known?.meter[Symbol.asyncDispose]()
+    await meter.take(bytes)
+  }
 
   /** Runs an operation on an entry in a folder. @throws Refused for a folder itself */
   async function at<T>(path: Buffer, need: FolderPermission, run: (spot: Spot) => Promise<T>): Promise<T> {
@@ -315,7 +330,11 @@ export function createOperations({ tree, hints }: OperationsDeps): Operations {
     async write(name, position, parts) {
       const handle = handles.file(name)
       if (!handle.mayWrite) throw new Refused('permissionDenied', 'The file was not opened for writing.')
-      await tree.require(handle.folderId, 'rw')
+      const row = await tree.require(handle.folderId, 'rw')
+      await takeRoom(
+        row,
+        parts.reduce((sum, { byteLength }) => sum + byteLength, 0),
+      )
       handle.isWritten = true
       const start = handle.appends ? (await handle.file.state()).size : position
       await handle.file.writeParts(parts, start)
@@ -324,6 +343,7 @@ export function createOperations({ tree, hints }: OperationsDeps): Operations {
       // The client has gone without closing these.
       for (const handle of handles) tellWritten(handle)
       await handles[Symbol.asyncDispose]()
+      for (const { meter } of meters.values()) await meter[Symbol.asyncDispose]()
       await tree[Symbol.asyncDispose]()
     },
   }

@@ -7,6 +7,7 @@ import { type Db } from '../store/schema.ts'
 import { type Directory, openTop } from './beneath.ts'
 import { createStorageCalls } from './calls.ts'
 import { errnoOf } from './file-errors.ts'
+import { createFolderQuotas, type FolderQuotas } from './folder-quota.ts'
 import { createMarkerReader, MARKER, readMarkerIn, writeMarker } from './marker.ts'
 import { measureTree, type TreeSize } from './measure-tree.ts'
 import { removeTree } from './remove-tree.ts'
@@ -43,6 +44,12 @@ export interface StorageHosts {
    * @throws AppError `storage_host_not_found`, `storage_away`; `folder_not_found` if the storage has no such folder
    */
   open(host: string, id: FolderId): Promise<Directory>
+  /**
+   * Has the file system enforce a limit on the size of a folder, or take it away.
+   *
+   * @returns why it cannot; undefined if it does @throws AppError `storage_host_not_found`, `storage_away`
+   */
+  limit(host: string, id: FolderId, bytes: number | null): Promise<string | undefined>
   /** Counts a folder. @throws AppError `storage_host_not_found`, `storage_away`; Error, also where the signal is aborted */
   measure(host: string, id: FolderId, signal: AbortSignal): Promise<TreeSize>
   /** Opens the directory of unfinished uploads. @throws AppError `storage_host_not_found`, `storage_away` */
@@ -63,7 +70,15 @@ export interface StorageHosts {
 }
 
 /** @param paths absolute directory of each storage host, by its name */
-export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<string, string> }): StorageHosts {
+export function createStorageHosts({
+  db,
+  paths,
+  quotas = createFolderQuotas(),
+}: {
+  db: Db
+  paths: ReadonlyMap<string, string>
+  quotas?: FolderQuotas
+}): StorageHosts {
   const readMarker = createMarkerReader()
   const callsOf = createStorageCalls()
 
@@ -155,7 +170,7 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
       const calls = callsOf(host)
       await calls.run(() => mkdir(join(root, FOLDERS), { recursive: true, mode: 0o711 }))
       await calls
-        .run(() => mkdir(join(root, FOLDERS, id), { mode: 0o700 }))
+        .run(() => quotas.create(join(root, FOLDERS, id)))
         .catch((error: unknown) => {
           throw errnoOf(error) === 'ENOSPC' || errnoOf(error) === 'EDQUOT'
             ? new AppError(
@@ -176,6 +191,10 @@ export function createStorageHosts({ db, paths }: { db: Db; paths: ReadonlyMap<s
         const why = because('files_of_folder_gone', { storage: host })
         throw new AppError('folder_not_found', { folderId: id, ...why }, { cause: error })
       }
+    },
+
+    async limit(host, id, bytes) {
+      return quotas.limit(join(await rootOf(host), FOLDERS, id), bytes)
     },
 
     async measure(host, id, signal) {

@@ -57,6 +57,7 @@ export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bun
         if (staged.some(({ id }) => id !== undefined)) await syncStaged(directory, staged)
         // Checked again: the body may have taken minutes.
         const folder = await openFolder(caller, folderId)
+        await folder.takeRoom(staged.reduce((sum, { entry }) => sum + (entry.kind === 'directory' ? 0 : entry.size), 0))
         await using top = await folder.open()
         const items = await placeAll(top, directory, staged)
         const changed = new Set(items.filter(({ error }) => error === null).map(({ path }) => parentOf(path)))

@@ -88,6 +88,10 @@ export interface NewUploadRequest extends UploadSpec {
 /** A folder that the caller may write to. */
 export interface WritableFolder {
   readonly storageHost: string
+  /** @throws AppError `quota_folder_full`, `quota_total_full` */
+  requireRoom(bytes: number): Promise<void>
+  /** Takes room for bytes that are put into the folder now. @throws as `requireRoom` */
+  takeRoom(bytes: number): Promise<void>
   /** Opens its top. @throws AppError `storage_away` */
   open(): Promise<Directory>
 }
@@ -196,6 +200,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     hold.signal.throwIfAborted()
     // Checked again: hours may have passed.
     const folder = await openFolder(caller, row.folder_id)
+    await folder.takeRoom(row.size)
     await using top = await folder.open()
     const placement = { path: row.path, onConflict: onConflict ?? row.on_conflict, modifiedAt: row.modified_at }
     const path = await place(top, { id: row.id, ...part }, placement, numbered => renameUpload(db, row.id, numbered))
@@ -233,6 +238,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
 
     async create(caller, folderId, { path, onConflict, sha256, modifiedAt, finishLater, size, body }) {
       const folder = await openFolder(caller, folderId)
+      await folder.requireRoom(size)
       {
         await using top = await folder.open()
         await requireFree(top, { path, onConflict })

@@ -13,6 +13,7 @@ import { createFolderOpener, type FolderOpener } from '../files/open-folder.ts'
 import { parentOf } from '../files/places.ts'
 import { createDownloadTickets } from '../files/tickets.ts'
 import { startSweeps } from '../files/sweeps.ts'
+import { createFolderRoom, type FolderRoom } from '../folders/room.ts'
 import { createFolders } from '../folders/service.ts'
 import { createSharing } from '../folders/sharing.ts'
 import { createFolderUsages } from '../folders/usage.ts'
@@ -44,6 +45,7 @@ export interface FoldersPartDeps {
 /** Folders, their files, and the storage hosts that hold them. Closing interrupts removals and copies. */
 export interface FoldersPart extends AsyncDisposable {
   readonly open: FolderOpener
+  readonly room: FolderRoom
   readonly fileHints: FileHints
   readonly handlers: ReturnType<typeof createFolderRoutes> &
     ReturnType<typeof createFolderSharingRoutes> &
@@ -66,24 +68,31 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   const fileHints = stack.use(createFileHints({ store, events, log }))
   const copies = createCopyTasks(stack.use(createTasks({ store, events, log })))
   const open = createFolderOpener({ db: store.db, storage })
-  const files = stack.use(createFiles({ open, storage, sweeps, hints: fileHints, copies }))
   const parts = stack.use(startParts({ store, storage, log }))
   const hints = createFolderHints({ store, events, log })
   const usages = stack.use(createFolderUsages({ store, storage, hints, log }))
+  const room = createFolderRoom({ store, storage, usages, log })
+  const files = stack.use(createFiles({ open, storage, sweeps, hints: fileHints, copies, room }))
   const uploadDeps: UploadsDeps = {
     store,
     parts,
     async openFolder(caller, folderId) {
-      const { storage_host: storageHost } = await requireFolder(store.db, caller, folderId, 'rw')
-      return { storageHost, open: () => storage.open(storageHost, folderId) }
+      const row = await requireFolder(store.db, caller, folderId, 'rw')
+      return {
+        storageHost: row.storage_host,
+        requireRoom: bytes => room.require(row, bytes),
+        takeRoom: bytes => room.take(row, bytes),
+        open: () => storage.open(row.storage_host, folderId),
+      }
     },
     onPlaced: (_caller, folderId, path) => fileHints.changed(folderId, parentOf(path)),
   }
-  const folders = createFolders({ store, storage, removals, hints, usages })
-  const clones = stack.use(startClones({ store, open, folders, removals, copies, hints, log }))
+  const folders = createFolders({ store, storage, removals, hints, usages, room })
+  const clones = stack.use(startClones({ store, open, folders, removals, copies, room, hints, log }))
   const opened = stack.move()
   return {
     open,
+    room,
     fileHints,
     handlers: {
       ...createFolderRoutes(folders),

@@ -1,4 +1,5 @@
 import { type AgentId, type SessionId, type UserId } from '#manager/contract'
+import { type AgentRequests } from '../agent-link/connection.ts'
 import { type AgentGateway } from '../agent-link/gateway.ts'
 import { type AgentService } from '../agents/service.ts'
 import { type Grants } from '../grants/grants.ts'
@@ -19,6 +20,8 @@ export interface SessionsPart extends AsyncDisposable {
   readonly handlers: SessionHandlers
   readonly agents: Pick<AgentGateway, 'isConnected' | 'reach' | 'verifyDataToken' | 'verifyDataProof'>
   readonly agentService: AgentService
+  /** Requests to agents, through whichever manager they are connected to. */
+  readonly agentRequests: AgentRequests
   readonly grants: Grants
   readonly scheduler: Scheduler
   /** @throws AppError `session_not_found` */
@@ -49,6 +52,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     handlers,
     agents: core.gateway,
     agentService,
+    agentRequests: core.agents,
     grants: core.grants,
     scheduler: core.scheduler,
     locate: createLocator(core.store, core.changes, core.members),

@@ -72,7 +72,7 @@ export class Connections {
     for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
       if (!connection.isOpen) continue
       connection.isReused = true
-      taker.taken(connection)
+      this.#hand(connection, taker)
       return
     }
     if (this.#all.size + this.#dialling < MOST) this.#dial(taker)
@@ -91,7 +91,7 @@ export class Connections {
     const next = this.#next()
     if (next) {
       connection.isReused = true
-      next.taken(connection)
+      this.#hand(connection, next)
       return
     }
     if (this.#idle.length >= MOST_IDLE) {
@@ -160,7 +160,17 @@ export class Connections {
       }),
     )
     if (this.#isClosed) stream.destroy()
-    taker.taken(connection)
+    this.#hand(connection, taker)
+  }
+
+  /** Contained by itself: the caller may be a listener of another connection, or nobody. */
+  #hand(connection: Connection, taker: Taker): void {
+    containedBy(
+      connection.stream,
+      this.#log,
+    )(() => {
+      taker.taken(connection)
+    })()
   }
 
   #dialForNext(): void {

@@ -16,8 +16,8 @@ export interface PlainWay {
   readonly fail: (error: Error) => void
 }
 
-/** Longest body that is sent as a text, which Node joins with the head. */
-const SMALL_BYTES = 16 * 1024
+/** Longest body that is sent in one piece with its head. */
+export const SMALL_BYTES = 16 * 1024
 
 /**
  * Forwards one request that is there completely over a kept connection, and its answer if that is of the plainest form

@@ -11,7 +11,7 @@ import { type Duplex } from 'node:stream'
 import { type Log } from '../log.ts'
 import { type Connections } from './connections.ts'
 import { containedBy } from './contain.ts'
-import { PlainExchange, plainHead } from './forward-plain.ts'
+import { PlainExchange, plainHead, SMALL_BYTES } from './forward-plain.ts'
 import { bodyFraming, endToEnd, hasBody, mapHeaders, type RawHeaders } from './headers.ts'
 import { isPersistent, Loan } from './loan.ts'
 import { cutAfterEnd } from './raw-answer.ts'
@@ -217,9 +217,6 @@ function answer(
     }),
   )
 }
-
-/** Longest body that is sent in one piece with its head. */
-const SMALL_BYTES = 16 * 1024
 
 /** Sends a complete answer in one write and without a pipe, which would take as long as the rest of a small request. */
 function sendWhole(incoming: IncomingMessage, response: ServerResponse): void {

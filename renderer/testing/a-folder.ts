@@ -17,6 +17,7 @@ export function aFolder(index: number, change: Partial<Folder> = {}): Folder {
     invited: false,
     sharedWith: 0,
     usage: null,
+    limit: null,
     cloning: false,
     status: 'ready',
     trashedAt: null,

@@ -3,7 +3,12 @@
  * spreadsheet would run as a formula gets an apostrophe: names of sessions are chosen by other people.
  */
 export function csvOf(rows: readonly (readonly (string | number | null)[])[]): string {
-  return `\uFEFF${rows.map(row => row.map(cellOf).join(',')).join('\r\n')}\r\n`
+  return `\uFEFF${csvLines(rows)}`
+}
+
+/** Lines to put behind a beginning of `csvOf`. */
+export function csvLines(rows: readonly (readonly (string | number | null)[])[]): string {
+  return rows.map(row => `${row.map(cellOf).join(',')}\r\n`).join('')
 }
 
 function cellOf(value: string | number | null): string {

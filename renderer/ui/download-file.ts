@@ -1,4 +1,4 @@
-/** Gives a text to the browser as a download; the page keeps nothing of it. */
+/** Gives a text or bytes to the browser as a download; the page keeps nothing of it. */
 export function downloadFile({
   fileName,
   mediaType,
@@ -6,13 +6,14 @@ export function downloadFile({
 }: {
   readonly fileName: string
   readonly mediaType: string
-  readonly content: string
+  /** The text, or the parts in order. */
+  readonly content: string | readonly BlobPart[]
 }): void {
-  const url = URL.createObjectURL(new Blob([content], { type: mediaType }))
+  const url = URL.createObjectURL(new Blob(typeof content === 'string' ? [content] : [...content], { type: mediaType }))
   const link = document.createElement('a')
   link.href = url
   link.download = fileName
   link.click()
-  // The browser took the URL with the click. Keeping the URL would keep the text, perhaps a key, in memory.
+  // The browser took the URL with the click. Keeping the URL would keep the content, perhaps a key, in memory.
   setTimeout(() => URL.revokeObjectURL(url), 10_000)
 }

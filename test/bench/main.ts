@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { benchAdmin } from './admin.ts'
 import { benchAgents } from './agents.ts'
 import { benchConsole } from './console.ts'
 import { benchBatch } from './batch.ts'
@@ -35,6 +36,7 @@ const PARTS = {
   agents: benchAgents,
   crowd: benchCrowd,
   list: benchList,
+  admin: benchAdmin,
   console: benchConsole,
   page: benchPage,
   files: benchFiles,

@@ -14,6 +14,7 @@ const run = promisify(execFile)
 const MIB = 2 ** 20
 const SIZE_MIB = Number(process.env.BERTH_BENCH_SFTP_MIB ?? 1024)
 const SSHD_PORT = 2222
+const NONE = { upRatio: null, downRatio: null }
 
 interface Server {
   readonly host: string
@@ -27,7 +28,8 @@ interface Speeds {
 
 /**
  * A file of 1 GiB up and down with the system's sftp, through the tunnel with the direct path (ADR 41), the same through manager and agent,
- * directly to the container and through three HAProxies in a row, in turn; hashes compared. The HAProxies show how much of the difference every path of three processes costs.
+ * directly to the container, and through three HAProxies in a row and one, in turn; hashes compared. The HAProxies show how much of the
+ * difference every path of as many processes costs.
  */
 export async function benchSftp(stack: AsyncDisposableStack) {
   const { api, session, openTunnel, viaManager, address } = await startBenchSession(stack)
@@ -38,7 +40,8 @@ export async function benchSftp(stack: AsyncDisposableStack) {
   const tunnel: Server = { host: '127.0.0.1', port }
   const through: Server = { host: '127.0.0.1', port: (await (await viaManager()).openTunnel('sshd')).port }
   const direct: Server = { host: address, port: SSHD_PORT }
-  const haproxies = await startHaproxies(stack, direct)
+  const threeHaproxies = await startHaproxies(stack, direct)
+  const oneHaproxy = await startHaproxies(stack, direct, 1)
   const original = join(directory, 'original')
   await writeRandom(original)
   const hash = await sha256(original)
@@ -61,12 +64,14 @@ export async function benchSftp(stack: AsyncDisposableStack) {
   const ours: Speeds = { up: [], down: [] }
   const remote: Speeds = { up: [], down: [] }
   const plain: Speeds = { up: [], down: [] }
-  const proxied: Speeds = { up: [], down: [] }
+  const byThree: Speeds = { up: [], down: [] }
+  const byOne: Speeds = { up: [], down: [] }
   const order: (readonly [Server, Speeds])[] = [
     [tunnel, ours],
     [direct, plain],
     [through, remote],
-    ...(haproxies ? [[{ host: '127.0.0.1', port: haproxies.port }, proxied] as const] : []),
+    ...(threeHaproxies ? [[{ host: '127.0.0.1', port: threeHaproxies.port }, byThree] as const] : []),
+    ...(oneHaproxy ? [[{ host: '127.0.0.1', port: oneHaproxy.port }, byOne] as const] : []),
   ]
   for (const turn of [order, order.toReversed()]) {
     for (const [server, of] of turn) {
@@ -87,7 +92,8 @@ export async function benchSftp(stack: AsyncDisposableStack) {
       downMBps: round(mean(ours.down), 1),
       direct: { upMBps: round(mean(plain.up), 1), downMBps: round(mean(plain.down), 1) },
       viaManager: overDirect(remote),
-      haproxy: haproxies ? overDirect(proxied) : { upRatio: null, downRatio: null },
+      haproxy: threeHaproxies ? overDirect(byThree) : NONE,
+      oneHaproxy: oneHaproxy ? overDirect(byOne) : NONE,
       mebibytes: SIZE_MIB,
       hashesEqual: true,
     },

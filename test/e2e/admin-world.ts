@@ -76,6 +76,7 @@ const POLICIES: ResourcePolicy[] = ['default', 'students'].map((name, index) => 
   idleTimeoutSeconds: index === 0 ? null : 7_200,
   maxLifetimeSeconds: null,
   allowedStorageHosts: null,
+  maxFolderBytes: null,
   maxFolders: index === 0 ? null : 20,
   users: index * 41,
   keypairs: index * 7,
@@ -190,6 +191,15 @@ export const ADMIN_WORLD: Partial<World> = {
   admin: {
     agents: AGENTS,
     users: USERS,
+    identities: [
+      {
+        issuer: 'https://login.example.org',
+        subject: '7f3a9c21',
+        email: 'mira@example.org',
+        createdAt: '2026-10-01T08:00:00.000Z',
+        lastUsedAt: '2026-11-20T07:30:00.000Z',
+      },
+    ],
     logins: [OTHER_LOGIN, { ...OTHER_LOGIN, id: OTHER_LOGIN.id.replace('a002', 'a003') }],
     invitations: INVITATIONS,
     domains: DOMAINS,

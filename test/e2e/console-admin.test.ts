@@ -51,6 +51,22 @@ test('a domain admin sees the pages of the domain, a superadmin all', async () =
   )
 })
 
+test('a superadmin sees the linked accounts of a user and unlinks them; a domain admin is not shown them', async () => {
+  const person = ADMIN_WORLD.admin?.users?.at(-1)
+  const path = `/admin/users/${person?.id}`
+  {
+    await using it = await openConsole(browser, path, { ...ADMIN_WORLD, role: 'domain_admin' })
+    await it.page.getByRole('heading', { name: person?.email ?? '', level: 1 }).waitFor()
+    expect(await it.page.getByText('Linked accounts').count()).toBe(0)
+  }
+  await using it = await openConsole(browser, path, structuredClone(ADMIN_WORLD))
+  await it.page.getByText('https://login.example.org').waitFor()
+  await button(it.page, 'Unlink').click()
+  await it.page.getByRole('alertdialog').getByRole('button', { name: 'Unlink' }).click()
+  await it.page.getByText('1 account unlinked.').waitFor()
+  await it.page.getByText('Not linked with a provider').waitFor()
+})
+
 test('users are imported from a file: checked first, created when asked for, their links in a file', async () => {
   await using it = await openConsole(browser, '/admin/users', ADMIN_WORLD)
   await button(it.page, 'Import').click()

@@ -2,6 +2,7 @@ import {
   type Agent,
   type AgentCleanUp,
   type AuditEntry,
+  type Diagnosis,
   type Domain,
   type Group,
   type Invitation,
@@ -11,6 +12,7 @@ import {
   type Registry,
   type ResourceGroupAccess,
   type ResourcePolicy,
+  type SignInIdentity,
   type SignInProvider,
   type SystemSettings,
   type Task,
@@ -27,6 +29,7 @@ export interface AdminWorld {
   agents?: Agent[]
   users?: User[]
   logins?: Login[]
+  identities?: SignInIdentity[]
   invitations?: Invitation[]
   keypairs?: Keypair[]
   domains?: Domain[]
@@ -44,6 +47,17 @@ export interface AdminWorld {
 }
 
 export type AdminAnswer = { status: number; value?: unknown } | undefined
+
+function diagnosisOf(isAgent: boolean): Diagnosis {
+  const checks: Diagnosis['checks'] = [
+    { name: 'Node', level: 'ok', says: 'v24.21.0' },
+    { name: 'Disk', level: 'ok', says: '212 GB of 931 GB are free.' },
+  ]
+  if (!isAgent) return { level: 'ok', checks }
+  const says = 'The driver 550.54 has no MPS daemon running, so shares of a GPU are not limited.'
+  const mend = 'Start nvidia-cuda-mps-control on this host, and check again.'
+  return { level: 'warning', checks: [...checks, { name: 'GPU', level: 'warning', says, mend }] }
+}
 
 /** Routes of administration. @returns undefined for a route that is none, or one that this role may not use */
 export function answerAdmin(world: World, route: string, url: URL, body: unknown): AdminAnswer {
@@ -65,11 +79,19 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     return user && { status: 200, value: { ...user, ...(body as Partial<User>) } }
   }
   if (/^GET \/api\/v1\/agents\/[0-9a-f-]{36}\/unknown-containers$/.test(route)) return list([])
+  const diagnosed = /^GET \/api\/v1\/diagnostics\/(?:manager|agents\/([0-9a-f-]{36}))$/.exec(route)
+  if (diagnosed) return { status: 200, value: diagnosisOf(diagnosed[1] !== undefined) }
   if (/^GET \/api\/v1\/users\/[0-9a-f-]{36}$/.test(route)) {
     const user = admin.users?.find(({ id }) => url.pathname.endsWith(id))
     return user && { status: 200, value: user }
   }
   if (/^GET \/api\/v1\/users\/[0-9a-f-]{36}\/logins$/.test(route)) return list(admin.logins)
+  if (/^GET \/api\/v1\/users\/[0-9a-f-]{36}\/identities$/.test(route)) return list(admin.identities)
+  if (/^DELETE \/api\/v1\/users\/[0-9a-f-]{36}\/identities$/.test(route)) {
+    const removed = admin.identities?.length ?? 0
+    admin.identities = []
+    return { status: 200, value: { removed } }
+  }
   if (/^GET \/api\/v1\/resource-groups\/[^/]+\/access$/.test(route)) return list(admin.access)
   switch (route) {
     case 'GET /api/v1/agents':

@@ -31,6 +31,7 @@ export function aFolder(index: number, change: Partial<Folder> = {}): Folder {
     invited: false,
     sharedWith: 0,
     usage: null,
+    limit: null,
     cloning: false,
     status: 'ready',
     trashedAt: null,
@@ -49,7 +50,11 @@ const VISION = { id: '01990000-0000-7000-8000-0000000000b2', name: 'vision' } as
 
 /** One of everything that the list can show. */
 export const variedFolders = (): Folder[] => [
-  aFolder(1, { name: 'experiments', usage: { bytes: 41_802_391_552, files: 18_204, measuredAt: ago(3) } }),
+  aFolder(1, {
+    limit: { bytes: 53_687_091_200, enforced: false },
+    name: 'experiments',
+    usage: { bytes: 41_802_391_552, files: 18_204, measuredAt: ago(3) },
+  }),
   aFolder(2, { name: '.local' }),
   aFolder(3, {
     name: 'imagenet-2012-train-and-validation-sets',
@@ -104,7 +109,7 @@ export function answerFolders(world: World, route: string, url: URL, body: unkno
       status: 200,
       value: {
         items: world.storageHosts ?? [LOCAL],
-        folders: world.folderCount ?? { count: folders.length, limit: null },
+        folders: world.folderCount ?? { count: folders.length, limit: null, usedBytes: 0, limitBytes: null },
       },
     }
   if (route === 'GET /api/v1/folders') {

@@ -1,6 +1,6 @@
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Task } from '#manager/contract'
+import { type ErrorCode, type Task } from '#manager/contract'
 import { type World } from './console-double.ts'
 import { aFolder, filesOf, FOLDER_ID, type DoubleFiles } from './console-double-files.ts'
 import { openConsole, startBrowser } from './console-open.ts'
@@ -37,6 +37,8 @@ describe('browsing', () => {
     await row(it.page, 'data').getByRole('link').click()
     await row(it.page, 'train.csv').waitFor()
     expect(it.page.url()).toContain(`${HOME}/data`)
+    // The stylesheet of other lists, which is loaded ahead, has a class "table": icons of tables must not take it.
+    expect(await it.page.locator('.entry .file-icon.table').count()).toBe(0)
     await grid(it.page).focus()
     await it.page.keyboard.press('ArrowDown')
     await it.page.keyboard.press('Enter')
@@ -249,6 +251,27 @@ describe('finding and downloading', () => {
     expect(await download()).toBe('notes.txt')
     await row(it.page, 'plot.png').click({ modifiers: ['Control'] })
     expect(await download()).toBe('experiments.zip')
+  })
+
+  test('while the storage is away the page says so and keeps its rows, and it recovers by itself', async () => {
+    const failures = new Map<string, { code: ErrorCode }>()
+    await using it = await open(filesOf(SOME), HOME, { failures })
+    await row(it.page, 'notes.txt').waitFor()
+    await expect.poll(() => it.double.streams()).toBe(1)
+    const list = `GET /api/v1/folders/${FOLDER_ID}/entries`
+    failures.set(list, { code: 'storage_away' })
+    it.double.emit('hint', { topic: 'files', id: FOLDER_ID, version: 1 })
+    const notice = it.page.getByText('The storage of the folder is away')
+    await notice.waitFor()
+    expect(await row(it.page, 'notes.txt').count()).toBe(1)
+    failures.delete(list)
+    await notice.waitFor({ state: 'detached' })
+
+    failures.set(list, { code: 'storage_away' })
+    await it.page.reload()
+    await notice.waitFor()
+    failures.delete(list)
+    await row(it.page, 'notes.txt').waitFor()
   })
 
   test('a change in another tab appears by its hint', async () => {

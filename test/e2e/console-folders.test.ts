@@ -1,6 +1,6 @@
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aFolder, variedFolders } from './console-double-folders.ts'
+import { aFolder, LOCAL, variedFolders } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { button } from './scene.ts'
 
@@ -90,4 +90,18 @@ test('10,000 folders render one screenful of rows, at the top and at the end', a
   await page.locator('.table-scroller').evaluate(list => list.scrollTo(0, list.scrollHeight))
   await page.getByText('folder-9999', { exact: true }).waitFor()
   expect(await page.locator('.table .row').count()).toBeLessThan(60)
+})
+
+test('the notice of a storage that is away goes by itself when the storage is back', async () => {
+  const away = { name: 'archive', problem: 'It is not mounted.', space: null }
+  await using console = await openConsole(browser, '/data', {
+    folders: variedFolders(),
+    storageHosts: [LOCAL, away],
+  })
+  const { page, world } = console
+  const notice = page.getByText('Storage “archive” cannot be used now')
+  await notice.waitFor()
+  await page.getByText('imagenet-2012-train-and-validation-sets').first().waitFor()
+  world.storageHosts = [LOCAL, { ...LOCAL, name: 'archive' }]
+  await notice.waitFor({ state: 'detached' })
 })

@@ -63,8 +63,10 @@ test('a person with one project has no choice', async () => {
   expect(await selector(it.page).count()).toBe(0)
 })
 
-test('the launch dialog begins with the chosen resource group, also for a person with one project', async () => {
-  await using it = await openConsole(browser, '/sessions', { ...world, projects: [vision] })
+test('the launch dialog and the gauges follow the chosen resource group, also for a person with one project', async () => {
+  const ofGroup = { ...world.resources!, capacity: { cpu: '32' }, occupied: { cpu: '12' } }
+  const resourcesOf = { 'gpu-large': ofGroup }
+  await using it = await openConsole(browser, '/sessions', { ...world, projects: [vision], resourcesOf })
   const groups = it.page.getByRole('button', { name: /^Resource group: / })
   await groups.click()
   await it.page
@@ -73,6 +75,7 @@ test('the launch dialog begins with the chosen resource group, also for a person
     .waitFor()
   await it.page.getByRole('listitem').filter({ hasText: 'gpu-large' }).click()
   await expect.poll(() => groups.getAttribute('aria-label')).toBe('Resource group: gpu-large')
+  await it.page.getByText('gpu-large 12 / 32').waitFor()
   await it.page.getByRole('button', { name: 'New session' }).click()
   await it.page
     .locator('.v-select', { has: it.page.getByRole('combobox', { name: 'Resource group' }) })

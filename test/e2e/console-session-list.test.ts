@@ -72,8 +72,9 @@ test('the notebook opens from the row with one click, if the person may enter th
 
 test('charts show the chosen time, are kept in the address, and agree with their table', async () => {
   const asked: number[] = []
-  await using it = await openConsole(browser, `/sessions/${aSession(1).id}`, {
-    sessions,
+  const old = { ...aSession(1), startedAt: new Date(Date.now() - 30 * 86_400_000).toISOString() }
+  await using it = await openConsole(browser, `/sessions/${old.id}`, {
+    sessions: [old],
     figures(url) {
       const { from, to } = Object.fromEntries(url.searchParams)
       asked.push((Date.parse(to ?? '') - Date.parse(from ?? '')) / 3600_000)
@@ -89,6 +90,19 @@ test('charts show the chosen time, are kept in the address, and agree with their
   const cpu = it.page.getByRole('region', { name: 'CPU cores' })
   await cpu.getByText('Requested: 2').waitFor()
   expect(await cpu.getByRole('row').count()).toBeGreaterThan(20)
+})
+
+test('charts of a young session begin with the session', async () => {
+  const asked: string[] = []
+  const young = { ...aSession(1), startedAt: new Date(Date.now() - 25 * 60_000).toISOString() }
+  await using _ = await openConsole(browser, `/sessions/${young.id}?tab=charts&range=7d`, {
+    sessions: [young],
+    figures(url) {
+      asked.push(url.searchParams.get('from') ?? '')
+      return figuresOf(url)
+    },
+  })
+  await expect.poll(() => asked).toEqual([young.startedAt])
 })
 
 test('charts of a session without figures say why, and can be loaded again after a failure', async () => {

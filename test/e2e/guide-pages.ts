@@ -97,6 +97,7 @@ const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
     'admin-sign-in-providers',
     'admin-audit',
     'admin-maintenance',
+    'admin-diagnostics',
   ],
 }
 

@@ -210,6 +210,11 @@ export const ADMIN_SCENES: readonly Scene[] = [
     await button(page, 'Compare now').click()
     await page.getByText('Everything agrees: 9 containers').waitFor()
   }),
+  scene('admin-diagnostics', 'diagnostics', async page => {
+    await button(page, 'Check everything').click()
+    await page.getByText('Worth a look').first().waitFor()
+    await page.getByText('Being checked').first().waitFor({ state: 'detached' })
+  }),
   scene('admin-credentials', 'credentials', 'AKIAABCDEFGHIJKLMNO1', { keypairs: [0, 1, 2].map(aKeypair) }),
   scene('admin-credential', 'credentials', opens('Create a keypair', 'Requests in 15 minutes'), {
     keypairs: [aKeypair(0)],

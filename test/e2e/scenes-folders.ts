@@ -44,7 +44,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
     world: {
       folders: variedFolders(),
       storageHosts: [LOCAL, { ...ARCHIVE, problem: null, space: NEARLY_FULL }],
-      folderCount: { count: 17, limit: 20 },
+      folderCount: { count: 17, limit: 20, usedBytes: 208_000_000_000, limitBytes: 268_435_456_000 },
       sessions: [USING],
     },
     act: page => page.getByText('In use: train-resnet-50').waitFor(),

@@ -72,8 +72,8 @@ async function launch(api: ApiClient, name: string, cpu: string, memory: string,
 /** The last known state of a session, for the message of a failure. */
 let seen = ''
 
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 60_000
+async function until(condition: () => Promise<boolean>, patience = 60_000): Promise<void> {
+  const end = Date.now() + patience
   while (!(await condition())) {
     if (Date.now() > end) throw new Error(`waited for too long; ${seen}`)
     await new Promise(done => setTimeout(done, 200))
@@ -219,6 +219,13 @@ try {
   await shoot(page, 'summary')
   const [, main] = ids
   if (main) {
+    // A figure is kept for each minute: with a few of them the charts have lines.
+    const figures = async () => {
+      const [to, from] = [new Date(), new Date(Date.now() - 900_000)].map(time => time.toISOString())
+      const { items } = await api.getSessionStats({ params: { id: main }, query: { from, to, step: 60 } })
+      return items.length
+    }
+    await until(async () => (await figures()) >= 3, 300_000)
     await page.goto(`${berth.url}/#/sessions/${main}?tab=charts`)
     await page.locator('.u-over').first().waitFor()
     await shoot(page, 'charts')

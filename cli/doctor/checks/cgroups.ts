@@ -2,6 +2,7 @@ import { type Check, ok, warning } from '../check.ts'
 
 export const cgroups: Check = {
   name: 'cgroups',
+  of: ['agent'],
   run({ engine }) {
     if (engine.status === 'unreachable') return undefined
     if (engine.cgroupVersion === '2') return ok('Version 2.')

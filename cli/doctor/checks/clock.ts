@@ -5,6 +5,7 @@ const SKEW_MS = 5_000
 
 export const clock: Check = {
   name: 'clock',
+  of: ['manager', 'agent'],
   run({ managerAheadMs, database }) {
     const others = [
       { name: 'manager', aheadMs: managerAheadMs },

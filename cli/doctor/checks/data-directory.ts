@@ -2,6 +2,7 @@ import { type Check, ok, problem } from '../check.ts'
 
 export const dataDirectory: Check = {
   name: 'data directory',
+  of: ['manager', 'agent'],
   run({ data, isRoot }) {
     if (!data.exists) return ok(`${data.path} will be created at the first start.`)
     if (data.foreign && !isRoot)

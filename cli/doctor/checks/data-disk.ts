@@ -5,6 +5,7 @@ const MEND = 'Free space, or choose a data directory on a larger disk with --dat
 
 export const dataDisk: Check = {
   name: 'disk of the data directory',
+  of: ['manager', 'agent'],
   run({ data }) {
     if (data.freeBytes === undefined) return undefined
     const says = `${gib(data.freeBytes)} free at ${data.path}`

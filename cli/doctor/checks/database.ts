@@ -6,6 +6,7 @@ const EMBEDDED_MAJOR = '18'
 
 export const database: Check = {
   name: 'database',
+  of: ['manager'],
   run({ database: found }) {
     if (found.kind === 'embedded') {
       if (!found.readable) return ok('Embedded; only the user who runs Berth can check it.')

@@ -5,6 +5,7 @@ const MEND = 'See `docker system df`; `docker image prune` removes unused images
 
 export const engineDisk: Check = {
   name: 'disk of the engine',
+  of: ['agent'],
   run({ engine }) {
     if (engine.status === 'unreachable' || engine.rootFreeBytes === undefined) return undefined
     const says = `${gib(engine.rootFreeBytes)} free at ${engine.rootDirectory}`

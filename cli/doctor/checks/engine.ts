@@ -5,6 +5,7 @@ const OLDEST_API = [1, 41] as const
 
 export const engine: Check = {
   name: 'Docker Engine',
+  of: ['agent'],
   run({ engine }) {
     if (engine.status === 'unreachable')
       return problem(

@@ -2,6 +2,7 @@ import { type Check, ok, warning } from '../check.ts'
 
 export const firewall: Check = {
   name: 'isolation of sessions',
+  of: ['agent'],
   run({ platform, isRoot, iptables, engine }) {
     if (engine.status === 'unreachable') return undefined
     const partial = 'Sessions can reach the services of this host and its cloud metadata address.'

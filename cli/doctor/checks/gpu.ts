@@ -2,6 +2,7 @@ import { type Check, ok, problem } from '../check.ts'
 
 export const gpu: Check = {
   name: 'GPU',
+  of: ['agent'],
   run({ nvidia, engine }) {
     if (nvidia.status === 'absent') return ok('No NVIDIA driver on this computer; sessions get CPU and memory only.')
     if (nvidia.status === 'failing')

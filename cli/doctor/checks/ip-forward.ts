@@ -2,6 +2,7 @@ import { type Check, ok, problem } from '../check.ts'
 
 export const ipForward: Check = {
   name: 'IP forwarding',
+  of: ['agent'],
   run({ ipForward: on, engine }) {
     if (on === undefined || engine.status === 'unreachable') return undefined
     if (on) return ok('On.')

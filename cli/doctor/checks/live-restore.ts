@@ -2,6 +2,7 @@ import { type Check, ok, warning } from '../check.ts'
 
 export const liveRestore: Check = {
   name: 'live-restore',
+  of: ['agent'],
   run({ engine }) {
     if (engine.status === 'unreachable') return undefined
     if (engine.liveRestore) return ok('Sessions survive a restart of the engine.')

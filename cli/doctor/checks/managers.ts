@@ -3,6 +3,7 @@ import { type Check, ok, warning } from '../check.ts'
 
 export const managers: Check = {
   name: 'managers',
+  of: ['manager'],
   run({ managerWarnings }) {
     if (managerWarnings === undefined) return undefined
     if (managerWarnings.length === 0) return ok('The managers on this database have no problems.')

@@ -2,6 +2,7 @@ import { type Check, ok, warning } from '../check.ts'
 
 export const sessionImages: Check = {
   name: 'session images',
+  of: ['agent'],
   run({ engine }) {
     if (engine.status === 'unreachable') return undefined
     if (engine.sessionImages > 0) return ok(`${engine.sessionImages} on the engine.`)

@@ -4,6 +4,7 @@ const FINE: ReadonlySet<string> = new Set(['overlay2', 'overlayfs', 'btrfs', 'zf
 
 export const storageDriver: Check = {
   name: 'storage driver',
+  of: ['agent'],
   run({ engine }) {
     if (engine.status === 'unreachable') return undefined
     if (FINE.has(engine.storageDriver)) return ok(`${engine.storageDriver}.`)

@@ -2,6 +2,7 @@ import { type Check, ok, problem } from '../check.ts'
 
 export const toolboxImage: Check = {
   name: 'toolbox image',
+  of: ['agent'],
   run({ engine }) {
     if (engine.status === 'unreachable') return undefined
     const { image, present } = engine.toolbox

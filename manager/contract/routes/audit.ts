@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AUDIT_FORMATS, AuditEntry, AuditFilter } from '../audit.ts'
+import { AUDIT_FORMATS, AuditEntry, AuditFilter, AuditSort } from '../audit.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** The audit log. A superadmin sees all entries, an admin of a domain those made in that domain's name. */
@@ -8,8 +8,11 @@ export const AUDIT_ROUTES = {
     method: 'GET',
     path: '/api/v1/audit-log',
     access: 'domain_admin',
-    summary: 'The audit log, newest first.',
-    query: Page.extend(AuditFilter.shape),
+    summary: 'The audit log, newest first unless `sort` says otherwise.',
+    query: Page.extend({
+      ...AuditFilter.shape,
+      sort: AuditSort.default('-at').describe('By time: `at` has the oldest first.'),
+    }),
     reply: pageOf(AuditEntry),
   },
   exportAuditLog: {

@@ -10,6 +10,7 @@ import {
   Session,
   SessionEvent,
   SessionRestart,
+  SessionSort,
   SessionSpec,
   SessionStats,
   SessionStatus,
@@ -50,7 +51,7 @@ export const SESSION_ROUTES = {
     path: '/api/v1/sessions',
     access: 'user',
     summary:
-      'List your own sessions and those shared with you, newest first. An admin of a domain sees its sessions, a superadmin all.',
+      'List your own sessions and those shared with you, newest first unless `sort` says otherwise. An admin of a domain sees its sessions, a superadmin all.',
     query: Page.extend({
       status: z
         .string()
@@ -81,6 +82,9 @@ export const SESSION_ROUTES = {
       group: GroupId.optional(),
       resourceGroup: ResourceGroupName.optional(),
       agent: AgentId.optional().describe('Only sessions with a container on this agent, now or at their end.'),
+      sort: SessionSort.default('-created').describe(
+        'Order, falling with a `-`; sessions with the same value by age. By `ended`, those that have not ended come last.',
+      ),
       search: PlainText.max(254)
         .optional()
         .describe('Part of the name, the image or the e-mail address of the owner, in any letter case.'),

@@ -25,6 +25,8 @@ import { announcements } from './0030-announcements.ts'
 import { defaultTemplate } from './0031-default-template.ts'
 import { signInProviders } from './0033-sign-in-providers.ts'
 import { messages } from './0035-messages.ts'
+import { listOrders } from './0039-list-orders.ts'
+import { folderSizes } from './0037-folder-sizes.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -54,4 +56,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0031-default-template': defaultTemplate,
   '0033-sign-in-providers': signInProviders,
   '0035-messages': messages,
+  '0037-folder-sizes': folderSizes,
+  '0039-list-orders': listOrders,
 }

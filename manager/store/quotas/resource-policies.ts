@@ -15,6 +15,7 @@ export interface PolicySettings {
   readonly max_lifetime_seconds: number | null
   readonly allowed_storage_hosts: readonly string[] | null
   readonly max_folders: number | null
+  readonly max_folder_bytes: number | null
 }
 
 const counted = (db: Db) =>

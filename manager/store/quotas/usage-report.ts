@@ -18,21 +18,18 @@ export interface ReportRow {
 
 const MOST_ROWS = 5_000
 
-/** Key and name of a row, by dimension. All kernels of a session run on one agent. */
+/** The column that rows are grouped by, and how to read the name of a group. All kernels of a session run on one agent. */
 const DIMENSIONS: Readonly<
   Record<UsageReportQuery['by'], { readonly key: RawBuilder<unknown>; readonly name: RawBuilder<unknown> }>
 > = {
-  user: { key: sql`s.owner_id::text`, name: sql`(select email from users where users.id = s.owner_id)` },
+  user: { key: sql`s.owner_id`, name: sql`(select email from users where users.id = totals.group_key)` },
   project: {
-    key: sql`s.group_id::text`,
-    name: sql`(select domain || '/' || name from groups where groups.id = s.group_id)`,
+    key: sql`s.group_id`,
+    name: sql`(select domain || '/' || name from groups where groups.id = totals.group_key)`,
   },
-  domain: { key: sql`s.domain`, name: sql`s.domain` },
-  image: { key: sql`s.image`, name: sql`s.image` },
-  agent: {
-    key: sql`(select k.agent_id::text from kernels k where k.session_id = s.id and k.agent_id is not null limit 1)`,
-    name: sql`(select a.name from kernels k join agents a on a.id = k.agent_id where k.session_id = s.id limit 1)`,
-  },
+  domain: { key: sql`s.domain`, name: sql`totals.group_key` },
+  image: { key: sql`s.image`, name: sql`totals.group_key` },
+  agent: { key: sql`k.agent_id`, name: sql`(select name from agents where agents.id = totals.group_key)` },
 }
 
 /**
@@ -52,21 +49,24 @@ export async function readUsageReport(
   const { key, name } = DIMENSIONS[by]
   const { rows } = await sql<ReportRow>`
     with ran as (
-      select coalesce(${key}, '') as key, coalesce(${name}, '') as name, ${HELD_COLUMNS}
+      select ${key} as group_key, ${HELD_COLUMNS}
       from ${HELD_PARTS}
       where s.started_at is not null and s.started_at < ${to} and (s.ended_at is null or s.ended_at > ${from})
         and ${domain === undefined ? sql`true` : sql`s.domain = ${domain}`}
     ), parts as (
-      select ran.*, greatest(extract(epoch from least(ended_at, ${to}) - greatest(started_at, ${from}))::float8, 0) as held,
-        greatest(extract(epoch from ended_at - started_at)::float8, 1) as whole
+      select ran.*, greatest(date_part('epoch', least(ended_at, ${to}) - greatest(started_at, ${from})), 0) as held,
+        greatest(date_part('epoch', ended_at - started_at), 1) as whole
       from ran
+    ), totals as (
+      select group_key, count(distinct id)::int as sessions,
+        coalesce(sum(cores * held), 0) as cpu_seconds,
+        coalesce(sum(mem * held), 0) as mem_byte_seconds,
+        coalesce(sum(gpus * held), 0) as gpu_seconds,
+        coalesce(sum(used * held / whole), 0) as cpu_used_seconds,
+        coalesce(sum(cores * held) filter (where used is not null), 0) as cpu_measured_seconds
+      from parts group by group_key order by gpu_seconds desc, cpu_seconds desc, group_key limit ${MOST_ROWS}
     )
-    select key, max(name) as name, count(distinct id)::int as sessions,
-      coalesce(sum(cores * held), 0) as cpu_seconds,
-      coalesce(sum(mem * held), 0) as mem_byte_seconds,
-      coalesce(sum(gpus * held), 0) as gpu_seconds,
-      coalesce(sum(used * held / whole), 0) as cpu_used_seconds,
-      coalesce(sum(cores * held) filter (where used is not null), 0) as cpu_measured_seconds
-    from parts group by key order by gpu_seconds desc, cpu_seconds desc, key limit ${MOST_ROWS}`.execute(db)
+    select totals.*, coalesce(group_key::text, '') as key, coalesce(${name}, '') as name from totals
+    order by gpu_seconds desc, cpu_seconds desc, key`.execute(db)
   return rows
 }

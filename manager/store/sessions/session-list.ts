@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, sql } from 'kysely'
+import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely'
 import {
   type AgentId,
   type GroupId,
@@ -8,6 +8,7 @@ import {
   type UserId,
 } from '#manager/contract'
 import { type Database, type Db } from '../schema.ts'
+import { comesAfter, NEWEST_FIRST, type SessionSorting, valueOf } from './session-order.ts'
 import { type OwnedSessionRow, selectOwned } from './sessions.ts'
 
 export interface SessionFilter {
@@ -30,14 +31,22 @@ export interface SessionFilter {
   readonly search?: string | undefined
 }
 
-/** Newest first; ids sort by age. @param page `before`: the last id of the previous page */
+/** Newest first, unless the page is sorted otherwise. @param page `after`: the last id of the previous page */
 export async function listSessions(
   db: Db,
   filter: SessionFilter,
-  page: { limit: number; before?: SessionId | undefined },
+  page: { limit: number; after?: SessionId | undefined; sorting?: SessionSorting },
 ): Promise<OwnedSessionRow[]> {
-  const query = selectOwned(db).where(matching(filter)).orderBy('sessions.id', 'desc').limit(page.limit)
-  return (page.before === undefined ? query : query.where('sessions.id', '<', page.before)).execute()
+  const { limit, after, sorting = NEWEST_FIRST } = page
+  const direction = sorting.descending ? 'desc' : 'asc'
+  const value = valueOf(sorting.order)
+  return selectOwned(db)
+    .where(matching(filter))
+    .$if(after !== undefined, query => query.where(comesAfter(sorting, after as SessionId)))
+    .$if(value !== undefined, query => query.orderBy(value as RawBuilder<unknown>, direction))
+    .orderBy('sessions.id', direction)
+    .limit(limit)
+    .execute()
 }
 
 export async function countMatching(db: Db, filter: SessionFilter): Promise<number> {

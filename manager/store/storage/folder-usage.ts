@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type FolderId } from '#manager/contract'
+import { type FolderId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
 export interface Measured {
@@ -21,4 +21,94 @@ export async function saveUsage(db: Db, id: FolderId, { bytes, files, tookMs }: 
     on conflict (folder_id) do update
       set bytes = excluded.bytes, files = excluded.files, took_ms = excluded.took_ms, measured_at = now()`.execute(db)
   return numAffectedRows === 1n && (before?.bytes !== bytes || before.files !== files)
+}
+
+/** Size of a folder with its limits, and of all folders of its owner. */
+export interface FolderSizes {
+  readonly name: string
+  readonly storage_host: string
+  readonly max_bytes: number | null
+  readonly enforced_bytes: number | null
+  /** The limit on all folders of the owner, by their resource policy. It is null for the folder of a project, and so is `owned`. */
+  readonly owner_max_bytes: number | null
+  readonly owned: number | null
+  /** Null if it was not measured. */
+  readonly bytes: number | null
+}
+
+/** @returns undefined if the folder is gone */
+export async function readSizes(db: Db, id: FolderId): Promise<FolderSizes | undefined> {
+  return db
+    .selectFrom('folders')
+    .leftJoin('users as owners', 'owners.id', 'folders.user_id')
+    .leftJoin('resource_policies as policies', 'policies.name', 'owners.resource_policy')
+    .leftJoin('folder_usage as usage', 'usage.folder_id', 'folders.id')
+    .select(['folders.name', 'folders.storage_host', 'folders.max_bytes', 'folders.enforced_bytes', 'usage.bytes'])
+    .select(['policies.max_folder_bytes as owner_max_bytes', ownedBytes.as('owned')])
+    .where('folders.id', '=', id)
+    .executeTakeFirst()
+}
+
+const ownedBytes = sql<number | null>`(
+  select sum(u.bytes)::bigint from folder_usage u join folders f on f.id = u.folder_id
+  where f.user_id = folders.user_id and f.status <> 'deleting')`
+
+/** Measured bytes of all folders that a user owns. */
+export async function readOwnedBytes(db: Db, userId: UserId): Promise<number> {
+  const { bytes } = await db
+    .selectFrom('folder_usage as u')
+    .innerJoin('folders as f', 'f.id', 'u.folder_id')
+    .select(sql<number>`coalesce(sum(u.bytes), 0)::bigint`.as('bytes'))
+    .where('f.user_id', '=', userId)
+    .where('f.status', '!=', 'deleting')
+    .executeTakeFirstOrThrow()
+  return bytes
+}
+
+/** The most that all folders of a user may have, by the user's own resource policy; null = unlimited. */
+export async function readFolderBytesLimit(db: Db, userId: UserId): Promise<number | null> {
+  const row = await db
+    .selectFrom('users')
+    .innerJoin('resource_policies as p', 'p.name', 'users.resource_policy')
+    .select('p.max_folder_bytes as bytes')
+    .where('users.id', '=', userId)
+    .executeTakeFirst()
+  return row?.bytes ?? null
+}
+
+/** Adds what Berth itself writes until the folder is measured again; a negative number takes it back. */
+export async function addUsage(db: Db, id: FolderId, bytes: number): Promise<void> {
+  await db
+    .updateTable('folder_usage')
+    .set({ bytes: sql<number>`greatest(0, bytes + ${bytes}::bigint)` })
+    .where('folder_id', '=', id)
+    .where('bytes', 'is not', null)
+    .execute()
+}
+
+/** Folders whose sizes count for the same owner as this one, itself included. */
+export async function listOfSameOwner(db: Db, id: FolderId): Promise<MeasuredAt[]> {
+  return db
+    .selectFrom('folders as f')
+    .innerJoin('folders as one', join =>
+      join
+        .on('one.id', '=', id)
+        .on(eb => eb.or([eb('f.id', '=', eb.ref('one.id')), eb('f.user_id', '=', eb.ref('one.user_id'))])),
+    )
+    .leftJoin('folder_usage as u', 'u.folder_id', 'f.id')
+    .select(['f.id', 'f.storage_host', 'u.measured_at', 'u.took_ms'])
+    .where('f.status', '!=', 'deleting')
+    .execute()
+}
+
+export interface MeasuredAt {
+  readonly id: FolderId
+  readonly storage_host: string
+  readonly measured_at: Date | null
+  readonly took_ms: number | null
+}
+
+/** Notes which limit the file system enforces now. */
+export async function saveEnforced(db: Db, id: FolderId, bytes: number | null): Promise<void> {
+  await db.updateTable('folders').set({ enforced_bytes: bytes }).where('id', '=', id).execute()
 }

@@ -32,6 +32,8 @@ export type FolderRow = Selectable<FoldersTable> & {
   readonly measured_at: Date | null
   /** Time that the count took. */
   readonly took_ms: number | null
+  /** The most that all folders of its owner may have, by the owner's resource policy; null = unlimited. */
+  readonly owner_max_bytes: number | null
   /** Whether it is still being filled with a copy of another folder. */
   readonly is_cloning: boolean
 }
@@ -54,10 +56,15 @@ const selectFolders = (db: Db, member: UserId) =>
     .selectFrom('folders')
     .leftJoin('groups', 'groups.id', 'folders.group_id')
     .leftJoin('users as owners', 'owners.id', 'folders.user_id')
+    .leftJoin('resource_policies as policies', 'policies.name', 'owners.resource_policy')
     .leftJoin('folder_usage as usage', 'usage.folder_id', 'folders.id')
     .selectAll('folders')
     .select(['groups.name as group_name', 'groups.domain as group_domain', 'groups.active as group_active'])
-    .select(['owners.email as owner_email', 'owners.name as owner_name'])
+    .select([
+      'owners.email as owner_email',
+      'owners.name as owner_name',
+      'policies.max_folder_bytes as owner_max_bytes',
+    ])
     .select(['usage.bytes as usage_bytes', 'usage.files as usage_files', 'usage.measured_at', 'usage.took_ms'])
     .select([
       isMember(member).as('is_member'),
@@ -106,6 +113,7 @@ export interface NewFolder {
   readonly user_id: UserId | null
   readonly group_id: GroupId | null
   readonly permission: FolderPermission
+  readonly max_bytes: number | null
 }
 
 /** Fails with SQLSTATE 23505 if the owner has a folder of this name, and 23503 if the project is gone. */
@@ -151,15 +159,18 @@ export interface FolderUpdate {
   readonly name?: string | undefined
   readonly permission?: FolderPermission | undefined
   readonly status?: FolderStatus | undefined
+  readonly maxBytes?: number | null | undefined
 }
 
 /** Fails with SQLSTATE 23505 if the owner has another folder of that name. */
-export async function updateFolder(db: Db, id: FolderId, { name, permission, status }: FolderUpdate): Promise<void> {
+export async function updateFolder(db: Db, id: FolderId, change: FolderUpdate): Promise<void> {
+  const { name, permission, status, maxBytes } = change
   await db
     .updateTable('folders')
     .set({
       ...(name === undefined ? {} : { name }),
       ...(permission === undefined ? {} : { permission }),
+      ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }),
       ...(status === undefined
         ? {}
         : { status, trashed_at: status === 'ready' ? null : sql<Date>`coalesce(trashed_at, now())` }),

@@ -15,6 +15,8 @@ export interface ResourcePoliciesTable {
   /** Names of storage hosts; null = all. */
   allowed_storage_hosts: DefaultJson<string[] | null>
   max_folders: number | null
+  /** On disk, of all folders that a user owns. */
+  max_folder_bytes: number | null
   created_at: Time
   version: Default<number>
 }

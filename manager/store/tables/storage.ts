@@ -28,6 +28,10 @@ export interface FoldersTable {
   /** What the members of the project may do; `rw` for the folder of a user. */
   permission: Default<FolderPermission>
   status: Default<FolderStatus>
+  /** The most that its files may take on the disk; null = unlimited. */
+  max_bytes: Default<number | null>
+  /** The limit that its file system enforces now; null if Berth alone checks it. */
+  enforced_bytes: Default<number | null>
   trashed_at: MaybeTime
   created_at: Time
   version: Default<number>

@@ -2,6 +2,7 @@ import { useRouter } from 'vue-router'
 import { useFolders } from '../folders/useFolders.ts'
 import { useNotices } from '../notifications/useNotices.ts'
 import { useResources } from '../sessions/useResources.ts'
+import { useResourceGroup } from '../project/useResourceGroup.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { useInvitations } from '../summary/useInvitations.ts'
 import { useUsage } from '../usage/useUsage.ts'
@@ -10,7 +11,7 @@ import { useAccount } from './useAccount.ts'
 /** Signs out, forgets everything that was loaded for the person, and shows the sign-in page. */
 export function useSignOut(): () => Promise<void> {
   const account = useAccount()
-  const loaded = [useSessions(), useResources(), useUsage(), useFolders(), useInvitations()]
+  const loaded = [useSessions(), useResources(), useUsage(), useResourceGroup(), useFolders(), useInvitations()]
   const notices = useNotices()
   const router = useRouter()
   return async () => {

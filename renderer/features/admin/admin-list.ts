@@ -16,8 +16,8 @@ export interface AdminList<T> {
   readonly load: () => Promise<void>
   /** The end of the loaded rows is near. */
   more(): void
-  /** Every row that matches, for an export. */
-  every(): Promise<readonly T[]>
+  /** Every row that matches, page by page, for an export: no page is kept. */
+  pages(): AsyncIterable<readonly T[]>
 }
 
 type Topic = EventHint['topic']
@@ -91,7 +91,9 @@ export function useWholeList<T>(options: {
     },
     load,
     more: () => undefined,
-    every: () => Promise.resolve(rows.value ?? []),
+    async *pages() {
+      yield await Promise.resolve(rows.value ?? [])
+    },
   }
 }
 
@@ -190,15 +192,13 @@ export function usePagedList<T>(options: {
     },
     load,
     more: () => void append(),
-    async every() {
-      const found: T[] = []
+    async *pages() {
       let next: string | undefined
       do {
         const page = await ask(EXPORT_PAGE, next)
-        found.push(...page.items)
+        yield page.items
         next = page.nextCursor ?? undefined
       } while (next !== undefined)
-      return found
     },
   }
 }

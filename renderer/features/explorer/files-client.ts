@@ -1,18 +1,12 @@
 import {
-  type ApiClient,
-  AppError,
   fileContentAddress,
   type FileConflict,
   type FileEntry,
   type FilePage,
   type FolderId,
-  fromProblem,
-  isAppError,
-  isProblem,
   MOST_PATHS,
-  parseJson,
 } from '#manager/contract'
-import { fetchWithSecret, type OriginSecret } from '../../api/origin-secret.ts'
+import { createFetchBytes, type FetchBytesDeps } from '../../api/fetch-bytes.ts'
 
 export type EntryKind = FileEntry['kind']
 
@@ -77,46 +71,14 @@ export interface FilesClient {
   downloadAddress(paths: readonly string[]): Promise<string>
 }
 
-export interface FilesClientDeps {
+export interface FilesClientDeps extends FetchBytesDeps {
   readonly folderId: FolderId
-  /** Renews the sign-in where it can, or shows that it ended. */
-  readonly api: ApiClient
-  readonly secret: Pick<OriginSecret, 'get'>
-  readonly fetch?: typeof fetch
 }
 
-/** Bytes of files have no JSON form: they are fetched beside the typed client. */
-export function createFilesClient(deps: FilesClientDeps): FilesClient {
-  const { folderId, api, secret } = deps
+export function createFilesClient({ folderId, ...deps }: FilesClientDeps): FilesClient {
+  const { api } = deps
   const params = { id: folderId }
-  const send = fetchWithSecret(
-    deps.fetch ?? ((input, init) => fetch(input, { ...init, credentials: 'same-origin', cache: 'no-store' })),
-    secret,
-  )
-
-  async function fetchBytes(url: string, init: RequestInit = {}): Promise<Response> {
-    try {
-      return await attempt(url, init)
-    } catch (error) {
-      if (!isAppError(error) || error.code !== 'not_signed_in') throw error
-      // Another tab may have signed in anew: this call adopts its sign-in, or throws.
-      await api.me()
-      return await attempt(url, init)
-    }
-  }
-
-  async function attempt(url: string, init: RequestInit): Promise<Response> {
-    let response: Response
-    try {
-      response = await send(url, init)
-    } catch (error) {
-      if (init.signal?.aborted) throw error
-      throw new AppError('unavailable', { why: 'The manager does not answer.' }, { cause: error })
-    }
-    // 416: the file is empty, so no range of it exists.
-    if (!response.ok && response.status !== 416) throw await failureOf(response)
-    return response
-  }
+  const fetchBytes = createFetchBytes(deps)
 
   return {
     list: ({ path, sort, after, limit, signal }) =>
@@ -166,10 +128,4 @@ export function createFilesClient(deps: FilesClientDeps): FilesClient {
     search: ({ path, text, signal }) => api.searchFiles({ params, query: { path, text }, signal }),
     downloadAddress: async paths => (await api.createDownload({ params, body: { paths: [...paths] } })).url,
   }
-}
-
-async function failureOf(response: Response): Promise<AppError> {
-  const problem = parseJson(await response.text())
-  if (isProblem(problem)) return fromProblem(problem)
-  return new AppError(response.status >= 500 ? 'unavailable' : 'internal', { why: `HTTP ${response.status}` })
 }

@@ -37,8 +37,8 @@ export interface Listing extends Rows {
   isGone(name: string): boolean
   /** Loads the pages of these rows, and the next page near the end. */
   show(start: number, end: number): void
-  /** Fetches what is held again; what is shown stays until then. */
-  refresh(): Promise<void>
+  /** Fetches what is held again; what is shown stays until then: `quietly` also a failure, because no person waits. */
+  refresh(options?: { readonly quietly?: boolean }): Promise<void>
   /** Drops pending requests. */
   stop(): void
 }
@@ -128,7 +128,7 @@ export function createListing(fetchPage: FetchPage, { page = PAGE, kept = KEPT }
     if (next !== null && end >= state.value.count - page / 2) void load(next, pages.length)
   }
 
-  async function refresh(): Promise<void> {
+  async function refresh({ quietly = false } = {}): Promise<void> {
     aborter.abort()
     aborter = new AbortController()
     const { signal } = aborter
@@ -140,7 +140,7 @@ export function createListing(fetchPage: FetchPage, { page = PAGE, kept = KEPT }
     const to = isLong ? Math.max(from, pageOf(Math.max(0, range[1] - 1)) + 1) : wanted - 1
     const fresh: HeldPage[] = pages.slice(0, from).map(held => ({ ...held, items: null }))
     let after = pages[from]?.after ?? null
-    if (state.value.status === 'failed') publish({ status: 'loading', error: null })
+    if (state.value.status === 'failed' && !quietly) publish({ status: 'loading', error: null })
     try {
       let sorted = true
       for (let index = from; index <= to; index++) {

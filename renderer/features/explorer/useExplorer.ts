@@ -1,7 +1,8 @@
 import { computed, inject, onScopeDispose, provide, shallowRef, watch, type InjectionKey, type Ref } from 'vue'
 import { useRoute, useRouter, type LocationQueryRaw } from 'vue-router'
-import { type Folder, type FolderId } from '#manager/contract'
+import { ERRORS, isAppError, type Folder, type FolderId } from '#manager/contract'
 import { useServices } from '../../services.ts'
+import { useUntilBack } from '../../ui/useUntilBack.ts'
 import { readView, writeView, type ExplorerView } from './explorer-query.ts'
 import { createFilesClient, type EntrySort, type FilesClient } from './files-client.ts'
 import { createListing, type Listing } from './listing.ts'
@@ -98,9 +99,9 @@ export function provideExplorer(): Explorer {
     }
   }
 
-  async function refresh(): Promise<void> {
+  async function refresh(options?: { readonly quietly?: boolean }): Promise<void> {
     const current = listing.value
-    await current.refresh()
+    await current.refresh(options)
     if (current === listing.value) selection.value = without(selection.value, name => current.isGone(name))
   }
 
@@ -114,6 +115,12 @@ export function provideExplorer(): Explorer {
     if ((hint.topic as string) === 'files' && hint.id === folderId.value) void refresh()
   })
   const stopResync = events.onResync(() => void refresh())
+  // No hint tells that a storage is back.
+  const mayPass = (error: unknown) => isAppError(error) && ERRORS[error.code].retry
+  useUntilBack(
+    () => mayPass(listing.value.state.value.error) || mayPass(folderError.value),
+    () => Promise.all([refresh({ quietly: true }), mayPass(folderError.value) ? loadFolder() : undefined]),
+  )
   onScopeDispose(() => {
     window.removeEventListener('focus', onVisible)
     stopHints()

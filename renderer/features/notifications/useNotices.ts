@@ -75,10 +75,10 @@ export const useNotices = defineStore('notices', () => {
       add({ id, kind: 'message', name: text, person: from, to })
     }
     const kept = new Set(messages.map(({ id }) => id))
-    if (items.value.some(isGone(kept))) store(items.value.filter(item => !isGone(kept)(item)))
+    // Messages may have been cleared on another computer.
+    const left = items.value.filter(({ kind, id }) => kind !== 'message' || kept.has(id))
+    if (left.length < items.value.length) store(left)
   }
-  /** Messages that were cleared on another computer. */
-  const isGone = (kept: ReadonlySet<string>) => (item: Notice) => item.kind === 'message' && !kept.has(item.id)
 
   const seen = new Map<SessionId, Seen>()
   /** Compares the sessions with what was known of them. The first look at a session is no news. */

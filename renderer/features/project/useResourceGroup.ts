@@ -1,8 +1,12 @@
 import { defineStore } from 'pinia'
-import { computed, ref, shallowRef } from 'vue'
+import { computed, ref, shallowRef, watch } from 'vue'
 import { parseJson, type ResourceGroup, type Resources } from '#manager/contract'
+import { createPaced } from '../../api/paced.ts'
 import { useServices } from '../../services.ts'
 
+/** Milliseconds in which hints are gathered, because changes of sessions arrive in groups. */
+const GATHER_MS = 250
+const BUSY_MS = 2_000
 const KEY = 'berth.resource-group'
 /** Names of the groups as they were known last, so that the selector is there before they are fetched. */
 const KNOWN = 'berth.resource-groups'
@@ -13,7 +17,7 @@ function readKnown(): readonly string[] {
 }
 
 /**
- * The resource group with which the launch dialog begins: a set of agents. Null for none in particular. Remembered on this
+ * The resource group with which the launch dialog begins, and whose figures the gauges show: a set of agents. Null for none in particular. Remembered on this
  * computer; a group that the person may not use any more counts as none.
  */
 export const useResourceGroup = defineStore('resource-group', () => {
@@ -27,7 +31,11 @@ export const useResourceGroup = defineStore('resource-group', () => {
     if (names.value.length < 2) return null
     return names.value.find(name => name === chosenName.value) ?? null
   })
+  const held = shallowRef<{ readonly name: string; readonly figures: Resources } | null>(null)
+  /** Capacity and use of the chosen group, once they are known. Kept current by event hints after `follow`. */
+  const figures = computed(() => (held.value && held.value.name === chosen.value ? held.value.figures : null))
   let hasBegun = false
+  let isFollowed = false
 
   async function load(): Promise<void> {
     hasBegun = true
@@ -37,11 +45,28 @@ export const useResourceGroup = defineStore('resource-group', () => {
     names.value = answer.items.filter(({ active }: ResourceGroup) => active).map(({ name }) => name)
     globalThis.localStorage.setItem(KNOWN, JSON.stringify(names.value))
   }
+  /** @returns whether it succeeded */
+  async function loadFigures(): Promise<boolean> {
+    const name = chosen.value
+    if (!isFollowed || name === null) return true
+    const answer = await api.getResources({ query: { resourceGroup: name } }).catch(() => null)
+    if (answer && name === chosen.value) held.value = { name, figures: answer }
+    return answer !== null
+  }
+  const figuresAgain = createPaced({ gatherMs: GATHER_MS, busyMs: BUSY_MS, run: loadFigures })
+  /** Begins to fetch the figures of the chosen group. */
+  function follow(): void {
+    isFollowed = true
+    void loadFigures()
+  }
+  watch(chosen, () => void loadFigures())
   events.onHint(({ topic }) => {
     if (topic === 'resources' && hasBegun) void load()
+    if (topic === 'resources' || topic === 'agent' || topic === 'session') figuresAgain.ask()
   })
   events.onResync(() => {
     if (hasBegun) void load()
+    figuresAgain.ask()
   })
 
   /** Fetches what is free in each group, for the menu. @param group the project whose limits count */
@@ -64,9 +89,12 @@ export const useResourceGroup = defineStore('resource-group', () => {
   }
   function clear(): void {
     hasBegun = false
+    isFollowed = false
+    figuresAgain.cancel()
+    held.value = null
     names.value = []
     room.value = new Map()
     globalThis.localStorage.removeItem(KNOWN)
   }
-  return { names, chosen, room, load, look, choose, clear }
+  return { names, chosen, room, figures, load, look, follow, choose, clear }
 })

@@ -45,6 +45,19 @@ test('with a chosen project, its usage and limits are shown instead of those of 
   )
 })
 
+test('with a chosen resource group, its capacity and use are shown instead of those of the cluster', () => {
+  const group = { capacity: { cpu: 800, 'cuda.device': 4 }, occupied: { cpu: 200 }, sessions: 1 }
+  const meters = ownMeters(mine(), { ...group, resourceGroup: 'gpu-large' })
+  expect(meters.map(({ label, others }) => [label, others])).toEqual([
+    ['Sessions', 'gpu-large 1 running'],
+    ['CPU', 'gpu-large 0.2 / 0.8'],
+    ['GPU', 'gpu-large 0 / 4'],
+  ])
+  expect(meters[2]?.hint).toBe(
+    'GPU: you hold 0, no limit of your own. Everyone together in resource group gpu-large: 0 / 4.',
+  )
+})
+
 test('a limit of zero is full only if something is held', () => {
   const none = mine({ limits: { 'cuda.device': '0' } })
   expect(scopeMeters(none, CLUSTER.capacity).find(({ key }) => key === 'cuda.device')).toBeUndefined()

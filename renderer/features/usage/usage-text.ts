@@ -11,9 +11,9 @@ export interface Meter {
   /** Null if there is no limit to compare with. */
   readonly fraction: number | null
 }
-/** A meter of the signed-in person, with the figures of the chosen project or of the whole cluster below. */
+/** A meter of the signed-in person, with the figures of the chosen project, the chosen resource group or the whole cluster below. */
 export interface OwnMeter extends Meter {
-  /** `Cluster 27.5 / 64`, or `vision 6 / 6`. */
+  /** `Cluster 27.5 / 64`, `gpu-large 8 / 16` or `vision 6 / 6`. */
   readonly others: string
   /** The figures of the meter as a sentence. */
   readonly hint: string
@@ -68,30 +68,41 @@ export function clusterMeters(capacity: ResourceSlots, occupied: ResourceSlots):
   )
 }
 
-/** The meters in the top bar: the person's own use of their limits first, below that of the chosen project, or of the cluster. */
-export function ownMeters(
-  mine: ScopeUsage,
-  cluster: { capacity: ResourceSlots; occupied: ResourceSlots; sessions: number },
-  project?: ScopeUsage,
-): OwnMeter[] {
-  const ofCluster = new Map(clusterMeters(cluster.capacity, cluster.occupied).map(each => [each.key, each.text]))
+/** Capacity and use of all hosts, or of those of one resource group. */
+export interface HostFigures {
+  readonly capacity: ResourceSlots
+  readonly occupied: ResourceSlots
+  /** Number of running sessions. */
+  readonly sessions: number
+  /** Name of the group, if these are its figures. */
+  readonly resourceGroup?: string
+}
+
+/** The meters in the top bar: the person's own use of their limits first, below that of the chosen project, or of the hosts. */
+export function ownMeters(mine: ScopeUsage, hosts: HostFigures, project?: ScopeUsage): OwnMeter[] {
+  const { resourceGroup } = hosts
+  const ofHosts = new Map(clusterMeters(hosts.capacity, hosts.occupied).map(each => [each.key, each.text]))
   const ofProject = new Map(
-    project ? scopeMeters(project, cluster.capacity).map(each => [each.key, each.text] as const) : [],
+    project ? scopeMeters(project, hosts.capacity).map(each => [each.key, each.text] as const) : [],
   )
-  return scopeMeters(mine, cluster.capacity).map(each => {
-    const running = t('running', { count: cluster.sessions })
-    const all = each.key === 'sessions' ? running : (ofCluster.get(each.key) ?? '–')
+  return scopeMeters(mine, hosts.capacity).map(each => {
+    const running = t('running', { count: hosts.sessions })
+    const all = each.key === 'sessions' ? running : (ofHosts.get(each.key) ?? '–')
     const inProject = ofProject.get(each.key) ?? '–'
     const own = { label: each.label, amount: each.text }
     return {
       ...each,
       others: project
         ? t('projectHolds', { project: project.name, amount: inProject })
-        : t('clusterHolds', { amount: all }),
+        : resourceGroup === undefined
+          ? t('clusterHolds', { amount: all })
+          : t('groupHolds', { group: resourceGroup, amount: all }),
       hint: [
         each.fraction === null ? t('holdUnlimited', own) : t('holdLimited', own),
         ...(project ? [t('inProject', { project: project.name, amount: inProject })] : []),
-        t('together', { amount: all }),
+        resourceGroup === undefined
+          ? t('together', { amount: all })
+          : t('togetherInGroup', { group: resourceGroup, amount: all }),
       ].join(' '),
     }
   })

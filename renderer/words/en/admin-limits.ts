@@ -34,6 +34,7 @@ export default {
   idleTimeoutHint: 'A session that is idle for this long ends.',
   maxLifetime: 'Longest lifetime',
   maxFolders: 'Folders',
+  maxFolderSize: 'Size of all own folders',
   storageHosts: 'Storage hosts',
   storageHostsHint: 'Names with commas between them. Empty: all.',
   users: 'Users',

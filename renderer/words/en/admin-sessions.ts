@@ -8,6 +8,7 @@ export default {
   agent: 'Agent',
   group: 'Resource group',
   launched: 'Launched',
+  ended: 'Ended',
   none: 'No sessions',
   noneText: 'No session of anybody is in this state.',
   state_live: 'Running and waiting',

@@ -138,4 +138,33 @@ export default {
   doctor: 'Find problems',
   backup: 'Back the database up',
   restore: 'Restore a backup',
+
+  // Diagnostics
+  diagnosticsText:
+    'Looks at the computer of the manager and at the host of each agent: engine, drivers, disks, clock, connections.',
+  checkAll: 'Check everything',
+  stopChecks: 'Stop',
+  checked: '{done} of {all} checked',
+  check: 'Check',
+  checkAgain: 'Check again',
+  checkOf: '{verb}: {name}',
+  ofManager: 'Manager',
+  agentAway: 'Away',
+  agentAwayText: 'This agent is not connected, so nothing on its host can be checked.',
+  notChecked: 'Not checked yet',
+  checking: 'Being checked',
+  failedCheck: 'Could not be checked',
+  level_ok: 'All is well',
+  level_warning: 'Worth a look',
+  level_problem: 'Problem',
+  wellChecks: '{count, plural, one {# check} other {# checks}} without a finding',
+  moreHosts: 'Show more: {count, plural, one {# host} other {# hosts}}',
+  bundle: 'Bundle for a helper',
+  bundleText:
+    'One file with these results, versions, settings, the state of managers, agents and queue, and recent log lines. Passwords, keys and tokens are blanked. Look at it before you send it to somebody.',
+  keepAddresses: 'Keep e-mail addresses',
+  keepAddressesHint: 'Otherwise each address has the same made-up name everywhere.',
+  makeBundle: 'Download the bundle',
+  cancelBundle: 'Cancel',
+  bundleMade: 'The bundle was downloaded.',
 } as const

@@ -26,4 +26,5 @@ export default {
   settings: 'Settings',
   audit: 'Audit log',
   system: 'Maintenance',
+  diagnostics: 'Diagnostics',
 } as const

@@ -25,6 +25,10 @@ export default {
   countLabel: 'Own folders',
   countOf: '{count, number} of {limit, number}',
   countHint: 'Those in the trash count too. A resource policy sets the limit.',
+  sizeLabel: 'Size of own folders',
+  sizeOf: '{used} of {limit}',
+  sizeHint:
+    'Those in the trash count too. Running sessions may write more than that; further uploads are refused then.',
   spaceLabel: 'Storage {host}',
   spaceOf: '{free} free of {all}',
   spaceHint: 'Everything on its file system counts, also what belongs to others.',
@@ -50,6 +54,10 @@ export default {
   notMine: 'You administer this project but are not its member: your sessions cannot mount the folder',
   hostAway: 'away',
   usage: '{size}, {count, plural, one {# file} other {# files}}',
+  usageOf: '{size} of {limit}, {count, plural, one {# file} other {# files}}',
+  limitOnly: 'at most {limit}',
+  limitEnforced: 'The file system refuses to go beyond the limit, also in sessions.',
+  limitSoft: 'Uploads and copies beyond the limit are refused. A running session may exceed it.',
   measured: 'Counted {time}, directories included',
   usedBy: 'In use: {names}',
   usedByMore: 'In use: {names} and {count, number} more',
@@ -82,6 +90,10 @@ export default {
   mayRo: 'Read files',
   mayRw: 'Read and write files',
   mayDelete: 'Read, write and delete files',
+
+  sizeLimit: 'Size limit in GiB',
+  sizeLimitHint: 'Empty: no limit. Where the file system has no quotas, running sessions may exceed it.',
+  sizeLimitFault: 'Enter a number of GiB between 0.001 and 1,000,000, or nothing',
 
   renameTitle: 'Rename “{name}”',
   renameProjectTitle: 'Change “{name}”',

@@ -10,6 +10,7 @@ export default {
   image: '이미지',
   agent: '에이전트',
   group: '자원 그룹',
+  ended: '종료',
   launched: '요청 시각',
   none: '세션이 없습니다',
   noneText: '이 상태인 세션이 없습니다.',

@@ -28,4 +28,5 @@ export default {
   settings: '설정',
   audit: '감사 로그',
   system: '유지 관리',
+  diagnostics: '진단',
 } satisfies Translation<typeof en>

@@ -58,6 +58,8 @@ export default {
   request_too_large: '호스트 하나가 가진 만큼으로 요청을 줄이세요.',
   resource_group_inactive: '다른 자원 그룹을 선택하세요.',
   resource_group_not_found: '다른 자원 그룹을 선택하거나 관리자에게 사용 권한을 요청하세요.',
+  quota_folder_full: '파일을 삭제하거나 폴더의 용량 한도을 늘리세요.',
+  quota_total_full: '파일이나 폴더를 휴지통에서도 삭제하거나 관리자에게 다른 자원 정책을 요청하세요.',
   storage_away: '나중에 다시 시도하세요. 계속되면 관리자가 스토리지를 마운트해야 합니다.',
   storage_host_not_found: '관리자에게 스토리지를 요청하세요.',
   session_live: '먼저 종료하거나 종료될 때까지 기다리세요.',

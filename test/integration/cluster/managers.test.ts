@@ -132,7 +132,7 @@ test('both managers report queue positions, and the leader starts a waiting sess
   for (const api of [here, there]) {
     const positions = async () =>
       Promise.all(waiting.map(async id => (await api.getSession({ params: { id } })).queuePosition))
-    await expect.poll(positions, { timeout: 30_000 }).toEqual([1, 2])
+    await expect.poll(positions, { timeout: 5_000 }).toEqual([1, 2])
   }
   await there.deleteSession({ params: { id: first } })
   await expect.poll(() => statusOf(waiting[0] as SessionId)).toBe('RUNNING')

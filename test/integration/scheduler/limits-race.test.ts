@@ -36,6 +36,7 @@ describe('two resource groups that are scheduled at the same time', () => {
       max_lifetime_seconds: null,
       allowed_storage_hosts: null,
       max_folders: null,
+      max_folder_bytes: null,
     }
     await insertResourcePolicy(store.db, 'five', settings)
     await assignResourcePolicy(store.db, 'five', { userId: ownerId })

@@ -1,5 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { MOST_SESSION_IDS, type SessionId } from '#manager/contract'
+import {
+  type ApiClient,
+  MOST_SESSION_IDS,
+  type Session,
+  type SessionId,
+  type SessionOrder,
+  SessionSort,
+} from '#manager/contract'
 import { gpus, PYTHON } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
@@ -171,6 +179,52 @@ test('users see and end only their own sessions, whose names do not collide; a s
   expect((await cluster.api.listSessions({ query: { status: 'live', mine: 'true' } })).total).toBe(0)
   await cluster.api.deleteSession({ params })
   expect((await cluster.reach(his.id, 'TERMINATED')).reason.code).toBe('admin_terminated')
+})
+
+test('the list is paged in each order without gaps, by values and then by age', async () => {
+  await cluster.join()
+  const ada = await cluster.addUser('orders@example.org')
+  const resources = { cpu: '0.1', mem: '64m' }
+  const create = (api: ApiClient, name: string) =>
+    api.createSession({ body: { image: 'berth/python:3.13', name, resources } })
+  for (const name of ['Beta', 'alpha', 'gamma']) await create(cluster.api, `${name}-of-orders`)
+  for (const name of ['beta', 'delta']) await create(ada, `${name}-of-orders`)
+  const list = async () => (await cluster.api.listSessions({ query: { search: 'of-orders' } })).items
+  const settled = () => expect.poll(async () => (await list()).filter(one => one.status === 'RUNNING').length)
+  await settled().toBe(5)
+  await cluster.api.deleteSession({ params: { id: (await list())[0]?.id as SessionId } })
+  await expect
+    .poll(async () => (await cluster.api.listSessions({ query: { status: 'finished', search: 'of-orders' } })).total)
+    .toBe(1)
+  const made = await list()
+
+  for (const sort of SessionSort.options) {
+    const seen: Session[] = []
+    let cursor: string | undefined
+    do {
+      const page = await cluster.api.listSessions({
+        query: { search: 'of-orders', sort, limit: 2, ...(cursor ? { cursor } : {}) },
+      })
+      seen.push(...page.items)
+      cursor = page.nextCursor ?? undefined
+    } while (cursor)
+    const valueOf = (one: Session) =>
+      ({
+        created: '',
+        name: one.name.toLowerCase(),
+        status: one.status,
+        owner: one.ownerEmail,
+        image: one.image,
+        resourceGroup: one.resourceGroup,
+        ended: one.endedAt ?? 'never',
+      })[sort.replace('-', '') as SessionOrder]
+    const keys = (list: readonly Session[]) => list.map(one => `${valueOf(one)} ${one.id}`)
+    const rising = keys(made).toSorted()
+    expect(keys(seen), sort).toEqual(sort.startsWith('-') ? rising.toReversed() : rising)
+  }
+  await expect(
+    refusal(cluster.api.listSessions({ query: { sort: 'name', cursor: randomUUID() } })),
+  ).resolves.toMatchObject({ code: 'bad_request' })
 })
 
 test('the list is paged, newest first, without gaps', async () => {

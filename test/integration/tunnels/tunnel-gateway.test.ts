@@ -220,7 +220,7 @@ test('a sign-in that is revoked while its client waits for the agent opens nothi
   let holds = true
   await using path = await startPath({ service: echo, parked: 0, grantsHold: () => holds })
   const dialled = path.dial().catch((reason: unknown) => reason)
-  await expect.poll(() => path.sockets.size).toBe(1)
+  await expect.poll(path.asked).toBe(1)
   holds = false
   path.gateway.closeLogin('login-1')
   await using _agent = path.startAgent()
@@ -238,7 +238,7 @@ describe('a client with a sign-in instead of a grant that waits for the agent', 
     await using path = await startPath({ service: echo, parked: 0 })
     const socket = dial(path.managerPort)
     const opened = once(socket, 'open')
-    await expect.poll(() => path.sockets.size).toBe(1)
+    await expect.poll(path.asked).toBe(1)
     path.gateway.closeLogin('somebody else')
     await using _agent = path.startAgent()
     await opened
@@ -249,7 +249,7 @@ describe('a client with a sign-in instead of a grant that waits for the agent', 
     let holds = true
     await using path = await startPath({ service: echo, parked: 0, credentialsHold: () => holds })
     const refused = once(dial(path.managerPort), 'error')
-    await expect.poll(() => path.sockets.size).toBe(1)
+    await expect.poll(path.asked).toBe(1)
     holds = false
     path.gateway.closeLogin('login-2')
     await using _agent = path.startAgent()

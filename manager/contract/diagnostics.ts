@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { cleanLine, CleanLines } from './clean-text.ts'
+
+/** Result of a check of `berth doctor`: a `problem` stops Berth or loses data, a `warning` does not. */
+export const FINDING_LEVELS = ['ok', 'warning', 'problem'] as const
+
+/** Processes that have `berth doctor` run the checks about themselves only. */
+export const DOCTOR_PARTS = ['manager', 'agent'] as const
+export type DoctorPart = (typeof DOCTOR_PARTS)[number]
+
+/** Agents send it too: `cleanDiagnosis` before it is shown. */
+export const Diagnosis = z
+  .object({
+    level: z.enum(FINDING_LEVELS).describe('The worst level of all checks.'),
+    checks: z
+      .array(
+        z.object({
+          name: z.string().max(100),
+          level: z.enum(FINDING_LEVELS),
+          says: z.string().max(4_000),
+          mend: z.string().max(4_000).optional().describe('The next step; left out where all is well.'),
+        }),
+      )
+      .max(100),
+  })
+  .meta({ id: 'Diagnosis' })
+export type Diagnosis = z.infer<typeof Diagnosis>
+
+/** Makes what another party sent safe to show. */
+export const cleanDiagnosis = ({ level, checks }: Diagnosis): Diagnosis => ({
+  level,
+  checks: checks.map(({ mend, ...check }) => ({
+    ...check,
+    name: cleanLine(check.name),
+    says: cleanLine(check.says, 4_000),
+    ...(mend === undefined ? {} : { mend: cleanLine(mend, 4_000) }),
+  })),
+})
+
+/** Lines of its log that a process keeps in memory, for the bundle of the diagnostics. */
+export const KEPT_LOG_LINES = 500
+const LONGEST_LOG_LINE = 4_000
+export const LogLines = z.array(CleanLines(LONGEST_LOG_LINE)).max(KEPT_LOG_LINES)
+
+export interface RecentLines {
+  add(line: string): void
+  /** Oldest first. */
+  list(): string[]
+}
+
+/** The last lines of a log, in memory only. */
+export function createRecentLines(most = KEPT_LOG_LINES): RecentLines {
+  const lines: string[] = []
+  return {
+    add(line) {
+      lines.push(line.trimEnd().slice(0, LONGEST_LOG_LINE))
+      if (lines.length > most) lines.shift()
+    },
+    list: () => [...lines],
+  }
+}

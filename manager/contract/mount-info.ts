@@ -1,0 +1,28 @@
+/** A mounted file system, from /proc/self/mountinfo. */
+export interface Mount {
+  readonly mountPoint: string
+  readonly type: string
+  readonly options: readonly string[]
+}
+
+/**
+ * The file system that holds a path; undefined where the text names none.
+ *
+ * @param mountinfo see proc_pid_mountinfo(5); of several mounts at one place, the last is the visible one
+ */
+export function longestMount(mountinfo: string, path: string): Mount | undefined {
+  let best: Mount | undefined
+  for (const line of mountinfo.split('\n')) {
+    const [before = '', after = ''] = line.split(' - ')
+    const mountPoint = before
+      .split(' ')[4]
+      ?.replaceAll(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(parseInt(code, 8)))
+    const [type, , options] = after.split(' ')
+    if (mountPoint === undefined || type === undefined || options === undefined) continue
+    const isAbove = mountPoint === '/' || path === mountPoint || path.startsWith(`${mountPoint}/`)
+    if (isAbove && mountPoint.length >= (best?.mountPoint.length ?? 0)) {
+      best = { mountPoint, type, options: options.split(',') }
+    }
+  }
+  return best
+}

@@ -1,0 +1,90 @@
+/**
+ * Removes secrets from what leaves in the bundle of the diagnostics.
+ *
+ * Threat model: people send the bundle to others. Nothing that is put into it should hold a secret; this file is for what
+ * does by mistake, such as an error text with a URL. It rather removes too much.
+ */
+export interface Blanker {
+  /** A value for JSON: what stands under the name of a secret goes, and every text in it is cleaned. */
+  value(value: unknown): unknown
+  text(text: string): string
+}
+
+export interface BlankerOptions {
+  /** Secrets of this installation, found wherever they stand. */
+  readonly known: readonly string[]
+  /** Replace e-mail addresses; the same address is always replaced by the same name. */
+  readonly addresses: boolean
+}
+
+const BLANK = '[blanked]'
+/** A shorter text may be part of anything. */
+const SHORTEST_KNOWN = 6
+const SECRET_NAME =
+  'pass(?:word|phrase|wd)|secret|token|cookie|authorization|credential|grant|ticket|private_?key|api_?key|environ|signature|database_?url'
+const NAME = new RegExp(SECRET_NAME, 'i')
+/** `-----BEGIN PRIVATE KEY-----…`, to its end or to that of a text that was cut. */
+const PEM = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}-----|$)/g
+const USER_OF_URL = /([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s"'<>]{0,2000}@/gi
+const HEADER = /\b(authorization|proxy-authorization|cookie|set-cookie)(["']?\s*[:=]\s*)[^\r\n]*/gi
+const BEARER = /\b(bearer|basic)\s+[\w.~+/=-]+/gi
+const ASSIGNED = new RegExp(
+  `([\\w.-]{0,40}(?:${SECRET_NAME})[\\w.-]{0,40}["']?\\s*[=:]\\s*)("[^"]*"|'[^']*'|[^\\s&,;]+)`,
+  'gi',
+)
+const OWN_TOKEN = /berth(?:_|-join:)[\w-]{20,}/g
+/** `sha256:` names an image, and is no secret. */
+const RUN = /(sha256:)?[\w+/-]{20,}={0,2}/g
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+const ADDRESS = /[^\s"'<>@:,;()[\]]{1,64}@[^\s"'<>@:,;()[\]]{1,190}/g
+
+export function createBlanker({ known, addresses }: BlankerOptions): Blanker {
+  const secrets = known
+    .filter(secret => secret.length >= SHORTEST_KNOWN)
+    .flatMap(secret => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
+    .sort((a, b) => b.length - a.length)
+  const people = new Map<string, string>()
+  const person = (address: string) => {
+    const key = address.toLowerCase()
+    const name = people.get(key) ?? `person-${people.size + 1}`
+    people.set(key, name)
+    return name
+  }
+
+  function text(given: string): string {
+    let clean = given
+    for (const secret of secrets) clean = clean.replaceAll(secret, BLANK)
+    clean = clean
+      .replace(PEM, BLANK)
+      .replace(USER_OF_URL, `$1${BLANK}@`)
+      .replace(HEADER, `$1$2${BLANK}`)
+      .replace(BEARER, `$1 ${BLANK}`)
+      .replace(ASSIGNED, `$1${BLANK}`)
+      .replace(OWN_TOKEN, BLANK)
+      .replace(RUN, run => (isRandom(run) ? BLANK : run))
+    return addresses ? clean.replace(ADDRESS, found => (found.startsWith(`${BLANK}@`) ? found : person(found))) : clean
+  }
+
+  function value(given: unknown): unknown {
+    if (typeof given === 'string') return text(given)
+    if (Array.isArray(given)) return given.map(value)
+    if (typeof given !== 'object' || given === null) return given
+    return Object.fromEntries(
+      Object.entries(given).map(([name, inner]: [string, unknown]) => [
+        text(name),
+        // Whether a password is set is no secret.
+        NAME.test(name) && inner !== null && typeof inner !== 'boolean' ? BLANK : value(inner),
+      ]),
+    )
+  }
+
+  return { text, value }
+}
+
+/** Whether it looks like a key: letters of both kinds and digits mixed, capitals and digits (base32), or hexadecimal. */
+function isRandom(run: string): boolean {
+  if (run.startsWith('sha256:') || UUID.test(run)) return false
+  if (/^[0-9a-f]{32,}$/i.test(run)) return true
+  if (/^[A-Z2-7]{20,}$/.test(run) && /\d/.test(run)) return true
+  return run.length >= 28 && /[a-z]/.test(run) && /[A-Z]/.test(run) && /\d/.test(run)
+}

@@ -1,0 +1,31 @@
+import { AppError, because } from '#manager/contract'
+import { type FolderSizes } from '../store/storage/folder-usage.ts'
+
+/** The limits and the sizes that decide whether more may be written to a folder. */
+export type Sizes = Pick<FolderSizes, 'name' | 'max_bytes' | 'owner_max_bytes' | 'owned' | 'bytes'>
+
+/** Refuses a write of so many bytes that would exceed a limit; what was never measured counts as empty. */
+export function sizeFault(sizes: Sizes, bytes: number): AppError | undefined {
+  const { name, max_bytes, owner_max_bytes } = sizes
+  const used = sizes.bytes ?? 0
+  if (max_bytes !== null && used + bytes > max_bytes) {
+    const figures = { name, limit: max_bytes, used, bytes }
+    return new AppError('quota_folder_full', { ...figures, ...because('quota_folder_full', figures) })
+  }
+  const owned = sizes.owned ?? 0
+  if (owner_max_bytes === null || owned + bytes <= owner_max_bytes) return undefined
+  const figures = { name, limit: owner_max_bytes, used: owned, bytes }
+  return new AppError('quota_total_full', { ...figures, ...because('quota_total_full', figures) })
+}
+
+export const isLimited = ({ max_bytes, owner_max_bytes }: Pick<Sizes, 'max_bytes' | 'owner_max_bytes'>): boolean =>
+  max_bytes !== null || owner_max_bytes !== null
+
+/** The limit that a file system is asked to enforce: no folder alone may have more than all together. */
+export function enforceable({
+  max_bytes,
+  owner_max_bytes,
+}: Pick<Sizes, 'max_bytes' | 'owner_max_bytes'>): number | null {
+  if (max_bytes === null || owner_max_bytes === null) return max_bytes ?? owner_max_bytes
+  return Math.min(max_bytes, owner_max_bytes)
+}

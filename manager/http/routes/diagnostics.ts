@@ -1,0 +1,27 @@
+import { pipeline } from 'node:stream/promises'
+import { type Diagnostics } from '../../diagnostics/diagnostics.ts'
+import { type Handlers } from '../handlers.ts'
+import { SECURITY_HEADERS } from '../security-headers.ts'
+
+type DiagnosticsRoutes = 'diagnoseManager' | 'diagnoseAgent' | 'downloadDiagnostics'
+
+export function createDiagnosticsRoutes(diagnostics: Diagnostics): Pick<Handlers, DiagnosticsRoutes> {
+  return {
+    diagnoseManager: () => diagnostics.manager(),
+    diagnoseAgent: (_context, { params }) => diagnostics.agent(params.id),
+
+    async downloadDiagnostics({ request, reply, signal }, { query }) {
+      const bundle = await diagnostics.bundle(query, signal)
+      reply.hijack()
+      reply.raw.writeHead(200, {
+        ...SECURITY_HEADERS,
+        'content-type': 'application/gzip',
+        'content-disposition': 'attachment; filename="berth-diagnostics.tar.gz"',
+        'x-request-id': request.id,
+      })
+      // The client went away, or sees that the file is cut off.
+      await pipeline(bundle, reply.raw).catch(() => undefined)
+      return ''
+    },
+  }
+}

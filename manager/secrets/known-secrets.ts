@@ -1,0 +1,17 @@
+import { type Db } from '../store/schema.ts'
+import { signInProviderPlace, SMTP_PASSWORD_PLACE } from './sealed.ts'
+import { type SecretBox } from './secret-box.ts'
+
+/** Secrets of this installation in the clear, so that they can be looked for in what leaves it. Those of users are not among them. */
+export async function readKnownSecrets(db: Db, box: SecretBox): Promise<string[]> {
+  const [smtp, registries, providers] = await Promise.all([
+    db.selectFrom('settings').select('value').where('key', '=', 'smtp_password').executeTakeFirst(),
+    db.selectFrom('registries').select(['name', 'sealed_password']).execute(),
+    db.selectFrom('sign_in_providers').select(['id', 'sealed_secret']).execute(),
+  ])
+  return [
+    ...(typeof smtp?.value === 'string' ? [box.open(smtp.value, SMTP_PASSWORD_PLACE)] : []),
+    ...registries.flatMap(row => (row.sealed_password ? [box.open(row.sealed_password, `registry:${row.name}`)] : [])),
+    ...providers.flatMap(row => (row.sealed_secret ? [box.open(row.sealed_secret, signInProviderPlace(row.id))] : [])),
+  ]
+}

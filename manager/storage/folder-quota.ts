@@ -1,0 +1,117 @@
+import { execFile } from 'node:child_process'
+import { lstat, mkdir, readFile, realpath } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { longestMount, type Mount } from '#manager/contract'
+
+/** A limit on the size of a folder that its file system enforces: a session that writes more gets EDQUOT, on XFS ENOSPC. */
+export interface FolderQuotas {
+  /** Like mkdir with mode 0700, so that a limit can be set later. @throws as mkdir */
+  create(path: string): Promise<void>
+  /**
+   * Sets the limit of a folder, or takes it away. Safe to repeat.
+   *
+   * @returns why the file system enforces none; undefined if it does
+   */
+  limit(path: string, bytes: number | null): Promise<string | undefined>
+}
+
+/** Runs a program, without a shell. @throws if it cannot be run, takes too long, or its exit code is not 0 */
+export type Run = (program: string, args: readonly string[]) => Promise<string>
+
+/** The first limit of an older folder walks all its directories. */
+const TIMEOUT_MS = 600_000
+/** Ids of projects that administrators choose are smaller, and those of the homes of sessions end here. */
+const PROJECTS_FROM = 2 ** 31
+
+const execute = promisify(execFile)
+const runProgram: Run = async (program, args) =>
+  (
+    await execute(program, [...args], {
+      timeout: TIMEOUT_MS,
+      killSignal: 'SIGKILL',
+      env: { ...process.env, LC_ALL: 'C' },
+    })
+  ).stdout
+
+/**
+ * Quotas of the file systems that hold folders: a qgroup per subvolume of btrfs, a project of ext4 and XFS. Nothing on the host is
+ * changed but folders: an administrator has enabled quotas (`btrfs quota enable`, the mount option `prjquota`).
+ *
+ * Threat model: paths are those of folders, whose parents belong to the manager; no file in a folder is named to a program, except by
+ * `find -execdir`, which follows no link. A session may get around such a quota: the owner of a file may take it out of a project, and
+ * anybody may make a subvolume in a subvolume. The count of the folder finds these files, and Berth refuses further writes.
+ */
+export function createFolderQuotas({
+  run = runProgram,
+  mountOf = mountOfPath,
+}: { run?: Run; mountOf?: (path: string) => Promise<Mount | undefined> } = {}): FolderQuotas {
+  const hasQgroups = (path: string) =>
+    run('btrfs', ['qgroup', 'show', path]).then(
+      () => true,
+      () => false,
+    )
+
+  async function limitSubvolume(path: string, bytes: number | null): Promise<string | undefined> {
+    if (!(await isSubvolume(path))) return 'The folder is older than the quotas of its file system.'
+    try {
+      await run('btrfs', ['qgroup', 'limit', bytes === null ? 'none' : String(bytes), path])
+      return undefined
+    } catch {
+      return 'Quotas of btrfs are off, or btrfs-progs is not installed.'
+    }
+  }
+
+  async function limitProject(path: string, { mountPoint }: Mount, bytes: number | null): Promise<string | undefined> {
+    const project = projectOf((await lstat(path)).ino)
+    try {
+      if (bytes !== null) {
+        // New entries inherit the project from their directory (+P). Older ones are walked once.
+        const directories = ['-type', 'd', '-execdir', 'chattr', '-p', project, '+P', '{}', '+']
+        const files = ['-type', 'f', '-execdir', 'chattr', '-p', project, '{}', '+']
+        await run('find', [path, '-xdev', ...directories, '-o', ...files])
+      }
+      const blocks = String(bytes === null ? 0 : Math.ceil(bytes / 1024))
+      await run('setquota', ['-P', project, '0', blocks, '0', '0', mountPoint])
+      return undefined
+    } catch {
+      return 'A project quota cannot be set: the package quota is missing, or the kernel has no quotas.'
+    }
+  }
+
+  return {
+    async create(path) {
+      const mount = process.getuid?.() === 0 ? await mountOf(dirname(path)) : undefined
+      if (mount?.type !== 'btrfs' || (await isThere(path)) || !(await hasQgroups(dirname(path)))) {
+        await mkdir(path, { mode: 0o700 })
+        return
+      }
+      await run('btrfs', ['subvolume', 'create', path])
+      await run('chmod', ['0700', path])
+    },
+    async limit(path, bytes) {
+      if (process.getuid?.() !== 0) return 'Quotas need a manager that runs as root.'
+      const mount = await mountOf(path)
+      if (mount?.type === 'btrfs') return limitSubvolume(path, bytes)
+      if (mount?.type !== 'ext4' && mount?.type !== 'xfs') return 'The file system has no quotas for directories.'
+      const isOn = mount.options.some(option => option === 'prjquota' || option === 'pquota')
+      return isOn ? limitProject(path, mount, bytes) : 'The file system is not mounted with prjquota.'
+    },
+  }
+}
+
+/** Project id from the inode number of the folder, which stays when the folder is renamed. */
+export const projectOf = (inode: number): string => String(PROJECTS_FROM + (inode % 2 ** 30))
+
+const isThere = (path: string) =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  )
+
+/** @see https://btrfs.readthedocs.io/en/latest/btrfs-subvolume.html: the root of a subvolume has inode number 256 */
+const isSubvolume = async (path: string) => (await lstat(path)).ino === 256
+
+async function mountOfPath(path: string): Promise<Mount | undefined> {
+  return longestMount(await readFile('/proc/self/mountinfo', 'utf8').catch(() => ''), await realpath(path))
+}

@@ -1,0 +1,37 @@
+import { type RawBuilder, sql } from 'kysely'
+import { type SessionId, type SessionOrder } from '#manager/contract'
+
+/** Order of a list of sessions; sessions with the same value are ordered by age. */
+export interface SessionSorting {
+  readonly order: SessionOrder
+  readonly descending: boolean
+}
+
+export const NEWEST_FIRST: SessionSorting = { order: 'created', descending: true }
+
+/** Expressions of the indexes of migration 0039. A session that has not ended comes after all that have. */
+const VALUES: Readonly<Record<Exclude<SessionOrder, 'created'>, RawBuilder<unknown>>> = {
+  name: sql`lower(sessions.name)`,
+  status: sql`sessions.status`,
+  image: sql`lower(sessions.image)`,
+  resourceGroup: sql`sessions.resource_group`,
+  ended: sql`coalesce(sessions.ended_at, timestamptz 'infinity')`,
+  owner: sql`lower(users.email)`,
+}
+
+/** The value that sessions are ordered by; undefined for the age, which is that of their ids. */
+export const valueOf = (order: SessionOrder): RawBuilder<unknown> | undefined =>
+  order === 'created' ? undefined : VALUES[order]
+
+/**
+ * Condition on sessions and their owners: they come after this session. The value of that session is read where it is
+ * compared, with all its digits.
+ */
+export function comesAfter({ order, descending }: SessionSorting, id: SessionId): RawBuilder<boolean> {
+  const [after, notBefore] = [sql.raw(descending ? '<' : '>'), sql.raw(descending ? '<=' : '>=')]
+  const value = valueOf(order)
+  if (value === undefined) return sql<boolean>`sessions.id ${after} ${id}`
+  const last = sql`(select ${value} from sessions join users on users.id = sessions.owner_id where sessions.id = ${id})`
+  // A row of two tables has no index, so the address alone finds where to begin.
+  return sql<boolean>`${value} ${notBefore} ${last} and (${value}, sessions.id) ${after} (${last}, ${id}::uuid)`
+}

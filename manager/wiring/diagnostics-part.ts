@@ -1,0 +1,79 @@
+import { type Diagnosis } from '#manager/contract'
+import { type AgentRequests } from '../agent-link/connection.ts'
+import { type AgentService } from '../agents/service.ts'
+import { type ManagerConfig } from '../config.ts'
+import { createDiagnostics } from '../diagnostics/diagnostics.ts'
+import { createDiagnosticsRoutes } from '../http/routes/diagnostics.ts'
+import { type Log } from '../log.ts'
+import { type ManagerList } from '../scheduler/managers.ts'
+import { readKnownSecrets } from '../secrets/known-secrets.ts'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import { type Settings } from '../settings/settings.ts'
+import { readMigrationNames } from '../store/operation/snapshot.ts'
+import { listResourceGroups } from '../store/quotas/resource-groups.ts'
+import { listPending } from '../store/sessions/queue.ts'
+import { type Store } from '../store/open-store.ts'
+import { version } from '../version.ts'
+
+export interface DiagnosticsPartDeps {
+  readonly config: ManagerConfig
+  readonly store: Store
+  readonly box: SecretBox
+  readonly agents: AgentRequests
+  readonly agentService: Pick<AgentService, 'list'>
+  readonly managers: ManagerList
+  readonly settings: Pick<Settings, 'read'>
+  readonly doctor: () => Promise<Diagnosis>
+  readonly logLines: () => readonly string[]
+  readonly log: Log
+}
+
+/** Creates the routes of the diagnostics, and names the facts that the bundle holds. */
+export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typeof createDiagnosticsRoutes> {
+  const { config, store, box, agents, agentService, managers, settings } = deps
+  const { db } = store
+  const { databaseUrl, metricsToken, consoleSecret, adminPassword } = config
+  const configured = [databaseUrl, passwordOf(databaseUrl), metricsToken, consoleSecret, adminPassword]
+  return createDiagnosticsRoutes(
+    createDiagnostics({
+      agents,
+      listAgents: () => agentService.list(),
+      doctor: deps.doctor,
+      facts: {
+        'versions.json': () => ({
+          at: new Date(store.now()).toISOString(),
+          manager: version,
+          node: process.version,
+          platform: `${process.platform} ${process.arch}`,
+        }),
+        'settings.json': () => settings.read(),
+        'managers.json': () => managers.list(),
+        'agents.json': () => agentService.list(),
+        'queue.json': async () => {
+          const groups = await listResourceGroups(db)
+          return Promise.all(groups.map(async ({ name }) => ({ name, waiting: await waitingIn(name) })))
+        },
+        'migrations.json': () => readMigrationNames(db),
+      },
+      logLines: deps.logLines,
+      secrets: async () => [...configured.filter(secret => secret !== undefined), ...(await readKnownSecrets(db, box))],
+      log: deps.log,
+    }),
+  )
+
+  /** Without what users wrote: commands and environments are theirs. */
+  async function waitingIn(group: string) {
+    const rows = await listPending(db, group)
+    return rows.map(row => ({
+      id: row.id,
+      priority: row.priority,
+      createdAt: row.created_at,
+      requested: row.requested,
+      reason: row.reason,
+    }))
+  }
+}
+
+function passwordOf(url: string | undefined): string | undefined {
+  return url !== undefined && URL.canParse(url) ? decodeURIComponent(new URL(url).password) : undefined
+}

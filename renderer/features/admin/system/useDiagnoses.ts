@@ -1,0 +1,80 @@
+import { computed, onScopeDispose, type Ref, ref, shallowReactive } from 'vue'
+import { type Agent, type ApiClient, type Diagnosis } from '#manager/contract'
+
+/** Hosts that are checked at once: each check starts a process there, and some wait for a disk or a driver. */
+const AT_ONCE = 4
+
+export type DiagnosisState =
+  | { readonly kind: 'checking' }
+  | { readonly kind: 'done'; readonly diagnosis: Diagnosis }
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+/** The manager, or an agent. */
+export interface Patient {
+  readonly key: string
+  /** The agent; null: the manager. */
+  readonly agent: Agent | null
+}
+
+const MANAGER: Patient = { key: 'manager', agent: null }
+
+/** Runs `berth doctor` for the manager and for agents, and keeps the results. One that hangs keeps nobody waiting. */
+export function useDiagnoses(api: ApiClient, agents: Ref<readonly Agent[]>) {
+  const states = shallowReactive(new Map<string, DiagnosisState>())
+  const running = ref(false)
+  const done = ref(0)
+  let stop = new AbortController()
+
+  const patients = computed(() => [MANAGER, ...agents.value.map(agent => ({ key: agent.id, agent }))])
+  const reachable = computed(() => patients.value.filter(({ agent }) => agent === null || agent.status === 'CONNECTED'))
+  /** Those that need a hand come first, and the manager comes before agents of the same state. */
+  const sorted = computed(() => patients.value.toSorted((a, b) => rankOf(a) - rankOf(b)))
+
+  function rankOf({ key, agent }: Patient): number {
+    const state = states.get(key)
+    if (state?.kind === 'failed') return 0
+    if (state?.kind === 'done') return { problem: 0, warning: 2, ok: 4 }[state.diagnosis.level]
+    return agent?.status === 'LOST' ? 1 : 3
+  }
+
+  async function check({ key, agent }: Patient): Promise<void> {
+    if (states.get(key)?.kind === 'checking') return
+    const { signal } = stop
+    const before = states.get(key)
+    states.set(key, { kind: 'checking' })
+    try {
+      const diagnosis = agent
+        ? await api.diagnoseAgent({ params: { id: agent.id }, signal })
+        : await api.diagnoseManager({ signal })
+      states.set(key, { kind: 'done', diagnosis })
+    } catch (error) {
+      if (!signal.aborted) states.set(key, { kind: 'failed', error })
+      else if (before) states.set(key, before)
+      else states.delete(key)
+    }
+  }
+
+  async function checkAll(): Promise<void> {
+    if (running.value) return
+    running.value = true
+    done.value = 0
+    const { signal } = stop
+    const waiting = [...reachable.value]
+    const work = async () => {
+      for (let next = waiting.shift(); next && !signal.aborted; next = waiting.shift()) {
+        await check(next)
+        done.value++
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    running.value = false
+  }
+
+  function cancel(): void {
+    stop.abort()
+    stop = new AbortController()
+  }
+  onScopeDispose(cancel)
+
+  return { states, sorted, reachable, running, done, check, checkAll, cancel }
+}

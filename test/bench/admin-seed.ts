@@ -1,0 +1,59 @@
+import { sql } from 'kysely'
+import { type Db } from '../../manager/store/schema.ts'
+
+export const AGENTS = 1_000
+export const USERS = 5_000
+export const SESSIONS = 100_000
+const LIVE = 2_000
+const WAITING = 200
+/** Sessions of one statement, which has a time limit. */
+const BATCH = 10_000
+const AUDIT_ROWS = 50_000
+
+/** A large installation: hosts with eight GPUs, users, and sessions of the last 30 days, ended but for the youngest. */
+export async function seedInstallation(db: Db): Promise<void> {
+  await sql`insert into users (id, email, name, role, password_hash)
+    select gen_random_uuid(), 'user-' || n || '@example.com', 'User ' || (n * 7919) % 5003, 'user', 'x'
+    from generate_series(2, ${USERS}) n`.execute(db)
+  await sql`insert into group_members (group_id, user_id)
+    select g.id, u.id from users u join groups g on g.name = 'default' and g.domain = 'default' on conflict do nothing`.execute(
+    db,
+  )
+  await sql`insert into agents (id, name, public_key, status, capacity, devices)
+    select gen_random_uuid(), 'host-' || n, 'key-' || n, 'LOST',
+      '{"cpu":64000,"mem":549755813888,"cuda.device":8}',
+      (select jsonb_agg(jsonb_build_object('uuid', 'GPU-' || n || '-' || g, 'slot', 'cuda.device', 'model', 'H200',
+        'memBytes', 150000000000, 'mode', 'whole', 'isolation', 'whole', 'isolationReason', null, 'problem', null,
+        'plugin', 'simulated')) from generate_series(0, 7) g)
+    from generate_series(1, ${AGENTS}) n`.execute(db)
+  await sql`analyze`.execute(db)
+  for (let from = 0; from < SESSIONS + LIVE; from += BATCH) {
+    await sql`
+      with owners as (select id, row_number() over (order by email) - 1 as nth from users where role = 'user'),
+      hosts as (select id, row_number() over (order by name) - 1 as nth from agents),
+      made as (
+        insert into sessions (id, name, owner_id, group_id, status, reason, resource_group, image, requested, shmem_bytes,
+                              environ, apps, created_at, status_at, started_at, ended_at)
+        select (lpad(to_hex(1760000000000 + n), 12, '0') || '7000' || '8000' || lpad(to_hex(n), 12, '0'))::uuid,
+          'session-' || (n::bigint * 7919) % 100003, owners.id, (select id from groups where name = 'default' and domain = 'default'),
+          status, '{"code":"started","message":"Its container runs."}', 'default', 'berth/python:3.' || n % 9,
+          '{"cpu":1000,"mem":1073741824}', 67108864, '{}', '[]', began, began,
+          case when status = 'PENDING' then null else began end,
+          case when status in ('RUNNING', 'PENDING') then null else began + interval '1 second' * (600 + n % 7200) end
+        from generate_series(${from}::int, ${Math.min(from + BATCH, SESSIONS + LIVE) - 1}::int) n
+        join owners on owners.nth = n % ${USERS - 1}
+        cross join lateral (select now() - interval '30 days' * (1 - n::float8 / ${SESSIONS + LIVE}) - interval '3 hours' as began,
+          case when n >= ${SESSIONS + LIVE - WAITING} then 'PENDING' when n >= ${SESSIONS} then 'RUNNING'
+            when n % 20 = 0 then 'ERROR' else 'TERMINATED' end as status) of_time
+        returning id, status, started_at, ended_at)
+      insert into kernels (id, session_id, role, status, agent_id, slots, ended_at)
+      select gen_random_uuid(), made.id, 'main1', made.status, case when made.status = 'PENDING' then null else hosts.id end,
+        '{"cpu":1000,"mem":1073741824}', made.ended_at
+      from made join hosts on hosts.nth = abs(hashtext(made.id::text)) % ${AGENTS}`.execute(db)
+  }
+  await sql`insert into audit_log (at, action, result, actor, actor_id, target, domain)
+    select now() - interval '1 minute' * (${AUDIT_ROWS} - n), 'createSession', 'ok', 'admin@localhost',
+      (select id from users where role = 'superadmin'), 'session:' || n, 'default'
+    from generate_series(1, ${AUDIT_ROWS}) n`.execute(db)
+  await sql`vacuum analyze`.execute(db)
+}

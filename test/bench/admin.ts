@@ -1,0 +1,118 @@
+import { type Page } from 'playwright-core'
+import { silentLog } from '../../manager/log.ts'
+import { openStore } from '../../manager/store/open-store.ts'
+import { startWeb } from '../../proxy/web/server.ts'
+import { ADMIN_PARTS } from '../../renderer/features/admin/pages.ts'
+import { signIn } from '../e2e/console-steps.ts'
+import { launchBrowser, visit } from '../fixtures/browser.ts'
+import { ADMIN, CONSOLE_SECRET, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
+import { AGENTS, seedInstallation, SESSIONS, USERS } from './admin-seed.ts'
+import { median, round } from './statistics.ts'
+
+const ROUNDS = 3
+/** Views of the list of sessions beside its first one: each order, and what people filter and search for. */
+const ORDERS = ['-created', 'name', '-name', 'status', 'owner', '-owner', 'image', 'resourceGroup', 'ended', '-ended']
+const VIEWS = [
+  ...ORDERS.map(sort => `/admin/sessions?state=finished&sort=${sort}`),
+  '/admin/sessions?state=all&q=session-77',
+  '/admin/users?sort=name',
+  '/admin/users?q=user-77',
+  '/admin/audit?sort=at',
+]
+
+/**
+ * How long each page of administration takes in a large installation: from the change of the address until all its requests are
+ * answered and it is drawn, in Chromium, through the console and the manager, on a PostgreSQL. Needs `npm run build` before.
+ */
+export async function benchAdmin(stack: AsyncDisposableStack) {
+  const dataDir = stack.use(await temporaryDirectory()).path
+  {
+    await using _ = await startTestManager({ dataDir })
+  }
+  {
+    await using store = await openStore({ dataDir, log: silentLog })
+    await seedInstallation(store.db)
+  }
+  const manager = stack.use(await startTestManager({ dataDir }))
+  const consoleDir = new URL('../../dist/renderer/', import.meta.url).pathname
+  const webDir = stack.use(await temporaryDirectory()).path
+  const config = { dataDir: webDir, port: 0, managerUrl: manager.url, allowedHosts: [], consoleDir, version: '1.2.3' }
+  const web = stack.use(await startWeb({ ...config, consoleSecret: CONSOLE_SECRET, localProof: 'off' }, silentLog))
+  const browser = stack.adopt(await launchBrowser(), started => started.close())
+  const visitor = stack.use(await visit(browser, web.url))
+  await visitor.context.addInitScript(countRequests)
+  const page = await visitor.openTab('/admin/domains')
+  await signIn(page, ADMIN.email, ADMIN.password)
+  await page.getByRole('heading', { name: 'Domains', level: 1 }).waitFor()
+
+  const paths = ADMIN_PARTS.flatMap(({ pages }) => pages.map(({ path }) => `/admin${path}`))
+  const { api } = await manager.signIn()
+  const [agent] = (await api.listAgents()).items
+  const [user] = (await api.listUsers({ query: { limit: 1, role: 'user' } })).items
+  const one: Readonly<Record<string, string>> = {
+    '/admin/agents/:id': `/admin/agents/${agent?.id}`,
+    '/admin/users/:id': `/admin/users/${user?.id}`,
+  }
+  const figures: Record<string, { medianMs: number; slowestMs: number }> = {}
+  const unloaded: string[] = []
+  for (const path of [...paths, ...VIEWS]) {
+    const times: number[] = []
+    for (let time = 0; time <= ROUNDS; time++) {
+      await show(page, path === '/admin/domains' ? '/admin/presets' : '/admin/domains')
+      const ms = await show(page, one[path] ?? path)
+      // The first time its files are loaded.
+      if (time > 0) times.push(ms)
+    }
+    const failed = await page.getByRole('main').getByRole('button', { name: 'Try again' }).count()
+    figures[path] = { medianMs: round(median(times), 0), slowestMs: round(Math.max(...times), 0) }
+    if (failed > 0) unloaded.push(path)
+    console.error(path, figures[path])
+  }
+  const slow = Object.entries(figures).filter(([, { medianMs }]) => medianMs > 300)
+  const over300Ms = slow.map(([path]) => path)
+  return { admin: { agents: AGENTS, users: USERS, sessions: SESSIONS, unloaded, over300Ms, pages: figures } }
+}
+
+/** Counts the requests that are not answered yet, in the page; the stream of events never ends. */
+function countRequests(): void {
+  const counted = globalThis as unknown as { berthOpen: number }
+  counted.berthOpen = 0
+  const plain = globalThis.fetch
+  globalThis.fetch = async (...args) => {
+    const [target] = args
+    const url = target instanceof Request ? target.url : String(target)
+    if (url.includes('/events')) return plain(...args)
+    counted.berthOpen++
+    try {
+      return await plain(...args)
+    } finally {
+      counted.berthOpen--
+    }
+  }
+}
+
+/** Milliseconds from the change of the address to the frame that shows the page with what it asked for. */
+async function show(page: Page, path: string): Promise<number> {
+  // The page is idle, as before a click of a person.
+  await page.waitForTimeout(150)
+  return page.evaluate(async to => {
+    const frame = () => new Promise(resolve => requestAnimationFrame(resolve))
+    const open = () => (globalThis as unknown as { berthOpen: number }).berthOpen
+    const before = document.querySelector('main h1')
+    const start = performance.now()
+    location.hash = to
+    let quiet = 0
+    let end = start
+    // Drawn: another heading, nothing loads, for three frames; the time is that of the first of them.
+    while (quiet < 3) {
+      await frame()
+      const heading = document.querySelector('main h1')
+      const isDrawn =
+        heading !== null && heading !== before && open() === 0 && !document.querySelector('main .skeleton')
+      if (isDrawn && quiet === 0) end = performance.now()
+      quiet = isDrawn ? quiet + 1 : 0
+      if (performance.now() - start > 30_000) return Number.NaN
+    }
+    return end - start
+  }, path)
+}

@@ -1,0 +1,108 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { createReadStream, existsSync, statSync, watch } from 'node:fs'
+import { open, readdir, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { type Page } from 'playwright-core'
+import { expect, vi } from 'vitest'
+import { type Berth } from '../fixtures/berth.ts'
+import { button } from './console-steps.ts'
+
+/** Connections that are cut, and after which of them the page is loaded anew. */
+const CUTS = 5
+const RELOAD_AFTER = 3
+const MIB = 2 ** 20
+
+export interface CutUpload {
+  readonly berth: Berth
+  /** Open at the folder, which has no file of that name. */
+  readonly page: Page
+  /** The folder on the disk. */
+  readonly directory: string
+  /** On this computer, of `writeSource`. */
+  readonly source: string
+  readonly sha256: string
+  readonly timeoutMs: number
+}
+
+/** Writes a file of random bytes, which nothing on the way can make smaller. @returns their SHA-256 */
+export async function writeSource(path: string, mib: number): Promise<string> {
+  const hash = createHash('sha256')
+  await using file = await open(path, 'w')
+  for (let n = 0; n < mib; n += 16) {
+    const bytes = randomBytes(Math.min(16, mib - n) * MIB)
+    hash.update(bytes)
+    await file.writeFile(bytes)
+  }
+  return hash.digest('hex')
+}
+
+/**
+ * Uploads a file by the page while the console is killed five times, spread over the bytes, and the page is loaded anew once in the
+ * middle. Expects that the file has its hash at the end, that a name with fewer bytes was never there, and that nothing is left.
+ */
+export async function uploadThroughCuts(it: CutUpload): Promise<void> {
+  const { berth, page, directory, source, timeoutMs } = it
+  const { size } = await stat(source)
+  const name = basename(source)
+  const panel = page.getByRole('region', { name: 'Uploads' })
+  const lost = panel.getByText('No connection.')
+  const soon = { timeout: 60_000 }
+  const target = watchTarget(directory, name)
+  const kept = join(berth.data, 'storage/uploads')
+  const received = async () => {
+    const sizes = (await readdir(kept, { recursive: true })).map(path =>
+      stat(join(kept, path)).then(
+        found => (found.isFile() ? found.size : 0),
+        () => 0,
+      ),
+    )
+    return Math.max(0, ...(await Promise.all(sizes)))
+  }
+
+  await page.locator('input[data-upload="files"]').setInputFiles(source)
+  for (let cut = 1; cut <= CUTS; cut++) {
+    const enough = (size * cut) / (CUTS + 2)
+    await vi.waitFor(async () => expect(await received()).toBeGreaterThan(enough), { timeout: timeoutMs, interval: 10 })
+    process.kill((await berth.servers()).console, 'SIGKILL')
+    await lost.waitFor(soon)
+    expect(await readdir(directory)).not.toContain(name)
+    await lost.waitFor({ state: 'hidden', ...soon })
+    if (cut === RELOAD_AFTER) await continueAfterReload(page, source)
+  }
+  await panel.getByRole('heading', { name: '1 file uploaded' }).waitFor({ timeout: timeoutMs })
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(join(directory, name))) hash.update(chunk as Buffer)
+  expect(hash.digest('hex')).toBe(it.sha256)
+  expect(await readdir(kept)).toEqual([])
+  expect(new Set(target.sizes())).toEqual(new Set([size]))
+}
+
+async function continueAfterReload(page: Page, source: string): Promise<void> {
+  const soon = { timeout: 60_000 }
+  // The browser asks whether the upload may be left.
+  page.once('dialog', dialog => void dialog.accept())
+  await page.reload()
+  await page.getByText('1 upload into this folder is not finished.').waitFor(soon)
+  await button(page, 'Continue…').click()
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), button(page, 'Choose the file…').click()])
+  await chooser.setFiles(source)
+}
+
+/** Every size that a file of this name was seen with: at each change of the directory or of the file. */
+function watchTarget(directory: string, name: string) {
+  const seen: number[] = []
+  const look = () => {
+    const path = join(directory, name)
+    if (existsSync(path)) seen.push(statSync(path).size)
+  }
+  const watcher = watch(directory, (_event, changed) => {
+    if (changed === name) look()
+  })
+  return {
+    sizes() {
+      watcher.close()
+      look()
+      return seen
+    },
+  }
+}
