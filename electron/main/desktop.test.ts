@@ -122,12 +122,7 @@ async function aDesktop({
     logs: { folder: dir },
     loginItem: { isOn: () => Promise.resolve(false), set: () => Promise.resolve() },
     startsInBackground,
-    programs: {
-      list: () => Promise.resolve([]),
-      open: () => Promise.resolve(),
-      tunnelClosed: () => Promise.resolve(),
-      close: () => Promise.resolve(),
-    },
+    programs: { list: () => Promise.resolve([]), open: () => Promise.resolve() },
     startStack: startStack ?? (() => Promise.resolve(stack)),
     startProxy: () => Promise.resolve(proxy),
     fetch: () =>

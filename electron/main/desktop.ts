@@ -99,7 +99,6 @@ export function startDesktop(deps: DesktopDeps): void {
       emit(event, payload) {
         windows.emit(event, payload)
         status.heard(event, payload)
-        if (event === 'tunnel:closed') void deps.programs.tunnelClosed((payload as HostEvents['tunnel:closed']).id)
       },
       onUserChanged: () => terminals.closeAll(),
     })
@@ -260,7 +259,6 @@ export function startDesktop(deps: DesktopDeps): void {
     const { known } = connector
     if (known)
       await Promise.resolve(known[Symbol.asyncDispose]()).catch((error: unknown) => onUnexpected('stop', error))
-    await deps.programs.close()
     tray.destroy()
     app.exit(0)
   }

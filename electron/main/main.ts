@@ -87,19 +87,7 @@ async function start(): Promise<void> {
     credentials,
     fixedEndpoint: env.BERTH_ENDPOINT,
     logs: { folder: logs },
-    programs: createPrograms({
-      platform: process.platform,
-      env,
-      drives: path.join(app.getPath('home'), 'Berth'),
-      show(folder) {
-        const failed = (why: unknown) =>
-          log.warn({ folder, why: String(why) }, 'the folder of a drive could not be shown')
-        electron.shell.openPath(folder).then(why => {
-          if (why !== '') failed(why)
-        }, failed)
-      },
-      log,
-    }),
+    programs: createPrograms({ platform: process.platform, env }),
     loginItem: createLoginItem({
       app,
       platform: process.platform,

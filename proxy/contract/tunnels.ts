@@ -62,8 +62,8 @@ export const SshKit = z.object({
 })
 export type SshKit = z.infer<typeof SshKit>
 
-/** Programs of the user's computer that can open a session; `mount` makes its files a folder there. */
-export const Program = z.enum(['terminal', 'vscode', 'cursor', 'putty', 'winscp', 'mount'])
+/** Programs of the user's computer that can open a session. */
+export const Program = z.enum(['terminal', 'vscode', 'cursor', 'putty', 'winscp'])
 export type Program = z.infer<typeof Program>
 
 /** A file the console offers for download. */

@@ -24,7 +24,6 @@ interface Place {
   readonly files: readonly string[]
 }
 
-// `mount` (sshfs) is looked for nowhere yet: a drive was made in a real session, but the first write to it hung.
 const LINUX: readonly Place[] = [
   { program: 'terminal', files: ['gnome-terminal', 'konsole', 'xfce4-terminal', 'kitty', 'alacritty', 'xterm'] },
   { program: 'vscode', files: ['code'] },
@@ -85,10 +84,9 @@ const TERMINALS: Readonly<Record<string, readonly string[]>> = {
  * The program and its arguments for a session. Nothing is a shell string: every value is an argument of its own, begins with no `-`, and
  * comes from the kit, never from a page or a container.
  *
- * @param folder where `mount` puts the files
  * @returns undefined where the program needs the Host block in the user's own configuration, which is switched off
  */
-export function commandFor({ program, file }: Found, kit: ProgramKit, folder: string): Command | undefined {
+export function commandFor({ program, file }: Found, kit: ProgramKit): Command | undefined {
   const { hostAlias, configInstalled, identityFile, port, user } = kit
   // Our own file, although the user's may include it: what stands in the user's does not concern a session.
   const config = identityFile === null ? [] : ['-F', path.join(path.dirname(identityFile), 'config')]
@@ -109,10 +107,5 @@ export function commandFor({ program, file }: Found, kit: ProgramKit, folder: st
     }
     case 'winscp':
       return { file, args: [kit.winscpUrl] }
-    case 'mount':
-      return {
-        file,
-        args: [...config, '-o', 'reconnect,ServerAliveInterval=15', `${hostAlias}:/home/work`, folder],
-      }
   }
 }

@@ -65,5 +65,4 @@ export default {
   inCursor: 'Cursor',
   inPutty: 'PuTTY',
   inWinScp: 'WinSCP',
-  asDrive: 'Files as a folder',
 } as const

@@ -67,5 +67,4 @@ export default {
   inCursor: 'Cursor',
   inPutty: 'PuTTY',
   inWinScp: 'WinSCP',
-  asDrive: '파일을 폴더로 열기',
 } satisfies Translation<typeof en>
