@@ -21,7 +21,7 @@ export default tseslint.config(
     },
     rules: {
       ...TYPESCRIPT_RULES,
-      // Prettier owns the layout of templates.
+      // The formatter owns the layout of templates.
       'vue/max-attributes-per-line': 'off',
       'vue/singleline-html-element-content-newline': 'off',
       'vue/multiline-html-element-content-newline': 'off',

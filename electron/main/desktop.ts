@@ -4,7 +4,6 @@ import {
   type DockerCheck,
   type EndpointChoice,
   type Endpoint,
-  type HostEvents,
 } from '#proxy/contract'
 import { AppError } from '#manager/contract'
 import { openConnection, type Connection, type StartUserProxy, type UserProxy } from './connection.ts'

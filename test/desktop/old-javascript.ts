@@ -59,7 +59,9 @@ class Stack {
   private readonly ends: (() => unknown)[] = []
   use<T>(value: T): T {
     const owned = value as
-      { [Symbol.asyncDispose]?: () => unknown; [Symbol.dispose]?: () => unknown } | null | undefined
+      | { [Symbol.asyncDispose]?: () => unknown; [Symbol.dispose]?: () => unknown }
+      | null
+      | undefined
     const end = owned?.[Symbol.asyncDispose] ?? owned?.[Symbol.dispose]
     if (end) this.ends.push(() => Reflect.apply(end, owned, []))
     return value

@@ -4,7 +4,9 @@ import { type Db } from '../schema.ts'
 
 /** The sessions of one project, domain or resource group. */
 export type SessionsOf =
-  { readonly groupId: GroupId } | { readonly domain: string } | { readonly resourceGroup: string }
+  | { readonly groupId: GroupId }
+  | { readonly domain: string }
+  | { readonly resourceGroup: string }
 
 export interface SessionCounts {
   /** Sessions that have not ended, or whose containers still hold resources. */

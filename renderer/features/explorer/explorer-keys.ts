@@ -3,10 +3,22 @@ import { t } from './words.ts'
 
 /** What a key does in the list of files. */
 export type KeyCommand =
-  { readonly do: 'move'; readonly step: number; readonly extend: boolean } | { readonly do: KeyAction }
+  | { readonly do: 'move'; readonly step: number; readonly extend: boolean }
+  | { readonly do: KeyAction }
 
 export type KeyAction =
-  'open' | 'up' | 'preview' | 'toggle' | 'all' | 'none' | 'rename' | 'delete' | 'copy' | 'cut' | 'paste' | 'menu'
+  | 'open'
+  | 'up'
+  | 'preview'
+  | 'toggle'
+  | 'all'
+  | 'none'
+  | 'rename'
+  | 'delete'
+  | 'copy'
+  | 'cut'
+  | 'paste'
+  | 'menu'
 
 type Pressed = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'shiftKey' | 'altKey'>
 

@@ -1,3 +1,12 @@
 /** Entries of the menu of a file. */
 export type MenuAction =
-  'open' | 'download' | 'rename' | 'move' | 'copyTo' | 'cut' | 'copy' | 'paste' | 'delete' | 'copyPath'
+  | 'open'
+  | 'download'
+  | 'rename'
+  | 'move'
+  | 'copyTo'
+  | 'cut'
+  | 'copy'
+  | 'paste'
+  | 'delete'
+  | 'copyPath'
