@@ -54,6 +54,7 @@ import { createTerminalRecord } from './tunnels/record-terminals.ts'
 import { createVia } from './tunnels/via.ts'
 import { createDomains } from './users/domains.ts'
 import { createGroups } from './users/groups.ts'
+import { createSignUpRequests } from './users/sign-up-requests.ts'
 import { createInvitations } from './users/invitations.ts'
 import { createKeypairs } from './users/keypairs.ts'
 import { lifetimesOf } from './users/login-lifetimes.ts'
@@ -303,6 +304,7 @@ export async function startManager(
     }),
     ...createAccountRoutes({
       signUps: createSignUps({ store, passwords, settings, mailer, events: bus }),
+      signUpRequests: createSignUpRequests({ store, passwords, settings, mailer, events: bus }),
       passwordResets: createPasswordResets({ store, passwords, logins, settings, mailer }),
       invitations: createInvitations({ store, settings }),
       consoleAddress: addressOfConsole,

@@ -6,11 +6,13 @@ import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
 import { everyPage } from './every-page.ts'
 import { findUserId } from './find-user.ts'
+import { addSignUpRequestCommands } from './sign-up-requests.ts'
 
 /** Adds the commands for invitations and links that an admin hands out, and for the user's own second factor. */
 export function addAccountCommands(program: Command): void {
   const admin = adminOf(program)
   addInvitationCommands(admin)
+  addSignUpRequestCommands(admin)
   addAccountAdminCommands(admin)
   addTotpCommands(program)
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { DomainName } from './domains.ts'
 import { UserId } from './ids.ts'
-import { PlainText } from './plain-text.ts'
+import { PlainLines, PlainText } from './plain-text.ts'
+import { GroupNames, User } from './users.ts'
 
 /** Token that we issued for an invitation, or for a link that confirms an address or resets a password. */
 export const LinkToken = z.string().min(16).max(200)
@@ -25,6 +26,44 @@ export type SignUpSpec = z.infer<typeof SignUpSpec>
 export const SignUpReply = z.object({ next: z.enum(['verify_email', 'ask_admin', 'sign_in']) })
 export type SignUpReply = z.infer<typeof SignUpReply>
 
+/** Request of a stranger for an account, where the settings say that an admin decides. */
+export const SignUpRequestSpec = SignUpSpec.omit({ password: true, invitation: true })
+  .extend({ note: PlainLines.trim().max(1000).default('').describe('What the account is for.') })
+  .meta({ id: 'SignUpRequestSpec' })
+export type SignUpRequestSpec = z.infer<typeof SignUpRequestSpec>
+
+/** Next step after a request. The reply is the same for every address. */
+export const SignUpRequestReply = z.object({ next: z.enum(['confirm_email', 'wait']) })
+export type SignUpRequestReply = z.infer<typeof SignUpRequestReply>
+
+/** A request that waits for the decision of an admin. */
+export const SignUpRequest = z
+  .object({
+    id: z.uuid(),
+    email: z.string(),
+    name: z.string(),
+    note: z.string().describe('What the person wrote. Nobody has checked it.'),
+    domain: z.string(),
+    confirmed: z
+      .boolean()
+      .describe('The owner of the address has opened the mailed link. False: anybody may have asked.'),
+    createdAt: z.iso.datetime(),
+    expiresAt: z.iso.datetime().describe('Without a decision the request is deleted then.'),
+  })
+  .meta({ id: 'SignUpRequest' })
+export type SignUpRequest = z.infer<typeof SignUpRequest>
+
+/** What the new account of an accepted request gets. Its role is `user`. */
+export const SignUpAcceptance = z
+  .strictObject({
+    domain: DomainName.optional().describe(
+      'Default: the domain of the request. Only superadmins may choose another one.',
+    ),
+    groups: GroupNames.optional().describe('Ids or names of groups of the domain. Default: its group "default".'),
+  })
+  .meta({ id: 'SignUpAcceptance' })
+export type SignUpAcceptance = z.infer<typeof SignUpAcceptance>
+
 export const LINK_PURPOSES = ['verify', 'reset'] as const
 export type LinkPurpose = (typeof LINK_PURPOSES)[number]
 
@@ -33,6 +72,15 @@ export const AccountLink = z
   .object({ url: z.string(), purpose: z.enum(LINK_PURPOSES), expiresAt: z.iso.datetime() })
   .meta({ id: 'AccountLink' })
 export type AccountLink = z.infer<typeof AccountLink>
+
+/** The account of an accepted request. */
+export const AcceptedSignUp = z
+  .object({
+    user: User,
+    link: AccountLink.nullable().describe('To set the password, for the admin to pass on; null where it was mailed.'),
+  })
+  .meta({ id: 'AcceptedSignUp' })
+export type AcceptedSignUp = z.infer<typeof AcceptedSignUp>
 
 export const InvitationId = z.uuid()
 

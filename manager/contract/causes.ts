@@ -60,6 +60,9 @@ export const CAUSES = {
   sso_start_again: 'Start the sign-in again in this browser.',
   sso_token_invalid:
     'Start the sign-in again. If it happens again, tell an admin: the answer of {provider} could not be trusted.',
+  sign_up_email_domain: 'Only people with an address of these domains get an account here: {domains}.',
+  sign_up_list_full: 'Too many people are waiting for an account. Try again in a few days, or ask an admin.',
+  sign_up_request_instead: 'Ask for an account, or use an invitation.',
   ticket_used: 'Sign in with your password, or run `berth up` again for a new link.',
   try_again_in_minutes: 'Try again in {minutes} minutes.',
   try_again_in_second: 'Try again in a second.',

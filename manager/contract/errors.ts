@@ -65,6 +65,7 @@ export const ERRORS = {
   password_unchanged: { status: 400, retry: false, title: 'The new password is the same as the old one' },
   signature_invalid: { status: 401, retry: false, title: 'The signature of the request is not valid' },
   signature_replayed: { status: 401, retry: false, title: 'This signed request was received before' },
+  sign_up_request_not_found: { status: 404, retry: false, title: 'No such request for an account' },
   sign_up_closed: { status: 403, retry: false, title: 'Sign-up is closed' },
   ticket_invalid: { status: 401, retry: false, title: 'The sign-in link is unknown, used or expired' },
   sign_in_provider_exists: { status: 409, retry: false, title: 'A sign-in provider with this id exists' },

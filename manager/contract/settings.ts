@@ -2,14 +2,31 @@ import { z } from 'zod'
 import { ANNOUNCEMENT_LEVELS } from './announcement.ts'
 import { DomainName } from './domains.ts'
 import { PlainLines, PlainText } from './plain-text.ts'
+import { MailDomain } from './sign-in-providers.ts'
 
-export const SIGN_UP = ['off', 'invitation', 'open'] as const
+/** Who may sign up. `request`: an admin decides about each person; invitations work as well. */
+export const SIGN_UP = ['off', 'invitation', 'request', 'open'] as const
 /** Largest value of `browserMaxDays`: no browser keeps a cookie for longer. */
 export const MAX_BROWSER_DAYS = 90
 /** Who may sign in with a password: all users, or superadmins only. */
 export const PASSWORD_SIGN_IN = ['everyone', 'superadmins'] as const
 export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
 
+/** Domains of e-mail addresses: `example.org, example.com`. */
+const MailDomains = z
+  .string()
+  .max(1000)
+  .overwrite(text =>
+    text
+      .toLowerCase()
+      .split(/[\s,]+/)
+      .filter(Boolean)
+      .join(', '),
+  )
+  .refine(
+    text => text !== '' && text.split(', ').every(domain => MailDomain.safeParse(domain).success),
+    'must be domains such as example.org, separated by commas',
+  )
 const MailAddress = z.email().max(254)
 const HttpUrl = z
   .url({ protocol: /^https?$/, error: 'must be an address such as https://berth.example.org' })
@@ -31,8 +48,20 @@ const Moment = z.iso
 
 /** Settings that a superadmin changes at runtime, for all managers on this database. Every key has a default. */
 const fields = {
-  allowSignUp: z.enum(SIGN_UP).describe('Who may make an account: nobody, people with an invitation, or anybody.'),
+  allowSignUp: z
+    .enum(SIGN_UP)
+    .describe(
+      'Who may make an account: nobody, people with an invitation, people whose request an admin accepts, or anybody.',
+    ),
   signUpDomain: DomainName.describe('Domain of people who sign up without an invitation.'),
+  signUpEmailDomains: MailDomains.nullable().describe(
+    'People without an invitation need an address of these domains, separated by commas; null: any address.',
+  ),
+  signUpNote: PlainLines.trim()
+    .min(1)
+    .max(500)
+    .nullable()
+    .describe('A sentence above the form of a request for an account, such as who gets one.'),
   requireEmailVerification: z
     .boolean()
     .describe('New users must open a link sent to their address before they can sign in.'),
@@ -107,6 +136,8 @@ const fields = {
 export const SYSTEM_SETTINGS_DEFAULTS = {
   allowSignUp: 'off',
   signUpDomain: 'default',
+  signUpEmailDomains: null,
+  signUpNote: null,
   requireEmailVerification: true,
   passwordSignIn: 'everyone',
   browserIdleHours: 12,
@@ -161,6 +192,8 @@ export const AuthOptions = z
     providers: z
       .array(z.object({ id: z.string(), name: z.string() }))
       .describe('Providers of OpenID Connect, by name.'),
+    signUpEmailDomains: z.string().nullable().describe('Domains whose addresses may sign up; null: all.'),
+    signUpNote: z.string().nullable().describe('A sentence above the form of a request for an account.'),
     termsUrl: z.string().nullable(),
     privacyUrl: z.string().nullable(),
     firstStart: z

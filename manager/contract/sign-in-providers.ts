@@ -19,7 +19,7 @@ const Issuer = z
   )
 
 const ClaimName = PlainText.trim().min(1).max(200)
-const MailDomain = z
+export const MailDomain = z
   .string()
   .trim()
   .toLowerCase()

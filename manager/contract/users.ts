@@ -52,7 +52,7 @@ export const Email = z
   )
   .meta({ format: 'email' })
 
-const GroupNames = z.array(PlainText.min(1).max(64)).max(200)
+export const GroupNames = z.array(PlainText.min(1).max(64)).max(200)
 
 export const UserSpec = z
   .strictObject({

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { type EventHint, type SessionStats, type UserId } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 
-/** Recipients of an event: a user and the admins of a domain. Superadmins also get the events of every user. */
-export type Audience = { readonly userId: UserId; readonly domain?: string } | 'everyone' | 'superadmins'
+/** Recipients of an event: a user, the admins of a domain, or both. Superadmins also get the events of every user. */
+export type Audience = { readonly userId?: UserId; readonly domain?: string } | 'everyone' | 'superadmins'
 
 /** The members with whom a session is shared are recipients too. */
-type Receivers = Audience | { readonly userId: UserId; readonly domain?: string; readonly members: readonly UserId[] }
+type Receivers = Audience | { readonly userId?: UserId; readonly domain?: string; readonly members: readonly UserId[] }
 
 /** Publishes changes; services call it after the transaction, never inside. */
 export interface EventPublisher {
@@ -164,7 +164,8 @@ function concerns(audience: Receivers, stream: Subscriber): boolean {
 }
 
 function usersOf(audience: Exclude<Receivers, string>): ReadonlySet<UserId> {
-  return new Set('members' in audience ? [audience.userId, ...audience.members] : [audience.userId])
+  const own = audience.userId === undefined ? [] : [audience.userId]
+  return new Set('members' in audience ? [...own, ...audience.members] : own)
 }
 
 /** @see WHATWG HTML 9.2.6; JSON holds no line breaks */

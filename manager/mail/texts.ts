@@ -47,6 +47,42 @@ export function alreadyMail(to: string, publicUrl: string): Mail {
   ])
 }
 
+export function confirmRequestMail(to: string, url: string): Mail {
+  return mail(to, 'Confirm your request for an account', [
+    'Somebody asked for an account at Berth with this e-mail address. To send the request to the administrators, open this',
+    'link within 24 hours:',
+    '',
+    url,
+    '',
+    NOT_YOU,
+  ])
+}
+
+/** @param request `email`: address of the person, confirmed by a link; it holds no spaces */
+export function requestWaitsMail(to: string, { email, url }: { email: string; url: string }): Mail {
+  return mail(to, 'Somebody asks for an account', [
+    `${email} asks for an account at Berth. Accept or decline here, where all open requests are listed:`,
+    '',
+    url,
+  ])
+}
+
+export function acceptedMail(to: string, url: string): Mail {
+  return mail(to, 'Your account at Berth', [
+    'Your request for an account at Berth was accepted. To set your password, open this link within 7 days:',
+    '',
+    url,
+  ])
+}
+
+/** @param reason words of an administrator; may be empty */
+export function declinedMail(to: string, reason: string): Mail {
+  return mail(to, 'Your request for an account', [
+    'Your request for an account at Berth was declined.',
+    ...(reason === '' ? [] : ['', 'An administrator writes:', '', reason]),
+  ])
+}
+
 export function passwordSetMail(to: string): Mail {
   return mail(to, 'Your password was changed', [
     'The password of your account at Berth was changed with a link that was made for you, and every sign-in has ended.',

@@ -60,6 +60,8 @@ test('strangers see what they may do, and nothing of the mail server', () => {
     verification: 'mail',
     passwordReset: 'mail',
     passwordSignIn: 'everyone',
+    signUpEmailDomains: null,
+    signUpNote: null,
     termsUrl: null,
     privacyUrl: null,
   })

@@ -69,6 +69,8 @@ export function toAuthOptions(settings: SystemSettings): Omit<AuthOptions, 'firs
     verification: settings.requireEmailVerification ? by : 'none',
     passwordReset: by,
     passwordSignIn: settings.passwordSignIn,
+    signUpEmailDomains: settings.signUpEmailDomains,
+    signUpNote: settings.signUpNote,
     termsUrl: settings.termsUrl,
     privacyUrl: settings.privacyUrl,
   }

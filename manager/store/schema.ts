@@ -15,6 +15,7 @@ import {
   type GroupMembersTable,
   type GroupsTable,
   type InvitationsTable,
+  type SignUpRequestsTable,
   type EmailTokensTable,
   type IdempotencyKeysTable,
   type KeypairNoncesTable,
@@ -91,6 +92,7 @@ export interface Database {
   groups: GroupsTable
   group_members: GroupMembersTable
   invitations: InvitationsTable
+  sign_up_requests: SignUpRequestsTable
   email_tokens: EmailTokensTable
   recovery_codes: RecoveryCodesTable
   keypair_requests: KeypairRequestsTable

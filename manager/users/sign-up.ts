@@ -21,6 +21,7 @@ import { addressCounts, isWithinLimit, limitRequests, withBackOff } from './back
 import { linkTo } from './links.ts'
 import { type Passwords } from './passwords.ts'
 import { hashToken, newToken } from './secrets.ts'
+import { requireAgreement, requireMailDomain } from './sign-up-rules.ts'
 
 export const VERIFY_SECONDS = 24 * 3600
 const SIGN_UPS_FROM = 10
@@ -148,14 +149,14 @@ function isUnconfirmed(
 }
 
 function checkTerms(settings: SystemSettings, spec: SignUpSpec): void {
-  const { allowSignUp, termsUrl, privacyUrl } = settings
+  const { allowSignUp } = settings
   if (allowSignUp === 'off') throw new AppError('sign_up_closed', because('ask_admin_for_account'))
-  if (allowSignUp === 'invitation' && spec.invitation === undefined) {
-    throw new AppError('invitation_invalid', because('invitation_needed'))
+  if (spec.invitation === undefined) {
+    if (allowSignUp === 'invitation') throw new AppError('invitation_invalid', because('invitation_needed'))
+    if (allowSignUp === 'request') throw new AppError('invitation_invalid', because('sign_up_request_instead'))
+    requireMailDomain(settings, spec.email)
   }
-  if ((termsUrl !== null || privacyUrl !== null) && spec.acceptTerms !== true) {
-    throw new AppError('bad_request', { ...because('agree_to_terms'), fields: [{ path: 'acceptTerms' }] })
-  }
+  requireAgreement(settings, spec.acceptTerms)
 }
 
 /**

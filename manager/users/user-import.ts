@@ -16,18 +16,12 @@ import { type EventPublisher } from '../events/bus.ts'
 import { type Mailer } from '../mail/mailer.ts'
 import { accountMail } from '../mail/texts.ts'
 import { type Settings } from '../settings/settings.ts'
-import { insertEmailToken } from '../store/identity/email-tokens.ts'
-import { type UserRow } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
-import { insertAccount } from './accounts.ts'
+import { type AccountWithToken, insertAccountWithLink, passwordLink } from './account-with-link.ts'
 import { type Caller, requireMayAssign } from './authorize.ts'
-import { linkTo } from './links.ts'
 import { type Passwords } from './passwords.ts'
-import { hashToken, newPassword, newToken } from './secrets.ts'
-
-/** People read their mail later than somebody who waits for a link that was just asked for. */
-const LINK_DAYS = 7
+import { newPassword } from './secrets.ts'
 
 /**
  * Creates the accounts of a file of users. Each row succeeds or is refused by itself; accounts that exist are not changed, so the
@@ -52,28 +46,16 @@ export interface UserImportDeps {
   readonly events: EventPublisher
 }
 
-interface Made {
-  readonly user: UserRow
-  readonly token: string
-  readonly expiresAt: Date
-}
-
 export function createUserImports({ store, passwords, settings, mailer, events }: UserImportDeps): UserImports {
-  async function makeAccount(trx: Db, caller: Caller, row: UserImportRow, passwordHash: string): Promise<Made> {
+  async function makeAccount(
+    trx: Db,
+    caller: Caller,
+    row: UserImportRow,
+    passwordHash: string,
+  ): Promise<AccountWithToken> {
     const { domain = caller.domain, ...spec } = parseRow(row)
     requireMayAssign(caller, { role: spec.role, domain })
-    const password = { password_hash: passwordHash, password_set: false }
-    const user = await insertAccount(trx, { ...spec, domain, ...password })
-    const token = newToken()
-    const lifetimeSeconds = LINK_DAYS * 24 * 60 * 60
-    const expiresAt = await insertEmailToken(trx, {
-      hash: hashToken(token),
-      userId: user.id,
-      purpose: 'reset',
-      lifetimeSeconds,
-    })
-    if (!expiresAt) throw new Error('a new account has links already')
-    return { user, token, expiresAt }
+    return insertAccountWithLink(trx, { ...spec, domain, password_hash: passwordHash })
   }
 
   return {
@@ -85,19 +67,19 @@ export function createUserImports({ store, passwords, settings, mailer, events }
       // One password for all, which is forgotten here: hashing one for each row would take seconds.
       const passwordHash = await passwords.hash(newPassword())
       const results = await inTransaction(store, { undo: dryRun }, async trx => {
-        const done: (Made | AppError)[] = []
+        const done: (AccountWithToken | AppError)[] = []
         for (const row of rows) done.push(await alone(trx, () => makeAccount(trx, caller, row, passwordHash)))
         return done
       })
       const items = results.map((result, index): UserImportOutcome => {
         const email = rows[index]?.email ?? ''
         if (isAppError(result)) return { ...NOTHING, email, ...refusalOf(result) }
-        const { user, token, expiresAt } = result
+        const { user } = result
         if (dryRun) return { ...NOTHING, email: user.email, outcome: 'created' }
-        const url = linkTo(publicUrl ?? origin, 'reset-password', { token })
+        const { url, expiresAt } = passwordLink(publicUrl ?? origin, result)
         events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
         if (mail) mailer.post(accountMail(user.email, url))
-        const link = mail ? null : { url, expiresAt: expiresAt.toISOString() }
+        const link = mail ? null : { url, expiresAt }
         return { ...NOTHING, email: user.email, outcome: 'created', id: user.id, link }
       })
       return { items, dryRun }

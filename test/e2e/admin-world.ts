@@ -4,6 +4,7 @@ import {
   type Domain,
   type Group,
   type Invitation,
+  type SignUpRequest,
   type Manager,
   type Registry,
   type ResourceGroupAccess,
@@ -45,6 +46,16 @@ const INVITATIONS: Invitation[] = (['open', 'used', 'expired'] as const).map((st
   expiresAt: ago(-3_000),
   status,
   usedBy: null,
+}))
+const SIGN_UP_REQUESTS: SignUpRequest[] = ['Noor Haddad', 'Jonas Lind'].map((name, index) => ({
+  id: `01990000-0000-7000-8000-0000000000e${index}`,
+  email: `${name.toLowerCase().replace(' ', '.')}@example.org`,
+  name,
+  note: ['I write my thesis on speech recognition with Dr Holm, and need one GPU until March.', ''][index] ?? '',
+  domain: 'default',
+  confirmed: index === 0,
+  createdAt: ago(600 * (2 - index)),
+  expiresAt: ago(-40_000),
 }))
 const at = { createdAt: ago(50_000), version: 1 }
 const DOMAINS: Domain[] = [
@@ -202,6 +213,7 @@ export const ADMIN_WORLD: Partial<World> = {
     ],
     logins: [OTHER_LOGIN, { ...OTHER_LOGIN, id: OTHER_LOGIN.id.replace('a002', 'a003') }],
     invitations: INVITATIONS,
+    signUpRequests: SIGN_UP_REQUESTS,
     domains: DOMAINS,
     groups: GROUPS,
     policies: POLICIES,

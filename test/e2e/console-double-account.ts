@@ -74,6 +74,8 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
         passwordReset: 'mail',
         passwordSignIn: 'everyone',
         providers: [],
+        signUpEmailDomains: null,
+        signUpNote: null,
         termsUrl: null,
         privacyUrl: null,
         firstStart: false,
@@ -82,6 +84,10 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
     }
     case 'POST /api/v1/auth/sign-up':
       return { status: 202, value: { next: 'verify_email' } }
+    case 'POST /api/v1/auth/sign-up-requests':
+      return { status: 202, value: { next: 'confirm_email' } }
+    case 'POST /api/v1/auth/sign-up-requests/confirm':
+      return { status: 204 }
     case 'POST /api/v1/auth/verification':
     case 'POST /api/v1/auth/password-reset':
       return { status: 202, value: {} }

@@ -13,6 +13,7 @@ import {
   type ResourceGroupAccess,
   type ResourcePolicy,
   type SignInIdentity,
+  type SignUpRequest,
   type SignInProvider,
   type SystemSettings,
   type Task,
@@ -31,6 +32,7 @@ export interface AdminWorld {
   logins?: Login[]
   identities?: SignInIdentity[]
   invitations?: Invitation[]
+  signUpRequests?: SignUpRequest[]
   keypairs?: Keypair[]
   domains?: Domain[]
   groups?: Group[]
@@ -77,6 +79,15 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
   if (userId) {
     const user = admin.users?.find(({ id }) => id === userId)
     return user && { status: 200, value: { ...user, ...(body as Partial<User>) } }
+  }
+  const decided = /^POST \/api\/v1\/sign-up-requests\/([0-9a-f-]{36})\/(accept|decline)$/.exec(route)
+  if (decided) {
+    const request = admin.signUpRequests?.find(({ id }) => id === decided[1])
+    if (!request || !admin.users?.[0]) return undefined
+    admin.signUpRequests = (admin.signUpRequests ?? []).filter(one => one !== request)
+    if (decided[2] === 'decline') return { status: 200, value: { mailed: true } }
+    const { email, name } = request
+    return { status: 201, value: { user: { ...admin.users[0], email, name }, link: null } }
   }
   if (/^GET \/api\/v1\/agents\/[0-9a-f-]{36}\/unknown-containers$/.test(route)) return list([])
   const diagnosed = /^GET \/api\/v1\/diagnostics\/(?:manager|agents\/([0-9a-f-]{36}))$/.exec(route)
@@ -158,6 +169,8 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
         status: 200,
         value: { ...SYSTEM_SETTINGS_DEFAULTS, smtpPasswordSet: false, mailReady: false, ...admin.settings },
       }
+    case 'GET /api/v1/sign-up-requests':
+      return list(admin.signUpRequests)
     case 'GET /api/v1/invitations':
       return list(admin.invitations)
     case 'POST /api/v1/invitations':

@@ -174,6 +174,8 @@ export const ADMIN_SCENES: readonly Scene[] = [
     await page.getByText('vision-group.csv').waitFor()
   }),
   scene('admin-invitations', 'invitations', 'Ada from the vision group'),
+  scene('admin-signup-accept', 'invitations', opens('Accept noor.haddad@example.org', 'a link')),
+  scene('admin-signup-decline', 'invitations', opens('Decline jonas.lind@example.org', 'Mailed to the person')),
   scene('admin-groups', 'resource-groups', 'gpu-large'),
   scene('admin-group-edit', 'resource-groups', opens('Edit gpu-large', 'The session that has waited longest is next.')),
   scene('admin-access', 'resource-groups', opens('Who may use gpu-large', 'User researcher-1')),

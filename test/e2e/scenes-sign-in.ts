@@ -91,6 +91,49 @@ export const SIGN_IN_SCENES: readonly Scene[] = [
     },
   },
   {
+    name: 'sign-up-request',
+    path: '/sign-up',
+    world: {
+      signedIn: false,
+      authOptions: {
+        signUp: 'request',
+        signUpEmailDomains: 'example.com, example.org',
+        signUpNote: 'Accounts are for members of the department and their guests.',
+        termsUrl: 'https://example.org/terms',
+      },
+    },
+    async act(page) {
+      await page.getByLabel('What you need the account for').fill('Speech recognition')
+      await button(page, 'Send the request').click()
+      await page.getByText('Please accept the terms to continue').waitFor()
+    },
+  },
+  {
+    name: 'sign-up-request-done',
+    alike: true,
+    path: '/sign-up',
+    world: { signedIn: false, authOptions: { signUp: 'request' } },
+    async act(page, double) {
+      await page.getByLabel('E-mail address').fill('mira@example.com')
+      await page.getByLabel('Name').fill('Mira Holm')
+      await button(page, 'Send the request').click()
+      await page.getByText('Check your mail').waitFor()
+      expect(double.world.changes.at(-1)?.body).toEqual({ email: 'mira@example.com', name: 'Mira Holm', note: '' })
+    },
+  },
+  {
+    name: 'sign-up-request-confirmed',
+    alike: true,
+    path: '/sign-up?request=berth_aaaaaaaaaaaaaaaaaaaaaaaa',
+    world: { signedIn: false, authOptions: { signUp: 'request' } },
+    async act(page, double) {
+      await button(page, 'Send the request').click()
+      await page.getByText('Your request is on its way').waitFor()
+      expect(page.url()).not.toContain('berth_')
+      expect(double.world.changes.at(-1)?.body).toEqual({ token: 'berth_aaaaaaaaaaaaaaaaaaaaaaaa' })
+    },
+  },
+  {
     name: 'forgot-password',
     path: '/forgot-password',
     world: { signedIn: false },

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  AcceptedSignUp,
   AccountLink,
   Invitation,
   InvitationId,
@@ -9,13 +10,17 @@ import {
   NewInvitation,
   RecoveryCodes,
   SecondFactor,
+  SignUpAcceptance,
   SignUpReply,
+  SignUpRequest,
+  SignUpRequestReply,
+  SignUpRequestSpec,
   SignUpSpec,
   TotpEnrolment,
   TotpStatus,
 } from '../accounts.ts'
 import { UserId } from '../ids.ts'
-import { PlainText } from '../plain-text.ts'
+import { PlainLines, PlainText } from '../plain-text.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 const Address = z.strictObject({ email: PlainText.min(1).max(254) })
@@ -31,6 +36,24 @@ export const ACCOUNT_ROUTES = {
     body: SignUpSpec,
     status: 202,
     reply: SignUpReply,
+  },
+  requestSignUp: {
+    method: 'POST',
+    path: '/api/v1/auth/sign-up-requests',
+    access: 'none',
+    summary: 'Ask for an account, if the settings allow it. The reply is the same for every address.',
+    body: SignUpRequestSpec,
+    status: 202,
+    reply: SignUpRequestReply,
+  },
+  confirmSignUpRequest: {
+    method: 'POST',
+    path: '/api/v1/auth/sign-up-requests/confirm',
+    access: 'none',
+    summary: 'Confirm the address of a request with the link that was mailed. The admins see the request from then on.',
+    body: z.strictObject({ token: LinkToken }),
+    status: 204,
+    reply: z.void(),
   },
   requestVerification: {
     method: 'POST',
@@ -104,6 +127,33 @@ export const ACCOUNT_ROUTES = {
     params: z.object({ id: InvitationId }),
     status: 204,
     reply: z.void(),
+  },
+  listSignUpRequests: {
+    method: 'GET',
+    path: '/api/v1/sign-up-requests',
+    access: 'domain_admin',
+    summary: 'List the people who ask for an account, oldest first. A domain admin sees those for the own domain.',
+    query: Page,
+    reply: pageOf(SignUpRequest).extend({ total: z.int().describe('Number of all waiting requests.') }),
+  },
+  acceptSignUpRequest: {
+    method: 'POST',
+    path: '/api/v1/sign-up-requests/:id/accept',
+    access: 'domain_admin',
+    summary: 'Make the account that a person asks for, with a link to set its password.',
+    params: z.object({ id: z.uuid() }),
+    body: SignUpAcceptance,
+    status: 201,
+    reply: AcceptedSignUp,
+  },
+  declineSignUpRequest: {
+    method: 'POST',
+    path: '/api/v1/sign-up-requests/:id/decline',
+    access: 'domain_admin',
+    summary: 'Decline a request for an account. The person is told by mail, if mail is set up.',
+    params: z.object({ id: z.uuid() }),
+    body: z.strictObject({ reason: PlainLines.trim().max(1000).default('').describe('Mailed to the person.') }),
+    reply: z.object({ mailed: z.boolean() }),
   },
   totpStatus: {
     method: 'GET',

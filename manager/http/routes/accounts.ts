@@ -4,6 +4,7 @@ import { type UserRow } from '../../store/identity/users.ts'
 import { type Invitations } from '../../users/invitations.ts'
 import { type PasswordResets } from '../../users/password-reset.ts'
 import { type SecondFactor } from '../../users/second-factor.ts'
+import { type SignUpRequests } from '../../users/sign-up-requests.ts'
 import { type SignUps } from '../../users/sign-up.ts'
 import { type Handlers } from '../handlers.ts'
 import { clientAddress } from '../origin.ts'
@@ -11,6 +12,11 @@ import { clientAddress } from '../origin.ts'
 export type AccountHandlers = Pick<
   Handlers,
   | 'signUp'
+  | 'requestSignUp'
+  | 'confirmSignUpRequest'
+  | 'listSignUpRequests'
+  | 'acceptSignUpRequest'
+  | 'declineSignUpRequest'
   | 'requestVerification'
   | 'verifyEmail'
   | 'requestPasswordReset'
@@ -29,6 +35,7 @@ export type AccountHandlers = Pick<
 
 export interface AccountRoutesDeps {
   readonly signUps: SignUps
+  readonly signUpRequests: SignUpRequests
   readonly passwordResets: PasswordResets
   readonly invitations: Invitations
   readonly secondFactor: SecondFactor
@@ -37,9 +44,22 @@ export interface AccountRoutesDeps {
 }
 
 export function createAccountRoutes(deps: AccountRoutesDeps): AccountHandlers {
-  const { signUps, passwordResets, invitations, secondFactor, consoleAddress } = deps
+  const { signUps, signUpRequests, passwordResets, invitations, secondFactor, consoleAddress } = deps
   return {
     signUp: ({ request }, { body }) => signUps.signUp(body, addressOf(request)),
+    requestSignUp: ({ request }, { body }) => signUpRequests.request(body, addressOf(request)),
+    confirmSignUpRequest: ({ request }, { body }) => signUpRequests.confirm({ ...body, address: addressOf(request) }),
+    listSignUpRequests: ({ caller }, { query }) => signUpRequests.list(caller, query),
+    async acceptSignUpRequest({ caller, request }, { params, body }) {
+      const accepted = await signUpRequests.accept(caller, params.id, body, consoleAddress(request.raw))
+      tellAddress(request, accepted.user.email)
+      return accepted
+    },
+    async declineSignUpRequest({ caller, request }, { params, body }) {
+      const { email, mailed } = await signUpRequests.decline(caller, params.id, body.reason)
+      tellAddress(request, email)
+      return { mailed }
+    },
     async requestVerification({ request }, { body }) {
       await signUps.requestVerification({ ...body, address: addressOf(request) })
       return {}
@@ -82,4 +102,9 @@ const addressOf = (request: FastifyRequest) => clientAddress(request.raw)
 /** Tells the audit log whose account it is: the request itself names nobody. */
 function tellOwner(request: FastifyRequest, { email, role, domain }: UserRow): void {
   request.outcome = { ...request.outcome, owner: { email, role, domain } }
+}
+
+/** Tells the audit log whose request was decided: the request itself is gone. */
+function tellAddress(request: FastifyRequest, email: string): void {
+  request.outcome = { ...request.outcome, told: { email } }
 }

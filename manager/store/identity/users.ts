@@ -143,6 +143,21 @@ export async function deleteUnconfirmed(
   return rows
 }
 
+/** E-mail addresses of the superadmins and of the admins of a domain who may sign in; admins of the domain first. */
+export async function listAdminAddresses(db: Db, domain: string, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('users')
+    .select('email')
+    .where(sql<boolean>`(role = 'superadmin' or (role = 'domain_admin' and domain = ${domain}))`)
+    .where(ACCOUNT_HOLDS)
+    .where('email_verified_at', 'is not', null)
+    .orderBy('role')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ email }) => email)
+}
+
 /** Locks the row: nobody else changes it until the transaction ends. */
 export function lockUser(db: Db, id: UserId): Promise<UserRow | undefined> {
   return db.selectFrom('users').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()

@@ -26,6 +26,7 @@ import { defaultTemplate } from './0031-default-template.ts'
 import { signInProviders } from './0033-sign-in-providers.ts'
 import { messages } from './0035-messages.ts'
 import { listOrders } from './0039-list-orders.ts'
+import { signUpRequests } from './0044-sign-up-requests.ts'
 import { folderSizes } from './0037-folder-sizes.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
@@ -58,4 +59,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0035-messages': messages,
   '0037-folder-sizes': folderSizes,
   '0039-list-orders': listOrders,
+  '0044-sign-up-requests': signUpRequests,
 }

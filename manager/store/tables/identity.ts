@@ -45,6 +45,20 @@ export interface InvitationsTable {
   used_by: UserId | null
 }
 
+/** Requests of strangers for an account. */
+export interface SignUpRequestsTable {
+  id: string
+  email: string
+  name: string
+  note: string
+  domain: string
+  token_hash: Buffer | null
+  waiting: boolean
+  confirmed: boolean
+  created_at: Time
+  expires_at: Time
+}
+
 /** Tokens of one-time links sent by e-mail; deleted once used. */
 export interface EmailTokensTable {
   token_hash: Buffer

@@ -2,7 +2,7 @@ import { onMounted, ref, type Ref } from 'vue'
 import { useRoute, useRouter } from 'vue-router'
 
 /** Reads the one-time token of the opened link and removes it from the address bar, the history and any screenshot. */
-export function useLinkToken(name: 'token' | 'invitation'): Ref<string> {
+export function useLinkToken(name: 'token' | 'invitation' | 'request'): Ref<string> {
   const route = useRoute()
   const router = useRouter()
   const given = route.query[name]

@@ -26,6 +26,8 @@ export default {
   pausedByAdmin: 'An administrator paused the start of sessions: {time}. Running sessions continue.',
   pausedRestored:
     'Berth was restored from a backup: {time}. Sessions start once an administrator has checked that all agents are here.',
+  asking: '{count, plural, one {# person asks for an account.} other {# people ask for an account.}}',
+  toAsking: 'Accept or decline',
   resume: 'Start sessions again',
   resumed: 'Sessions start again.',
 

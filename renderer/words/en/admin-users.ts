@@ -61,6 +61,25 @@ export default {
   revokeOf: 'Withdraw the invitation: {note}',
   revoked: 'Invitation withdrawn.',
 
+  // Requests for an account
+  requests: '{count, plural, one {# person asks for an account} other {# people ask for an account}}',
+  requestsMore: '{count, plural, one {And # more, shown after these.} other {And # more, shown after these.}}',
+  addressUnconfirmed: 'Address not confirmed: anybody may have asked',
+  askedAt: 'asked {time}, for domain {domain}',
+  accept: 'Accept',
+  acceptOf: 'Accept {email}',
+  acceptTitle: 'Make an account for {email}?',
+  acceptText: 'The person gets the role User, and a link by mail to set a password.',
+  acceptTextNoMail: 'The person gets the role User. You get a link to pass on, with which the person sets a password.',
+  accepted: '{email} has an account.',
+  decline: 'Decline',
+  declineOf: 'Decline {email}',
+  declineTitle: 'Decline the request of {email}?',
+  declineReason: 'Reason',
+  declineReasonHint: 'Mailed to the person as you write it. Not required.',
+  declineNoMail: 'Mail is not set up, so the person is not told.',
+  declined: 'Request of {email} declined.',
+
   // Import
   importUsers: 'Import',
   importTitle: 'Import users',

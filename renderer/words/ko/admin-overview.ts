@@ -28,6 +28,8 @@ export default {
   paused: '세션이 시작되지 않습니다',
   pausedByAdmin: '관리자가 세션 시작을 멈췄습니다: {time}. 실행 중인 세션은 계속됩니다.',
   pausedRestored: '백업에서 복원했습니다: {time}. 관리자가 모든 에이전트의 연결을 확인하면 세션이 시작됩니다.',
+  asking: '{count, plural, other {#명이 계정을 요청했습니다.}}',
+  toAsking: '수락 또는 거절',
   resume: '세션 시작 재개',
   resumed: '다시 세션을 시작합니다.',
 

@@ -64,6 +64,25 @@ export default {
   revokeOf: '초대 취소: {note}',
   revoked: '초대를 취소했습니다.',
 
+  // Requests for an account
+  requests: '{count, plural, other {#명이 계정을 요청했습니다}}',
+  requestsMore: '{count, plural, other {그 밖에 #명이 더 있습니다.}}',
+  addressUnconfirmed: '확인되지 않은 주소: 누구나 요청했을 수 있습니다',
+  askedAt: '{time} 요청, 도메인 {domain}',
+  accept: '수락',
+  acceptOf: '{email} 수락',
+  acceptTitle: '{email} 계정을 만들까요?',
+  acceptText: '사용자 역할을 받고, 비밀번호를 설정할 링크를 메일로 받습니다.',
+  acceptTextNoMail: '사용자 역할을 받습니다. 비밀번호를 설정할 링크가 표시되면 직접 전해 주세요.',
+  accepted: '{email} 계정을 만들었습니다.',
+  decline: '거절',
+  declineOf: '{email} 거절',
+  declineTitle: '{email}의 요청을 거절할까요?',
+  declineReason: '이유',
+  declineReasonHint: '쓴 그대로 메일로 보냅니다. 쓰지 않아도 됩니다.',
+  declineNoMail: '메일이 설정되지 않아 상대방에게 알리지 않습니다.',
+  declined: '{email}의 요청을 거절했습니다.',
+
   // Import
   importUsers: '가져오기',
   importTitle: '사용자 가져오기',

@@ -57,6 +57,9 @@ export default {
     '비밀번호가 있는 최고 관리자가 없습니다. 모든 제공자가 멈춰도 로그인할 수 있도록 먼저 비밀번호를 설정하세요.',
   passwords_off_with_sign_up:
     '가입한 사람의 계정에는 비밀번호만 있습니다. 먼저 가입을 닫거나(allowSignUp) 비밀번호를 켜 두세요.',
+  sign_up_email_domain: '다음 도메인의 주소가 있는 사람만 계정을 받을 수 있습니다: {domains}.',
+  sign_up_list_full: '계정을 기다리는 사람이 너무 많습니다. 며칠 뒤에 다시 시도하거나 관리자에게 요청하세요.',
+  sign_up_request_instead: '계정을 요청하거나 초대장을 사용하세요.',
   sign_in_provider_needed: '먼저 로그인 제공자를 추가하고 테스트하세요.',
   sign_in_provider_only:
     '활성 제공자가 이것뿐이며 사용자는 비밀번호 없이 로그인합니다. 먼저 비밀번호를 다시 허용하세요(passwordSignIn).',

@@ -45,6 +45,7 @@ export default {
   password_unchanged: '새 비밀번호가 이전 비밀번호와 같습니다',
   signature_invalid: '요청의 서명이 유효하지 않습니다',
   signature_replayed: '이미 받은 서명 요청입니다',
+  sign_up_request_not_found: '계정 요청을 찾을 수 없습니다',
   sign_up_closed: '지금은 가입할 수 없습니다',
   password_sign_in_off: '비밀번호 로그인이 꺼져 있습니다',
   sign_in_provider_exists: '이 ID의 로그인 제공자가 이미 있습니다',

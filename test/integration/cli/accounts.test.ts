@@ -41,6 +41,19 @@ test('an admin configures the system, invites people and hands out links; secret
   expect(await berth(['admin', 'invitation', 'revoke', String(invitation?.id)])).toMatchObject({ code: 0 })
   expect(await berth(['admin', 'invitation', 'revoke', String(invitation?.id)])).toMatchObject({ code: 4 })
 
+  await berth(['admin', 'settings', 'set', 'allowSignUp=request'])
+  for (const name of ['noor', 'jonas']) {
+    await manager.api().requestSignUp({ body: { email: `${name}@example.org`, name, note: 'For my\nthesis' } })
+  }
+  await expect.poll(async () => (await berth(['admin', 'signup', 'ls'])).out).toMatch(/noor@[^]*jonas@|jonas@[^]*noor@/)
+  expect((await berth(['admin', 'signup', 'ls'])).out).toContain('For my thesis')
+  const accepted = await berth(['admin', 'signup', 'accept', 'Noor@example.org', '--policy', 'default'])
+  expect(accepted.out).toMatch(/^http.*\/#\/reset-password\?token=/)
+  const declined = await berth(['admin', 'signup', 'decline', 'jonas@example.org', '--reason', 'No room'])
+  expect(declined).toMatchObject({ code: 0 })
+  expect(declined.err).toContain('was not told')
+  expect(await berth(['admin', 'signup', 'decline', 'jonas@example.org'])).toMatchObject({ code: 4 })
+
   await manager.addUser('ada@example.org')
   const link = await berth(['admin', 'account-link', 'ADA@example.org'])
   expect(link.out).toMatch(/^http.*\/#\/reset-password\?token=/)

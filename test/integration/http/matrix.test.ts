@@ -15,7 +15,17 @@ const WHO = ['anonymous', 'user', 'domain_admin', 'superadmin'] as const
 type Who = (typeof WHO)[number]
 const RELATIONS = ['own', 'near', 'top', 'far'] as const
 type Relation = (typeof RELATIONS)[number]
-const KINDS = ['session', 'user', 'group', 'keypair', 'invitation', 'folder', 'folderInvitation', 'login'] as const
+const KINDS = [
+  'session',
+  'user',
+  'group',
+  'keypair',
+  'invitation',
+  'signUpRequest',
+  'folder',
+  'folderInvitation',
+  'login',
+] as const
 type Kind = (typeof KINDS)[number]
 
 const PASSWORD = 'Their-own-pass-1'
@@ -26,6 +36,7 @@ const NAMES: Readonly<Record<Kind, RegExp>> = {
   group: /^\/api\/v1\/groups\/:id/,
   keypair: /^\/api\/v1\/keypairs\/:accessKey/,
   invitation: /^\/api\/v1\/invitations\/:id/,
+  signUpRequest: /^\/api\/v1\/sign-up-requests\/:id/,
   folder: /^\/api\/v1\/folders\/:id/,
   folderInvitation: /^\/api\/v1\/folder-invitations\/:id/,
   login: /^\/api\/v1\/me\/logins\/:id/,
@@ -36,6 +47,7 @@ const NOT_FOUND: Readonly<Record<Kind, ErrorCode>> = {
   group: 'group_not_found',
   keypair: 'keypair_not_found',
   invitation: 'invitation_not_found',
+  signUpRequest: 'sign_up_request_not_found',
   folder: 'folder_not_found',
   folderInvitation: 'folder_invitation_not_found',
   login: 'login_not_found',
@@ -124,6 +136,7 @@ function sees(who: Who, kind: Kind, relation: Relation): boolean {
     case 'user':
       return admin && (relation === 'own' || relation === 'near')
     case 'group':
+    case 'signUpRequest':
     case 'invitation':
       return admin && relation !== 'far'
   }
@@ -232,11 +245,25 @@ async function object(kind: Kind, who: Who, relation: Relation, name?: RouteName
       return invitationTo(owner)
     case 'login':
       return newSignIn(owner)
+    case 'signUpRequest':
+      return newSignUpRequest(relation === 'far' ? 'blue' : 'red')
     case 'invitation': {
       const domain = relation === 'far' ? 'blue' : 'red'
       return (await cluster.api.createInvitation({ body: { domain } })).id
     }
   }
+}
+
+/** A request for an account in this domain; without mail it waits at once. */
+async function newSignUpRequest(domain: string): Promise<string> {
+  await cluster.api.updateSettings({ body: { allowSignUp: 'request', signUpDomain: domain } })
+  const email = `asks-${crypto.randomUUID()}@example.org`
+  await cluster.api.requestSignUp({ body: { email, name: 'Asks' } })
+  const find = async () => {
+    const { items } = await cluster.api.listSignUpRequests({ query: { limit: 500 } })
+    return items.find(one => one.email === email)?.id
+  }
+  return vi.waitUntil(find, { timeout: 20_000 })
 }
 
 /** One more sign-in of this person. */

@@ -41,6 +41,8 @@ describe('system settings', () => {
     })
     expect(await manager.api().authOptions()).toEqual({
       signUp: 'off',
+      signUpEmailDomains: null,
+      signUpNote: null,
       verification: 'admin',
       passwordReset: 'admin',
       passwordSignIn: 'everyone',

@@ -51,6 +51,9 @@ test('every table has a retention rule; expired rows are deleted in portions, al
     invitations: age =>
       sql`insert into invitations (id, token_hash, domain, expires_at)
       values (${newUuid()}, ${bytes()}, 'default', ${ago(age)})`.execute(db),
+    sign_up_requests: age =>
+      sql`insert into sign_up_requests (id, email, name, note, domain, waiting, confirmed, expires_at)
+      values (${newUuid()}, ${`${newUuid()}@example.org`}, 'Ada', '', 'default', true, true, ${ago(age)})`.execute(db),
     messages: age =>
       sql`insert into messages (id, user_id, sender, text, sessions, created_at)
       values (${newUuid()}, ${user}, 'admin@localhost', 'Please save.', '[]', ${ago(age)})`.execute(db),

@@ -11,7 +11,16 @@ export type SettingKey = keyof StoredSettings
 /** The settings by subject, in the order of the page. Their ranges are checked by the manager as well. */
 export const SETTING_PARTS = {
   announcement: ['announcement', 'announcementLevel', 'announcementFrom', 'announcementUntil'],
-  signUp: ['allowSignUp', 'signUpDomain', 'requireEmailVerification', 'unconfirmedDays', 'termsUrl', 'privacyUrl'],
+  signUp: [
+    'allowSignUp',
+    'signUpDomain',
+    'signUpEmailDomains',
+    'signUpNote',
+    'requireEmailVerification',
+    'unconfirmedDays',
+    'termsUrl',
+    'privacyUrl',
+  ],
   signIn: ['passwordSignIn', 'browserIdleHours', 'browserMaxDays', 'tokenDays'],
   mail: ['publicUrl', 'smtpHost', 'smtpPort', 'smtpSecurity', 'smtpUser', 'smtpFrom'],
   apps: ['publishApps', 'publishMaxHours'],
@@ -23,6 +32,8 @@ export const SETTING_PART_NAMES = Object.keys(SETTING_PARTS) as readonly Setting
 export const SETTING_FIELDS: Readonly<Record<SettingKey, SettingField>> = {
   allowSignUp: { kind: 'choice', values: SIGN_UP },
   signUpDomain: { kind: 'text' },
+  signUpEmailDomains: { kind: 'text' },
+  signUpNote: { kind: 'lines' },
   requireEmailVerification: { kind: 'switch' },
   unconfirmedDays: { kind: 'number', min: 1, max: 365 },
   termsUrl: { kind: 'text' },

@@ -6,6 +6,7 @@ import { t } from './words.ts'
 const CHOICES = {
   off: 'choice_off',
   invitation: 'choice_invitation',
+  request: 'choice_request',
   open: 'choice_open',
   info: 'choice_info',
   warning: 'choice_warning',
