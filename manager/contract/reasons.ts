@@ -30,6 +30,9 @@ export const REASON_CODES = [
   'idle_timeout', // the session was idle for too long
   'max_lifetime', // the session reached its maximum lifetime
   'extended', // somebody postponed its end
+  'interruption_announced', // it will be stopped to make room for a session of higher priority, and then waits to continue
+  'interruption_called_off', // the room is not needed any more
+  'interrupted', // it was stopped to make room, and waits to continue
   'lost_by_restore',
   // why a PENDING session waits
   'no_agents',
@@ -55,6 +58,7 @@ export const REASON_CODES = [
   'owner_inactive', // the same for its owner
   'dependencies', // sessions that it depends on have not ended yet
   'starts_later', // its start time has not come
+  'interrupting', // sessions of lower priority are interrupted for it
   // why a waiting session was cancelled
   'dependency_failed',
 ] as const
@@ -71,6 +75,10 @@ export const Reason = z
     available: WireSlots.optional(),
     expectedBy: z.iso.datetime().optional().describe('Latest time of the start; only if known.'),
     notBefore: z.iso.datetime().optional().describe('Time before which the session does not start.'),
+    interrupts: z
+      .object({ sessions: z.int(), at: z.iso.datetime() })
+      .optional()
+      .describe('Number of sessions that are interrupted for this one, and when.'),
   })
   .meta({ id: 'Reason' })
 export type Reason = z.infer<typeof Reason>

@@ -61,7 +61,7 @@ describe('the chosen room', () => {
           for (const step of steps) {
             if ('hold' in step) {
               const room = rooms[step.hold % rooms.length]
-              room?.hold({ sessionId: aSession(0, {}).id, agentId: room.agent.id, devices: [] }, { cpu: 1000 })
+              room?.hold({ devices: [] }, { cpu: 1000 })
               if (room) changed.push(room)
               continue
             }

@@ -1,5 +1,6 @@
 import { addSlots, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
 import { Candidates } from './candidates.ts'
+import { chooseVictims, Gives, interruptingReason, mayStop, type OnAgent, type Victims } from './interruption.ts'
 import { Limits } from './limits.ts'
 import { canTake, dependencyReason, explain, hasStorage, isAwaited, isWaitingFor } from './reasons.ts'
 import { reserve, reservedReason, startOf } from './reservation.ts'
@@ -9,6 +10,9 @@ import { kindsOf, Shelves } from './shelves.ts'
 import {
   type AgentSnapshot,
   type GroupSnapshot,
+  type HoldingSession,
+  type Interruption,
+  type InterruptionRules,
   type Occupant,
   type PendingSession,
   type Placement,
@@ -21,6 +25,8 @@ import {
 const GROUP_INACTIVE = 'An admin has closed this resource group, so sessions do not start in it. Launch in another one.'
 
 const RESERVE_AFTER_MS = 10 * 60_000
+/** Reasons of sessions that start once enough is free. */
+const FOR_CAPACITY: ReadonlySet<string> = new Set(['capacity', 'fragmentation', 'queued_behind'])
 
 /**
  * Decides which pending sessions of one resource group start now, where, and on which devices, and says why the others
@@ -99,6 +105,17 @@ export class Pass {
   #reservation: Reservation | undefined
   /** Time at which the held capacity is needed; Infinity where unknown. */
   #heldUntil = Infinity
+  #interruption: Interruption | undefined
+  /** The sessions that `#interruption` stops; undefined while its agent is awaited. */
+  #victims: Victims | undefined
+  /** Sessions of the snapshot that may give slots back, by agent. */
+  readonly #holding: ReadonlyMap<string, readonly HoldingSession[]>
+  /** No session of this priority or a lower one finds a session to interrupt. */
+  readonly #lowestHolder: number
+  /** Requests for which no set of sessions to interrupt is enough. */
+  readonly #noVictims = new Set<string>()
+  /** By priority of the session that waits, and by agent. */
+  readonly #givesByAgent = new Map<number, ReadonlyMap<string, Gives>>()
 
   constructor(snapshot: GroupSnapshot, sequencer: Sequencer, selector: Selector) {
     this.#snapshot = snapshot
@@ -110,12 +127,18 @@ export class Pass {
     this.#open = snapshot.active === false ? [] : this.#agents.filter(({ agent }) => canTake(agent, snapshot.options))
     this.#capacity = this.#open.reduce<ResourceSlots>((sum, { agent }) => addSlots(sum, agent.capacity), {})
     this.#turn = snapshot.agents.reduce((last, { turn }) => Math.max(last, turn ?? 0), 0)
+    const { holding = [], options } = snapshot
+    this.#holding = Map.groupBy(holding, ({ agentId }) => agentId)
+    const rules = options?.interruption
+    const stoppable = rules ? holding.filter(one => mayStop(one, Infinity, rules)) : []
+    this.#lowestHolder = stoppable.reduce((lowest, { priority }) => Math.min(lowest, priority), Infinity)
   }
 
   run(): Plan {
-    const snapshot = this.#startHolder()
+    const interrupting = this.#continueInterruption()
+    const snapshot = this.#startInterrupting(interrupting, this.#startHolder(this.#snapshot, interrupting))
     const queue = this.#sequencer.start(snapshot, this.#capacity)
-    const waiting = this.#reservation ? [this.#reservation.sessionId] : []
+    const waiting: SessionId[] = []
     for (let session = queue.next(); session; session = queue.next()) {
       if (this.#place(session)) queue.placed(session)
       else if (session.id !== this.#reservation?.sessionId) {
@@ -123,10 +146,12 @@ export class Pass {
         waiting.push(session.id)
       }
     }
-    // A session that got the reservation during this pass is next in the queue as well.
-    const ids = [...new Set(this.#reservation ? [this.#reservation.sessionId, ...waiting] : waiting)]
+    // A session that got the reservation or the interruption during this pass is next in the queue as well.
+    const first = [this.#interruption, this.#reservation].flatMap(held => held?.sessionId ?? [])
+    const ids = [...new Set([...first, ...waiting])]
     const reasons = new Map(ids.flatMap(id => entry(id, this.#reasons.get(id))))
-    return { placements: this.#placements, reasons, queue: ids, reservation: this.#reservation }
+    const [reservation, interruption] = [this.#reservation, this.#interruption]
+    return { placements: this.#placements, reasons, queue: ids, reservation, interruption }
   }
 
   /** Rooms that the session may use, as they are after `run`; one of each shelf. */
@@ -151,32 +176,141 @@ export class Pass {
     return shelves
   }
 
+  /**
+   * Takes up the interruption that the last plan left, and holds its agent's room, before anything is placed.
+   *
+   * @returns the session it is for; undefined if there is none, or no reason for it any more
+   */
+  #continueInterruption(): PendingSession | undefined {
+    const { interruption: last, pending, options, active } = this.#snapshot
+    const session = last && pending.find(({ id }) => id === last.sessionId)
+    if (!last || !session || options?.interruption === undefined || active === false) return undefined
+    if (session.interruptible === true || !this.#limits.allows(session) || isWaitingFor(session)) return undefined
+    const announced = (this.#holding.get(last.agentId) ?? []).filter(
+      ({ state, priority }) => state === 'announced' && priority < priorityOf(session),
+    )
+    const rooms = this.#allowedFor(session).find(({ agent }) => agent.id === last.agentId)
+    if (!rooms) {
+      // The agent may be back in a moment, as all agents are after the start of a manager: nothing changes meanwhile.
+      if (!this.#awaitedFor(session, last)) return undefined
+      this.#interruption = { ...last, victims: announced.map(({ id }) => id) }
+      return session
+    }
+    const victims = chooseVictims(session, announced, this.#on(rooms))
+    if (!victims) return undefined
+    this.#interrupt(session, rooms, victims, last.at)
+    return session
+  }
+
+  /** Tries the session for which others are interrupted. If it does not start, the room stays held for it. */
+  #startInterrupting(session: PendingSession | undefined, snapshot: GroupSnapshot): GroupSnapshot {
+    const interruption = this.#interruption
+    if (!session || !interruption) return snapshot
+    const rest = { ...snapshot, pending: snapshot.pending.filter(other => other !== session) }
+    const rooms = this.#byId.get(interruption.agentId)
+    const victims = this.#victims
+    if (!rooms || !victims) {
+      if (!this.#place(session)) return rest
+      this.#interruption = undefined
+      return withUsage(rest, session)
+    }
+    rooms.now.release()
+    this.#changed.push(rooms.now)
+    if (fits(rooms.now, session)) this.#take(session, rooms.now, false)
+    else if (!this.#place(session)) {
+      this.#interrupt(session, rooms, victims, interruption.at)
+      return rest
+    }
+    this.#interruption = undefined
+    return withUsage(rest, session)
+  }
+
+  #interrupt(session: PendingSession, rooms: AgentRooms, victims: Victims, at: number): void {
+    const ids = victims.sessions.map(({ id }) => id)
+    this.#interruption = { sessionId: session.id, agentId: rooms.agent.id, victims: ids, at }
+    this.#victims = victims
+    rooms.now.hold(victims, totalOf(session), false)
+    this.#changed.push(rooms.now)
+    this.#reasons.set(session.id, interruptingReason(rooms.agent.name, ids.length, at))
+  }
+
+  #on(rooms: AgentRooms): OnAgent {
+    const { options } = this.#snapshot
+    const { agentNow, agent } = rooms
+    return { agentNow, holding: this.#holding.get(agent.id) ?? [], capacity: this.#capacity, options }
+  }
+
+  /**
+   * Interrupts sessions for one that waits for capacity, if that helps. There is one interruption at a time in a group, on one
+   * agent, and never where capacity is held for another session.
+   */
+  #beginInterruption(session: PendingSession): boolean {
+    const { now, options, active } = this.#snapshot
+    const rules = options?.interruption
+    const priority = priorityOf(session)
+    if (!rules || now === undefined || active === false || this.#interruption) return false
+    if (session.interruptible === true || priority <= this.#lowestHolder) return false
+    const key = `${requestKey(session, false)}|${priority}`
+    if (this.#noVictims.has(key)) return false
+    const total = totalOf(session)
+    const mostByAgent = remembered(this.#givesByAgent, priority, () => this.#gives(priority, rules))
+    let best: { rooms: AgentRooms; victims: Victims } | undefined
+    for (const rooms of this.#allowedFor(session)) {
+      const gives = mostByAgent.get(rooms.agent.id)
+      // This cheap look rules out most agents.
+      if (!gives || rooms.now.isHeld || !gives.couldMake(rooms.now, total)) continue
+      const victims = chooseVictims(session, gives.candidates, this.#on(rooms), best?.victims.sessions.length)
+      if (!victims) continue
+      // Sessions that are ending anyway make enough room: nobody has to be interrupted.
+      if (victims.sessions.length === 0) return false
+      if (
+        !best ||
+        isLess(victims, best.victims) ||
+        (sameAs(victims, best.victims) && rooms.agent.id < best.rooms.agent.id)
+      )
+        best = { rooms, victims }
+    }
+    if (!best) {
+      this.#noVictims.add(key)
+      return false
+    }
+    this.#interrupt(session, best.rooms, best.victims, now + rules.warnMs)
+    return true
+  }
+
+  /** What each agent's sessions would give back for one of this priority. */
+  #gives(priority: number, rules: InterruptionRules): ReadonlyMap<string, Gives> {
+    return new Map(
+      [...this.#holding].map(([id, holding]) => [id, new Gives(holding, one => mayStop(one, priority, rules))]),
+    )
+  }
+
   /** Tries the session of the reservation before all others. If it does not start, its capacity stays held. */
-  #startHolder(): GroupSnapshot {
-    const { reservation, pending } = this.#snapshot
+  #startHolder(snapshot: GroupSnapshot, interrupting: PendingSession | undefined): GroupSnapshot {
+    const { reservation, pending } = snapshot
     const holder = reservation && pending.find(session => session.id === reservation.sessionId)
-    if (!reservation || !holder || !this.#sequencer.reserves) return this.#snapshot
+    if (!reservation || !holder || holder === interrupting || !this.#sequencer.reserves) return snapshot
     // A limit or a dependency blocks the session, so more capacity would not help: hold nothing for it.
-    if (!this.#limits.allows(holder) || isWaitingFor(holder)) return this.#snapshot
+    if (!this.#limits.allows(holder) || isWaitingFor(holder)) return snapshot
     const rooms = this.#allowedFor(holder).find(({ agent }) => agent.id === reservation.agentId)
-    const rest = { ...this.#snapshot, pending: pending.filter(session => session !== holder) }
+    const rest = { ...snapshot, pending: pending.filter(session => session !== holder) }
     if (rooms && fits(rooms.now, holder)) this.#take(holder, rooms.now, true)
     else if (!this.#place(holder)) {
+      // It needs no reservation beside an interruption: what is free there is held for it as well.
+      if (this.#beginInterruption(holder)) return rest
       const place = rooms ?? this.#awaitedFor(holder, reservation)
       const kept =
         place && stillThere(reservation, place, holder) ? reservation : reserve(holder, this.#allowedFor(holder))
       // No agent could hold the session even when empty: it queues like the others and gets its reason there.
-      if (!kept) return this.#snapshot
+      if (!kept || this.#byId.get(kept.agentId)?.now.isHeld === true) return snapshot
       this.#hold(kept, holder)
       return rest
     }
-    const held = rest.usage?.get(holder.ownerId) ?? {}
-    const usage = new Map(rest.usage).set(holder.ownerId, addSlots(held, totalOf(holder)))
-    return { ...rest, usage }
+    return withUsage(rest, holder)
   }
 
   /** The agent of the reservation while it is briefly disconnected, as all agents are just after a manager has started. */
-  #awaitedFor(holder: PendingSession, { agentId }: Reservation): AgentRooms | undefined {
+  #awaitedFor(holder: PendingSession, { agentId }: Pick<Reservation, 'agentId'>): AgentRooms | undefined {
     const rooms = this.#snapshot.active === false ? undefined : this.#byId.get(agentId)
     return rooms && isAwaited(rooms.agent, this.#snapshot.options)
       ? ableAgents({ ...holder, storage: undefined }, [rooms])[0]
@@ -218,8 +352,13 @@ export class Pass {
     }
     const key = requestKey(session, this.#mayUseHeld(session))
     const reason = this.#explained.get(key) ?? this.#explain(session)
+    if (FOR_CAPACITY.has(reason.code) && this.#beginInterruption(session)) return
     if (this.#isDue(session, reason)) {
-      const reservation = reserve(session, this.#allowedFor(session))
+      // One agent holds capacity for one session.
+      const reservation = reserve(
+        session,
+        this.#allowedFor(session).filter(({ now }) => !now.isHeld),
+      )
       if (reservation) {
         this.#hold(reservation, session)
         return
@@ -263,7 +402,7 @@ export class Pass {
   #isDue(session: PendingSession, { code }: Reason): boolean {
     const { now, options } = this.#snapshot
     if (this.#reservation || !this.#sequencer.reserves || now === undefined) return false
-    if (code !== 'capacity' && code !== 'fragmentation' && code !== 'queued_behind') return false
+    if (!FOR_CAPACITY.has(code)) return false
     return now - session.enqueuedAt >= (options?.reserveAfterMs ?? RESERVE_AFTER_MS)
   }
 
@@ -324,6 +463,20 @@ function remembered<K, V>(known: Map<K, V>, key: K, make: () => V): V {
 
 const fits = (room: Room, { requested, clusterSize }: PendingSession, useHeld = false) =>
   room.fits(requested, useHeld, clusterSize)
+
+const priorityOf = ({ priority = 0 }: PendingSession) => priority
+
+/** Whether fewer sessions are stopped, or as many that lose less. */
+const isLess = (a: Victims, b: Victims) =>
+  a.sessions.length - b.sessions.length < 0 || (a.sessions.length === b.sessions.length && a.lost < b.lost)
+const sameAs = (a: Victims, b: Victims) => a.sessions.length === b.sessions.length && a.lost === b.lost
+
+/** The snapshot with what a session got that was tried before the queue. */
+function withUsage(snapshot: GroupSnapshot, session: PendingSession): GroupSnapshot {
+  const held = snapshot.usage?.get(session.ownerId) ?? {}
+  const usage = new Map(snapshot.usage).set(session.ownerId, addSlots(held, totalOf(session)))
+  return { ...snapshot, usage }
+}
 
 const entry = (id: SessionId, reason: Reason | undefined) => (reason ? [[id, reason] as const] : [])
 

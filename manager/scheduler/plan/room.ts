@@ -47,8 +47,10 @@ export class Room {
   readonly #free: Record<SlotName, number>
   readonly #devices: Readonly<Record<DeviceSlot, readonly DeviceRoom[]>>
   readonly #splitShares: boolean
-  /** Request of the session that has the reservation; undefined where nothing is held. */
+  /** Request of the session for which capacity is held here; undefined where nothing is held. */
   #hold: ResourceSlots | undefined
+  /** Whether sessions that give it back in time may use held capacity. */
+  #lends = true
   /** Largest free part of a shared GPU that is already partly in use. */
   #largestPart = 0
   #figures: RoomFigures | undefined
@@ -100,7 +102,7 @@ export class Room {
 
   /** @param useHeld whether capacity held for the reservation counts as free */
   free(slot: SlotName, useHeld = false): number {
-    return this.#hold === undefined || useHeld ? this.#free[slot] : this.#notHeld(slot, this.#hold)
+    return this.#isOpen(useHeld) || this.#hold === undefined ? this.#free[slot] : this.#notHeld(slot, this.#hold)
   }
 
   /** Whether the agent has the image. The last answer is cached: many calls in a row ask for the same image. */
@@ -159,7 +161,7 @@ export class Room {
     const { cpu = 0, mem = 0, 'cuda.device': devices = 0, 'cuda.shares': shares = 0 } = requested
     if (cpu * kernels > free.cpu || mem * kernels > free.mem) return false
     if (devices * kernels > free['cuda.device'] || shares * kernels > free['cuda.shares']) return false
-    if (this.#hold !== undefined && !useHeld && !this.#fitsBesideHeld(requested, kernels)) return false
+    if (!this.#isOpen(useHeld) && !this.#fitsBesideHeld(requested, kernels)) return false
     return shares === 0 || this.#fitsShares(shares, useHeld, kernels)
   }
 
@@ -185,12 +187,34 @@ export class Room {
     return taken
   }
 
-  /** From now on only sessions that may use held capacity get these amounts and devices. */
-  hold({ devices }: Reservation, requested: ResourceSlots): void {
+  /** Whether capacity is held here. */
+  get isHeld(): boolean {
+    return this.#hold !== undefined
+  }
+
+  /**
+   * From now on only sessions that may use held capacity get these amounts and devices.
+   *
+   * @param lends false: nobody gets them until `release`
+   */
+  hold({ devices }: Pick<Reservation, 'devices'>, requested: ResourceSlots, lends = true): void {
     this.#hold = requested
+    this.#lends = lends
     const held = new Set(devices.map(device => device.uuid))
     for (const slot of DEVICE_SLOTS) for (const device of this.#devices[slot]) device.held = held.has(device.uuid)
     this.version++
+  }
+
+  /** Nothing is held here any more. */
+  release(): void {
+    this.#hold = undefined
+    for (const slot of DEVICE_SLOTS) for (const device of this.#devices[slot]) device.held = false
+    this.version++
+  }
+
+  /** Whether a session with this right may use everything that is free here. */
+  #isOpen(useHeld: boolean): boolean {
+    return this.#hold === undefined || (useHeld && this.#lends)
   }
 
   #notHeld(slot: SlotName, hold: ResourceSlots): number {
@@ -208,7 +232,7 @@ export class Room {
 
   #open(slot: DeviceSlot, useHeld: boolean): readonly DeviceRoom[] {
     const devices = this.#devices[slot]
-    return this.#hold === undefined || useHeld ? devices : devices.filter(device => !device.held)
+    return this.#isOpen(useHeld) ? devices : devices.filter(device => !device.held)
   }
 
   /** Whether `#choose` would succeed for each kernel in turn, by counting. The caller knows that the sum is enough. */
@@ -219,7 +243,7 @@ export class Room {
     let full = 0
     let parts = 0
     for (const { free, total, held } of this.#devices['cuda.shares']) {
-      if (held && !useHeld) continue
+      if (held && !this.#isOpen(useHeld)) continue
       if (free === total) full++
       else if (part > 0) parts += Math.floor(free / part)
     }

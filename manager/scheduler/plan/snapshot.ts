@@ -92,10 +92,49 @@ export interface PendingSession {
   readonly groupAllowed?: boolean | undefined
   /** The deactivated domain, group or owner of the session, if any: none of its sessions starts. */
   readonly inactive?: Inactive | undefined
+  /** Whether it may itself be interrupted. Such a session interrupts no other one, so that interruptions never cascade. */
+  readonly interruptible?: boolean | undefined
+}
+
+/** A session that holds slots and may give them back: one that may be interrupted, or one that is being ended anyway. */
+export interface HoldingSession {
+  readonly id: SessionId
+  readonly agentId: AgentId
+  readonly priority: number
+  /** Amounts and devices of all its kernels together. */
+  readonly slots: ResourceSlots
+  readonly devices: readonly DeviceAllocation[]
+  /** Time since its present run began, in milliseconds. */
+  readonly ranMs: number
+  /** `may`: may be interrupted. `announced`: its interruption is announced. `leaving`: it is being ended, whatever the cause. */
+  readonly state: 'may' | 'announced' | 'leaving'
+}
+
+/**
+ * The one interruption under way in a group: on this agent, sessions of lower priority are stopped for this session. What
+ * is free or becomes free there is held for it.
+ */
+export interface Interruption {
+  readonly sessionId: SessionId
+  readonly agentId: AgentId
+  /** The sessions to stop that have not been stopped yet. */
+  readonly victims: readonly SessionId[]
+  /** Time at which they are stopped; milliseconds since the epoch, the database's clock. */
+  readonly at: number
+}
+
+/** Rules by which sessions of a group are interrupted. */
+export interface InterruptionRules {
+  /** No session is interrupted that has run for less. */
+  readonly minRunMs: number
+  /** Time between the announcement and the stop. */
+  readonly warnMs: number
 }
 
 /** How a resource group plans, beside sequencer and selector. */
 export interface PlanOptions {
+  /** Left out: no session is interrupted. */
+  readonly interruption?: InterruptionRules
   /** A session that is blocked on capacity and has waited this long gets the one reservation. */
   readonly reserveAfterMs?: number
   /** DRF: a user of weight 2 may hold twice as much as one of weight 1 (the default). By user id. */
@@ -123,6 +162,10 @@ export interface GroupSnapshot {
   readonly scopes?: ReadonlyMap<string, Scope>
   /** The reservation that the last plan left. */
   readonly reservation?: Reservation | undefined
+  /** Left out where no session may be interrupted. */
+  readonly holding?: readonly HoldingSession[]
+  /** The interruption that the last plan left. */
+  readonly interruption?: Omit<Interruption, 'victims'> | undefined
 }
 
 export interface DeviceAllocation {
@@ -166,6 +209,7 @@ export interface Plan {
   /** The sessions that stay pending, next first. */
   readonly queue: readonly SessionId[]
   readonly reservation: Reservation | undefined
+  readonly interruption: Interruption | undefined
 }
 
 /** Decides which session is tried next. Must be total: equal input gives equal output. */
