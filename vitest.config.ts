@@ -99,6 +99,10 @@ export default defineConfig({
         extends: true,
         test: { name: 'packages', include: ['test/packages/**/*.test.ts'], ...serial, retry: 0, testTimeout: 600_000 },
       },
+      {
+        extends: true,
+        test: { name: 'images', include: ['test/images/**/*.test.ts'], ...serial, retry: 0, testTimeout: 3_600_000 },
+      },
       { extends: true, test: { name: 'chaos', include: ['test/chaos/**/*.test.ts'], ...serial, isolate: true } },
     ],
   },

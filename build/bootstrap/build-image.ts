@@ -4,6 +4,7 @@ import type Docker from 'dockerode'
 import { pack } from 'tar-stream'
 import { imageLabels, type EngineEndpoint } from './engine-client.ts'
 import { imageHash, LABEL_RECIPE, recipeFiles, type Recipe } from './image-recipes.ts'
+import { readNpmSettings } from './npm-settings.ts'
 import { StepError, type Note } from './progress.ts'
 
 export interface ImageDeps {
@@ -30,13 +31,15 @@ export async function ensureImage(recipe: Recipe, { engine, note, signal }: Imag
   const hash = imageHash(recipe)
   const docker = await connect(engine)
   const [tag = '', ...others] = allTags(recipe, hash)
-  const stream = await docker.buildImage(packRecipe(recipe.folder), {
+  const npm = recipe.npm === true ? await readNpmSettings() : undefined
+  const stream = await docker.buildImage(packRecipe(recipe.folder, npm ? { 'npm-ca.crt': npm.certificates } : {}), {
     t: tag,
     labels: { [LABEL_RECIPE]: hash, 'berth.title': recipe.title },
     buildargs: {
       ...Object.fromEntries(
         PROXY_VARIABLES.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
       ),
+      ...(npm?.registry === undefined ? {} : { NPM_CONFIG_REGISTRY: npm.registry }),
       ...recipe.args,
     },
     forcerm: true,
@@ -107,7 +110,8 @@ function allTags(recipe: Recipe, hash: string): string[] {
   return [...hashed, ...recipe.tags]
 }
 
-function packRecipe(folder: string): NodeJS.ReadableStream {
+/** @param more files of this computer that the build needs, by name; they do not count for the fingerprint */
+function packRecipe(folder: string, more: Readonly<Record<string, string>>): NodeJS.ReadableStream {
   const archive = pack()
   for (const { path, executable } of recipeFiles(folder)) {
     // Fixed time and owner: the same recipe gives the same build context, which the engine's cache recognizes.
@@ -116,6 +120,7 @@ function packRecipe(folder: string): NodeJS.ReadableStream {
       readFileSync(join(folder, path)),
     )
   }
+  for (const [name, content] of Object.entries(more)) archive.entry({ name, mode: 0o644, mtime: new Date(0) }, content)
   archive.finalize()
   // A streamx stream; the client only pipes it.
   return archive as unknown as NodeJS.ReadableStream

@@ -16,6 +16,8 @@ export interface Recipe {
   readonly from: 'debian' | 'toolbox' | 'python'
   /** Its content, and what the build fetches, for a list of recipes. */
   readonly about?: string
+  /** The build uses npm: it gets the argument `NPM_CONFIG_REGISTRY` and the file `npm-ca.crt`, which may be empty. */
+  readonly npm?: boolean
   /** Arguments of the Dockerfile. */
   readonly args?: Readonly<Record<string, string>>
 }
@@ -57,6 +59,7 @@ export const OPTIONAL_IMAGES: readonly Recipe[] = [
     tags: ['berth/vscode:4'],
     from: 'debian',
     about: 'VS Code in the browser; fetches Debian packages and, from npm, Node and code-server (1.1 GB, minutes)',
+    npm: true,
   },
   {
     title: 'CUDA',
