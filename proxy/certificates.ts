@@ -1,4 +1,4 @@
-import { AppError } from '#manager/contract/light'
+import { AppError, type ErrorDetail, isAppError } from '#manager/contract/light'
 
 let done = false
 
@@ -43,13 +43,24 @@ export function untrustedWhy(error: unknown): string | undefined {
 }
 
 /**
+ * Where more is known about a failed request than that nothing answered: a proxy of the network that refuses, an untrusted certificate.
+ *
+ * @returns the detail for `unavailable`, with `why`
+ */
+export function knownFailure(error: unknown): ErrorDetail | undefined {
+  const known = [error, causeOf(error)].find(isAppError)
+  if (known?.code === 'unavailable') return known.detail
+  const why = untrustedWhy(error)
+  return why === undefined ? undefined : { why }
+}
+
+/**
  * Use in the `catch` of a request: tells an untrusted certificate apart from a server that is down.
  *
- * @throws AppError `unavailable` with the reason: an untrusted certificate, or no answer; an abort is rethrown unchanged
+ * @throws AppError `unavailable` with the reason: an untrusted certificate, a proxy of the network, or no answer; an abort is rethrown unchanged
  */
 export function explainFailure(url: string, error: unknown): never {
   if (error instanceof Error && error.name === 'AbortError') throw error
-  const why =
-    untrustedWhy(error) ?? `${new URL(url).origin} does not answer. Is the address right, and is Berth running there?`
-  throw new AppError('unavailable', { why }, { cause: error })
+  const why = `${new URL(url).origin} does not answer. Is the address right, and is Berth running there?`
+  throw new AppError('unavailable', knownFailure(error) ?? { why }, { cause: error })
 }

@@ -12,6 +12,7 @@ import { type HostApi, type HostEvents, type HostSettings } from '#proxy/contrac
 import { TunnelSpec } from '#proxy/contract'
 import { type DirectPath } from './dial/direct-path.ts'
 import { type PathLimits } from './grants/path.ts'
+import { environmentNetwork, type Network } from './network/index.ts'
 import { openListener } from './listeners/open-listener.ts'
 import { createPortMemory } from './listeners/port-memory.ts'
 import { type Log, silentLog } from './log.ts'
@@ -40,6 +41,8 @@ export interface ProxyOptions {
   readonly mayInclude?: boolean
   /** Where the agent of this computer offers it, the bytes of apps go to their containers directly (ADR 41). */
   readonly direct?: DirectPath | undefined
+  /** Default: as the environment says (HTTPS_PROXY). */
+  readonly network?: Network | undefined
   readonly log?: Log
   readonly limits?: Partial<PathLimits>
   /** Replaces the production transport in tests. */
@@ -76,6 +79,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   const directory = join(options.dataDir, 'proxy', options.userId)
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const closing = new AbortController()
+  const network = options.network ?? (await environmentNetwork())
+  const fetchFrom = network?.fetch ?? fetch
   const api = createClient({
     baseUrl: managerUrl,
     fetch: async (url, init) => {
@@ -84,10 +89,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       const credentials = GRANT_HEADER in init.headers ? {} : await options.credentials({ method, url, body })
       const signal =
         init.signal instanceof AbortSignal ? AbortSignal.any([closing.signal, init.signal]) : closing.signal
-      return await fetch(url, { ...init, headers: { ...init.headers, ...credentials }, signal })
+      return await fetchFrom(url, { ...init, headers: { ...init.headers, ...credentials }, signal })
     },
   })
-  const transport = options.transport ?? createTransport(managerUrl, options.direct)
+  const transport = options.transport ?? createTransport(managerUrl, options.direct, network)
   const ports = createPortMemory(directory)
   const settings = createSettingsFile(directory)
   const files = createKitFiles(options.sshDirectory ?? defaultSshDirectory(), await thisProcess())
@@ -190,7 +195,16 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       throw new AppError('session_not_running', { why: 'The session ended while its tunnel was being opened.' })
     }
     opened.set(key, tunnel)
-    watch ??= watchSessions({ managerUrl, credentials: options.credentials, api, watched, onEnded, onPathChanged, log })
+    watch ??= watchSessions({
+      managerUrl,
+      credentials: options.credentials,
+      fetch: fetchFrom,
+      api,
+      watched,
+      onEnded,
+      onPathChanged,
+      log,
+    })
     log.info({ session: session.id, app: spec.app, port }, 'tunnel opened')
     emit('tunnel:changed', tunnel.snapshot())
     return tunnel
@@ -241,6 +255,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
 
   const folders = createFolderPorts({
     managerUrl,
+    network,
     credentials: options.credentials,
     api,
     directory,

@@ -30,6 +30,7 @@ test('a silent stream is closed and reopened', async () => {
   const watch = watchSessions({
     managerUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     credentials: () => Promise.resolve({}),
+    fetch,
     api: { getSession: () => Promise.reject(new Error('not asked')) },
     watched: () => [],
     onEnded: () => undefined,

@@ -3,10 +3,12 @@ import { type ApiClient, EventHint, isFinished, type SessionId, type SignableReq
 import { createBackoff } from './grants/backoff.ts'
 import { verdictOf } from './grants/verdict.ts'
 import { type Log } from './log.ts'
+import { type Fetch } from './network/network.ts'
 
 export interface SessionWatchDeps {
   readonly managerUrl: string
   readonly credentials: (request: SignableRequest) => Promise<Record<string, string>>
+  readonly fetch: Fetch
   readonly api: Pick<ApiClient, 'getSession'>
   /** Sessions that have a tunnel now. */
   readonly watched: () => readonly SessionId[]
@@ -58,7 +60,7 @@ export function watchSessions(deps: SessionWatchDeps): Disposable {
     const timer = setTimeout(() => silence.abort(new Error(`silent for ${silenceMs} ms`)), silenceMs)
     try {
       const signal = AbortSignal.any([stop.signal, silence.signal])
-      yield* readEvents(await fetch(url, { headers, signal }), () => timer.refresh())
+      yield* readEvents(await deps.fetch(url, { headers, signal }), () => timer.refresh())
     } finally {
       clearTimeout(timer)
     }

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { AUDIT_FORMATS, type AuditEntry } from '#manager/contract'
 import { connect } from '../config/connect.ts'
+import { fetchByEnvironment } from '#proxy/network'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { failureOf } from './failure-of.ts'
@@ -37,7 +38,7 @@ export function addAuditCommands(program: Command): void {
       const { endpoint, credentials } = await connect()
       const search = new URLSearchParams(Object.entries<string>(query)).toString()
       const url = `${endpoint}/api/v1/audit-log/export?${search}`
-      const reply = await fetch(url, { headers: await credentials({ method: 'GET', url }) })
+      const reply = await fetchByEnvironment(url, { headers: await credentials({ method: 'GET', url }) })
       if (!reply.ok || !reply.body) throw await failureOf(reply)
       const file = out === undefined ? process.stdout : createWriteStream(out, { flags: 'wx', mode: 0o600 })
       await pipeline(Readable.fromWeb(reply.body), file, { end: out !== undefined })

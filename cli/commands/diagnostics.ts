@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { type Command } from 'commander'
 import { AppError, type Diagnosis, isAppError } from '#manager/contract'
 import { connect } from '../config/connect.ts'
+import { fetchByEnvironment } from '#proxy/network'
 import { EXIT } from '../exit-codes.ts'
 import { createOutput } from '../output.ts'
 import { adminOf } from './admin.ts'
@@ -34,7 +35,7 @@ export function addDiagnosticsCommand(program: Command): void {
       const { api, endpoint, credentials } = await connect()
       if (out !== undefined) {
         const url = `${endpoint}/api/v1/diagnostics/bundle?addresses=${addresses ? 'keep' : 'blank'}`
-        const reply = await fetch(url, { headers: await credentials({ method: 'GET', url }) })
+        const reply = await fetchByEnvironment(url, { headers: await credentials({ method: 'GET', url }) })
         if (!reply.ok || !reply.body) throw await failureOf(reply)
         await saveNew(out, reply.body)
         return

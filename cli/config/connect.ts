@@ -3,14 +3,20 @@ import { type ApiClient, type ClientDeps, createClient } from '#manager/contract
 import { type Access, accessBySignIn, findAccess, headersOf, trimmed } from './access.ts'
 import { type SignIn } from './sign-in.ts'
 import { explainFailure, trustSystemCertificates } from '#proxy/certificates'
+import { fetchByEnvironment } from '#proxy/network'
 
 export interface Connection extends Pick<Access, 'endpoint' | 'credentials'> {
   readonly api: ApiClient
   readonly userId: () => Promise<string>
 }
 
-const fetchFrom: ClientDeps['fetch'] = (url, init) =>
-  fetch(url, init as RequestInit).catch((error: unknown) => explainFailure(url, error))
+const fetchFrom: ClientDeps['fetch'] = async (url, init) => {
+  try {
+    return await fetchByEnvironment(url, init as RequestInit)
+  } catch (error) {
+    return explainFailure(url, error)
+  }
+}
 
 export function clientOf(baseUrl: string, headers: Readonly<Record<string, string>> = {}): ApiClient {
   trustSystemCertificates(baseUrl)

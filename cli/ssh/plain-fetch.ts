@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { ClientDeps, HttpReply } from '#manager/contract/light'
+import { environmentNetwork } from '#proxy/connect-app'
 import { explainFailure, isUntrusted, trustSystemCertificates } from '#proxy/certificates'
 
 /**
@@ -24,7 +25,8 @@ async function send(
 ): Promise<HttpReply> {
   const { request } = url.startsWith('https:') ? await import('node:https') : await import('node:http')
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-  request(url, { method, headers, agent: false, signal: signal as AbortSignal })
+  const agent = (await (await environmentNetwork())?.agentFor(new URL(url))) ?? false
+  request(url, { method, headers, agent, signal: signal as AbortSignal })
     .once('response', resolve)
     .once('error', reject)
     .end(body)

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { AppError, fromProblem, isProblem } from '#manager/contract'
 import { type Connection } from '../config/connect.ts'
 import { explainFailure } from '#proxy/certificates'
+import { environmentNetwork } from '#proxy/network'
 
 /** No byte has moved for this long: the connection is lost. */
 const STALLED_MS = 60_000
@@ -36,8 +37,9 @@ export async function sendTransfer(
   const url = endpoint + path
   const signed = await credentials({ method, url, body: Buffer.isBuffer(body) ? body : undefined })
   const { protocol } = new URL(url)
+  const byProxy = await (await environmentNetwork())?.agentFor(new URL(url))
   const send = protocol === 'https:' ? overHttps : overHttp
-  const agent = protocol === 'https:' ? agents['https:'] : agents['http:']
+  const agent = byProxy ?? (protocol === 'https:' ? agents['https:'] : agents['http:'])
   const length = Buffer.isBuffer(body) ? { 'content-length': String(body.length) } : {}
   const request = send(url, { method, headers: { ...signed, ...length, ...headers }, agent, signal })
   request.setTimeout(STALLED_MS, () => request.destroy(new Error('nothing has moved for a minute')))

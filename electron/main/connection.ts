@@ -1,5 +1,6 @@
 import { type Endpoint, type EndpointChoice, type HostApi, type HostEvents } from '#proxy/contract'
-import { trustSystemCertificates, untrustedWhy } from '#proxy/certificates'
+import { knownFailure, trustSystemCertificates } from '#proxy/certificates'
+import { type Fetch } from '#proxy/network'
 import { AppError, type UserId } from '#manager/contract'
 import { openAccount, type Account } from './console/account.ts'
 import { type CredentialStore } from './credentials/credential-store.ts'
@@ -40,7 +41,7 @@ export interface ConnectionDeps {
   /** Set if BERTH_ENDPOINT decides on the manager. The ticket is that of a sign-in link; null for a plain address. */
   readonly fixed?: { readonly ticket: string | null } | undefined
   readonly credentials: CredentialStore
-  readonly fetch: typeof fetch
+  readonly fetch: Fetch
   readonly startStack: () => Promise<EmbeddedStack>
   readonly startProxy: StartUserProxy
   readonly emit: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
@@ -124,7 +125,7 @@ async function answering(choice: EndpointChoice, fetch: ConnectionDeps['fetch'])
     (error: unknown) => {
       throw new AppError(
         'unavailable',
-        { endpoint: origin, why: untrustedWhy(error) ?? `${origin} does not answer. Check the address.` },
+        { endpoint: origin, ...(knownFailure(error) ?? { why: `${origin} does not answer. Check the address.` }) },
         { cause: error },
       )
     },

@@ -125,10 +125,13 @@ async function aDesktop({
     programs: { list: () => Promise.resolve([]), open: () => Promise.resolve() },
     startStack: startStack ?? (() => Promise.resolve(stack)),
     startProxy: () => Promise.resolve(proxy),
-    fetch: () =>
-      Promise.resolve(
-        Response.json({ user: { id: '01900000-0000-7000-8000-000000000001' }, originSecret: null, token: null }),
-      ),
+    network: {
+      agentFor: () => Promise.resolve(undefined),
+      fetch: () =>
+        Promise.resolve(
+          Response.json({ user: { id: '01900000-0000-7000-8000-000000000001' }, originSecret: null, token: null }),
+        ),
+    },
     log,
   })
   return fake

@@ -6,6 +6,7 @@ import {
   type Endpoint,
 } from '#proxy/contract'
 import { AppError } from '#manager/contract'
+import { type Network } from '#proxy/network'
 import { openConnection, type Connection, type StartUserProxy, type UserProxy } from './connection.ts'
 import { createConnector } from './connector.ts'
 import { createConsoleHandler } from './console/serve-console.ts'
@@ -53,7 +54,7 @@ export interface DesktopDeps {
   /** The app begins in the tray: it was started by the sign-in to this computer. */
   readonly startsInBackground: boolean
   readonly startProxy: StartUserProxy
-  readonly fetch: typeof fetch
+  readonly network: Pick<Network, 'fetch' | 'agentFor'>
   readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
 }
 
@@ -92,7 +93,7 @@ export function startDesktop(deps: DesktopDeps): void {
       choice: to,
       fixed,
       credentials: deps.credentials,
-      fetch: deps.fetch,
+      fetch: deps.network.fetch,
       startStack: () => starter.start(),
       startProxy: deps.startProxy,
       emit(event, payload) {
@@ -112,7 +113,7 @@ export function startDesktop(deps: DesktopDeps): void {
   if (choice()) connector.current().catch(() => undefined)
 
   const account = async () => (await connector.current()).account
-  const terminals = createTerminals({ account })
+  const terminals = createTerminals({ account, agentFor: deps.network.agentFor })
   const language = () => settings.current.language ?? languageOf(app.getLocale())
   const options = async (): Promise<DesktopOptions> => ({
     openAtLogin: await deps.loginItem.isOn(),
@@ -181,7 +182,7 @@ export function startDesktop(deps: DesktopDeps): void {
     createConsoleHandler({
       root: deps.consoleDir,
       account,
-      fetch: deps.fetch,
+      fetch: deps.network.fetch,
       onUnexpected,
     }),
   )

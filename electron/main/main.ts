@@ -3,6 +3,7 @@ import path from 'node:path'
 import * as electron from 'electron'
 import { multistream, pino } from 'pino'
 import { startProxy } from '#proxy'
+import { createNetwork, parsePacAnswer } from '#proxy/network'
 import { createKeyringCredentials } from './credentials/keyring-credentials.ts'
 import { registerConsoleScheme, startDesktop } from './desktop.ts'
 import { openLogFile } from './log-file.ts'
@@ -78,6 +79,16 @@ async function start(): Promise<void> {
     app.exit(1)
     return
   }
+  // The settings of the operating system, or of a PAC file: Chromium reads both.
+  const { defaultSession } = electron.session
+  // Right after the start Chromium answers DIRECT until it has read them.
+  const settingsRead = defaultSession.forceReloadProxyConfig()
+  const network = createNetwork({
+    async findWays(target) {
+      await settingsRead
+      return parsePacAnswer(await defaultSession.resolveProxy(target.origin))
+    },
+  })
   startDesktop({
     electron,
     consoleDir: env.BERTH_CONSOLE_DIR ?? path.join(appRoot, 'dist/renderer'),
@@ -112,8 +123,8 @@ async function start(): Promise<void> {
           },
         },
       }),
-    startProxy: options => startProxy({ ...options, dataDir: configDir, log }),
-    fetch: globalThis.fetch,
+    startProxy: options => startProxy({ ...options, dataDir: configDir, network, log }),
+    network,
     log,
   })
 }

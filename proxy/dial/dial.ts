@@ -1,7 +1,9 @@
-import { connect, isIP, type Socket } from 'node:net'
-import type { ConnectionOptions } from 'node:tls'
+import type { Socket } from 'node:net'
 import type { SessionId } from '#manager/contract'
 import { AppError, LASTING_TUNNEL_PROTOCOL, PING_INTERVAL_MS, TUNNEL_PROTOCOL } from '#manager/contract/light'
+import { connectDirectly } from '../network/connect-directly.ts'
+import { environmentNetwork } from '../network/environment-network.ts'
+import type { Network } from '../network/network.ts'
 import { shakeHands } from './handshake.ts'
 
 export interface DialOptions extends Omit<WireOptions, 'path' | 'protocols'> {
@@ -24,8 +26,8 @@ export interface WireOptions {
   readonly protocols: readonly string[]
   /** Aborts the attempt when the client has gone. */
   readonly signal?: AbortSignal | undefined
-  /** Custom certificate authority, or pinned key of the manager. Verification cannot be turned off. */
-  readonly tls?: Pick<ConnectionOptions, 'ca' | 'checkServerIdentity'>
+  /** Default: as the environment says (HTTPS_PROXY). */
+  readonly network?: Pick<Network, 'detour'> | undefined
   readonly timeoutMs?: number
 }
 
@@ -56,7 +58,8 @@ export async function dialWire(options: WireOptions): Promise<Socket> {
   const { managerUrl, path, protocols, headers, signal, timeoutMs = DIAL_TIMEOUT_MS } = options
   signal?.throwIfAborted()
   const url = new URL(managerUrl)
-  const socket = url.protocol === 'https:' ? await openTls(url, options.tls) : connect(placeOf(url))
+  const network = options.network ?? (await environmentNetwork())
+  const socket = (await network?.detour(url, signal)) ?? (await connectDirectly(url))
   socket.setNoDelay(true).setKeepAlive(true, PING_INTERVAL_MS)
   const abort = () => socket.destroy(signal?.reason instanceof Error ? signal.reason : new Error('aborted'))
   if (signal?.aborted) abort()
@@ -81,15 +84,3 @@ export async function dialWire(options: WireOptions): Promise<Socket> {
 
 /** Path of a request; the address of a manager may have one as a prefix. */
 const pathOn = (url: URL, path: string) => `${url.pathname.replace(/\/$/, '')}${path}`
-
-function placeOf({ hostname, port, protocol }: URL) {
-  const host = hostname.replace(/^\[|\]$/g, '')
-  return { host, port: Number(port || (protocol === 'https:' ? 443 : 80)), allowHalfOpen: true }
-}
-
-async function openTls(url: URL, tls: DialOptions['tls']): Promise<Socket> {
-  // Loaded on demand: plain HTTP on loopback needs no TLS, and loading it takes as long as starting Node.
-  const { connect: connectTls } = await import('node:tls')
-  const place = placeOf(url)
-  return connectTls({ ...tls, ...place, ...(isIP(place.host) ? {} : { servername: place.host }) })
-}

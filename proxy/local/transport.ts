@@ -6,6 +6,7 @@ import { dialLine, DirectLine, type Line } from '../dial/dial-line.ts'
 import { type DirectPath } from '../dial/direct-path.ts'
 import { type KeptWires } from '../dial/kept-wires.ts'
 import { pipeDirect, pipeTunnel } from '../dial/pipe.ts'
+import { type Network } from '../network/network.ts'
 import { TunnelStream } from './tunnel-stream.ts'
 
 /** Transport of bytes to an app; tests replace it by a loopback. */
@@ -23,12 +24,12 @@ export interface Transport {
  *
  * @param direct where the app's container is on this computer, the bytes go there directly
  */
-export function createTransport(managerUrl: string, direct?: DirectPath): Transport {
+export function createTransport(managerUrl: string, direct?: DirectPath, network?: Network): Transport {
   return {
     dial: ({ grant, sessionId, app }, signal) => {
       const headers = { [GRANT_HEADER]: grant }
       const lasting = app.protocol === 'tcp'
-      return dialLine({ managerUrl, sessionId, app: app.name, headers, lasting, signal }, direct)
+      return dialLine({ managerUrl, sessionId, app: app.name, headers, lasting, signal, network }, direct)
     },
     pipe: (client, line, kept) =>
       line instanceof DirectLine ? pipeDirect(client, line, kept) : pipeTunnel(client, line, kept),

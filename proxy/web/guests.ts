@@ -4,6 +4,7 @@ import { type DirectPath } from '../dial/direct-path.ts'
 import { type Proxy, startProxy } from '../index.ts'
 import { type Log } from '../log.ts'
 import { signInCookies } from './sign-in-cookies.ts'
+import { fetchByEnvironment } from '../network/environment-network.ts'
 
 export interface GuestsDeps {
   readonly managerUrl: string
@@ -77,7 +78,7 @@ export function createGuests(deps: GuestsDeps): Guests {
     if (cached && cached.until > now()) return await cached.me
     const api = createClient({
       baseUrl: deps.managerUrl,
-      fetch: (url, init) => fetch(url, init as RequestInit),
+      fetch: (url, init) => fetchByEnvironment(url, init as RequestInit),
       headers: () => headers,
     })
     const me = api.me({ signal: AbortSignal.timeout(10_000) })

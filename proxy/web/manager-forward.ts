@@ -30,6 +30,8 @@ export interface ForwardDeps {
   readonly trustedProxies?: readonly string[] | undefined
   /** Secret shared with the manager; sent to the manager only. */
   readonly consoleSecret?: string | undefined
+  /** Connections by the proxy of the network; direct ones if left out. */
+  readonly agent?: RequestOptions['agent']
   readonly log: Log
 }
 
@@ -43,12 +45,14 @@ export interface ForwardDeps {
 export function createForward(
   url: string,
   kind: 'manager' | 'page',
-  { trustedProxies = [], consoleSecret, log }: ForwardDeps,
+  { trustedProxies = [], consoleSecret, agent: byProxy, log }: ForwardDeps,
 ) {
   const target = new URL(url)
   const isTls = target.protocol === 'https:'
   const pool = { keepAlive: true, maxSockets: MAX_CALLS }
-  const agent = isTls ? new HttpsAgent(pool) : new HttpAgent(pool)
+  const ownPool = isTls ? new HttpsAgent(pool) : new HttpAgent(pool)
+  const agent = byProxy ?? ownPool
+  const unpooled = byProxy ?? false
   const options: RequestOptions = {
     protocol: target.protocol,
     host: target.hostname.replace(/^\[|\]$/g, ''),
@@ -112,7 +116,7 @@ export function createForward(
 
   return {
     request(request: IncomingMessage, response: ServerResponse) {
-      const connection = { agent: isStream(request.url ?? '') ? false : agent }
+      const connection = { agent: isStream(request.url ?? '') ? unpooled : agent }
       inTurn(request, response, () => {
         forwardRequest(request, response, upstream(request, connection), error => {
           answerProblem(response, unavailable(error))
@@ -120,12 +124,12 @@ export function createForward(
       })
     },
     upgrade(request: IncomingMessage, socket: Duplex, head: Buffer) {
-      forwardUpgrade(request, socket, head, upstream(request, { agent: false }), error => {
+      forwardUpgrade(request, socket, head, upstream(request, { agent: unpooled }), error => {
         answerProblemRaw(socket, unavailable(error))
       })
     },
     close: () => {
-      agent.destroy()
+      ownPool.destroy()
     },
   }
 }

@@ -14,6 +14,7 @@ import { type WebConfig } from './config.ts'
 import { checkAddress, hostNames, type HostNames } from './guard.ts'
 import { createGuests, type Guests } from './guests.ts'
 import { createHostRoutes, credentialsOf } from './host-routes.ts'
+import { environmentNetwork } from '../network/environment-network.ts'
 import { createForward, type Forward, isManagerPath } from './manager-forward.ts'
 import { createPublicApps, type PublicApps, type PublicAppsDeps } from './public-apps/public-apps.ts'
 import { createStaticFiles } from './static-files.ts'
@@ -52,7 +53,8 @@ const STALLED_MS = 5 * 60_000
 export async function startWeb(config: WebConfig, log: Log, limits: Limits = {}): Promise<Web> {
   const thisComputer = await openThisComputer({ dataDir: config.dataDir, policy: config.localProof ?? 'required' })
   await using stack = new AsyncDisposableStack()
-  const manager = createForward(config.managerUrl, 'manager', { ...config, log })
+  const agent = await (await environmentNetwork())?.agentFor(new URL(config.managerUrl))
+  const manager = createForward(config.managerUrl, 'manager', { ...config, agent, log })
   stack.defer(manager.close)
   const page = config.consoleDevUrl === undefined ? undefined : createForward(config.consoleDevUrl, 'page', { log })
   stack.defer(() => page?.close())

@@ -1,4 +1,5 @@
 import { createClient, isAppError, type UserId } from '#manager/contract'
+import { type Fetch } from '#proxy/network'
 import { type CredentialStore } from '../credentials/credential-store.ts'
 
 /** The sign-in at one endpoint. Holds the bearer token: only `headers()` and the forwarder ever see it. */
@@ -18,7 +19,7 @@ export interface AccountDeps {
   /** Ticket of a one-time sign-in link, e.g. for the embedded stack's first admin; used only if no stored token works. */
   readonly ticket?: string | null
   readonly credentials: CredentialStore
-  readonly fetch: typeof fetch
+  readonly fetch: Fetch
   /** Called when another user, or none, is signed in: resources of the previous user have to go. */
   readonly onUserChanged: () => Promise<void>
   /** Called when the same user has a new token. */

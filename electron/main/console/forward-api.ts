@@ -1,7 +1,8 @@
 import { hostname } from 'node:os'
 import { z } from 'zod'
-import { untrustedWhy } from '#proxy/certificates'
-import { AppError, parseJson, ROUTES, toProblem, UserId } from '#manager/contract'
+import { knownFailure } from '#proxy/certificates'
+import { type Fetch } from '#proxy/network'
+import { AppError, because, parseJson, ROUTES, toProblem, UserId } from '#manager/contract'
 import { type Account } from './account.ts'
 import { readablePath } from './api-path.ts'
 
@@ -36,7 +37,7 @@ const Signed = z.looseObject({ token: z.string().nullable(), user: z.looseObject
 
 export interface ForwardDeps {
   readonly account: Account
-  readonly fetch: typeof fetch
+  readonly fetch: Fetch
 }
 
 /**
@@ -62,7 +63,7 @@ export async function forwardApi(request: Request, { account, fetch }: ForwardDe
     ...(body === null ? {} : { body, duplex: 'half' }),
   }).catch((error: unknown) => {
     if (request.signal.aborted) throw error
-    return problem(new AppError('unavailable', { why: untrustedWhy(error) ?? 'The manager does not answer.' }))
+    return problem(new AppError('unavailable', knownFailure(error) ?? because('manager_away')))
   })
   if (isSignIn && answer.ok) return keepToken(answer, account)
   if (path === ROUTES.logout.path && (answer.ok || answer.status === 401)) await account.signOut()

@@ -1,4 +1,5 @@
 import { AppError } from '#manager/contract'
+import { type Fetch } from '#proxy/network'
 import { CONSOLE_ORIGIN, isConsoleUrl } from '../security/console-origin.ts'
 import { type Account } from './account.ts'
 import { securityHeaders } from './content-security-policy.ts'
@@ -10,7 +11,7 @@ export interface ConsoleDeps {
   readonly root: string
   /** Resolves once the manager to talk to is known; the page itself does not wait for it. */
   readonly account: () => Promise<Account>
-  readonly fetch: typeof fetch
+  readonly fetch: Fetch
   readonly onUnexpected: (where: string, error: unknown) => void
 }
 

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { WebSocket } from 'ws'
 import { type HostApi, type HostEvents } from '#proxy/contract'
-import { AppError, fromProblem, parseJson, Problem, TERMINAL_PROTOCOL, TUNNEL_CLOSE } from '#manager/contract'
+import { AppError, because, fromProblem, parseJson, Problem, TERMINAL_PROTOCOL, TUNNEL_CLOSE } from '#manager/contract'
+import { knownFailure } from '#proxy/certificates'
+import { type Network } from '#proxy/network'
 import { type Account } from '../console/account.ts'
 
 export interface TerminalPage {
@@ -19,6 +21,7 @@ export interface Terminals {
 
 export interface TerminalsDeps {
   readonly account: () => Promise<Account>
+  readonly agentFor: Network['agentFor']
 }
 
 /**
@@ -26,7 +29,7 @@ export interface TerminalsDeps {
  * session and a shell; the manager decides whether the user may open it. A failed upgrade reaches the page as the manager's
  * error.
  */
-export function createTerminals({ account }: TerminalsDeps): Terminals {
+export function createTerminals({ account, agentFor }: TerminalsDeps): Terminals {
   const open = new Map<string, { readonly pageId: number; readonly socket: WebSocket }>()
   const close = (id: string) => {
     open.get(id)?.socket.close(TUNNEL_CLOSE.done)
@@ -44,7 +47,10 @@ export function createTerminals({ account }: TerminalsDeps): Terminals {
         const url = new URL(`/api/v1/sessions/${sessionId}/terminal`, endpoint)
         url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:'
         url.search = new URLSearchParams({ name, cols: String(cols), rows: String(rows) }).toString()
-        const socket = new WebSocket(url, TERMINAL_PROTOCOL, { headers: headers(), perMessageDeflate: false })
+        // The proxy of the network is found by the address of the page's own calls.
+        const agent = await agentFor(new URL(endpoint))
+        const options = { headers: headers(), perMessageDeflate: false, agent }
+        const socket = new WebSocket(url, TERMINAL_PROTOCOL, options)
         const id = randomUUID()
         socket.on('message', (data: Buffer, isBinary) => {
           if (isBinary) page.emit('terminal:data', { id, data: new Uint8Array(data) })
@@ -89,11 +95,8 @@ function opened(socket: WebSocket): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (error: unknown) => {
       socket.terminate()
-      reject(
-        error instanceof AppError
-          ? error
-          : new AppError('unavailable', { why: 'The manager does not answer.' }, { cause: error }),
-      )
+      const known = knownFailure(error) ?? because('manager_away')
+      reject(error instanceof AppError ? error : new AppError('unavailable', known, { cause: error }))
     }
     socket.once('open', () => {
       socket.off('error', fail)

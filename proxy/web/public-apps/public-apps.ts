@@ -7,6 +7,7 @@ import { type Log } from '../../log.ts'
 import { clientOf } from '../client.ts'
 import { createPublicApp, type PublicApp, refuseRaw, sendPage } from './public-app.ts'
 import { publicRefusal } from './public-pages.ts'
+import { fetchByEnvironment } from '../../network/environment-network.ts'
 
 export interface PublicAppsDeps {
   readonly address: AppsAddress
@@ -55,7 +56,7 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
   const { address, managerUrl, consoleSecret, trustedProxies = [], log, now = () => performance.now() } = deps
   const api = createClient({
     baseUrl: managerUrl,
-    fetch: (url, init) => fetch(url, init as RequestInit),
+    fetch: (url, init) => fetchByEnvironment(url, init as RequestInit),
     headers: () => ({ [CONSOLE_SECRET_HEADER]: consoleSecret }),
   })
   const transport = createTransport(managerUrl, deps.direct)

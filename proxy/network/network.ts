@@ -1,0 +1,107 @@
+import { type RequestOptions } from 'node:http'
+import { type Socket } from 'node:net'
+import { AppError, because } from '#manager/contract/light'
+import { connectBy, ProxyAway, ProxySignInWanted } from './connect-by.ts'
+import { connectDirectly, encrypted } from './connect-directly.ts'
+import { DIRECT, type FindWays, isLoopback, type Way } from './way.ts'
+
+/** The forms of `fetch` that Berth uses. */
+export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
+
+/** How connections to servers leave this computer. */
+export interface Network {
+  /** `fetch` of Node, or by the proxy of the network. Redirects are not followed. */
+  readonly fetch: Fetch
+  /**
+   * Opens a connection to a server by the proxy of the network, with TLS for https.
+   *
+   * @returns undefined where nothing is in between: the caller connects as it likes best
+   * @throws AppError `unavailable` with the reason: the proxy does not answer, refuses, or wants a sign-in
+   */
+  detour(url: URL, signal?: AbortSignal): Promise<Socket | undefined>
+  /** For `http.request` and WebSockets; undefined where nothing is in between. */
+  agentFor(url: URL): Promise<RequestOptions['agent']>
+}
+
+export interface NetworkDeps {
+  /** Asked for every new connection, as settings change while a program runs; never for this computer itself. */
+  readonly findWays: FindWays
+  /** `name:password` for a proxy, if one is known. */
+  readonly signInFor?: (proxy: string) => Promise<string | null>
+  /** Called when a proxy wants a name and a password, or refused those of `signInFor`. */
+  readonly onSignInWanted?: (proxy: string) => void
+}
+
+/** A proxy that does not answer within this time is given up for the next way. */
+const CONNECT_MS = 10_000
+
+/**
+ * Connections by the proxy of a network, by CONNECT.
+ *
+ * Threat model: the proxy of a network is not trusted. It learns names and ports of servers and the user's sign-in for the proxy
+ * itself; TLS is between us and the server, verified like without a proxy. A sign-in for a proxy goes to that proxy only, and in the
+ * clear if the proxy speaks plain HTTP, as Basic does. Loopback addresses are never looked up nor sent anywhere, so that no setting
+ * can lead the traffic of this computer out of it.
+ */
+export function createNetwork({ findWays, signInFor, onSignInWanted }: NetworkDeps): Network {
+  const waysTo = async (url: URL): Promise<readonly Way[]> => (isLoopback(url) ? DIRECT : await findWays(url))
+  const isDirect = ([first]: readonly Way[]) => first === undefined || first.kind === 'direct'
+
+  async function open(url: URL, ways: readonly Way[], signal?: AbortSignal): Promise<Socket> {
+    let failure: unknown
+    for (const way of ways) {
+      try {
+        return await openBy(way, url, signal)
+      } catch (error) {
+        if (error instanceof ProxySignInWanted) onSignInWanted?.(error.proxy)
+        // A refusal is an answer; only a proxy that is not there makes the next way worth a try.
+        if (!(error instanceof ProxyAway)) throw error
+        failure ??= error
+      }
+    }
+    throw failure
+  }
+
+  async function openBy(way: Way, url: URL, signal?: AbortSignal): Promise<Socket> {
+    if (way.kind === 'unknown') {
+      throw new AppError('unavailable', because('proxy_kind', { proxy: way.named, server: url.host }))
+    }
+    if (way.kind === 'direct') return await connectDirectly(url)
+    const limit = new AbortController()
+    const timer = setTimeout(() => limit.abort(new ProxyAway(way.url)), CONNECT_MS)
+    try {
+      const signIn = way.signIn ?? (await signInFor?.(way.url)) ?? undefined
+      const both = signal ? AbortSignal.any([limit.signal, signal]) : limit.signal
+      const socket = await connectBy({ proxy: { ...way, signIn }, target: url, signal: both })
+      return url.protocol === 'https:' ? await encrypted({ url, socket }) : socket
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  const detour: Network['detour'] = async (url, signal) => {
+    const ways = await waysTo(url)
+    return isDirect(ways) ? undefined : await open(url, ways, signal)
+  }
+  const agents = new Map<string, Promise<RequestOptions['agent']>>()
+  const agentFor: Network['agentFor'] = async url => {
+    if (isDirect(await waysTo(url))) return undefined
+    const known = agents.get(url.protocol)
+    if (known) return await known
+    const made = import('./agent.ts').then(({ createAgent }) =>
+      createAgent(url.protocol, async to => await open(to, await waysTo(to))),
+    )
+    agents.set(url.protocol, made)
+    return await made
+  }
+  return {
+    detour,
+    agentFor,
+    async fetch(url, init) {
+      const agent = await agentFor(new URL(url))
+      if (!agent) return await fetch(url, init)
+      const { fetchBy } = await import('./fetch-by.ts')
+      return await fetchBy(agent, new URL(url), init)
+    },
+  }
+}

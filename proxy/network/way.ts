@@ -1,0 +1,27 @@
+/** An HTTP proxy of the network (a company's, a university's): not to be confused with Berth's own local proxy. */
+export interface HttpProxy {
+  /** Its origin, `http://proxy.example:3128`; with `https:` the connection to the proxy itself is encrypted. */
+  readonly url: string
+  /** `name:password` where the setting itself has it, as HTTPS_PROXY may. */
+  readonly signIn?: string | undefined
+}
+
+/** One way to a server. `unknown` is a kind of proxy that Berth cannot use, such as SOCKS. */
+export type Way = { readonly kind: 'direct' } | ({ readonly kind: 'http' } & HttpProxy) | UnknownWay
+
+interface UnknownWay {
+  readonly kind: 'unknown'
+  /** As the setting names it, for the error. */
+  readonly named: string
+}
+
+/** The ways to a server, in the order in which to try them; never empty. */
+export type FindWays = (target: URL) => Promise<readonly Way[]>
+
+export const DIRECT: readonly Way[] = [{ kind: 'direct' }]
+
+/** Connections to this computer never leave it, whatever the settings of a network say. */
+export function isLoopback({ hostname }: URL): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '').toLowerCase()
+  return host === 'localhost' || host.endsWith('.localhost') || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
+}

@@ -1,0 +1,85 @@
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { connect, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { createServer as createTlsServer } from 'node:tls'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
+import { signIn } from '../e2e/console-steps.ts'
+import { aWorld } from '../e2e/console-world.ts'
+import { createAuthority } from '../fixtures/authority.ts'
+import { type ConnectProxy, startConnectProxy } from '../fixtures/connect-proxy.ts'
+import { temporaryDirectory } from '../fixtures/manager.ts'
+import { openApp, openDesktop, type Desktop, type RunningApp } from './open-app.ts'
+
+/**
+ * The desktop app in the network of a company, in a real Electron: the name of the server is known to the proxy only, and a PAC file says
+ * which proxy that is.
+ */
+const NAME = 'berth.company.example'
+const stack = new AsyncDisposableStack()
+let desktop: Desktop
+let double: ConsoleDouble
+let proxy: ConnectProxy
+let app: RunningApp
+
+beforeAll(async () => {
+  desktop = stack.use(await openDesktop())
+  double = stack.use(await startConsoleDouble(aWorld({ signedIn: false })))
+  const authority = stack.use(await createAuthority([NAME]))
+  // This Electron reads neither NODE_EXTRA_CA_CERTS nor the authorities of the system.
+  const first = join(stack.use(await temporaryDirectory()).path, 'authority.cjs')
+  await writeFile(
+    first,
+    `const tls = require('node:tls'), create = tls.createSecureContext
+    const authority = require('node:fs').readFileSync(${JSON.stringify(authority.file)})
+    tls.createSecureContext = options => {
+      const made = create(options)
+      made.context.addCACert(authority)
+      return made
+    }`,
+  )
+  const tls = createTlsServer(authority.server, client => {
+    const manager = connect(Number(new URL(double.url).port), '127.0.0.1')
+    client.on('error', () => manager.destroy())
+    manager.on('error', () => client.destroy())
+    client.pipe(manager).pipe(client)
+  })
+  await once(tls.listen(0, '127.0.0.1'), 'listening')
+  stack.defer(() => void tls.close())
+  proxy = stack.use(await startConnectProxy({ [`${NAME}:443`]: `127.0.0.1:${(tls.address() as AddressInfo).port}` }))
+  const pac = createServer((_request, response) => {
+    response.setHeader('content-type', 'application/x-ns-proxy-autoconfig')
+    const { host } = new URL(proxy.url)
+    response.end(`function FindProxyForURL(url, host) { return host === '${NAME}' ? 'PROXY ${host}' : 'DIRECT' }`)
+  })
+  await once(pac.listen(0, '127.0.0.1'), 'listening')
+  stack.defer(() => void pac.close())
+  app = await openApp(desktop, {
+    args: [`--proxy-pac-url=http://127.0.0.1:${(pac.address() as AddressInfo).port}/proxy.pac`],
+    env: { BERTH_ENDPOINT: `https://${NAME}` },
+    first,
+  })
+  stack.use(app)
+})
+afterAll(() => stack.disposeAsync())
+
+const inPage = (code: string) => app.page.evaluate(code)
+
+test('calls, live events and terminals go by the proxy that the PAC file names', async () => {
+  await signIn(app.page, 'mira@example.com', 'Correct-horse-1')
+  await expect.poll(() => double.streams()).toBeGreaterThan(0)
+  const { id } = double.world.sessions.find(({ status }) => status === 'RUNNING')!
+  // The double has no terminals, but nobody else could answer.
+  const opened = inPage(`host.terminal.open({ sessionId: '${id}', name: 'main', cols: 80, rows: 24 })`)
+  expect(await opened).toMatchObject({ ok: false, error: { detail: { why: 'HTTP 200' } } })
+  expect(new Set(proxy.asked.map(({ place }) => place))).toEqual(new Set([`${NAME}:443`]))
+})
+
+test('a proxy that refuses is named as the cause', async () => {
+  proxy.refuse('403 Forbidden')
+  proxy.cut()
+  const why = () => inPage(`fetch('/api/v1/me').then(answer => answer.json()).then(({ detail }) => detail)`)
+  await expect.poll(why).toBe(`The proxy ${proxy.url} of your network refused to connect to ${NAME}:443 (HTTP 403).`)
+})

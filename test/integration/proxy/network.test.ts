@@ -1,0 +1,184 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:https'
+import { type AddressInfo } from 'node:net'
+import { rootCertificates, setDefaultCACertificates } from 'node:tls'
+import { readFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { isAppError, SessionId, TUNNEL_PROTOCOL } from '#manager/contract'
+import { dialTunnel } from '../../../proxy/dial/dial.ts'
+import { createNetwork, type Network, parsePacAnswer } from '../../../proxy/network/index.ts'
+import { type Authority, createAuthority } from '../../fixtures/authority.ts'
+import { createCli, loginCommand, outcomeOf } from '../../fixtures/cli.ts'
+import { type ConnectProxy, startConnectProxy } from '../../fixtures/connect-proxy.ts'
+
+/** A server that only the proxy of a company reaches: its name is known to nobody else. */
+const SERVER = 'https://localhost.company.example'
+const SESSION = SessionId.parse('01900000-0000-7000-8000-000000000001')
+
+let authority: Authority
+let server: Server
+let sockets: WebSocketServer
+let proxy: ConnectProxy
+let received: { path: string; body: string }[]
+let answer: string
+let signIn: string | null
+let wanted: string[]
+let network: Network
+
+beforeAll(async () => {
+  authority = await createAuthority(['localhost.company.example'])
+  setDefaultCACertificates([...rootCertificates, await readFile(authority.file, 'utf8')])
+  server = createServer(authority.server, (request, response) => {
+    void text(request).then(body => received.push({ path: request.url ?? '', body }))
+    response.setHeader('set-cookie', ['a=1', 'b=2'])
+    if (request.url === '/nothing') return response.writeHead(204).end()
+    response.write('first ')
+    if (request.url === '/endless') return
+    response.end('second')
+  })
+  sockets = new WebSocketServer({ server, handleProtocols: () => TUNNEL_PROTOCOL })
+  sockets.on('connection', (socket: WebSocket) => socket.send('hello'))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  proxy = await startConnectProxy({
+    'localhost.company.example:443': `127.0.0.1:${(server.address() as AddressInfo).port}`,
+  })
+})
+afterAll(async () => {
+  setDefaultCACertificates([...rootCertificates])
+  await proxy[Symbol.asyncDispose]()
+  for (const socket of sockets.clients) socket.terminate()
+  server.closeAllConnections()
+  server.close()
+  await authority[Symbol.asyncDispose]()
+})
+beforeEach(() => {
+  answer = `PROXY ${new URL(proxy.url).host}`
+  proxy.refuse(undefined)
+  proxy.wants = undefined
+  proxy.asked.length = 0
+  signIn = null
+  received = []
+  wanted = []
+  network = createNetwork({
+    findWays: () => Promise.resolve(parsePacAnswer(answer)),
+    signInFor: () => Promise.resolve(signIn),
+    onSignInWanted: url => wanted.push(url),
+  })
+})
+
+/** The sentence for the user when a request fails. */
+const whyOf = (failing: Promise<unknown>) =>
+  failing.then(
+    () => 'it worked',
+    (error: unknown) => (isAppError(error) ? String(error.detail.why) : String(error)),
+  )
+
+test('requests go by the proxy, with bodies of every form, and share a connection', async () => {
+  const stream = new Blob(['streamed']).stream()
+  const answers = [
+    await network.fetch(`${SERVER}/text`, { method: 'POST', body: 'written' }),
+    await network.fetch(`${SERVER}/stream`, { method: 'POST', body: stream, duplex: 'half' } as RequestInit),
+    await network.fetch(`${SERVER}/nothing`),
+  ]
+  const bodies: string[] = []
+  for (const reply of answers) bodies.push(await reply.text())
+  expect(bodies).toEqual(['first second', 'first second', ''])
+  expect(answers[0]?.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
+  await expect.poll(() => received).toHaveLength(3)
+  expect(received).toEqual([
+    { path: '/text', body: 'written' },
+    { path: '/stream', body: 'streamed' },
+    { path: '/nothing', body: '' },
+  ])
+  expect(proxy.asked[0]).toEqual({ place: 'localhost.company.example:443', signIn: undefined })
+})
+
+test('a request that is given up is given up at the server', async () => {
+  const stop = new AbortController()
+  const reply = await network.fetch(`${SERVER}/endless`, { signal: stop.signal })
+  stop.abort()
+  await expect(reply.text()).rejects.toThrow('aborted')
+})
+
+test('a tunnel is dialled by the proxy, and its first bytes are not lost', async () => {
+  const socket = await dialTunnel({ managerUrl: SERVER, sessionId: SESSION, app: 'sshd', headers: {}, network })
+  socket.resume()
+  const [frame] = (await once(socket, 'data')) as [Buffer]
+  expect(frame.subarray(2).toString()).toBe('hello')
+  socket.destroy()
+  expect(proxy.asked).toHaveLength(1)
+})
+
+test('a proxy that is not there is left for the next way; without one it is named', async () => {
+  const away = 'PROXY 127.0.0.1:9'
+  answer = `${away}; ${answer}`
+  expect((await network.fetch(`${SERVER}/text`)).status).toBe(200)
+  answer = away
+  expect(await whyOf(network.detour(new URL(SERVER)))).toBe(
+    'The proxy http://127.0.0.1:9 of your network does not answer.',
+  )
+})
+
+test.each([
+  ['403 Forbidden', 'refused to connect to localhost.company.example:443 (HTTP 403)'],
+  ['502 Bad Gateway', 'could not connect to localhost.company.example:443 (HTTP 502)'],
+  ['407 No\r\nProxy-Authenticate: Negotiate', 'asks for a sign-in that Berth cannot do: Negotiate'],
+])('the answer %j of the proxy is told as its own', async (line, why) => {
+  proxy.refuse(line)
+  expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain(`The proxy ${proxy.url} of your network ${why}`)
+  expect(wanted).toEqual([])
+})
+
+test('a proxy that wants a sign-in is named, and gets the one that is known', async () => {
+  proxy.wants = 'mira:secret'
+  expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain('asks for a name and a password')
+  signIn = 'mira:wrong'
+  expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain('refused the name or the password')
+  expect(wanted).toEqual([proxy.url, proxy.url])
+  signIn = 'mira:secret'
+  expect((await network.fetch(`${SERVER}/text`)).status).toBe(200)
+})
+
+test('a server whose certificate is not valid is refused behind a proxy too', async () => {
+  const place = `https://other.company.example:${(server.address() as AddressInfo).port}`
+  await using other = await startConnectProxy({
+    [new URL(place).host]: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+  })
+  answer = `PROXY ${new URL(other.url).host}`
+  await expect(network.fetch(place)).rejects.toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' })
+  expect(received).toEqual([])
+})
+
+test('a kind of proxy that Berth cannot use is named; this computer never goes by a proxy', async () => {
+  answer = 'SOCKS5 s.example:1080'
+  expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain('SOCKS5 s.example:1080')
+  const port = (server.address() as AddressInfo).port
+  expect(await network.detour(new URL(`https://127.0.0.1:${port}`))).toBeUndefined()
+  expect((await network.fetch(`https://localhost:${port}/text`)).status).toBe(200)
+})
+
+test('the command line goes by the proxy of HTTPS_PROXY, and names one that refuses', async () => {
+  await using cli = await createCli()
+  const login = async (password: string) => {
+    const child = cli.start(loginCommand(SERVER), { HTTPS_PROXY: proxy.url, NODE_EXTRA_CA_CERTS: authority.file })
+    child.stdin.end(password)
+    return await outcomeOf(child)
+  }
+  await login('password')
+  await expect.poll(() => received.map(({ path }) => path)).toContain('/api/v1/auth/login')
+  proxy.refuse('403 Forbidden')
+  const { code, err } = await login('password')
+  expect(code).toBe(1)
+  expect(err).toContain(`The proxy ${proxy.url} of your network refused`)
+})
+
+test('a connection that the proxy cuts is a failure, and the next request says why there is no other', async () => {
+  const stream = await network.fetch(`${SERVER}/endless`)
+  await (await network.fetch(`${SERVER}/text`)).text()
+  proxy.refuse('403 Forbidden')
+  proxy.cut()
+  await expect(stream.text()).rejects.toThrow()
+  expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain('HTTP 403')
+})
