@@ -47,10 +47,10 @@ const FLOORS = {
     'grants',
     'usage',
     'diagnostics',
+    'backup',
     'http',
     'operation',
     'wiring',
-    'backup',
   ],
   agent: [
     'contract',

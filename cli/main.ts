@@ -29,6 +29,7 @@ import { addManagerCommands } from './commands/managers.ts'
 import { addMessageCommands } from './commands/messages.ts'
 import { addSchedulingCommands } from './commands/scheduling.ts'
 import { addUsageCommands } from './commands/usage.ts'
+import { addServerBackupCommands } from './commands/server-backups.ts'
 import { addUserCommands } from './commands/users.ts'
 import { endWith } from './outcome.ts'
 import { version } from './version.ts'
@@ -71,6 +72,7 @@ function createProgram(json: boolean): Command {
   addSchedulingCommands(program)
   addMessageCommands(program)
   addManagerCommands(program)
+  addServerBackupCommands(program)
   addKeypairCommands(program)
   addSshKeypairCommands(program)
   addAuditCommands(program)

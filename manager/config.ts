@@ -26,6 +26,8 @@ export interface ManagerConfig {
   /** Bearer token that a scraper of `/metrics` sends. */
   readonly metricsToken?: string | undefined
   /** Absolute directory of each storage host, by its name; default `local` at DATA/storage. */
+  /** Directory of the backups that Berth makes; default DATA/backups. */
+  readonly backupDirectory?: string | undefined
   readonly storage?: ReadonlyMap<string, string> | undefined
   readonly logLevel: string
 }
@@ -77,6 +79,7 @@ const Environment = z.object({
   BERTH_CONSOLE_SECRET: blankIsAbsent(z.string().min(32, SHORT_SECRET).optional()),
   BERTH_CONSOLE_SECRET_FILE: blankIsAbsent(z.string().optional()),
   BERTH_METRICS_TOKEN_FILE: blankIsAbsent(z.string().optional()),
+  BERTH_BACKUPS: blankIsAbsent(z.string().optional()),
   BERTH_STORAGE: blankIsAbsent(StoragePaths.optional()),
   BERTH_LOG: blankIsAbsent(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
 })
@@ -102,6 +105,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): M
     appsAddress: data.BERTH_APPS_ADDRESS,
     consoleSecret: data.BERTH_CONSOLE_SECRET ?? readSecretFile('BERTH_CONSOLE_SECRET_FILE', data),
     metricsToken: readSecretFile('BERTH_METRICS_TOKEN_FILE', data),
+    backupDirectory: data.BERTH_BACKUPS,
     storage: data.BERTH_STORAGE,
     logLevel: data.BERTH_LOG,
   }

@@ -1,11 +1,13 @@
 import { type IncomingMessage } from 'node:http'
 import { mkdir } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { AgentId, AppError, ERRORS, type ManagerId, toWireError, type UserId } from '#manager/contract'
 import { openManagerKey } from './agent-link/manager-key.ts'
 import { judgeDatabaseClock } from './cluster/judge-managers.ts'
 import { type ClusterTimings, openCluster, standAlone } from './cluster/cluster.ts'
 import { SILENT_MS } from './cluster/dedicated-connection.ts'
+import { backup } from './backup/backup.ts'
+import { createBackups } from './backup/backups.ts'
 import { createAuditLog } from './audit/audit-log.ts'
 import { createAuditRecorder } from './audit/recorder.ts'
 import { type ManagerConfig, readConfig } from './config.ts'
@@ -16,6 +18,7 @@ import { createAuthenticateUpgrade } from './http/credentials.ts'
 import { createAccountRoutes } from './http/routes/accounts.ts'
 import { createDomainRoutes } from './http/routes/domains.ts'
 import { createIdentityRoutes } from './http/routes/identity.ts'
+import { createBackupRoutes } from './http/routes/backups.ts'
 import { createAuditRoutes } from './http/routes/audit.ts'
 import { createPublishedAppRoutes } from './http/routes/published-apps.ts'
 import { createManagerRoutes } from './http/routes/managers.ts'
@@ -49,6 +52,7 @@ import { createSsoSignIns } from './sso/sign-in.ts'
 import { openStore } from './store/open-store.ts'
 import { readRestoredAt } from './store/operation/restored.ts'
 import { loadManagerId } from './store/operation/settings.ts'
+import { createTasks } from './tasks/tasks.ts'
 import { createTunnelGateway } from './tunnels/gateway.ts'
 import { createTerminalRecord } from './tunnels/record-terminals.ts'
 import { createVia } from './tunnels/via.ts'
@@ -159,6 +163,21 @@ export async function startManager(
     await startFoldersPart({ store, dataDir, paths: config.storage, events: bus, mailer, settings, log }),
   )
   stack.use(startRetention({ store, settings, events: bus, log }))
+  const backups = stack.use(
+    createBackups({
+      store,
+      settings,
+      tasks: createTasks({ store, events: bus, log }),
+      mailer,
+      events: bus,
+      directory: resolve(config.backupDirectory ?? join(dataDir, 'backups')),
+      // The master key stays out: a passphrase for it would have to lie beside the backups.
+      write: (file, options) =>
+        backup({ dataDir, databaseUrl, log, file, masterKeyFile: '', passphrase: undefined, ...options }),
+      url: () => url(),
+      log,
+    }),
+  )
   const authenticateUpgrade = createAuthenticateUpgrade({ logins, signers })
   const onActiveChanged = () => sessions.limitsChanged()
   const onMembersLeft = (userIds: readonly UserId[]) => sessions.membersLeft(userIds)
@@ -322,6 +341,7 @@ export async function startManager(
     }),
     ...createPublishedAppRoutes(published),
     ...createAuditRoutes(createAuditLog(store.db)),
+    ...createBackupRoutes(backups),
     ...createManagerRoutes({ managers }),
     ...createDiagnosticsPart({
       config,
@@ -374,6 +394,7 @@ export async function startManager(
   log.info({ url: http.url, managerId }, 'manager ready')
 
   await cluster.join(url())
+  backups.watch()
   stack.use(parts.move())
   const opened = stack.move()
   return {

@@ -49,11 +49,13 @@ async function follow(task: Task, signal: AbortSignal, { ask, cancel }: TaskCall
 
 /** Description of a task in one line. */
 export function describeTask(task: Task): string {
-  const what = task.copy
-    ? `${task.copy.files} files, ${bytes(task.copy.bytes)}`
-    : task.rescan
-      ? describeRescan(task.rescan)
-      : describePulls(task.pull ?? [])
+  const what = task.backup
+    ? `${task.backup.rows} rows`
+    : task.copy
+      ? `${task.copy.files} files, ${bytes(task.copy.bytes)}`
+      : task.rescan
+        ? describeRescan(task.rescan)
+        : describePulls(task.pull ?? [])
   const outcome = task.error ? `${task.status}: ${task.error.message}` : task.status
   return `${task.target}: ${what}${task.status === 'running' ? '' : ` (${outcome})`}`
 }

@@ -1,10 +1,12 @@
 import { createWriteStream } from 'node:fs'
-import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { AppError } from '#manager/contract'
 import { openStore } from '../store/open-store.ts'
+import { forgetBackups } from '../store/operation/backups.ts'
 import { requeueStarting, writePause } from '../store/operation/pause.ts'
 import { endOneTimeThings } from '../store/operation/restored.ts'
 import { type Db } from '../store/schema.ts'
@@ -30,6 +32,8 @@ export interface BackupOptions extends Source {
   readonly passphrase: string | undefined
   /** Aborts the work: no partial result is left, and a database that was started here stops. */
   readonly signal?: AbortSignal | undefined
+  /** Called for each row with the number of rows so far (backup only). */
+  readonly onRows?: ((rows: number) => void) | undefined
 }
 
 export interface Outcome {
@@ -46,7 +50,14 @@ export interface Outcome {
  * the master key only under a passphrase.
  * @throws AppError `bad_request` (file exists), `not_found`, `config_invalid` (no master key); the signal's reason
  */
-export async function backup({ file, masterKeyFile, passphrase, signal, ...source }: BackupOptions): Promise<Outcome> {
+export async function backup({
+  file,
+  masterKeyFile,
+  passphrase,
+  signal,
+  onRows,
+  ...source
+}: BackupOptions): Promise<Outcome> {
   if (await stat(file).catch(() => undefined)) throw new AppError('bad_request', { why: `${file} already exists.` })
   const masterKey = passphrase === undefined ? null : await sealKey(await readKey(masterKeyFile), passphrase)
   await using store = await openToRead(source)
@@ -61,7 +72,10 @@ export async function backup({ file, masterKeyFile, passphrase, signal, ...sourc
       const entries = async function* (): AsyncGenerator<Entry> {
         for await (const entry of readEntries(trx, header)) {
           signal?.throwIfAborted()
-          if ('row' in entry) rows++
+          if ('row' in entry) {
+            rows++
+            onRows?.(rows)
+          }
           yield entry
         }
       }
@@ -70,6 +84,7 @@ export async function backup({ file, masterKeyFile, passphrase, signal, ...sourc
       return { rows, tables: tables.length }
     })
     await rename(partial, file)
+    await keepName(dirname(file))
     const withKey = masterKey !== null
     // The backup is complete already: a failure here (an old schema without the table, or a database that went away)
     // does not affect it.
@@ -81,6 +96,13 @@ export async function backup({ file, masterKeyFile, passphrase, signal, ...sourc
     await rm(partial, { force: true })
     throw error
   }
+}
+
+/** Writes the new name to the disk: older backups may be deleted next. Not every file system can, nor has to. */
+async function keepName(directory: string): Promise<void> {
+  const handle = await open(directory).catch(() => undefined)
+  await handle?.sync().catch(() => undefined)
+  await handle?.close()
 }
 
 async function* readEntries(trx: Db, { tables }: Header): AsyncGenerator<Entry> {
@@ -133,6 +155,7 @@ export async function restore(options: BackupOptions): Promise<Outcome> {
     await requeueStarting(into.trx)
     await writePause(into.trx, 'restored')
     await endOneTimeThings(into.trx, TOTP_PERIOD_SECONDS)
+    await forgetBackups(into.trx)
     // The last step that may fail; the transaction is committed right after it.
     if (key) await writeFile(masterKeyFile, key, { mode: 0o600, flag: 'wx', flush: true })
     return count

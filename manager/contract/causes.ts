@@ -87,6 +87,10 @@ export const CAUSES = {
     'The password for {host} would be sent unencrypted. Set smtpSecurity to tls or starttls, or smtpUser to null.',
 
   // the server
+  backup_directory_refused:
+    'The directory {directory} cannot be used ({errno}). It must belong to the user of the manager.',
+  backup_disk_full: 'The disk of {directory} has too little free space for a backup.',
+  backup_interrupted: 'The manager that made the backup has stopped.',
   database_away: 'The database does not answer. Try again in a moment.',
   database_disk_full: 'The disk of the database is full. An administrator has to free space on it.',
   manager_away: 'The manager does not answer.',

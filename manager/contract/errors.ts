@@ -23,6 +23,8 @@ export const ERRORS = {
   method_not_allowed: { status: 405, retry: false, title: 'This address does not support the method' },
   not_found: { status: 404, retry: false, title: 'No such resource' },
   rate_limited: { status: 429, retry: true, title: 'Too many requests' },
+  backup_directory: { status: 409, retry: false, title: 'Backups cannot be written' },
+  backup_not_found: { status: 404, retry: false, title: 'No such backup' },
   request_in_progress: { status: 409, retry: true, title: 'The same request is still in progress' },
   unavailable: { status: 503, retry: true, title: 'The service is not ready' },
 

@@ -33,11 +33,15 @@ export const Message = z
   .object({
     id: z.uuid(),
     at: z.iso.datetime(),
-    from: z.string().describe('E-mail address of the administrator.'),
+    from: z.string().describe('E-mail address of the administrator, or Berth.'),
     text: z.string(),
     sessions: z
       .array(z.object({ id: SessionId, name: z.string() }))
       .describe('Sessions of the caller that it is about.'),
+    about: z
+      .enum(['backup_failed'])
+      .nullable()
+      .describe('What Berth itself tells superadmins; null: words of a person.'),
   })
   .meta({ id: 'Message' })
 export type Message = z.infer<typeof Message>

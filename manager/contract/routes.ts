@@ -2,6 +2,7 @@ import { ACCOUNT_ROUTES } from './routes/accounts.ts'
 import { AGENT_ROUTES } from './routes/agents.ts'
 import { AUDIT_ROUTES } from './routes/audit.ts'
 import { AUTH_ROUTES } from './routes/auth.ts'
+import { BACKUP_ROUTES } from './routes/backups.ts'
 import { BUNDLE_ROUTES } from './routes/bundles.ts'
 import { DIAGNOSTICS_ROUTES } from './routes/diagnostics.ts'
 import { DOMAIN_ROUTES } from './routes/domains.ts'
@@ -59,6 +60,7 @@ export const ROUTES = {
   ...AGENT_ROUTES,
   ...MANAGER_ROUTES,
   ...DIAGNOSTICS_ROUTES,
+  ...BACKUP_ROUTES,
   ...MESSAGE_ROUTES,
   ...RESOURCE_GROUP_ROUTES,
   ...POLICY_ROUTES,

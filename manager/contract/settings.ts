@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { ANNOUNCEMENT_LEVELS } from './announcement.ts'
+import { TimeOfDay } from './backups.ts'
 import { DomainName } from './domains.ts'
 import { PlainLines, PlainText } from './plain-text.ts'
 import { MailDomain } from './sign-in-providers.ts'
+import { TimeZone } from './time-zone.ts'
 
 /** Who may sign up. `request`: an admin decides about each person; invitations work as well. */
 export const SIGN_UP = ['off', 'invitation', 'request', 'open'] as const
@@ -103,6 +105,14 @@ const fields = {
     .max(36_500)
     .nullable()
     .describe('Entries of the audit log are deleted after this many days; null keeps them for ever.'),
+  backupAt: TimeOfDay.nullable().describe('A backup is made every day at this time; null: only when somebody asks.'),
+  backupTimeZone: TimeZone.describe('Time zone of backupAt.'),
+  backupKeep: z
+    .number()
+    .int()
+    .min(1)
+    .max(1_000)
+    .describe('So many backups are kept; older ones are deleted once a new one is complete.'),
   publishApps: z
     .boolean()
     .describe('Users may open web apps of their sessions to everybody who has a link. Needs console.appsAddress.'),
@@ -146,6 +156,9 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   unconfirmedDays: 7,
   sessionDays: null,
   auditDays: null,
+  backupAt: null,
+  backupTimeZone: 'UTC',
+  backupKeep: 7,
   publishApps: false,
   publishMaxHours: 168,
   publicUrl: null,

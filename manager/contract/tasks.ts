@@ -32,14 +32,14 @@ export const AgentPull = z
 export type AgentPull = z.infer<typeof AgentPull>
 
 /**
- * Long-running work: of an admin on images, or a copy of files. It reports its progress and can be cancelled; it ends when the manager that
+ * Long-running work: of an admin on images, a copy of files, or a backup. It reports its progress and can be cancelled; it ends when the manager that
  * runs it stops.
  */
 export const Task = z
   .object({
     id: TaskId,
-    kind: z.enum(['rescan', 'pull', 'copy']),
-    target: z.string().describe('Name of the registry or of the folder, or reference of the image.'),
+    kind: z.enum(['rescan', 'pull', 'copy', 'backup']),
+    target: z.string().describe('Name of the registry, the folder or the backup, or reference of the image.'),
     status: z.enum(['running', 'done', 'failed', 'cancelled']),
     /** Cause of the failure or cancellation. */
     error: z.object({ code: z.string(), message: z.string() }).nullable(),
@@ -49,6 +49,7 @@ export const Task = z
       .object({ folderId: FolderId, files: z.int(), bytes: z.int() })
       .nullable()
       .describe('Files and bytes that were copied so far.'),
+    backup: z.object({ rows: z.int() }).nullable().describe('Rows that were written so far.'),
     startedBy: z.string(),
     createdAt: z.iso.datetime(),
     endedAt: z.iso.datetime().nullable(),

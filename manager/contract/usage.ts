@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AgentId, GroupId, KernelId, SessionId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
+import { TimeZone } from './time-zone.ts'
 
 /** Kinds of holders with limits, in the order in which the limits are checked. */
 export const SCOPE_KINDS = ['user', 'keypair', 'group', 'domain'] as const
@@ -24,17 +25,6 @@ export const ScopeUsage = z
   .meta({ id: 'ScopeUsage' })
 export type ScopeUsage = z.infer<typeof ScopeUsage>
 
-/** IANA name of a time zone that this runtime knows, such as `Europe/Berlin`. */
-function isTimeZone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    // Offsets such as +01:00 mean the opposite to PostgreSQL.
-    return /^[A-Za-z]/.test(name)
-  } catch {
-    return false
-  }
-}
-
 /** Which sessions a history covers, and in what periods. */
 export const UsageHistoryQuery = z.object({
   by: z.enum(['hour', 'day', 'week']).default('day'),
@@ -42,12 +32,7 @@ export const UsageHistoryQuery = z.object({
   to: z.iso.datetime().optional().describe('Default: now.'),
   scope: z.enum(['mine', 'all']).default('mine').describe('`all`, for admins: every session that the caller may see.'),
   groupId: GroupId.optional().describe('All sessions of this group (project) instead.'),
-  timeZone: z
-    .string()
-    .max(64)
-    .refine(isTimeZone, 'must be the name of a time zone, such as Europe/Berlin')
-    .default('UTC')
-    .describe('Days begin at midnight in this time zone, weeks on Monday.'),
+  timeZone: TimeZone.default('UTC').describe('Days begin at midnight in this time zone, weeks on Monday.'),
 })
 export type UsageHistoryQuery = z.infer<typeof UsageHistoryQuery>
 

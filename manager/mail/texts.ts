@@ -116,6 +116,16 @@ export function messageMail(
   ])
 }
 
+export function backupFailedMail(to: string, { text, publicUrl }: { text: string; publicUrl: string }): Mail {
+  return mail(to, 'A backup failed', [
+    'The backup of Berth that was due could not be made:',
+    '',
+    text,
+    '',
+    `${publicUrl}/#/admin/maintenance`,
+  ])
+}
+
 export function testMail(to: string): Mail {
   return mail(to, 'Test of the mail settings', ['Berth can send mail with these settings.'])
 }

@@ -7,7 +7,7 @@ import {
   askTaskToCancel,
   endDeadTasks,
   endTask,
-  findRunningRescan,
+  findRunningSole,
   findTask,
   insertTask,
   listTasks,
@@ -25,7 +25,7 @@ export interface TaskSpec {
   readonly userId?: UserId
   readonly detail: TaskDetail
   /** Does the work and reports progress. Throws if it cannot continue; throws the reason of the signal if cancelled. */
-  readonly run: (task: { signal: AbortSignal; report: (detail: TaskDetail) => void }) => Promise<void>
+  readonly run: (task: { id: string; signal: AbortSignal; report: (detail: TaskDetail) => void }) => Promise<void>
 }
 
 /**
@@ -34,7 +34,7 @@ export interface TaskSpec {
  * DEAD_AFTER_MS without an update if it dies.
  */
 export interface Tasks extends AsyncDisposable {
-  /** Starts a task. A rescan of a registry runs only once at a time: a second start returns the running task. */
+  /** Starts a task. Rescans of a registry, and backups, run one at a time: a second start returns the running task. */
   start(spec: TaskSpec): Promise<Task>
   /** @param viewer only tasks of this user; all if left out */
   list(viewer?: UserId): Promise<Task[]>
@@ -79,7 +79,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
     }, SAVE_EVERY_MS)
     let outcome: Pick<TaskRow, 'status' | 'error'> = { status: 'done', error: null }
     try {
-      await spec.run({ signal, report: next => (detail = next) })
+      await spec.run({ id, signal, report: next => (detail = next) })
     } catch (error) {
       if (!signal.aborted && !(error instanceof AppError)) log.error({ err: error, task: id }, 'a task failed')
       const { code, message, detail: more } = toWireError(signal.aborted ? signal.reason : error)
@@ -113,9 +113,9 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
       await sweep()
       const id = newUuid()
       if (!(await insertTask(store.db, { ...spec, id }))) {
-        const other = await findRunningRescan(store.db, spec.target)
+        const other = await findRunningSole(store.db, spec)
         if (other) return toTask(other)
-        throw new AppError('unavailable', { why: 'A rescan of this registry is just ending. Try again in a moment.' })
+        throw new AppError('unavailable', { why: 'The same work is just ending. Try again in a moment.' })
       }
       const controller = new AbortController()
       const done = perform(id, spec, controller)
@@ -154,6 +154,7 @@ function toTask(row: TaskRow): Task {
     rescan: row.detail.rescan,
     pull: row.detail.pull,
     copy: row.detail.copy ?? null,
+    backup: row.detail.backup ?? null,
     startedBy: row.started_by,
     createdAt: row.created_at.toISOString(),
     endedAt: row.ended_at?.toISOString() ?? null,

@@ -1,5 +1,6 @@
 import {
   type Agent,
+  type Backups,
   type AgentCleanUp,
   type AuditEntry,
   type Diagnosis,
@@ -46,6 +47,19 @@ export interface AdminWorld {
   audit?: AuditEntry[]
   managers?: Manager[]
   report?: UsageReport['items']
+  backups?: Backups
+}
+
+const NO_BACKUPS: Backups = {
+  directory: '/var/lib/berth/backups',
+  manager: 'https://berth.example.org',
+  freeBytes: 4.1e11,
+  problem: null,
+  items: [],
+  nextAt: null,
+  running: null,
+  last: null,
+  lastDone: null,
 }
 
 export type AdminAnswer = { status: number; value?: unknown } | undefined
@@ -132,6 +146,8 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     }
     case 'POST /api/v1/messages':
       return { status: 200, value: { recipients: 2, mailed: false } }
+    case 'GET /api/v1/backups':
+      return { status: 200, value: admin.backups ?? NO_BACKUPS }
     case 'GET /api/v1/scheduling':
       return { status: 200, value: { paused: null } }
     case 'GET /api/v1/settings':

@@ -93,6 +93,7 @@ function aCopyTask({ id, name }: Folder): Task {
     error: null,
     rescan: null,
     pull: null,
+    backup: null,
     copy: { folderId: id, files: 1_284, bytes: 3_972_844_748 },
     startedBy: 'mira@example.com',
     createdAt: ago(1),

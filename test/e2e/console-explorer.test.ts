@@ -204,6 +204,7 @@ describe('copies that take long', () => {
     status: 'running',
     error: null,
     rescan: null,
+    backup: null,
     pull: null,
     copy: { folderId: FOLDER_ID, files, bytes: files * 1024 },
     startedBy: 'ada@example.org',

@@ -1,4 +1,4 @@
-import { type Task } from '#manager/contract'
+import { AppError, type Backups, because, type Task, toProblem } from '#manager/contract'
 import { ADMIN_WORLD, aUser } from './admin-world.ts'
 import { agentId, AGENTS, GIB } from './admin-world-agents.ts'
 import { aKeypair } from './console-double-account.ts'
@@ -41,6 +41,7 @@ const TASK: Task = {
   error: null,
   rescan: null,
   copy: null,
+  backup: null,
   pull: AGENTS.slice(0, 2).map((agent, index) => ({
     agentId: agent.id,
     agentName: agent.name,
@@ -70,6 +71,31 @@ const RESCAN: Task = {
     problemsTotal: 0,
     problems: [],
   },
+}
+const RUN: NonNullable<Backups['last']> = {
+  startedAt: '2026-11-22T18:00:00.000Z',
+  endedAt: '2026-11-22T18:00:04.000Z',
+  outcome: 'failed',
+  startedBy: null,
+  manager: 'https://berth.example.org',
+  name: 'berth-20261122-180000.backup',
+  bytes: null,
+  error: toProblem(new AppError('disk_full', because('backup_disk_full', { directory: '/mnt/backups' }))),
+}
+const BACKUPS: Backups = {
+  directory: '/mnt/backups',
+  manager: 'https://berth.example.org',
+  freeBytes: 1.9e8,
+  problem: null,
+  items: ['20261121', '20261120'].map((day, index) => ({
+    name: `berth-${day}-180000.backup`,
+    madeAt: `2026-11-${21 - index}T18:00:00.000Z`,
+    bytes: 48_239_104 - 220_000 * index,
+  })),
+  nextAt: new Date(Date.now() + 30_000_000).toISOString(),
+  running: null,
+  last: RUN,
+  lastDone: null,
 }
 /** Resource use of sessions in each hour of a day; the last hour is not over. */
 function aDay(): typeof HISTORY {
@@ -208,10 +234,18 @@ export const ADMIN_SCENES: readonly Scene[] = [
     await page.getByRole('dialog').getByLabel('Mail server').waitFor()
   }),
   scene('admin-audit', 'audit', 'deleteSession', { role: 'domain_admin' }),
-  scene('admin-maintenance', 'maintenance', async page => {
-    await button(page, 'Compare now').click()
-    await page.getByText('Everything agrees: 9 containers').waitFor()
-  }),
+  scene(
+    'admin-maintenance',
+    'maintenance',
+    async page => {
+      await button(page, 'Compare now').click()
+      await page.getByText('Everything agrees: 9 containers').waitFor()
+      await page.getByText('berth-20261121-180000.backup', { exact: true }).waitFor()
+    },
+    {
+      admin: { ...ADMIN_WORLD.admin, backups: BACKUPS, settings: { backupAt: '03:00', backupTimeZone: 'Asia/Seoul' } },
+    },
+  ),
   scene('admin-diagnostics', 'diagnostics', async page => {
     await button(page, 'Check everything').click()
     await page.getByText('Worth a look').first().waitFor()

@@ -34,6 +34,7 @@ logLevel = "debug"
 databaseUrl = "postgresql://u:p@h/d"
 advertiseUrl = "https://m1.example.org"
 metricsTokenFile = "metrics-token"
+backups = "/mnt/backups"
 logLevel = "warn"
 
 [storage]
@@ -75,6 +76,7 @@ test('every key reaches its servers as the variable that they read', () => {
     DATABASE_URL: 'postgresql://u:p@h/d',
     BERTH_ADVERTISE_URL: 'https://m1.example.org',
     BERTH_METRICS_TOKEN_FILE: '/etc/berth/metrics-token',
+    BERTH_BACKUPS: '/mnt/backups',
     BERTH_STORAGE: 'local=/srv/berth,far=/mnt/far',
     BERTH_LOG: 'warn',
   })

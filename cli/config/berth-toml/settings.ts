@@ -171,6 +171,15 @@ export const SETTINGS: readonly Setting[] = [
     servers: ['agent'],
   },
   {
+    key: 'manager.backups',
+    schema: text,
+    allowed: 'the path of a directory',
+    meaning: 'where the manager keeps the backups that it makes; default DATA/backups',
+    variable: 'BERTH_BACKUPS',
+    servers: ['manager'],
+    isPath: true,
+  },
+  {
     key: 'storage.hosts',
     schema: z.array(z.string().regex(STORAGE_HOST)),
     allowed: 'a list of names with absolute paths, like ["local=/srv/berth"]',

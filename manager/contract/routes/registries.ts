@@ -54,7 +54,7 @@ export const REGISTRY_ROUTES = {
     method: 'GET',
     path: '/api/v1/tasks',
     access: 'superadmin',
-    summary: 'List rescans and pulls, newest first: running ones, and those of the last days.',
+    summary: 'List rescans, pulls and backups, newest first: running ones, and those of the last days.',
     reply: z.object({ items: z.array(Task) }),
   },
   getTask: {

@@ -179,6 +179,11 @@ export async function countUsers(db: Db): Promise<number> {
   return count
 }
 
+/** Superadmins who can sign in. */
+export function listSuperadmins(db: Db): Promise<Pick<UserRow, 'id' | 'email'>[]> {
+  return db.selectFrom('users').select(['id', 'email']).where('role', '=', 'superadmin').where(ACCOUNT_HOLDS).execute()
+}
+
 /** Serialises all changes that could remove the last superadmin, until the transaction ends. */
 export async function lockSuperadmins(db: Db): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('berth:superadmins', 0))`.execute(db)

@@ -25,6 +25,7 @@ import { announcements } from './0030-announcements.ts'
 import { defaultTemplate } from './0031-default-template.ts'
 import { signInProviders } from './0033-sign-in-providers.ts'
 import { messages } from './0035-messages.ts'
+import { backups } from './0040-backups.ts'
 import { listOrders } from './0039-list-orders.ts'
 import { signUpRequests } from './0044-sign-up-requests.ts'
 import { folderSizes } from './0037-folder-sizes.ts'
@@ -59,5 +60,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0035-messages': messages,
   '0037-folder-sizes': folderSizes,
   '0039-list-orders': listOrders,
+  '0040-backups': backups,
   '0044-sign-up-requests': signUpRequests,
 }

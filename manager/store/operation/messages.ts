@@ -11,16 +11,19 @@ export interface NewMessage {
   readonly sender: string
   readonly text: string
   readonly sessions: readonly { readonly id: SessionId; readonly name: string }[]
+  /** What Berth itself tells. */
+  readonly about?: NonNullable<Message['about']>
 }
 
 export async function insertMessages(db: Db, messages: readonly NewMessage[]): Promise<void> {
   if (messages.length === 0) return
-  const values = messages.map(({ userId, sender, text, sessions }) => ({
+  const values = messages.map(({ userId, sender, text, sessions, about = null }) => ({
     id: newUuid(),
     user_id: userId,
     sender,
     text,
     sessions: JSON.stringify(sessions),
+    about,
   }))
   await db.insertInto('messages').values(values).execute()
 }
@@ -34,12 +37,13 @@ export async function listMessages(db: Db, userId: UserId): Promise<Message[]> {
     .orderBy('id', 'desc')
     .limit(SHOWN)
     .execute()
-  return rows.map(({ id, created_at, sender, text, sessions }) => ({
+  return rows.map(({ id, created_at, sender, text, sessions, about }) => ({
     id,
     at: created_at.toISOString(),
     from: sender,
     text,
     sessions: [...sessions],
+    about,
   }))
 }
 

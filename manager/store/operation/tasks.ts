@@ -5,7 +5,7 @@ import { type TasksTable } from '../tables/images.ts'
 
 export type TaskRow = Selectable<TasksTable>
 
-/** @returns false if a rescan of this target is running already */
+/** @returns false if a rescan of this target, or a backup, is running already */
 export async function insertTask(
   db: Db,
   task: {
@@ -38,14 +38,13 @@ export function findTask(db: Db, id: string): Promise<TaskRow | undefined> {
   return db.selectFrom('tasks').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-export function findRunningRescan(db: Db, registry: string): Promise<TaskRow | undefined> {
-  return db
-    .selectFrom('tasks')
-    .selectAll()
-    .where('kind', '=', 'rescan')
-    .where('target', '=', registry)
-    .where('status', '=', 'running')
-    .executeTakeFirst()
+/** The running task that keeps another of its kind from starting: a rescan of the same registry, or any backup. */
+export function findRunningSole(
+  db: Db,
+  { kind, target }: { readonly kind: Task['kind']; readonly target: string },
+): Promise<TaskRow | undefined> {
+  const running = db.selectFrom('tasks').selectAll().where('status', '=', 'running').where('kind', '=', kind)
+  return (kind === 'backup' ? running : running.where('target', '=', target)).executeTakeFirst()
 }
 
 /** @param userId only tasks of this user */

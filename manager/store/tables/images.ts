@@ -45,7 +45,7 @@ export interface TasksTable {
   target: string
   status: Task['status']
   error: DefaultJson<Task['error']>
-  detail: Json<Pick<Task, 'rescan' | 'pull'> & Partial<Pick<Task, 'copy'>>>
+  detail: Json<Pick<Task, 'rescan' | 'pull'> & Partial<Pick<Task, 'copy' | 'backup'>>>
   /** E-mail address of the user. */
   started_by: string
   /** The user to whom the task is shown; null for a task of the administration. */

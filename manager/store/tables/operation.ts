@@ -1,6 +1,6 @@
 import { type Generated } from 'kysely'
 import { type DeviceFigures, type AgentId, type SessionId, type UserId } from '#manager/contract'
-import { type Json, type Time } from './columns.ts'
+import { type Default, type Json, type Time } from './columns.ts'
 
 /** Append-only: the database refuses updates, and deletes of rows that are younger than the setting `auditDays`. */
 export interface AuditLogTable {
@@ -92,5 +92,7 @@ export interface MessagesTable {
   text: string
   /** The recipient's sessions that the message is about. */
   sessions: Json<readonly { readonly id: SessionId; readonly name: string }[]>
+  /** What Berth itself tells; null: the words of an administrator. */
+  about: Default<'backup_failed' | null>
   created_at: Time
 }

@@ -13,6 +13,7 @@ export type NoticeKind =
   | 'tunnelsLost'
   | 'tunnelsBack'
   | 'message'
+  | 'backupFailed'
 /** Something that happened while the page was open, for the list under the bell. */
 export interface Notice {
   /** The same for the same event in every tab: it is noted once. */
@@ -65,6 +66,7 @@ const KINDS: readonly string[] = [
   'uploaded',
   'uploadFailed',
   'message',
+  'backupFailed',
   'tunnelsLost',
   'tunnelsBack',
 ] satisfies NoticeKind[]

@@ -8,6 +8,7 @@ import { noticeText, useNotices } from './useNotices.ts'
 beforeEach(() => globalThis.localStorage.clear())
 
 const aMessage = (id: string, text: string): Message => ({
+  about: null,
   id,
   at: '2026-11-20T12:00:00.000Z',
   from: 'admin@localhost',
@@ -42,6 +43,21 @@ test('messages of administrators are notices, old ones and new ones, each once',
   events.hint({ topic: 'message', id: 'me', version: 1 })
   await vi.waitFor(() => expect(notices.items).toHaveLength(3))
   expect(notices.unread).toBe(1)
+})
+
+test('a backup that failed leads superadmins to the page of maintenance, and is cleared like a message', async () => {
+  const failed: Message = {
+    ...aMessage('a', 'Too little disk space'),
+    from: 'Berth',
+    sessions: [],
+    about: 'backup_failed',
+  }
+  const server = { messages: [failed] }
+  const { notices } = await begun(server)
+  expect(notices.items[0]).toMatchObject({ kind: 'backupFailed', to: '/admin/maintenance' })
+  expect(texts([...notices.items])).toEqual(['A backup of Berth failed. See what is wrong in Maintenance.'])
+  notices.clear()
+  await vi.waitFor(() => expect(server.messages).toEqual([]))
 })
 
 test('cleared messages are cleared on the manager, and disappear from other computers', async () => {

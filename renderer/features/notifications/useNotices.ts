@@ -69,14 +69,18 @@ export const useNotices = defineStore('notices', () => {
     const answer = await api.listMessages().catch(() => null)
     if (asked !== round || !answer) return
     messages = answer.items
-    for (const { id, from, text, sessions: about } of messages.toReversed()) {
-      const [only] = about
-      const to = only && about.length === 1 ? `/sessions/${only.id}` : '/sessions'
+    for (const { id, from, text, sessions: named, about } of messages.toReversed()) {
+      if (about !== null) {
+        add({ id, kind: 'backupFailed', name: '', to: '/admin/maintenance' })
+        continue
+      }
+      const [only] = named
+      const to = only && named.length === 1 ? `/sessions/${only.id}` : '/sessions'
       add({ id, kind: 'message', name: text, person: from, to })
     }
     const kept = new Set(messages.map(({ id }) => id))
     // Messages may have been cleared on another computer.
-    const left = items.value.filter(({ kind, id }) => kind !== 'message' || kept.has(id))
+    const left = items.value.filter(({ kind, id }) => (kind !== 'message' && kind !== 'backupFailed') || kept.has(id))
     if (left.length < items.value.length) store(left)
   }
 

@@ -43,6 +43,10 @@ export default {
   checkText_https: 'Links in mails lead to the public address of the console.',
   check_mail: 'A mail server',
   checkText_mail: 'Without one, links for new passwords are passed on by hand.',
+  check_backup: 'Backups',
+  checkText_backup: 'No backup is made by itself. A lost disk would lose all accounts and records.',
+  check_backupFailed: 'A backup that works',
+  checkText_backupFailed: 'The last backup failed.',
   check_gpu: 'A GPU',
   checkText_gpu:
     'No connected agent reports one. If there is a GPU, look at its driver and the NVIDIA Container Toolkit.',

@@ -10,6 +10,7 @@ export default {
   invitation: '{person} invites you to the folder {name}',
   shared: '{person} shares the session {name} with you',
   message: '{person}: {text}',
+  backupFailed: 'A backup of Berth failed. See what is wrong in Maintenance.',
   uploaded: '{count, plural, one {# file was uploaded} other {# files were uploaded}}',
   uploadFailed: '{count, plural, one {# file was not uploaded} other {# files were not uploaded}}',
   desktop: 'Desktop notifications',

@@ -45,6 +45,10 @@ export default {
   checkText_https: '메일의 링크는 콘솔의 공개 주소로 연결됩니다.',
   check_mail: '메일 서버',
   checkText_mail: '메일 서버가 없으면 새 비밀번호 링크를 직접 전달해야 합니다.',
+  check_backup: '백업',
+  checkText_backup: '자동 백업이 꺼져 있습니다. 디스크를 잃으면 모든 계정과 기록이 사라집니다.',
+  check_backupFailed: '작동하는 백업',
+  checkText_backupFailed: '마지막 백업에 실패했습니다.',
   check_gpu: 'GPU',
   checkText_gpu: 'GPU가 있는 에이전트가 없습니다. GPU가 있다면 드라이버와 NVIDIA Container Toolkit을 확인하세요.',
 } satisfies Translation<typeof en>

@@ -88,6 +88,10 @@ export default {
     '{host}의 비밀번호가 암호화되지 않은 채 전송됩니다. smtpSecurity를 tls나 starttls로, 또는 smtpUser를 null로 설정하세요.',
 
   // 서버
+  backup_directory_refused:
+    '{directory} 디렉터리를 사용할 수 없습니다({errno}). 매니저를 실행하는 사용자의 것이어야 합니다.',
+  backup_disk_full: '{directory} 디스크에 백업할 공간이 부족합니다.',
+  backup_interrupted: '백업을 만들던 매니저가 멈췄습니다.',
   database_away: '데이터베이스가 응답하지 않습니다. 잠시 후 다시 시도하세요.',
   database_disk_full: '데이터베이스의 디스크가 가득 찼습니다. 관리자가 공간을 확보해야 합니다.',
   manager_away: '매니저가 응답하지 않습니다.',

@@ -164,6 +164,8 @@ export default {
   network_range_taken: '세션의 네트워크 범위가 호스트의 경로와 겹칩니다',
   toolbox_missing: '호스트에 toolbox 이미지가 없습니다',
   app_open_elsewhere: '앱이 다른 포트에서 열려 있습니다',
+  backup_directory: '백업을 저장할 수 없습니다',
+  backup_not_found: '백업이 없습니다',
   backup_damaged: '백업이 손상되었습니다',
   config_invalid: '설정이 올바르지 않습니다',
   data_dir_locked: '다른 Berth가 이 데이터 디렉터리를 사용하고 있습니다',

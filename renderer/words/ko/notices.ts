@@ -13,6 +13,7 @@ export default {
   invitation: '{person} 님이 {name} 폴더에 초대했습니다',
   shared: '{person} 님이 {name} 세션을 공유했습니다',
   message: '{person}: {text}',
+  backupFailed: 'Berth 백업에 실패했습니다. 유지 관리에서 원인을 확인하세요.',
   uploaded: '파일 {count}개를 업로드했습니다',
   uploadFailed: '파일 {count}개를 업로드하지 못했습니다',
   desktop: '데스크톱 알림',

@@ -52,6 +52,24 @@ test('an update of a preset keeps what it does not name, and names of presets ig
   await admin('preset', 'rm', 'small')
 })
 
+test('backups are scheduled, made, listed and deleted', async () => {
+  const shown = await admin('backup', 'schedule', 'set', '--at', '03:00', '--time-zone', 'Asia/Seoul', '--keep', '3')
+  expect(shown.out).toMatch(/^Every day at 03:00 \(Asia\/Seoul\); the newest 3 are kept; next: 2/)
+  expect((await admin('backup', 'schedule', 'set', '--at', '3 am')).err).toContain(
+    'must be a time of day such as 03:00',
+  )
+  const made = await admin('backup', 'now')
+  expect(made).toMatchObject({ code: 0, err: expect.stringContaining('rows (done)') as string })
+  const name = made.out.trim()
+  const { out, err } = await admin('backup', 'ls')
+  expect(out).toContain(name)
+  expect(err).toContain('last: done')
+  expect(await admin('backup', 'rm', name)).toMatchObject({ code: 0 })
+  expect(await admin('backup', 'rm', name)).toMatchObject({ code: 4 })
+  expect((await admin('backup', 'schedule', 'off')).out).toBe('No backup is made by itself.\n')
+  expect(await json('backup', 'schedule', 'show')).toMatchObject({ backupAt: null, nextAt: null })
+})
+
 test('users are imported from a CSV file; a wrong row does not keep the others from their accounts', async () => {
   await using dir = await temporaryDirectory()
   const file = join(dir.path, 'users.csv')

@@ -1,7 +1,7 @@
-import { type Agent, type SystemSettings } from '#manager/contract'
+import { type Agent, type Backups, type SystemSettings } from '#manager/contract'
 
 /** What a fresh installation may lack, in the order in which it matters. */
-export const CHECKS = ['agent', 'secondAdmin', 'https', 'mail', 'gpu'] as const
+export const CHECKS = ['agent', 'secondAdmin', 'https', 'mail', 'backup', 'backupFailed', 'gpu'] as const
 export type Check = (typeof CHECKS)[number]
 
 /** Where each is set up. */
@@ -10,6 +10,8 @@ export const CHECK_PAGES: Readonly<Record<Check, string>> = {
   secondAdmin: '/admin/users?role=superadmin',
   https: '/admin/settings',
   mail: '/admin/settings',
+  backup: '/admin/maintenance',
+  backupFailed: '/admin/maintenance',
   gpu: '/admin/agents',
 }
 
@@ -18,14 +20,17 @@ export function missingChecks(facts: {
   readonly agents: readonly Agent[]
   readonly superadmins: number
   readonly settings: Pick<SystemSettings, 'mailReady' | 'publicUrl'>
+  readonly backups: Pick<Backups, 'nextAt' | 'last'>
 }): readonly Check[] {
-  const { agents, superadmins, settings } = facts
+  const { agents, superadmins, settings, backups } = facts
   const connected = agents.filter(({ status }) => status === 'CONNECTED')
   const met: Readonly<Record<Check, boolean>> = {
     agent: connected.length > 0,
     secondAdmin: superadmins > 1,
     https: settings.publicUrl?.startsWith('https://') ?? false,
     mail: settings.mailReady,
+    backup: backups.nextAt !== null,
+    backupFailed: backups.last?.outcome !== 'failed',
     gpu: connected.some(({ devices }) => devices.length > 0),
   }
   return CHECKS.filter(check => !met[check])

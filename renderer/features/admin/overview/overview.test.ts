@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Agent, type Session } from '#manager/contract'
+import { type Agent, type Backups, type Session } from '#manager/contract'
 import { missingChecks } from './checklist.ts'
 import { groupByReason } from './reason-groups.ts'
 import { gpusOf, heldPoints, rangeQuery } from './use-chart.ts'
@@ -8,24 +8,29 @@ const agent = (change: Partial<Agent>) => ({ status: 'CONNECTED', devices: [], .
 
 test('the checklist names what is missing, in its order, and nothing that is there', () => {
   const none = { mailReady: false, publicUrl: null }
-  expect(missingChecks({ agents: [], superadmins: 1, settings: none })).toEqual([
+  const off = { nextAt: null, last: null }
+  expect(missingChecks({ agents: [], superadmins: 1, settings: none, backups: off })).toEqual([
     'agent',
     'secondAdmin',
     'https',
     'mail',
+    'backup',
     'gpu',
   ])
   const all = { mailReady: true, publicUrl: 'https://berth.example.org' }
+  const last = { outcome: 'done' } as NonNullable<Backups['last']>
+  const backups = { nextAt: '2026-05-05T03:00:00Z', last }
   const devices = [{}] as unknown as Agent['devices']
-  expect(missingChecks({ agents: [agent({ devices })], superadmins: 2, settings: all })).toEqual([])
+  expect(missingChecks({ agents: [agent({ devices })], superadmins: 2, settings: all, backups })).toEqual([])
   // An agent that is not connected is no agent, and http is not enough.
   expect(
     missingChecks({
       agents: [agent({ status: 'LOST', devices })],
       superadmins: 2,
       settings: { ...all, publicUrl: 'http://berth.example.org' },
+      backups: { ...backups, last: { ...last, outcome: 'failed' } },
     }),
-  ).toEqual(['agent', 'https', 'gpu'])
+  ).toEqual(['agent', 'https', 'backupFailed', 'gpu'])
 })
 
 test('sessions are grouped by the code of their reason, the most frequent first, with the newest as example', () => {

@@ -2,7 +2,7 @@ import { PASSWORD_SIGN_IN, SIGN_UP, SMTP_SECURITY, ANNOUNCEMENT_LEVELS, type Sto
 
 /** How a setting is typed or chosen. */
 export type SettingField =
-  | { readonly kind: 'text' | 'lines' | 'switch' | 'moment' }
+  | { readonly kind: 'text' | 'lines' | 'switch' | 'moment' | 'time' }
   | { readonly kind: 'number'; readonly min: number; readonly max: number; readonly endless?: true }
   | { readonly kind: 'choice'; readonly values: readonly string[] }
 
@@ -25,6 +25,7 @@ export const SETTING_PARTS = {
   mail: ['publicUrl', 'smtpHost', 'smtpPort', 'smtpSecurity', 'smtpUser', 'smtpFrom'],
   apps: ['publishApps', 'publishMaxHours'],
   retention: ['sessionDays', 'auditDays'],
+  backup: ['backupAt', 'backupTimeZone', 'backupKeep'],
 } as const satisfies Readonly<Record<string, readonly SettingKey[]>>
 export type SettingPart = keyof typeof SETTING_PARTS
 export const SETTING_PART_NAMES = Object.keys(SETTING_PARTS) as readonly SettingPart[]
@@ -44,6 +45,9 @@ export const SETTING_FIELDS: Readonly<Record<SettingKey, SettingField>> = {
   tokenDays: { kind: 'number', min: 1, max: 365 },
   sessionDays: { kind: 'number', min: 7, max: 36_500, endless: true },
   auditDays: { kind: 'number', min: 30, max: 36_500, endless: true },
+  backupAt: { kind: 'time' },
+  backupTimeZone: { kind: 'text' },
+  backupKeep: { kind: 'number', min: 1, max: 1_000 },
   publishApps: { kind: 'switch' },
   publishMaxHours: { kind: 'number', min: 1, max: 8_760 },
   publicUrl: { kind: 'text' },

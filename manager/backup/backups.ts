@@ -1,0 +1,253 @@
+import { join } from 'node:path'
+import {
+  AppError,
+  type Backups as Listing,
+  type BackupRun,
+  because,
+  type ErrorCode,
+  isAppError,
+  type SystemSettings,
+  type Task,
+  toProblem,
+} from '#manager/contract'
+import { type Log } from '../log.ts'
+import { insertAuditRows } from '../store/operation/audit-log.ts'
+import { toAuditRow } from '../store/operation/audit-row.ts'
+import { type BackupState, changeBackupState, readBackupState } from '../store/operation/backups.ts'
+import { type TaskDetail, type Tasks } from '../tasks/tasks.ts'
+import { backupName, createBackupDirectory, toBackupError } from './directory.ts'
+import { dueTimes } from './due.ts'
+import { type NotifyDeps, tellBackupFailed } from './notify.ts'
+
+/**
+ * Backups that Berth makes in a directory of the manager's computer: every day if the settings say so, and on request.
+ * Every manager looks whether one is due; the first to say so in the database makes it. A due time that passed while no
+ * manager ran is made up for. Old backups are deleted only once a new one is complete.
+ */
+export interface Backups extends AsyncDisposable {
+  list(): Promise<Listing>
+  /** Makes one now. While one is being made, returns that task. @param startedBy e-mail address */
+  start(startedBy: string): Promise<Task>
+  /** @throws AppError `backup_not_found`, `backup_directory` */
+  remove(name: string): Promise<void>
+  /** Makes one if it is due, and waits until it is begun. */
+  look(): Promise<void>
+  /** From now on, looks every half minute. */
+  watch(): void
+}
+
+export interface BackupsDeps extends NotifyDeps {
+  /** Closed by the backups: their tasks end with them. */
+  readonly tasks: Tasks
+  /** Absolute path. */
+  readonly directory: string
+  /** Writes the database to a new file: complete or absent. Reports the number of rows so far. */
+  readonly write: (file: string, options: { signal: AbortSignal; onRows: (rows: number) => void }) => Promise<unknown>
+  /** Address of this manager. */
+  readonly url: () => string
+  readonly log: Log
+  /** Milliseconds since 1970; default: the clock of the database. */
+  readonly now?: () => number
+  readonly everyMs?: number
+  /** Free space that a backup leaves on its disk: the database may be on the same one, and stops when it is full. */
+  readonly floorBytes?: number
+}
+
+const EVERY_MS = 30_000
+const FLOOR_BYTES = 256 * 2 ** 20
+const LOOK_AT_DISK_MS = 500
+
+export function createBackups(deps: BackupsDeps): Backups {
+  const { store, settings, tasks, write, url, log, everyMs = EVERY_MS, floorBytes = FLOOR_BYTES } = deps
+  const directory = createBackupDirectory(deps.directory)
+  const now = deps.now ?? (() => store.now())
+  const iso = (time: number) => new Date(time).toISOString()
+  let ending = false
+  let looking: Promise<void> | undefined
+  let timer: ReturnType<typeof setInterval> | undefined
+
+  const change = (next: Parameters<typeof changeBackupState>[1]) =>
+    store.transaction(trx => changeBackupState(trx, next))
+
+  /** @param due the due time that it is made for; null on request */
+  async function begin(startedBy: string | null, due: string | null): Promise<Task> {
+    const target = await freeName()
+    return tasks.start({
+      kind: 'backup',
+      target,
+      startedBy: startedBy ?? 'Berth',
+      detail: progress(0),
+      run: task => make({ ...task, name: target, startedBy, due }),
+    })
+  }
+
+  /** Names have seconds, and two may be asked for within one. */
+  async function freeName(): Promise<string> {
+    const taken = new Set((await directory.list().catch(() => [])).map(({ name }) => name))
+    let time = now()
+    while (taken.has(backupName(time))) time += 1_000
+    return backupName(time)
+  }
+
+  interface Making {
+    readonly id: string
+    readonly signal: AbortSignal
+    readonly report: (detail: TaskDetail) => void
+    readonly name: string
+    readonly startedBy: string | null
+    readonly due: string | null
+  }
+
+  async function make({ id, signal, report, name, startedBy, due }: Making): Promise<void> {
+    const begun: BackupRun = {
+      startedAt: iso(now()),
+      endedAt: null,
+      outcome: 'running',
+      startedBy,
+      manager: url(),
+      name,
+      bytes: null,
+      error: null,
+    }
+    await change(state => ({ ...state, last: { ...begun, taskId: id } }))
+    try {
+      await directory.prepare()
+      await writeWithRoom(join(directory.path, name), signal, report)
+      const { bytes } = (await directory.list()).find(item => item.name === name) ?? { bytes: null }
+      await prune()
+      const done: BackupRun = { ...begun, outcome: 'done', endedAt: iso(now()), bytes }
+      await change(state => ({ ...state, last: { ...done, taskId: id }, lastDone: done }))
+    } catch (cause) {
+      const error = toBackupError(cause, directory.path)
+      const outcome = signal.aborted ? 'cancelled' : 'failed'
+      const problem = outcome === 'failed' ? toProblem(error) : null
+      const ended: BackupRun = { ...begun, outcome, endedAt: iso(now()), error: problem }
+      await change(state => ({
+        ...state,
+        last: { ...ended, taskId: id },
+        // This manager stops: another one, or its next start, makes it.
+        due: ending && state.due === due ? null : state.due,
+      }))
+      if (problem && startedBy === null) await tell(problem, isAppError(error) ? error.code : 'internal')
+      throw error
+    }
+  }
+
+  async function writeWithRoom(file: string, signal: AbortSignal, report: Making['report']): Promise<void> {
+    const full = new AbortController()
+    const check = async () => {
+      const free = await directory.freeBytes()
+      if (free !== null && free < floorBytes) {
+        full.abort(new AppError('disk_full', because('backup_disk_full', { directory: directory.path })))
+      }
+    }
+    await check()
+    full.signal.throwIfAborted()
+    const timer = setInterval(() => void check(), LOOK_AT_DISK_MS)
+    try {
+      await write(file, { signal: AbortSignal.any([signal, full.signal]), onRows: rows => report(progress(rows)) })
+    } finally {
+      clearInterval(timer)
+    }
+  }
+
+  /** The new backup is complete: what goes wrong here does not make it a failed one. */
+  async function prune(): Promise<void> {
+    try {
+      const { backupKeep: keep } = await settings.read()
+      const names = await directory.prune(keep)
+      const detail = { names, keep }
+      if (names.length > 0)
+        await insertAuditRows(store.db, [toAuditRow({ action: 'backupsPruned', result: 'ok', detail })])
+    } catch (error) {
+      log.error({ err: error }, 'old backups were not deleted')
+    }
+  }
+
+  async function tell(problem: NonNullable<BackupRun['error']>, result: ErrorCode): Promise<void> {
+    try {
+      log.error({ problem }, 'a backup failed')
+      const detail = { why: problem.detail ?? problem.title }
+      await insertAuditRows(store.db, [toAuditRow({ action: 'backup', result, detail })])
+      await tellBackupFailed(deps, problem)
+    } catch (error) {
+      log.error({ err: error }, 'nobody was told of a failed backup')
+    }
+  }
+
+  /** A backup whose manager has died has failed. The database itself may have been away, so nobody has said so yet. */
+  async function settle(): Promise<BackupState> {
+    const state = await readBackupState(store.db)
+    const { last } = state
+    if (last?.outcome !== 'running') return state
+    const task = await tasks.get(last.taskId).catch(() => undefined)
+    if (task?.status === 'running') return state
+    const error = toProblem(new AppError('unavailable', because('backup_interrupted')))
+    const ended = { ...last, outcome: 'failed', endedAt: iso(now()), error } as const
+    const isOurs = await change(({ last: then, ...rest }) =>
+      then?.taskId === last.taskId && then.outcome === 'running' ? { ...rest, last: ended } : undefined,
+    )
+    if (isOurs && last.startedBy === null) await tell(error, 'unavailable')
+    return readBackupState(store.db)
+  }
+
+  async function look(): Promise<void> {
+    const current = await settings.read()
+    const times = timesOf(current, now())
+    if (!times) return
+    const due = iso(times.last)
+    const state = await settle()
+    if (isCaredFor(state, due) || state.last?.outcome === 'running') return
+    const isOurs = await change(then => (isCaredFor(then, due) ? undefined : { ...then, due }))
+    if (isOurs) await begin(null, due)
+  }
+
+  return {
+    look,
+    watch() {
+      timer ??= setInterval(() => {
+        looking ??= look()
+          .catch((error: unknown) => log.error({ err: error }, 'whether a backup is due could not be found out'))
+          .finally(() => (looking = undefined))
+      }, everyMs).unref()
+    },
+    start: startedBy => begin(startedBy, null),
+    remove: name => directory.remove(name),
+    async list() {
+      const [state, current, all] = await Promise.all([settle(), settings.read(), tasks.list()])
+      const times = timesOf(current, now())
+      const files = await directory.list().then(
+        items => ({ items, problem: null }),
+        (error: unknown) => ({ items: [], problem: toProblem(error) }),
+      )
+      return {
+        ...files,
+        directory: directory.path,
+        manager: url(),
+        freeBytes: await directory.freeBytes(),
+        nextAt: times ? iso(isCaredFor(state, iso(times.last)) ? times.next : now()) : null,
+        running: all.find(({ kind, status }) => kind === 'backup' && status === 'running') ?? null,
+        last: state.last && withoutTask(state.last),
+        lastDone: state.lastDone,
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      ending = true
+      clearInterval(timer)
+      await looking
+      await tasks[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const progress = (rows: number): TaskDetail => ({ rescan: null, pull: null, backup: { rows } })
+const withoutTask = ({ taskId: _, ...run }: NonNullable<BackupState['last']>): BackupRun => run
+
+/** Whether a manager has seen to this due time, or somebody has made a backup since it. */
+function isCaredFor({ due, lastDone }: BackupState, time: string): boolean {
+  return (due !== null && due >= time) || (lastDone !== null && lastDone.startedAt >= time)
+}
+
+function timesOf({ backupAt, backupTimeZone }: SystemSettings, now: number): ReturnType<typeof dueTimes> | undefined {
+  return backupAt === null ? undefined : dueTimes(now, { at: backupAt, timeZone: backupTimeZone })
+}

@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { BackupName, Backups } from '../backups.ts'
+import { Task } from '../tasks.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+/** Backups of the database on the computer of the manager. When they are made by themselves is a matter of the settings. */
+export const BACKUP_ROUTES = {
+  listBackups: {
+    method: 'GET',
+    path: '/api/v1/backups',
+    access: 'superadmin',
+    summary: 'Backups that the manager which answers has, the last ones that were made, and when the next one is due.',
+    reply: Backups,
+  },
+  createBackup: {
+    method: 'POST',
+    path: '/api/v1/backups',
+    access: 'superadmin',
+    idempotencyKey: true,
+    summary: 'Make a backup now, without the master key. While one is being made, the answer is that task.',
+    status: 202,
+    reply: Task,
+  },
+  deleteBackup: {
+    method: 'DELETE',
+    path: '/api/v1/backups/:name',
+    access: 'superadmin',
+    summary: 'Delete a backup that the manager which answers has.',
+    params: z.object({ name: BackupName }),
+    status: 204,
+    reply: z.void(),
+  },
+} as const satisfies Record<string, RouteSpec>

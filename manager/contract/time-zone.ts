@@ -1,0 +1,14 @@
+import { z } from 'zod'
+
+/** IANA name of a time zone that this runtime knows, such as `Europe/Berlin`. */
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    // Offsets such as +01:00 mean the opposite to PostgreSQL.
+    return /^[A-Za-z]/.test(name)
+  } catch {
+    return false
+  }
+}
+
+export const TimeZone = z.string().max(64).refine(isTimeZone, 'must be the name of a time zone, such as Europe/Berlin')
