@@ -4,10 +4,13 @@ import { lstat, mkdir, open, rename, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Writable } from 'node:stream'
-import { AppError, fileContentAddress, type FolderId } from '#manager/contract'
+import { AppError, fileContentAddress, type FolderId, releaseBytes } from '#manager/contract'
 import { type Connection } from '../config/connect.ts'
 import { retrying } from './retrying.ts'
 import { sendTransfer } from './send.ts'
+
+/** While one write is in flight, up to this many further bytes are read from the server. */
+const AHEAD_BYTES = 4 * 1024 * 1024
 
 export interface DownloadSource {
   readonly connection: Connection
@@ -68,14 +71,22 @@ export async function downloadFile(source: DownloadSource, remote: RemoteFile, l
       end = 0
       await file.truncate(0)
     }
+    const write = async (chunks: readonly Buffer[]) => {
+      const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
+      const { bytesWritten } = await file.writev(chunks, end)
+      end += bytesWritten
+      onBytes(bytesWritten)
+      if (bytesWritten !== bytes) throw new Error('the disk is full')
+      chunks.forEach(releaseBytes)
+    }
     const sink = new Writable({
-      highWaterMark: 4 * 1024 * 1024,
+      highWaterMark: AHEAD_BYTES,
       write(chunk: Buffer, _encoding, done) {
-        file.write(chunk, 0, chunk.length, end).then(({ bytesWritten }) => {
-          end += bytesWritten
-          onBytes(bytesWritten)
-          done(bytesWritten === chunk.length ? null : new Error('the disk is full'))
-        }, done)
+        write([chunk]).then(() => done(), done)
+      },
+      // What has arrived during the last write is written with one call.
+      writev(queued, done) {
+        write(queued.map(({ chunk }) => chunk as Buffer)).then(() => done(), done)
       },
     })
     await pipeline(reply, sink, { signal }).catch((error: unknown) => {

@@ -1,7 +1,5 @@
-import { type IncomingMessage, request as overHttp, Agent as HttpAgent } from 'node:http'
+import { type ClientRequest, type IncomingMessage, request as overHttp, Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent, request as overHttps } from 'node:https'
-import { type Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { text } from 'node:stream/consumers'
 import { AppError, fromProblem, isProblem } from '#manager/contract'
 import { type Connection } from '../config/connect.ts'
@@ -18,8 +16,11 @@ export interface Transfer {
   /** Below the address of the manager. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
-  /** A stream cannot be signed: with a keypair, send bytes. */
-  readonly body?: Readable | Buffer | undefined
+  /**
+   * Chunks cannot be signed: with a keypair, send bytes. The memory of a chunk may be used again for the next but one: when that is asked
+   * for, the system has taken the chunk.
+   */
+  readonly body?: AsyncIterable<Buffer> | Buffer | undefined
   readonly signal: AbortSignal
 }
 
@@ -49,7 +50,7 @@ export async function sendTransfer(
   try {
     if (body === undefined || Buffer.isBuffer(body)) request.end(body)
     // The server may answer, and end, before it has read the whole body.
-    else await Promise.race([pipeline(body, request), answered])
+    else await Promise.race([sendChunks(request, body), answered])
     const reply = await answered
     if ((reply.statusCode ?? 500) < 400) return reply
     const refusal = await refusalOf(reply)
@@ -58,10 +59,21 @@ export async function sendTransfer(
     throw refusal
   } catch (error) {
     answered.catch(() => undefined)
+    request.destroy()
     signal.throwIfAborted()
     if (error instanceof AppError) throw error
     return explainFailure(url, error)
   }
+}
+
+/** Writes chunk by chunk; while one is written, the next is made. Stops when the connection fails: the request tells the error. */
+async function sendChunks(request: ClientRequest, chunks: AsyncIterable<Buffer>): Promise<void> {
+  let written = Promise.resolve(true)
+  for await (const chunk of chunks) {
+    if (!(await written)) return
+    written = new Promise(resolve => request.write(chunk, error => resolve(!error)))
+  }
+  if (await written) request.end()
 }
 
 async function refusalOf(reply: IncomingMessage): Promise<AppError> {

@@ -1,6 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
-import { Readable } from 'node:stream'
 import {
   AppError,
   type FolderId,
@@ -141,9 +140,7 @@ async function uploadLarge(target: UploadTarget, { file, local, size, metadata }
           'upload-offset': String(offset),
           ...(isSigned ? {} : { 'content-length': String(end - offset) }),
         },
-        body: isSigned
-          ? Buffer.concat(await Readable.from(source).toArray())
-          : Readable.from(source, { objectMode: false, highWaterMark: READ_BYTES }),
+        body: isSigned ? await collect(source, end - offset) : source,
         signal,
       })
       reply.resume()
@@ -169,13 +166,24 @@ async function hashUpTo(file: FileHandle, hashing: Hashing, end: number): Promis
   for await (const _chunk of bytesOf(file, { from: hashing.upTo, to: end, hashing, tell: () => undefined }));
 }
 
+/** @param size of all chunks together, in bytes */
+async function collect(chunks: AsyncIterable<Buffer>, size: number): Promise<Buffer> {
+  const all = Buffer.allocUnsafe(size)
+  let at = 0
+  for await (const chunk of chunks) at += chunk.copy(all, at)
+  return all
+}
+
+/** Bytes of a file, in two buffers that take turns: the memory of a chunk is used again for the next but one. */
 async function* bytesOf(
   file: FileHandle,
   { from, to, hashing, tell }: { from: number; to: number; hashing: Hashing; tell: (offset: number) => void },
 ): AsyncGenerator<Buffer> {
-  for (let position = from; position < to;) {
-    const chunk = Buffer.allocUnsafe(Math.min(READ_BYTES, to - position))
-    const { bytesRead } = await file.read(chunk, 0, chunk.length, position)
+  const size = Math.min(READ_BYTES, Math.max(0, to - from))
+  const buffers = [Buffer.allocUnsafeSlow(size), Buffer.allocUnsafeSlow(size)]
+  for (let position = from, turn = 0; position < to; turn = 1 - turn) {
+    const chunk = buffers[turn] ?? Buffer.alloc(0)
+    const { bytesRead } = await file.read(chunk, 0, Math.min(chunk.length, to - position), position)
     if (bytesRead === 0) throw new AppError('bad_request', { why: 'The file became shorter while it was sent.' })
     const bytes = chunk.subarray(0, bytesRead)
     position += bytesRead

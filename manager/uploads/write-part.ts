@@ -1,10 +1,12 @@
 import { type Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { AppError, because, isAppError } from '#manager/contract'
+import { AppError, because, isAppError, releaseBytes } from '#manager/contract'
 import { type OpenFile } from '../storage/open-file.ts'
 
 /** While one write is in flight, up to this many further bytes are read from the client; the next write takes all of them. */
 const AHEAD_BYTES = 4 * 1024 * 1024
+/** The disk is told to write after so many bytes: the `fsync` at the end of the body then waits for the last of them only. */
+const SYNC_EVERY_BYTES = 64 * 1024 * 1024
 
 export interface PartTarget {
   readonly file: OpenFile
@@ -12,7 +14,7 @@ export interface PartTarget {
   readonly offset: number
   /** The file must not become longer than this. */
   readonly size: number
-  /** Called with the bytes that were written, in their order. */
+  /** Called with the bytes that were written, in their order. Their memory is freed afterwards. */
   readonly onWritten: (bytes: Buffer) => void
   /** Called when bytes have arrived. */
   readonly onArrived: () => void
@@ -31,12 +33,29 @@ export async function writePart(body: Readable, target: PartTarget): Promise<num
   const { file, offset, size, onWritten, onArrived, signal } = target
   let end = offset
   let inFlight = Promise.resolve()
+  let unsynced = 0
+  let syncing: Promise<void> | undefined
+  let failed: { readonly error: unknown } | undefined
   const write = async (chunks: Buffer[]) => {
     const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
     if (end + bytes > size) throw new AppError('bad_request', because('upload_too_long'))
-    await file.write(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, bytes), end)
+    await file.writeParts(chunks, end)
     end += bytes
-    chunks.forEach(onWritten)
+    for (const chunk of chunks) {
+      onWritten(chunk)
+      releaseBytes(chunk)
+    }
+    unsynced += bytes
+    if (unsynced >= SYNC_EVERY_BYTES) syncMeanwhile()
+  }
+  // The system reports an error of the disk once: it is kept for the end.
+  const syncMeanwhile = () => {
+    if (syncing) return
+    unsynced = 0
+    syncing = file
+      .sync()
+      .catch((error: unknown) => void (failed ??= { error }))
+      .finally(() => (syncing = undefined))
   }
   const sink = new Writable({
     highWaterMark: AHEAD_BYTES,
@@ -53,6 +72,8 @@ export async function writePart(body: Readable, target: PartTarget): Promise<num
   })
   try {
     await pipeline(body, sink, { signal })
+    await syncing
+    if (failed) throw failed.error
     return end
   } catch (error) {
     await inFlight.catch(() => undefined)

@@ -1,8 +1,8 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { access, mkdir, rm, writeFile } from 'node:fs/promises'
+import { access, constants, mkdir, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -16,7 +16,8 @@ const FILES = Number(process.env.BERTH_BENCH_FOLDER_FILES ?? 10_000)
 const SIZE_MIB = Number(process.env.BERTH_BENCH_FOLDER_MIB ?? 1024)
 const ROUNDS = Number(process.env.BERTH_BENCH_FOLDER_ROUNDS ?? 3)
 const PER_DIRECTORY = 100
-const SSHD = '/usr/sbin/sshd'
+/** Ordinary users mostly have no `sbin` in their path; sshd must be started by its absolute path. */
+const SSHD_PLACES = [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/sbin']
 
 /** Seconds of each round. */
 interface Timed {
@@ -35,7 +36,7 @@ export async function benchFolders(stack: AsyncDisposableStack) {
   const berth = await startBerth(stack, top)
   const ssh = await startSshd(stack, top)
   const rsync = ssh && (await has('rsync')) ? ssh : undefined
-  if (!ssh) console.error(`folders: LEFT OUT: scp and rsync, because there is no ${SSHD}`)
+  if (!ssh) console.error(`folders: LEFT OUT: scp and rsync, because no sshd is installed (openssh-server)`)
   else if (!rsync) console.error('folders: LEFT OUT: rsync, because it is not installed')
 
   const tree = join(top, 'tree')
@@ -115,7 +116,7 @@ async function startBerth(stack: AsyncDisposableStack, top: string) {
   await apiOf(url, token ?? '').createFolder({ body: { name: 'bench' } })
   const environment = { ...process.env, BERTH_CONFIG_DIR: join(top, 'config'), HOME: top }
   const berth = async (args: readonly string[], input?: string) => {
-    const child = run(process.execPath, ['cli/main.ts', ...args], { env: environment, maxBuffer: 64 * MIB })
+    const child = run(process.execPath, ['bin/berth', ...args], { env: environment, maxBuffer: 64 * MIB })
     child.child.stdin?.end(input ?? '')
     await child
   }
@@ -143,13 +144,22 @@ const has = (program: string) =>
     () => false,
   )
 
+async function findSshd(): Promise<string | undefined> {
+  for (const place of SSHD_PLACES) {
+    const path = join(place, 'sshd')
+    const isThere = await access(path, constants.X_OK).then(
+      () => isAbsolute(path),
+      () => false,
+    )
+    if (isThere) return path
+  }
+  return undefined
+}
+
 /** An SSH server for this benchmark alone, with keys of its own. @returns undefined where there is none */
 async function startSshd(stack: AsyncDisposableStack, top: string) {
-  const isThere = await access(SSHD).then(
-    () => true,
-    () => false,
-  )
-  if (!isThere) return undefined
+  const sshd = await findSshd()
+  if (sshd === undefined) return undefined
   const home = join(top, 'sshd')
   await mkdir(home)
   for (const key of ['host', 'user']) await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(home, key)])
@@ -167,7 +177,7 @@ async function startSshd(stack: AsyncDisposableStack, top: string) {
   ]
   await writeFile(join(home, 'config'), `${config.join('\n')}\n`)
   await mkdir('/run/sshd', { recursive: true }).catch(() => undefined) // needed only where root runs it
-  const server = spawn(SSHD, ['-D', '-e', '-f', join(home, 'config')], { stdio: 'ignore' })
+  const server = spawn(sshd, ['-D', '-e', '-f', join(home, 'config')], { stdio: 'ignore' })
   stack.defer(async () => {
     server.kill('SIGTERM')
     if (server.exitCode === null) await once(server, 'exit')
