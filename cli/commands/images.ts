@@ -10,6 +10,7 @@ import { createOutput, table } from '../output.ts'
 import { programFile } from '../program-file.ts'
 import { adminOf } from './admin.ts'
 import { followTask } from './follow-task.ts'
+import { addImageAliasCommands } from './image-aliases.ts'
 import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 import { amounts, bytes } from './text.ts'
 
@@ -32,9 +33,10 @@ export function addImageCommands(program: Command): void {
       const { items } = await api.listImages()
       createOutput(json).data(items, () =>
         table(
-          ['IMAGE', 'TITLE', 'SIZE', 'APPS'],
+          ['IMAGE', 'ALIASES', 'TITLE', 'SIZE', 'APPS'],
           items.map(image => [
             image.reference,
+            image.aliases.join(','),
             image.title,
             bytes(image.sizeBytes),
             image.apps.map(app => app.name).join(','),
@@ -57,6 +59,8 @@ export function addAdminImageCommands(program: Command): void {
       const { items } = await api.listImages()
       createOutput(json).data(items, () => imageTable(items))
     })
+
+  addImageAliasCommands(image)
 
   withAgents(image.command('pull <reference>').description('Pull an image to agents before sessions need it.')).action(
     async (reference: string, { json = false, ...flags }: WhereFlags) => {

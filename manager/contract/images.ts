@@ -9,10 +9,21 @@ export const ImageReference = z
   .max(512)
   .regex(/^[A-Za-z0-9[][\w.:/@[\]-]*$/, 'must be an image reference, such as berth/python:3.13')
 
+/** Short name of an image: lower-case letters, digits, `.`, `_` and `-`, with or without a tag. */
+export const ImageAliasName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,62}(:[a-z0-9][a-z0-9._-]{0,62})?$/, 'must be a short name, such as python or torch:2')
+
+export const ImageAlias = z
+  .strictObject({ alias: ImageAliasName, reference: ImageReference })
+  .meta({ id: 'ImageAlias' })
+export type ImageAlias = z.infer<typeof ImageAlias>
+
 /** An image that users can choose: an agent holds it, or an active registry offers it. */
 export const Image = z
   .object({
     reference: z.string(),
+    aliases: z.array(z.string()).describe('Short names, for everything that names an image.'),
     digest: z.string().describe('Image id of the engine, sha256:…'),
     title: z.string(),
     description: z.string(),

@@ -2,6 +2,7 @@ import { type AgentCleanUp, type CleanUpSpec, type RemovalSpec, toWireError } fr
 import { type UnusedImage } from '#agent/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type AgentRow } from '../store/agents/agents.ts'
+import { resolveImageAlias } from '../store/images/image-aliases.ts'
 import { listHeldImages, listImagesInUse } from '../store/images/images.ts'
 import { type Store } from '../store/open-store.ts'
 import { listRegistries } from '../store/images/registries.ts'
@@ -83,7 +84,8 @@ export function createImageCleanUp({ store, agents }: { store: Store; agents: Ag
       })
     },
 
-    async remove({ reference, ...where }) {
+    async remove({ reference: wanted, ...where }) {
+      const reference = await resolveImageAlias(db, wanted)
       const everywhere = where.agentIds === undefined && where.resourceGroup === undefined
       const [held, inUse] = [await listHeldImages(db), await listImagesInUse(db)]
       const copyOn = (row: AgentRow) =>

@@ -11,6 +11,7 @@ import { type EventPublisher } from '../events/bus.ts'
 import { accessibleTo } from '../quotas/access.ts'
 import { listAgents } from '../store/agents/agents.ts'
 import { findDomain } from '../store/identity/domains.ts'
+import { resolveImageAlias } from '../store/images/image-aliases.ts'
 import { setImageMinimum } from '../store/images/image-settings.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
@@ -27,11 +28,12 @@ export interface Images {
 /**
  * Images that this caller may launch: all for superadmins, for others those of the registries that their domain may use.
  *
- * @param wanted name of an image in a request; limits the result to the images that it may mean
+ * @param wanted name or alias of an image in a request; limits the result to the images that it may mean
  */
 export async function imagesOf(db: Store['db'], caller: Caller, wanted?: string): Promise<KnownImages> {
   const allowed = isSuperadmin(caller) ? null : ((await findDomain(db, caller.domain)) ?? NOTHING).allowed_registries
-  return readKnownImages(db, allowed, wanted === undefined ? undefined : meaningsOf(wanted))
+  const named = wanted === undefined ? undefined : meaningsOf(await resolveImageAlias(db, wanted))
+  return readKnownImages(db, allowed, named)
 }
 
 const NOTHING = { allowed_registries: [] }
@@ -69,7 +71,8 @@ export function createImages({ store, events }: { store: Store; events: EventPub
       }))
     },
 
-    async change(caller, { reference, minimum }) {
+    async change(caller, { reference: wanted, minimum }) {
+      const reference = await resolveImageAlias(db, wanted)
       const { labelMinimum } = await find(caller, reference)
       await setImageMinimum(db, reference, minimum === null ? null : parseSlots(minimum))
       // The event leaves the name out: not everybody may know that the image exists.

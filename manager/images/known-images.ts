@@ -1,6 +1,7 @@
 import { type AgentId, DOCKER_HUB, formatSlots, type Image, type ResourceSlots } from '#manager/contract'
 import { type AgentImage, describeImage } from '#agent/contract'
 import { registryOf } from '../registries/registry-address.ts'
+import { listImageAliases } from '../store/images/image-aliases.ts'
 import { readImageMinimums } from '../store/images/image-settings.ts'
 import { type HeldImage, listHeldImages } from '../store/images/images.ts'
 import { listOfferedImages, type RegistryImageRow } from '../store/images/registry-images.ts'
@@ -23,6 +24,8 @@ export interface KnownImages {
   readonly offered: ReadonlyMap<string, OfferedImage>
   /** By reference: minimums that an admin has set instead of the labels' values. */
   readonly minimums: ReadonlyMap<string, ResourceSlots>
+  /** By alias: the reference that it stands for. */
+  readonly aliases: ReadonlyMap<string, string>
 }
 
 /**
@@ -37,10 +40,11 @@ export async function readKnownImages(
   references?: readonly string[],
 ): Promise<KnownImages> {
   const isHubAllowed = allowed === null || allowed.includes(DOCKER_HUB)
-  const [held, rows, minimums, ofHub] = await Promise.all([
+  const [held, rows, minimums, aliases, ofHub] = await Promise.all([
     listHeldImages(db),
     listOfferedImages(db, { registries: allowed, references }),
     readImageMinimums(db),
+    listImageAliases(db),
     isHubAllowed ? [] : listOfferedImages(db, { registries: [DOCKER_HUB], references }),
   ])
   const hub = new Map(ofHub.map(row => [row.reference, toOffered(row)]))
@@ -48,6 +52,7 @@ export async function readKnownImages(
     held: allowed === null ? held : held.flatMap(copy => allowedCopy(copy, allowed, hub)),
     offered: new Map(rows.map(row => [row.reference, toOffered(row)])),
     minimums,
+    aliases: new Map(aliases.map(({ alias, reference }) => [alias, reference])),
   }
 }
 
@@ -129,7 +134,9 @@ export function isOffered(
 }
 
 /** Images as users see them: one entry per name and image on agents, then those that only registries have. Pure. */
-export function toImages({ held, offered, minimums }: KnownImages): Image[] {
+export function toImages({ held, offered, minimums, aliases }: KnownImages): Image[] {
+  const byReference = Map.groupBy(aliases, ([, reference]) => reference)
+  const aliasesOf = (reference: string) => (byReference.get(reference) ?? []).map(([alias]) => alias)
   const copies = [...Map.groupBy(held, ({ image }) => image.id).values()]
   const onAgents = copies.flatMap(same => {
     const agentIds = same.map(copy => copy.agentId)
@@ -148,6 +155,7 @@ export function toImages({ held, offered, minimums }: KnownImages): Image[] {
         pullable,
         outdated: known !== undefined && !pullable,
         minimums,
+        aliases: aliasesOf(reference),
       })
     })
   })
@@ -155,7 +163,15 @@ export function toImages({ held, offered, minimums }: KnownImages): Image[] {
   const elsewhere = [...offered.values()]
     .filter(({ reference }) => !named.has(reference))
     .map(({ image, reference, registry }) =>
-      toImage(image, { reference, registry, agentIds: [], pullable: true, outdated: false, minimums }),
+      toImage(image, {
+        reference,
+        registry,
+        agentIds: [],
+        pullable: true,
+        outdated: false,
+        minimums,
+        aliases: aliasesOf(reference),
+      }),
     )
   return [...onAgents, ...elsewhere]
 }
@@ -166,6 +182,7 @@ interface Standing {
   readonly registry: string | null
   readonly pullable: boolean
   readonly outdated: boolean
+  readonly aliases: string[]
   readonly minimums: KnownImages['minimums']
 }
 

@@ -11,6 +11,7 @@ import {
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Registries } from '../registries/registries.ts'
 import { type AgentRow } from '../store/agents/agents.ts'
+import { resolveImageAlias } from '../store/images/image-aliases.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -90,7 +91,8 @@ export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pu
   }
 
   return {
-    async start(caller, { reference, ...where }) {
+    async start(caller, { reference: wanted, ...where }) {
+      const reference = await resolveImageAlias(store.db, wanted)
       const rows = await chosenAgents(store.db, where)
       return tasks.start({
         kind: 'pull',

@@ -57,10 +57,10 @@ export function resolveSpec(spec: SessionSpec, images: KnownImages, agents: read
  * Finds the copy that most agents hold, connected agents first: one reference may mean different images on different
  * engines. An image that no agent holds is pulled from its registry.
  */
-function findImage(wanted: string, { held, offered }: KnownImages, agents: readonly AgentSnapshot[]) {
+function findImage(wanted: string, { held, offered, aliases }: KnownImages, agents: readonly AgentSnapshot[]) {
   const connected = new Set<AgentId>(agents.filter(agent => agent.connected).map(agent => agent.id))
   const inGroup = new Set<AgentId>(agents.map(agent => agent.id))
-  for (const reference of meaningsOf(wanted)) {
+  for (const reference of meaningsOf(aliases.get(wanted) ?? wanted)) {
     // A group without agents accepts copies on agents of other groups: the session waits for its first agent, and says
     // so.
     const counts = (copy: HeldImage) => agents.length === 0 || inGroup.has(copy.agentId)

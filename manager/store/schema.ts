@@ -36,6 +36,7 @@ import {
 import { type SignInAttemptsTable, type SignInIdentitiesTable, type SignInProvidersTable } from './tables/sign-in.ts'
 import { type PresetsTable, type ResourceGroupAccessTable, type ResourcePoliciesTable } from './tables/quotas.ts'
 import {
+  type ImageAliasesTable,
   type ImageSettingsTable,
   type RegistriesTable,
   type RegistryImagesTable,
@@ -108,6 +109,7 @@ export interface Database {
   registries: RegistriesTable
   registry_images: RegistryImagesTable
   image_settings: ImageSettingsTable
+  image_aliases: ImageAliasesTable
   tasks: TasksTable
   audit_log: AuditLogTable
   session_stats_minutes: SessionStatsMinutesTable

@@ -6,6 +6,7 @@ import { type Log } from '../log.ts'
 import { createRegistries, type Registries } from '../registries/registries.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Store } from '../store/open-store.ts'
+import { createImageAliases } from '../images/aliases.ts'
 import { createImageCleanUp } from '../images/clean-up.ts'
 import { createImages } from '../images/images.ts'
 import { createPulls, type Pulls } from '../images/pulls.ts'
@@ -31,9 +32,13 @@ export function createImagesPart({ store, box, events, agents, log }: ImagesPart
   const registries = createRegistries({ store, box, tasks, events })
   const pulls = createPulls({ store, agents, registries, tasks })
   const images = createImages({ store, events })
+  const aliases = createImageAliases({ store, events })
   const cleanUp = createImageCleanUp({ store, agents })
   return {
-    handlers: { ...createImageRoutes({ images, pulls, cleanUp }), ...createRegistryRoutes({ registries, tasks }) },
+    handlers: {
+      ...createImageRoutes({ images, aliases, pulls, cleanUp }),
+      ...createRegistryRoutes({ registries, tasks }),
+    },
     registries,
     pulls,
     [Symbol.asyncDispose]: () => tasks[Symbol.asyncDispose](),

@@ -151,6 +151,7 @@ export const IMAGES: Image[] = [
     registry: null,
     pullable: false,
     outdated: false,
+    aliases: ['python'],
     labelled: true,
   },
   {
@@ -170,6 +171,7 @@ export const IMAGES: Image[] = [
     registry: null,
     pullable: false,
     outdated: false,
+    aliases: [],
     labelled: true,
   },
   {
@@ -186,6 +188,7 @@ export const IMAGES: Image[] = [
     registry: null,
     pullable: false,
     outdated: false,
+    aliases: [],
     labelled: false,
   },
 ]

@@ -212,6 +212,7 @@ export const ADMIN_SCENES: readonly Scene[] = [
   scene('admin-projects', 'projects', 'speech', { role: 'domain_admin' }),
   scene('admin-images', 'images', 'berth/pytorch', withTask(TASK)),
   scene('admin-image-minimum', 'images', opens('Set the minimum of berth/python:3.13', 'Its labels say:')),
+  scene('admin-image-aliases', 'images', opens('Edit the aliases of berth/python:3.13', 'Separated by commas')),
   scene('admin-clean-up', 'images', opens('Clean up', 'Frees at least')),
   scene('admin-sign-in-providers', 'sign-in-providers', 'Example Lab'),
   scene('admin-sign-in-provider', 'sign-in-providers', async page => {

@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { AgentCleanUp, CleanUpSpec, Image, ImageChange, PullSpec, RemovalSpec } from '../images.ts'
+import {
+  AgentCleanUp,
+  CleanUpSpec,
+  Image,
+  ImageAlias,
+  ImageAliasName,
+  ImageChange,
+  PullSpec,
+  RemovalSpec,
+} from '../images.ts'
 import { Task } from '../tasks.ts'
 import { type RouteSpec } from './route-spec.ts'
 
@@ -21,6 +30,30 @@ export const IMAGE_ROUTES = {
     summary: 'Change the minimum resources of an image.',
     body: ImageChange,
     reply: z.object({ image: Image, notices: z.array(z.object({ code: z.string(), message: z.string() })) }),
+  },
+  listImageAliases: {
+    method: 'GET',
+    path: '/api/v1/image-aliases',
+    access: 'superadmin',
+    summary: 'List the aliases of images, also of images that are gone.',
+    reply: z.object({ items: z.array(ImageAlias) }),
+  },
+  putImageAlias: {
+    method: 'PUT',
+    path: '/api/v1/image-aliases',
+    access: 'superadmin',
+    summary: 'Give an image an alias: a short name for launches, templates and pulls.',
+    body: ImageAlias,
+    reply: ImageAlias,
+  },
+  deleteImageAlias: {
+    method: 'DELETE',
+    path: '/api/v1/image-aliases/:alias',
+    access: 'superadmin',
+    summary: 'Remove an alias. Sessions keep the name that it stood for.',
+    params: z.object({ alias: ImageAliasName }),
+    status: 204,
+    reply: z.void(),
   },
   pullImage: {
     method: 'POST',

@@ -1,19 +1,32 @@
+import { type ImageAliases } from '../../images/aliases.ts'
 import { type ImageCleanUp } from '../../images/clean-up.ts'
 import { type Images } from '../../images/images.ts'
 import { type Pulls } from '../../images/pulls.ts'
 import { type Handlers } from '../handlers.ts'
 
-type ImageRoutes = 'listImages' | 'updateImage' | 'pullImage' | 'removeImage' | 'cleanUpImages'
+type ImageRoutes =
+  | 'listImageAliases'
+  | 'putImageAlias'
+  | 'deleteImageAlias'
+  | 'listImages'
+  | 'updateImage'
+  | 'pullImage'
+  | 'removeImage'
+  | 'cleanUpImages'
 
 export function createImageRoutes(deps: {
   images: Images
+  aliases: ImageAliases
   pulls: Pulls
   cleanUp: ImageCleanUp
 }): Pick<Handlers, ImageRoutes> {
-  const { images, pulls, cleanUp } = deps
+  const { images, aliases, pulls, cleanUp } = deps
   return {
     listImages: async ({ caller }) => ({ items: await images.list(caller) }),
     updateImage: ({ caller }, { body }) => images.change(caller, body),
+    listImageAliases: async () => ({ items: await aliases.list() }),
+    putImageAlias: (_context, { body }) => aliases.put(body),
+    deleteImageAlias: (_context, { params }) => aliases.remove(params.alias),
     pullImage: ({ caller }, { body }) => pulls.start(caller, body),
     removeImage: async (_context, { body }) => ({ items: await cleanUp.remove(body) }),
     cleanUpImages: async (_context, { body }) => ({ items: await cleanUp.cleanUp(body) }),

@@ -27,6 +27,7 @@ import { signInProviders } from './0033-sign-in-providers.ts'
 import { messages } from './0035-messages.ts'
 import { backups } from './0040-backups.ts'
 import { listOrders } from './0039-list-orders.ts'
+import { imageAliases } from './0045-image-aliases.ts'
 import { signUpRequests } from './0044-sign-up-requests.ts'
 import { folderSizes } from './0037-folder-sizes.ts'
 
@@ -62,4 +63,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0039-list-orders': listOrders,
   '0040-backups': backups,
   '0044-sign-up-requests': signUpRequests,
+  '0045-image-aliases': imageAliases,
 }

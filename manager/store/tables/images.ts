@@ -38,6 +38,12 @@ export interface ImageSettingsTable {
   version: Default<number>
 }
 
+export interface ImageAliasesTable {
+  alias: string
+  reference: string
+  created_at: Time
+}
+
 /** Rescans, pulls and copies of files. A manager refreshes `seen_at` of its running tasks; a stale task has died with its manager. */
 export interface TasksTable {
   id: string

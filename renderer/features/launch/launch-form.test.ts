@@ -37,6 +37,7 @@ const image = (change: Partial<Image> = {}): Image => ({
   registry: null,
   pullable: false,
   outdated: false,
+  aliases: [],
   labelled: true,
   ...change,
 })

@@ -9,6 +9,7 @@ import { useResources } from '../sessions/useResources.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { firstFault } from './first-fault.ts'
 import { forecast } from './forecast.ts'
+import { imageNamed } from './image-named.ts'
 import {
   atMost,
   defaultForm,
@@ -66,7 +67,7 @@ export function useLaunchForm() {
   const failure = ref<ErrorText | null>(null)
   const refused = ref<LaunchErrors>({})
 
-  const image = computed(() => resources.images?.find(({ reference }) => reference === form.value.image))
+  const image = computed(() => imageNamed(resources.images, form.value.image))
   const limits = computed(() => limitsOf(image.value, place.room.value.largest, form.value.mem, place.room.value.left))
   const taken = computed(
     () => new Set(sessions.live.filter(({ ownerId: id }) => id === ownerId.value).map(({ name }) => name)),
@@ -129,13 +130,13 @@ export function useLaunchForm() {
     ([images, known, placed, template]) => {
       if (filled.value || !images || !known || !placed || template === undefined) return
       filled.value = true
-      if (template && images.some(({ reference }) => reference === template.image)) {
+      if (template && imageNamed(images, template.image)) {
         fill({ ...formOf(template, folders.byId), ...chosen })
         return
       }
       const { largest, left } = place.room.value
       const wanted = launch.like?.image ?? last?.image
-      const start = images.find(({ reference }) => reference === wanted) ?? images.toSorted(mostApps)[0]
+      const start = imageNamed(images, wanted) ?? images.toSorted(mostApps)[0]
       const base = defaultForm(start, atMost(largest, left))
       const kept = launch.like ? formLike(launch.like) : last && last.image === start?.reference ? last : {}
       const { project, resourceGroup } = form.value
@@ -211,7 +212,7 @@ export function useLaunchForm() {
 
   /** Replaces the choices by those of an earlier launch or a template, as far as agents, limits and projects still allow them. */
   function fill(wish: LaunchForm): void {
-    const next = resources.images?.find(({ reference }) => reference === wish.image)
+    const next = imageNamed(resources.images, wish.image)
     const { project, resourceGroup } = form.value
     const places = {
       project: place.projects.value.some(({ id }) => id === wish.project) ? wish.project : project,
@@ -221,7 +222,7 @@ export function useLaunchForm() {
     }
     // The name of a live session is taken: the copy gets one of its own.
     const name = taken.value.has(wish.name) ? '' : wish.name
-    const filledIn = { ...wish, ...places, name, owner: form.value.owner }
+    const filledIn = { ...wish, image: next?.reference ?? wish.image, ...places, name, owner: form.value.owner }
     const stays = places.project === project && places.resourceGroup === resourceGroup
     const { cpu, mem, shmem, gpu } = wish
     awaited = stays ? {} : { cpu, mem, shmem, gpu }

@@ -32,6 +32,13 @@ export default {
   failed: 'Failed',
   cancel: 'Cancel',
 
+  // Aliases
+  aliases: 'Aliases',
+  editAliasesOf: 'Edit the aliases of {name}',
+  aliasesTitle: 'Aliases of {name}',
+  aliasesText: 'Short names that launches, templates and pulls can use instead. A session keeps the name of the image.',
+  aliasesHint: 'Separated by commas, such as python, torch:2',
+
   // Minimum and clean-up
   setMinimum: 'Set the minimum',
   setMinimumOf: 'Set the minimum of {name}',

@@ -36,6 +36,13 @@ export default {
   failed: '실패',
   cancel: '취소',
 
+  // Aliases
+  aliases: '별칭',
+  editAliasesOf: '{name}의 별칭 편집',
+  aliasesTitle: '{name}의 별칭',
+  aliasesText: '시작, 템플릿, 가져오기에서 대신 쓸 수 있는 짧은 이름입니다. 세션에는 이미지의 이름이 남습니다.',
+  aliasesHint: '쉼표로 구분합니다. 예: python, torch:2',
+
   // Minimum and clean-up
   setMinimum: '최소 자원 정하기',
   setMinimumOf: '{name} 최소 자원 정하기',

@@ -44,6 +44,12 @@ test('an admin adds a registry, rescans it and sets minimums; progress goes to s
   expect(lower).toMatchObject({ code: 0 })
   expect(lower.err).toContain('Warning: ')
   expect((await berth(['admin', 'image', 'set-minimum', reference, '--reset'])).err).toBe('')
+  const named = await berth(['admin', 'image', 'alias', 'add', 'short', reference])
+  expect(named.out).toBe(`short stands for ${reference}.\n`)
+  expect((await berth(['admin', 'image', 'alias', 'ls'])).out).toMatch(new RegExp(`^short +${reference}$`, 'm'))
+  expect((await berth(['image', 'ls'])).out).toMatch(new RegExp(`^${reference} +short `, 'm'))
+  expect(await berth(['admin', 'image', 'alias', 'rm', 'short'])).toMatchObject({ code: 0 })
+  expect(await berth(['admin', 'image', 'alias', 'rm', 'short'])).toMatchObject({ code: 4 })
   expect(await berth(['admin', 'image', 'set-minimum', 'no/such:1', '--cpu', '1'])).toMatchObject({ code: 4 })
 })
 

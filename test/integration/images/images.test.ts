@@ -116,6 +116,47 @@ describe('an image that only a registry has', () => {
   })
 })
 
+describe('aliases', () => {
+  test('an alias works wherever an image is named; the session has the name of the image', async () => {
+    const agent = await cluster.join({ images: [PYTHON, pulledR4()] })
+    expect(await cluster.api.putImageAlias({ body: { alias: 'r', reference: name } })).toEqual({
+      ...{ alias: 'r', reference: name },
+    })
+    onTestFinished(() => cluster.api.deleteImageAlias({ params: { alias: 'r' } }))
+    expect((await imageNamed(name))?.aliases).toEqual(['r'])
+    expect((await imageNamed(PYTHON.references[0] ?? ''))?.aliases).toEqual([])
+    const { id } = await cluster.launch({ image: 'r' })
+    expect((await cluster.reach(id, 'RUNNING')).image).toBe(name)
+    expect(await cluster.api.whatIf({ body: { image: 'r' } })).toMatchObject({ startsNow: true })
+    const user = await cluster.addUser('alias-reader@example.org')
+    expect((await user.listImages()).items.find(({ reference }) => reference === name)?.aliases).toEqual(['r'])
+    const { target } = await cluster.api.pullImage({ body: { reference: 'r', agentIds: [agent.id] } })
+    expect(target).toBe(name)
+    expect(await refusal(cluster.launch({ image: 'r:latest' }))).toMatchObject({ code: 'image_not_found' })
+  })
+
+  test('an alias is unique, names an image that there is, and is no name of an image itself', async () => {
+    const plain = { ...PYTHON, id: `sha256:${'c'.repeat(64)}`, references: ['plain:1'] }
+    await cluster.join({ images: [PYTHON, pulledR4(), plain] })
+    const put = (alias: string, reference: string) => cluster.api.putImageAlias({ body: { alias, reference } })
+    const python = PYTHON.references[0] ?? ''
+    await put('py', python)
+    expect(await put('py', python)).toEqual({ alias: 'py', reference: python })
+    expect(await refusal(put('py', name))).toMatchObject({ code: 'image_alias_exists' })
+    expect(await refusal(put('other', 'no/such:1'))).toMatchObject({ code: 'image_not_found' })
+    expect(await refusal(put('plain:1', name))).toMatchObject({ code: 'image_alias_exists' })
+    expect(await refusal(put('two words', name))).toMatchObject({ code: 'bad_request' })
+    const both = await Promise.allSettled([put('race', python), put('race', name)])
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    expect((await cluster.api.listImageAliases()).items.map(({ alias }) => alias)).toEqual(['py', 'race'])
+    for (const alias of ['py', 'race']) await cluster.api.deleteImageAlias({ params: { alias } })
+    expect(await refusal(cluster.api.deleteImageAlias({ params: { alias: 'py' } }))).toMatchObject({
+      ...{ code: 'image_alias_not_found' },
+    })
+    expect(await refusal(cluster.launch({ image: 'py' }))).toMatchObject({ code: 'image_not_found' })
+  })
+})
+
 describe('a domain that may use only some registries', () => {
   test('the domain neither lists nor launches images of other registries; images made on an agent stay', async () => {
     await cluster.join({ images: [PYTHON, { ...held, id: 'sha256:q', references: ['quay.example/x:1'] }] })

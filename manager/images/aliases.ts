@@ -1,0 +1,56 @@
+import { AppError, type ImageAlias } from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { deleteImageAlias, listImageAliases, putImageAlias } from '../store/images/image-aliases.ts'
+import { type Store } from '../store/open-store.ts'
+import { meaningsOf, readKnownImages, toImages } from './known-images.ts'
+
+/**
+ * Short names of images, for everything that names an image: launches, templates, pulls. A session keeps the name that the alias
+ * stood for. An alias whose image is gone stays, and works again when the image is back.
+ */
+export interface ImageAliases {
+  list(): Promise<ImageAlias[]>
+  /** @throws AppError `image_not_found`, `image_alias_exists` (also where the alias is the name of an image) */
+  put(spec: ImageAlias): Promise<ImageAlias>
+  /** @throws AppError `image_alias_not_found` */
+  remove(alias: string): Promise<void>
+}
+
+export function createImageAliases({ store, events }: { store: Store; events: EventPublisher }): ImageAliases {
+  const { db } = store
+  const announce = () => events.publish({ topic: 'image', id: 'all', version: store.now() }, 'everyone')
+
+  /** The name of an image that somebody means by this name; undefined if there is no such image. */
+  async function nameOf(wanted: string): Promise<string | undefined> {
+    const meanings = meaningsOf(wanted)
+    const known = new Set(toImages(await readKnownImages(db, null, meanings)).map(({ reference }) => reference))
+    return meanings.find(meaning => known.has(meaning))
+  }
+
+  return {
+    list: () => listImageAliases(db),
+
+    async put({ alias, reference: wanted }) {
+      const reference = await nameOf(wanted)
+      if (reference === undefined) {
+        throw new AppError('image_not_found', { image: wanted, why: `No agent or registry has an image "${wanted}".` })
+      }
+      const same = await nameOf(alias)
+      if (same !== undefined) {
+        throw new AppError('image_alias_exists', { alias, why: `There is an image "${same}". Choose another alias.` })
+      }
+      const named = await putImageAlias(db, { alias, reference })
+      if (named !== reference) {
+        const why = `"${alias}" stands for "${named}". Remove that alias first, or choose another one.`
+        throw new AppError('image_alias_exists', { alias, why })
+      }
+      announce()
+      return { alias, reference }
+    },
+
+    async remove(alias) {
+      if (!(await deleteImageAlias(db, alias))) throw new AppError('image_alias_not_found', { alias })
+      announce()
+    },
+  }
+}
