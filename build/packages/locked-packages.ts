@@ -27,12 +27,23 @@ interface LockEntry {
  */
 const NOT_LOADED = /^(@types\/|bare-|undici-types$|openapi-types$|nan$|cpu-features$|buildcheck$|pg-cloudflare$)/
 
-/** The installed packages of the lock file without development tools, in the order of their paths. */
-export function lockedPackages(): LockedPackage[] {
+function lockEntries(): Readonly<Record<string, LockEntry>> {
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, LockEntry>
   }
-  return Object.entries(lock.packages)
+  return lock.packages
+}
+
+/** What the lock file says of one of our own dependencies. @throws Error if there is no such package */
+export function lockedPackage(name: string): LockEntry {
+  const entry = lockEntries()[`node_modules/${name}`]
+  if (entry === undefined) throw new Error(`the lock file has no package ${name}`)
+  return entry
+}
+
+/** The installed packages of the lock file without development tools, in the order of their paths. */
+export function lockedPackages(): LockedPackage[] {
+  return Object.entries(lockEntries())
     .filter(([path, { dev }]) => path !== '' && !dev && existsSync(join(ROOT, path)))
     .map(([path, { version, integrity, license }]) => {
       const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)

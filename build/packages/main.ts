@@ -7,9 +7,13 @@ import { sourceDate } from './source-date.ts'
 import { stageProgram } from './stage-program.ts'
 import { stageRuntime } from './stage-runtime.ts'
 import { type PackageWork, type Target, TargetUnavailable } from './target.ts'
+import { treeOf } from './tree.ts'
 import { npmTarget } from './targets/npm.ts'
+import { packApp, prepareApp } from './desktop/pack-app.ts'
+import { desktopDebTarget, desktopFolderTarget, desktopRpmTarget, desktopTarTarget } from './targets/desktop.ts'
 import { imageTarget } from './targets/image.ts'
-import { sbomTarget } from './targets/sbom.ts'
+import { installerTarget } from './targets/installer.ts'
+import { desktopSbomTarget, sbomTarget } from './targets/sbom.ts'
 import { serverDebTarget, serverRpmTarget, serverTarTarget } from './targets/server.ts'
 
 /**
@@ -23,6 +27,12 @@ const TARGETS: readonly Target[] = [
   serverRpmTarget,
   imageTarget,
   sbomTarget,
+  desktopFolderTarget,
+  desktopTarTarget,
+  desktopDebTarget,
+  desktopRpmTarget,
+  installerTarget,
+  desktopSbomTarget,
 ]
 const OUT = join(ROOT, 'dist', 'packages')
 
@@ -33,7 +43,7 @@ process.exitCode = await main(process.argv.slice(2))
 async function main(names: readonly string[]): Promise<number> {
   const unknown = names.find(name => !TARGETS.some(target => target.name === name))
   if (unknown !== undefined) {
-    const known = TARGETS.map(({ name, about }) => `  ${name.padEnd(12)} ${about}\n`).join('')
+    const known = TARGETS.map(({ name, about }) => `  ${name.padEnd(17)} ${about}\n`).join('')
     process.stderr.write(`${unknown === '--help' ? '' : `There is no target "${unknown}". `}Targets:\n${known}`)
     return unknown === '--help' ? 0 : 2
   }
@@ -72,7 +82,13 @@ async function main(names: readonly string[]): Promise<number> {
 
 function describeFiles(files: readonly string[]): string {
   for (const file of files) process.stdout.write(`${file}\n`)
-  return files.map(file => `${basename(file)} ${(statSync(file).size / 1e6).toFixed(1)} MB`).join(', ')
+  return files.map(file => `${basename(file)} ${(sizeOf(file) / 1e6).toFixed(1)} MB`).join(', ')
+}
+
+/** Bytes of a file, or of all files below a folder. */
+function sizeOf(path: string): number {
+  const found = statSync(path)
+  return found.isDirectory() ? treeOf(path).reduce((sum, { size }) => sum + size, 0) : found.size
 }
 
 function sharedWork(stageDir: string): Omit<PackageWork, 'note'> {
@@ -86,7 +102,11 @@ function sharedWork(stageDir: string): Omit<PackageWork, 'note'> {
     await stageRuntime(await program(), folder)
     return folder
   })
-  return { outDir: OUT, stageDir, seconds: sourceDate(), program, runtime }
+  const seconds = sourceDate()
+  const { signal } = stop
+  const prepared = once(() => prepareApp({ stageDir, seconds, runtime, signal }))
+  const desktop = once(async () => packApp(await prepared()))
+  return { outDir: OUT, stageDir, seconds, signal, program, runtime, prepared, desktop }
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {

@@ -32,7 +32,8 @@ export async function stageRuntime(program: string, folder: string): Promise<voi
   await strip(folder)
 }
 
-function stagePackage(path: string, folder: string): void {
+/** Copies an npm package without files that no program reads, at its place below `folder`. @param path place below the root */
+export function stagePackage(path: string, folder: string): void {
   const from = join(ROOT, path)
   cpSync(from, join(folder, path), {
     recursive: true,

@@ -1,4 +1,5 @@
 import { type Note } from '../bootstrap/progress.ts'
+import { type PackedApp, type PreparedApp } from './desktop/pack-app.ts'
 
 /** Something that `npm run package` makes. */
 export interface Target {
@@ -20,10 +21,15 @@ export interface PackageWork {
   /** Time of all files of packages, in seconds. */
   readonly seconds: number
   readonly note: Note
+  readonly signal: AbortSignal
   /** Folder with Berth's own compiled files (`stage-program.ts`); not to be changed. */
   readonly program: () => Promise<string>
   /** Folder with the program, its npm packages, Node and PostgreSQL (`stage-runtime.ts`); not to be changed. */
   readonly runtime: () => Promise<string>
+  /** Everything that electron-builder packs; not to be changed. */
+  readonly prepared: () => Promise<PreparedApp>
+  /** The unpacked desktop app (`desktop/pack-app.ts`); not to be changed. */
+  readonly desktop: () => Promise<PackedApp>
 }
 
 /** A target that this computer cannot make; the message names what is missing. */

@@ -1,5 +1,5 @@
 import { chmodSync, lutimesSync, readdirSync, readlinkSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 /** A file, directory or link below a folder. */
 export interface TreeEntry {
@@ -27,13 +27,19 @@ export function treeOf(folder: string, below = ''): TreeEntry[] {
 }
 
 /**
- * Gives a tree the modes (0755, 0644) and times that a package has, whatever the umask and the clock were: archivers that are not
+ * Program that runs as root for whoever starts it: Chromium's sandbox, on systems that forbid user namespaces to ordinary users. Nothing
+ * else in a package may.
+ */
+export const SETUID_PROGRAM = 'chrome-sandbox'
+
+/**
+ * Gives a tree the modes (0755, 0644, and 4755 for `SETUID_PROGRAM`) and times that a package has, whatever the umask and the clock were: archivers that are not
  * ours (dpkg-deb, rpmbuild) read them from the files.
  */
 export function normalizeTree(folder: string, seconds: number): void {
   for (const { path, type, executable } of treeOf(folder).toReversed()) {
     const file = join(folder, path)
-    if (type !== 'symlink') chmodSync(file, executable ? 0o755 : 0o644)
+    if (type !== 'symlink') chmodSync(file, basename(path) === SETUID_PROGRAM ? 0o4755 : executable ? 0o755 : 0o644)
     lutimesSync(file, seconds, seconds)
   }
   chmodSync(folder, 0o755)

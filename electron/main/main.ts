@@ -12,7 +12,8 @@ import { BACKGROUND_SWITCH, createLoginItem } from './settings/login-item.ts'
 import { openSettings } from './settings/open-settings.ts'
 import { openSettingsFile } from './settings/settings-file.ts'
 import { checkDocker, thisComputer } from './stack/docker-check.ts'
-import { startEmbeddedStack } from './stack/embedded-stack.ts'
+import { type EmbeddedStack, startEmbeddedStack, type StackReport } from './stack/embedded-stack.ts'
+import { findPrograms } from './stack/find-programs.ts'
 import { listenForDeepLinks } from './windows/deep-links.ts'
 
 /**
@@ -111,22 +112,31 @@ async function start(): Promise<void> {
       (process.platform === 'darwin' && app.getLoginItemSettings().wasOpenedAtLogin),
     checkDocker: async () => checkDocker(await thisComputer()),
     openServer,
-    startStack: report =>
-      startEmbeddedStack({
-        command: [env.BERTH_NODE ?? path.join(appRoot, 'node_modules/.bin/node'), path.join(appRoot, 'bin/berth')],
-        onExit: code => log.error({ code }, 'the embedded stack ended'),
-        report: {
-          onStep: (step, state) => report.onStep(step, state),
-          onLog(line) {
-            log.info({ line }, 'stack')
-            report.onLog(line)
-          },
-        },
-      }),
+    startStack,
     startProxy: options => startProxy({ ...options, dataDir: configDir, network, log }),
     network,
     log,
   })
+}
+
+/** Starts Berth on this computer. A package of the app unpacks its programs before, if this version has not done so yet. */
+async function startStack(report: StackReport): Promise<EmbeddedStack> {
+  const { isPackaged } = app
+  const places = { isPackaged, appRoot, resources: process.resourcesPath, env, home: app.getPath('home') }
+  const programs = findPrograms(places)
+  const tell = (line: string) => {
+    log.info({ line }, 'stack')
+    report.onLog(line)
+  }
+  const stack = await startEmbeddedStack({
+    command: await programs.command(tell),
+    options: programs.options,
+    onExit: code => log.error({ code }, 'the embedded stack ended'),
+    report: { onStep: (step, state) => report.onStep(step, state), onLog: tell },
+  })
+  if (stack.owned)
+    await programs.cleanUp().catch((error: unknown) => log.warn({ err: error }, 'programs of an older version stay'))
+  return stack
 }
 
 /** Program and arguments that start this app again. An AppImage is mounted at another place each time. */

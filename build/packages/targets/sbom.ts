@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type LockedPackage, lockedPackages } from '../locked-packages.ts'
+import { type LockedPackage, lockedPackage, lockedPackages } from '../locked-packages.ts'
 import { MANIFEST } from '../manifest.ts'
 import { type Target } from '../target.ts'
+import { marked } from './desktop.ts'
 
 /**
  * Bill of materials of the server packages (CycloneDX 1.6), and the list of their licences. Both come from the lock file, so they name
@@ -20,6 +21,32 @@ export const sbomTarget: Target = {
     }
     for (const [file, text] of Object.entries(files)) writeFileSync(file, text)
     return Promise.resolve(Object.keys(files))
+  },
+}
+
+/**
+ * Bill of materials of the desktop app, and its licences: Electron, and the npm packages of the main process and of the servers that the
+ * app contains. Chromium's own list is in the package (LICENSES.chromium.html).
+ */
+export const desktopSbomTarget: Target = {
+  name: 'desktop-sbom',
+  about: 'bill of materials (CycloneDX) and licences of the desktop app',
+  async make({ outDir, seconds, desktop }) {
+    const app = await desktop()
+    const { integrity } = lockedPackage('electron')
+    const electron: LockedPackage = {
+      ...{ name: 'electron', version: app.electron.version, path: 'node_modules/electron', license: 'MIT' },
+      // The lock file pins Electron's package, and the package its binary.
+      integrity: app.electron.official ? integrity : undefined,
+    }
+    const packages = [electron, ...lockedPackages()]
+    const base = join(outDir, `berth-desktop-${MANIFEST.version}${marked(app, '')}`)
+    const files = {
+      [`${base}.cdx.json`]: billOfMaterials(packages, seconds),
+      [`${base}.licences.txt`]: licences(packages),
+    }
+    for (const [file, text] of Object.entries(files)) writeFileSync(file, text)
+    return Object.keys(files)
   },
 }
 

@@ -37,6 +37,8 @@ export interface EmbeddedStack extends AsyncDisposable {
 export interface StackDeps {
   /** The pinned Node and the arguments that run the CLI, e.g. `['…/node', '…/bin/berth']`; more arguments may follow `up`. */
   readonly command: readonly [string, ...string[]]
+  /** More arguments of `up`. */
+  readonly options?: readonly string[]
   /** Called when the stack ended without a request; it is then restarted. */
   readonly onExit: (code: number | null) => void
   readonly report?: StackReport
@@ -92,9 +94,9 @@ export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack
   }
 }
 
-function launch({ command, report }: StackDeps): ChildProcess {
+function launch({ command, options = [], report }: StackDeps): ChildProcess {
   const [program, ...args] = command
-  const child = spawn(program, [...args, 'up', '--json', '--no-open', '--ticket'], {
+  const child = spawn(program, [...args, 'up', '--json', '--no-open', '--ticket', ...options], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // A terminal's Ctrl-C reaches the whole process group; we stop the stack ourselves, after asking the user.
     detached: process.platform !== 'win32',

@@ -1,0 +1,104 @@
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { ROOT } from '../../bootstrap/image-recipes.ts'
+import { PROGRAM } from './check-app.ts'
+
+/** Place of the app on a system. */
+export const APP_FOLDER = '/usr/lib/berth-desktop'
+const ICONS = '/usr/share/icons/hicolor'
+
+/** Files of the package outside of its folder. */
+export const SYSTEM_FILES = [
+  `/usr/bin/${PROGRAM}`,
+  `/usr/share/applications/${PROGRAM}.desktop`,
+  `${ICONS}/scalable/apps/${PROGRAM}.svg`,
+  `${ICONS}/512x512/apps/${PROGRAM}.png`,
+] as const
+
+/**
+ * Entry of the menu, which also takes the links `berth://…`.
+ *
+ * @param program what the entry starts
+ * @see https://specifications.freedesktop.org/desktop-entry-spec/latest/
+ */
+export const desktopEntry = (program: string) => `[Desktop Entry]
+Type=Application
+Name=Berth
+GenericName=Console for GPU sessions
+GenericName[ko]=GPU 세션 콘솔
+Comment=Start and use GPU container sessions
+Comment[ko]=GPU 컨테이너 세션을 시작하고 사용합니다
+Exec=${program} %u
+Icon=${PROGRAM}
+Terminal=false
+Categories=Development;
+Keywords=GPU;container;session;SSH;Jupyter;
+MimeType=x-scheme-handler/berth;
+StartupNotify=true
+StartupWMClass=${PROGRAM}
+`
+
+/**
+ * Ubuntu 24.04 and newer forbid user namespaces to programs without a profile. This one forbids nothing and allows them, as those of the
+ * distribution for browsers do. It lies beside the app: the scripts of the package install it where the system's AppArmor knows the rule.
+ *
+ * @see https://ubuntu.com/blog/ubuntu-23-10-restricted-unprivileged-user-namespaces
+ */
+const APPARMOR_PROFILE = `abi <abi/4.0>,
+include <tunables/global>
+
+profile ${PROGRAM} ${APP_FOLDER}/${PROGRAM} flags=(unconfined) {
+  userns,
+
+  include if exists <local/${PROGRAM}>
+}
+`
+
+/** Lays the app out as an installed system has it. */
+export function layOutSystem(app: string, root: string): void {
+  const folder = join(root, APP_FOLDER)
+  cpSync(app, folder, { recursive: true, verbatimSymlinks: true })
+  writeFileSync(join(folder, 'apparmor-profile'), APPARMOR_PROFILE)
+  const [link, entry, svg, png] = SYSTEM_FILES
+  for (const file of SYSTEM_FILES) mkdirSync(join(root, dirname(file)), { recursive: true })
+  symlinkSync(`../lib/berth-desktop/${PROGRAM}`, join(root, link))
+  writeFileSync(join(root, entry), desktopEntry(PROGRAM))
+  copyIcons(join(root, svg), join(root, png))
+}
+
+/** Copies the app's icon in both forms. */
+export function copyIcons(svg: string, png: string): void {
+  cpSync(join(ROOT, 'renderer/public/icon.svg'), svg)
+  cpSync(join(ROOT, 'build/packages/desktop/icon.png'), png)
+}
+
+const PROFILE = `/etc/apparmor.d/${PROGRAM}`
+
+const INSTALL_PROFILE = `if command -v apparmor_parser >/dev/null 2>&1 &&
+  apparmor_parser --skip-kernel-load --skip-cache ${APP_FOLDER}/apparmor-profile >/dev/null 2>&1; then
+  cp ${APP_FOLDER}/apparmor-profile ${PROFILE}
+  if command -v aa-enabled >/dev/null 2>&1 && aa-enabled --quiet 2>/dev/null; then
+    apparmor_parser --replace --write-cache ${PROFILE} || echo "AppArmor did not take ${PROFILE}." >&2
+  fi
+fi`
+
+const REMOVE_PROFILE = `if [ -e ${PROFILE} ]; then
+  if command -v aa-enabled >/dev/null 2>&1 && aa-enabled --quiet 2>/dev/null; then
+    apparmor_parser --remove ${PROFILE} || true
+  fi
+  rm -f ${PROFILE}
+fi`
+
+const script = (body: string) => `#!/bin/sh\nset -e\n${body}\n`
+
+/** Maintainer scripts of the .deb. Menus and icons are refreshed by triggers of the system. They touch nothing of any user. */
+export const DESKTOP_DEB_SCRIPTS = {
+  postinst: script(`[ "$1" = configure ] || exit 0\n${INSTALL_PROFILE}`),
+  prerm: script(`[ "$1" = remove ] || exit 0\n${REMOVE_PROFILE}`),
+} as const
+
+/** Scriptlets of the .rpm; their first argument is the number of versions that remain. */
+export const DESKTOP_RPM_SCRIPTS = {
+  post: INSTALL_PROFILE,
+  preun: `[ "$1" = 0 ] || exit 0\n${REMOVE_PROFILE}`,
+} as const

@@ -1,0 +1,159 @@
+import { cpSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildDeb, debArchitecture } from '../deb.ts'
+import { PROGRAM } from '../desktop/check-app.ts'
+import { type PackedApp } from '../desktop/pack-app.ts'
+import {
+  APP_FOLDER,
+  copyIcons,
+  DESKTOP_DEB_SCRIPTS,
+  DESKTOP_RPM_SCRIPTS,
+  desktopEntry,
+  layOutSystem,
+  SYSTEM_FILES,
+} from '../desktop/system-files.ts'
+import { MANIFEST } from '../manifest.ts'
+import { buildRpm, rpmArchitecture } from '../rpm.ts'
+import { type PackageWork, type Target } from '../target.ts'
+import { writeTarGz } from '../tar-folder.ts'
+import { SETUID_PROGRAM } from '../tree.ts'
+
+const NAME = 'berth-desktop'
+const SUMMARY = 'Desktop console for GPU container sessions'
+const DESCRIPTION = 'The desktop app of Berth, with the servers for Berth on this computer.'
+const TEST_DESCRIPTION = 'FOR TESTS ONLY: this package contains an Electron that is years old.'
+
+/** What every package of this app says of itself. */
+const about = (app: PackedApp) => ({
+  name: NAME,
+  summary: SUMMARY,
+  description: app.electron.official ? DESCRIPTION : TEST_DESCRIPTION,
+})
+
+/** Ending of the names of packages that contain the Electron of the tests. */
+export const marked = (app: Pick<PackedApp, 'electron'>, ending: string): string =>
+  app.electron.official ? ending : `.for-tests${ending}`
+
+/** Makes the tree of the installed app, a new one for each packager: packagers add files of their own. */
+function systemTree({ stageDir }: PackageWork, app: PackedApp, packager: string): string {
+  const root = join(stageDir, `desktop-${packager}`)
+  layOutSystem(app.folder, root)
+  return root
+}
+
+/** The unpacked app, to be started where it lies. */
+export const desktopFolderTarget: Target = {
+  name: 'desktop-folder',
+  about: 'the unpacked desktop app',
+  async make(work) {
+    const app = await work.desktop()
+    const folder = join(work.outDir, `${NAME}-${MANIFEST.version}-linux-${process.arch}${marked(app, '')}`)
+    rmSync(folder, { recursive: true, force: true })
+    cpSync(app.folder, folder, { recursive: true, verbatimSymlinks: true })
+    return [folder]
+  },
+}
+
+const NOTES = `Start ${PROGRAM} as an ordinary user.
+
+If it says that the sandbox cannot be used, the system forbids user namespaces to ordinary users. Then give ${SETUID_PROGRAM} to root, once:
+
+  sudo chown root:root ${SETUID_PROGRAM} && sudo chmod 4755 ${SETUID_PROGRAM}
+
+For an entry in the menu and links that begin with berth://, copy ${PROGRAM}.desktop to ~/.local/share/applications, with the path of the
+program in its line Exec, and ${PROGRAM}.svg to ~/.local/share/icons/hicolor/scalable/apps.
+`
+
+/** The app as an archive: unpack it anywhere. */
+export const desktopTarTarget: Target = {
+  name: 'desktop-tar',
+  about: 'the desktop app as .tar.gz, to be unpacked anywhere',
+  async make(work) {
+    const app = await work.desktop()
+    const folder = join(work.stageDir, 'desktop-tar')
+    cpSync(app.folder, folder, { recursive: true, verbatimSymlinks: true })
+    writeFileSync(join(folder, 'README.txt'), NOTES)
+    writeFileSync(join(folder, `${PROGRAM}.desktop`), desktopEntry(`/opt/${NAME}/${PROGRAM}`))
+    copyIcons(join(folder, `${PROGRAM}.svg`), join(folder, `${PROGRAM}.png`))
+    const base = `${NAME}-${MANIFEST.version}`
+    const file = join(work.outDir, `${base}-linux-${process.arch}${marked(app, '.tar.gz')}`)
+    await writeTarGz(folder, file, { prefix: base, seconds: work.seconds })
+    return [file]
+  },
+}
+
+/** Libraries that Electron is linked to or loads, by the names before and after Debian's change to 64-bit times. */
+const DEB_DEPENDS = [
+  'libc6 (>= 2.28)',
+  'libgtk-3-0t64 | libgtk-3-0',
+  'libasound2t64 | libasound2',
+  'libatspi2.0-0t64 | libatspi2.0-0',
+  'libcups2t64 | libcups2',
+  'libgbm1',
+  'libnotify4',
+  'libnss3',
+  'libsecret-1-0',
+  'libxss1',
+  'libxtst6',
+  'xdg-utils',
+]
+
+export const desktopDebTarget: Target = {
+  name: 'desktop-deb',
+  about: 'the desktop app for Debian and Ubuntu',
+  async make(work) {
+    const app = await work.desktop()
+    const root = systemTree(work, app, 'deb')
+    const file = join(work.outDir, `${NAME}_${MANIFEST.version}_${debArchitecture}${marked(app, '.deb')}`)
+    await buildDeb(
+      {
+        ...about(app),
+        root,
+        seconds: work.seconds,
+        depends: DEB_DEPENDS,
+        recommends: ['openssh-client'],
+        scripts: DESKTOP_DEB_SCRIPTS,
+      },
+      file,
+    )
+    return [file]
+  },
+}
+
+const RPM_REQUIRES = [
+  'glibc >= 2.28',
+  'gtk3',
+  'alsa-lib',
+  'at-spi2-core',
+  'cups-libs',
+  'libnotify',
+  'libsecret',
+  'libXScrnSaver',
+  'libXtst',
+  'mesa-libgbm',
+  'nss',
+  'xdg-utils',
+]
+
+export const desktopRpmTarget: Target = {
+  name: 'desktop-rpm',
+  about: 'the desktop app for Fedora and RHEL',
+  async make(work) {
+    const app = await work.desktop()
+    const root = systemTree(work, app, 'rpm')
+    const file = join(work.outDir, `${NAME}-${MANIFEST.version}-1.${rpmArchitecture}${marked(app, '.rpm')}`)
+    await buildRpm(
+      {
+        ...about(app),
+        root,
+        seconds: work.seconds,
+        requires: RPM_REQUIRES,
+        scripts: DESKTOP_RPM_SCRIPTS,
+        owns: [APP_FOLDER, ...SYSTEM_FILES],
+      },
+      join(work.stageDir, 'rpmbuild-desktop'),
+      file,
+    )
+    return [file]
+  },
+}
