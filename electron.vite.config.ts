@@ -13,7 +13,15 @@ export default defineConfig({
       target: 'node24',
       lib: { entry: 'electron/main/main.ts', formats: ['es'], fileName: () => 'main.js' },
       rolldownOptions: {
-        external: [/^node:/, 'electron', /^@napi-rs\/keyring/, 'bufferutil', 'utf-8-validate', 'cpu-features', /\.node$/],
+        external: [
+          /^node:/,
+          'electron',
+          /^@napi-rs\/keyring/,
+          'bufferutil',
+          'utf-8-validate',
+          'cpu-features',
+          /\.node$/,
+        ],
       },
     },
   },

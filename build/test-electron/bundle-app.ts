@@ -42,6 +42,8 @@ async function bundleMain(folder: string, outDir: string): Promise<void> {
           format: 'cjs',
           entryFileNames: 'main.cjs',
           codeSplitting: false,
+          // Its import() finds no package inside an archive; require() does.
+          dynamicImportInCjs: false,
           banner: `const __fileUrl = require('node:url').pathToFileURL(__filename).href;`,
         },
       },

@@ -12,6 +12,8 @@ const run = promisify(execFile)
 
 /** A fresh Debian in which a package is installed; Docker Engine and network are those of this computer. */
 export interface FreshRoot extends AsyncDisposable {
+  /** Name of its container. */
+  readonly name: string
   /** Data directory; it has the same path for the Docker Engine, which mounts homes from it. */
   readonly data: string
   /** Runs a shell command as root. @throws with its output if it fails */
@@ -28,8 +30,9 @@ export interface RunningUnit {
 
 /**
  * @param packages folder with the packages, mounted at /packages
+ * @param options more options of `docker run`
  */
-export async function openFreshRoot(packages: string): Promise<FreshRoot> {
+export async function openFreshRoot(packages: string, options: readonly string[] = []): Promise<FreshRoot> {
   const data = await mkdtemp(join(tmpdir(), 'berth-test-packages-'))
   const name = basename(data)
   await run('chmod', ['711', data])
@@ -42,6 +45,7 @@ export async function openFreshRoot(packages: string): Promise<FreshRoot> {
   await run('docker', [
     ...['run', '-d', '--name', name, '--label', 'berth.test=packages', '--network', 'host', '--init'],
     ...['--cap-add', 'NET_ADMIN', '--cap-add', 'NET_RAW', ...mounts.flatMap(mount => ['-v', mount])],
+    ...options,
     ...['debian:trixie-slim', 'sleep', 'infinity'],
   ])
   const environment = { BERTH_DATA: data, BERTH_CONFIG_DIR: '/root/berth', BERTH_AGENT_CLAIM: name, BERTH_PORT: '0' }
@@ -58,6 +62,7 @@ export async function openFreshRoot(packages: string): Promise<FreshRoot> {
   // Settings of this computer's apt, e.g. its mirror's certificate.
   await shell('cp -n /host-apt/99* /etc/apt/apt.conf.d/ 2>/dev/null || true; apt-get update -q')
   return {
+    name,
     data,
     shell,
     async startUnit(unit) {

@@ -50,11 +50,15 @@ export async function checkApp(folder: string): Promise<AppFacts> {
 
 function checkArchive(archive: string): string {
   const { header, headerString } = getRawHeader(archive)
+  const root: Entry = header
   for (const path of listPackage(archive, { isPack: false })) {
-    const entry = path.split('/').filter(Boolean).reduce<Entry | undefined>((at, name) => at?.files?.[name], header as Entry)
+    let entry: Entry | undefined = root
+    for (const name of path.split('/').filter(Boolean)) entry = entry?.files?.[name]
     if (entry === undefined || entry.files !== undefined || entry.unpacked) continue
     const { algorithm, hash } = entry.integrity ?? {}
-    const found = createHash('sha256').update(extractFile(archive, path.slice(1))).digest('hex')
+    const found = createHash('sha256')
+      .update(extractFile(archive, path.slice(1)))
+      .digest('hex')
     if (algorithm !== 'SHA256' || hash !== found) throw new Error(`${path} of app.asar does not have its hash`)
   }
   return createHash('sha256').update(headerString).digest('hex')

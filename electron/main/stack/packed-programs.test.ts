@@ -1,6 +1,15 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { appendFileSync, chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -25,9 +34,17 @@ async function aPackage(version: string) {
   writeFileSync(join(tree, 'bin/berth'), '')
   execFileSync('ln', ['-s', '../deep', join(tree, 'bin/link')])
   await writeTarGz(tree, join(root, 'programs.tar.gz'), { prefix: '', seconds: 0 })
-  const programs = createHash('sha256').update(readFileSync(join(root, 'programs.tar.gz'))).digest('hex')
+  const programs = createHash('sha256')
+    .update(readFileSync(join(root, 'programs.tar.gz')))
+    .digest('hex')
   writeFileSync(join(app, 'package.json'), JSON.stringify({ berth: { programs } }))
-  return findPrograms({ isPackaged: true, appRoot: app, resources: root, env: { XDG_DATA_HOME: root }, home: '/nowhere' })
+  return findPrograms({
+    isPackaged: true,
+    appRoot: app,
+    resources: root,
+    env: { XDG_DATA_HOME: root },
+    home: '/nowhere',
+  })
 }
 const unpacked = () => readdirSync(join(root, 'berth/programs'))
 const run = ([program, ...args]: readonly string[]) => execFileSync(program!, args, { encoding: 'utf8' })

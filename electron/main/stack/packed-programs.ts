@@ -76,7 +76,7 @@ async function unpack(archive: string, folder: string): Promise<void> {
       const { name, type, mode, linkname } = entry.header
       const target = path.join(folder, name)
       if (type === 'file') {
-        await pipeline(entry, createWriteStream(target, { mode: mode ?? 0o644 }))
+        await pipeline(entry, createWriteStream(target, { mode }))
         continue
       }
       if (type === 'directory') await mkdir(target, { recursive: true, mode: 0o755 })

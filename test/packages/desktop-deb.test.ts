@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { checkApp } from '../../build/packages/desktop/check-app.ts'
+import { FUSES } from '../../build/packages/desktop/fuses.ts'
+import { APP_FOLDER } from '../../build/packages/desktop/system-files.ts'
+import { openLaunchDialog, rowOf } from '../e2e/console-steps.ts'
+import { root } from '../fixtures/berth.ts'
+import { openFreshRoot } from './fresh-root.ts'
+import { prepareDesktop, SANDBOX, startInstalledApp, USER } from './installed-app.ts'
+
+const packages = mkdtempSync(join(tmpdir(), 'berth-packages-'))
+
+beforeAll(() => {
+  // Made by `npm run package desktop-deb`; `npm run test:packages` does so first. Its Electron is the official one or that of the tests.
+  const made = join(root, 'dist', 'packages')
+  const name = readdirSync(made).find(file => /^berth-desktop_.*\.deb$/.test(file))
+  if (name === undefined) throw new Error('there is no package of the desktop app')
+  cpSync(join(made, name), join(packages, 'desktop.deb'))
+})
+afterAll(() => rmSync(packages, { recursive: true, force: true }))
+
+test('the package has an app with closed fuses, an archive whose hashes are right, and less than its budget of bytes', async () => {
+  const folder = join(packages, 'unpacked')
+  execFileSync('dpkg-deb', ['-x', join(packages, 'desktop.deb'), folder])
+  const { fuses, size, asarHash } = await checkApp(join(folder, APP_FOLDER))
+  expect(FUSES).toMatchObject(fuses)
+  expect(fuses).toMatchObject({ runAsNode: false, enableNodeCliInspectArguments: false, onlyLoadAppFromAsar: true })
+  expect(asarHash).toMatch(/^[0-9a-f]{64}$/)
+  expect(size).toBeGreaterThan(100e6)
+  rmSync(folder, { recursive: true })
+})
+
+test('the desktop app: install, a window in the sandbox, Berth on this computer with a session, removal that keeps the data', async () => {
+  await using debian = await openFreshRoot(packages, SANDBOX)
+  const { shell, data } = debian
+  await shell('DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends /packages/desktop.deb')
+  await prepareDesktop(debian)
+  await shell('desktop-file-validate /usr/share/applications/berth-desktop.desktop')
+  const asUser = (command: string) => shell(`setpriv --reuid ${USER} --regid ${USER} --init-groups sh -c '${command}'`)
+  expect(await asUser('xdg-mime query default x-scheme-handler/berth')).toContain('berth-desktop.desktop')
+  expect(await shell(`stat -c %a ${APP_FOLDER}/chrome-sandbox`)).toBe('4755\n')
+  // With the fuse, the variable means nothing, and the program wants a screen.
+  const asNode = await asUser('ELECTRON_RUN_AS_NODE=1 timeout 60 berth-desktop -p 40+2 2>&1 || true')
+  expect(asNode).not.toMatch(/^42$/m)
+
+  await using app = await startInstalledApp(debian)
+  const { page } = app
+  await page.getByRole('heading', { name: 'Welcome to Berth' }).waitFor()
+  expect(page.url()).toMatch(/^berth:\/\/console\//)
+  // 2: a filter of system calls is active.
+  expect(await shell('grep -h ^Seccomp: $(pgrep -f "[t]ype=renderer" | sed "s#.*#/proc/&/status#")')).toBe(
+    'Seccomp:\t2\n',
+  )
+
+  await page.getByRole('button', { name: 'Start Berth here' }).click()
+  await page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor({ timeout: 180_000 })
+  const services = 'pgrep -fc "programs/[0-9a-f]+/bin/[b]erth up" || true'
+  expect(await shell(services)).toBe('1\n')
+  await page.locator('a[href="#/sessions"]').first().click()
+  await openLaunchDialog(page)
+  await page.getByText('Python 3.13 with JupyterLab').first().click()
+  await page.getByLabel('Name optional').fill('packed')
+  await page.getByRole('button', { name: /^Launch$/ }).click()
+  await rowOf(page, 'packed').getByText('Running').waitFor({ timeout: 120_000 })
+
+  await app.kill()
+  await expect.poll(() => shell(services), { timeout: 60_000 }).toBe('0\n')
+  await shell('apt-get remove -y -q berth-desktop')
+  await expect(shell(`test -e ${APP_FOLDER} || test -e /usr/bin/berth-desktop`)).rejects.toThrow()
+  expect(await shell(`ls ${data}`)).toContain('master.key')
+  expect(await shell(`ls /home/${USER}/.config/berth`)).toContain('desktop.json')
+})

@@ -1,0 +1,94 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { stat } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { chromium, type Page } from 'playwright-core'
+import { type FreshRoot } from './fresh-root.ts'
+
+/** What Chromium needs of a container to make its sandbox; on a computer everybody has it. */
+export const SANDBOX = ['--cap-add', 'SYS_ADMIN', '--security-opt', 'seccomp=unconfined', '--shm-size', '512m']
+
+/** Ordinary user of the fresh root who may use the Docker Engine. */
+export const USER = 'mira'
+
+/** The installed app, with a window on a screen inside of the fresh root. */
+export interface InstalledApp extends AsyncDisposable {
+  readonly page: Page
+  /** Kills the app's process; asked to end, it would ask its user. */
+  kill(): Promise<void>
+}
+
+/** Makes the user, and a screen's program. */
+export async function prepareDesktop({ shell, data }: FreshRoot): Promise<void> {
+  await shell('apt-get install -y -q --no-install-recommends xvfb procps desktop-file-utils')
+  const { gid } = await stat('/var/run/docker.sock')
+  await shell(`getent group ${gid} >/dev/null || groupadd -g ${gid} engine`)
+  await shell(`useradd -m -G "$(getent group ${gid} | cut -d: -f1)" ${USER} && chown ${USER} ${data}`)
+}
+
+/** Starts the app as a menu does. The fuses keep debuggers out of its main process; its pages are reached by Chromium's own port. */
+export async function startInstalledApp({ name, data }: FreshRoot): Promise<InstalledApp> {
+  await using stack = new AsyncDisposableStack()
+  const xvfb = spawn(
+    'docker',
+    ['exec', name, 'Xvfb', '-displayfd', '1', '-screen', '0', '1400x900x24', '-nolisten', 'tcp'],
+    {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  )
+  stack.defer(() => end(xvfb))
+  const display = await lineOf(xvfb, /^(\d+)$/)
+  const environment = {
+    ...{ DISPLAY: `:${display}`, HOME: `/home/${USER}`, LANG: 'en_US.UTF-8' },
+    ...{ BERTH_DATA: data, BERTH_AGENT_CLAIM: name, BERTH_PORT: '0', BERTH_CONFIG_DIR: '' },
+  }
+  const variables = Object.entries(environment).flatMap(([key, value]) => ['-e', `${key}=${value}`])
+  const program = [
+    'sh',
+    '-c',
+    'unset BERTH_CONFIG_DIR; echo "pid $$" >&2; exec berth-desktop --disable-gpu --remote-debugging-port=0',
+  ]
+  const app = spawn('docker', ['exec', '-u', USER, ...variables, name, ...program], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  stack.defer(() => end(app))
+  const pid = await lineOf(app, /^pid (\d+)$/)
+  const port = await lineOf(app, /^DevTools listening on ws:\/\/127\.0\.0\.1:(\d+)\//)
+  const browser = await chromium.connectOverCDP(`http://127.0.0.1:${port}`, { noDefaults: true })
+  stack.defer(() => browser.close())
+  const context = browser.contexts()[0]!
+  const page = context.pages()[0] ?? (await context.waitForEvent('page'))
+  page.setDefaultTimeout(60_000)
+  const owned = stack.move()
+  return {
+    page,
+    async kill() {
+      const ended = once(app, 'exit')
+      const killed = spawn('docker', ['exec', name, 'kill', '-KILL', pid], { stdio: 'ignore' })
+      await once(killed, 'exit')
+      await ended
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  }
+}
+
+/** The first group of the first line that matches. Lines before it are shown if the program ends. */
+async function lineOf(child: ChildProcess, pattern: RegExp): Promise<string> {
+  const seen: string[] = []
+  const input = child.stdout ?? child.stderr!
+  const lines = createInterface({ input })
+  for await (const line of lines) {
+    const found = pattern.exec(line)?.[1]
+    // The pipe is read on: a full one would stop the program.
+    if (found !== undefined) return found
+    seen.push(line)
+  }
+  throw new Error(`${child.spawnargs.join(' ')} ended: ${seen.join('\n')}`)
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  await exited
+}
