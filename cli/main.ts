@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { sayFormErrorsPlainly } from '#manager/contract'
+import { usePins } from '#proxy/connect-app'
 import { addAccountCommands } from './commands/accounts.ts'
 import { addAgentCommands } from './commands/agents.ts'
 import { addAppCommand } from './commands/app.ts'
@@ -31,6 +32,7 @@ import { addSchedulingCommands } from './commands/scheduling.ts'
 import { addUsageCommands } from './commands/usage.ts'
 import { addServerBackupCommands } from './commands/server-backups.ts'
 import { addUserCommands } from './commands/users.ts'
+import { readCertificates } from './config/certificates.ts'
 import { endWith } from './outcome.ts'
 import { version } from './version.ts'
 
@@ -84,6 +86,7 @@ function createProgram(json: boolean): Command {
 
 /** Runs a command and ends this process with its exit code. */
 export async function main(argv: readonly string[]): Promise<never> {
+  usePins(readCertificates)
   sayFormErrorsPlainly()
   const json = argv.includes('--json')
   return await endWith(() => createProgram(json).parseAsync([...argv], { from: 'user' }), { json })

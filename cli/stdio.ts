@@ -1,6 +1,8 @@
 import { parseArgs } from 'node:util'
 import { isSessionId } from '#manager/contract/light'
+import { usePins } from '#proxy/connect-app'
 import { findAccess } from './config/access.ts'
+import { readCertificates } from './config/certificates.ts'
 import { endWith } from './outcome.ts'
 import { applyStdioFlags, carryStdio, type StdioFlags, type StdioTarget } from './ssh/stdio.ts'
 
@@ -13,6 +15,7 @@ export async function main(argv: readonly string[]): Promise<never> {
   if (request === undefined) return await (await import('./main.ts')).main(argv)
   const work = async () => {
     applyStdioFlags(request)
+    usePins(readCertificates)
     await carryStdio(await findAccess(), request)
   }
   return await endWith(work, { json: false })

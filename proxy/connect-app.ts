@@ -65,5 +65,5 @@ function whenAborted(signal: AbortSignal): Promise<never> {
   return promise
 }
 
-export { environmentNetwork } from './network/environment-network.ts'
+export { environmentNetwork, type Pins, usePins } from './network/environment-network.ts'
 export type { TunnelStream } from './local/tunnel-stream.ts'

@@ -3,12 +3,16 @@ import { type Command } from 'commander'
 import { type ApiClient, AppError, isAppError, type RouteReply } from '#manager/contract'
 import { apiOf, clientOf, connect } from '../config/connect.ts'
 import { readSignIn, removeSignIn, writeSignIn } from '../config/sign-in.ts'
+import { isUntrusted } from '#proxy/certificates'
+import { createNetwork, environmentWays, usePins } from '#proxy/network'
+import { parseFingerprint, readCertificates, trustCertificate } from '../config/certificates.ts'
 import { createOutput } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { hasBrowser, signInWithBrowser } from './sso-sign-in.ts'
 
 interface LoginFlags {
   endpoint?: string
+  fingerprint?: string
   allowHttp?: boolean
   email?: string
   /** True: the only provider. */
@@ -30,6 +34,7 @@ export function addLoginCommands(program: Command): void {
     .command('login')
     .description('Sign in to Berth.')
     .option('--endpoint <url>', 'address of the console or the manager (BERTH_ENDPOINT)')
+    .option('--fingerprint <sha256>', 'trust the server with exactly this certificate, which no authority vouches for')
     .option('--allow-http', 'allow sending password and token unencrypted to another computer')
     .option('--email <address>', 'your e-mail address')
     .option('--sso [provider]', 'sign in at a provider of your organization, in a browser')
@@ -40,9 +45,12 @@ export function addLoginCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (flags: LoginFlags) => {
       const endpoint = endpointOf(flags.endpoint ?? process.env.BERTH_ENDPOINT, flags.allowHttp)
-      const { user, token, expiresAt } = await (flags.sso === undefined
-        ? signInWithPassword(clientOf(endpoint), flags)
-        : signInAtProvider(clientOf(endpoint), flags))
+      if (flags.fingerprint !== undefined) await pin(endpoint, flags.fingerprint)
+      const signingIn =
+        flags.sso === undefined
+          ? signInWithPassword(clientOf(endpoint), flags)
+          : signInAtProvider(clientOf(endpoint), flags)
+      const { user, token, expiresAt } = await signingIn.catch((error: unknown) => withFingerprint(endpoint, error))
       if (!token) throw new AppError('internal', { why: 'The manager did not send a token.' })
       await writeSignIn({ endpoint, userId: user.id, email: user.email, token, expiresAt })
       createOutput(flags.json ?? false).data(
@@ -73,6 +81,31 @@ export function addLoginCommands(program: Command): void {
       createOutput(json).data({ endpoint, user }, () => `${user.email} (${user.role}) at ${endpoint}`)
     })
 }
+
+/** Pins the certificate of a server that the user names by its fingerprint. @throws AppError `unavailable` if the server shows another */
+async function pin(endpoint: string, named: string): Promise<void> {
+  const wanted = parseFingerprint(named)
+  const shown = await shownBy(endpoint)
+  if (shown !== wanted) {
+    const why = `The certificate of ${endpoint} has another fingerprint: SHA-256 ${shown}. Nothing was sent.`
+    throw new AppError('unavailable', { why })
+  }
+  await trustCertificate(endpoint, shown)
+  usePins(readCertificates)
+}
+
+/** A certificate that no authority vouches for is shown, so that the user can compare it. @throws the error, or one with the fingerprint */
+async function withFingerprint(endpoint: string, error: unknown): Promise<never> {
+  if (!(error instanceof Error) || !isUntrusted(error.cause)) throw error
+  const shown = await shownBy(endpoint)
+  const why =
+    `No authority that this computer knows vouches for the certificate of ${endpoint}. Its fingerprint is SHA-256 ${shown}. ` +
+    `If the administrator of the server confirms it, add: --fingerprint ${shown}`
+  throw new AppError('unavailable', { why }, { cause: error })
+}
+
+const shownBy = (endpoint: string) =>
+  createNetwork({ findWays: environmentWays(process.env) }).fingerprintOf(new URL(endpoint))
 
 const label = () => `berth CLI on ${hostname()}`
 

@@ -1,7 +1,8 @@
-import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, parseJson } from '#manager/contract/light'
 import { configDirectory } from './directories.ts'
+import { replaceFile } from './replace-file.ts'
 
 /**
  * The sign-in of the CLI.
@@ -43,11 +44,7 @@ export async function readSignIn(directory = configDirectory()): Promise<SignIn>
 }
 
 export async function writeSignIn(signIn: SignIn, directory = configDirectory()): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o700 })
-  const part = `${fileOf(directory)}.${process.pid}`
-  await writeFile(part, `${JSON.stringify(signIn, null, 2)}\n`, { mode: 0o600 })
-  await chmod(part, 0o600)
-  await rename(part, fileOf(directory))
+  await replaceFile(fileOf(directory), `${JSON.stringify(signIn, null, 2)}\n`)
 }
 
 export async function removeSignIn(directory = configDirectory()): Promise<void> {

@@ -1,5 +1,5 @@
 import { type Endpoint, type EndpointChoice, type HostApi, type HostEvents } from '#proxy/contract'
-import { knownFailure, trustSystemCertificates } from '#proxy/certificates'
+import { isUntrusted, knownFailure, trustSystemCertificates } from '#proxy/certificates'
 import { type Fetch } from '#proxy/network'
 import { AppError, type UserId } from '#manager/contract'
 import { openAccount, type Account } from './console/account.ts'
@@ -42,6 +42,8 @@ export interface ConnectionDeps {
   readonly fixed?: { readonly ticket: string | null } | undefined
   readonly credentials: CredentialStore
   readonly fetch: Fetch
+  /** Asks about a certificate that no authority vouches for; true: it is trusted from now on. */
+  readonly trust: (origin: string) => Promise<boolean>
   readonly startStack: () => Promise<EmbeddedStack>
   readonly startProxy: StartUserProxy
   readonly emit: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
@@ -51,7 +53,7 @@ export interface ConnectionDeps {
 export async function openConnection(deps: ConnectionDeps): Promise<Connection> {
   await using cleanUp = new AsyncDisposableStack()
   const stack = deps.choice.kind === 'embedded' ? cleanUp.use(await deps.startStack()) : undefined
-  const url = stack?.endpoint ?? (await answering(deps.choice, deps.fetch))
+  const url = stack?.endpoint ?? (await answering(deps.choice, deps))
   let proxy: Promise<UserProxy> | undefined
 
   const closeProxy = async () => {
@@ -117,19 +119,25 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
 }
 
 /** Checks a new address before the current connection is given up. */
-async function answering(choice: EndpointChoice, fetch: ConnectionDeps['fetch']): Promise<string> {
+async function answering(
+  choice: EndpointChoice,
+  { fetch, trust }: Pick<ConnectionDeps, 'fetch' | 'trust'>,
+): Promise<string> {
   if (choice.kind !== 'remote') throw new Error('only a remote endpoint is asked')
   const { origin } = new URL(choice.url)
   trustSystemCertificates(origin)
-  const reply = await fetch(`${origin}/healthz`, { redirect: 'manual', signal: AbortSignal.timeout(10_000) }).catch(
-    (error: unknown) => {
-      throw new AppError(
-        'unavailable',
-        { endpoint: origin, ...(knownFailure(error) ?? { why: `${origin} does not answer. Check the address.` }) },
-        { cause: error },
-      )
-    },
-  )
+  const ask = () => fetch(`${origin}/healthz`, { redirect: 'manual', signal: AbortSignal.timeout(10_000) })
+  const asked = ask().catch(async (error: unknown) => {
+    if (isUntrusted(error) && (await trust(origin))) return await ask()
+    throw error
+  })
+  const reply = await asked.catch((error: unknown) => {
+    throw new AppError(
+      'unavailable',
+      { endpoint: origin, ...(knownFailure(error) ?? { why: `${origin} does not answer. Check the address.` }) },
+      { cause: error },
+    )
+  })
   if (!reply.ok)
     throw new AppError('unavailable', {
       endpoint: origin,

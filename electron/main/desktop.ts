@@ -16,6 +16,7 @@ import { createHostApi } from './ipc/create-host-api.ts'
 import { HOST_INPUTS } from './ipc/host-inputs.ts'
 import { serveHostApi } from './ipc/serve-host-api.ts'
 import { CONSOLE_SCHEME } from './security/console-origin.ts'
+import { createServerTrust } from './security/server-trust.ts'
 import { denyPermissions, guardContents } from './security/guard-contents.ts'
 import { type Programs } from './programs/open-program.ts'
 import { type LoginItem } from './settings/login-item.ts'
@@ -54,7 +55,7 @@ export interface DesktopDeps {
   /** The app begins in the tray: it was started by the sign-in to this computer. */
   readonly startsInBackground: boolean
   readonly startProxy: StartUserProxy
-  readonly network: Pick<Network, 'fetch' | 'agentFor'>
+  readonly network: Pick<Network, 'fetch' | 'agentFor' | 'fingerprintOf'>
   readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
 }
 
@@ -88,12 +89,15 @@ export function startDesktop(deps: DesktopDeps): void {
     start: deps.startStack,
     onChange: now => windows.emit('stack:changed', now),
   })
+  const language = () => settings.current.language ?? languageOf(app.getLocale())
+  const trust = createServerTrust({ network: deps.network, settings, dialog: electron.dialog, language })
   const connect = (to: EndpointChoice): Promise<Connection> =>
     openConnection({
       choice: to,
       fixed,
       credentials: deps.credentials,
       fetch: deps.network.fetch,
+      trust: origin => trust.ask(origin),
       startStack: () => starter.start(),
       startProxy: deps.startProxy,
       emit(event, payload) {
@@ -114,7 +118,6 @@ export function startDesktop(deps: DesktopDeps): void {
 
   const account = async () => (await connector.current()).account
   const terminals = createTerminals({ account, agentFor: deps.network.agentFor })
-  const language = () => settings.current.language ?? languageOf(app.getLocale())
   const options = async (): Promise<DesktopOptions> => ({
     openAtLogin: await deps.loginItem.isOn(),
     keepInBackground: settings.current.keepInBackground,
@@ -151,6 +154,7 @@ export function startDesktop(deps: DesktopDeps): void {
     if (fixed) throw new AppError('forbidden', { why: 'BERTH_ENDPOINT decides.' })
     // The start of this computer's Berth is under way: its end is the answer, also if it fails.
     if (wanted.kind === 'embedded' && starter.now.state === 'starting') return (await connector.current()).endpoint
+    trust.forgetRefusals()
     const before = await connector.settled()
     if (before && wanted.kind === 'embedded' && before.endpoint.kind === 'embedded') return before.endpoint
     const next = await connect(wanted)
@@ -200,7 +204,8 @@ export function startDesktop(deps: DesktopDeps): void {
         servers: () => Promise.resolve(settings.current.servers),
         async forgetServer(url) {
           const servers = settings.current.servers.filter(other => other !== url)
-          return (await settings.update({ servers })).servers
+          const { [url]: _forgotten, ...certificates } = settings.current.certificates
+          return (await settings.update({ servers, certificates })).servers
         },
         openServer: deps.openServer,
         stack: () => Promise.resolve(starter.now),

@@ -85,6 +85,7 @@ async function start(): Promise<void> {
   // Right after the start Chromium answers DIRECT until it has read them.
   const settingsRead = defaultSession.forceReloadProxyConfig()
   const network = createNetwork({
+    pinOf: origin => settings.current.certificates[origin],
     async findWays(target) {
       await settingsRead
       return parsePacAnswer(await defaultSession.resolveProxy(target.origin))

@@ -2,7 +2,6 @@ import { Agent, type ClientRequestArgs, type RequestOptions } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
-import { TLSSocket } from 'node:tls'
 
 type Created = (error: Error | null, socket: Duplex) => void
 
@@ -12,30 +11,16 @@ export function createAgent(protocol: string, open: (url: URL) => Promise<Socket
   class ProxyAgent extends Base {
     override createConnection({ host, port }: ClientRequestArgs, done?: Created): undefined {
       const name = host?.includes(':') ? `[${host}]` : host
-      open(new URL(`${protocol}//${name}:${port}`))
-        .then(secured)
-        .then(
-          socket => done?.(null, socket),
-          // Node reads no socket where there is an error.
-          (error: unknown) => done?.(error as Error, undefined as never),
-        )
+      open(new URL(`${protocol}//${name}:${port}`)).then(
+        socket => {
+          // Otherwise a connection that the proxy has closed stays in the pool, and the next request on it waits for ever.
+          socket.allowHalfOpen = false
+          done?.(null, socket)
+        },
+        // Node reads no socket where there is an error.
+        (error: unknown) => done?.(error as Error, undefined as never),
+      )
     }
   }
   return new ProxyAgent({ keepAlive: true })
-}
-
-/** Makes it a socket for HTTP, and waits until the server's certificate was verified: Node writes a request on what it gets here. */
-async function secured(socket: Socket): Promise<Socket> {
-  // Otherwise a connection that the proxy has closed stays in the pool, and the next request on it waits for ever.
-  socket.allowHalfOpen = false
-  if (!(socket instanceof TLSSocket)) return socket
-  const { promise, resolve, reject } = Promise.withResolvers<undefined>()
-  const onClose = () => reject(new Error('the connection was closed during the TLS handshake'))
-  socket
-    .once('secureConnect', () => resolve(undefined))
-    .once('error', reject)
-    .once('close', onClose)
-  await promise
-  socket.off('error', reject).off('close', onClose)
-  return socket
 }

@@ -1,5 +1,5 @@
 import { connect, isIP, type Socket } from 'node:net'
-import type { ConnectionOptions } from 'node:tls'
+import type { ConnectionOptions, TLSSocket } from 'node:tls'
 
 /** Host and port of an address, as `net.connect` takes them. */
 export function placeOf({ hostname, port, protocol }: URL) {
@@ -8,8 +8,8 @@ export function placeOf({ hostname, port, protocol }: URL) {
 }
 
 /** Connects to a server, with TLS for https. */
-export const connectDirectly = async (url: URL, tls?: ConnectionOptions): Promise<Socket> =>
-  url.protocol === 'https:' ? await encrypted({ url, tls }) : connect(placeOf(url))
+export const connectDirectly = async (url: URL): Promise<Socket> =>
+  url.protocol === 'https:' ? await encrypted({ url }) : connect(placeOf(url))
 
 /** Begins TLS with a server, on a socket that leads there or on a new one. What is written before it is up waits. */
 export async function encrypted({
@@ -26,4 +26,26 @@ export async function encrypted({
   const place = placeOf(url)
   const to = socket ? { socket, allowHalfOpen: true } : place
   return connectTls({ ...tls, ...to, ...(isIP(place.host) ? {} : { servername: place.host }) })
+}
+
+/** Waits for the end of the handshake, in which the certificate is verified. @throws its error; the signal's reason */
+export async function untilSecure(socket: TLSSocket, signal?: AbortSignal): Promise<TLSSocket> {
+  const { promise, resolve, reject } = Promise.withResolvers<undefined>()
+  const onClose = () => reject(new Error('the connection was closed during the TLS handshake'))
+  const onAbort = () => reject(signal?.reason as Error)
+  socket
+    .once('secureConnect', () => resolve(undefined))
+    .once('error', reject)
+    .once('close', onClose)
+  signal?.addEventListener('abort', onAbort, { once: true })
+  try {
+    await promise
+  } catch (error) {
+    socket.on('error', () => undefined).destroy()
+    throw error
+  } finally {
+    socket.off('error', reject).off('close', onClose)
+    signal?.removeEventListener('abort', onAbort)
+  }
+  return socket
 }

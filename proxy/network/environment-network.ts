@@ -1,12 +1,22 @@
 import type { Fetch, Network } from './network.ts'
 
 let made: Promise<Network | undefined> | undefined
+let readPins: () => Promise<Pins> = () => Promise.resolve({})
+
+/** Fingerprints of certificates by the origins of their servers. */
+export type Pins = Readonly<Record<string, string>>
+
+/** Makes this program accept just these certificates from these servers. Call it before the first connection, and after a change. */
+export function usePins(read: () => Promise<Pins>): void {
+  readPins = read
+  made = undefined
+}
 
 /**
  * The network of a program that has no window: the proxy that HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY name when it is first
- * used.
+ * used, and the certificates of `usePins`.
  *
- * @returns undefined where they name none; nothing else is loaded then, because OpenSSH starts such a program for every connection
+ * @returns undefined where there is neither; nothing else is loaded then, because OpenSSH starts such a program for every connection
  */
 export function environmentNetwork(): Promise<Network | undefined> {
   return (made ??= open(process.env))
@@ -19,10 +29,12 @@ export const fetchByEnvironment: Fetch = async (url, init) => {
 }
 
 async function open(env: NodeJS.ProcessEnv): Promise<Network | undefined> {
-  if (!Object.keys(env).some(name => /^(https?|all)_proxy$/i.test(name))) return undefined
-  const { environmentWays } = await import('./environment-ways.ts')
-  const findWays = environmentWays(env)
-  if (!findWays) return undefined
-  const { createNetwork } = await import('./network.ts')
-  return createNetwork({ findWays })
+  const pins = await readPins()
+  const hasProxy = Object.keys(env).some(name => /^(https?|all)_proxy$/i.test(name))
+  if (!hasProxy && Object.keys(pins).length === 0) return undefined
+  const [{ createNetwork }, { environmentWays }] = await Promise.all([
+    import('./network.ts'),
+    import('./environment-ways.ts'),
+  ])
+  return createNetwork({ findWays: environmentWays(env), pinOf: origin => pins[origin] })
 }

@@ -7,13 +7,12 @@ type Environment = Readonly<Record<string, string | undefined>>
  * The proxy that HTTPS_PROXY, HTTP_PROXY and ALL_PROXY name (small letters first, as curl reads them), unless NO_PROXY lists the
  * server.
  *
- * @returns undefined where no variable names a proxy, so that a program can leave out the rest
+ * @returns direct connections where no variable names a proxy
  */
-export function environmentWays(env: Environment): FindWays | undefined {
+export function environmentWays(env: Environment): FindWays {
   const named = (name: string) => env[name.toLowerCase()] || env[name.toUpperCase()] || undefined
   const all = named('all_proxy')
   const [forHttps, forHttp] = [named('https_proxy') ?? all, named('http_proxy') ?? all]
-  if (forHttps === undefined && forHttp === undefined) return undefined
   const isExcepted = exceptionsOf(named('no_proxy') ?? '')
   return target => {
     const setting = target.protocol === 'https:' ? forHttps : forHttp

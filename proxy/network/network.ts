@@ -1,8 +1,9 @@
 import { type RequestOptions } from 'node:http'
-import { type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { type TLSSocket } from 'node:tls'
 import { AppError, because } from '#manager/contract/light'
 import { connectBy, ProxyAway, ProxySignInWanted } from './connect-by.ts'
-import { connectDirectly, encrypted } from './connect-directly.ts'
+import { encrypted, placeOf, untilSecure } from './connect-directly.ts'
 import { DIRECT, type FindWays, isLoopback, type Way } from './way.ts'
 
 /** The forms of `fetch` that Berth uses. */
@@ -13,14 +14,17 @@ export interface Network {
   /** `fetch` of Node, or by the proxy of the network. Redirects are not followed. */
   readonly fetch: Fetch
   /**
-   * Opens a connection to a server by the proxy of the network, with TLS for https.
+   * Opens a connection to a server by the proxy of the network, and to a server whose certificate is known by its fingerprint; with
+   * TLS for https.
    *
-   * @returns undefined where nothing is in between: the caller connects as it likes best
-   * @throws AppError `unavailable` with the reason: the proxy does not answer, refuses, or wants a sign-in
+   * @returns undefined where neither is so: the caller connects as it likes best
+   * @throws AppError `unavailable` with the reason: the proxy does not answer, refuses, or wants a sign-in, or another certificate
    */
   detour(url: URL, signal?: AbortSignal): Promise<Socket | undefined>
-  /** For `http.request` and WebSockets; undefined where nothing is in between. */
+  /** For `http.request` and WebSockets; undefined where `detour` is. */
   agentFor(url: URL): Promise<RequestOptions['agent']>
+  /** SHA-256 fingerprint of the certificate that a server shows, trusted or not. Nothing is sent there. @throws as `detour` */
+  fingerprintOf(url: URL): Promise<string>
 }
 
 export interface NetworkDeps {
@@ -28,6 +32,8 @@ export interface NetworkDeps {
   readonly findWays: FindWays
   /** `name:password` for a proxy, if one is known. */
   readonly signInFor?: (proxy: string) => Promise<string | null>
+  /** Fingerprint of the one certificate to accept from the server of an origin; undefined for servers that authorities vouch for. */
+  readonly pinOf?: (origin: string) => string | undefined
   /** Called when a proxy wants a name and a password, or refused those of `signInFor`. */
   readonly onSignInWanted?: (proxy: string) => void
 }
@@ -42,16 +48,45 @@ const CONNECT_MS = 10_000
  * itself; TLS is between us and the server, verified like without a proxy. A sign-in for a proxy goes to that proxy only, and in the
  * clear if the proxy speaks plain HTTP, as Basic does. Loopback addresses are never looked up nor sent anywhere, so that no setting
  * can lead the traffic of this computer out of it.
+ *
+ * A server with a pin is the holder of exactly that certificate, whatever authorities, its name or its dates say; nothing is sent
+ * before it was compared. Without a pin the certificate is verified as ever; there is no way to skip both.
  */
-export function createNetwork({ findWays, signInFor, onSignInWanted }: NetworkDeps): Network {
+export function createNetwork({ findWays, signInFor, onSignInWanted, pinOf }: NetworkDeps): Network {
   const waysTo = async (url: URL): Promise<readonly Way[]> => (isLoopback(url) ? DIRECT : await findWays(url))
-  const isDirect = ([first]: readonly Way[]) => first === undefined || first.kind === 'direct'
+  const pinFor = (url: URL) => (url.protocol === 'https:' ? pinOf?.(url.origin) : undefined)
+  const isUsual = (url: URL, [first]: readonly Way[]) =>
+    pinFor(url) === undefined && (first === undefined || first.kind === 'direct')
 
   async function open(url: URL, ways: readonly Way[], signal?: AbortSignal): Promise<Socket> {
+    const socket = await reach(url, ways, signal)
+    if (url.protocol !== 'https:') return socket
+    const pin = pinFor(url)
+    if (pin === undefined) return await untilSecure(await encrypted({ url, socket }), signal)
+    const { secured, fingerprint } = await unverified(url, socket, signal)
+    if (fingerprint === pin) return secured
+    secured.destroy()
+    throw new AppError(
+      'unavailable',
+      because('certificate_changed', { server: url.host, known: pin, now: fingerprint }),
+    )
+  }
+
+  async function unverified(
+    url: URL,
+    socket: Socket,
+    signal?: AbortSignal,
+  ): Promise<{ readonly secured: TLSSocket; readonly fingerprint: string }> {
+    const tls = { rejectUnauthorized: false }
+    const secured = await untilSecure(await encrypted({ url, socket, tls }), signal)
+    return { secured, fingerprint: secured.getPeerX509Certificate()?.fingerprint256 ?? 'none' }
+  }
+
+  async function reach(url: URL, ways: readonly Way[], signal?: AbortSignal): Promise<Socket> {
     let failure: unknown
     for (const way of ways) {
       try {
-        return await openBy(way, url, signal)
+        return await reachBy(way, url, signal)
       } catch (error) {
         if (error instanceof ProxySignInWanted) onSignInWanted?.(error.proxy)
         // A refusal is an answer; only a proxy that is not there makes the next way worth a try.
@@ -62,18 +97,17 @@ export function createNetwork({ findWays, signInFor, onSignInWanted }: NetworkDe
     throw failure
   }
 
-  async function openBy(way: Way, url: URL, signal?: AbortSignal): Promise<Socket> {
+  async function reachBy(way: Way, url: URL, signal?: AbortSignal): Promise<Socket> {
     if (way.kind === 'unknown') {
       throw new AppError('unavailable', because('proxy_kind', { proxy: way.named, server: url.host }))
     }
-    if (way.kind === 'direct') return await connectDirectly(url)
+    if (way.kind === 'direct') return connect(placeOf(url))
     const limit = new AbortController()
     const timer = setTimeout(() => limit.abort(new ProxyAway(way.url)), CONNECT_MS)
     try {
       const signIn = way.signIn ?? (await signInFor?.(way.url)) ?? undefined
       const both = signal ? AbortSignal.any([limit.signal, signal]) : limit.signal
-      const socket = await connectBy({ proxy: { ...way, signIn }, target: url, signal: both })
-      return url.protocol === 'https:' ? await encrypted({ url, socket }) : socket
+      return await connectBy({ proxy: { ...way, signIn }, target: url, signal: both })
     } finally {
       clearTimeout(timer)
     }
@@ -81,11 +115,11 @@ export function createNetwork({ findWays, signInFor, onSignInWanted }: NetworkDe
 
   const detour: Network['detour'] = async (url, signal) => {
     const ways = await waysTo(url)
-    return isDirect(ways) ? undefined : await open(url, ways, signal)
+    return isUsual(url, ways) ? undefined : await open(url, ways, signal)
   }
   const agents = new Map<string, Promise<RequestOptions['agent']>>()
   const agentFor: Network['agentFor'] = async url => {
-    if (isDirect(await waysTo(url))) return undefined
+    if (isUsual(url, await waysTo(url))) return undefined
     const known = agents.get(url.protocol)
     if (known) return await known
     const made = import('./agent.ts').then(({ createAgent }) =>
@@ -97,6 +131,11 @@ export function createNetwork({ findWays, signInFor, onSignInWanted }: NetworkDe
   return {
     detour,
     agentFor,
+    async fingerprintOf(url) {
+      const { secured, fingerprint } = await unverified(url, await reach(url, await waysTo(url)))
+      secured.destroy()
+      return fingerprint
+    },
     async fetch(url, init) {
       const agent = await agentFor(new URL(url))
       if (!agent) return await fetch(url, init)

@@ -22,12 +22,12 @@ test.each([
 })
 
 const to = async (env: Record<string, string>, url: string) => {
-  const [way] = (await environmentWays(env)?.(new URL(url))) ?? []
-  return way === undefined ? 'none' : way.kind === 'http' ? way.url : way.kind
+  const [way] = await environmentWays(env)(new URL(url))
+  return way?.kind === 'http' ? way.url : way?.kind
 }
 
 test.each([
-  [{}, 'https://berth.example', 'none'],
+  [{}, 'https://berth.example', 'direct'],
   [{ HTTPS_PROXY: 'http://p:3128' }, 'https://berth.example', 'http://p:3128'],
   [{ HTTPS_PROXY: 'http://p:3128' }, 'http://berth.example', 'direct'],
   [{ https_proxy: 'http://small:1', HTTPS_PROXY: 'http://p:3128' }, 'https://berth.example', 'http://small:1'],
@@ -57,7 +57,7 @@ test.each([
 
 test('a name and a password in the variable are taken out of the address', async () => {
   const findWays = environmentWays({ HTTPS_PROXY: 'http://m%40x:p%3Aw@p:3128' })
-  expect(await findWays?.(new URL('https://berth.example'))).toEqual([
+  expect(await findWays(new URL('https://berth.example'))).toEqual([
     { kind: 'http', url: 'http://p:3128', signIn: 'm@x:p:w' },
   ])
 })

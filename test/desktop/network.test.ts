@@ -1,8 +1,7 @@
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
@@ -10,8 +9,7 @@ import { signIn } from '../e2e/console-steps.ts'
 import { aWorld } from '../e2e/console-world.ts'
 import { createAuthority } from '../fixtures/authority.ts'
 import { type ConnectProxy, startConnectProxy } from '../fixtures/connect-proxy.ts'
-import { temporaryDirectory } from '../fixtures/manager.ts'
-import { openApp, openDesktop, type Desktop, type RunningApp } from './open-app.ts'
+import { openApp, openDesktop, readSettings, type Desktop, type RunningApp } from './open-app.ts'
 
 /**
  * The desktop app in the network of a company, in a real Electron: the name of the server is known to the proxy only, and a PAC file says
@@ -23,23 +21,13 @@ let desktop: Desktop
 let double: ConsoleDouble
 let proxy: ConnectProxy
 let app: RunningApp
+let fingerprint: string
 
 beforeAll(async () => {
   desktop = stack.use(await openDesktop())
   double = stack.use(await startConsoleDouble(aWorld({ signedIn: false })))
   const authority = stack.use(await createAuthority([NAME]))
-  // This Electron reads neither NODE_EXTRA_CA_CERTS nor the authorities of the system.
-  const first = join(stack.use(await temporaryDirectory()).path, 'authority.cjs')
-  await writeFile(
-    first,
-    `const tls = require('node:tls'), create = tls.createSecureContext
-    const authority = require('node:fs').readFileSync(${JSON.stringify(authority.file)})
-    tls.createSecureContext = options => {
-      const made = create(options)
-      made.context.addCACert(authority)
-      return made
-    }`,
-  )
+  fingerprint = new X509Certificate(authority.server.cert).fingerprint256
   const tls = createTlsServer(authority.server, client => {
     const manager = connect(Number(new URL(double.url).port), '127.0.0.1')
     client.on('error', () => manager.destroy())
@@ -58,14 +46,28 @@ beforeAll(async () => {
   stack.defer(() => void pac.close())
   app = await openApp(desktop, {
     args: [`--proxy-pac-url=http://127.0.0.1:${(pac.address() as AddressInfo).port}/proxy.pac`],
-    env: { BERTH_ENDPOINT: `https://${NAME}` },
-    first,
   })
   stack.use(app)
 })
 afterAll(() => stack.disposeAsync())
 
 const inPage = (code: string) => app.page.evaluate(code)
+
+test('a certificate that no authority vouches for is shown once, and pinned when the user trusts it', async () => {
+  const connectTo = () => inPage(`host.host.setEndpoint({ kind: 'remote', url: 'https://${NAME}' })`)
+  await app.answer(0)
+  expect(await connectTo()).toMatchObject({ ok: false, error: { code: 'unavailable' } })
+  await app.answer(1)
+  expect(await connectTo()).toMatchObject({ ok: true })
+  for (const { message, detail } of await app.questions()) {
+    expect(message).toBe(`Trust the certificate of ${NAME}?`)
+    expect(detail?.replaceAll('\n', '')).toContain(fingerprint)
+  }
+  expect(await app.questions()).toHaveLength(2)
+  expect(await readSettings(app.configDir)).toMatchObject({ certificates: { [`https://${NAME}`]: fingerprint } })
+  await inPage(`location.hash = '#/'`)
+  await app.page.reload()
+})
 
 test('calls, live events and terminals go by the proxy that the PAC file names', async () => {
   await signIn(app.page, 'mira@example.com', 'Correct-horse-1')

@@ -74,28 +74,17 @@ export interface AppOptions {
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly configDir?: string
-  /** A CommonJS file that the main process loads before the app. */
-  readonly first?: string
 }
 
 /** The real app in a real Electron, with windows on the desktop's screen. */
 export async function openApp(
   desktop: Desktop,
-  { args = [], env = {}, configDir, first = HOLD_READY }: AppOptions = {},
+  { args = [], env = {}, configDir }: AppOptions = {},
 ): Promise<RunningApp> {
   const config = configDir ?? (await mkdtemp(join(tmpdir(), 'berth-test-electron-')))
   const electron = await _electron.launch({
     executablePath: ELECTRON,
-    args: [
-      '-r',
-      HOLD_READY,
-      '-r',
-      first,
-      '--disable-gpu',
-      `--user-data-dir=${join(config, 'chromium')}`,
-      desktop.app,
-      ...args,
-    ],
+    args: ['-r', HOLD_READY, '--disable-gpu', `--user-data-dir=${join(config, 'chromium')}`, desktop.app, ...args],
     // As root, Chromium refuses to run with its sandbox; `sandbox.test.ts` shows it with one.
     chromiumSandbox: process.getuid?.() !== 0,
     env: { ...appEnvironment(desktop, config), ...env },

@@ -20,6 +20,8 @@ const Settings = z.object({
   /** Origins of servers that were connected to, the latest first. */
   servers: z.array(z.string().max(2048).refine(isEndpointUrl, ENDPOINT_RULE)).max(50).default([]),
   language: z.enum(['en', 'ko']).nullable().default(null),
+  /** Fingerprints of certificates that the user trusts although no authority vouches for them, by the origin of their server. */
+  certificates: z.record(z.string().max(2048), z.string().regex(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/)).default({}),
   keepInBackground: z.boolean().default(false),
   checkSpelling: z.boolean().default(false),
   window: z

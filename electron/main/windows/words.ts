@@ -46,6 +46,10 @@ const EN = {
   tunnelsCut: (tunnels: number, connections: number) =>
     `${count(tunnels, 'open tunnel')} with ${count(connections, 'connection')} (SSH, SFTP, Jupyter) will be cut.`,
   stackStops: 'The Berth services on this computer will stop, also for other people who use them.',
+  unknownCertificate: (server: string) => `Trust the certificate of ${server}?`,
+  compareFingerprint: (fingerprint: string) =>
+    `No authority that this computer knows vouches for it. Somebody on the way could show one of their own.\n\nCompare the fingerprint with the one that the administrator of the server tells you (SHA-256):\n\n${inHalves(fingerprint)}`,
+  trustCertificate: 'Trust this certificate',
   sessionsStay: 'Sessions keep running either way, with your unsaved work.',
 }
 export type Words = typeof EN
@@ -94,6 +98,10 @@ const KO: Words = {
   tunnelsCut: (tunnels, connections) =>
     `열린 터널 ${String(tunnels)}개와 연결 ${String(connections)}개(SSH, SFTP, Jupyter)가 끊어집니다.`,
   stackStops: '이 컴퓨터의 Berth 서비스가 중지되며, 다른 사용자도 사용할 수 없게 됩니다.',
+  unknownCertificate: server => `${server}의 인증서를 신뢰할까요?`,
+  compareFingerprint: fingerprint =>
+    `이 컴퓨터가 아는 인증 기관이 보증하지 않는 인증서입니다. 통신 경로의 누군가가 자신의 인증서를 보여 줄 수도 있습니다.\n\n서버 관리자가 알려 준 지문과 비교하세요(SHA-256):\n\n${inHalves(fingerprint)}`,
+  trustCertificate: '이 인증서를 신뢰',
   sessionsStay: '어느 쪽이든 세션은 저장하지 않은 작업과 함께 계속 실행됩니다.',
 }
 
@@ -101,6 +109,9 @@ export const wordsOf = (language: Language): Words => (language === 'ko' ? KO : 
 
 /** @param locale of the system, e.g. `ko-KR` */
 export const languageOf = (locale: string): Language => (locale.toLowerCase().startsWith('ko') ? 'ko' : 'en')
+
+/** Two lines are easier to compare than one. */
+const inHalves = (fingerprint: string) => `${fingerprint.slice(0, 48)}\n${fingerprint.slice(48)}`
 
 function count(n: number, noun: string): string {
   return `${String(n)} ${noun}${n === 1 ? '' : 's'}`

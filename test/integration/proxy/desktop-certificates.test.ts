@@ -31,7 +31,7 @@ async function connect(environment: NodeJS.ProcessEnv): Promise<string> {
     const { openConnection } = await import(${JSON.stringify(CONNECTION)})
     const credentials = { get: async () => null, set: async () => {}, delete: async () => {} }
     const choice = { kind: 'remote', url: ${JSON.stringify(url)} }
-    const deps = { choice, credentials, fetch, emit() {}, onUserChanged() {} }
+    const deps = { choice, credentials, fetch, trust: async () => false, emit() {}, onUserChanged() {} }
     const said = await openConnection(deps).then(({ endpoint }) => endpoint.url, error => error.detail.why)
     process.stdout.write(said)
   `

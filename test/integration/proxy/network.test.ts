@@ -1,10 +1,11 @@
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'
 import { type AddressInfo } from 'node:net'
 import { rootCertificates, setDefaultCACertificates } from 'node:tls'
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { isAppError, SessionId, TUNNEL_PROTOCOL } from '#manager/contract'
 import { dialTunnel } from '../../../proxy/dial/dial.ts'
@@ -181,4 +182,71 @@ test('a connection that the proxy cuts is a failure, and the next request says w
   proxy.cut()
   await expect(stream.text()).rejects.toThrow()
   expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain('HTTP 403')
+})
+
+describe('a server whose certificate no authority vouches for', () => {
+  let own: Server
+  let url: string
+  let paths: string[]
+
+  /** The server with a new certificate of its own, at the same place. */
+  async function startOwn(port = 0): Promise<string> {
+    await using made = await createAuthority()
+    paths = []
+    own = createServer(made.server, (request, response) => {
+      paths.push(request.url ?? '')
+      response.writeHead(401).end()
+    })
+    await once(own.listen(port, '127.0.0.1'), 'listening')
+    url = `https://localhost:${(own.address() as AddressInfo).port}`
+    return new X509Certificate(made.server.cert).fingerprint256
+  }
+  async function stopOwn() {
+    own.closeAllConnections()
+    own.close()
+    await once(own, 'close')
+  }
+
+  test('is reached by its pin; another certificate is refused with both fingerprints, and gets nothing', async () => {
+    const first = await startOwn()
+    const pinned = createNetwork({
+      findWays: () => Promise.resolve([{ kind: 'direct' }]),
+      pinOf: origin => (origin === url ? first : undefined),
+    })
+    await expect(network.fetch(url)).rejects.toThrow()
+    expect(await pinned.fingerprintOf(new URL(url))).toBe(first)
+    expect(paths).toEqual([])
+    expect((await pinned.fetch(`${url}/known`)).status).toBe(401)
+    expect(paths).toEqual(['/known'])
+    const { port } = own.address() as AddressInfo
+    await stopOwn()
+    const second = await startOwn(port)
+    for (const failing of [() => pinned.fetch(url), () => pinned.detour(new URL(url))]) {
+      const why = await whyOf(failing())
+      expect(why).toContain(`Known: SHA-256 ${first}. Now: SHA-256 ${second}.`)
+    }
+    expect(paths).toEqual([])
+    await stopOwn()
+  })
+
+  test('is shown by berth login, pinned by its fingerprint, and blocked by another one', async () => {
+    const first = await startOwn()
+    await using cli = await createCli()
+    const login = async (...flags: string[]) => {
+      const child = cli.start([...loginCommand(url), ...flags])
+      child.stdin.end('password')
+      return (await outcomeOf(child)).err
+    }
+    expect(await login()).toContain(`add: --fingerprint ${first}`)
+    expect(await login('--fingerprint', first.replace(/^../, first.startsWith('00') ? '11' : '00'))).toContain(first)
+    expect(paths).toEqual([])
+    await login('--fingerprint', first.replaceAll(':', '').toLowerCase())
+    expect(paths).toEqual([expect.stringContaining('login')])
+    const { port } = own.address() as AddressInfo
+    await stopOwn()
+    const second = await startOwn(port)
+    expect(await login()).toContain(`Known: SHA-256 ${first}. Now: SHA-256 ${second}.`)
+    expect(paths).toEqual([])
+    await stopOwn()
+  })
 })
