@@ -5,6 +5,7 @@ import vuetify from 'vite-plugin-vuetify'
 import { pageFiles } from './build/page-files.ts'
 import { compressedCopies } from './build/vite-compress.ts'
 import { contentSecurityPolicy } from './build/vite-csp.ts'
+import { licencesInPage } from './build/vite-licences.ts'
 import { inlineIcons } from './build/vite-inline-icons.ts'
 import { plainRoutes } from './build/vite-plain-routes.ts'
 import { pureContracts } from './build/vite-pure-contracts.ts'
@@ -29,6 +30,7 @@ export default defineConfig({
     plainRoutes(),
     pureContracts(),
     inlineIcons(),
+    licencesInPage(),
     usedUtilities(SOURCES),
     withoutDates(),
     compressedCopies(),

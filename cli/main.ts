@@ -26,7 +26,7 @@ import { addSettingsCommands } from './commands/settings.ts'
 import { addSignInProviderCommands } from './commands/sign-in-providers.ts'
 import { addSshKeypairCommands } from './commands/ssh-keypair.ts'
 import { addSshCommands } from './commands/ssh.ts'
-import { addManagerCommands } from './commands/managers.ts'
+import { addManagerCommands, addVersionsCommand } from './commands/managers.ts'
 import { addMessageCommands } from './commands/messages.ts'
 import { addSchedulingCommands } from './commands/scheduling.ts'
 import { addUsageCommands } from './commands/usage.ts'
@@ -74,6 +74,7 @@ function createProgram(json: boolean): Command {
   addSchedulingCommands(program)
   addMessageCommands(program)
   addManagerCommands(program)
+  addVersionsCommand(program)
   addServerBackupCommands(program)
   addKeypairCommands(program)
   addSshKeypairCommands(program)

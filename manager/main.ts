@@ -51,6 +51,7 @@ import { createSignInProviders } from './sso/providers.ts'
 import { createSsoSignIns } from './sso/sign-in.ts'
 import { openStore } from './store/open-store.ts'
 import { readRestoredAt } from './store/operation/restored.ts'
+import { readServerVersion } from './store/operation/server-version.ts'
 import { loadManagerId } from './store/operation/settings.ts'
 import { createTasks } from './tasks/tasks.ts'
 import { createTunnelGateway } from './tunnels/gateway.ts'
@@ -342,7 +343,15 @@ export async function startManager(
     ...createPublishedAppRoutes(published),
     ...createAuditRoutes(createAuditLog(store.db)),
     ...createBackupRoutes(backups),
-    ...createManagerRoutes({ managers }),
+    ...createManagerRoutes({
+      managers,
+      versions: async () => ({
+        manager: version,
+        node: process.version,
+        postgresql: await readServerVersion(store.db),
+        platform: `${process.platform} ${process.arch}`,
+      }),
+    }),
     ...createDiagnosticsPart({
       config,
       store,

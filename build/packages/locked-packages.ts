@@ -53,7 +53,8 @@ export function lockedPackages(): LockedPackage[] {
     .sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-function licenseOf(path: string): string {
+/** SPDX expression of the package at a place below the root. */
+export function licenseOf(path: string): string {
   const { license, licenses } = JSON.parse(readFileSync(join(ROOT, path, 'package.json'), 'utf8')) as {
     license?: unknown
     /** The form of old packages. */

@@ -3,6 +3,7 @@ import { type Manager } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
+import { version } from '../version.ts'
 import { age } from './text.ts'
 
 /** `berth admin manager …`, for superadmins. */
@@ -20,6 +21,34 @@ export function addManagerCommands(program: Command): void {
       const output = createOutput(json)
       for (const { message } of warnings) output.note(`warning: ${message}`)
       output.data({ items, warnings }, () => managerTable(items))
+    })
+}
+
+/** `berth admin versions`, for superadmins. */
+export function addVersionsCommand(program: Command): void {
+  adminOf(program)
+    .command('versions')
+    .description('Versions of the manager, of what it runs on, and of each agent and its Docker Engine.')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { api } = await connect()
+      const [versions, { items }] = await Promise.all([api.getVersions(), api.listAgents()])
+      const agents = items
+        .filter(({ status }) => status !== 'REVOKED')
+        .map(({ name, version: agent, engineVersion: docker }) => ({ name, agent, docker }))
+      createOutput(json).data({ cli: version, ...versions, agents }, () =>
+        table(
+          ['WHAT', 'VERSION', 'DOCKER'],
+          [
+            ['command line', version, ''],
+            ['manager', versions.manager, ''],
+            ['Node.js', versions.node, ''],
+            ['PostgreSQL', versions.postgresql, ''],
+            ['system', versions.platform, ''],
+            ...agents.map(({ name, agent, docker }) => [`agent ${name}`, agent, docker]),
+          ],
+        ),
+      )
     })
 }
 

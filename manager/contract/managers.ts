@@ -18,6 +18,17 @@ export const Manager = z
   .meta({ id: 'Manager' })
 export type Manager = z.infer<typeof Manager>
 
+/** What the manager that answers runs on. */
+export const Versions = z
+  .object({
+    manager: z.string(),
+    node: z.string(),
+    postgresql: z.string(),
+    platform: z.string().describe('Operating system and processor, such as `linux x64`.'),
+  })
+  .meta({ id: 'Versions' })
+export type Versions = z.infer<typeof Versions>
+
 /** Problems of managers that share a database, as `GET /readyz` and `berth doctor` report them. */
 export const MANAGER_WARNINGS = {
   manager_versions_differ: 'Managers of different versions use this database.',

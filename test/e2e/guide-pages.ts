@@ -98,6 +98,7 @@ const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
     'admin-audit',
     'admin-maintenance',
     'admin-diagnostics',
+    'admin-about',
   ],
 }
 

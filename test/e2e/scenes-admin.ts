@@ -247,6 +247,13 @@ export const ADMIN_SCENES: readonly Scene[] = [
       admin: { ...ADMIN_WORLD.admin, backups: BACKUPS, settings: { backupAt: '03:00', backupTimeZone: 'Asia/Seoul' } },
     },
   ),
+  scene('admin-about', 'about', async page => {
+    await button(page, 'Show the packages').click()
+    await page.getByRole('searchbox', { name: 'Search by name or licence' }).fill('vue-router')
+    await page.getByText('1 package').waitFor()
+    await page.getByText('vue-router', { exact: true }).click()
+    await page.getByText('Eduardo San Martin Morote').first().waitFor()
+  }),
   scene('admin-diagnostics', 'diagnostics', async page => {
     await button(page, 'Check everything').click()
     await page.getByText('Worth a look').first().waitFor()

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Manager, ManagerWarning } from '../managers.ts'
+import { Manager, ManagerWarning, Versions } from '../managers.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** The manager processes themselves. */
@@ -10,5 +10,12 @@ export const MANAGER_ROUTES = {
     access: 'superadmin',
     summary: 'List the managers on this database, and their problems.',
     reply: z.object({ items: z.array(Manager), warnings: z.array(ManagerWarning) }),
+  },
+  getVersions: {
+    method: 'GET',
+    path: '/api/v1/versions',
+    access: 'superadmin',
+    summary: 'Versions of the manager that answers, and of what it runs on. Those of agents are in their list.',
+    reply: Versions,
   },
 } as const satisfies Record<string, RouteSpec>

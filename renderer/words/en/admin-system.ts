@@ -142,8 +142,12 @@ export default {
   running: 'Running',
   managerFacts:
     'Version {version} · since {since} · {agents, plural, one {# agent} other {# agents}} · schedules: {groups}',
-  versions: 'Versions of agents',
-  versionOf: '{version}: {count, plural, one {# agent} other {# agents}}',
+  versions: 'Versions',
+  managerVersion: 'Manager',
+  consoleVersion: 'Proxy or desktop app',
+  platform: 'System of the manager',
+  agentVersions: 'Agents and Docker',
+  versionOf: 'Agent {version} with Docker {engine}: {count, plural, one {# host} other {# hosts}}',
   noAgents: 'No agent has joined.',
   onComputer: 'On the computer of the manager',
   onComputerText: 'These commands run there. A restore needs a new directory or an empty database.',
@@ -175,6 +179,15 @@ export default {
   restoreKeyLabel: 'Copy the master key',
   restoreStart:
     'Start Berth with the new directory. When the agents are connected again, resume the start of sessions on this page.',
+  licences: 'Licences',
+  licencesText:
+    'Berth is licensed under Apache-2.0. It has packages of others; Node.js, PostgreSQL and Electron come with licences in their own folders.',
+  showLicences: 'Show the packages',
+  searchLicences: 'Search by name or licence',
+  licenceCount: '{count, plural, =0 {No package matches} one {# package} other {# packages}}',
+  licenceOf_page: 'page',
+  licenceOf_servers: 'servers and command line',
+  noLicenceText: 'The package has no text of its licence.',
 
   // Diagnostics
   diagnosticsText:

@@ -27,4 +27,5 @@ export default {
   audit: 'Audit log',
   system: 'Maintenance',
   diagnostics: 'Diagnostics',
+  about: 'About Berth',
 } as const

@@ -29,4 +29,5 @@ export default {
   audit: '감사 로그',
   system: '유지 관리',
   diagnostics: '진단',
+  about: 'Berth 정보',
 } satisfies Translation<typeof en>

@@ -70,6 +70,15 @@ test('backups are scheduled, made, listed and deleted', async () => {
   expect(await json('backup', 'schedule', 'show')).toMatchObject({ backupAt: null, nextAt: null })
 })
 
+test('the versions of all parts are shown', async () => {
+  const { out } = await admin('versions')
+  expect(out).toMatch(/PostgreSQL +1[5-9]/)
+  expect(await json('versions')).toMatchObject({
+    node: process.version,
+    platform: `${process.platform} ${process.arch}`,
+  })
+})
+
 test('users are imported from a CSV file; a wrong row does not keep the others from their accounts', async () => {
   await using dir = await temporaryDirectory()
   const file = join(dir.path, 'users.csv')
