@@ -226,7 +226,12 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       },
       handlers: {
         create_kernel: ({ spec, ...options }, signal) => kernels.create(spec, { ...options, signal }),
-        destroy_kernel: ({ kernelId, graceMs, attempt }) => kernels.destroy(kernelId, graceMs, attempt),
+        destroy_kernel: ({ kernelId, graceMs, attempt, keepFilesMs }) =>
+          kernels.destroy(kernelId, graceMs, attempt, keepFilesMs),
+        async warn_kernel({ kernelId, at }) {
+          await kernels.warn(kernelId, at)
+          return {}
+        },
         get_ssh: ({ kernelId }) => kernels.ssh(kernelId),
         async start_app({ kernelId, app, timeoutMs, options }) {
           const { inject } = await kernels.ensureApp(kernelId, app, { timeoutMs, options })

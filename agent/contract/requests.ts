@@ -118,8 +118,22 @@ export const REQUESTS = {
    * and an empty log. With `attempt`, a newer attempt is left alone, and the reply is the same.
    */
   destroy_kernel: {
-    input: z.object({ kernelId: KernelId, attempt: z.int().optional(), graceMs: z.int() }),
+    input: z.object({
+      kernelId: KernelId,
+      attempt: z.int().optional(),
+      graceMs: z.int(),
+      /** Keeps the home for at least this long, because another kernel will continue with it. Older agents keep it as usual. */
+      keepFilesMs: z.int().min(0).optional(),
+    }),
     reply: z.object({ exitCode: ExitCode.nullable(), logTail: z.string() }),
+  },
+  /**
+   * Tells the programs of a running kernel when its session is interrupted; null: it is not, after all. Each time is told once,
+   * however often the request is repeated.
+   */
+  warn_kernel: {
+    input: z.object({ kernelId: KernelId, at: z.iso.datetime().nullable() }),
+    reply: z.object({}),
   },
   get_ssh: { input: z.object({ kernelId: KernelId }), reply: KernelSsh },
   /**

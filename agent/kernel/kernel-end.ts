@@ -13,8 +13,14 @@ export interface KernelEnd {
    * Calls for the same kernel share one destruction. Safe to repeat.
    *
    * @param attempt latest attempt to destroy; a newer one is left alone
+   * @param keepFilesMs time for which the home is kept at least, for a kernel that will continue with it
    */
-  readonly destroy: (kernelId: KernelId, graceMs: number, attempt?: number) => Promise<RequestReply<'destroy_kernel'>>
+  readonly destroy: (
+    kernelId: KernelId,
+    graceMs: number,
+    attempt?: number,
+    keepFilesMs?: number,
+  ) => Promise<RequestReply<'destroy_kernel'>>
   /** Kills a running kernel; its end is reported with this reason. Safe to repeat. */
   readonly halt: (kernelId: string, why: StoppedFor) => Promise<void>
 }
@@ -33,7 +39,7 @@ export interface KernelEndDeps {
 const NO_WORDS: RequestReply<'destroy_kernel'> = { exitCode: null, logTail: '' }
 
 export function createKernelEnd({ engine, files, entries, networkUse, isKnown, log }: KernelEndDeps): KernelEnd {
-  async function takeDown(entry: Entry, graceMs: number): Promise<RequestReply<'destroy_kernel'>> {
+  async function takeDown(entry: Entry, graceMs: number, keepMs: number): Promise<RequestReply<'destroy_kernel'>> {
     const { kernelId } = entry.label
     if (entry.creation) {
       entry.creation.abort(new AppError('kernel_create_failed', { why: 'The session was terminated.' }))
@@ -52,25 +58,25 @@ export function createKernelEnd({ engine, files, entries, networkUse, isKnown, l
         ? new AppError('engine_unreachable', { why: engineMessage(error) }, { cause: error })
         : error
     }
-    await files.discard(kernelId, { scratch: 'keep' })
+    await files.discard(kernelId, { scratch: 'keep', keepMs })
     entries.forget(kernelId)
     log.info({ kernelId, exitCode: words.exitCode }, 'kernel ended')
     return words
   }
 
   return {
-    destroy(kernelId, graceMs, attempt = Infinity) {
+    async destroy(kernelId, graceMs, attempt = Infinity, keepFilesMs = 0) {
       const entry = entries.get(kernelId)
       if (!entry) {
-        return isKnown()
-          ? Promise.resolve(NO_WORDS)
-          : Promise.reject(
-              new AppError('engine_unreachable', { why: 'The agent has not read the state of Docker yet.' }),
-            )
+        if (!isKnown())
+          throw new AppError('engine_unreachable', { why: 'The agent has not read the state of Docker yet.' })
+        // Its home may have been kept for a kernel that will not come.
+        await files.discard(kernelId, { scratch: 'keep', keepMs: keepFilesMs })
+        return NO_WORDS
       }
       // The request came late: a newer attempt has replaced the one it refers to.
-      if (entry.label.attempt > attempt) return Promise.resolve(NO_WORDS)
-      entry.destruction ??= takeDown(entry, graceMs).finally(() => {
+      if (entry.label.attempt > attempt) return NO_WORDS
+      entry.destruction ??= takeDown(entry, graceMs, keepFilesMs).finally(() => {
         const current = entries.get(kernelId)
         if (current) delete current.destruction
       })

@@ -199,6 +199,35 @@ test('when space is short, homes of ended sessions are deleted at once, never th
   expect(await homes()).toEqual([running])
 })
 
+test('a home that another kernel will continue with is kept although space is short, until it is given up', async () => {
+  files = createKernelFiles({
+    directory,
+    scratchDirectory: join(directory, 'scratch'),
+    freeSpaceFloorBytes: await freeBytes().then(free => Math.floor(free * 0.75)),
+    scratchRetentionMs: RETENTION_MS,
+  })
+  const kept = await endedHome(2 * RETENTION_MS)
+  await files.discard(kept, { scratch: 'keep', keepMs: 10 * RETENTION_MS })
+  expect(await sweep([])).toEqual([])
+  expect(await homes()).toEqual([kept])
+  await files.discard(kept, { scratch: 'keep' })
+  await sweep([])
+  expect(await homes()).toEqual([])
+})
+
+test('an announced interruption is a file with its time, and news only once', async () => {
+  const kernelId = await endedHome(0)
+  await files.createControl(kernelId, [])
+  const path = join(files.paths(kernelId).control, 'interruption')
+  const at = '2026-11-23T12:00:00.000Z'
+  expect(await files.setInterruption(kernelId, at)).toBe(true)
+  expect(await files.setInterruption(kernelId, at)).toBe(false)
+  expect(await readFile(path, 'utf8')).toBe(`${at}\n`)
+  expect(await files.setInterruption(kernelId, null)).toBe(true)
+  expect(await files.setInterruption(kernelId, null)).toBe(false)
+  await expect(readFile(path)).rejects.toThrow('ENOENT')
+})
+
 test('a start that the end of the agent interrupts leaves no home', async () => {
   const kernelId = randomUUID()
   await Promise.all([files.createScratch(kernelId), files.createControl(kernelId, [])])

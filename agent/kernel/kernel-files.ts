@@ -19,6 +19,7 @@ import { NOTES, SCRIPT } from '../docker/start-script.ts'
  *     scratch/<kernel>/            its home, mounted at /home/work; removed some time after the end, in the background, as
  *     scratch/<kernel>.removed/
  *     kernels/<kernel>/run/        mounted read-only at /run/berth: host key, authorized_keys, environment, start-up script
+ *     kernels/<kernel>/run/interruption  while an interruption of the session is announced: its time
  *     kernels/<kernel>/etc/        passwd, group and shells of the container
  *     kernels/<kernel>/ssh.json    what clients get; never mounted
  *     kernels/<kernel>/renewed     present if the keys were renewed, see renew-ssh.ts
@@ -63,8 +64,15 @@ export interface KernelFiles {
   /**
    * Removes the control files, and marks the home as ended now or removes it too. A kernel that has not started leaves nothing:
    * a home that it has taken over goes back, its own home is removed.
+   *
+   * @param options `keepMs`: time for which the home is kept at least, also when space is short
    */
-  discard(kernelId: string, options: { readonly scratch: 'keep' | 'remove' }): Promise<void>
+  discard(kernelId: string, options: { readonly scratch: 'keep' | 'remove'; readonly keepMs?: number }): Promise<void>
+  /**
+   * Shows the programs of a kernel when its session is interrupted (ISO 8601); null: it is not.
+   * @returns whether that is news
+   */
+  setInterruption(kernelId: string, at: string | null): Promise<boolean>
   /** Removes files that belong to no kernel: control files at once, homes after their retention, or earlier when space is short. */
   sweep(options: SweepOptions): Promise<void>
 }
@@ -91,6 +99,8 @@ export interface KernelFilesOptions {
 /** Below this multiple of the free-space floor, homes of ended sessions are deleted, oldest first. */
 const TIGHT = 2
 const SHELL = '/opt/berth/bin/berth-shell'
+/** In the control directory, /run/berth. */
+const INTERRUPTION = 'interruption'
 const REMOVED = '.removed'
 const REMOVED_DIRECTORY = /^[0-9a-f-]{36}\.removed$/
 
@@ -122,7 +132,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
   const put = (path: string, content: string, mode: number, owner?: SessionUser) =>
     putFile(path, content, { mode, owner: asRoot ? owner : undefined })
 
-  const discard: KernelFiles['discard'] = async (kernelId, { scratch: fate }) => {
+  const discard: KernelFiles['discard'] = async (kernelId, { scratch: fate, keepMs = 0 }) => {
     const home = join(scratch, kernelId)
     const filesOf = await takenFrom(kernelId)
     const kept = join(scratch, filesOf ?? kernelId)
@@ -130,7 +140,9 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     if (kept !== home) await rename(home, kept).catch(unlessMissing)
     await rm(kernelPath(kernelId), { recursive: true, force: true })
     if ((fate === 'remove' || filesOf === kernelId) && kept === home) return removeTree(home)
-    await lutimes(kept, new Date(), new Date()).catch(unlessMissing)
+    // A time to come: the home has not ended before it, as far as the sweep is concerned.
+    const ended = new Date(Date.now() + keepMs)
+    await lutimes(kept, ended, ended).catch(unlessMissing)
   }
 
   /** The kernel from which this one has its home until it has started: another kernel, or itself. */
@@ -159,7 +171,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
 
   /** Whether an ended session's home is removed now: after its retention, or earlier to make room for new sessions. */
   const isDue = async (endedMs: number, nowMs: number) =>
-    nowMs - endedMs >= options.scratchRetentionMs || (await shortage(TIGHT)) !== undefined
+    endedMs <= nowMs && (nowMs - endedMs >= options.scratchRetentionMs || (await shortage(TIGHT)) !== undefined)
 
   return {
     user: () => homes.user(),
@@ -246,6 +258,14 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
       etc: kernelPath(kernelId, 'etc'),
     }),
     discard,
+    async setInterruption(kernelId, at) {
+      const path = kernelPath(kernelId, 'run', INTERRUPTION)
+      const known = (await readFile(path, 'utf8').catch(unlessMissing))?.trim() ?? null
+      if (known === at) return false
+      if (at === null) await rm(path, { force: true })
+      else await put(path, `${at}\n`, 0o644)
+      return true
+    },
     async sweep({ isLive, nowMs, complain, signal }) {
       for (const kernelId of await listNames(kernels, KERNEL_DIRECTORY)) {
         // This kernel's end went unnoticed: the retention begins now.

@@ -10,6 +10,7 @@ import { type CreateDeps } from './create-kernel.ts'
 import { createEngineView, type EngineView, type EngineViewDeps } from './engine-view.ts'
 import { createKernelCreation, type KernelCreation, type KernelCreationDeps } from './kernel-creation.ts'
 import { createKernelEnd, type KernelEnd } from './kernel-end.ts'
+import { createInterruptionNotice, type WarnKernel } from './interruption-notice.ts'
 import { createKernelEntries } from './kernel-entries.ts'
 import { createNetworkUse } from './network-use.ts'
 import { createSshRenewal } from './renew-ssh.ts'
@@ -51,6 +52,7 @@ export interface KernelManager extends Kernels, AsyncDisposable {
   readonly rescan: EngineView['rescan']
   engineWentAway(): void
   readonly heard: KernelCreation['heard']
+  readonly warn: WarnKernel
   readonly halt: KernelEnd['halt']
   readonly containerChanged: EngineView['containerChanged']
 }
@@ -141,6 +143,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     rescan: view.rescan,
     engineWentAway: view.lose,
     heard: creation.heard,
+    warn: createInterruptionNotice({ engine, files, find: entries.find }),
     halt: end.halt,
     containerChanged: view.containerChanged,
     async [Symbol.asyncDispose]() {

@@ -156,7 +156,11 @@ function withSettings(command: Command): Command {
     .option('--description <text>', 'what the group is for')
     .addOption(new Option('--sequencer <name>', 'which session starts next').choices(SEQUENCERS))
     .addOption(new Option('--selector <name>', 'which agent gets a session').choices(SELECTORS))
-    .option('--options <json>', 'reserveAfterSeconds, weights, splitShares, requireIsolation', parseOptions)
+    .option(
+      '--options <json>',
+      'reserveAfterSeconds, weights, splitShares, requireIsolation, interruption',
+      parseOptions,
+    )
     .option('--json', 'print JSON')
 }
 

@@ -6,7 +6,9 @@ import { age, amounts, bytes } from './text.ts'
 /** One line: id, name and status. */
 export const describe = (session: Session) => `${session.id}  ${session.name}  ${session.status}`
 
-function statusCell({ status, ends }: Session): string {
+function statusCell({ status, ends, interruptAt }: Session): string {
+  if (interruptAt !== null)
+    return `${status} (interrupted in ${durationText((Date.parse(interruptAt) - Date.now()) / 1000)})`
   const soon = ends?.warnedAt ? ` (ends in ${durationText((Date.parse(ends.at) - Date.now()) / 1000)})` : ''
   return status + soon
 }

@@ -29,14 +29,22 @@ export function startText({ reason }: Session): string {
 }
 
 /** Rows of `berth session show` that only some sessions have. */
-export function clusterRows({ clusterSize, kernels, priority, dependsOn }: Session): string[][] {
+export function clusterRows({ clusterSize, kernels, priority, dependsOn, ...session }: Session): string[][] {
   return [
     ...(clusterSize > 1
       ? [['kernels', kernels.map(kernel => `${kernel.role} ${kernel.status}${exitText(kernel.exitCode)}`).join(', ')]]
       : []),
     ...(priority === 0 ? [] : [['priority', String(priority)]]),
+    ...(session.interruptible ? [['interruptible', interruptedText(session)]] : []),
     ...(dependsOn.length === 0 ? [] : [['depends on', dependsOn.join(', ')]]),
   ]
+}
+
+function interruptedText({ interruptions, interruptAt }: Pick<Session, 'interruptions' | 'interruptAt'>): string {
+  if (interruptAt !== null) return `yes; makes room at ${interruptAt}, and continues later`
+  return interruptions === 0
+    ? 'yes'
+    : `yes; interrupted ${interruptions === 1 ? 'once' : `${interruptions} times`} so far`
 }
 
 const exitText = (code: number | null) => (code === null ? '' : ` (exit code ${code})`)

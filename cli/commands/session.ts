@@ -47,6 +47,7 @@ interface CreateFlags {
   group?: string
   clusterSize?: number
   priority?: number
+  interruptible?: boolean
   dependsOn?: string[]
   tag?: string[]
   note?: string
@@ -96,6 +97,10 @@ export function addSessionCommands(program: Command): void {
     .option('--group <name>', 'project whose limits the session counts towards')
     .option('--cluster-size <kernels>', 'number of containers on one host, each with these resources', parseCount)
     .option('--priority <number>', 'order in the queue, larger first: -10 to 0, for admins up to 10', parsePriority)
+    .option(
+      '--interruptible',
+      'may be stopped for a session of higher priority; it is warned, keeps its files, and continues later',
+    )
     .option('--depends-on <session>', 'start once this session has ended with exit code 0; may be repeated', collect)
     .option('--tag <tag>', 'word by which you find the session again; may be repeated', collectTag)
     .option('--note <text>', 'text about the session')
@@ -355,6 +360,7 @@ function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
     ...(flags.group === undefined ? {} : { group: flags.group }),
     ...(flags.clusterSize === undefined ? {} : { clusterSize: flags.clusterSize }),
     ...(flags.priority === undefined ? {} : { priority: flags.priority }),
+    ...(flags.interruptible ? { interruptible: true } : {}),
     ...(flags.dependsOn === undefined ? {} : { dependsOn: flags.dependsOn }),
     ...(flags.tag === undefined ? {} : { tags: [...new Set(flags.tag)] }),
     ...(flags.note === undefined ? {} : { note: flags.note }),

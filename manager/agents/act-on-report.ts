@@ -6,7 +6,7 @@ import { type SessionChanges } from '../sessions/changes.ts'
 import { importContainer } from '../sessions/import.ts'
 import { type Lifecycle } from '../sessions/lifecycle/lifecycle.ts'
 import { PREPARING } from '../sessions/lifecycle/start.ts'
-import { STARTED } from '../sessions/lifecycle/outcomes.ts'
+import { INTERRUPTED, STARTED } from '../sessions/lifecycle/outcomes.ts'
 import { type Change, isStarting } from '../sessions/transition.ts'
 import { findAgent } from '../store/agents/agents.ts'
 import { extendStartBy, type KernelRow } from '../store/sessions/kernels.ts'
@@ -53,6 +53,8 @@ export interface Failed {
 }
 
 const ELSEWHERE_MS = 8_000
+/** EX_TEMPFAIL of sysexits.h. */
+const CONTINUES_LATER = 75
 
 /**
  * Carries out the actions found by reconciling a report: sessions continue, end, or are imported.
@@ -172,11 +174,14 @@ export function createActing(deps: ActingDeps & ActingMemory) {
       deps.onAgentChanged()
       return
     }
-    const applied = await changes.apply(sessionId, state =>
-      state.agentId === agentId && state.attempt === attempt && (state.status === 'RUNNING' || isStarting(state.status))
-        ? { ...endOf(state.kernels, { kernelId, reason, exitCode }), logTail }
-        : undefined,
-    )
+    const applied = await changes.apply(sessionId, state => {
+      const isLive = state.status === 'RUNNING' || isStarting(state.status)
+      if (state.agentId !== agentId || state.attempt !== attempt || !isLive) return undefined
+      // It has saved its work before the end of the countdown, and does not wait for it.
+      if (state.session.interrupt_at !== null && state.status === 'RUNNING' && exitCode === CONTINUES_LATER)
+        return { to: 'TERMINATING', reason: INTERRUPTED, kernelId, exitCode, logTail }
+      return { ...endOf(state.kernels, { kernelId, reason, exitCode }), logTail }
+    })
     if (applied?.to === 'TERMINATING') lifecycle.finishTermination(sessionId)
   }
 

@@ -33,6 +33,20 @@ export const ResourceGroupOptions = z
       .describe(
         'Place no sessions on agents that cannot isolate sessions from each other and from the host (isolation: partial).',
       ),
+    interruption: z
+      .strictObject({
+        minRunSeconds: z
+          .int()
+          .min(0)
+          .max(30 * 86_400)
+          .default(1800)
+          .describe('No session is interrupted that has run for less.'),
+        warnSeconds: z.int().min(5).max(3600).default(120).describe('Time between the warning and the stop.'),
+      })
+      .optional()
+      .describe(
+        'A waiting session may stop sessions of lower priority that may be interrupted. Left out: no session is interrupted.',
+      ),
     splitShares: z
       .boolean()
       .optional()

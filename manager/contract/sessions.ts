@@ -24,14 +24,14 @@ export const SessionStatus = z.enum(SESSION_STATUSES)
 /** Status of a session, and of each of its kernels. */
 export type SessionStatus = z.infer<typeof SessionStatus>
 
-/** The only legal moves. A retry on another agent goes back to PENDING. */
+/** The only legal moves. A retry on another agent goes back to PENDING, and so does a session that was interrupted. */
 export const TRANSITIONS: Readonly<Record<SessionStatus, readonly SessionStatus[]>> = {
   PENDING: ['SCHEDULED', 'CANCELLED', 'ERROR'],
   SCHEDULED: ['PREPARING', 'PENDING', 'TERMINATING', 'TERMINATED', 'CANCELLED', 'ERROR'],
   PREPARING: ['PULLING', 'RUNNING', 'PENDING', 'TERMINATING', 'TERMINATED', 'ERROR'],
   PULLING: ['PREPARING', 'RUNNING', 'PENDING', 'TERMINATING', 'TERMINATED', 'ERROR'],
   RUNNING: ['TERMINATING', 'TERMINATED', 'ERROR'],
-  TERMINATING: ['TERMINATED', 'ERROR'],
+  TERMINATING: ['TERMINATED', 'PENDING', 'ERROR'],
   TERMINATED: [],
   CANCELLED: [],
   ERROR: [],
@@ -144,6 +144,12 @@ export const SessionSpec = z
       .datetime()
       .optional()
       .describe('Time before which the session does not start, up to a year ahead. It waits until then.'),
+    interruptible: z
+      .boolean()
+      .optional()
+      .describe(
+        'The session may be stopped for one of higher priority, where its resource group allows that. It gets a warning, keeps its files and its place in the queue, and continues later. It interrupts no other session.',
+      ),
     owner: z
       .string()
       .max(254)
@@ -294,6 +300,14 @@ export const Session = z
     priority: z.int(),
     dependsOn: z.array(SessionId),
     startsAt: z.iso.datetime().nullable().describe('Time before which it does not start; null = no such time.'),
+    interruptible: z
+      .boolean()
+      .describe('Whether it may be stopped for a session of higher priority, and continue later.'),
+    interruptAt: z.iso
+      .datetime()
+      .nullable()
+      .describe('Time at which it is stopped for a session of higher priority; null while that is not announced.'),
+    interruptions: z.int().describe('How often it was interrupted.'),
     folders: z.array(FolderMount).describe('Folders that it mounts; without those that were deleted since.'),
     shmem: z.string(),
     environ: z.record(z.string(), z.string()).describe('Empty for callers who may only view it.'),

@@ -1,4 +1,4 @@
-import { addSlots, type AgentId, type Reason, type SessionId } from '#manager/contract'
+import { addSlots, type AgentId, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
 import { type Stray } from './strays.ts'
 import { type AgentRow, listAgents, readUsage } from '../store/agents/agents.ts'
 import { type LimitsNow, readLimits } from './read-limits.ts'
@@ -11,6 +11,7 @@ import { listMortalKernels } from '../store/sessions/occupants.ts'
 import { readPullable } from '../store/images/registry-images.ts'
 import { findReservation, findResourceGroup } from '../store/quotas/resource-groups.ts'
 import { readStorageOfPending } from '../store/sessions/session-folders.ts'
+import { findInterruption, type HoldingRow, listHolding } from '../store/sessions/interruptions.ts'
 import { allDone } from '../store/all-done.ts'
 import { type Db } from '../store/schema.ts'
 import { listPending, type QueuedRow } from '../store/sessions/queue.ts'
@@ -25,6 +26,7 @@ import {
   drf,
   fifo,
   type GroupSnapshot,
+  type HoldingSession,
   lifo,
   roundRobin,
   type Selector,
@@ -80,25 +82,27 @@ export async function readGroup(
   presence: PlacingPresence,
   asker?: ScopedSession,
 ): Promise<GroupState> {
-  const [group, agents, pending, now, reservation, dependencies] = await Promise.all([
+  const [group, agents, pending, now, reservation, interruption, dependencies] = await Promise.all([
     findResourceGroup(db, resourceGroup),
     listAgents(db, resourceGroup).then(rows => readAgents(db, rows, presence)),
     listPending(db, resourceGroup),
     readClock(db),
     findReservation(db, resourceGroup),
+    findInterruption(db, resourceGroup),
     listDependencies(db, resourceGroup).then(judgeDependencies),
   ])
   const scoped = pending.map(toScoped)
   const images = pending.map(({ image }) => image)
   // After the sessions: a session that was added meanwhile must not be planned without its storages.
-  const [storage, pullable, limits, usage] = await Promise.all([
+  const [storage, pullable, limits, usage, holding] = await Promise.all([
     readStorageOfPending(db, resourceGroup),
     readPullable(db, images),
     readLimits(db, resourceGroup, asker ? [...scoped, asker] : scoped),
     group?.sequencer === 'drf' ? readUsageByOwner(db, resourceGroup) : undefined,
+    group?.options.interruption ? listHolding(db, resourceGroup) : undefined,
   ])
   const later = judgeStartTimes(pending, now)
-  const { reserveAfterSeconds, requireIsolation, weights, splitShares } = group?.options ?? {}
+  const { reserveAfterSeconds, requireIsolation, weights, splitShares, interruption: rules } = group?.options ?? {}
   const snapshot: GroupSnapshot = {
     agents,
     now,
@@ -109,7 +113,12 @@ export async function readGroup(
       ...(weights === undefined ? {} : { weights }),
       ...(requireIsolation === undefined ? {} : { requireIsolation }),
       ...(splitShares === undefined ? {} : { splitShares }),
+      ...(rules === undefined
+        ? {}
+        : { interruption: { minRunMs: rules.minRunSeconds * 1000, warnMs: rules.warnSeconds * 1000 } }),
     },
+    ...(holding ? { holding: holding.map(toHolding) } : {}),
+    interruption,
     ...(usage ? { usage } : {}),
     reservation,
     scopes: limits.scopes,
@@ -122,6 +131,7 @@ export async function readGroup(
         requested: session.requested,
         clusterSize: session.cluster_size,
         priority: session.priority,
+        interruptible: session.interruptible,
         waitsFor: dependencies.waitsFor.get(session.id),
         image: session.image,
         imageDigest: session.image_digest,
@@ -165,6 +175,11 @@ export function emptyAgent(row: AgentRow, presence: PlacingPresence): AgentSnaps
     connected: presence.isReady(row.id),
     lost: row.status === 'LOST' || presence.engineIsDown(row.id),
   }
+}
+
+function toHolding({ slots, isLeaving, isAnnounced, ...holding }: HoldingRow): HoldingSession {
+  const state = isLeaving ? 'leaving' : isAnnounced ? 'announced' : 'may'
+  return { ...holding, state, slots: slots.reduce<ResourceSlots>(addSlots, {}) }
 }
 
 /** Devices without a problem: only these get sessions. Slots held on the others still count in the agent's `occupied`. */

@@ -8,6 +8,7 @@ import { listGroupsToSchedule, listPending } from '../store/sessions/queue.ts'
 import { type Touched, updateReasons } from '../store/sessions/touches.ts'
 import { commitPlacements } from './commit.ts'
 import { type GroupSnapshot, plan, type Placement, type Reservation } from './plan/index.ts'
+import { type Interruptions } from './interruptions.ts'
 import { PAUSED } from './pause.ts'
 import { type PlacingPresence, readGroup } from './snapshot.ts'
 
@@ -31,6 +32,8 @@ export interface SchedulerDeps {
   /** Ends a session that can never start. */
   readonly cancel: (id: SessionId, reason: Reason) => Promise<void>
   readonly hint: (touched: readonly Touched[]) => void
+  /** Carries out interruptions of sessions; left out: there are none. */
+  readonly interruptions?: Interruptions
   readonly log: Log
   /** Interval of the passes that run even without a trigger, default 5 s. */
   readonly slowTickMs?: number
@@ -62,7 +65,7 @@ export const schedulerTurn = (group: string) => `scheduler ${group}`
 
 /** Runs the scheduler's side effects in a loop: snapshot → plan → commit → create_kernel. The decision is in `plan/`. */
 export function startScheduler(deps: SchedulerDeps): Scheduler {
-  const { store, presence, start, cancel, hint, log, slowTickMs, managers = ALL_TURNS, isPaused } = deps
+  const { store, presence, start, cancel, hint, interruptions, log, slowTickMs, managers = ALL_TURNS, isPaused } = deps
   const positions = new Map<string, ReadonlyMap<SessionId, number>>()
   // Last turn of each agent, for round robin. A restart of the manager restarts the turns.
   const turns = new Map<AgentId, number>()
@@ -83,6 +86,17 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     }, ms)
   }
 
+  /** End of a countdown that comes before the next slow tick; a later one is found by a slow tick before it. */
+  const ends = new Set<NodeJS.Timeout>()
+  function dueAt(ms: number): void {
+    if (ms <= 0 || ms > (slowTickMs ?? SLOW_TICK_MS)) return
+    const timer = setTimeout(() => {
+      ends.delete(timer)
+      trigger()
+    }, ms)
+    ends.add(timer)
+  }
+
   async function tickGroup(group: string): Promise<void> {
     const since = performance.now()
     const mine = await managers.take(schedulerTurn(group))
@@ -97,7 +111,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
       ...read,
       agents: read.agents.map(agent => ({ ...agent, turn: turns.get(agent.id) })),
     }
-    const { placements, reasons: ofPlan, queue, reservation } = plan(snapshot, sequencer, selector)
+    const { placements, reasons: ofPlan, queue, reservation, interruption } = plan(snapshot, sequencer, selector)
     const reasons = new Map([...ofPlan, ...later])
     const before = positions.get(group)
     const now = new Map(queue.map((id, index) => [id, index + 1]))
@@ -106,6 +120,8 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     if (!managers.holds(schedulerTurn(group))) return void positions.set(group, now)
     // Save the reservation before the placements: it must survive a crash right after them.
     if (!sameReservation(snapshot.reservation, reservation)) await saveReservation(store.db, group, reservation)
+    await interruptions?.follow(group, snapshot, interruption)
+    if (interruption) dueAt(interruption.at - (snapshot.now ?? 0))
     takeTurns(turns, placements)
     const committed = await commitPlacements(store, group, placements, presence, placed => {
       hint(placed)
@@ -181,6 +197,7 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
       clearInterval(timer)
       await running
       clearTimeout(atEndOfRest)
+      for (const timer of ends) clearTimeout(timer)
     },
   }
 }

@@ -21,6 +21,7 @@ import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { insertSessionEvents } from '../store/sessions/session-events.ts'
 import { lockSession, type SessionRow, updateSession } from '../store/sessions/sessions.ts'
+import { beginNextRun, returnToLastRun } from '../store/sessions/past-runs.ts'
 import { type Touched } from '../store/sessions/touches.ts'
 import { type Change, type Effects, type SessionState, transition } from './transition.ts'
 
@@ -47,6 +48,8 @@ export interface Applied {
   readonly effects: Effects
   /** Containers that may still run although the session has ended in the records; left out if there are none. */
   readonly unconfirmed?: { readonly agentId: AgentId; readonly kernels: readonly Stray[] } | undefined
+  /** Set if the session waited to continue and has ended instead: its homes need not be kept for it any more. */
+  readonly homesFreed?: boolean
   /** The transition was made by another manager, which also did whatever must be done only once. */
   readonly remote?: boolean
 }
@@ -122,15 +125,20 @@ async function applyChange(
   if (!change) return undefined
   const effects = transition(state, change)
   const unconfirmed = change.unconfirmed ? await strayKernels(trx, state) : undefined
+  const kernelId = change.kernelId ?? kernel.id
+  // Before the session forgets when the run began.
+  if (effects.interrupted) await endRun(trx, state, { ...change, kernelId })
   const version = await updateSession(trx, id, {
     status: change.to,
     reason: change.reason,
     ended: effects.ended,
+    interrupted: effects.interrupted,
     ...(effects.failedAgents ? { failedAgents: effects.failedAgents } : {}),
     ...(effects.started === undefined ? {} : { started: effects.started }),
   })
-  const kernelId = change.kernelId ?? kernel.id
-  await writeKernels(trx, kernels, { ...change, kernelId }, effects)
+  if (!effects.interrupted) await writeKernels(trx, kernels, { ...change, kernelId }, effects)
+  const homesFreed =
+    effects.ended && session.interruptions > 0 && session.started_at === null && (await returnToLastRun(trx, id))
   await insertSessionEvents(trx, [
     {
       sessionId: id,
@@ -154,8 +162,22 @@ async function applyChange(
     version,
     effects,
     ...(unconfirmed ? { unconfirmed } : {}),
+    ...(homesFreed ? { homesFreed } : {}),
   }
 }
+
+/** The run of an interrupted session is over: writes what was learned of it, and begins the next one. */
+async function endRun(trx: Db, { session }: LockedSession, change: Change & { readonly kernelId: KernelId }) {
+  const learned = learnedIn(change)
+  if (Object.keys(learned).length > 0) await updateKernel(trx, change.kernelId, learned)
+  await beginNextRun(trx, session.id)
+}
+
+const learnedIn = (change: Change): KernelChange => ({
+  ...(change.containerId === undefined ? {} : { container_id: change.containerId }),
+  ...(change.exitCode === undefined ? {} : { exit_code: change.exitCode }),
+  ...(change.logTail === undefined ? {} : { log_tail: change.logTail }),
+})
 
 /** Kernels that have not finished, as containers without a record: their slots stay held until the agent reports them gone. */
 async function strayKernels(trx: Db, { agentId, kernels }: LockedSession): Promise<Applied['unconfirmed']> {
@@ -181,11 +203,7 @@ async function writeKernels(
   change: Change & { readonly kernelId: KernelId },
   effects: Effects,
 ): Promise<void> {
-  const learned: KernelChange = {
-    ...(change.containerId === undefined ? {} : { container_id: change.containerId }),
-    ...(change.exitCode === undefined ? {} : { exit_code: change.exitCode }),
-    ...(change.logTail === undefined ? {} : { log_tail: change.logTail }),
-  }
+  const learned = learnedIn(change)
   const { startWithinMs } = change
   const starting = startWithinMs === undefined ? {} : { startWithinMs }
   if (kernels.length === 1) {

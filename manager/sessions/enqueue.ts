@@ -116,6 +116,7 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
       ...lifetime,
       filesOf: files?.kernelId,
       startsAt,
+      interruptible: spec.interruptible ?? false,
       tags: spec.tags ?? [],
       note: spec.note ?? '',
       apps: image.apps.map(toApp),

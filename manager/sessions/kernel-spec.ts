@@ -45,10 +45,16 @@ export function kernelSpecOf(
     kind: session.kind,
     authorizedKeys: session.owner_ssh_public_key === null ? [] : [session.owner_ssh_public_key],
     ...(folders.length === 0 ? {} : { folders: folders.map(toKernelFolder) }),
-    ...(session.files_of === null ? {} : { filesOf: session.files_of }),
+    ...filesOf(session, kernel),
     ...(homeFiles.dotfiles.length === 0 ? {} : { dotfiles: [...homeFiles.dotfiles] }),
     ...(homeFiles.bootstrapScript === '' ? {} : { bootstrapScript: homeFiles.bootstrapScript }),
   }
+}
+
+/** The home that the kernel continues with: that of its last run, or of the session that was restarted. */
+function filesOf({ interruptions, files_of }: OwnedSessionRow, kernel: KernelRow): Pick<KernelSpec, 'filesOf'> {
+  const from = interruptions > 0 ? kernel.files_of : files_of
+  return from === null ? {} : { filesOf: from }
 }
 
 function toKernelFolder({

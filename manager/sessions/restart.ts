@@ -32,6 +32,7 @@ export function specOf(session: OwnedSessionRow, folders: FolderMountSpec[], nam
     kind: session.kind,
     ...(idle_timeout_seconds === null ? {} : { idleTimeoutSeconds: idle_timeout_seconds }),
     ...(max_lifetime_seconds === null ? {} : { maxLifetimeSeconds: max_lifetime_seconds }),
+    ...(session.interruptible ? { interruptible: true } : {}),
     ...(session.tags.length > 0 ? { tags: session.tags } : {}),
     ...(session.note === '' ? {} : { note: session.note }),
     folders,

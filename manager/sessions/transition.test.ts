@@ -27,6 +27,12 @@ test('a retry releases the agent and records the failure there, once', () => {
   expect(again.failedAgents).toEqual([A])
 })
 
+test('a session that is interrupted frees its slots, and its agent has not failed', () => {
+  const effects = transition(state({ status: 'TERMINATING' }), { to: 'PENDING' })
+  expect(effects).toMatchObject({ interrupted: true, freed: true, released: false, ended: false })
+  expect(effects.failedAgents).toBeUndefined()
+})
+
 test('RUNNING starts the lifetime at the time of the agent, or at our own', () => {
   expect(transition(state({ status: 'PREPARING' }), { to: 'RUNNING', startedAt: '2026-01-01T00:00:00Z' }).started).toBe(
     '2026-01-01T00:00:00Z',

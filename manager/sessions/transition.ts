@@ -40,6 +40,8 @@ export interface Effects {
   readonly ended: boolean
   /** The kernel gives its agent and devices back so that it can be placed again. */
   readonly released: boolean
+  /** Its run was interrupted: it continues with its files in another run. */
+  readonly interrupted: boolean
   /** Slots became free: the scheduler should run. */
   readonly freed: boolean
 }
@@ -55,14 +57,17 @@ export class IllegalTransition extends Error {
 /** Checks a transition against TRANSITIONS; the only place that does. @throws IllegalTransition */
 export function transition(state: SessionState, change: Pick<Change, 'to' | 'startedAt'>): Effects {
   if (!TRANSITIONS[state.status].includes(change.to)) throw new IllegalTransition(state.status, change.to)
-  const retried = change.to === 'PENDING'
+  const waits = change.to === 'PENDING'
+  const interrupted = waits && state.status === 'TERMINATING'
+  const retried = waits && !interrupted
   const ended = isFinished(change.to)
   return {
     failedAgents: retried && state.agentId ? [...new Set([...state.failedAgents, state.agentId])] : undefined,
     started: change.to === 'RUNNING' ? (change.startedAt ?? 'now') : undefined,
     ended,
     released: retried,
-    freed: (retried || ended) && state.status !== 'PENDING',
+    interrupted,
+    freed: (waits || ended) && state.status !== 'PENDING',
   }
 }
 

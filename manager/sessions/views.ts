@@ -14,6 +14,7 @@ import { listAgentNames } from '../store/agents/agents.ts'
 import { type KernelRow, listKernelDevices, listKernels } from '../store/sessions/kernels.ts'
 import { type Db } from '../store/schema.ts'
 import { type OwnedSessionRow, ownedOf } from '../store/sessions/sessions.ts'
+import { listPastKernels } from '../store/sessions/past-runs.ts'
 import { readLastMinutes } from '../store/sessions/session-stats.ts'
 import { listSessionFolders, type SessionFolderRow } from '../store/sessions/session-folders.ts'
 import { usageOf } from '../stats/usage.ts'
@@ -36,7 +37,7 @@ export interface ViewDeps {
  * memory.
  */
 export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps: ViewDeps): Promise<Session[]> {
-  const [kernels, minutes, folders] = await Promise.all([
+  const [kernels, minutes, folders, past] = await Promise.all([
     listKernels(
       db,
       rows.map(row => row.id),
@@ -49,7 +50,12 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       db,
       rows.map(row => row.id),
     ),
+    listPastKernels(
+      db,
+      rows.filter(row => row.interruptions > 0).map(row => row.id),
+    ),
   ])
+  const pastOf = Map.groupBy(past, kernel => kernel.sessionId)
   const [devices, names] = await Promise.all([
     listKernelDevices(
       db,
@@ -94,6 +100,9 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       priority: row.priority,
       dependsOn: row.depends_on,
       startsAt: row.starts_at?.toISOString() ?? null,
+      interruptible: row.interruptible,
+      interruptAt: (running && row.interrupt_at?.toISOString()) || null,
+      interruptions: row.interruptions,
       folders: (folders.get(row.id) ?? []).map(toMount),
       shmem: String(row.shmem_bytes),
       // Secrets are often here: a member who may only look at the session does not see them.
@@ -109,10 +118,11 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       usage: usageOf({
         live: running ? own.map(kernel => deps.live.stats(kernel.id)) : [],
         stored: minutes.get(row.id),
-        held: own.map(kernel => ({
-          gpus: (devicesOf.get(kernel.id) ?? []).reduce((sum, device) => sum + gpusIn(device), 0),
-          ms: ranMs(row, kernel),
-        })),
+        held: [
+          ...own.map(kernel => ({ gpus: gpusOf(devicesOf.get(kernel.id)), ms: ranMs(row, kernel) })),
+          ...(pastOf.get(row.id) ?? []).map(kernel => ({ gpus: gpusOf(kernel.devices), ms: kernel.ranMs })),
+        ],
+        earlierCpuSeconds: (pastOf.get(row.id) ?? []).reduce((sum, { cpuSeconds }) => sum + (cpuSeconds ?? 0), 0),
       }),
       apps: appsOf(row),
       kernels: own.map(kernel => ({
@@ -163,6 +173,9 @@ function ranMs({ started_at, ended_at, now }: OwnedSessionRow, kernel: KernelRow
   if (started_at === null) return 0
   return Math.max(0, (kernel.ended_at ?? ended_at ?? now).getTime() - started_at.getTime())
 }
+
+const gpusOf = (devices: readonly { slot: string; amount: number }[] = []) =>
+  devices.reduce((sum, device) => sum + gpusIn(device), 0)
 
 /** A share is a hundredth of a GPU. */
 function gpusIn({ slot, amount }: { slot: string; amount: number }): number {

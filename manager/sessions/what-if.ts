@@ -69,6 +69,7 @@ export async function answerWhatIf(
     pullable: isOffered(image, images.offered.get(reference)),
     storage: storage.length === 0 ? undefined : storage,
     failedAgents: [],
+    interruptible: spec.interruptible,
     longestHold: longestHold(lifetime.maxLifetimeSeconds),
   }
   const { agentId, reason, smaller } = whatIf(snapshot, session, {

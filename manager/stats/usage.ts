@@ -9,22 +9,25 @@ export interface UsageFacts {
   readonly stored: StatsMinute | undefined
   /** GPUs that each kernel has held, and for how long; `gpus` counts whole GPUs, so half a GPU is 0.5. */
   readonly held: readonly { readonly gpus: number; readonly ms: number }[]
+  /** CPU time of runs that were interrupted. The other figures are of the present run. */
+  readonly earlierCpuSeconds?: number
 }
 
 /**
  * Usage of a session. CPU and memory come from counters of the containers, GPU time from what was held: no running sum is
  * kept, so nothing drifts. Pure.
  */
-export function usageOf({ live, stored, held }: UsageFacts): SessionUsage | null {
+export function usageOf({ live, stored, held, earlierCpuSeconds = 0 }: UsageFacts): SessionUsage | null {
   const known = live.filter(stats => stats !== null)
   if (!stored && known.length === 0) return null
   const sum = (of: (stats: SessionStats) => number) => known.reduce((total, stats) => total + of(stats), 0)
   return {
     cpuSeconds: round(
-      Math.max(
-        stored?.cpuSeconds ?? 0,
-        sum(({ cpuSeconds = 0 }) => cpuSeconds),
-      ),
+      earlierCpuSeconds +
+        Math.max(
+          stored?.cpuSeconds ?? 0,
+          sum(({ cpuSeconds = 0 }) => cpuSeconds),
+        ),
     ),
     gpuSeconds: round(held.reduce((sum, { gpus, ms }) => sum + gpus * ms, 0) / 1000),
     memPeakBytes: Math.max(

@@ -88,6 +88,8 @@ export interface Database {
   published_apps: PublishedAppsTable
   resource_groups: ResourceGroupsTable
   reservations: ReservationsTable
+  interruptions: InterruptionsTable
+  past_kernels: PastKernelsTable
   keypairs: KeypairsTable
   domains: DomainsTable
   groups: GroupsTable
@@ -298,6 +300,12 @@ export interface SessionsTable {
   files_of: KernelId | null
   /** Time before which the session does not start; null = no such time. */
   starts_at: MaybeTime
+  /** Whether it may be interrupted for a session of higher priority. */
+  interruptible: Default<boolean>
+  /** Time at which it is stopped to make room, and then continues later; null while no interruption is announced. */
+  interrupt_at: MaybeTime
+  /** Number of runs that were interrupted. */
+  interruptions: Default<number>
   tags: ColumnType<string[], string | undefined, string>
   note: Default<string>
   version: Default<number>
@@ -340,6 +348,33 @@ export interface KernelsTable {
   /** When the kernel finished; null until then. */
   ended_at: MaybeTime
   log_tail: string | null
+  /** Kernel of an earlier run, in `past_kernels`, whose home it continues with. */
+  files_of: ColumnType<KernelId | null, KernelId | null | undefined, KernelId | null>
+}
+
+/** Kernels of runs that were interrupted. The next run of the session has kernels of its own. */
+export interface PastKernelsTable {
+  kernel_id: KernelId
+  session_id: SessionId
+  agent_id: AgentId | null
+  attempt: number
+  container_id: string | null
+  exit_code: number | null
+  log_tail: string | null
+  devices: Json<readonly HeldDevice[]>
+  started_at: Time
+  ended_at: Time
+  /** Its part of the CPU time that the session used in that run. */
+  cpu_seconds: number | null
+}
+
+/** The one interruption under way in a resource group. The sessions to stop carry `interrupt_at`. */
+export interface InterruptionsTable {
+  resource_group: string
+  /** The session for which others are interrupted. */
+  session_id: SessionId
+  agent_id: AgentId
+  at: Time
 }
 
 export interface KernelDevicesTable {

@@ -11,6 +11,7 @@ import { type Upgrades } from '../agent-link/upgrades.ts'
 import { type Log } from '../log.ts'
 import { createImagesPart } from './images-part.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
+import { createInterruptions } from '../scheduler/interruptions.ts'
 import { createSchedulingSwitch } from '../scheduler/pause.ts'
 import { type PlacingPresence } from '../scheduler/snapshot.ts'
 import { startScheduler } from '../scheduler/tick.ts'
@@ -53,6 +54,7 @@ const LAST_LINES = 10_000
 const LAST_CHARACTERS = 64 * 1024
 const LAST_LOG_MS = 3_000
 const DEVICE_MODES_MS = 10_000
+const WARN_MS = 10_000
 
 /** The running parts, by name, for the services that are created on them. */
 export type SessionsCore = Awaited<ReturnType<typeof startSessionsCore>>
@@ -104,7 +106,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   const lifecycle = stack.use(createLifecycle({ store, changes, agents, pullOf, signer, homeFiles, log, timings }))
   const recorder = stack.use(startStatsRecorder({ store, log }))
   changes.onApplied(({ sessionId, effects }) => {
-    if (effects.ended) recorder.end(sessionId)
+    if (effects.ended || effects.interrupted) recorder.end(sessionId)
   })
   const { preparingMs, replyMarginMs } = { ...DEFAULT_TIMINGS, ...timings }
   const reports = createReports({
@@ -152,6 +154,16 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
       start: id => lifecycle.start(id),
       cancel: (id, reason) => lifecycle.cancel(id, reason),
       hint: touched => changes.hint(touched),
+      interruptions: createInterruptions({
+        store,
+        presence,
+        warn: async (agentId, kernelId, at) =>
+          void (await agents.request(agentId, 'warn_kernel', { kernelId, at }, { timeoutMs: WARN_MS })),
+        stop: id => lifecycle.interrupt(id),
+        hint: touched => changes.hint(touched),
+        audit: deps.audit,
+        log,
+      }),
       managers: cluster.turns,
       isPaused: () => scheduling.isPaused(),
       log,

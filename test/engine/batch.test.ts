@@ -80,6 +80,34 @@ describe('a batch session', () => {
     expect(sessionOf(done)).toMatchObject({ status: 'TERMINATED', result: 'failure', reason: { code: 'max_lifetime' } })
   })
 
+  test('a batch session saves its work when it is warned, makes room, and continues with its files', async () => {
+    const options = { interruption: { minRunSeconds: 0, warnSeconds: 5 } }
+    await api.updateResourceGroup({ params: { name: 'default' }, body: { options } })
+    // A process that does not know the signal must outlive it.
+    const script = `
+      [ ! -e ~/saved ] || { echo "continued with $(cat ~/saved), warned of $(cat ~/when), other $(cat ~/other)"; exit 0; }
+      trap 'cat /run/berth/interruption > ~/when; echo step $n > ~/saved' USR1
+      n=0; sleep 300 & other=$!
+      while :; do
+        n=$((n + 1)); sleep 0.1 & wait $!
+        [ ! -e ~/saved ] || { kill -0 $other && echo alive > ~/other; }
+      done`
+    const made = sessionOf(await create('polite', '--batch', '--interruptible', '--command', script))
+    await expect.poll(async () => (await get(made)).status, { timeout: 30_000 }).toBe('RUNNING')
+    const [agent] = (await api.listAgents()).items
+    const free = Number(agent?.capacity.cpu) - Number(agent?.occupied.cpu)
+    const more = ['--cpu', String(free + 0.25), '--priority', '5', '--batch', '--command', 'sleep 2']
+    const urgent = sessionOf(await create('urgent', ...more))
+    await expect.poll(async () => (await get(made)).interruptAt, { timeout: 30_000 }).not.toBeNull()
+    const { interruptAt } = await get(made)
+    await expect.poll(async () => (await get(urgent)).result, { timeout: 60_000 }).toBe('success')
+    await expect.poll(async () => (await get(made)).result, { timeout: 60_000 }).toBe('success')
+    expect(await textOf(made)).toMatch(/^continued with step \d+, warned of (\S+), other alive\n$/)
+    expect(await textOf(made)).toContain(interruptAt)
+    expect(await get(made)).toMatchObject({ id: made.id, interruptions: 1 })
+    await api.updateResourceGroup({ params: { name: 'default' }, body: { options: {} } })
+  }, 180_000)
+
   test('a batch session needs a command', async () => {
     const refused = await create('nothing', '--batch')
     expect(refused.code).toBe(2)

@@ -12,15 +12,21 @@ export interface DestroysDeps {
   readonly timeoutMs: number
 }
 
+interface How {
+  readonly graceMs: number
+  /** How long the home is kept at least; left out: as usual. */
+  readonly keepFilesMs?: number | undefined
+}
+
 /** Sends destroy_kernel to agents, at most once per kernel and agent at a time. */
 export interface Destroys {
   /** @returns the last words of the container; empty if there is none */
-  one(agentId: AgentId, kernelId: KernelId, how: { attempt: number; graceMs: number }): Promise<LastWords>
+  one(agentId: AgentId, kernelId: KernelId, how: How & { readonly attempt: number }): Promise<LastWords>
   /** Destroys the kernels that have not finished, and cancels their start if one is in flight. */
   all(
     kernels: readonly KernelRow[],
     agentId: AgentId,
-    graceMs: number,
+    how: How,
   ): Promise<readonly (LastWords & { readonly id: KernelId })[]>
   inFlight(agentId: AgentId, kernelId: KernelId): Promise<LastWords> | undefined
 }
@@ -30,11 +36,11 @@ export function createDestroys({ agents, starts, timeoutMs }: DestroysDeps): Des
   const destroys = new Map<string, { readonly attempt: number; readonly task: Promise<LastWords> }>()
   const placeOf = (agentId: AgentId, kernelId: KernelId) => `${agentId}/${kernelId}`
 
-  const one: Destroys['one'] = (agentId, kernelId, { attempt, graceMs }) => {
+  const one: Destroys['one'] = (agentId, kernelId, { attempt, graceMs, keepFilesMs }) => {
     const place = placeOf(agentId, kernelId)
     const running = destroys.get(place)
     if (running && running.attempt >= attempt) return running.task
-    const input = { kernelId, attempt, graceMs }
+    const input = { kernelId, attempt, graceMs, ...(keepFilesMs === undefined ? {} : { keepFilesMs }) }
     // The agent leaves newer attempts alone, so a request in flight for an older attempt does not cover this one.
     const task = Promise.allSettled([running?.task])
       .then(() => agents.request(agentId, 'destroy_kernel', input, { timeoutMs }))
@@ -51,12 +57,12 @@ export function createDestroys({ agents, starts, timeoutMs }: DestroysDeps): Des
 
   return {
     one,
-    all(kernels, agentId, graceMs) {
+    all(kernels, agentId, how) {
       const live = kernels.filter(kernel => !isFinished(kernel.status))
       // Abort a start in flight first: destroy_kernel must never overtake create_kernel on the agent.
       for (const { id } of live) starts.abort(id, agentId, 'The start was cancelled.')
       return Promise.all(
-        live.map(async ({ id, attempt }) => ({ id, ...(await one(agentId, id, { attempt, graceMs })) })),
+        live.map(async ({ id, attempt }) => ({ id, ...(await one(agentId, id, { attempt, ...how })) })),
       )
     },
     inFlight: (agentId, kernelId) => destroys.get(placeOf(agentId, kernelId))?.task,

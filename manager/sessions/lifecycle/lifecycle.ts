@@ -1,13 +1,14 @@
 import { type AgentId, AppError, isFinished, type KernelId, type Reason, type SessionId } from '#manager/contract'
 import { DEFAULT_TIMINGS, type Timings } from '../../scheduler/timings.ts'
 import { findOccupied, keepLastWords, listKernels } from '../../store/sessions/kernels.ts'
-import { findReasonTo } from '../../store/sessions/session-events.ts'
+import { giveUpContinuing } from '../../store/sessions/interruptions.ts'
+import { findReasonTo, insertSessionEvents } from '../../store/sessions/session-events.ts'
 import { findSession } from '../../store/sessions/sessions.ts'
 import { type LockedSession } from '../changes.ts'
 import { createBackground } from './background.ts'
 import { createDestroys } from './destroys.ts'
 import { ignoreUnreachable } from './failure.ts'
-import { createOutcomes, type Done, type Started } from './outcomes.ts'
+import { createOutcomes, type Done, INTERRUPTED, type Started } from './outcomes.ts'
 import { createStart, type StartDeps } from './start.ts'
 import { createStartsInFlight } from './starts-in-flight.ts'
 
@@ -20,6 +21,8 @@ export interface Lifecycle extends AsyncDisposable {
   start(id: SessionId): void
   /** Cancels a waiting session, or takes a started one down. Resolves once the decision is written. */
   terminate(id: SessionId, by: Termination): Promise<void>
+  /** Stops a running session whose interruption is announced; it waits to continue then. Any other session is left alone. */
+  interrupt(id: SessionId): Promise<void>
   /**
    * Ends a TERMINATING session in the records although its agent has not confirmed the end; any other session is left alone.
    * Its containers are removed once the agent answers, and hold their slots until then.
@@ -50,6 +53,9 @@ export interface Lifecycle extends AsyncDisposable {
   /** Whether this process waits for the agent's reply to create_kernel of this attempt. */
   isStarting(kernelId: KernelId, on: { readonly agentId: AgentId; readonly attempt: number }): boolean
 }
+
+/** Time for which agents keep the homes of a session that waits to continue. */
+const KEEP_FILES_MS = 30 * 86_400_000
 
 export interface Termination {
   /** Undefined if Berth itself ends the session. */
@@ -86,23 +92,24 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     if (session?.status !== 'TERMINATING' || !main) return
     if (main.agent_id === null) throw new Error(`session ${id} is TERMINATING without an agent`)
     if (!agents.isReady(main.agent_id)) return
-    const ended = await destroys.all(kernels, main.agent_id, graceMs)
+    const keepFilesMs = session.interrupt_at === null ? undefined : KEEP_FILES_MS
+    const ended = await destroys.all(kernels, main.agent_id, { graceMs, keepFilesMs })
     for (const words of ended)
       if (words.id !== main.id) await keepLastWords(store.db, { id: words.id, agentId: main.agent_id }, words)
     const { exitCode, logTail } = ended.find(words => words.id === main.id) ?? { exitCode: null, logTail: '' }
     const reason = (await findReasonTo(store.db, id, 'TERMINATING')) ?? session.reason
-    await changes.apply(id, state =>
-      state.status === 'TERMINATING'
-        ? { to: 'TERMINATED', reason, exitCode: main.exit_code ?? exitCode, logTail }
-        : undefined,
-    )
+    await changes.apply(id, state => {
+      if (state.status !== 'TERMINATING') return undefined
+      const to = state.session.interrupt_at === null ? 'TERMINATED' : 'PENDING'
+      return { to, reason, exitCode: main.exit_code ?? exitCode, logTail }
+    })
   }
 
   async function abandon(id: SessionId, attempt: number, cause: Reason): Promise<void> {
     const kernels = await listKernels(store.db, [id])
     const [main] = kernels
     if (!main?.agent_id || main.attempt !== attempt) return
-    await destroys.all(kernels, main.agent_id, 0)
+    await destroys.all(kernels, main.agent_id, { graceMs: 0 })
     await outcomes.markFailed(id, attempt, { cause, isFinal: false })
   }
 
@@ -123,9 +130,29 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
   const startCleanUp: Lifecycle['cleanUp'] = (agentId, kernelId, attempt) =>
     background.run('clean-up', kernelId, () => cleanUp(agentId, kernelId, attempt))
 
+  changes.onApplied(({ sessionId, homesFreed = false, remote = false }) => {
+    if (!homesFreed || remote) return
+    background.run('release of homes', sessionId, async () => {
+      for (const { agent_id, id, attempt } of await listKernels(store.db, [sessionId]))
+        if (agent_id !== null && agents.isReady(agent_id)) startCleanUp(agent_id, id, attempt)
+    })
+  })
+
   return {
     start: id => background.run('start', id, () => start(id)),
+    async interrupt(id) {
+      const applied = await changes.apply(id, ({ status, session }) =>
+        status === 'RUNNING' && session.interrupt_at !== null ? { to: 'TERMINATING', reason: INTERRUPTED } : undefined,
+      )
+      if (applied) finishTermination(id)
+    },
     async terminate(id, { actor, reason, graceMs, still = () => true }) {
+      await store.transaction(async trx => {
+        if (!(await giveUpContinuing(trx, id))) return
+        // The reason of the end, once its agent has confirmed it.
+        const event = { sessionId: id, kernelId: null, reason, actor: actor ?? null }
+        await insertSessionEvents(trx, [{ ...event, from: 'TERMINATING', to: 'TERMINATING' }])
+      })
       const applied = await changes.apply(id, state => (still(state) ? terminationOf(state, reason, actor) : undefined))
       if (applied?.to !== 'TERMINATING') return
       const why = 'The session was terminated.'

@@ -29,6 +29,13 @@ export interface Done {
 /** The reason of a running session that we started, as opposed to one that was found running. */
 export const STARTED: Reason = { code: 'started', message: 'The container started.' }
 
+/** The reason of a session that is stopped to make room, and continues later. */
+export const INTERRUPTED: Reason = {
+  code: 'interrupted',
+  message:
+    'Interrupted for a session of higher priority. It keeps its files and its place in the queue, and continues later.',
+}
+
 export interface OutcomesDeps {
   readonly store: Store
   readonly changes: SessionChanges

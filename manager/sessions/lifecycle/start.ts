@@ -173,7 +173,8 @@ export function createStart(deps: StartDeps) {
     const agent = await findAgent(store.db, agentId)
     const failure = failureOn(agent?.name ?? agentId, error)
     // All or none: kernels that did start are destroyed before any kernel of the session may start elsewhere.
-    if (kernels.length > 1 && !(await destroys.all(kernels, agentId, 0).then(isDone, ignoreUnreachable))) return
+    if (kernels.length > 1 && !(await destroys.all(kernels, agentId, { graceMs: 0 }).then(isDone, ignoreUnreachable)))
+      return
     await outcomes.markFailed(id, attempt, failure)
   }
 }

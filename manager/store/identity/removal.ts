@@ -135,5 +135,6 @@ export async function listAgentNames(db: Db, resourceGroup: string): Promise<str
 export async function deleteResourceGroup(trx: Db, name: string): Promise<void> {
   await trx.deleteFrom('join_tokens').where('resource_group', '=', name).execute()
   await trx.deleteFrom('reservations').where('resource_group', '=', name).execute()
+  await trx.deleteFrom('interruptions').where('resource_group', '=', name).execute()
   await trx.deleteFrom('resource_groups').where('name', '=', name).execute()
 }

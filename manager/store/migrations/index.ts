@@ -30,6 +30,7 @@ import { listOrders } from './0039-list-orders.ts'
 import { imageAliases } from './0045-image-aliases.ts'
 import { signUpRequests } from './0044-sign-up-requests.ts'
 import { folderSizes } from './0037-folder-sizes.ts'
+import { interruptions } from './0042-interruptions.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -62,6 +63,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0037-folder-sizes': folderSizes,
   '0039-list-orders': listOrders,
   '0040-backups': backups,
+  '0042-interruptions': interruptions,
   '0044-sign-up-requests': signUpRequests,
   '0045-image-aliases': imageAliases,
 }

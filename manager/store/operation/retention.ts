@@ -60,6 +60,8 @@ export const KEPT = {
   resource_groups: 'with what it is about',
   resource_group_access: 'with what it is about',
   reservations: 'with what it is about',
+  interruptions: 'with what it is about',
+  past_kernels: 'with what it is about',
   agents: 'with what it is about',
   agent_images: 'with what it is about',
   agent_links: 'with what it is about',

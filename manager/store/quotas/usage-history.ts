@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type GroupId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
-import { HELD_COLUMNS, HELD_PARTS } from './held-parts.ts'
+import { HAS_RUN, HELD_COLUMNS, HELD_PARTS } from './held-parts.ts'
 
 /** Whose sessions count. All fields that are set must match. */
 export interface HistoryScope {
@@ -57,7 +57,7 @@ export async function readUsageHistory(db: Db, scope: HistoryScope, range: Histo
     ), ran as (
       select ${HELD_COLUMNS}
       from ${HELD_PARTS}
-      where s.started_at is not null and s.started_at < (select max(stop) from periods)
+      where ${HAS_RUN} and part.started_at < (select max(stop) from periods)
         and (s.ended_at is null or s.ended_at > (select min(start) from periods)) and ${within(scope)}
     ), parts as (
       select p.start, r.*,

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type UsageReportQuery } from '#manager/contract'
 import { type Db } from '../schema.ts'
-import { HELD_COLUMNS, HELD_PARTS } from './held-parts.ts'
+import { HAS_RUN, HELD_COLUMNS, HELD_PARTS } from './held-parts.ts'
 
 export interface ReportRow {
   readonly key: string
@@ -29,7 +29,7 @@ const DIMENSIONS: Readonly<
   },
   domain: { key: sql`s.domain`, name: sql`totals.group_key` },
   image: { key: sql`s.image`, name: sql`totals.group_key` },
-  agent: { key: sql`k.agent_id`, name: sql`(select name from agents where agents.id = totals.group_key)` },
+  agent: { key: sql`part.agent_id`, name: sql`(select name from agents where agents.id = totals.group_key)` },
 }
 
 /**
@@ -51,7 +51,7 @@ export async function readUsageReport(
     with ran as (
       select ${key} as group_key, ${HELD_COLUMNS}
       from ${HELD_PARTS}
-      where s.started_at is not null and s.started_at < ${to} and (s.ended_at is null or s.ended_at > ${from})
+      where ${HAS_RUN} and part.started_at < ${to} and (s.ended_at is null or s.ended_at > ${from})
         and ${domain === undefined ? sql`true` : sql`s.domain = ${domain}`}
     ), parts as (
       select ran.*, greatest(date_part('epoch', least(ended_at, ${to}) - greatest(started_at, ${from})), 0) as held,

@@ -1,14 +1,16 @@
+import { sql } from 'kysely'
 import { type AgentId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type SessionRow } from './sessions.ts'
 
-/** Resource groups with pending sessions, or with a reservation (perhaps of a session that is not pending any more). */
+/** Resource groups with pending sessions, a reservation or an interruption (perhaps of a session that is not pending any more). */
 export async function listGroupsToSchedule(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('sessions')
     .select('resource_group')
     .where('status', '=', 'PENDING')
     .union(db.selectFrom('reservations').select('resource_group'))
+    .union(db.selectFrom('interruptions').select('resource_group'))
     .execute()
   return rows.map(row => row.resource_group)
 }
@@ -29,6 +31,7 @@ const QUEUED = [
   'priority',
   'max_lifetime_seconds',
   'starts_at',
+  'interruptible',
 ] as const
 /** A pending session with only the columns that scheduling needs; there may be ten thousand rows. */
 export type QueuedRow = Pick<SessionRow, (typeof QUEUED)[number]> & {
@@ -40,8 +43,11 @@ export async function listPending(db: Db, resourceGroup: string): Promise<Queued
   return db
     .selectFrom('sessions')
     .select(QUEUED)
-    .select(eb =>
-      eb.selectFrom('kernels').select('agent_id').whereRef('kernels.id', '=', 'sessions.files_of').as('files_on'),
+    .select(
+      sql<AgentId | null>`case when interruptions > 0
+        then (select p.agent_id from kernels k join past_kernels p on p.kernel_id = k.files_of
+          where k.session_id = sessions.id and k.role = 'main1')
+        else (select k.agent_id from kernels k where k.id = sessions.files_of) end`.as('files_on'),
     )
     .where('resource_group', '=', resourceGroup)
     .where('status', '=', 'PENDING')

@@ -71,6 +71,7 @@ export interface NewSession {
   readonly filesOf?: KernelId | undefined
   /** Time before which the session does not start, ISO 8601. */
   readonly startsAt?: string | undefined
+  readonly interruptible?: boolean | undefined
   readonly tags?: readonly string[]
   readonly note?: string
 }
@@ -104,6 +105,7 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
     attempt: session.attempt ?? 0,
     files_of: session.filesOf ?? null,
     starts_at: session.startsAt ?? null,
+    interruptible: session.interruptible ?? false,
     tags: JSON.stringify(session.tags ?? []),
     note: session.note ?? '',
     ...(session.createdAt === undefined ? {} : { created_at: session.createdAt }),
@@ -175,6 +177,8 @@ export interface SessionChange {
   /** When the session started: ISO 8601, or `now` for the database's time. */
   readonly started?: string
   readonly ended?: boolean
+  /** Its run was interrupted, and another one follows. */
+  readonly interrupted?: boolean
 }
 
 /** @returns the new version */
@@ -198,7 +202,19 @@ export async function updateSession(db: Db, id: SessionId, change: SessionChange
             started_at: startedAt,
             expires_at: sql`${startedAt} + max_lifetime_seconds * interval '1 second'`,
           }),
-      ...(change.ended ? { ended_at: sql`now()` } : {}),
+      ...(change.ended ? { ended_at: sql`now()`, interrupt_at: null } : {}),
+      ...(change.interrupted
+        ? {
+            interrupt_at: null,
+            interruptions: sql`interruptions + 1`,
+            attempt: 0,
+            failed_agents: '[]',
+            started_at: null,
+            expires_at: null,
+            idle_since: null,
+            idle_seen_at: null,
+          }
+        : {}),
     })
     .where('id', '=', id)
     .returning('version')

@@ -1,0 +1,62 @@
+import { AppError, type KernelId } from '#manager/contract'
+import { TOOLBOX } from '../docker/container-config.ts'
+import { type EngineClient } from '../docker/engine-client.ts'
+import { runInside } from '../docker/run-inside.ts'
+import { type RunningKernel } from '../running-kernel.ts'
+import { createTurns } from '../turns.ts'
+import { type KernelFiles } from './kernel-files.ts'
+
+/**
+ * Shell script that tells the programs of a container of a coming interruption. A process gets SIGUSR1 only if it has a handler
+ * for it (third last digit of SigCgt), because the signal ends all others, and only if it comes from the start-up command: a program that
+ * was started from outside has an ancestor 0, and Node.js, of which web apps are made, answers the signal with a debugger.
+ */
+const SIGNAL = `comes_from_start() {
+  process=$1
+  while [ "$process" -gt 1 ] 2> /dev/null; do
+    process=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$process/status 2> /dev/null)
+  done
+  [ "$process" = 1 ]
+}
+for status in /proc/[0-9]*/status; do
+  pid=\${status#/proc/}; pid=\${pid%/status}
+  case $(sed -n 's/^SigCgt:[[:space:]]*//p' $status 2> /dev/null) in
+    *[2367abef]??) [ "$pid" != 1 ] && comes_from_start $pid && kill -USR1 $pid 2> /dev/null ;;
+  esac
+done
+`
+
+/** Shell script that writes a line to all terminals, as `wall` does. A terminal that nobody reads must not delay the others. */
+const TELL = `for terminal in /dev/pts/[0-9]*; do
+  timeout 2 sh -c 'printf "\\r\\n\\007*** %s ***\\r\\n" "$TEXT" > "$0"' "$terminal" 2> /dev/null &
+done
+wait`
+
+/** Tells a running container when its session is interrupted, or (null) that it is not. Each time is told once. */
+export type WarnKernel = (kernelId: KernelId, at: string | null) => Promise<void>
+
+export function createInterruptionNotice(deps: {
+  readonly engine: EngineClient
+  readonly files: Pick<KernelFiles, 'setInterruption'>
+  readonly find: (kernelId: string) => RunningKernel | undefined
+}): WarnKernel {
+  const { engine, files, find } = deps
+  const inTurn = createTurns()
+  return (kernelId, at) =>
+    inTurn(kernelId, async () => {
+      const kernel = find(kernelId)
+      if (!kernel) throw new AppError('kernel_not_found', { kernelId })
+      // The file comes first: a program that gets the signal reads the time in it.
+      if (!(await files.setInterruption(kernelId, at))) return
+      await runInside(engine, kernel, {
+        command: [`${TOOLBOX}/bin/busybox`, 'sh', '-c', at === null ? TELL : SIGNAL + TELL],
+        environment: { PATH: `${TOOLBOX}/applets`, TEXT: textOf(at) },
+      })
+    })
+}
+
+function textOf(at: string | null): string {
+  if (at === null) return 'Berth: this session is not interrupted, after all.'
+  const time = new Date(at).toISOString().slice(11, 19)
+  return `Berth: this session makes room for one of higher priority at ${time} UTC, and continues later with its files. Save your work.`
+}
