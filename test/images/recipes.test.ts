@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -31,6 +31,8 @@ const NOTEBOOK = {
 let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'berth-test-images-'))
+  // For the user of the container.
+  await chmod(folder, 0o755)
   await writeFile(join(folder, 'run-cell.py'), RUN_CELL)
   await writeFile(join(folder, 'one.ipynb'), JSON.stringify(NOTEBOOK))
 })

@@ -1,42 +1,42 @@
-import { computed, ref, shallowRef } from 'vue'
+import { computed } from 'vue'
+import { useDialogAddress, useDialogThing } from '../../ui/useDialogAddress.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
+import { type AdminList } from './admin-list.ts'
 import { t } from './words.ts'
 
-/** Which thing of a list is being created, edited or deleted, and the messages when that is done. */
+/**
+ * Which thing of a list is being created, edited or deleted, as the URL says it (`?dialog=edit&of=NAME`), and the messages when
+ * that is done.
+ */
 export function useEditor<T>(options: {
+  readonly list: Pick<AdminList<T>, 'rows' | 'load'>
   readonly nameOf: (thing: T) => string
-  readonly reload: () => Promise<void>
+  /** Tells things of equal names apart; their names if left out. */
+  readonly keyOf?: (thing: T) => string
   readonly remove: (thing: T) => Promise<unknown>
 }) {
-  const { nameOf, reload, remove } = options
+  const { list, nameOf, keyOf = nameOf, remove } = options
   const notifications = useNotifications()
-  const thing = shallowRef<T | undefined>()
-  const doing = ref<'nothing' | 'edit' | 'delete'>('nothing')
-  const openOf = (what: 'edit' | 'delete') =>
+  const address = useDialogAddress(['new', 'edit', 'delete'])
+  const { thing, ready } = useDialogThing(address, ({ of }) =>
+    list.rows === null ? undefined : (list.rows.find(row => keyOf(row) === of) ?? null),
+  )
+  const openOf = (...names: readonly string[]) =>
     computed({
-      get: () => doing.value === what,
-      set: open => (doing.value = open ? what : 'nothing'),
+      get: () => ready.value && names.includes(address.shown.value?.name ?? ''),
+      set: () => address.close(),
     })
   return {
     thing,
-    editing: openOf('edit'),
+    editing: openOf('new', 'edit'),
     deleting: openOf('delete'),
-    create(): void {
-      thing.value = undefined
-      doing.value = 'edit'
-    },
-    edit(one: T): void {
-      thing.value = one
-      doing.value = 'edit'
-    },
-    askDeletion(one: T): void {
-      thing.value = one
-      doing.value = 'delete'
-    },
+    create: () => address.open('new'),
+    edit: (one: T) => address.open('edit', keyOf(one)),
+    askDeletion: (one: T) => address.open('delete', keyOf(one)),
     async saved(name: string): Promise<void> {
       notifications.success(t(thing.value ? 'saved' : 'createdNow', { name }))
-      doing.value = 'nothing'
-      await reload()
+      address.close()
+      await list.load()
     },
     /** Deletes the thing, after the dialog asked. */
     async remove(): Promise<void> {
@@ -44,7 +44,7 @@ export function useEditor<T>(options: {
       if (one === undefined) return
       await remove(one)
       notifications.success(t('deletedNow', { name: nameOf(one) }))
-      await reload()
+      await list.load()
     },
   }
 }

@@ -1,0 +1,78 @@
+import { computed, readonly, ref, shallowRef, watch, type ComputedRef, type Ref, type ShallowRef } from 'vue'
+import { useRoute, useRouter } from 'vue-router'
+
+/** The dialog that a URL asks for, and the ID or name of the thing that it is about. */
+export interface AskedDialog<N extends string> {
+  readonly name: N
+  readonly of: string | undefined
+}
+
+/** Dialogs that are part of the URL: `?dialog=share&of=ID`. Back closes such a dialog, and the URL opens it again elsewhere. */
+export interface DialogAddress<N extends string> {
+  /** Null: none of these dialogs. */
+  readonly shown: ComputedRef<AskedDialog<N> | null>
+  open(name: N, of?: string): void
+  /** Goes back if the page before is this one without the dialog; does nothing while none of these dialogs is open. */
+  close(): void
+}
+
+/** @param names dialogs of the component; those of others on the same page stay untouched */
+export function useDialogAddress<N extends string>(names: readonly N[]): DialogAddress<N> {
+  const route = useRoute()
+  const router = useRouter()
+  const shown = computed(() => {
+    const name = names.find(known => known === route.query['dialog'])
+    const of = route.query['of']
+    return name === undefined ? null : { name, of: typeof of === 'string' ? of : undefined }
+  })
+  // Navigation takes a moment, in which a dialog may be closed twice.
+  let closing = false
+  watch(shown, () => (closing = false), { flush: 'sync' })
+
+  const withoutDialog = () => {
+    const { dialog: _dialog, of: _of, ...query } = route.query
+    return query
+  }
+  return {
+    shown,
+    open(name, of) {
+      void router.push({ query: { ...withoutDialog(), dialog: name, ...(of === undefined ? {} : { of }) } })
+    },
+    close() {
+      if (!shown.value || closing) return
+      closing = true
+      const target = router.resolve({ query: withoutDialog() })
+      if (router.options.history.state['back'] === target.fullPath) router.back()
+      else void router.replace(target)
+    },
+  }
+}
+
+/**
+ * The thing of the open dialog, looked up once: what happens to the thing meanwhile neither closes the dialog nor changes what is
+ * being edited. It stays while the dialog closes.
+ *
+ * @param find null: there is no such thing, and the dialog is not shown; undefined: not known yet
+ * @returns `ready` is true while a dialog is open whose thing is known, or that is about none
+ */
+export function useDialogThing<N extends string, T>(
+  address: DialogAddress<N>,
+  find: (asked: AskedDialog<N>) => T | null | undefined,
+): { readonly thing: ShallowRef<T | undefined>; readonly ready: Readonly<Ref<boolean>> } {
+  const thing: ShallowRef<T | undefined> = shallowRef()
+  const ready = ref(false)
+  watch(
+    [address.shown, () => address.shown.value && find(address.shown.value)] as const,
+    ([asked, found], [before]) => {
+      if (asked?.name !== before?.name || asked?.of !== before?.of) ready.value = false
+      if (!asked || ready.value) return
+      if (asked.of === undefined) thing.value = undefined
+      else if (found === null) return address.close()
+      else if (found === undefined) return
+      else thing.value = found
+      ready.value = true
+    },
+    { immediate: true },
+  )
+  return { thing, ready: readonly(ready) }
+}
