@@ -36,7 +36,11 @@ test('the package has an app with closed fuses, an archive whose hashes are righ
 test('the desktop app: install, a window in the sandbox, Berth on this computer with a session, removal that keeps the data', async () => {
   await using debian = await openFreshRoot(packages, SANDBOX)
   const { shell, data } = debian
+  // As on Ubuntu, which needs the profile.
+  await shell('apt-get install -y -q --no-install-recommends apparmor')
   await shell('DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends /packages/desktop.deb')
+  const profile = '/etc/apparmor.d/berth-desktop'
+  expect(await shell(`apparmor_parser --skip-kernel-load --skip-cache --debug ${profile} 2>&1`)).toContain('userns')
   await prepareDesktop(debian)
   await shell('desktop-file-validate /usr/share/applications/berth-desktop.desktop')
   const asUser = (command: string) => shell(`setpriv --reuid ${USER} --regid ${USER} --init-groups sh -c '${command}'`)
@@ -66,10 +70,14 @@ test('the desktop app: install, a window in the sandbox, Berth on this computer 
   await page.getByRole('button', { name: /^Launch$/ }).click()
   await rowOf(page, 'packed').getByText('Running').waitFor({ timeout: 120_000 })
 
+  // The native library of the credential store is loaded from beside the archive; without a store the sign-in stays in memory.
+  const log = await shell(`cat /home/${USER}/.config/berth/logs/desktop.log`)
+  expect(log).not.toMatch(/ENOTDIR|Cannot find (module|package)/)
+
   await app.kill()
   await expect.poll(() => shell(services), { timeout: 60_000 }).toBe('0\n')
   await shell('apt-get remove -y -q berth-desktop')
-  await expect(shell(`test -e ${APP_FOLDER} || test -e /usr/bin/berth-desktop`)).rejects.toThrow()
+  await expect(shell(`test -e ${APP_FOLDER} || test -e /usr/bin/berth-desktop || test -e ${profile}`)).rejects.toThrow()
   expect(await shell(`ls ${data}`)).toContain('master.key')
   expect(await shell(`ls /home/${USER}/.config/berth`)).toContain('desktop.json')
 })

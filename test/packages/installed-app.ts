@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { chromium, type Page } from 'playwright-core'
+import { expect } from 'vitest'
 import { type FreshRoot } from './fresh-root.ts'
 
 /** What Chromium needs of a container to make its sandbox; on a computer everybody has it. */
@@ -54,7 +55,10 @@ export async function startInstalledApp({ name, data }: FreshRoot): Promise<Inst
   stack.defer(() => end(app))
   const pid = await lineOf(app, /^pid (\d+)$/)
   const port = await lineOf(app, /^DevTools listening on ws:\/\/127\.0\.0\.1:(\d+)\//)
-  const browser = await chromium.connectOverCDP(`http://127.0.0.1:${port}`, { noDefaults: true })
+  const inspector = `http://127.0.0.1:${port}`
+  // Playwright that attaches while the page is loading may miss that it was loaded, and waits for ever.
+  await expect.poll(() => titlesAt(inspector), { timeout: 60_000 }).toContainEqual(expect.stringContaining('Berth'))
+  const browser = await chromium.connectOverCDP(inspector, { noDefaults: true, timeout: 120_000 })
   stack.defer(() => browser.close())
   const context = browser.contexts()[0]!
   const page = context.pages()[0] ?? (await context.waitForEvent('page'))
@@ -70,6 +74,12 @@ export async function startInstalledApp({ name, data }: FreshRoot): Promise<Inst
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
+}
+
+/** Titles of the pages that a Chromium shows. */
+async function titlesAt(inspector: string): Promise<string[]> {
+  const pages = (await (await fetch(`${inspector}/json/list`)).json()) as { title: string }[]
+  return pages.map(({ title }) => title)
 }
 
 /** The first group of the first line that matches. Lines before it are shown if the program ends. */

@@ -80,3 +80,9 @@ test('a missing program is reported as unavailable', async () => {
   const command = [path.join(dir, 'no-such-node'), 'berth'] as const
   await expect(startEmbeddedStack({ command, onExit: () => undefined })).rejects.toMatchObject({ code: 'unavailable' })
 })
+
+test('a program that cannot be started at all is told as such', async () => {
+  const [, file] = await commandOf('')
+  const command = [path.join(file, 'node'), 'berth'] as const
+  await expect(startEmbeddedStack({ command, onExit: vi.fn() })).rejects.toMatchObject({ code: 'unavailable' })
+})

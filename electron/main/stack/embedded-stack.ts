@@ -82,8 +82,8 @@ export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack
     const pause = Math.min(30_000, (deps.restartAfterMs ?? 1000) * 2 ** failures)
     await delay(pause, undefined, { signal: stopping.signal }).catch(() => undefined)
     if (stopping.signal.aborted) return
-    child = launch(deps)
     try {
+      child = launch(deps)
       const again = await firstLine(child)
       owned = again.pid === child.pid
       if (owned) supervise(child)
@@ -96,13 +96,28 @@ export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack
 
 function launch({ command, options = [], report }: StackDeps): ChildProcess {
   const [program, ...args] = command
-  const child = spawn(program, [...args, 'up', '--json', '--no-open', '--ticket', ...options], {
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    // A terminal's Ctrl-C reaches the whole process group; we stop the stack ourselves, after asking the user.
-    detached: process.platform !== 'win32',
-  })
+  const child = attempt(() =>
+    spawn(program, [...args, 'up', '--json', '--no-open', '--ticket', ...options], {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      // A terminal's Ctrl-C reaches the whole process group; we stop the stack ourselves, after asking the user.
+      detached: process.platform !== 'win32',
+    }),
+  )
   if (report && child.stderr) createInterface({ input: child.stderr }).on('line', line => tell(report, line))
   return child
+}
+
+/** Some failures of spawn() are thrown, others are told by the event `error`. */
+function attempt(start: () => ChildProcess): ChildProcess {
+  try {
+    return start()
+  } catch (error) {
+    throw notStarted(error)
+  }
+}
+
+function notStarted(cause: unknown): AppError {
+  return new AppError('unavailable', { why: 'The Berth services on this computer could not be started.' }, { cause })
 }
 
 /** A line of standard error: a step of the start, the error that `readLine` reads, or text for people. */
@@ -125,10 +140,10 @@ function readLine(child: ChildProcess): Promise<z.infer<typeof Line>> {
   const { stdout, stderr } = child
   if (!stdout || !stderr) throw new Error('the child has no pipes')
   return new Promise((resolve, reject) => {
-    const fail = (why: string, cause?: unknown) => reject(new AppError('unavailable', { why }, { cause }))
-    child.once('error', error => fail('The Berth services on this computer could not be started.', error))
+    child.once('error', error => reject(notStarted(error)))
     child.once('exit', code => {
-      const end = () => fail(`The Berth services on this computer ended while starting (exit code ${String(code)}).`)
+      const why = `The Berth services on this computer ended while starting (exit code ${String(code)}).`
+      const end = () => reject(new AppError('unavailable', { why }))
       // The child's last output may still be in the pipe, and a process that the child left behind may keep the pipe open.
       child.once('close', end)
       setTimeout(end, LAST_WORDS_MS).unref()
