@@ -347,13 +347,14 @@ test('the outline leads to each section, and marks the one with a fault', async 
   await button(it.page, /^Priority: A whole number/).click()
   expect(await it.page.getByLabel('Priority').evaluate(field => field.matches(':focus'))).toBe(true)
   await it.page.getByLabel('Priority').fill('-1')
+  await it.page.getByLabel('May be interrupted').check()
   await openSection(it.page, 'When it starts')
-  await it.page.locator('.fold', { hasText: 'priority -1' }).waitFor()
+  await it.page.locator('.fold', { hasText: 'priority -1 and may be interrupted' }).waitFor()
   await it.page.getByLabel('Containers per session').fill('3')
   await outline.getByRole('button', { name: 'Confirm and launch' }).click()
   await it.page.keyboard.press('Enter')
   await expect.poll(() => it.world.changes.length).toBe(1)
-  expect(it.world.changes[0]?.body).toMatchObject({ priority: -1, clusterSize: 3 })
+  expect(it.world.changes[0]?.body).toMatchObject({ priority: -1, interruptible: true, clusterSize: 3 })
 })
 
 test('the dialog begins with the template that the preferences name, with the amounts of its resource group', async () => {

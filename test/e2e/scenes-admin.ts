@@ -203,7 +203,11 @@ export const ADMIN_SCENES: readonly Scene[] = [
   scene('admin-signup-accept', 'invitations', opens('Accept noor.haddad@example.org', 'a link')),
   scene('admin-signup-decline', 'invitations', opens('Decline jonas.lind@example.org', 'Mailed to the person')),
   scene('admin-groups', 'resource-groups', 'gpu-large'),
-  scene('admin-group-edit', 'resource-groups', opens('Edit gpu-large', 'The session that has waited longest is next.')),
+  scene('admin-group-edit', 'resource-groups', async (page, double) => {
+    await opens('Edit gpu-large', 'The session that has waited longest is next.')(page, double)
+    await page.getByLabel('Waiting sessions may interrupt others').check()
+    await page.getByText('As usual, 30 minutes').scrollIntoViewIfNeeded()
+  }),
   scene('admin-access', 'resource-groups', opens('Who may use gpu-large', 'User researcher-1')),
   scene('admin-policies', 'policies', 'students'),
   scene('admin-policy-edit', 'policies', opens('Edit students', 'Idle timeout')),

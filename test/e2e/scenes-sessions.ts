@@ -92,6 +92,21 @@ export const SESSION_SCENES: readonly Scene[] = [
     act: page => button(page, 'Extend').waitFor(),
   },
   {
+    name: 'session-interrupted-soon',
+    alike: true,
+    path: `/sessions/${aSession(7).id}`,
+    world: {
+      sessions: [
+        aSession(7, {
+          name: 'gives-way',
+          interruptible: true,
+          interruptAt: new Date(Date.now() + 570_000).toISOString(),
+        }),
+      ],
+    },
+    act: page => page.getByText('It makes room for a session of higher priority').waitFor(),
+  },
+  {
     name: 'sessions-many-owners',
     alike: true,
     path: '/sessions',

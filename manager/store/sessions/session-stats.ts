@@ -54,7 +54,10 @@ export async function readLastMinutes(db: Db, ids: readonly SessionId[]): Promis
   const { rows } = await sql<{ id: SessionId; stats: KeptMinute }>`
     select i.id, m.stats from unnest(${ids}::uuid[]) as i(id)
     cross join lateral (
-      select stats from session_stats_minutes where session_id = i.id order by minute desc limit 1
+      select m.stats from session_stats_minutes m join sessions s on s.id = m.session_id
+      -- Counters of a run that was interrupted are kept with its kernels.
+      where m.session_id = i.id and (s.interruptions = 0 or m.minute >= date_trunc('minute', s.started_at))
+      order by m.minute desc limit 1
     ) m`.execute(db)
   return new Map(rows.map(row => [row.id, row.stats]))
 }

@@ -13,12 +13,12 @@ export interface TimelineRow {
 
 /**
  * Lists the states of a session with their durations. Both the session and its kernels report transitions, and some of them
- * twice: a transition into the current state is left out.
+ * twice: a transition into the current state is left out, unless it tells of an interruption.
  *
  * @param events oldest first
  */
 export function timelineRows(events: readonly SessionEvent[], now: Date): TimelineRow[] {
-  const shown = events.filter((event, index) => event.to !== events[index - 1]?.to)
+  const shown = events.filter((event, index) => event.to !== events[index - 1]?.to || isNews(event))
   const rows = shown.map((event, index) => {
     const next = shown[index + 1]
     const ongoing = next === undefined && !isFinished(event.to)
@@ -29,6 +29,10 @@ export function timelineRows(events: readonly SessionEvent[], now: Date): Timeli
   const longest = Math.max(1, ...rows.filter(isWait).map(row => row.durationMs ?? 0))
   return rows.map(row => ({ ...row, share: isWait(row) ? (row.durationMs ?? 0) / longest : null }))
 }
+
+/** Whether the event is worth a row although the state stays the same. */
+const isNews = ({ reason }: SessionEvent) =>
+  reason.code === 'interruption_announced' || reason.code === 'interruption_called_off'
 
 /** Text of a duration below 10 s, for which whole seconds are too coarse. @returns undefined for 10 s or longer */
 export function shortDuration(milliseconds: number): string | undefined {

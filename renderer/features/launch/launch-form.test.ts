@@ -220,8 +220,11 @@ describe('lifetime, priority and kind', () => {
       maxLifetimeSeconds: 5400,
       dependsOn: ['x' as SessionId],
       priority: -2,
+      interruptible: true,
       clusterSize: 3,
     })
+    expect(toSpec(formLike(ended), limitsOf(image(), largest, GIB))).toMatchObject({ interruptible: true })
+    expect(toSpec(form({}), limitsOf(image(), largest, GIB))).not.toHaveProperty('interruptible')
     expect(toSpec(formLike(ended), limitsOf(image(), largest, GIB))).toMatchObject({ clusterSize: 3 })
     expect(toSpec(form({}), limitsOf(image(), largest, GIB))).not.toHaveProperty('clusterSize')
     expect(formLike(ended)).toMatchObject({
@@ -327,7 +330,14 @@ describe('the first error of the form', () => {
   })
 
   /** Fields whose values cannot be wrong. */
-  const CHOICES: readonly LaunchField[] = ['project', 'resourceGroup', 'kind', 'runImageCommand', 'automount']
+  const CHOICES: readonly LaunchField[] = [
+    'interruptible',
+    'project',
+    'resourceGroup',
+    'kind',
+    'runImageCommand',
+    'automount',
+  ]
 
   test('every possible error has one', () => {
     const fields = Object.keys(form()) as LaunchField[]

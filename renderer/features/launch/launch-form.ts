@@ -58,6 +58,8 @@ export interface LaunchForm {
   maxLifetime: string
   idleTimeout: string
   priority: number
+  /** May be stopped for a session of higher priority, and continue later. */
+  interruptible: boolean
   /** Own sessions that must end successfully before this one starts. */
   dependsOn: SessionId[]
   /** Local time before which the session does not start, as `datetime-local` fields give it; empty for none. */
@@ -159,6 +161,7 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     maxLifetime: '',
     idleTimeout: '',
     priority: 0,
+    interruptible: false,
     dependsOn: [],
     startsAt: '',
     owner: '',
@@ -203,6 +206,7 @@ export function formLike(session: Session): LaunchForm {
     maxLifetime: secondsText(session.maxLifetimeSeconds),
     idleTimeout: secondsText(session.idleTimeoutSeconds),
     priority: Math.min(session.priority, 0),
+    interruptible: session.interruptible,
     // The sessions that it depended on have ended.
     dependsOn: [],
     startsAt: '',
@@ -327,6 +331,7 @@ export function toSpec(form: LaunchForm, limits: LaunchLimits): SessionSpec {
     ...(idleTimeoutSeconds === undefined ? {} : { idleTimeoutSeconds }),
     ...(form.clusterSize === 1 ? {} : { clusterSize: form.clusterSize }),
     ...(form.priority === 0 ? {} : { priority: form.priority }),
+    ...(form.interruptible ? { interruptible: true } : {}),
     ...(form.dependsOn.length === 0 ? {} : { dependsOn: form.dependsOn }),
     ...(form.startsAt === '' ? {} : { startsAt: new Date(form.startsAt).toISOString() }),
     ...(form.owner.trim() === '' ? {} : { owner: form.owner.trim() }),

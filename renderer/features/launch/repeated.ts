@@ -37,6 +37,7 @@ export function formOf(spec: SessionSpec, folders: ReadonlyMap<string, Pick<Fold
     maxLifetime: spec.maxLifetimeSeconds === undefined ? '' : durationText(spec.maxLifetimeSeconds),
     idleTimeout: spec.idleTimeoutSeconds === undefined ? '' : durationText(spec.idleTimeoutSeconds),
     priority: spec.priority ?? 0,
+    interruptible: spec.interruptible ?? false,
   }
 }
 

@@ -62,11 +62,12 @@ function lifetimeText(form: LaunchForm): string {
 
 const firstLine = (text: string) => text.trim().split('\n')[0] ?? ''
 
-function startText({ dependsOn, priority, startsAt }: LaunchForm): string {
+function startText({ dependsOn, priority, interruptible, startsAt }: LaunchForm): string {
   const parts = [
     startsAt !== '' && startFault(startsAt) === '' && formatStart(new Date(startsAt), new Date()),
     dependsOn.length > 0 && t('afterCount', { count: dependsOn.length }),
     priority !== 0 && !Number.isNaN(priority) && t('withPriority', { priority }),
+    interruptible && t('interruptibleShort'),
   ].filter(part => part !== false)
   return parts.length > 0 ? formatList(parts) : t('asSoonAsRoom')
 }

@@ -23,6 +23,7 @@ test.each([
     undefined,
   ],
   ['is about to be ended', seen('RUNNING'), aSession(1, { ends: { ...END, warnedAt: END.at } }), 'ending'],
+  ['is about to be interrupted', seen('RUNNING'), aSession(1, { interruptAt: END.at }), 'ending'],
   ['was warned of before', seen('RUNNING', END.at), aSession(1, { ends: { ...END, warnedAt: END.at } }), undefined],
 ])('a session that %s', (_what, before, session, kind) => {
   expect(noticeKind(before, session)).toBe(kind)

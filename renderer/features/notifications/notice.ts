@@ -36,24 +36,21 @@ export interface Seen {
   readonly status: Session['status']
   readonly warnedAt: string | null
 }
-export const seenOf = ({ status, ends }: Pick<Session, 'status' | 'ends'>): Seen => ({
-  status,
-  warnedAt: ends?.warnedAt ?? null,
-})
+export const seenOf = (session: Warned): Seen => ({ status: session.status, warnedAt: warnedAtOf(session) })
+
+type Warned = Pick<Session, 'status' | 'ends' | 'interruptAt'>
+/** The last warning, as a time that is another one for another warning; null before the first. */
+export const warnedAtOf = ({ ends, interruptAt }: Warned) => interruptAt ?? ends?.warnedAt ?? null
 
 /** What has happened to a session; undefined if it is nothing to tell. A session that was cancelled by its owner is not news. */
-export function noticeKind(
-  before: Seen,
-  session: Pick<Session, 'status' | 'ends' | 'result' | 'reason'>,
-): NoticeKind | undefined {
+export function noticeKind(before: Seen, session: Warned & Pick<Session, 'result' | 'reason'>): NoticeKind | undefined {
   const { status } = session
   if (status !== before.status) {
     if (status === 'RUNNING') return 'running'
     if (hasFailed(session)) return 'failed'
     if (status === 'TERMINATED' && session.reason.code !== 'user_terminated') return 'ended'
   }
-  const warnedAt = session.ends?.warnedAt ?? null
-  return status === 'RUNNING' && warnedAt !== null && before.warnedAt === null ? 'ending' : undefined
+  return status === 'RUNNING' && warnedAtOf(session) !== null && before.warnedAt === null ? 'ending' : undefined
 }
 
 const KINDS: readonly string[] = [

@@ -8,7 +8,7 @@ import { useTunnels } from '../apps/useTunnels.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { useInvitations } from '../summary/useInvitations.ts'
 import { desktopNotices } from './desktop.ts'
-import { noticeKind, readNotices, seenOf, type Notice, type Seen } from './notice.ts'
+import { noticeKind, readNotices, seenOf, type Notice, type Seen, warnedAtOf } from './notice.ts'
 import { createTunnelWatch } from './tunnel-watch.ts'
 import { t } from './words.ts'
 
@@ -97,7 +97,7 @@ export const useNotices = defineStore('notices', () => {
       seen.set(session.id, seenOf(session))
       const kind = before && noticeKind(before, session)
       if (!kind) continue
-      const id = `${session.id} ${kind} ${kind === 'ending' ? (session.ends?.warnedAt ?? '') : ''}`
+      const id = `${session.id} ${kind} ${kind === 'ending' ? (warnedAtOf(session) ?? '') : ''}`
       add({ id, kind, name: session.name, to: `/sessions/${session.id}` })
     }
     const { live } = sessions.lists

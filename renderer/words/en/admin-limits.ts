@@ -87,6 +87,13 @@ export default {
   usual: 'As usual, 10 minutes',
   requireIsolation: 'Only agents that isolate sessions fully',
   splitShares: 'A GPU share may be spread over several GPUs',
+  interrupts: 'Waiting sessions may interrupt others',
+  interruptsHint:
+    'Only sessions of lower priority whose owners agreed at launch. They are warned, keep their files and their place, and continue later.',
+  minRun: 'Not before they have run for',
+  usualMinRun: 'As usual, 30 minutes',
+  warnTime: 'Warn them this long before',
+  usualWarn: 'As usual, 2 minutes',
   closeTitle: 'Close the resource group {name}?',
   closeText: 'Nothing is launched or started in it. Running sessions continue.',
   deleteGroupText: 'Its access rules and join tokens are deleted too. It must have no agents and no sessions.',

@@ -82,6 +82,8 @@ export default {
   noLimit: 'none',
   idleTimeout: 'Idle timeout',
   priority: 'Priority',
+  interruptible: 'May be interrupted',
+  interruptions: '{count, plural, =0 {Not so far} one {Once so far} other {# times so far}}',
   requested: 'Requested',
   started: 'Started',
   ended: 'Ended',

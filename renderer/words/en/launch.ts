@@ -64,6 +64,10 @@ export default {
   priority: 'Priority',
   largerFirst: 'Larger starts first; the default is 0',
   belowZero: 'Below 0, other sessions start first',
+  interruptible: 'May be interrupted',
+  interruptibleHint:
+    'Where administrators allow it, the session makes room for one of higher priority. It is warned, keeps its files, and continues later.',
+  interruptibleShort: 'may be interrupted',
   resources: 'Resources',
   cores: 'cores',
   sharedMemory: 'Shared memory',

@@ -90,6 +90,13 @@ export default {
   usual: '기본값 10분',
   requireIsolation: '세션을 완전히 격리하는 에이전트만',
   splitShares: 'GPU의 일부를 여러 GPU에 나눠 줄 수 있음',
+  interrupts: '대기 중인 세션이 다른 세션을 중단할 수 있음',
+  interruptsHint:
+    '소유자가 시작할 때 동의한, 우선순위가 낮은 세션만 중단합니다. 미리 알리고, 파일과 대기열의 자리를 유지하며, 나중에 이어서 실행합니다.',
+  minRun: '최소 실행 시간',
+  usualMinRun: '기본값 30분',
+  warnTime: '중단 전에 알리는 시간',
+  usualWarn: '기본값 2분',
   closeTitle: '{name} 자원 그룹을 닫을까요?',
   closeText: '아무것도 시작하지 않습니다. 실행 중인 세션은 계속됩니다.',
   deleteGroupText: '접근 규칙과 참여 토큰도 삭제됩니다. 에이전트와 세션이 없어야 합니다.',

@@ -82,6 +82,8 @@ export default {
   noLimit: '없음',
   idleTimeout: '유휴 제한 시간',
   priority: '우선순위',
+  interruptible: '중단 허용',
+  interruptions: '{count, plural, =0 {아직 없음} other {지금까지 #번}}',
   requested: '요청',
   started: '시작',
   ended: '종료',

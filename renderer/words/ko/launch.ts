@@ -64,6 +64,10 @@ export default {
   priority: '우선순위',
   largerFirst: '클수록 먼저 시작합니다. 기본값은 0입니다',
   belowZero: '0보다 작으면 다른 세션이 먼저 시작합니다',
+  interruptible: '중단 허용',
+  interruptibleHint:
+    '관리자가 허용한 곳에서는 우선순위가 높은 세션에 자리를 내줍니다. 미리 알림을 받고, 파일은 유지되며, 나중에 이어서 실행됩니다.',
+  interruptibleShort: '중단 허용',
   resources: '자원',
   cores: '코어',
   sharedMemory: '공유 메모리',
