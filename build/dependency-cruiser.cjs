@@ -80,7 +80,7 @@ module.exports = {
         pathNot: [
           '^$1/',
           '/contract/',
-          '^proxy/(index|connect-app|certificates|network/index)[.]ts$',
+          '^proxy/(index|connect-app|certificates|network/index|updates/index)[.]ts$',
           '^manager/tunnel-end/index[.]ts$',
         ],
       },
@@ -88,7 +88,7 @@ module.exports = {
     error(
       'proxy-is-hosted',
       { path: `^${SIDES}/`, pathNot: ['^(electron/main|cli|proxy)/', '[.]test[.]ts$'] },
-      { path: '^proxy/(index|connect-app|certificates|network/index)[.]ts$' },
+      { path: '^proxy/(index|connect-app|certificates|network/index|updates/index)[.]ts$' },
     ),
     // The machine of a tunnel's end is a library of the three processes on a tunnel's way (ADR 24).
     error(

@@ -12,6 +12,8 @@ interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>
   readonly optionalDependencies: Readonly<Record<string, string>>
   readonly devDependencies: Readonly<Record<string, string>>
+  /** The signed list of new versions (ADR 49); only a publisher has one. */
+  readonly berthUpdates?: { readonly url: string; readonly publicKey: string }
 }
 
 /** package.json of the clone. */
@@ -19,8 +21,9 @@ export const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf
 
 /** package.json of a package: without scripts and tools; dependencies at the versions of the clone. */
 export function packageManifest(): Record<string, unknown> {
-  const { name, version, description, license, engines, bin, dependencies, optionalDependencies } = MANIFEST
-  return { name, version, description, license, type: 'module', engines, bin, dependencies, optionalDependencies }
+  const { name, version, description, license, engines, bin, dependencies, optionalDependencies, berthUpdates } = MANIFEST
+  const updates = berthUpdates ? { berthUpdates } : {}
+  return { name, version, description, license, type: 'module', engines, bin, dependencies, optionalDependencies, ...updates }
 }
 
 /**

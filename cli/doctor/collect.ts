@@ -6,6 +6,7 @@ import { type Facts } from './facts.ts'
 import { lookAtPort } from './look/console-port.ts'
 import { lookAtDatabase } from './look/database.ts'
 import { lookAtEngine } from './look/engine.ts'
+import { lookAtUpdates } from './look/updates.ts'
 import {
   hasIptables,
   lookAtDataDirectory,
@@ -47,18 +48,29 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     join(configDirectory(), 'sign-in.json'),
     ...(options.secretFiles ?? []),
   ]
-  const [dataDirectory, engine, nvidia, consolePort, database, secretFiles, managerAheadMs, managerWarnings, iptables] =
-    await Promise.all([
-      lookAtDataDirectory(data),
-      lookAtEngine(dockerHost, toolboxImage),
-      lookAtNvidia(),
-      askedBy ? { port, status: 'ours' as const } : lookAtPort(port, running?.url),
-      lookAtDatabase(data, databaseUrl),
-      lookAtSecrets(secrets),
-      readManagerAhead(managerUrl),
-      readManagerWarnings(managerUrl),
-      hasIptables(),
-    ])
+  const [
+    dataDirectory,
+    engine,
+    nvidia,
+    consolePort,
+    database,
+    secretFiles,
+    managerAheadMs,
+    managerWarnings,
+    iptables,
+    update,
+  ] = await Promise.all([
+    lookAtDataDirectory(data),
+    lookAtEngine(dockerHost, toolboxImage),
+    lookAtNvidia(),
+    askedBy ? { port, status: 'ours' as const } : lookAtPort(port, running?.url),
+    lookAtDatabase(data, databaseUrl),
+    lookAtSecrets(secrets),
+    readManagerAhead(managerUrl),
+    readManagerWarnings(managerUrl),
+    hasIptables(),
+    lookAtUpdates(),
+  ])
   const [ipForward, localhostNamesResolve, sshVersion] = await Promise.all([
     readIpForward(),
     resolvesLocalhostNames(),
@@ -78,6 +90,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     managerAheadMs,
     managerWarnings,
     proxyFaults,
+    update,
     iptables,
     ipForward,
     localhostNamesResolve,

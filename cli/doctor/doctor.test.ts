@@ -36,6 +36,7 @@ const HEALTHY: Facts = {
   managerAheadMs: -900,
   managerWarnings: [],
   proxyFaults: [],
+  update: { status: 'newest', version: '0.1.0' },
   iptables: true,
   ipForward: true,
   localhostNamesResolve: true,
@@ -59,6 +60,13 @@ test('every check of the folder runs, and each has a name of its own', () => {
 })
 
 const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] = [
+  [
+    'a newer version',
+    { ...HEALTHY, update: { status: 'newer', version: '0.1.0', newer: '0.2.0' } },
+    'version',
+    'warning',
+    /0\.2\.0/,
+  ],
   ['an old Node', { ...HEALTHY, nodeVersion: 'v22.1.0' }, 'Node', 'problem', /v22/],
   [
     'an engine that does not answer',

@@ -20,6 +20,7 @@ export interface Facts {
   readonly managerWarnings: readonly string[] | undefined
   /** Faults that the running console has seen in the reverse proxy in front of it; undefined if none runs. */
   readonly proxyFaults: readonly ProxyFault[] | undefined
+  readonly update: UpdateFacts
   readonly iptables: boolean
   /** net.ipv4.ip_forward; undefined if the setting does not exist. */
   readonly ipForward: boolean | undefined
@@ -27,6 +28,13 @@ export interface Facts {
   /** Output of `ssh -V`; undefined if there is no ssh. */
   readonly sshVersion: string | undefined
 }
+
+/** What the signed list of versions says; `off` where this package names none. */
+export type UpdateFacts = { readonly version: string } & (
+  | { readonly status: 'off' | 'newest' }
+  | { readonly status: 'newer'; readonly newer: string }
+  | { readonly status: 'unknown'; readonly why: string }
+)
 
 export interface DataDirectory {
   readonly path: string

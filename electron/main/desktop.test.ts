@@ -122,6 +122,12 @@ async function aDesktop({
     logs: { folder: dir },
     loginItem: { isOn: () => Promise.resolve(false), set: () => Promise.resolve() },
     startsInBackground,
+    updates: () => ({
+      isOn: false,
+      check: () => Promise.resolve(),
+      begin: () => undefined,
+      [Symbol.dispose]: () => undefined,
+    }),
     programs: { list: () => Promise.resolve([]), open: () => Promise.resolve() },
     startStack: startStack ?? (() => Promise.resolve(stack)),
     startProxy: () => Promise.resolve(proxy),

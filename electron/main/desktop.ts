@@ -26,7 +26,8 @@ import { type EmbeddedStack, type StackReport } from './stack/embedded-stack.ts'
 import { createStackStarter } from './stack/stack-start.ts'
 import { createTerminals } from './terminal/terminals.ts'
 import { offerContextMenu } from './windows/context-menu.ts'
-import { languageOf } from './windows/words.ts'
+import { type Updates } from './updates/updates.ts'
+import { type Language, languageOf } from './windows/words.ts'
 import { askBeforeQuit } from './windows/ask-before-quit.ts'
 import { createAppStatus } from './windows/app-status.ts'
 import { createConsoleWindows } from './windows/console-windows.ts'
@@ -50,6 +51,7 @@ export interface DesktopDeps {
   /** Starts another app with its own settings, which connects to this server. */
   readonly openServer: (url: string) => Promise<void>
   readonly logs: { readonly folder: string }
+  readonly updates: (language: () => Language) => Updates
   readonly loginItem: LoginItem
   readonly programs: Programs
   /** The app begins in the tray: it was started by the sign-in to this computer. */
@@ -265,6 +267,7 @@ export function startDesktop(deps: DesktopDeps): void {
     if (known)
       await Promise.resolve(known[Symbol.asyncDispose]()).catch((error: unknown) => onUnexpected('stop', error))
     tray.destroy()
+    updates[Symbol.dispose]()
     app.exit(0)
   }
   const leave = async () => {
@@ -293,8 +296,16 @@ export function startDesktop(deps: DesktopDeps): void {
   })
   app.on('activate', () => windows.show())
 
+  const updates = deps.updates(language)
+  updates.begin()
   const menu = () =>
-    installMenu({ electron, language: language(), showConsole: windows.show, showLogs: () => void showLogs() })
+    installMenu({
+      electron,
+      language: language(),
+      showConsole: windows.show,
+      showLogs: () => void showLogs(),
+      checkUpdates: updates.isOn ? () => void updates.check() : undefined,
+    })
   menu()
   const wake = () => void connector.known?.wake().catch((error: unknown) => onUnexpected('wake', error))
   electron.powerMonitor.on('resume', wake)

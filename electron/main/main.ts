@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import * as electron from 'electron'
 import { multistream, pino } from 'pino'
 import { startProxy } from '#proxy'
 import { createNetwork, parsePacAnswer } from '#proxy/network'
+import { updateSourceOf } from '#proxy/updates'
 import { createKeyringCredentials } from './credentials/keyring-credentials.ts'
 import { registerConsoleScheme, startDesktop } from './desktop.ts'
 import { openLogFile } from './log-file.ts'
@@ -14,6 +16,8 @@ import { openSettingsFile } from './settings/settings-file.ts'
 import { checkDocker, thisComputer } from './stack/docker-check.ts'
 import { type EmbeddedStack, startEmbeddedStack, type StackReport } from './stack/embedded-stack.ts'
 import { findPrograms } from './stack/find-programs.ts'
+import { packageKinds } from './updates/package-kinds.ts'
+import { createUpdates } from './updates/updates.ts'
 import { listenForDeepLinks } from './windows/deep-links.ts'
 
 /**
@@ -91,6 +95,8 @@ async function start(): Promise<void> {
       return parsePacAnswer(await defaultSession.resolveProxy(target.origin))
     },
   })
+  const about: unknown = JSON.parse(await readFile(path.join(appRoot, 'package.json'), 'utf8'))
+  const kinds = await packageKinds(process.platform, env.APPIMAGE)
   startDesktop({
     electron,
     consoleDir: env.BERTH_CONSOLE_DIR ?? path.join(appRoot, 'dist/renderer'),
@@ -100,6 +106,19 @@ async function start(): Promise<void> {
     credentials,
     fixedEndpoint: env.BERTH_ENDPOINT,
     logs: { folder: logs },
+    updates: language =>
+      createUpdates({
+        source: updateSourceOf(about),
+        version: app.getVersion(),
+        platform: { os: process.platform, arch: process.arch, kinds },
+        folder: path.join(configDir, 'updates'),
+        settings,
+        fetch: network.fetch,
+        dialog: electron.dialog,
+        showFile: file => electron.shell.showItemInFolder(file),
+        language,
+        log,
+      }),
     programs: createPrograms({ platform: process.platform, env }),
     loginItem: createLoginItem({
       app,

@@ -1,9 +1,12 @@
-import { X509Certificate } from 'node:crypto'
+import { createHash, generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { signManifest } from '../../build/updates/sign.ts'
 import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
 import { signIn } from '../e2e/console-steps.ts'
 import { aWorld } from '../e2e/console-world.ts'
@@ -44,11 +47,35 @@ beforeAll(async () => {
   })
   await once(pac.listen(0, '127.0.0.1'), 'listening')
   stack.defer(() => void pac.close())
+  const list = await startUpdates()
+  const packageFile = join(desktop.app, 'package.json')
+  const about = await readFile(packageFile, 'utf8')
+  await writeFile(packageFile, JSON.stringify({ ...JSON.parse(about), berthUpdates: list }))
   app = await openApp(desktop, {
     args: [`--proxy-pac-url=http://127.0.0.1:${(pac.address() as AddressInfo).port}/proxy.pac`],
   })
   stack.use(app)
+  await writeFile(packageFile, about)
 })
+/** A signed list with version 9.0.0 in every form of Linux. */
+async function startUpdates(): Promise<{ url: string; publicKey: string }> {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const sha512 = createHash('sha512').update('the new app').digest('hex')
+  const files = ['deb', 'rpm', 'tar.gz'].map(kind => ({
+    platform: 'linux',
+    arch: 'x64',
+    kind,
+    name: `berth.${kind}`,
+    sizeBytes: 11,
+    sha512,
+  }))
+  const signed = signManifest({ version: '9.0.0', serial: 3, expiresAt: '2999-01-01T00:00:00.000Z', files }, privateKey)
+  const server = createServer((request, response) => response.end(request.url === '/list' ? signed : 'the new app'))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  stack.defer(() => void server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/list`
+  return { url, publicKey: publicKey.export({ type: 'spki', format: 'der' }).toString('base64') }
+}
 afterAll(() => stack.disposeAsync())
 
 const inPage = (code: string) => app.page.evaluate(code)
@@ -84,4 +111,18 @@ test('a proxy that refuses is named as the cause', async () => {
   proxy.cut()
   const why = () => inPage(`fetch('/api/v1/me').then(answer => answer.json()).then(({ detail }) => detail)`)
   await expect.poll(why).toBe(`The proxy ${proxy.url} of your network refused to connect to ${NAME}:443 (HTTP 403).`)
+})
+
+test('an update is staged with the signed hash, and the user is told where', async () => {
+  await app.answer(1)
+  await app.electron.evaluate(({ Menu }) => {
+    const help = Menu.getApplicationMenu()?.items.find(({ role }) => role === 'help')
+    help?.submenu?.items.find(({ label }) => label === 'Check for Updates…')?.click()
+  })
+  const told = async () => (await app.questions()).find(({ message }) => message === 'Berth 9.0.0 is ready to install.')
+  await expect.poll(told).toBeDefined()
+  const path = /^\/.*$/m.exec((await told())?.detail ?? '')?.[0] ?? ''
+  expect(path).toContain(app.configDir)
+  expect(await readFile(path, 'utf8')).toBe('the new app')
+  expect(await readSettings(app.configDir)).toMatchObject({ updateSerial: 3 })
 })

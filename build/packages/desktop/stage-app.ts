@@ -32,12 +32,13 @@ export async function stageApp(folder: string, { electron, programs, note, signa
   }
   const native = lockedPackages().filter(({ name }) => NATIVE.test(name))
   for (const { path } of native) stagePackage(path, folder)
-  const { name, version, description, license } = MANIFEST
+  const { name, version, description, license, berthUpdates } = MANIFEST
   const manifest = {
     ...{ name, version, description, license, author: 'Berth maintainers <maintainers@berth.invalid>' },
     ...{ type: 'module', main: `dist/electron/main/main.${electron.official ? 'js' : 'cjs'}` },
     // Electron tells the system by it which entry of the menu its windows belong to.
     desktopName: 'berth-desktop.desktop',
+    ...(berthUpdates === undefined ? {} : { berthUpdates }),
     ...(programs === undefined ? {} : { berth: { programs } }),
   }
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`)

@@ -21,10 +21,12 @@ import { sessionImages } from './session-images.ts'
 import { sshClient } from './ssh-client.ts'
 import { storageDriver } from './storage-driver.ts'
 import { toolboxImage } from './toolbox-image.ts'
+import { updates } from './updates.ts'
 
 /** Checks in the order of their output. */
 export const CHECKS: readonly Check[] = [
   running,
+  updates,
   nodeVersion,
   dataDirectory,
   dataDisk,

@@ -22,6 +22,8 @@ const Settings = z.object({
   language: z.enum(['en', 'ko']).nullable().default(null),
   /** Fingerprints of certificates that the user trusts although no authority vouches for them, by the origin of their server. */
   certificates: z.record(z.string().max(2048), z.string().regex(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/)).default({}),
+  /** Serial of the newest list of updates that was seen. */
+  updateSerial: z.int().min(0).default(0),
   keepInBackground: z.boolean().default(false),
   checkSpelling: z.boolean().default(false),
   window: z

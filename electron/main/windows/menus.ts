@@ -7,10 +7,12 @@ export interface MenuDeps {
   readonly language: Language
   readonly showConsole: (route?: string) => void
   readonly showLogs: () => void
+  /** Undefined: this app looks for no updates. */
+  readonly checkUpdates: (() => void) | undefined
 }
 
 /** The application menu. The console's page is the interface; the menu has its places, and the keys that people expect. Reload keeps tunnels: they are not in the page. */
-export function installMenu({ electron, language, showConsole, showLogs }: MenuDeps): void {
+export function installMenu({ electron, language, showConsole, showLogs, checkUpdates }: MenuDeps): void {
   const words = wordsOf(language)
   const place = (label: string, route: string, accelerator?: string): MenuItemConstructorOptions => ({
     label,
@@ -65,7 +67,11 @@ export function installMenu({ electron, language, showConsole, showLogs }: MenuD
     {
       label: words.help,
       role: 'help',
-      submenu: [place(words.information, '/information'), { label: words.showLogs, click: showLogs }],
+      submenu: [
+        place(words.information, '/information'),
+        { label: words.showLogs, click: showLogs },
+        ...(checkUpdates ? [{ label: words.checkUpdates, click: checkUpdates }] : []),
+      ],
     },
   ]
   electron.Menu.setApplicationMenu(electron.Menu.buildFromTemplate(template))

@@ -46,6 +46,14 @@ const EN = {
   tunnelsCut: (tunnels: number, connections: number) =>
     `${count(tunnels, 'open tunnel')} with ${count(connections, 'connection')} (SSH, SFTP, Jupyter) will be cut.`,
   stackStops: 'The Berth services on this computer will stop, also for other people who use them.',
+  checkUpdates: 'Check for Updates…',
+  updateReady: (version: string) => `Berth ${version} is ready to install.`,
+  installUpdate: (file: string) =>
+    `It was downloaded and its signature checked:\n\n${file}\n\nQuit Berth, install it as you installed Berth, and start it again. Sessions keep running.`,
+  showFile: 'Show the file',
+  later: 'Later',
+  upToDate: (version: string) => `Berth ${version} is the newest version.`,
+  updateFailed: 'Updates could not be looked for.',
   unknownCertificate: (server: string) => `Trust the certificate of ${server}?`,
   compareFingerprint: (fingerprint: string) =>
     `No authority that this computer knows vouches for it. Somebody on the way could show one of their own.\n\nCompare the fingerprint with the one that the administrator of the server tells you (SHA-256):\n\n${inHalves(fingerprint)}`,
@@ -98,6 +106,14 @@ const KO: Words = {
   tunnelsCut: (tunnels, connections) =>
     `열린 터널 ${String(tunnels)}개와 연결 ${String(connections)}개(SSH, SFTP, Jupyter)가 끊어집니다.`,
   stackStops: '이 컴퓨터의 Berth 서비스가 중지되며, 다른 사용자도 사용할 수 없게 됩니다.',
+  checkUpdates: '업데이트 확인…',
+  updateReady: version => `Berth ${version}을 설치할 수 있습니다.`,
+  installUpdate: file =>
+    `파일을 내려받고 서명을 확인했습니다.\n\n${file}\n\nBerth를 종료하고 처음 설치한 방법대로 설치한 뒤 다시 시작하세요. 세션은 계속 실행됩니다.`,
+  showFile: '파일 보기',
+  later: '나중에',
+  upToDate: version => `Berth ${version}은 최신 버전입니다.`,
+  updateFailed: '업데이트를 확인하지 못했습니다.',
   unknownCertificate: server => `${server}의 인증서를 신뢰할까요?`,
   compareFingerprint: fingerprint =>
     `이 컴퓨터가 아는 인증 기관이 보증하지 않는 인증서입니다. 통신 경로의 누군가가 자신의 인증서를 보여 줄 수도 있습니다.\n\n서버 관리자가 알려 준 지문과 비교하세요(SHA-256):\n\n${inHalves(fingerprint)}`,

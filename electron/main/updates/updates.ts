@@ -1,0 +1,110 @@
+import { type Fetch } from '#proxy/network'
+import { lookForUpdate, stageFile, type UpdateFile, type UpdateSource } from '#proxy/updates'
+import { isAppError } from '#manager/contract'
+import { type ElectronSlice } from '../electron-slice.ts'
+import { type SettingsFile } from '../settings/settings-file.ts'
+import { type Language, wordsOf } from '../windows/words.ts'
+
+export interface UpdatesDeps {
+  /** Undefined: this app looks for no updates. */
+  readonly source: UpdateSource | undefined
+  /** Of this app. */
+  readonly version: string
+  readonly platform: { readonly os: string; readonly arch: string; readonly kinds: readonly UpdateFile['kind'][] }
+  /** Downloads are kept here, below their version. */
+  readonly folder: string
+  readonly settings: SettingsFile
+  readonly fetch: Fetch
+  readonly dialog: ElectronSlice['dialog']
+  /** Shows a file in the file manager. */
+  readonly showFile: (path: string) => void
+  readonly language: () => Language
+  readonly log: { warn(detail: object, message: string): void }
+  readonly now?: () => Date
+}
+
+export interface Updates extends Disposable {
+  readonly isOn: boolean
+  /** Looks now, and says also that there is nothing. Never rejects. */
+  check(): Promise<void>
+  /** Looks a minute after the start and once a day, and says only what is there. */
+  begin(): void
+}
+
+const FIRST_MS = 60_000
+const AGAIN_MS = 24 * 3_600_000
+
+/**
+ * New versions of the app: found in a signed list, downloaded and checked, and shown to the user, who installs them with the means of the
+ * system. The app replaces nothing by itself: packages of a system need its administrator, and a staged file waits as long as it must.
+ *
+ * Threat model: see `proxy/updates/manifest.ts`. The serial of the newest list is kept, so that an old list, replayed, is refused; nothing is
+ * sent but the request itself.
+ */
+export function createUpdates(deps: UpdatesDeps): Updates {
+  const { source, settings, dialog, language, log, now = () => new Date() } = deps
+  const stop = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> | undefined
+
+  async function look(from: UpdateSource): Promise<{ version: string; path: string } | undefined> {
+    const { updateSerial: serial } = settings.current
+    const { manifest, isNewer } = await lookForUpdate(from, { version: deps.version, serial, now: now() }, deps.fetch)
+    if (manifest.serial > serial) await settings.update({ updateSerial: manifest.serial })
+    const { os, arch, kinds } = deps.platform
+    const file = kinds
+      .flatMap(kind => manifest.files.filter(one => one.kind === kind && one.platform === os && one.arch === arch))
+      .at(0)
+    if (!isNewer || !file) return undefined
+    const folder = `${deps.folder}/${manifest.version}`
+    const path = await stageFile({ file, listUrl: from.url, folder, fetch: deps.fetch, signal: stop.signal })
+    return { version: manifest.version, path }
+  }
+
+  async function tell(isAsked: boolean): Promise<void> {
+    if (!source) return
+    const words = wordsOf(language())
+    try {
+      const found = await look(source)
+      if (found) {
+        const { response } = await dialog.showMessageBox({
+          type: 'info',
+          title: 'Berth',
+          message: words.updateReady(found.version),
+          detail: words.installUpdate(found.path),
+          buttons: [words.showFile, words.later],
+          defaultId: 0,
+          cancelId: 1,
+          noLink: true,
+        })
+        if (response === 0) deps.showFile(found.path)
+      } else if (isAsked)
+        await dialog.showMessageBox({ type: 'info', title: 'Berth', message: words.upToDate(deps.version) })
+    } catch (error) {
+      log.warn({ err: error }, 'updates could not be looked for')
+      if (!isAsked) return
+      const why = isAppError(error) && typeof error.detail.why === 'string' ? error.detail.why : words.updateFailed
+      await dialog.showMessageBox({ type: 'warning', title: 'Berth', message: words.updateFailed, detail: why })
+    }
+  }
+
+  function check(isAsked: boolean): Promise<void> {
+    running ??= tell(isAsked).finally(() => (running = undefined))
+    return running
+  }
+  function later(ms: number) {
+    timer = setTimeout(() => void check(false).then(() => later(AGAIN_MS)), ms)
+    timer.unref()
+  }
+  return {
+    isOn: source !== undefined,
+    check: () => check(true),
+    begin() {
+      if (source) later(FIRST_MS)
+    },
+    [Symbol.dispose]() {
+      clearTimeout(timer)
+      stop.abort()
+    },
+  }
+}

@@ -1,0 +1,3 @@
+export { type Found, lookForUpdate } from './look-for-update.ts'
+export { type UpdateFile, updateSourceOf, type UpdateSource } from './manifest.ts'
+export { stageFile } from './stage-file.ts'

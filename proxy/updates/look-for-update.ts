@@ -1,0 +1,46 @@
+import { AppError } from '#manager/contract'
+import { type Fetch } from '../network/network.ts'
+import {
+  isNewer,
+  MAX_MANIFEST_BYTES,
+  readManifest,
+  type Seen,
+  type UpdateManifest,
+  type UpdateSource,
+} from './manifest.ts'
+
+export interface Found {
+  readonly manifest: UpdateManifest
+  readonly isNewer: boolean
+}
+
+const WITHIN_MS = 15_000
+
+/** Fetches the list of updates and judges it. @throws AppError `unavailable` if there is no answer; as `readManifest` and `isNewer` */
+export async function lookForUpdate(source: UpdateSource, seen: Seen, fetch: Fetch): Promise<Found> {
+  const { host } = new URL(source.url)
+  const reply = await fetch(source.url, { redirect: 'error', signal: AbortSignal.timeout(WITHIN_MS) }).catch(
+    (error: unknown) => {
+      throw new AppError(
+        'unavailable',
+        { why: `${host} does not answer, so nobody knows of updates.` },
+        { cause: error },
+      )
+    },
+  )
+  if (!reply.ok || !reply.body)
+    throw new AppError('unavailable', { why: `${host} has no list of updates (HTTP ${reply.status}).` })
+  const manifest = readManifest(await textOf(reply.body), source.publicKey)
+  return { manifest, isNewer: isNewer(manifest, seen) }
+}
+
+async function textOf(body: ReadableStream<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > MAX_MANIFEST_BYTES) throw new AppError('forbidden', { why: 'The list of updates is too long.' })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}

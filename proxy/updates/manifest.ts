@@ -1,0 +1,115 @@
+import { createPublicKey, verify } from 'node:crypto'
+import { z } from 'zod'
+import { AppError, parseJson } from '#manager/contract'
+
+/** Where new versions are listed, and whose signature counts. Part of a package (`berthUpdates` of its package.json); a clone has none. */
+const UpdateSource = z.strictObject({
+  /** Address of the signed list; files are beside it. */
+  url: z.string().refine(isSafe, 'must be an https:// address'),
+  /** Ed25519 public key: base64 of its SPKI form. */
+  publicKey: z.base64(),
+})
+export type UpdateSource = z.infer<typeof UpdateSource>
+
+const Version = z.string().regex(/^\d{1,5}\.\d{1,5}\.\d{1,5}$/)
+
+const UpdateFile = z.object({
+  platform: z.enum(['linux', 'darwin', 'win32']),
+  arch: z.enum(['x64', 'arm64']),
+  kind: z.enum(['deb', 'rpm', 'tar.gz', 'AppImage', 'dmg', 'exe']),
+  name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._+-]{0,199}$/),
+  sizeBytes: z
+    .int()
+    .min(1)
+    .max(2 * 2 ** 30),
+  /** Hexadecimal. */
+  sha512: z.string().regex(/^[0-9a-f]{128}$/),
+})
+export type UpdateFile = z.infer<typeof UpdateFile>
+
+const UpdateManifest = z.object({
+  version: Version,
+  /** Rises with every list that is signed, so that an old one is known as such. */
+  serial: z.int().min(1),
+  /** After it the list says nothing: whoever keeps newer ones back is noticed. */
+  expiresAt: z.iso.datetime(),
+  files: z.array(UpdateFile).max(100),
+})
+export type UpdateManifest = z.infer<typeof UpdateManifest>
+
+const Envelope = z.object({ signed: z.base64(), signature: z.base64() })
+
+export const MAX_MANIFEST_BYTES = 256 * 1024
+/** Before the signed bytes, so that a signature for something else never fits. */
+export const SIGNED_AS = 'berth-update-v1\n'
+
+/** @returns undefined where this Berth looks for no updates */
+export function updateSourceOf(packageJson: unknown): UpdateSource | undefined {
+  const { berthUpdates } = z.object({ berthUpdates: UpdateSource.optional() }).parse(packageJson)
+  return berthUpdates
+}
+
+/**
+ * Reads a list of updates. Threat model: the server of the list, and everybody on the way to it, may be hostile; only the holder of the
+ * signing key is believed. So the signature is verified over the bytes before they are parsed.
+ *
+ * @throws AppError `forbidden` if it is not signed by the key of this Berth, or damaged
+ */
+export function readManifest(text: string, publicKey: string): UpdateManifest {
+  const envelope = Envelope.safeParse(parseJson(text))
+  const refuse = (why: string) => new AppError('forbidden', { why: `The list of updates is not used: ${why}.` })
+  if (!envelope.success) throw refuse('it is damaged')
+  const bytes = Buffer.from(envelope.data.signed, 'base64')
+  const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' })
+  const signature = Buffer.from(envelope.data.signature, 'base64')
+  if (
+    key.asymmetricKeyType !== 'ed25519' ||
+    !verify(null, Buffer.concat([Buffer.from(SIGNED_AS), bytes]), key, signature)
+  )
+    throw refuse('it is not signed by the makers of this Berth')
+  const manifest = UpdateManifest.safeParse(parseJson(bytes.toString()))
+  if (!manifest.success) throw refuse('this Berth does not understand it')
+  return manifest.data
+}
+
+export interface Seen {
+  /** Version that runs. */
+  readonly version: string
+  /** Highest serial of earlier lists; 0 if none was seen. */
+  readonly serial: number
+  readonly now: Date
+}
+
+/**
+ * Whether a signed list has a newer version. Never a step back: an older version is no update.
+ *
+ * @throws AppError `forbidden` for a list that has expired, or is older than one seen before
+ */
+export function isNewer(manifest: UpdateManifest, seen: Seen): boolean {
+  if (manifest.serial < seen.serial) {
+    throw new AppError('forbidden', {
+      why: 'The list of updates is older than one that was seen before. It is not used.',
+    })
+  }
+  if (Date.parse(manifest.expiresAt) <= seen.now.getTime()) {
+    const why = `The list of updates has expired (${manifest.expiresAt}). It is not used; newer versions may be there.`
+    throw new AppError('forbidden', { why })
+  }
+  return compareVersions(manifest.version, seen.version) > 0
+}
+
+/** Positive if `a` is newer. Of an unreleased version (`0.2.0-dev`) only the numbers count. */
+export function compareVersions(a: string, b: string): number {
+  const numbers = (version: string) => version.split('-')[0]?.split('.').map(Number) ?? []
+  const [left, right] = [numbers(a), numbers(b)]
+  for (const at of [0, 1, 2]) {
+    const difference = (left[at] ?? 0) - (right[at] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+function isSafe(text: string): boolean {
+  const url = URL.parse(text)
+  return url?.protocol === 'https:' || (url?.protocol === 'http:' && ['localhost', '127.0.0.1'].includes(url.hostname))
+}

@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { AppError } from '#manager/contract'
+import { type Fetch } from '../network/network.ts'
+import { type UpdateFile } from './manifest.ts'
+
+export interface StageOptions {
+  /** Of a manifest whose signature was verified. */
+  readonly file: UpdateFile
+  /** Address of the manifest: the file is beside it. */
+  readonly listUrl: string
+  /** Belongs to the user only. */
+  readonly folder: string
+  readonly fetch: Fetch
+  readonly signal: AbortSignal
+}
+
+/**
+ * Downloads a file of an update. Under its own name it is whole and has the hash that was signed; a part, or another file, is removed.
+ *
+ * @returns its path
+ * @throws AppError `unavailable` if the download fails, `forbidden` if it is another file than signed
+ */
+export async function stageFile({ file, listUrl, folder, fetch, signal }: StageOptions): Promise<string> {
+  const path = join(folder, file.name)
+  if ((await hashOf(path)) === file.sha512) return path
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const part = `${path}.part`
+  try {
+    const reply = await fetch(new URL(file.name, listUrl), { redirect: 'error', signal })
+    if (!reply.ok || !reply.body) throw new Error(`HTTP ${reply.status}`)
+    await pipeline(reply.body, atMost(file.sizeBytes), createWriteStream(part, { mode: 0o600 }), { signal })
+    if ((await hashOf(part)) !== file.sha512) throw notSigned(file.name)
+    await rename(part, path)
+    return path
+  } catch (error) {
+    await rm(part, { force: true })
+    if (error instanceof AppError) throw error
+    throw new AppError('unavailable', { why: `${file.name} could not be downloaded.` }, { cause: error })
+  }
+}
+
+const notSigned = (name: string) =>
+  new AppError('forbidden', { why: `${name} is not the file that was signed. It was removed.` })
+
+/** Ends a download that is longer than signed, before it fills the disk. */
+function atMost(bytes: number): Transform {
+  let left = bytes
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      left -= chunk.length
+      if (left < 0) done(new AppError('forbidden', { why: 'The download is longer than signed. It was removed.' }))
+      else done(null, chunk)
+    },
+  })
+}
+
+/** @returns undefined if there is no such file */
+async function hashOf(path: string): Promise<string | undefined> {
+  const hash = createHash('sha512')
+  try {
+    await pipeline(createReadStream(path), hash)
+    return hash.digest('hex')
+  } catch {
+    return undefined
+  }
+}
