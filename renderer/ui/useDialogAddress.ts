@@ -11,9 +11,9 @@ export interface AskedDialog<N extends string> {
 export interface DialogAddress<N extends string> {
   /** Null: none of these dialogs. */
   readonly shown: ComputedRef<AskedDialog<N> | null>
-  open(name: N, of?: string): void
+  readonly open: (name: N, of?: string) => void
   /** Goes back if the page before is this one without the dialog; does nothing while none of these dialogs is open. */
-  close(): void
+  readonly close: () => void
 }
 
 /** @param names dialogs of the component; those of others on the same page stay untouched */
@@ -66,10 +66,11 @@ export function useDialogThing<N extends string, T>(
     ([asked, found], [before]) => {
       if (asked?.name !== before?.name || asked?.of !== before?.of) ready.value = false
       if (!asked || ready.value) return
-      if (asked.of === undefined) thing.value = undefined
-      else if (found === null) return address.close()
-      else if (found === undefined) return
-      else thing.value = found
+      const isGone = asked.of !== undefined && found === null
+      const isUnknown = asked.of !== undefined && found === undefined
+      if (isGone) address.close()
+      if (isGone || isUnknown) return
+      thing.value = asked.of === undefined ? undefined : (found ?? undefined)
       ready.value = true
     },
     { immediate: true },
