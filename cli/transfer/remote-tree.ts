@@ -1,4 +1,4 @@
-import { type ApiClient, type FileEntry, type FolderId } from '#manager/contract'
+import { type ApiClient, type FileEntry, type FilePage, type FolderId } from '#manager/contract'
 
 export interface RemoteEntry {
   readonly entry: FileEntry
@@ -12,14 +12,25 @@ export interface RemoteTree {
   readonly signal: AbortSignal
 }
 
-/** Entries of one directory of a folder, page by page. */
-export async function* listRemote({ api, folderId, signal }: RemoteTree, path: string): AsyncGenerator<FileEntry> {
-  for (let after: string | null | undefined; after !== null;) {
-    const query = { path, limit: '1000', ...(after === undefined ? {} : { after }) }
-    const page = await api.listFiles({ params: { id: folderId }, query, signal })
-    yield* page.items
-    after = page.next
+/** Directories whose first page is asked for before it is needed. */
+const AHEAD = 4
+
+function pageOf({ api, folderId, signal }: RemoteTree, path: string, after?: string): Promise<FilePage> {
+  const query = { path, limit: '1000', ...(after === undefined ? {} : { after }) }
+  return api.listFiles({ params: { id: folderId }, query, signal })
+}
+
+/** Pages of one directory of a folder. @param first its first page, if that was asked for already */
+async function* pagesOf(tree: RemoteTree, path: string, first = pageOf(tree, path)): AsyncGenerator<FileEntry[]> {
+  for (let page = await first; ; page = await pageOf(tree, path, page.next)) {
+    yield page.items
+    if (page.next === null) return
   }
+}
+
+/** Entries of one directory of a folder, page by page. */
+export async function* listRemote(tree: RemoteTree, path: string): AsyncGenerator<FileEntry> {
+  for await (const items of pagesOf(tree, path)) yield* items
 }
 
 /** Everything below a directory, directories before what is in them. Links are not followed. */
@@ -27,10 +38,26 @@ export async function* walkRemote(
   tree: RemoteTree,
   top: string,
   parts: readonly string[] = [],
+  first?: Promise<FilePage>,
 ): AsyncGenerator<RemoteEntry> {
-  for await (const entry of listRemote(tree, [top, ...parts].filter(part => part !== '').join('/'))) {
-    const below = [...parts, entry.name]
-    yield { entry, parts: below }
-    if (entry.kind === 'directory') yield* walkRemote(tree, top, below)
+  const pathOf = (names: readonly string[]) => [top, ...names].filter(part => part !== '').join('/')
+  for await (const items of pagesOf(tree, pathOf(parts), first)) {
+    const rest = items.filter(({ kind }) => kind === 'directory').values()
+    const ahead: Promise<FilePage>[] = []
+    const askNext = () => {
+      const { done, value } = rest.next()
+      if (done) return
+      const page = pageOf(tree, pathOf([...parts, value.name]))
+      page.catch(() => undefined) // told when it is its turn
+      ahead.push(page)
+    }
+    for (let n = 0; n < AHEAD; n++) askNext()
+    for (const entry of items) {
+      const below = [...parts, entry.name]
+      yield { entry, parts: below }
+      if (entry.kind !== 'directory') continue
+      yield* walkRemote(tree, top, below, ahead.shift())
+      askNext()
+    }
   }
 }

@@ -4,12 +4,14 @@ import { openContentIn } from './content.ts'
 import { createOpenDirectories, type OpenDirectories } from './open-directories.ts'
 import { parentOf } from './places.ts'
 
-/** Files that are read ahead. */
-const AHEAD = 8
+/** Files that are read by one job. */
+const BATCH_FILES = 100
+/** A job reads no further file when it has so many bytes; one more batch is read ahead. */
+const BATCH_BYTES = 1024 * 1024
 
 interface Read {
   readonly header: BundledFile
-  readonly bytes: Buffer
+  readonly bytes: Uint8Array
 }
 
 /**
@@ -22,27 +24,58 @@ export async function* bundleOf(
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   await using directories = createOpenDirectories(top)
-  const ahead: Promise<Read>[] = []
-  const rest = paths.values()
-  const readNext = () => {
-    const { done, value } = rest.next()
-    if (!done) ahead.push(read(directories, value))
-  }
-  for (let n = 0; n < AHEAD; n++) readNext()
+  const batches = batchesOf(directories, paths)
+  let ahead = batches.next()
   try {
-    for (let first = ahead.shift(); first; first = ahead.shift()) {
-      const { header, bytes } = await first
+    for (;;) {
+      const { done, value } = await ahead
+      if (done) return
       signal.throwIfAborted()
-      readNext()
-      const text = Buffer.from(JSON.stringify(header))
-      const length = Buffer.alloc(4)
-      length.writeUInt32BE(text.length)
-      yield Buffer.concat([length, text, bytes])
+      ahead = batches.next()
+      yield Buffer.concat(value.flatMap(framed))
     }
   } finally {
-    await Promise.all(ahead)
+    await ahead
   }
 }
+
+function framed({ header, bytes }: Read): Uint8Array[] {
+  const text = Buffer.from(JSON.stringify(header))
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(text.length)
+  return [length, text, bytes]
+}
+
+/** Never rejects. */
+async function* batchesOf(directories: OpenDirectories, paths: readonly string[]): AsyncGenerator<Read[], undefined> {
+  for (let from = 0; from < paths.length;) {
+    const parent = parentOf(paths[from] ?? '')
+    const end = paths.findIndex((path, index) => index >= from && parentOf(path) !== parent)
+    const beside = paths.slice(from, Math.min(end === -1 ? paths.length : end, from + BATCH_FILES))
+    const found = await readMany(directories, parent, beside)
+    from += found.length
+    yield found
+  }
+}
+
+/** Reads the first files of a list, which are in one directory: together, and then alone what could not be read so. */
+async function readMany(directories: OpenDirectories, parent: string, paths: readonly string[]): Promise<Read[]> {
+  const limits = { largest: MOST_BUNDLED_BYTES, most: BATCH_BYTES }
+  const found = await directories
+    .use(parent, directory => directory.readMany(paths.map(nameIn), limits))
+    .catch(() => [undefined]) // the first file tells why
+  return await Promise.all(
+    found.map(async (one, index): Promise<Read> => {
+      const path = paths[index] ?? ''
+      if (!one) return await read(directories, path)
+      const { state, bytes } = one
+      const modifiedAt = state.modifiedAt.toISOString()
+      return { header: { path, size: bytes.length, modifiedAt, error: null }, bytes }
+    }),
+  )
+}
+
+const nameIn = (path: string) => path.split('/').at(-1) ?? ''
 
 /** Never rejects: a failure is told in the header. */
 async function read(directories: OpenDirectories, path: string): Promise<Read> {
@@ -50,12 +83,15 @@ async function read(directories: OpenDirectories, path: string): Promise<Read> {
     return await directories.use(parentOf(path), directory => readIn(directory, path))
   } catch (error) {
     const { code, message, detail } = toWireError(error)
-    return { header: { path, size: 0, error: { code, message, data: { ...detail } } }, bytes: Buffer.alloc(0) }
+    return {
+      header: { path, size: 0, error: { code, message, data: { ...detail } } },
+      bytes: Buffer.alloc(0),
+    }
   }
 }
 
 async function readIn(directory: Directory, path: string): Promise<Read> {
-  await using content = await openContentIn({ directory, name: path.split('/').at(-1) ?? '' })
+  await using content = await openContentIn({ directory, name: nameIn(path) })
   const { state, file } = content
   if (state.size > MOST_BUNDLED_BYTES) {
     const why = because('bundle_file_too_large', { path })

@@ -241,23 +241,22 @@ function compare([aKind, aValue, aName]: SortKey, [bKind, bValue, bName]: SortKe
   return aName === bName ? 0 : (aName < bName ? -1 : 1) * sign
 }
 
-const AT_ONCE = 64
+/** So many states and more are read in the storage's own thread: for fewer, starting it would take longer. */
+const MANY = 64
 
 /** State of each entry; entries that were deleted meanwhile are left out. */
 async function describe(directory: Directory, entries: readonly Entry[]): Promise<FileEntry[]> {
-  const shown: FileEntry[] = []
-  for (let at = 0; at < entries.length; at += AT_ONCE) {
-    const some = await Promise.all(
-      entries.slice(at, at + AT_ONCE).map(async ({ name }) => {
-        try {
-          return [toEntry(name, await directory.lstat(name))]
-        } catch (error) {
-          if (isCode(error, 'file_not_found')) return []
-          throw error
-        }
-      }),
-    )
-    shown.push(...some.flat())
-  }
-  return shown
+  const names = entries.map(({ name }) => name)
+  const states = names.length < MANY ? [] : await directory.lstatMany(names)
+  const shown = await Promise.all(
+    names.map(async (name, index) => {
+      try {
+        return [toEntry(name, states[index] ?? (await directory.lstat(name)))]
+      } catch (error) {
+        if (isCode(error, 'file_not_found')) return []
+        throw error
+      }
+    }),
+  )
+  return shown.flat()
 }

@@ -1,4 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import {
   chown,
@@ -18,7 +19,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Directory, openTop } from './beneath.ts'
 import { createStorageCalls } from './calls.ts'
 import { nameOf } from './file-names.ts'
@@ -27,6 +28,10 @@ const run = promisify(execFile)
 const isRoot = process.getuid?.() === 0
 /** Owner of a folder that a session has used. */
 const SESSIONS = 60_999
+
+const calls = createStorageCalls({ threads: 16 })('local')
+// Started before descriptors are counted: a thread has some of its own.
+beforeAll(() => calls.batch(thread => thread.run('states', { directory: 0, names: [] })))
 
 let base: string
 let inside: string
@@ -42,7 +47,7 @@ beforeEach(async () => {
   await writeFile(join(outside, 'secret'), 'of the host')
   if (isRoot) await chown(inside, SESSIONS, SESSIONS)
   descriptors = await countDescriptors()
-  top = await openTop(inside, createStorageCalls({ threads: 16 })('local'))
+  top = await openTop(inside, calls)
 })
 afterEach(async () => {
   await top[Symbol.asyncDispose]()
@@ -66,6 +71,79 @@ async function namesIn(directory: Directory): Promise<string[]> {
 }
 
 describe('a directory of a folder', () => {
+  test('many files are made, moved, looked at and read together, with the owner of the folder', async () => {
+    const sha256 = (bytes: string) => createHash('sha256').update(bytes).digest('hex')
+    const file = (name: string, bytes: string, more: { sha256?: string } = {}) => ({
+      name,
+      bytes: Buffer.from(bytes),
+      sha256: sha256(bytes),
+      owner: isRoot ? { uid: SESSIONS, gid: SESSIONS } : undefined,
+      modifiedAt: new Date('2024-05-06T07:08:09Z'),
+      ...more,
+    })
+    const raw = nameOf(Buffer.from([0x66, 0xff, 0x6f]))
+    expect(
+      await top.createMany([
+        file('a', 'one'),
+        file('a', 'again'),
+        file('d', 'x', { sha256: sha256('y') }),
+        file(raw, ''),
+      ]),
+    ).toEqual([true, false, 'damaged', true])
+    const found = await stat(join(inside, 'a'))
+    expect([found.uid, found.mode & 0o7777, found.mtime.toISOString()]).toEqual([
+      isRoot ? SESSIONS : process.getuid?.(),
+      0o644,
+      '2024-05-06T07:08:09.000Z',
+    ])
+    await top.mkdir('to')
+    await using to = await top.walk('to')
+    await mkdir(join(inside, 'to/taken'))
+    const moves = [
+      { name: 'a', toName: 'taken', replace: true },
+      { name: 'a', toName: 'moved', replace: false },
+      { name: raw, toName: 'moved', replace: false },
+      { name: 'none', toName: 'other', replace: true },
+    ]
+    expect(await top.moveMany(moves, to)).toEqual([false, true, false, false])
+    expect(await namesIn(to)).toEqual(['moved', 'taken'])
+    expect((await to.lstatMany(['moved', 'none', 'taken'])).map(state => state?.kind)).toEqual([
+      'file',
+      undefined,
+      'directory',
+    ])
+    const limits = { largest: 3, most: 100 }
+    const text = (one: { bytes: Uint8Array } | undefined) => one && Buffer.from(one.bytes).toString()
+    expect((await to.readMany(['moved', 'taken'], limits)).map(text)).toEqual(['one', undefined])
+    expect((await to.readMany(['moved', 'moved'], { ...limits, most: 1 })).map(text)).toEqual(['one'])
+    expect((await to.readMany(['moved'], { ...limits, largest: 2 })).map(text)).toEqual([undefined])
+  })
+
+  test('work on many files follows no link and opens no pipe, device or file with a name outside', async () => {
+    await symlink(outside, join(inside, 'to-outside'))
+    await symlink(join(outside, 'secret'), join(inside, 'to-secret'))
+    await run('mkfifo', [join(inside, 'pipe')])
+    await writeFile(join(inside, 'own'), 'own')
+    const names = ['to-outside', 'to-secret', 'pipe', 'own']
+    if (isRoot) {
+      await chown(join(inside, 'own'), SESSIONS, SESSIONS)
+      await link(join(outside, 'secret'), join(inside, 'hard-link'))
+      names.push('hard-link')
+    }
+    const limits = { largest: 100, most: 1000 }
+    const found = await top.readMany(names, limits)
+    expect(found.map(one => one && Buffer.from(one.bytes).toString())).toEqual(
+      names.map(name => (name === 'own' ? 'own' : undefined)),
+    )
+    const bytes = Buffer.from('x')
+    const file = { bytes, sha256: createHash('sha256').update(bytes).digest('hex'), owner: undefined, modifiedAt: null }
+    expect(await top.createMany([{ ...file, name: 'to-secret' }])).toEqual([false])
+    await expect(top.createMany([{ ...file, name: '../secret' }])).rejects.toEqual(refused('path_invalid'))
+    await top.moveMany([{ name: 'own', toName: 'to-secret', replace: true }], top)
+    expect(await readFile(join(outside, 'secret'), 'utf8')).toBe('of the host')
+    expect(await readFile(join(inside, 'to-secret'), 'utf8')).toBe('own')
+  })
+
   test('entries are made, read, moved and removed, and belong to the owner of the folder', async () => {
     await top.mkdir('data')
     await using data = await top.walk('data')

@@ -14,6 +14,7 @@ import {
   unlink,
 } from 'node:fs/promises'
 import { AppError, because } from '#manager/contract'
+import { type NewFile } from './batch-jobs.ts'
 import { type StorageCalls } from './calls.ts'
 import { Descriptor } from './descriptor.ts'
 import { errnoOf, toFileError } from './file-errors.ts'
@@ -57,6 +58,33 @@ export interface Directory extends AsyncDisposable {
   create(name: string, mode?: number): Promise<OpenFile>
   /** As `create`, for a file that only the manager can read, whoever owns the folder. @throws AppError `file_exists` */
   createPrivate(name: string): Promise<OpenFile>
+  /**
+   * Makes many files as `createPrivate`, with their bytes, owner and time, and the mode 0644.
+   *
+   * @returns for each whether it was made; of one that was not, `createPrivate` tells why. `damaged`: its bytes have another hash
+   */
+  createMany(files: readonly ManyFile[]): Promise<readonly (boolean | 'damaged')[]>
+  /** Moves many files. @returns for each whether it was moved; of one that was not, `rename` or `renameNew` tells why */
+  moveMany(
+    moves: readonly {
+      readonly name: string
+      readonly toName: string
+      readonly replace: boolean
+    }[],
+    to: Directory,
+  ): Promise<readonly boolean[]>
+  /**
+   * Reads the beginning of a list of files whole.
+   *
+   * @param most no further file is read when so many bytes are
+   * @returns at least one; undefined for one that is no regular file, larger than `largest` or not readable: `open` tells which
+   */
+  readMany(
+    names: readonly string[],
+    limits: { readonly largest: number; readonly most: number },
+  ): Promise<(ManyRead | undefined)[]>
+  /** States of many entries. @returns undefined for one of which `lstat` tells why it has none */
+  lstatMany(names: readonly string[]): Promise<readonly (FileState | undefined)[]>
   /** @throws AppError `file_exists` */
   mkdir(name: string, mode?: number): Promise<void>
   /** Makes a link with any text as its target. @throws AppError `file_exists` */
@@ -81,6 +109,18 @@ export interface Directory extends AsyncDisposable {
   owner(): Promise<{ uid: number; gid: number } | undefined>
   /** Runs a call with `/proc/self/fd/N` of this directory, which stays valid until the call returns. */
   withPath<T>(call: (path: string) => Promise<T>): Promise<T>
+}
+
+/** A file that is made with others. */
+export interface ManyFile extends Pick<NewFile, 'sha256' | 'owner' | 'modifiedAt'> {
+  readonly name: string
+  readonly bytes: Uint8Array
+}
+
+/** A file that was read with others. */
+export interface ManyRead {
+  readonly state: FileState
+  readonly bytes: Uint8Array
 }
 
 /**
@@ -255,6 +295,45 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
 
     createPrivate: async name => createOpenFile({ descriptor: await createFile(name), calls, name }),
 
+    async createMany(files) {
+      const bytes = new Uint8Array(files.reduce((sum, file) => sum + file.bytes.length, 0))
+      let offset = 0
+      const described = files.map(({ name, bytes: own, ...file }): NewFile => {
+        bytes.set(own, offset)
+        offset += own.length
+        return { ...file, name: rawName(name), offset: offset - own.length, size: own.length }
+      })
+      return calls.batch(thread =>
+        descriptor.use(({ fd }) =>
+          thread.run('write', { directory: fd, files: described, bytes: bytes.buffer }, [bytes.buffer]),
+        ),
+      )
+    },
+
+    async moveMany(moves, to) {
+      const other = descriptors.get(to)
+      if (!other) throw new Error('a directory of another kind')
+      const raw = moves.map(({ name, toName, replace }) => ({ name: rawName(name), toName: rawName(toName), replace }))
+      return calls.batch(thread =>
+        descriptor.use(from => other.use(target => thread.run('move', { from: from.fd, to: target.fd, moves: raw }))),
+      )
+    },
+
+    async readMany(names, limits) {
+      const raw = names.map(rawName)
+      const { files, bytes } = await calls.batch(thread =>
+        descriptor.use(here =>
+          top.use(owner => thread.run('read', { directory: here.fd, top: owner.fd, names: raw, ...limits })),
+        ),
+      )
+      return files.map(file => file && { state: file.state, bytes: new Uint8Array(bytes, file.offset, file.size) })
+    },
+
+    async lstatMany(names) {
+      const raw = names.map(rawName)
+      return calls.batch(thread => descriptor.use(({ fd }) => thread.run('states', { directory: fd, names: raw })))
+    },
+
     async mkdir(name, mode = 0o755) {
       await at(name, path => mkdir(path, 0o700))
       await using made = new Descriptor(await at(name, path => open(path, DIRECTORY), closeLate), calls)
@@ -325,6 +404,9 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
 const NO_LINKS = new Set(['EPERM', 'EOPNOTSUPP', 'ENOTSUP', 'ENOSYS', 'EMLINK'])
 
 const below = ({ fd }: FileHandle, name: Buffer) => Buffer.concat([Buffer.from(`/proc/self/fd/${fd}/`), name])
+
+/** @see BatchJobs */
+const rawName = (name: string) => bytesOf(name).toString('latin1')
 
 function notAFile(name: string, kind: FileState['kind']): AppError {
   const cause = kind === 'directory' ? 'file_is_directory' : kind === 'link' ? 'file_is_link' : 'file_is_special'

@@ -6,12 +6,41 @@ import { type Directory } from './beneath.ts'
 const SYNC_MS = 120_000
 
 /**
+ * As `syncFileSystem`. Those who ask while one call is going share the next one: it begins after all of them have written.
+ *
+ * @param host storage host of the directory
+ */
+export type SharedSync = (host: string, directory: Directory) => Promise<boolean>
+
+export function createSharedSync(): SharedSync {
+  const running = new Map<string, Promise<boolean>>()
+  const next = new Map<string, Promise<boolean>>()
+
+  function begin(host: string, directory: Directory): Promise<boolean> {
+    next.delete(host)
+    const run = syncFileSystem(directory).finally(() => {
+      if (running.get(host) === run) running.delete(host)
+    })
+    running.set(host, run)
+    return run
+  }
+
+  return (host, directory) => {
+    const before = running.get(host)
+    if (!before) return begin(host, directory)
+    const shared = next.get(host) ?? before.then(() => begin(host, directory))
+    next.set(host, shared)
+    return shared
+  }
+}
+
+/**
  * Waits until everything that was written to the file system of a directory is on the disk (syncfs(2), for which Node has no call). For
  * many small files it takes a fraction of the time of an fsync for each.
  *
  * @returns false where the program `sync` does not exist or cannot do it
  */
-export async function syncFileSystem(directory: Directory): Promise<boolean> {
+async function syncFileSystem(directory: Directory): Promise<boolean> {
   return directory.withPath(async path => {
     const descriptor = Number(path.split('/').at(-1))
     const child = spawn('sync', ['-f', '/proc/self/fd/3'], {

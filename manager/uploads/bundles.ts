@@ -14,17 +14,20 @@ import {
 import { joinPath, makeDirectories, parentOf } from '../files/places.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
-import { syncFileSystem } from '../storage/sync-file-system.ts'
+import { createSharedSync, type SharedSync } from '../storage/sync-file-system.ts'
 import { componentsOf } from '../storage/file-names.ts'
 import { newId } from '../store/new-id.ts'
 import { type Caller } from '../users/authorize.ts'
-import { entriesOf, type ReceivedEntry } from './bundle-entries.ts'
+import { entriesOf } from './bundle-entries.ts'
 import { type Parts, removePart } from './parts.ts'
 import { dress, partsOf, putIn } from './place.ts'
 import { type UploadsDeps, type WritableFolder } from './uploads.ts'
 
-/** Files of one bundle that are written at the same time. */
+/** Directories of one bundle that are filled at the same time. */
 const AT_ONCE = 8
+/** Entries and bytes that are written by one job. */
+const BATCH_ENTRIES = 100
+const BATCH_BYTES = 1024 * 1024
 /** A body of which no byte arrives for this long is given up. */
 const STALLED_MS = 60_000
 
@@ -47,6 +50,7 @@ export interface Bundles {
 }
 
 export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bundles {
+  const sync = createSharedSync()
   return {
     async receive(caller, folderId, body) {
       const first = await openFolder(caller, folderId)
@@ -54,7 +58,7 @@ export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bun
       const staged: Staged[] = []
       try {
         await stageAll(body, directory, staged, await ownerOf(first))
-        if (staged.some(({ id }) => id !== undefined)) await syncStaged(directory, staged)
+        if (staged.some(({ id }) => id !== undefined)) await syncStaged(sync, first.storageHost, { directory, staged })
         // Checked again: the body may have taken minutes.
         const folder = await openFolder(caller, folderId)
         await folder.takeRoom(staged.reduce((sum, { entry }) => sum + (entry.kind === 'directory' ? 0 : entry.size), 0))
@@ -70,7 +74,9 @@ export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bun
   }
 }
 
-export type BundlesDeps = Pick<UploadsDeps, 'openFolder' | 'onPlaced'> & { readonly parts: Pick<Parts, 'open'> }
+export type BundlesDeps = Pick<UploadsDeps, 'openFolder' | 'onPlaced'> & {
+  readonly parts: Pick<Parts, 'open'>
+}
 
 /** An entry whose bytes have arrived. */
 interface Staged {
@@ -91,26 +97,35 @@ async function ownerOf(folder: WritableFolder): Promise<Owner> {
 async function stageAll(body: Readable, directory: Directory, staged: Staged[], owner: Owner): Promise<void> {
   const stalled = () => body.destroy(new AppError('upload_stalled', because('no_byte_arrived')))
   const timer = setTimeout(stalled, STALLED_MS)
-  const running = new Set<Promise<void>>()
+  let batch: Arrived[] = []
+  let bytes = 0
+  let writing = Promise.resolve()
   let failed: { readonly error: unknown } | undefined
+  /** Writes a batch while the next one arrives. */
+  const write = async () => {
+    const full = batch
+    batch = []
+    bytes = 0
+    await writing
+    writing = stage(full, directory, owner).catch((error: unknown) => void (failed ??= { error }))
+  }
   try {
-    for await (const received of entriesOf(body)) {
+    for await (const { entry, bytes: own } of entriesOf(body)) {
       timer.refresh()
-      const one: Staged = { entry: received.entry }
+      const one: Staged = { entry }
       staged.push(one)
-      if (received.entry.kind === 'directory') continue
-      const work = stage(received, directory, one, owner)
-        .catch((error: unknown) => void (failed ??= { error }))
-        .finally(() => running.delete(work))
-      running.add(work)
-      if (running.size >= AT_ONCE) await Promise.race(running)
+      if (entry.kind === 'directory') continue
+      batch.push({ one, bytes: own })
+      bytes += own.length
+      if (batch.length >= BATCH_ENTRIES || bytes >= BATCH_BYTES) await write()
       if (failed) break
     }
+    await write()
   } catch (error) {
     throw isCut(error) ? new AppError('upload_stalled', because('connection_cut'), { cause: error }) : error
   } finally {
     clearTimeout(timer)
-    await Promise.all(running)
+    await writing
   }
   if (failed) throw failed.error
 }
@@ -120,23 +135,50 @@ function isCut(error: unknown): boolean {
   return code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE' || code === 'EPIPE'
 }
 
-async function stage({ entry, bytes }: ReceivedEntry, directory: Directory, one: Staged, owner: Owner): Promise<void> {
-  if (createHash('sha256').update(bytes).digest('hex') !== entry.sha256) {
-    const { path } = entry
-    one.error = toEntryError(new AppError('upload_damaged', { path, ...because('upload_other_hash', { path }) }))
-    return
+interface Arrived {
+  readonly one: Staged
+  readonly bytes: Buffer
+}
+
+/** Writes files, each under a new id. @throws AppError `disk_full`, `storage_away` */
+async function stage(batch: readonly Arrived[], directory: Directory, owner: Owner): Promise<void> {
+  if (batch.length === 0) return
+  const files = batch.map(({ one, bytes }) => {
+    const { sha256 = '', modifiedAt } = one.entry
+    const name = (one.id = newId(UploadId))
+    return { name, bytes, sha256, owner, modifiedAt: modifiedAt === undefined ? null : new Date(modifiedAt) }
+  })
+  const made = await directory.createMany(files)
+  for (const [index, { one, bytes }] of batch.entries()) {
+    if (made[index] === true) continue
+    if (made[index] === 'damaged') {
+      const { path } = one.entry
+      delete one.id
+      one.error = toEntryError(new AppError('upload_damaged', { path, ...because('upload_other_hash', { path }) }))
+    } else await stageAlone(one, bytes, { directory, owner })
   }
-  const id = newId(UploadId)
+}
+
+/** @throws AppError with the reason why it could not be written with the others */
+async function stageAlone(
+  { entry, id }: Staged,
+  bytes: Buffer,
+  { directory, owner }: { directory: Directory; owner: Owner },
+): Promise<void> {
+  if (id === undefined) return
   await using file = await directory.createPrivate(id)
-  one.id = id
   await file.write(bytes, 0)
   await dress(file, { owner, modifiedAt: entry.modifiedAt === undefined ? null : new Date(entry.modifiedAt) })
   await file.close()
 }
 
 /** Waits until the bytes are on the disk: with one call for all files where the system has it. */
-async function syncStaged(directory: Directory, staged: readonly Staged[]): Promise<void> {
-  if (await syncFileSystem(directory)) return
+async function syncStaged(
+  sync: SharedSync,
+  host: string,
+  { directory, staged }: { directory: Directory; staged: readonly Staged[] },
+): Promise<void> {
+  if (await sync(host, directory)) return
   for (const { id } of staged) {
     if (id === undefined) continue
     await using file = await directory.open(id, 'write')
@@ -144,7 +186,7 @@ async function syncStaged(directory: Directory, staged: readonly Staged[]): Prom
   }
 }
 
-/** Places the entries, several at the same time. */
+/** Places the entries: the files of each directory together, and then alone what could not be placed so. */
 async function placeAll(top: Directory, parts: Directory, staged: readonly Staged[]): Promise<BundleResult['items']> {
   const items: BundleResult['items'] = staged.map(({ entry, error }) => ({ path: entry.path, error: error ?? null }))
   const byParent = Map.groupBy(staged.keys(), index => parentOf(staged[index]?.entry.path ?? ''))
@@ -156,26 +198,41 @@ async function placeAll(top: Directory, parts: Directory, staged: readonly Stage
     for (const [parent, indexes] of groups) {
       try {
         await using directory = await makeDirectories(top, componentsOf(parent))
-        const rest = indexes.values()
-        // Several directories are filled at the same time; a single one by several workers.
-        const workers = byParent.size === 1 ? AT_ONCE : 1
-        await Promise.all(Array.from({ length: workers }, () => placeEach(directory, rest)))
+        const left = await placeMany(directory, indexes)
+        for (const index of left) await placeAlone(directory, index)
       } catch (error) {
         for (const index of indexes) fail(index, error)
       }
     }
   }
 
-  async function placeEach(directory: Directory, indexes: Iterator<number>): Promise<void> {
-    for (let next = indexes.next(); !next.done; next = indexes.next()) {
-      const one = staged[next.value]
-      if (!one || one.error) continue
-      try {
-        const path = await placeOne(directory, parts, one)
-        items[next.value] = { path, error: null }
-      } catch (error) {
-        fail(next.value, error)
-      }
+  /** @returns those that were not placed */
+  async function placeMany(directory: Directory, indexes: readonly number[]): Promise<number[]> {
+    const files = indexes.filter(index => {
+      const { id, error } = staged[index] ?? {}
+      return id !== undefined && !error
+    })
+    if (files.length === 0) return [...indexes]
+    const moves = files.map(index => {
+      const { id = '', entry } = staged[index] as Staged
+      return { name: id, toName: partsOf(entry.path).name, replace: entry.onConflict === 'replace' }
+    })
+    const moved = await parts.moveMany(moves, directory)
+    const placed = new Set(files.filter((_index, at) => moved[at]))
+    for (const index of placed) {
+      const one = staged[index]
+      if (one) one.isPlaced = true
+    }
+    return indexes.filter(index => !placed.has(index))
+  }
+
+  async function placeAlone(directory: Directory, index: number): Promise<void> {
+    const one = staged[index]
+    if (!one || one.error) return
+    try {
+      items[index] = { path: await placeOne(directory, parts, one), error: null }
+    } catch (error) {
+      fail(index, error)
     }
   }
 

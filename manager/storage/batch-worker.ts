@@ -1,0 +1,145 @@
+import { hash } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  futimesSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
+import { parentPort } from 'node:worker_threads'
+import { type BatchJobs, type BatchKind, type FileRead, type NewFile } from './batch-jobs.ts'
+import { type FileState, stateOf } from './file-state.ts'
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
+/** As in `beneath.ts`. */
+const O_PATH = 0o10_000_000
+
+/**
+ * The thread that does work on many entries of a directory. Its calls are those of `beneath.ts`, and so is its threat model: each name is
+ * opened relative to a descriptor, which the other side holds until the reply has come, and no link is followed. Each call that fails is
+ * made again there, one by one, for its error.
+ */
+const jobs: {
+  readonly [K in BatchKind]: (request: BatchJobs[K]['request']) => BatchJobs[K]['reply']
+} = {
+  write: ({ directory, files, bytes }) => files.map(file => write(directory, file, new Uint8Array(bytes))),
+
+  move: ({ from, to, moves }) =>
+    moves.map(({ name, toName, replace }) =>
+      succeeds(() => {
+        if (replace) {
+          renameSync(below(from, name), below(to, toName))
+          return
+        }
+        linkSync(below(from, name), below(to, toName))
+        // The file has its place: what remains here is removed with the other leftovers.
+        succeeds(() => unlinkSync(below(from, name)))
+      }),
+    ),
+
+  read({ directory, top, names, largest, most }) {
+    const owner = fstatSync(top).uid
+    const files: (FileRead | undefined)[] = []
+    const parts: Buffer[] = []
+    let offset = 0
+    for (const name of names) {
+      if (offset >= most) break
+      const found = orUndefined(() => read(below(directory, name), { owner, largest }))
+      files.push(found && { state: found.state, offset, size: found.bytes.length })
+      if (!found) continue
+      parts.push(found.bytes)
+      offset += found.bytes.length
+    }
+    const bytes = new Uint8Array(offset)
+    let at = 0
+    for (const part of parts) {
+      bytes.set(part, at)
+      at += part.length
+    }
+    return { files, bytes: bytes.buffer }
+  },
+
+  states: ({ directory, names }) =>
+    names.map(name => orUndefined(() => stateOf(lstatSync(below(directory, name), { bigint: true })))),
+}
+
+const below = (directory: number, name: string) => Buffer.from(`/proc/self/fd/${directory}/${name}`, 'latin1')
+
+function write(directory: number, file: NewFile, all: Uint8Array): boolean | 'damaged' {
+  const { name, offset, size, sha256, owner, modifiedAt } = file
+  const bytes = all.subarray(offset, offset + size)
+  if (hash('sha256', bytes, 'hex') !== sha256) return 'damaged'
+  const path = below(directory, name)
+  return succeeds(() => {
+    const made = openSync(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    try {
+      try {
+        for (let at = 0; at < size;) at += writeSync(made, bytes, at, size - at, at)
+        if (owner) fchownSync(made, owner.uid, owner.gid)
+        fchmodSync(made, 0o644)
+        if (modifiedAt) futimesSync(made, modifiedAt, modifiedAt)
+      } finally {
+        closeSync(made)
+      }
+    } catch (error) {
+      unlinkSync(path)
+      throw error
+    }
+  })
+}
+
+/** @throws Error for everything but a regular file up to that size whose names are all in the folder */
+function read(
+  path: Buffer,
+  { owner, largest }: { owner: number; largest: number },
+): { state: FileState; bytes: Buffer } {
+  const found = openSync(path, O_PATH | O_NOFOLLOW)
+  try {
+    const { kind, links, uid } = stateOf(fstatSync(found, { bigint: true }))
+    if (kind !== 'file' || (links > 1 && uid !== owner)) throw new Error('not to be opened')
+    const file = openSync(`/proc/self/fd/${found}`, O_RDONLY | O_NONBLOCK)
+    try {
+      const state = stateOf(fstatSync(file, { bigint: true }))
+      if (state.size > largest) throw new Error('too large')
+      const bytes = Buffer.allocUnsafe(state.size)
+      let size = 0
+      while (size < state.size) {
+        const count = readSync(file, bytes, size, state.size - size, size)
+        if (count === 0) break
+        size += count
+      }
+      return { state, bytes: bytes.subarray(0, size) }
+    } finally {
+      closeSync(file)
+    }
+  } finally {
+    closeSync(found)
+  }
+}
+
+function succeeds(work: () => unknown): boolean {
+  return orUndefined(() => [work()]) !== undefined
+}
+
+function orUndefined<T>(work: () => T): T | undefined {
+  try {
+    return work()
+  } catch {
+    return undefined
+  }
+}
+
+function reply<K extends BatchKind>({ id, kind, request }: { id: number; kind: K; request: BatchJobs[K]['request'] }) {
+  const result = jobs[kind](request)
+  const moved = 'bytes' in result ? [result.bytes] : []
+  parentPort?.postMessage({ id, result }, moved)
+}
+parentPort?.on('message', reply)
