@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import {
   type ApiClient,
   AppError,
+  type FairShare,
   type ResourceGroup,
   type ResourceGroupAccess,
   type ResourceGroupAccessChange,
@@ -9,11 +10,28 @@ import {
   ResourceGroupOptions,
   SELECTORS,
   SEQUENCERS,
+  SLOTS,
 } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { findGroup, findUserId } from './find-user.ts'
+
+function sharesTable({ items }: FairShare): string {
+  const percent = (fraction: number) => `${Number((fraction * 100).toFixed(1))}%`
+  return table(
+    ['TURN', 'USER', 'SHARE', 'COUNTS', 'WEIGHT', 'WAITING', 'NEXT'],
+    items.map(({ turn, email, share, dominant, fraction, weight, waiting, next }) => [
+      turn === null ? '-' : String(turn),
+      email,
+      percent(share),
+      dominant === null ? '-' : `${percent(fraction)} of ${SLOTS[dominant].label}`,
+      String(weight),
+      String(waiting),
+      next?.name ?? '-',
+    ]),
+  )
+}
 
 interface GroupFlags {
   description?: string
@@ -72,6 +90,16 @@ export function addResourceGroupCommands(program: Command): void {
       }
       const changed = await api.updateResourceGroup({ params: { name }, body })
       createOutput(json).data(changed, () => groupTable([changed]))
+    })
+
+  group
+    .command('shares <name>')
+    .description('Show what DRF compares: who holds what share of a group, and whose session is next.')
+    .option('--json', 'print JSON')
+    .action(async (name: string, { json = false }: { json?: boolean }) => {
+      const { api } = await connect()
+      const shares = await api.getFairShare({ params: { name } })
+      createOutput(json).data(shares, () => sharesTable(shares))
     })
 
   group

@@ -81,6 +81,7 @@ export const CAUSES = {
 
   // settings
   announcement_ends_first: 'The announcement must end after it begins.',
+  not_fair_share: 'Resource group "{group}" has the sequencer {sequencer}: there are shares with drf only.',
   no_apps_address:
     'Published apps need an address. Set console.appsAddress in berth.toml (BERTH_APPS_ADDRESS), and start Berth again.',
   smtp_password_in_clear:

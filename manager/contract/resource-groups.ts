@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { GroupId, UserId } from './ids.ts'
+import { GroupId, SessionId, UserId } from './ids.ts'
 import { PlainText } from './plain-text.ts'
+import { SLOT_NAMES, WireSlots } from './resource-slots.ts'
 
 export const SEQUENCERS = ['fifo', 'lifo', 'drf'] as const
 export const SELECTORS = ['concentrated', 'dispersed', 'round-robin'] as const
@@ -73,6 +74,37 @@ export const ResourceGroup = z
   .object({ name: ResourceGroupName, ...settings, createdAt: z.iso.datetime(), version: z.int() })
   .meta({ id: 'ResourceGroup' })
 export type ResourceGroup = z.infer<typeof ResourceGroup>
+
+/** Why whose session is next in a group with the sequencer `drf`, as of now. Shares have no memory: what ended does not count. */
+export const FairShare = z
+  .object({
+    capacity: WireSlots.describe('Of all agents of the group that can take sessions now: shares are fractions of it.'),
+    items: z
+      .array(
+        z.object({
+          userId: UserId,
+          email: z.string(),
+          held: WireSlots.describe('What all sessions of the user in this group hold now.'),
+          dominant: z.enum(SLOT_NAMES).nullable().describe('The slot of which the user holds the largest fraction.'),
+          fraction: z.number().describe('That fraction, 0 to 1; more if agents have left.'),
+          weight: z.number(),
+          share: z.number().describe('`fraction` divided by `weight`. The user with the smallest is next.'),
+          waiting: z.int().describe('Number of their waiting sessions, without those that start later.'),
+          turn: z.int().nullable().describe('1 = their first session is tried first; null if nothing of them waits.'),
+          next: z.object({ id: SessionId, name: z.string(), priority: z.int() }).nullable(),
+          because: z
+            .enum(['priority', 'share', 'age'])
+            .nullable()
+            .describe(
+              'Why they are before the one with the next turn: priority of the session, share, or age of the session.',
+            ),
+        }),
+      )
+      .describe('By turn, then those who wait for nothing, by share. An admin of a domain sees users of the domain.'),
+    reserved: SessionId.nullable().describe('The session for which capacity is held: it is tried before all others.'),
+  })
+  .meta({ id: 'FairShare' })
+export type FairShare = z.infer<typeof FairShare>
 
 export const ResourceGroupSpec = z
   .strictObject({

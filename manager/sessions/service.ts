@@ -1,6 +1,7 @@
 import {
   AppError,
   isAppError,
+  type FairShare,
   type Notice,
   type Reason,
   type Session,
@@ -30,6 +31,7 @@ import { requireEnterable, requireManaged, requireOwn, requireVisible } from './
 import { pageOf, type SessionQuery } from './session-query.ts'
 import { createTotals } from './totals.ts'
 import { toSessions, type ViewDeps } from './views.ts'
+import { explainFairShare } from './fair-share.ts'
 import { answerWhatIf } from './what-if.ts'
 
 /**
@@ -51,6 +53,8 @@ export interface SessionService {
   restart(caller: Caller, id: SessionId, changes?: SessionRestart, keyed?: KeyedRequest): Promise<Session>
   /** Predicts whether the request would start now, without creating anything. @throws as `create`, except for names */
   whatIf(caller: Caller, spec: SessionSpec): Promise<WhatIf>
+  /** @throws AppError `resource_group_not_found`, `bad_request` */
+  fairShare(caller: Caller, resourceGroup: string): Promise<FairShare>
   list(caller: Caller, query: SessionQuery): Promise<{ items: Session[]; nextCursor: string | null; total: number }>
   get(caller: Caller, id: SessionId): Promise<Session>
   /** Changes tags and note of the caller's own session. @throws AppError `session_not_found`, `forbidden` */
@@ -125,6 +129,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     },
 
     whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, caller }, spec),
+    fairShare: (caller, name) => explainFairShare({ db: store.db, presence, caller }, name),
 
     async restart(caller, id, { folders } = {}, keyed) {
       const session = await requireOwn(store.db, caller, id, 'only_owner_restarts')

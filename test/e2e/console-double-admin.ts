@@ -1,6 +1,7 @@
 import {
   type Agent,
   type Backups,
+  type FairShare,
   type AgentCleanUp,
   type AuditEntry,
   type Diagnosis,
@@ -48,6 +49,7 @@ export interface AdminWorld {
   managers?: Manager[]
   report?: UsageReport['items']
   backups?: Backups
+  shares?: FairShare
 }
 
 const NO_BACKUPS: Backups = {
@@ -89,6 +91,8 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     if (!agent) return undefined
     return { status: 200, value: { ...agent, ...(body as Partial<Agent>) } }
   }
+  const shared = /^GET \/api\/v1\/resource-groups\/[^/]+\/fair-share$/.test(route)
+  if (shared) return { status: 200, value: admin.shares ?? { capacity: {}, items: [], reserved: null } }
   const userId = /^PATCH \/api\/v1\/users\/([0-9a-f-]{36})$/.exec(route)?.[1]
   if (userId) {
     const user = admin.users?.find(({ id }) => id === userId)

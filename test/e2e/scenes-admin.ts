@@ -1,4 +1,4 @@
-import { AppError, type Backups, because, type Task, toProblem } from '#manager/contract'
+import { AppError, type Backups, because, type FairShare, type Task, toProblem } from '#manager/contract'
 import { ADMIN_WORLD, aUser } from './admin-world.ts'
 import { agentId, AGENTS, GIB } from './admin-world-agents.ts'
 import { aKeypair } from './console-double-account.ts'
@@ -71,6 +71,25 @@ const RESCAN: Task = {
     problemsTotal: 0,
     problems: [],
   },
+}
+/** GPUs that the users of `SHARES` hold; the third has the weight 2. */
+const HELD = [1, 2, 6, 1]
+const SHARES: FairShare = {
+  capacity: { cpu: '64', mem: String(512 * GIB), 'cuda.device': '8' },
+  reserved: null,
+  items: (ADMIN_WORLD.admin?.users ?? []).slice(1, 5).map(({ id, email }, index) => ({
+    userId: id,
+    email,
+    held: { cpu: String(4 + index), 'cuda.device': String(HELD[index] ?? 0) },
+    dominant: 'cuda.device',
+    fraction: (HELD[index] ?? 0) / 8,
+    weight: index === 2 ? 2 : 1,
+    share: (HELD[index] ?? 0) / (index === 2 ? 16 : 8),
+    waiting: index === 3 ? 0 : 1,
+    turn: index === 3 ? null : index + 1,
+    next: index === 3 ? null : { id: aSession(index + 1).id, name: `train-${index + 1}`, priority: 0 },
+    because: index < 2 ? 'share' : null,
+  })),
 }
 const RUN: NonNullable<Backups['last']> = {
   startedAt: '2026-11-22T18:00:00.000Z',
@@ -153,6 +172,19 @@ export const ADMIN_SCENES: readonly Scene[] = [
       waiting(index, index, 'capacity', 'It needs 2 GPU; 0 is free now. It starts when other sessions end.'),
     ),
   }),
+  scene(
+    'admin-fair-share',
+    'queue?group=default',
+    async page => {
+      await page.getByText('who has the smallest share').waitFor()
+      await page.getByText('How shares are counted').click()
+    },
+    {
+      sessions: [1, 2].map(index => waiting(index, index, 'capacity', 'It needs 2 GPU; 0 is free now.')),
+      resourceGroups: (ADMIN_WORLD.resourceGroups ?? []).map(group => ({ ...group, sequencer: 'drf' })),
+      admin: { ...ADMIN_WORLD.admin, shares: SHARES },
+    },
+  ),
   scene('admin-pause-group', 'queue?group=default', opens('Pause this group', 'where sessions are launched')),
   scene(
     'admin-force-end',

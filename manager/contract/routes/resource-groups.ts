@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  FairShare,
   ResourceGroup,
   ResourceGroupAccess,
   ResourceGroupAccessChange,
@@ -47,6 +48,14 @@ export const RESOURCE_GROUP_ROUTES = {
     params: named,
     status: 204,
     reply: z.void(),
+  },
+  getFairShare: {
+    method: 'GET',
+    path: '/api/v1/resource-groups/:name/fair-share',
+    access: 'domain_admin',
+    summary: 'Shares of the users in a group with the sequencer `drf`, and why whose session is next.',
+    params: named,
+    reply: FairShare,
   },
   listResourceGroupAccess: {
     method: 'GET',

@@ -8,6 +8,7 @@ import { type Handlers } from '../handlers.ts'
 type SessionRoutes =
   | 'createSession'
   | 'whatIf'
+  | 'getFairShare'
   | 'listSessions'
   | 'getSession'
   | 'updateSession'
@@ -42,6 +43,7 @@ export function createSessionRoutes({
 }): Pick<Handlers, SessionRoutes> {
   return {
     whatIf: ({ caller }, { body }) => sessions.whatIf(caller, body),
+    getFairShare: ({ caller }, { params }) => sessions.fairShare(caller, params.name),
     createSession: ({ caller, keyed }, { body }) => sessions.create(caller, body, keyed),
     listSessions: ({ caller }, { query }) => sessions.list(caller, query),
     getSession: ({ caller }, { params }) => sessions.get(caller, params.id),

@@ -6,6 +6,7 @@ import { canTake, dependencyReason, explain, hasStorage, isAwaited, isWaitingFor
 import { reserve, reservedReason, startOf } from './reservation.ts'
 import { Room } from './room.ts'
 import { type Selector } from './selectors.ts'
+import { openCapacity } from './shares.ts'
 import { kindsOf, Shelves } from './shelves.ts'
 import {
   type AgentSnapshot,
@@ -125,7 +126,7 @@ export class Pass {
     this.#agents = snapshot.agents.map(agent => new AgentRooms(agent, snapshot.options))
     this.#byId = new Map(this.#agents.map(rooms => [rooms.agent.id, rooms]))
     this.#open = snapshot.active === false ? [] : this.#agents.filter(({ agent }) => canTake(agent, snapshot.options))
-    this.#capacity = this.#open.reduce<ResourceSlots>((sum, { agent }) => addSlots(sum, agent.capacity), {})
+    this.#capacity = openCapacity(snapshot)
     this.#turn = snapshot.agents.reduce((last, { turn }) => Math.max(last, turn ?? 0), 0)
     const { holding = [], options } = snapshot
     this.#holding = Map.groupBy(holding, ({ agentId }) => agentId)

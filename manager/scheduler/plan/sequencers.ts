@@ -1,6 +1,6 @@
 import { addSlots, type ResourceSlots, SLOT_NAMES } from '#manager/contract'
 import { Heap } from './heap.ts'
-import { type PendingSession, type Sequencer, totalOf } from './snapshot.ts'
+import { type GroupSnapshot, type PendingSession, type Sequencer, totalOf } from './snapshot.ts'
 
 /** First come, first tried. Sessions of the same instant sort by id, which follows creation. Priority counts before age. */
 export const fifo: Sequencer = {
@@ -24,21 +24,9 @@ export const lifo: Sequencer = {
  */
 export const drf: Sequencer = {
   reserves: true,
-  start({ pending, usage, options }, capacity) {
+  start(snapshot, capacity) {
     const users = new Heap<User>(comesBefore)
-    const byOwner = Map.groupBy(pending, session => session.ownerId)
-    for (const [id, sessions] of byOwner) {
-      const held = usage?.get(id) ?? {}
-      const weight = options?.weights?.[id] ?? 1
-      users.push({
-        id,
-        held,
-        weight,
-        share: dominantShare(held, capacity, weight),
-        waiting: sessions.toSorted(byTurn),
-        at: 0,
-      })
-    }
+    for (const user of usersOf(snapshot, capacity)) users.push(user)
     let current: User | undefined
     return {
       next() {
@@ -55,7 +43,8 @@ export const drf: Sequencer = {
   },
 }
 
-interface User {
+/** A user as DRF compares them. */
+export interface User {
   readonly id: string
   readonly weight: number
   /** Highest priority first, then oldest. */
@@ -63,6 +52,21 @@ interface User {
   at: number
   held: ResourceSlots
   share: number
+}
+
+/** Users with what they hold and their waiting sessions. @param ids by default the owners of waiting sessions */
+export function usersOf(
+  { pending, usage, options }: Pick<GroupSnapshot, 'pending' | 'usage' | 'options'>,
+  capacity: ResourceSlots,
+  ids?: readonly string[],
+): User[] {
+  const byOwner = Map.groupBy(pending, session => session.ownerId)
+  return [...(ids ?? byOwner.keys())].map(id => {
+    const held = usage?.get(id) ?? {}
+    const weight = options?.weights?.[id] ?? 1
+    const waiting = (byOwner.get(id) ?? []).toSorted(byTurn)
+    return { id, held, weight, share: dominantShare(held, capacity, weight), waiting, at: 0 }
+  })
 }
 
 /** Largest fraction of any slot, divided by the weight. A slot that the group does not have is skipped. */
@@ -75,7 +79,8 @@ export function dominantShare(held: ResourceSlots, capacity: ResourceSlots, weig
   return share / weight
 }
 
-function comesBefore(a: User, b: User): boolean {
+/** Whether the next session of `a` is tried before that of `b`. Users without a waiting session are not compared. */
+export function comesBefore(a: User, b: User): boolean {
   const [first, second] = [a.waiting[a.at], b.waiting[b.at]]
   if (first === undefined || second === undefined) return false
   const order = byPriority(first, second)

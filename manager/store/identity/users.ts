@@ -179,6 +179,15 @@ export async function countUsers(db: Db): Promise<number> {
   return count
 }
 
+/** Names of these users, in any order. */
+export async function listUserNames(
+  db: Db,
+  ids: readonly UserId[],
+): Promise<Pick<UserRow, 'id' | 'email' | 'domain'>[]> {
+  if (ids.length === 0) return []
+  return db.selectFrom('users').select(['id', 'email', 'domain']).where('id', 'in', ids).execute()
+}
+
 /** Superadmins who can sign in. */
 export function listSuperadmins(db: Db): Promise<Pick<UserRow, 'id' | 'email'>[]> {
   return db.selectFrom('users').select(['id', 'email']).where('role', '=', 'superadmin').where(ACCOUNT_HOLDS).execute()

@@ -82,6 +82,7 @@ export default {
 
   // 설정
   announcement_ends_first: '공지의 종료 시각은 시작 시각보다 늦어야 합니다.',
+  not_fair_share: '"{group}" 자원 그룹의 순서 방식은 {sequencer}입니다. 몫은 drf에서만 계산합니다.',
   no_apps_address:
     '앱을 공개하려면 주소가 필요합니다. berth.toml의 console.appsAddress(BERTH_APPS_ADDRESS)를 설정하고 Berth를 다시 시작하세요.',
   smtp_password_in_clear:

@@ -49,6 +49,28 @@ test('what-if says whether a request would start, and which smaller one would, a
   expect((await api.listSessions({ query: {} })).total).toBe(1)
 })
 
+test('fair share is explained: who holds what, and why whose session is next', async () => {
+  const { api } = cluster
+  const mine = { params: { name: 'default' } }
+  await expect(api.getFairShare(mine)).rejects.toMatchObject({ code: 'bad_request' })
+  await api.updateResourceGroup({ ...mine, body: { sequencer: 'drf' } })
+  const ada = await cluster.addUser('ada@localhost')
+  const body = { image: 'berth/python:3.13', resources: { cpu: '1.5' } }
+  const made = await ada.createSession({ body: { ...body, name: 'of-ada' } })
+  await api.createSession({ body: { ...body, name: 'of-admin' } })
+  const { items, capacity, reserved } = await api.getFairShare(mine)
+  expect(capacity).toMatchObject({ cpu: '2' })
+  expect(reserved).toBeNull()
+  expect(items).toMatchObject([
+    { email: 'ada@localhost', dominant: null, share: 0, waiting: 1, turn: 1, because: 'share' },
+    { email: 'admin@localhost', dominant: 'cpu', fraction: 0.5, share: 0.5, turn: 2, because: null },
+  ])
+  expect(items[0]?.next).toEqual({ id: made.items[0]?.id, name: 'of-ada', priority: 0 })
+  await expect(ada.getFairShare(mine)).rejects.toMatchObject({ code: 'forbidden' })
+  for (const { next } of items) if (next) await api.deleteSession({ params: { id: next.id } })
+  await api.updateResourceGroup({ ...mine, body: { sequencer: 'fifo' } })
+})
+
 test('what-if agrees with what a real request would do', async () => {
   const { api } = cluster
   const body = { image: 'berth/python:3.13', resources: { cpu: '0.5' } }
