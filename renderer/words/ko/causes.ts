@@ -98,7 +98,7 @@ export default {
   database_away: '데이터베이스가 응답하지 않습니다. 잠시 후 다시 시도하세요.',
   database_disk_full: '데이터베이스의 디스크가 가득 찼습니다. 관리자가 공간을 확보해야 합니다.',
   manager_away: '매니저가 응답하지 않습니다.',
-  proxy_away: '네트워크의 프록시 {proxy}가 응답하지 않습니다.',
+  proxy_away: '네트워크의 {proxy} 프록시가 응답하지 않습니다.',
   proxy_kind: '네트워크 설정이 {server}에 {proxy}로 접속하라고 하지만, Berth가 쓸 수 없는 종류의 프록시입니다.',
   proxy_no_http: '네트워크가 프록시로 지정한 {proxy}의 서버는 HTTP 프록시가 아닙니다.',
   proxy_no_way: '네트워크의 프록시 {proxy}가 {server}에 연결하지 못했습니다(HTTP {status}).',
