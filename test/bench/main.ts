@@ -4,6 +4,7 @@ import { benchAgents } from './agents.ts'
 import { benchConsole } from './console.ts'
 import { benchBatch } from './batch.ts'
 import { benchCrowd } from './crowd.ts'
+import { benchDesktop } from './desktop.ts'
 import { benchFiles } from './files.ts'
 import { benchFolders } from './folders.ts'
 import { benchFolderSftp } from './folder-sftp.ts'
@@ -38,6 +39,7 @@ const PARTS = {
   list: benchList,
   admin: benchAdmin,
   console: benchConsole,
+  desktop: benchDesktop,
   page: benchPage,
   files: benchFiles,
   folders: benchFolders,

@@ -3,8 +3,19 @@ import { readdir, readFile } from 'node:fs/promises'
 /** Clock ticks per second in `/proc/PID/stat`; the same on every Linux that Node runs on. */
 export const TICKS_PER_SECOND = 100
 
+/** The process and all below it that are running now. */
+export const processesBelow = async (root: number): Promise<number[]> => (await readBelow(root)).map(({ pid }) => pid)
+
 /** Processor time in ticks of the process and all below it, by role; children that have ended are counted with their parents. */
 export async function ticksBelow(root: number): Promise<Map<string, number>> {
+  const byRole = new Map<string, number>()
+  for (const { role, ticks } of await readBelow(root)) byRole.set(role, (byRole.get(role) ?? 0) + ticks)
+  return byRole
+}
+
+async function readBelow(
+  root: number,
+): Promise<{ readonly pid: number; readonly role: string; readonly ticks: number }[]> {
   const found = new Map<number, { parent: number; role: string; ticks: number }>()
   for (const name of await readdir('/proc')) {
     const pid = Number(name)
@@ -19,9 +30,7 @@ export async function ticksBelow(root: number): Promise<Map<string, number>> {
     found.set(pid, { parent: Number(fields[1]), role: roleOf(commandLine ?? ''), ticks })
   }
   const isBelow = (pid: number): boolean => pid === root || (found.has(pid) && isBelow(found.get(pid)?.parent ?? 0))
-  const byRole = new Map<string, number>()
-  for (const [pid, { role, ticks }] of found) if (isBelow(pid)) byRole.set(role, (byRole.get(role) ?? 0) + ticks)
-  return byRole
+  return [...found].filter(([pid]) => isBelow(pid)).map(([pid, { role, ticks }]) => ({ pid, role, ticks }))
 }
 
 function roleOf(commandLine: string): string {

@@ -149,12 +149,17 @@ export function appEnvironment(desktop: Desktop, configDir: string): Record<stri
 }
 
 /** Starts the app without a debugger, as a user does. */
-export function startPlainApp(desktop: Desktop, configDir: string, args: readonly string[] = []): ChildProcess {
+export function startPlainApp(
+  desktop: Desktop,
+  configDir: string,
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): ChildProcess {
   const root = process.getuid?.() === 0 ? ['--no-sandbox'] : []
   return spawn(
     ELECTRON,
     [...root, '--disable-gpu', `--user-data-dir=${join(configDir, 'chromium')}`, desktop.app, ...args],
-    { env: appEnvironment(desktop, configDir), stdio: ['ignore', 'pipe', 'pipe'] },
+    { env: { ...appEnvironment(desktop, configDir), ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
   )
 }
 
