@@ -1,5 +1,6 @@
+import { text } from 'node:stream/consumers'
 import { pack } from 'tar-stream'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type ApiClient, type Session } from '#manager/contract'
 import { type Berth, type Outcome, startBerth } from '../fixtures/berth.ts'
 import { busyboxImage, docker, importImage } from '../fixtures/docker.ts'
@@ -82,7 +83,9 @@ describe('a batch session', () => {
 
   test('a batch session saves its work when it is warned, makes room, and continues with its files', async () => {
     const options = { interruption: { minRunSeconds: 0, warnSeconds: 5 } }
-    await api.updateResourceGroup({ params: { name: 'default' }, body: { options } })
+    const set = (to: object) => api.updateResourceGroup({ params: { name: 'default' }, body: { options: to } })
+    onTestFinished(async () => void (await set({})))
+    await set(options)
     // A process that does not know the signal must outlive it.
     const script = `
       [ ! -e ~/saved ] || { echo "continued with $(cat ~/saved), warned of $(cat ~/when), other $(cat ~/other)"; exit 0; }
@@ -94,6 +97,11 @@ describe('a batch session', () => {
       done`
     const made = sessionOf(await create('polite', '--batch', '--interruptible', '--command', script))
     await expect.poll(async () => (await get(made)).status, { timeout: 30_000 }).toBe('RUNNING')
+    const container = docker.getContainer((await get(made)).kernels[0]?.containerId ?? '')
+    // A terminal, as people have it; it ends with the session.
+    const { User } = (await container.inspect()).Config
+    const exec = await container.exec({ Cmd: ['sleep', '300'], User, Tty: true, AttachStdout: true })
+    const terminal = text(await exec.start({ hijack: false, stdin: false, Tty: true }))
     const [agent] = (await api.listAgents()).items
     const free = Number(agent?.capacity.cpu) - Number(agent?.occupied.cpu)
     const more = ['--cpu', String(free + 0.25), '--priority', '5', '--batch', '--command', 'sleep 2']
@@ -105,7 +113,7 @@ describe('a batch session', () => {
     expect(await textOf(made)).toMatch(/^continued with step \d+, warned of (\S+), other alive\n$/)
     expect(await textOf(made)).toContain(interruptAt)
     expect(await get(made)).toMatchObject({ id: made.id, interruptions: 1 })
-    await api.updateResourceGroup({ params: { name: 'default' }, body: { options: {} } })
+    expect(await terminal).toContain(`makes room for one of higher priority at ${interruptAt?.slice(11, 19)} UTC`)
   }, 180_000)
 
   test('a batch session needs a command', async () => {
