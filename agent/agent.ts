@@ -17,6 +17,7 @@ import { createProbe } from './gpu/probe.ts'
 import { createSimulatedGpus } from './gpu/simulated.ts'
 import { createImageCatalog } from './images/catalog.ts'
 import { pullImage } from './images/pull.ts'
+import { saveSession } from './images/save-session.ts'
 import { createUnusedImages } from './images/unused-images.ts'
 import { bootTime } from './kernel/exit.ts'
 import { createKernelFiles } from './kernel/kernel-files.ts'
@@ -252,6 +253,15 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
             pullId === undefined ? undefined : parts.control?.notify({ type: 'image_pull', pullId, progress })
           const { id } = await pullImage(engine, reference, { signal, auth, onProgress })
           return { id }
+        },
+        async save_kernel({ kernelId, reference, title, saveId: pullId }, signal) {
+          const kernel = kernels.find(kernelId)
+          if (!kernel) throw new AppError('kernel_not_found', { kernelId })
+          const onProgress = (progress: PullProgress) => parts.control?.notify({ type: 'image_pull', pullId, progress })
+          const { containerId } = kernel
+          const saved = await saveSession(engine, { containerId, reference, title }, { signal, onProgress })
+          await images.refresh()
+          return saved
         },
         list_unused_images: () => unused.list(),
         remove_images: input => unused.remove(input),

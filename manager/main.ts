@@ -207,6 +207,7 @@ export async function startManager(
   const rules = createOriginRules({ port: () => http.port, allowed })
   const sessions = parts.use(
     await startSessionsPart({
+      settings,
       store,
       managerId,
       cluster,

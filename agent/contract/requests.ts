@@ -167,6 +167,14 @@ export const REQUESTS = {
     input: z.object({ reference: z.string(), pullId: z.string().optional(), auth: RegistryAuth.optional() }),
     reply: z.object({ id: z.string() }),
   },
+  /**
+   * Makes an image of the file system of a running kernel, without what Berth gave the session. Notices with `saveId` report
+   * the progress, as for a pull. `reference` has a tag; `title` null keeps that of the kernel's image.
+   */
+  save_kernel: {
+    input: z.object({ kernelId: KernelId, reference: z.string(), title: z.string().nullable(), saveId: z.string() }),
+    reply: z.object({ id: z.string() }),
+  },
   /** Lists all images that no container uses, except the toolbox. */
   list_unused_images: { input: z.object({}), reply: z.object({ images: z.array(UnusedImage) }) },
   /**

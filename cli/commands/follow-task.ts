@@ -1,4 +1,11 @@
-import { type ApiClient, type AgentPull, type FolderId, type RescanProgress, type Task } from '#manager/contract'
+import {
+  type ApiClient,
+  type AgentPull,
+  type FolderId,
+  type RescanProgress,
+  type SessionId,
+  type Task,
+} from '#manager/contract'
 import { EXIT } from '../exit-codes.ts'
 import { printable } from '../output.ts'
 import { pollUntil } from '../poll.ts'
@@ -22,6 +29,20 @@ export function followCopy(api: ApiClient, folderId: FolderId, task: Task, signa
   return follow(task, signal, {
     ask: signal => api.getCopy({ params, ...(signal && { signal }) }),
     cancel: () => api.cancelCopy({ params }),
+  })
+}
+
+/** As `followTask`, for an image of a session, by its owner. */
+export function followSessionImage(api: ApiClient, id: SessionId, task: Task, signal: AbortSignal): Promise<Task> {
+  const params = { id }
+  const ask = async (signal?: AbortSignal) =>
+    (await api.getSessionImage({ params, ...(signal && { signal }) })).task ?? task
+  return follow(task, signal, {
+    ask,
+    async cancel() {
+      await api.cancelSessionImage({ params })
+      return ask()
+    },
   })
 }
 

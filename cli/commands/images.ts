@@ -12,6 +12,7 @@ import { adminOf } from './admin.ts'
 import { followTask } from './follow-task.ts'
 import { addImageAliasCommands } from './image-aliases.ts'
 import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
+import { addImageRequestCommands } from './session-image.ts'
 import { amounts, bytes } from './text.ts'
 
 interface WhereFlags {
@@ -61,6 +62,7 @@ export function addAdminImageCommands(program: Command): void {
     })
 
   addImageAliasCommands(image)
+  addImageRequestCommands(image)
 
   withAgents(image.command('pull <reference>').description('Pull an image to agents before sessions need it.')).action(
     async (reference: string, { json = false, ...flags }: WhereFlags) => {

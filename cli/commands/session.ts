@@ -17,6 +17,7 @@ import { everyPage } from './every-page.ts'
 import { findSession } from './find-session.ts'
 import { changedFolders, collectFolder, type RestartFolders } from './folder-flag.ts'
 import { parseAmountOf } from './limit-flags.ts'
+import { addSessionImageCommand } from './session-image.ts'
 import { addSessionLabelCommands, collectTag } from './session-labels.ts'
 import { addSessionSharingCommands } from './session-sharing.ts'
 import { card, describe, endText, eventLine, sessionTable, statsTable } from './session-text.ts'
@@ -174,6 +175,7 @@ export function addSessionCommands(program: Command): void {
 
   addSessionLabelCommands(session)
   addSessionSharingCommands(session)
+  addSessionImageCommand(session)
 
   session
     .command('stats <session>')

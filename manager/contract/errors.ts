@@ -143,6 +143,8 @@ export const ERRORS = {
   files_gone: { status: 410, retry: false, title: 'The files of the session are not available' },
   image_alias_exists: { status: 409, retry: false, title: 'The alias is taken' },
   image_alias_not_found: { status: 404, retry: false, title: 'No such alias of an image' },
+  image_exists: { status: 409, retry: false, title: 'There is an image with this name' },
+  image_request_not_found: { status: 404, retry: false, title: 'No such request for an image' },
   image_not_found: { status: 404, retry: false, title: 'No such image' },
   image_without_program: { status: 409, retry: false, title: 'The image has no program of its own' },
   over_concurrency_limit: { status: 409, retry: false, title: 'The resource policy allows no sessions' },

@@ -12,6 +12,8 @@ export const SIGN_UP = ['off', 'invitation', 'request', 'open'] as const
 export const MAX_BROWSER_DAYS = 90
 /** Who may sign in with a password: all users, or superadmins only. */
 export const PASSWORD_SIGN_IN = ['everyone', 'superadmins'] as const
+/** Who may make an image of an own session: superadmins, others once a superadmin accepts, or everybody. */
+export const SESSION_IMAGES = ['off', 'ask', 'allow'] as const
 export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
 
 /** Domains of e-mail addresses: `example.org, example.com`. */
@@ -113,6 +115,9 @@ const fields = {
     .min(1)
     .max(1_000)
     .describe('So many backups are kept; older ones are deleted once a new one is complete.'),
+  sessionImages: z
+    .enum(SESSION_IMAGES)
+    .describe('Whether users make images of their sessions: no, once a superadmin accepts, or at once.'),
   publishApps: z
     .boolean()
     .describe('Users may open web apps of their sessions to everybody who has a link. Needs console.appsAddress.'),
@@ -159,6 +164,7 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   backupAt: null,
   backupTimeZone: 'UTC',
   backupKeep: 7,
+  sessionImages: 'ask',
   publishApps: false,
   publishMaxHours: 168,
   publicUrl: null,

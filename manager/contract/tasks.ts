@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AgentId, FolderId } from './ids.ts'
+import { AgentId, FolderId, SessionId } from './ids.ts'
 import { PullProgress } from './sessions.ts'
 
 export const TaskId = z.uuid()
@@ -38,7 +38,7 @@ export type AgentPull = z.infer<typeof AgentPull>
 export const Task = z
   .object({
     id: TaskId,
-    kind: z.enum(['rescan', 'pull', 'copy', 'backup']),
+    kind: z.enum(['rescan', 'pull', 'copy', 'backup', 'save']),
     target: z.string().describe('Name of the registry, the folder or the backup, or reference of the image.'),
     status: z.enum(['running', 'done', 'failed', 'cancelled']),
     /** Cause of the failure or cancellation. */
@@ -50,6 +50,7 @@ export const Task = z
       .nullable()
       .describe('Files and bytes that were copied so far.'),
     backup: z.object({ rows: z.int() }).nullable().describe('Rows that were written so far.'),
+    sessionId: SessionId.nullable().describe('The session that an image is made of; its progress is in `pull`.'),
     startedBy: z.string(),
     createdAt: z.iso.datetime(),
     endedAt: z.iso.datetime().nullable(),

@@ -22,6 +22,8 @@ import { type Tasks } from '../tasks/tasks.ts'
 export interface Pulls {
   /** @throws AppError `agent_not_found`, `resource_group_not_found`, `bad_request` */
   start(caller: Caller, spec: PullSpec): Promise<Task>
+  /** Calls `listener` with the progress that an agent reports under this id. @returns a function that ends this */
+  follow(agentId: AgentId, pullId: string, listener: (progress: PullProgress) => void): () => void
   /** Handles an agent's progress report on a pull. */
   onProgress(agentId: AgentId, pullId: string, progress: PullProgress): void
 }
@@ -102,6 +104,11 @@ export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pu
         run: ({ signal, report }) =>
           pullAll(rows, { reference, signal, report: pull => report({ rescan: null, pull }) }),
       })
+    },
+    follow(agentId, pullId, listener) {
+      const key = keyOf(agentId, pullId)
+      listeners.set(key, listener)
+      return () => void listeners.delete(key)
     },
     onProgress: (agentId, pullId, progress) => listeners.get(keyOf(agentId, pullId))?.(progress),
   }

@@ -21,7 +21,12 @@ export async function requireManaged(db: Db, caller: Caller, id: SessionId): Pro
   throw new AppError('forbidden', because('owner_decides', { owner: session.owner_email }))
 }
 
-type OnlyOwner = 'only_owner_labels' | 'only_owner_publishes' | 'only_owner_restarts' | 'only_owner_shares'
+type OnlyOwner =
+  | 'only_owner_labels'
+  | 'only_owner_publishes'
+  | 'only_owner_restarts'
+  | 'only_owner_saves'
+  | 'only_owner_shares'
 type OnlyMembers = 'only_members_download_key' | 'only_members_open_apps'
 
 /** @param cause told to others who see the session @throws AppError `session_not_found`, `forbidden` */

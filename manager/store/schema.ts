@@ -37,6 +37,7 @@ import { type SignInAttemptsTable, type SignInIdentitiesTable, type SignInProvid
 import { type PresetsTable, type ResourceGroupAccessTable, type ResourcePoliciesTable } from './tables/quotas.ts'
 import {
   type ImageAliasesTable,
+  type ImageRequestsTable,
   type ImageSettingsTable,
   type RegistriesTable,
   type RegistryImagesTable,
@@ -112,6 +113,7 @@ export interface Database {
   registry_images: RegistryImagesTable
   image_settings: ImageSettingsTable
   image_aliases: ImageAliasesTable
+  image_requests: ImageRequestsTable
   tasks: TasksTable
   audit_log: AuditLogTable
   session_stats_minutes: SessionStatsMinutesTable

@@ -155,6 +155,7 @@ function toTask(row: TaskRow): Task {
     pull: row.detail.pull,
     copy: row.detail.copy ?? null,
     backup: row.detail.backup ?? null,
+    sessionId: row.detail.sessionId ?? null,
     startedBy: row.started_by,
     createdAt: row.created_at.toISOString(),
     endedAt: row.ended_at?.toISOString() ?? null,

@@ -10,13 +10,14 @@ import { createImageAliases } from '../images/aliases.ts'
 import { createImageCleanUp } from '../images/clean-up.ts'
 import { createImages } from '../images/images.ts'
 import { createPulls, type Pulls } from '../images/pulls.ts'
-import { createTasks } from '../tasks/tasks.ts'
+import { createTasks, type Tasks } from '../tasks/tasks.ts'
 
 /** Images, registries, and the long work on them. Closing cancels that work. */
 export interface ImagesPart extends AsyncDisposable {
   readonly handlers: ReturnType<typeof createImageRoutes> & ReturnType<typeof createRegistryRoutes>
   readonly registries: Registries
   readonly pulls: Pulls
+  readonly tasks: Tasks
 }
 
 export interface ImagesPartDeps {
@@ -41,6 +42,7 @@ export function createImagesPart({ store, box, events, agents, log }: ImagesPart
     },
     registries,
     pulls,
+    tasks,
     [Symbol.asyncDispose]: () => tasks[Symbol.asyncDispose](),
   }
 }

@@ -15,8 +15,10 @@ import { requireOwner } from '../sessions/launch-owner.ts'
 import { createLifetimeService } from '../sessions/lifetime/service.ts'
 import { createSetPriority } from '../sessions/priority.ts'
 import { createSessionService } from '../sessions/service.ts'
+import { createSessionImages } from '../sessions/session-images.ts'
 import { createSessionTemplates } from '../sessions/templates.ts'
 import { createSessionSharing, type SessionSharing } from '../sessions/sharing.ts'
+import { type Settings } from '../settings/settings.ts'
 import { createUsages } from '../usage/usage.ts'
 import { type ImagesPart } from './images-part.ts'
 import { followCluster } from './in-cluster.ts'
@@ -26,6 +28,7 @@ export interface SessionHandlersDeps {
   /** URL at which agents reach this manager; read when a join token is created. */
   readonly url: () => string
   readonly keyFingerprint: string
+  readonly settings: Pick<Settings, 'read'>
 }
 
 export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
@@ -39,7 +42,7 @@ export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
 /** Creates the services that users and admins call, on the running parts of `core`, with their routes. */
 export function createSessionHandlers(
   core: SessionsCore,
-  { url, keyFingerprint }: SessionHandlersDeps,
+  { url, keyFingerprint, settings }: SessionHandlersDeps,
 ): { readonly handlers: SessionHandlers; readonly agentService: AgentService; readonly sharing: SessionSharing } {
   const { store, log, events, live, changes, members, presence, agents, images, scheduling, lifecycle } = core
   const { reports, scheduler, grants, trigger, limitsChanged } = core
@@ -82,6 +85,7 @@ export function createSessionHandlers(
       setPriority,
       templates: createSessionTemplates({ store }),
       sharing,
+      sessionImages: createSessionImages({ store, settings, agents, tasks: images.tasks, pulls: images.pulls, events }),
     }),
     ...createAgentRoutes({
       agents: agentService,

@@ -6,6 +6,7 @@ import { type Grants } from '../grants/grants.ts'
 import { type Scheduler } from '../scheduler/tick.ts'
 import { type Applied } from '../sessions/changes.ts'
 import { createLocator, type SessionLocation } from '../sessions/locate.ts'
+import { type Settings } from '../settings/settings.ts'
 import { type SessionActivity } from '../tunnels/activity.ts'
 import { createSessionHandlers, type SessionHandlers } from './session-handlers.ts'
 import { type SessionsCoreDeps, startSessionsCore } from './sessions-core.ts'
@@ -13,6 +14,7 @@ import { type SessionsCoreDeps, startSessionsCore } from './sessions-core.ts'
 export interface SessionsPartDeps extends SessionsCoreDeps {
   /** URL at which agents reach this manager; read when a join token is created. */
   readonly url: () => string
+  readonly settings: Pick<Settings, 'read'>
 }
 
 /** Sessions, agents, scheduler and grants of one manager. */
@@ -46,6 +48,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   const { handlers, agentService, sharing } = createSessionHandlers(core, {
     url: deps.url,
     keyFingerprint: deps.key.fingerprint,
+    settings: deps.settings,
   })
   const opened = stack.move()
   return {

@@ -7,6 +7,7 @@ import {
   type Diagnosis,
   type Domain,
   type Group,
+  type ImageRequest,
   type Invitation,
   type Keypair,
   type Login,
@@ -40,6 +41,7 @@ export interface AdminWorld {
   groups?: Group[]
   policies?: ResourcePolicy[]
   access?: ResourceGroupAccess[]
+  imageRequests?: ImageRequest[]
   registries?: Registry[]
   signInProviders?: SignInProvider[]
   tasks?: Task[]
@@ -167,6 +169,8 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
       const callbackUrl = 'https://berth.example.org/api/v1/auth/sso/callback'
       return { status: 200, value: { items: admin.signInProviders ?? [], callbackUrl } }
     }
+    case 'GET /api/v1/image-requests':
+      return list(admin.imageRequests)
     case 'GET /api/v1/registries':
       return list(admin.registries)
     case 'GET /api/v1/tasks':

@@ -94,6 +94,7 @@ function aCopyTask({ id, name }: Folder): Task {
     rescan: null,
     pull: null,
     backup: null,
+    sessionId: null,
     copy: { folderId: id, files: 1_284, bytes: 3_972_844_748 },
     startedBy: 'mira@example.com',
     createdAt: ago(1),

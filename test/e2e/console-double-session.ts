@@ -30,6 +30,7 @@ export function answerSession(
   if (path.endsWith('/logs')) {
     return { status: 200, value: { text: world.logs?.[session.id] ?? 'Jupyter Server is running\n', truncated: false } }
   }
+  if (path.endsWith('/image')) return { status: 200, value: { request: null, task: null } }
   if (method === 'PATCH') {
     Object.assign(session, body as SessionChange, { version: session.version + 1 })
     return { status: 200, value: session }

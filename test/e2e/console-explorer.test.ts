@@ -205,6 +205,7 @@ describe('copies that take long', () => {
     error: null,
     rescan: null,
     backup: null,
+    sessionId: null,
     pull: null,
     copy: { folderId: FOLDER_ID, files, bytes: files * 1024 },
     startedBy: 'ada@example.org',

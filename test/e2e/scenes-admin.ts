@@ -1,4 +1,4 @@
-import { AppError, type Backups, because, type FairShare, type Task, toProblem } from '#manager/contract'
+import { AppError, type Backups, because, type FairShare, type ImageRequest, type Task, toProblem } from '#manager/contract'
 import { ADMIN_WORLD, aUser } from './admin-world.ts'
 import { agentId, AGENTS, GIB } from './admin-world-agents.ts'
 import { aKeypair } from './console-double-account.ts'
@@ -33,6 +33,16 @@ const withTask = (task: Task): Partial<World> => ({ admin: { ...ADMIN_WORLD.admi
 const waiting = (index: number, queuePosition: number, code: 'capacity' | 'user_policy', message: string) =>
   aSession(index, { status: 'PENDING', queuePosition, reason: { code, message } })
 
+const IMAGE_REQUEST: ImageRequest = {
+  id: '01990000-0000-7000-8000-0000000000b1',
+  session: { id: aSession(1).id, name: 'train-resnet', image: 'berth/pytorch:2.6' },
+  email: 'researcher-5@lab.example.org',
+  reference: 'vision/torch:2',
+  title: null,
+  note: 'PyTorch with the packages of the vision course.',
+  createdAt: new Date().toISOString(),
+  expiresAt: new Date().toISOString(),
+}
 const TASK: Task = {
   id: '01990000-0000-7000-8000-0000000000f1',
   kind: 'pull',
@@ -42,6 +52,7 @@ const TASK: Task = {
   rescan: null,
   copy: null,
   backup: null,
+  sessionId: null,
   pull: AGENTS.slice(0, 2).map((agent, index) => ({
     agentId: agent.id,
     agentName: agent.name,
@@ -248,6 +259,9 @@ export const ADMIN_SCENES: readonly Scene[] = [
   scene('admin-projects', 'projects', 'speech', { role: 'domain_admin' }),
   scene('admin-images', 'images', 'berth/pytorch', withTask(TASK)),
   scene('admin-image-minimum', 'images', opens('Set the minimum of berth/python:3.13', 'Its labels say:')),
+  scene('admin-image-requests', 'images', opens('Decline vision/torch:2', 'as a message'), {
+    admin: { ...ADMIN_WORLD.admin, imageRequests: [IMAGE_REQUEST] },
+  }),
   scene('admin-image-aliases', 'images', opens('Edit the aliases of berth/python:3.13', 'Separated by commas')),
   scene('admin-clean-up', 'images', opens('Clean up', 'Frees at least')),
   scene('admin-sign-in-providers', 'sign-in-providers', 'Example Lab'),

@@ -125,6 +125,18 @@ export const SESSION_SCENES: readonly Scene[] = [
     act: page => page.getByRole('heading', { name: 'Identity' }).waitFor(),
   },
   {
+    name: 'session-image',
+    path: `/sessions/${aSession(7).id}?tab=details`,
+    world: { sessions: [aSession(7)] },
+    async act(page) {
+      await page.getByRole('button', { name: 'Make an image' }).click()
+      const dialog = page.getByRole('dialog', { name: 'This session as an image' })
+      await dialog.getByLabel('Name of the image').fill('Vision')
+      await dialog.getByRole('button', { name: 'Ask for an image' }).click()
+      await dialog.getByText('every user may launch the image').waitFor()
+    },
+  },
+  {
     name: 'summary',
     path: '/summary',
     world: {

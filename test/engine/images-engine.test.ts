@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import WebSocket from 'ws'
-import { pack } from 'tar-stream'
+import { extract, pack } from 'tar-stream'
 import { type ApiClient, type Session, type SessionId, type Task } from '#manager/contract'
 import { type AgentHome, type AgentProcess, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
 import { BUSYBOX_IMAGE, busyboxImage, docker, removeByManager } from '../fixtures/docker.ts'
@@ -191,3 +191,110 @@ test('a session gets the image that it was created for, although its name means 
   const clean = (await api.cleanUpImages({ body: {} })).items[0]
   expect(clean?.images.map(image => image.digest)).toContain(known?.digest)
 })
+
+test('an image of a session has what programs wrote and the settings of its image, and nothing that Berth gave the session', async () => {
+  const secret = `token-${crypto.randomUUID()}`
+  const base = `made/base:${crypto.randomUUID().slice(0, 8)}`
+  const made = base.replace('base', 'box')
+  await makeBase(base)
+  await expect.poll(async () => (await api.listImages()).items.map(one => one.reference)).toContain(base)
+  const busybox = '/opt/berth/bin/busybox'
+  const startupCommand = [
+    'echo installed > /srv/tool',
+    'echo in-home > /home/work/note',
+    `${busybox} ln -s /srv/tool /srv/link`,
+    `${busybox} mkdir -m 700 /srv/closed`,
+  ].join(' && ')
+  const { items } = await api.createSession({ body: { image: base, environ: { API_TOKEN: secret }, startupCommand } })
+  const session = await running(items[0])
+  const params = { id: session.id }
+  const { privateKey } = await api.getSshAccess({ params })
+  const containerId = session.kernels[0]?.containerId ?? ''
+  const has = async (path: string) => (await docker.getContainer(containerId).infoArchive({ path })) !== undefined
+  await expect.poll(() => has('/srv/closed').catch(() => false), { timeout: 30_000 }).toBe(true)
+
+  await api.saveSession({ params, body: { reference: made, title: 'Box with a "tool"' } })
+  const ended = async () => (await api.getSessionImage({ params })).task
+  await expect.poll(async () => (await ended())?.status, { timeout: 120_000 }).not.toBe('running')
+  expect(await ended()).toMatchObject({ kind: 'save', status: 'done', target: made, error: null })
+  try {
+    const image = await docker.getImage(made).inspect()
+    const from = await docker.getImage(base).inspect()
+    // The settings are those of the image, and its labels with the new title; those of the container are not there.
+    for (const key of ['Cmd', 'Entrypoint', 'WorkingDir', 'User', 'Env'] as const) {
+      expect([image.Config[key] ?? []].flat().filter(Boolean), key).toEqual(
+        [from.Config[key] ?? []].flat().filter(Boolean),
+      )
+    }
+    expect(image.Config.Labels).toEqual({ ...from.Config.Labels, 'berth.image.title': 'Box with a "tool"' })
+    const told = JSON.stringify([image, await docker.getImage(made).history()])
+    for (const text of [secret, session.id, session.ownerId, 'BERTH_', 'berth.sig', 'berth.kernel', '/home/work']) {
+      expect(told, text).not.toContain(text)
+    }
+    const files = await filesOf(made)
+    expect(files.get('srv/tool')).toBe('installed\n')
+    expect([...files.keys()]).toEqual(expect.arrayContaining(['srv/link', 'srv/closed/']))
+    // Mount points are there, and empty.
+    const below = (folder: string) => [...files.keys()].filter(name => name.startsWith(folder) && name !== folder)
+    for (const folder of ['home/work/', 'run/berth/', 'opt/berth/', 'dev/pts/']) expect(below(folder)).toEqual([])
+    const all = [...files.values()].join('\n')
+    for (const text of [secret, privateKey.split('\n')[1] ?? privateKey, session.id, 'in-home'])
+      expect(all).not.toContain(text)
+
+    await expect.poll(async () => (await api.listImages()).items.map(one => one.reference)).toContain(made)
+    const again = await api.saveSession({ params, body: { reference: made } }).catch((error: unknown) => error)
+    expect(again).toMatchObject({ code: 'image_exists' })
+    const copy = await running((await api.createSession({ body: { image: made } })).items[0])
+    expect(copy.apps.map(({ name }) => name)).toContain('web')
+    await api.deleteSession({ params: { id: copy.id } })
+    await expect
+      .poll(async () => (await api.getSession({ params: { id: copy.id } })).status, { timeout: 30_000 })
+      .toBe('TERMINATED')
+  } finally {
+    await api.deleteSession({ params })
+    for (const name of [made, base])
+      await docker
+        .getImage(name)
+        .remove({ force: true })
+        .catch(() => undefined)
+  }
+})
+
+const QUOTED_APPS = '[{"name":"web","protocol":"http","port":8080,"title":"Costs $5 \\\\ day"}]'
+
+/** An image with a directory in which every user writes, and settings that need care. */
+async function makeBase(name: string): Promise<void> {
+  const container = await docker.createContainer({
+    Image: BUSYBOX_IMAGE,
+    Cmd: ['sh', '-c', 'echo "$HOME"'],
+    Env: ['QUOTED=a "b" $HOME \\'],
+    Labels: { 'berth.image.apps': QUOTED_APPS },
+  })
+  const archive = pack()
+  archive.entry({ name: 'srv', type: 'directory', mode: 0o777 })
+  archive.finalize()
+  const chunks: Buffer[] = []
+  for await (const chunk of archive) chunks.push(chunk as Buffer)
+  await container.putArchive(Buffer.concat(chunks), { path: '/' })
+  const [repo, tag] = name.split(':')
+  await container.commit({ repo, tag })
+  await container.remove()
+}
+
+/** Names and texts of all files of an image; directories end with a slash. */
+async function filesOf(image: string): Promise<Map<string, string>> {
+  const container = await docker.createContainer({ Image: image, Cmd: ['true'] })
+  const files = new Map<string, string>()
+  try {
+    const reader = extract()
+    ;(await container.export()).pipe(reader)
+    for await (const entry of reader) {
+      const chunks: Buffer[] = []
+      for await (const chunk of entry) chunks.push(chunk as Buffer)
+      files.set(entry.header.name, Buffer.concat(chunks).toString('latin1'))
+    }
+  } finally {
+    await container.remove()
+  }
+  return files
+}

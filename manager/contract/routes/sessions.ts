@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { DomainName } from '../domains.ts'
 import { AgentId, GroupId, SessionId, UserId } from '../ids.ts'
-import { PlainText } from '../plain-text.ts'
+import { PlainLines, PlainText } from '../plain-text.ts'
 import { ResourceGroupName } from '../resource-groups.ts'
 import { SessionChange, SessionTag } from '../session-labels.ts'
+import { ImageRequest, SessionImage, SessionImageSpec } from '../session-images.ts'
 import { SessionShare, SessionShareSpec } from '../session-sharing.ts'
 import {
   Priority,
@@ -16,6 +17,7 @@ import {
   SessionStatus,
   SshAccess,
 } from '../sessions.ts'
+import { Task } from '../tasks.ts'
 import { Notice, WhatIf } from '../what-if.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
@@ -229,6 +231,60 @@ export const SESSION_ROUTES = {
     summary: 'Members of the project who may view or use the session. For its owner and admins.',
     params: session,
     reply: z.object({ items: z.array(SessionShare) }),
+  },
+  saveSession: {
+    method: 'POST',
+    path: '/api/v1/sessions/:id/image',
+    access: 'user',
+    summary:
+      'Make an image of a running session of your own, or ask a superadmin for it. Home and folders are not part of it; every user may launch it.',
+    params: session,
+    body: SessionImageSpec,
+    status: 202,
+    reply: SessionImage,
+  },
+  getSessionImage: {
+    method: 'GET',
+    path: '/api/v1/sessions/:id/image',
+    access: 'user',
+    summary: 'The request for an image of a session of your own, and the work on the newest image.',
+    params: session,
+    reply: SessionImage,
+  },
+  cancelSessionImage: {
+    method: 'DELETE',
+    path: '/api/v1/sessions/:id/image',
+    access: 'user',
+    summary: 'Withdraw the request for an image of a session, or cancel the work on it.',
+    params: session,
+    status: 204,
+    reply: z.void(),
+  },
+  listImageRequests: {
+    method: 'GET',
+    path: '/api/v1/image-requests',
+    access: 'superadmin',
+    summary: 'List the requests for images of sessions, oldest first.',
+    reply: z.object({ items: z.array(ImageRequest) }),
+  },
+  acceptImageRequest: {
+    method: 'POST',
+    path: '/api/v1/image-requests/:id/accept',
+    access: 'superadmin',
+    summary: 'Make the image that the owner of a session asks for.',
+    params: z.object({ id: z.uuid() }),
+    status: 202,
+    reply: Task,
+  },
+  declineImageRequest: {
+    method: 'POST',
+    path: '/api/v1/image-requests/:id/decline',
+    access: 'superadmin',
+    summary: 'Decline a request for an image of a session; its owner gets a message.',
+    params: z.object({ id: z.uuid() }),
+    body: z.strictObject({ reason: PlainLines.trim().max(1000).default('') }),
+    status: 204,
+    reply: z.void(),
   },
   shareSession: {
     method: 'POST',

@@ -1,5 +1,6 @@
 import { type LifetimeService } from '../../sessions/lifetime/service.ts'
 import { type createSetPriority } from '../../sessions/priority.ts'
+import { type SessionImages } from '../../sessions/session-images.ts'
 import { type SessionService } from '../../sessions/service.ts'
 import { type SessionTemplates } from '../../sessions/templates.ts'
 import { type SessionSharing } from '../../sessions/sharing.ts'
@@ -18,6 +19,12 @@ type SessionRoutes =
   | 'getSessionStats'
   | 'listSessionEvents'
   | 'getSessionLogs'
+  | 'saveSession'
+  | 'getSessionImage'
+  | 'cancelSessionImage'
+  | 'listImageRequests'
+  | 'acceptImageRequest'
+  | 'declineImageRequest'
   | 'listSessionShares'
   | 'shareSession'
   | 'unshareSession'
@@ -34,12 +41,14 @@ export function createSessionRoutes({
   setPriority,
   templates,
   sharing,
+  sessionImages,
 }: {
   sessions: SessionService
   lifetimes: LifetimeService
   setPriority: ReturnType<typeof createSetPriority>
   templates: SessionTemplates
   sharing: SessionSharing
+  sessionImages: SessionImages
 }): Pick<Handlers, SessionRoutes> {
   return {
     whatIf: ({ caller }, { body }) => sessions.whatIf(caller, body),
@@ -60,6 +69,12 @@ export function createSessionRoutes({
     setDefaultSessionTemplate: ({ caller }, { params, body }) =>
       templates.setDefault(caller, params.name, body.isDefault),
     deleteSessionTemplate: ({ caller }, { params }) => templates.remove(caller, params.name),
+    saveSession: ({ caller }, { params, body }) => sessionImages.ask(caller, params.id, body),
+    getSessionImage: ({ caller }, { params }) => sessionImages.get(caller, params.id),
+    cancelSessionImage: ({ caller }, { params }) => sessionImages.cancel(caller, params.id),
+    listImageRequests: async () => ({ items: await sessionImages.list() }),
+    acceptImageRequest: ({ caller }, { params }) => sessionImages.accept(caller, params.id),
+    declineImageRequest: ({ caller }, { params, body }) => sessionImages.decline(caller, params.id, body.reason),
     listSessionShares: async ({ caller }, { params }) => ({ items: await sharing.list(caller, params.id) }),
     async shareSession({ caller, request }, { params, body }) {
       const share = await sharing.share(caller, params.id, body)

@@ -31,6 +31,7 @@ import { imageAliases } from './0045-image-aliases.ts'
 import { signUpRequests } from './0044-sign-up-requests.ts'
 import { folderSizes } from './0037-folder-sizes.ts'
 import { interruptions } from './0042-interruptions.ts'
+import { sessionImages } from './0050-session-images.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -66,4 +67,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0042-interruptions': interruptions,
   '0044-sign-up-requests': signUpRequests,
   '0045-image-aliases': imageAliases,
+  '0050-session-images': sessionImages,
 }

@@ -29,6 +29,7 @@ export const KEPT = {
   login_failures: over(sql`last_failed_at < now() - interval '1 day'`),
   invitations: over(sql`coalesce(used_at, expires_at) < now() - interval '90 days'`),
   sign_up_requests: over(sql`expires_at < now()`),
+  image_requests: over(sql`expires_at < now()`),
   grants: over(sql`expires_at < now()`),
   messages: over(sql`created_at < now() - interval '30 days'`),
   published_apps: over(sql`expires_at < now()`),

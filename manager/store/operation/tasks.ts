@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { type Task, type UserId } from '#manager/contract'
+import { type SessionId, type Task, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type TasksTable } from '../tables/images.ts'
 
@@ -32,6 +32,18 @@ export async function insertTask(
     .onConflict(conflict => conflict.doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n
+}
+
+/** The newest task that makes or made an image of this session. */
+export function findSaveOf(db: Db, sessionId: SessionId): Promise<TaskRow | undefined> {
+  return db
+    .selectFrom('tasks')
+    .selectAll()
+    .where('kind', '=', 'save')
+    .where(sql<string>`detail ->> 'sessionId'`, '=', sessionId)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
 }
 
 export function findTask(db: Db, id: string): Promise<TaskRow | undefined> {

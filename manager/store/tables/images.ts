@@ -1,4 +1,4 @@
-import { type ResourceSlots, type Task, type UserId } from '#manager/contract'
+import { type ResourceSlots, type SessionId, type Task, type UserId } from '#manager/contract'
 import { type Default, type DefaultJson, type Json, type MaybeTime, type Time } from './columns.ts'
 
 export interface RegistriesTable {
@@ -38,6 +38,17 @@ export interface ImageSettingsTable {
   version: Default<number>
 }
 
+/** Requests of owners for images of their sessions, which wait for a superadmin. */
+export interface ImageRequestsTable {
+  id: string
+  session_id: SessionId
+  reference: string
+  title: string | null
+  note: string
+  created_at: Time
+  expires_at: Time
+}
+
 export interface ImageAliasesTable {
   alias: string
   reference: string
@@ -51,7 +62,7 @@ export interface TasksTable {
   target: string
   status: Task['status']
   error: DefaultJson<Task['error']>
-  detail: Json<Pick<Task, 'rescan' | 'pull'> & Partial<Pick<Task, 'copy' | 'backup'>>>
+  detail: Json<Pick<Task, 'rescan' | 'pull'> & Partial<Pick<Task, 'copy' | 'backup' | 'sessionId'>>>
   /** E-mail address of the user. */
   started_by: string
   /** The user to whom the task is shown; null for a task of the administration. */

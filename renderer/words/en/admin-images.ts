@@ -32,6 +32,19 @@ export default {
   failed: 'Failed',
   cancel: 'Cancel',
 
+  // Images of sessions
+  requests: 'Images of sessions that their owners ask for',
+  requestText:
+    'The image has what programs wrote outside of home and folders. Every user may launch it, and read all of it.',
+  requestFacts: '{email} · session {session}, made from {image}',
+  make: 'Make it',
+  makeOf: 'Make {name}',
+  decline: 'Decline',
+  declineOf: 'Decline {name}',
+  declineTitle: 'Decline {name}?',
+  reason: 'Reason',
+  reasonHint: 'The owner of the session gets it as a message. Not required.',
+
   // Aliases
   aliases: 'Aliases',
   editAliasesOf: 'Edit the aliases of {name}',

@@ -36,6 +36,18 @@ export default {
   failed: '실패',
   cancel: '취소',
 
+  // Images of sessions
+  requests: '소유자가 요청한 세션 이미지',
+  requestText: '홈과 폴더 밖에 프로그램이 쓴 것이 이미지에 들어갑니다. 모든 사용자가 시작하고 모두 읽을 수 있습니다.',
+  requestFacts: '{email} · 세션 {session}, 원본 {image}',
+  make: '만들기',
+  makeOf: '{name} 만들기',
+  decline: '거절',
+  declineOf: '{name} 거절',
+  declineTitle: '{name} 요청을 거절할까요?',
+  reason: '이유',
+  reasonHint: '세션 소유자에게 메시지로 전합니다. 쓰지 않아도 됩니다.',
+
   // Aliases
   aliases: '별칭',
   editAliasesOf: '{name}의 별칭 편집',

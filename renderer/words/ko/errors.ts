@@ -114,6 +114,8 @@ export default {
   files_gone: '세션의 파일을 사용할 수 없습니다',
   image_alias_exists: '이미 사용 중인 별칭입니다',
   image_alias_not_found: '이미지 별칭을 찾을 수 없습니다',
+  image_exists: '이 이름의 이미지가 이미 있습니다',
+  image_request_not_found: '이미지 요청을 찾을 수 없습니다',
   image_not_found: '이미지를 찾을 수 없습니다',
   image_without_program: '이미지에 자체 프로그램이 없습니다',
   over_concurrency_limit: '자원 정책상 세션을 시작할 수 없습니다',

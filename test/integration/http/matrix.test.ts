@@ -61,12 +61,16 @@ const ENTERS: readonly string[] = [
   'restartSession',
   'updateSession',
   'shareSession',
+  'saveSession',
+  'getSessionImage',
+  'cancelSessionImage',
 ]
 /** Actions that need the password for one's own account. */
 const FOR_OTHERS: readonly string[] = ['createAccountLink', 'resetTotp', 'endUserLogins']
 /** Bodies that the schema takes, so that what is tried is the right to do it. */
 const BODIES: Partial<Record<RouteName, unknown>> = {
   startApp: {},
+  saveSession: { reference: 'made/here:1' },
   publishApp: {},
   updateUser: { name: 'Same' },
   updateGroup: { description: '' },

@@ -54,6 +54,13 @@ test('every table has a retention rule; expired rows are deleted in portions, al
     sign_up_requests: age =>
       sql`insert into sign_up_requests (id, email, name, note, domain, waiting, confirmed, expires_at)
       values (${newUuid()}, ${`${newUuid()}@example.org`}, 'Ada', '', 'default', true, true, ${ago(age)})`.execute(db),
+    // One request of a session: each gets a session of its own.
+    image_requests: async age => {
+      const of = newId(SessionId)
+      await insertSessions(db, [aSessionRow(UserId.parse(user), { id: of, status: 'TERMINATED' })])
+      await sql`insert into image_requests (id, session_id, reference, note, expires_at)
+        values (${newUuid()}, ${of}, ${newUuid()}, '', ${ago(age)})`.execute(db)
+    },
     messages: age =>
       sql`insert into messages (id, user_id, sender, text, sessions, created_at)
       values (${newUuid()}, ${user}, 'admin@localhost', 'Please save.', '[]', ${ago(age)})`.execute(db),

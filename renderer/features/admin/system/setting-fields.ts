@@ -1,4 +1,11 @@
-import { PASSWORD_SIGN_IN, SIGN_UP, SMTP_SECURITY, ANNOUNCEMENT_LEVELS, type StoredSettings } from '#manager/contract'
+import {
+  PASSWORD_SIGN_IN,
+  SESSION_IMAGES,
+  SIGN_UP,
+  SMTP_SECURITY,
+  ANNOUNCEMENT_LEVELS,
+  type StoredSettings,
+} from '#manager/contract'
 
 /** How a setting is typed or chosen. */
 export type SettingField =
@@ -23,7 +30,7 @@ export const SETTING_PARTS = {
   ],
   signIn: ['passwordSignIn', 'browserIdleHours', 'browserMaxDays', 'tokenDays'],
   mail: ['publicUrl', 'smtpHost', 'smtpPort', 'smtpSecurity', 'smtpUser', 'smtpFrom'],
-  apps: ['publishApps', 'publishMaxHours'],
+  apps: ['publishApps', 'publishMaxHours', 'sessionImages'],
   retention: ['sessionDays', 'auditDays'],
   backup: ['backupAt', 'backupTimeZone', 'backupKeep'],
 } as const satisfies Readonly<Record<string, readonly SettingKey[]>>
@@ -48,6 +55,7 @@ export const SETTING_FIELDS: Readonly<Record<SettingKey, SettingField>> = {
   backupAt: { kind: 'time' },
   backupTimeZone: { kind: 'text' },
   backupKeep: { kind: 'number', min: 1, max: 1_000 },
+  sessionImages: { kind: 'choice', values: SESSION_IMAGES },
   publishApps: { kind: 'switch' },
   publishMaxHours: { kind: 'number', min: 1, max: 8_760 },
   publicUrl: { kind: 'text' },

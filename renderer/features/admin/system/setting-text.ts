@@ -7,6 +7,8 @@ const CHOICES = {
   off: 'choice_off',
   invitation: 'choice_invitation',
   request: 'choice_request',
+  ask: 'choice_ask',
+  allow: 'choice_allow',
   open: 'choice_open',
   info: 'choice_info',
   warning: 'choice_warning',

@@ -1,0 +1,89 @@
+import { Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { AppError, type PullProgress } from '#manager/contract'
+import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
+import { readLines } from '../docker/lines.ts'
+import { imageChanges, type ImageSettings } from './image-changes.ts'
+import { inspectImage, PullLine } from './pull.ts'
+
+export interface SavedSession {
+  readonly containerId: string
+  /** Name of the new image, with a tag. */
+  readonly reference: string
+  /** Title of the new image; null keeps that of the image that the session was made from. */
+  readonly title: string | null
+}
+
+const PROGRESS_EVERY_MS = 500
+
+/**
+ * Makes an image of the file system of a running session, on this engine.
+ *
+ * Threat model: everybody who may launch the image reads all of it, so nothing that Berth gave the session may be in it. The
+ * engine's own `commit` writes the container's environment and labels into the image, and they cannot be taken out. So the file
+ * system is exported and imported, and the settings are those of the image that the session was made from: none of the
+ * container's. Mounts are not part of an export: home, folders, keys and passwords (`/run/berth`) and the toolbox stay out. What
+ * programs of the session wrote elsewhere is in the image, with secrets if they wrote some; pages and commands say so.
+ *
+ * @throws `image_exists`, `engine_unreachable`, `disk_full`, `internal` with the engine's words
+ */
+export async function saveSession(
+  engine: EngineClient,
+  { containerId, reference, title }: SavedSession,
+  { signal, onProgress }: { signal: AbortSignal; onProgress: (progress: PullProgress) => void },
+): Promise<{ id: string }> {
+  if (await inspectImage(engine, reference)) throw new AppError('image_exists', { reference })
+  try {
+    const { Image } = await engine.calls.getContainer(containerId).inspect()
+    const { Config, Size } = await engine.calls.getImage(Image).inspect()
+    const settings = Config as ImageSettings
+    const labels = { ...settings.Labels, ...(title === null ? {} : { 'berth.image.title': title }) }
+    const colon = reference.lastIndexOf(':')
+    const changes = imageChanges({ ...settings, Labels: labels })
+    const exported = await engine.streams.getContainer(containerId).export({ abortSignal: signal })
+    const counted = countBytes(bytes => onProgress(progressOf(bytes, Size)))
+    // The import reads while the export writes; either failure ends both.
+    const copying = pipeline(exported, counted, { signal })
+    copying.catch(() => undefined)
+    const answer = await engine.streams.importImage(counted, {
+      repo: reference.slice(0, colon),
+      tag: reference.slice(colon + 1),
+      changes,
+      abortSignal: signal,
+    })
+    for await (const text of readLines(answer)) {
+      const { error } = PullLine.parse(JSON.parse(text))
+      if (error !== undefined) throw new Error(error)
+    }
+    await copying
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof AppError) throw error
+    throw fromEngine(error, 'internal')
+  }
+  const made = await inspectImage(engine, reference)
+  if (!made) throw new AppError('internal', { why: 'The image was made, but is not on the host.' })
+  return { id: made.id }
+}
+
+/** Passes bytes through and tells how many, at most twice a second. */
+function countBytes(tell: (bytes: number) => void): Transform {
+  let bytes = 0
+  let told = -Infinity
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length
+      const now = performance.now()
+      if (now - told >= PROGRESS_EVERY_MS) {
+        told = now
+        tell(bytes)
+      }
+      done(null, chunk)
+    },
+  })
+}
+
+/** @param expected size of the image that the session was made from; the new one is about as large */
+function progressOf(bytesDone: number, expected: number): PullProgress {
+  return { layersDone: 0, layersTotal: 1, bytesDone, bytesTotal: Math.max(expected, bytesDone), layers: [] }
+}

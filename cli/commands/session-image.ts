@@ -1,0 +1,107 @@
+import { type Command } from 'commander'
+import { AppError, type ImageRequest, type SessionImage } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { listenForInterrupt } from '../interrupt.ts'
+import { createOutput, table } from '../output.ts'
+import { findSession } from './find-session.ts'
+import { describeTask, followSessionImage, followTask } from './follow-task.ts'
+
+interface CommitFlags {
+  readonly title?: string
+  readonly note?: string
+  readonly status?: boolean
+  readonly cancel?: boolean
+  readonly json?: boolean
+}
+
+/** Adds `berth session commit`: an image of a session. */
+export function addSessionImageCommand(session: Command): void {
+  session
+    .command('commit <session> [name]')
+    .description(
+      'Make an image of a running session, such as vision/torch:2, or ask a superadmin for it. Its home and folders are not in the image; files that programs wrote elsewhere are, and every user may launch it.',
+    )
+    .option('--title <text>', 'title of the image (default: that of the image of the session)')
+    .option('--note <text>', 'what the image is for; superadmins read it')
+    .option('--status', 'show what became of the request, without a new one')
+    .option('--cancel', 'withdraw the request, or cancel the work')
+    .option('--json', 'print JSON')
+    .action(async (reference: string, name: string | undefined, flags: CommitFlags) => {
+      const { title, note, status = false, cancel = false, json = false } = flags
+      if ((name === undefined) !== (status || cancel)) {
+        throw new AppError('bad_request', { why: 'Give the name of the new image, or --status, or --cancel.' })
+      }
+      const connection = await connect()
+      const { api } = connection
+      const { id } = await findSession(connection, reference)
+      const params = { id }
+      if (cancel) return api.cancelSessionImage({ params })
+      const output = createOutput(json)
+      const print = (image: SessionImage) => output.data(image, () => stateText(image))
+      if (name === undefined) return print(await api.getSessionImage({ params }))
+      const body = {
+        reference: name,
+        ...(title === undefined ? {} : { title }),
+        ...(note === undefined ? {} : { note }),
+      }
+      const image = await api.saveSession({ params, body })
+      if (image.request || !image.task) return print(image)
+      using interrupt = listenForInterrupt()
+      const task = await followSessionImage(api, id, image.task, interrupt.signal)
+      print({ ...image, task })
+      interrupt.signal.throwIfAborted()
+    })
+}
+
+/** Adds `request ls|accept|decline`. @param image the command `berth admin image` */
+export function addImageRequestCommands(image: Command): void {
+  const request = image.command('request').description('Images of sessions for which their owners ask.')
+
+  request
+    .command('ls')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const { api } = await connect()
+      const { items } = await api.listImageRequests()
+      createOutput(json).data(items, () => requestTable(items))
+    })
+
+  request
+    .command('accept <id>')
+    .description('Make the image, and follow the work.')
+    .option('--json', 'print JSON')
+    .action(async (id: string, { json = false }: { json?: boolean }) => {
+      const { api } = await connect()
+      using interrupt = listenForInterrupt()
+      const task = await followTask(api, await api.acceptImageRequest({ params: { id } }), interrupt.signal)
+      createOutput(json).data(task, () => describeTask(task))
+      interrupt.signal.throwIfAborted()
+    })
+
+  request
+    .command('decline <id>')
+    .description('Decline a request; the owner of the session gets a message.')
+    .option('--reason <text>', 'why')
+    .action(async (id: string, { reason }: { reason?: string }) => {
+      const { api } = await connect()
+      await api.declineImageRequest({ params: { id }, body: reason === undefined ? {} : { reason } })
+    })
+}
+
+function stateText({ request, task }: SessionImage): string {
+  if (request) return `${request.reference}: waits for a superadmin, until ${request.expiresAt}`
+  return task ? describeTask(task) : 'No image was asked for.'
+}
+
+const requestTable = (items: readonly ImageRequest[]) =>
+  table(
+    ['ID', 'IMAGE', 'SESSION', 'OF', 'MADE FROM', 'NOTE'],
+    items.map(one => [
+      one.id,
+      one.reference,
+      one.session.name,
+      one.email,
+      one.session.image,
+      one.note.replaceAll(/\s+/g, ' '),
+    ]),
+  )

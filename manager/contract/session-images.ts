@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { SessionId } from './ids.ts'
+import { PlainLines, PlainText } from './plain-text.ts'
+import { Task } from './tasks.ts'
+
+/** Name for an image that is made here: lower case, with a tag, without the host of a registry. */
+export const MadeImageName = z
+  .string()
+  .max(200)
+  .regex(
+    /^[a-z0-9]+([._-][a-z0-9]+)*(\/[a-z0-9]+([._-][a-z0-9]+)*)*:[\w][\w.-]{0,127}$/,
+    'must be a name with a tag in lower case, such as vision/torch:2',
+  )
+  .refine(text => !/^([^/]*\.[^/]*|localhost)\//.test(text), 'must not begin with the host of a registry')
+
+/** Request to make an image of a session. */
+export const SessionImageSpec = z
+  .strictObject({
+    reference: MadeImageName,
+    title: PlainText.trim().min(1).max(64).optional().describe('Default: the title of the image of the session.'),
+    note: PlainLines.trim().max(1000).default('').describe('What the image is for; superadmins read it.'),
+  })
+  .meta({ id: 'SessionImageSpec' })
+export type SessionImageSpec = z.infer<typeof SessionImageSpec>
+
+/** A request that waits for a superadmin. */
+export const ImageRequest = z
+  .object({
+    id: z.uuid(),
+    session: z.object({ id: SessionId, name: z.string(), image: z.string() }),
+    email: z.string().describe('The owner of the session.'),
+    reference: z.string(),
+    title: z.string().nullable(),
+    note: z.string(),
+    createdAt: z.iso.datetime(),
+    expiresAt: z.iso.datetime(),
+  })
+  .meta({ id: 'ImageRequest' })
+export type ImageRequest = z.infer<typeof ImageRequest>
+
+/** What becomes of the request for an image of a session: it waits, or the last one is being made or was made. */
+export const SessionImage = z
+  .object({ request: ImageRequest.nullable(), task: Task.nullable() })
+  .meta({ id: 'SessionImage' })
+export type SessionImage = z.infer<typeof SessionImage>

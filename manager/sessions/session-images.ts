@@ -1,0 +1,210 @@
+import {
+  type AgentPull,
+  AppError,
+  because,
+  type ImageRequest,
+  type SessionId,
+  type SessionImage,
+  type SessionImageSpec,
+  type Task,
+} from '#manager/contract'
+import { type AgentRequests } from '../agent-link/connection.ts'
+import { type EventPublisher } from '../events/bus.ts'
+import { readKnownImages, toImages } from '../images/known-images.ts'
+import { type Pulls } from '../images/pulls.ts'
+import { type Settings } from '../settings/settings.ts'
+import { findAgent } from '../store/agents/agents.ts'
+import { resolveImageAlias } from '../store/images/image-aliases.ts'
+import { newUuid } from '../store/new-id.ts'
+import { type Store } from '../store/open-store.ts'
+import { insertMessages } from '../store/operation/messages.ts'
+import { findSaveOf } from '../store/operation/tasks.ts'
+import {
+  findImageRequestOf,
+  type ImageRequestRow,
+  listImageRequests,
+  putImageRequest,
+  takeImageRequest,
+} from '../store/sessions/image-requests.ts'
+import { listKernels } from '../store/sessions/kernels.ts'
+import { findSession, findSessions, type OwnedSessionRow } from '../store/sessions/sessions.ts'
+import { type Tasks } from '../tasks/tasks.ts'
+import { type Caller, isSuperadmin } from '../users/authorize.ts'
+import { requireOwn } from './require-session.ts'
+
+const REQUEST_DAYS = 7
+const TIMEOUT_MS = 2 * 60 * 60_000
+
+/**
+ * Images of sessions: the owner asks for one, a superadmin accepts, and the agent of the session makes it.
+ *
+ * Threat model:
+ * - Every user may launch an image that was made here, and read all of it. So the owner alone asks, a superadmin sees who asks for
+ *   what, and the agent leaves out what Berth gave the session (`agent/images/save-session.ts`). Superadmins start at
+ *   once; so do all users where the setting `sessionImages` says `allow`.
+ * - An image never takes the name of another: names that are known here, aliases and names of registries are refused, so that
+ *   nobody replaces what others launch.
+ * - One image of a session and of a name is made at a time; a session has one request, which expires.
+ */
+export interface SessionImages {
+  /** @throws AppError `session_not_found`, `forbidden`, `session_not_running`, `image_exists` */
+  ask(caller: Caller, id: SessionId, spec: SessionImageSpec): Promise<SessionImage>
+  /** @throws AppError `session_not_found`, `forbidden` */
+  get(caller: Caller, id: SessionId): Promise<SessionImage>
+  /** Withdraws the request, or cancels the work. @throws AppError `session_not_found`, `forbidden` */
+  cancel(caller: Caller, id: SessionId): Promise<void>
+  list(): Promise<ImageRequest[]>
+  /** @throws AppError `image_request_not_found`, `session_not_running`, `image_exists` */
+  accept(caller: Caller, requestId: string): Promise<Task>
+  /** @throws AppError `image_request_not_found` */
+  decline(caller: Caller, requestId: string, reason: string): Promise<void>
+}
+
+export interface SessionImagesDeps {
+  readonly store: Store
+  readonly settings: Pick<Settings, 'read'>
+  readonly agents: AgentRequests
+  readonly tasks: Tasks
+  readonly pulls: Pick<Pulls, 'follow'>
+  readonly events: EventPublisher
+}
+
+type Wanted = Pick<SessionImageSpec, 'reference'> & { readonly title: string | null }
+
+export function createSessionImages(deps: SessionImagesDeps): SessionImages {
+  const { store, settings, agents, tasks, pulls, events } = deps
+  const { db } = store
+  const hint = (session: OwnedSessionRow) =>
+    events.publish({ topic: 'task', id: session.id, version: store.now() }, { userId: session.owner_id })
+
+  /** @throws AppError `image_exists` */
+  async function requireFree(reference: string): Promise<void> {
+    const known = toImages(await readKnownImages(db, null, [reference])).some(image => image.reference === reference)
+    if (known || (await resolveImageAlias(db, reference)) !== reference)
+      throw new AppError('image_exists', { reference })
+  }
+
+  /** @throws AppError `session_not_running` */
+  async function placeOf(session: OwnedSessionRow) {
+    const [kernel] = await listKernels(db, [session.id])
+    const agent = kernel?.agent_id ? await findAgent(db, kernel.agent_id) : undefined
+    if (session.status !== 'RUNNING' || !kernel || !agent) {
+      throw new AppError('session_not_running', { sessionId: session.id, ...because('image_of_running_session') })
+    }
+    return { kernelId: kernel.id, agent }
+  }
+
+  async function start(session: OwnedSessionRow, { reference, title }: Wanted, startedBy: string): Promise<Task> {
+    const { kernelId, agent } = await placeOf(session)
+    await requireFree(reference)
+    const sessionId = session.id
+    const detailOf = (change: Partial<AgentPull>) => {
+      const pull = { agentId: agent.id, agentName: agent.name, progress: null, error: null, ...change }
+      return { rescan: null, pull: [{ status: 'pulling' as const, ...pull }], sessionId }
+    }
+    const task = await tasks.start({
+      kind: 'save',
+      target: reference,
+      startedBy,
+      userId: session.owner_id,
+      detail: detailOf({}),
+      async run({ signal, report }) {
+        const saveId = newUuid()
+        const stop = pulls.follow(agent.id, saveId, progress => report(detailOf({ progress })))
+        try {
+          const input = { kernelId, reference, title, saveId }
+          await agents.request(agent.id, 'save_kernel', input, { timeoutMs: TIMEOUT_MS, signal })
+          report(detailOf({ status: 'done' }))
+        } finally {
+          stop()
+        }
+      },
+    })
+    // The same name is being made of another session.
+    if (task.sessionId !== sessionId) throw new AppError('image_exists', { reference })
+    return task
+  }
+
+  async function stateOf(session: OwnedSessionRow): Promise<SessionImage> {
+    const [request, save] = [await findImageRequestOf(db, session.id), await findSaveOf(db, session.id)]
+    return {
+      request: request ? toRequest(request, session) : null,
+      task: save ? await tasks.get(save.id) : null,
+    }
+  }
+
+  return {
+    async ask(caller, id, { reference, title = null, note }) {
+      const session = await requireOwn(db, caller, id, 'only_owner_saves')
+      const { sessionImages } = await settings.read()
+      if (sessionImages === 'off' && !isSuperadmin(caller)) {
+        throw new AppError('forbidden', because('session_images_off'))
+      }
+      if (isSuperadmin(caller) || sessionImages === 'allow') {
+        await start(session, { reference, title }, caller.email)
+        return stateOf(session)
+      }
+      await placeOf(session)
+      await requireFree(reference)
+      const request = { id: newUuid(), sessionId: id, reference, title, note, days: REQUEST_DAYS }
+      const entered = await store.transaction(trx => putImageRequest(trx, request))
+      if (!entered) throw new AppError('image_exists', { reference })
+      hint(session)
+      return stateOf(session)
+    },
+
+    get: async (caller, id) => stateOf(await requireOwn(db, caller, id, 'only_owner_saves')),
+
+    async cancel(caller, id) {
+      const session = await requireOwn(db, caller, id, 'only_owner_saves')
+      const { request, task } = await stateOf(session)
+      if (request) await takeImageRequest(db, request.id)
+      if (task?.status === 'running') await tasks.cancel(task.id)
+      hint(session)
+    },
+
+    async list() {
+      const rows = await listImageRequests(db)
+      const sessions = await findSessions(
+        db,
+        rows.map(row => row.session_id),
+      )
+      const byId = new Map(sessions.map(session => [session.id, session]))
+      return rows.flatMap(row => {
+        const session = byId.get(row.session_id)
+        return session ? [toRequest(row, session)] : []
+      })
+    },
+
+    async accept(caller, requestId) {
+      const row = await takeImageRequest(db, requestId)
+      const session = row && (await findSession(db, row.session_id))
+      if (!session) throw new AppError('image_request_not_found')
+      return start(session, row, caller.email).finally(() => hint(session))
+    },
+
+    async decline(caller, requestId, reason) {
+      const row = await takeImageRequest(db, requestId)
+      const session = row && (await findSession(db, row.session_id))
+      if (!session) throw new AppError('image_request_not_found')
+      const { id, name, owner_id: userId } = session
+      const text = [`The image ${row.reference} of this session is not made.`, reason].filter(Boolean).join('\n')
+      await insertMessages(db, [{ userId, sender: caller.email, text, sessions: [{ id, name }] }])
+      events.publish({ topic: 'message', id: userId, version: store.now() }, { userId })
+      hint(session)
+    },
+  }
+}
+
+function toRequest(row: ImageRequestRow, { id, name, image, owner_email: email }: OwnedSessionRow): ImageRequest {
+  return {
+    id: row.id,
+    session: { id, name, image },
+    email,
+    reference: row.reference,
+    title: row.title,
+    note: row.note,
+    createdAt: row.created_at.toISOString(),
+    expiresAt: row.expires_at.toISOString(),
+  }
+}
