@@ -18,7 +18,7 @@ export interface ElectronSlice {
   readonly ipcMain: Pick<Real['ipcMain'], 'removeHandler'> & {
     handle(channel: string, listener: (event: InvokeEvent, ...args: unknown[]) => unknown): void
   }
-  readonly shell: Pick<Real['shell'], 'openExternal' | 'openPath'>
+  readonly shell: Pick<Real['shell'], 'openExternal' | 'openPath' | 'showItemInFolder'>
   readonly dialog: Pick<Real['dialog'], 'showErrorBox'> & {
     showMessageBox(options: Electron.MessageBoxOptions): Promise<{ response: number }>
   }
@@ -57,7 +57,12 @@ export interface AppSlice extends Pick<
 
 export type SessionSlice = Pick<
   Electron.Session,
-  'setPermissionRequestHandler' | 'setPermissionCheckHandler' | 'setDevicePermissionHandler' | 'setSpellCheckerEnabled'
+  | 'setPermissionRequestHandler'
+  | 'setPermissionCheckHandler'
+  | 'setDevicePermissionHandler'
+  | 'setSpellCheckerEnabled'
+  | 'forceReloadProxyConfig'
+  | 'resolveProxy'
 >
 
 export interface WindowSlice extends Pick<
