@@ -1,4 +1,12 @@
-import { AppError, type Backups, because, type FairShare, type ImageRequest, type Task, toProblem } from '#manager/contract'
+import {
+  AppError,
+  type Backups,
+  because,
+  type FairShare,
+  type ImageRequest,
+  type Task,
+  toProblem,
+} from '#manager/contract'
 import { ADMIN_WORLD, aUser } from './admin-world.ts'
 import { agentId, AGENTS, GIB } from './admin-world-agents.ts'
 import { aKeypair } from './console-double-account.ts'
