@@ -26,8 +26,8 @@ import { updates } from './updates.ts'
 /** Checks in the order of their output. */
 export const CHECKS: readonly Check[] = [
   running,
-  updates,
   nodeVersion,
+  updates,
   dataDirectory,
   dataDisk,
   secretFiles,
