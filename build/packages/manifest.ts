@@ -21,9 +21,21 @@ export const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf
 
 /** package.json of a package: without scripts and tools; dependencies at the versions of the clone. */
 export function packageManifest(): Record<string, unknown> {
-  const { name, version, description, license, engines, bin, dependencies, optionalDependencies, berthUpdates } = MANIFEST
+  const { name, version, description, license, engines, bin, dependencies, optionalDependencies, berthUpdates } =
+    MANIFEST
   const updates = berthUpdates ? { berthUpdates } : {}
-  return { name, version, description, license, type: 'module', engines, bin, dependencies, optionalDependencies, ...updates }
+  return {
+    name,
+    version,
+    description,
+    license,
+    type: 'module',
+    engines,
+    bin,
+    dependencies,
+    optionalDependencies,
+    ...updates,
+  }
 }
 
 /**
