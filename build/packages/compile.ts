@@ -2,13 +2,14 @@ import { relative, resolve } from 'node:path'
 import { build } from 'vite'
 import { ROOT } from '../bootstrap/image-recipes.ts'
 
-/** Programs that a package starts by path, besides `bin/berth` (`cli/program-file.ts`). */
+/** What a package starts by path, besides `bin/berth` (`cli/program-file.ts`): programs, and threads. */
 const ENTRIES = [
   'cli/main.ts',
   'cli/stdio.ts',
   'manager/main.ts',
   'manager/backup/main.ts',
   'manager/secrets/rotate.ts',
+  'manager/storage/batch-worker.ts',
   'agent/main.ts',
   'proxy/web/main.ts',
   'build/bootstrap/make-image.ts',

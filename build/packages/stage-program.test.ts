@@ -35,7 +35,7 @@ test('the program of a package has no sources, tests, source maps or documents o
   )
 })
 
-test('every import leads to a file of the package, to Node, or to a dependency', () => {
+test('every import, and every file that a thread is started from, leads to a file of the package, to Node, or to a dependency', () => {
   const lost: string[] = []
   for (const file of files.filter(path => path.endsWith('.js') && !path.startsWith('dist/'))) {
     const text = readFileSync(join(program, file), 'utf8')
@@ -45,6 +45,8 @@ test('every import leads to a file of the package, to Node, or to a dependency',
         : isBuiltin(specifier) || Object.hasOwn(MANIFEST.dependencies, packageOf(specifier))
       if (!found) lost.push(`${file}: ${specifier}`)
     }
+    for (const [, path = ''] of text.matchAll(/"(\.\/[\w-]+\.js)"/g))
+      if (!existsSync(resolve(program, dirname(file), path))) lost.push(`${file}: ${path}`)
   }
   expect(lost).toEqual([])
 })
