@@ -42,7 +42,7 @@ export interface Operations extends AsyncDisposable {
 export interface OperationsDeps {
   readonly tree: Tree
   readonly hints: Pick<FileHints, 'changed'>
-  readonly room: Pick<FolderRoom, 'meter'>
+  readonly room: Pick<FolderRoom, 'meter' | 'require'>
 }
 
 /** Files that this many later ones of the connection have followed are not remembered as its own. */
@@ -82,6 +82,23 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     meters.set(row.id, { row, meter })
     await known?.meter[Symbol.asyncDispose]()
     await meter.take(bytes)
+  }
+
+  /**
+   * Changes a file. One that grows must fit, though its new part takes no room on the disk before it is written.
+   *
+   * @throws AppError `quota_folder_full`, `quota_total_full`
+   */
+  async function apply(id: FolderId, file: OpenFile, { size, mode, times }: Attributes): Promise<void> {
+    const row = await tree.require(id, 'rw')
+    if (size !== undefined) {
+      const grows = size - (await file.state()).size
+      if (grows > 0) await room.require(row, grows)
+      await file.truncate(size)
+    }
+    // Sessions and Berth itself must stay able to read the file.
+    if (mode !== undefined) await file.setMode(0o600 | mode)
+    if (times) await file.setTimes(...datesOf(times))
   }
 
   /** Runs an operation on an entry in a folder. @throws Refused for a folder itself */
@@ -128,7 +145,10 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     const handle = await at(path, mayWrite ? 'rw' : 'ro', async (spot): Promise<FileHandle> => {
       const { held, directory, name } = spot
       const mode = 0o600 | ((attributes.mode ?? 0o644) & PERMISSIONS)
-      const isNew = () => directory.create(name, mode).then(file => remember(spot, file))
+      const isNew = async () => {
+        await room.require(await tree.require(held.id, 'rw'), 0)
+        return await remember(spot, await directory.create(name, mode))
+      }
       const isThere = () => directory.open(name, mayWrite ? 'write' : 'read')
       const found =
         !mayWrite || !has(OPEN.create) ? isThere() : has(OPEN.exclusive) ? isNew() : openOrMake(isThere, isNew)
@@ -217,7 +237,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
         if (attributes.times) await entered.setTimes(...datesOf(attributes.times))
       } else {
         await using file = await directory.open(name, attributes.size === undefined ? 'read' : 'write')
-        await apply(file, attributes)
+        await apply(held.id, file, attributes)
       }
       changed(held, parent, 'written')
       return OK
@@ -279,8 +299,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
       case 'fsetstat': {
         const { folderId, file } = handles.file(request.handle)
         refuseOwner(request.attributes)
-        await tree.require(folderId, 'rw')
-        await apply(file, request.attributes)
+        await apply(folderId, file, request.attributes)
         return OK
       }
       case 'opendir':
@@ -293,6 +312,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
         return remove(request.path, 'directory')
       case 'mkdir':
         return at(request.path, 'rw', async ({ held, directory, name, path }) => {
+          await room.require(await tree.require(held.id, 'rw'), 0)
           await directory.mkdir(name, 0o700 | ((request.attributes.mode ?? 0o755) & PERMISSIONS))
           changed(held, path, 'made')
           return OK
@@ -373,13 +393,6 @@ async function openOrMake(open: () => Promise<OpenFile>, make: () => Promise<Ope
 /** @throws Refused */
 function refuseOwner({ owner }: Attributes): void {
   if (owner) throw new Refused('permissionDenied', 'All files belong to the user of sessions.')
-}
-
-async function apply(file: OpenFile, { size, mode, times }: Attributes): Promise<void> {
-  if (size !== undefined) await file.truncate(size)
-  // Sessions and Berth itself must stay able to read the file.
-  if (mode !== undefined) await file.setMode(0o600 | mode)
-  if (times) await file.setTimes(...datesOf(times))
 }
 
 const datesOf = ({ accessed, modified }: NonNullable<Attributes['times']>): [Date, Date] => [

@@ -1,8 +1,14 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Client, type SFTPWrapper } from 'ssh2'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ApiClient, type Folder } from '#manager/contract'
+import { type ApiClient, BUNDLE_CONTENT, type Folder, TUS_CONTENT, TUS_VERSION } from '#manager/contract'
+import { startProxy } from '#proxy'
+import { ADMIN, apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 const MIB = 2 ** 20
@@ -70,4 +76,95 @@ test('a resource policy limits all folders of a user together', async () => {
   const { folders } = await user.listStorageHosts()
   expect(folders.limitBytes).toBe(4 * MIB)
   expect(folders.usedBytes).toBeGreaterThanOrEqual(4 * MIB)
+})
+
+/** A folder with a limit of 1 MiB that has a file of 900 KiB. */
+async function almostFull(name: string): Promise<Folder> {
+  const folder = await api.createFolder({ body: { name, maxBytes: MIB } })
+  await fill(folder, 'there', 900 * 1024)
+  return folder
+}
+
+const MORE = Buffer.alloc(200 * 1024, 2)
+const TOO_MUCH = /may have 1048576 bytes/
+
+test('uploads, bundles and edits are refused at the limit, and leave nothing', async () => {
+  const folder = await almostFull('by-http')
+  const { token } = await apiOf(cluster.url).login({ body: { ...ADMIN, kind: 'token' } })
+  const send = async (path: string, method: string, headers: Record<string, string>, body: Buffer) => {
+    const reply = await fetch(`${cluster.url}/api/v1/folders/${folder.id}/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token ?? ''}`, ...headers },
+      body: new Uint8Array(body),
+    })
+    return { status: reply.status, json: (await reply.json()) as { code?: string } }
+  }
+  const full = { status: 507, json: { code: 'quota_folder_full' } }
+  const encode = (text: string) => Buffer.from(text).toString('base64')
+  const tus = {
+    'tus-resumable': TUS_VERSION,
+    'upload-length': String(MORE.length),
+    'upload-metadata': `path ${encode('by-tus')}`,
+    'content-type': TUS_CONTENT,
+  }
+  expect(await send('uploads', 'POST', tus, MORE)).toMatchObject(full)
+  const header = { path: 'by-bundle', size: MORE.length, sha256: createHash('sha256').update(MORE).digest('hex') }
+  const text = Buffer.from(JSON.stringify(header))
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(text.length)
+  const bundle = (bytes: Buffer) => send('bundles', 'POST', { 'content-type': BUNDLE_CONTENT }, bytes)
+  expect(await bundle(Buffer.concat([length, text, MORE]))).toMatchObject(full)
+  const edit = (path: string, condition: Record<string, string>, bytes: Buffer) =>
+    send(`content?path=${path}`, 'PUT', { 'content-type': 'application/octet-stream', ...condition }, bytes)
+  expect(await edit('by-edit', { 'if-none-match': '*' }, MORE)).toMatchObject(full)
+  expect(await readdir(join(storage, folder.id))).toEqual(['there'])
+  expect(await readdir(join(storage, '..', 'uploads'))).toEqual([])
+  // What fits is taken.
+  expect((await edit('small', { 'if-none-match': '*' }, Buffer.from('fits'))).status).toBe(200)
+})
+
+test('writes, longer files and directories by SFTP are refused at the limit', async () => {
+  const folder = await almostFull('by-sftp')
+  await using home = await temporaryDirectory()
+  const { token } = await apiOf(cluster.url).login({ body: { ...ADMIN, kind: 'token' } })
+  const { items } = await api.listUsers({ query: { search: ADMIN.email } })
+  await using proxy = await startProxy({
+    managerUrl: cluster.url,
+    credentials: () => Promise.resolve({ authorization: `Bearer ${token ?? ''}` }),
+    dataDir: join(home.path, 'proxy'),
+    userId: items[0]?.id ?? '',
+    sshDirectory: join(home.path, 'ssh'),
+  })
+  const kit = await proxy.sftp.open({})
+  const client = new Client()
+  client.connect({ ...kit.port, username: kit.user, privateKey: await readFile(kit.identityFile) })
+  await once(client, 'ready')
+  client.on('error', () => undefined) // the connection is reset at the end
+  try {
+    const sftp = await new Promise<SFTPWrapper>((resolve, reject) =>
+      client.sftp((error, opened) => (error ? reject(error) : resolve(opened))),
+    )
+    const write = promisify(sftp.writeFile.bind(sftp)) as (path: string, bytes: Buffer) => Promise<void>
+    const setstat = promisify(sftp.setstat.bind(sftp)) as (path: string, of: { size: number }) => Promise<void>
+    const makeDirectory = promisify(sftp.mkdir.bind(sftp))
+    const file = join(storage, folder.id, 'there')
+    await expect(write('/by-sftp/more', MORE)).rejects.toThrow(TOO_MUCH)
+    await expect(setstat('/by-sftp/there', { size: 2 * MIB })).rejects.toThrow(TOO_MUCH)
+    expect((await stat(file)).size).toBe(900 * 1024)
+    // A file may become shorter, and a little longer.
+    await setstat('/by-sftp/there', { size: 800 * 1024 })
+    await setstat('/by-sftp/there', { size: 801 * 1024 })
+    expect((await stat(file)).size).toBe(801 * 1024)
+    await makeDirectory('/by-sftp/fits')
+    // A session has written more than the limit meanwhile.
+    await fill(folder, 'by-session', MIB)
+    // A write that does not fit has the folder counted.
+    await expect(write('/by-sftp/more', MORE)).rejects.toThrow(TOO_MUCH)
+    await expect(makeDirectory('/by-sftp/more-directories')).rejects.toThrow(TOO_MUCH)
+    await expect(write('/by-sftp/empty', Buffer.alloc(0))).rejects.toThrow(TOO_MUCH)
+  } finally {
+    const closed = once(client, 'close')
+    client.end()
+    await closed
+  }
 })
