@@ -220,6 +220,7 @@ export async function startManager(
       log,
       timings,
       audit,
+      onPoliciesChanged: () => folders.room.enforceAll(),
     }),
   )
   const { agents, grants } = sessions

@@ -2,7 +2,7 @@ import { type FolderId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Store } from '../store/open-store.ts'
-import { addUsage, listOfSameOwner, readSizes, saveEnforced } from '../store/storage/folder-usage.ts'
+import { addUsage, listOfSameOwner, listUnenforced, readSizes, saveEnforced } from '../store/storage/folder-usage.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
 import { enforceable, isLimited, sizeFault } from './size-rules.ts'
 import { type FolderUsages } from './usage.ts'
@@ -11,7 +11,7 @@ import { type FolderUsages } from './usage.ts'
  * Limits on the size of folders. Each write that passes through Berth is checked against the measured size and added to it; a write that
  * does not fit is refused only after a new count. Where the file system has quotas it enforces the limit too, also for sessions.
  */
-export interface FolderRoom {
+export interface FolderRoom extends AsyncDisposable {
   /** @throws AppError `quota_folder_full`, `quota_total_full` */
   require(row: LimitedRow, bytes: number): Promise<void>
   /** Notes bytes that are about to be written. @throws as `require` */
@@ -22,6 +22,11 @@ export interface FolderRoom {
   meter(row: LimitedRow): Meter
   /** Has the file system enforce the limits as they are now. Does not throw: a limit that cannot be set is a soft one. */
   enforce(id: FolderId): Promise<void>
+  /**
+   * As `enforce`, for all folders whose limits are others than their file systems enforce, e.g. after a change of a
+   * resource policy. It runs in the background; disposing waits for it.
+   */
+  enforceAll(): void
 }
 
 export type LimitedRow = Pick<
@@ -66,10 +71,45 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
     if (isLimited(row) && bytes > 0) await addUsage(db, row.id, -bytes)
   }
 
+  async function enforce(id: FolderId): Promise<void> {
+    try {
+      const sizes = await readSizes(db, id)
+      if (!sizes) return
+      const wanted = enforceable(sizes)
+      if (wanted === sizes.enforced_bytes) return
+      const why = await storage.limit(sizes.storage_host, id, wanted)
+      if (why !== undefined) log.debug({ folderId: id, why }, 'the file system does not enforce the limit of a folder')
+      await saveEnforced(db, id, why === undefined ? wanted : null)
+    } catch (error) {
+      log.warn({ err: error, folderId: id }, 'the limit of a folder was not handed to its file system')
+    }
+  }
+
+  let enforcing = Promise.resolve()
+  let isClosing = false
+  async function enforceEach(): Promise<void> {
+    try {
+      for (const id of isClosing ? [] : await listUnenforced(db)) {
+        if (isClosing) return
+        await enforce(id)
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'limits of folders were not handed to their file systems')
+    }
+  }
+
   return {
     require,
     take,
     giveBack,
+    enforce,
+    enforceAll() {
+      enforcing = enforcing.then(enforceEach)
+    },
+    async [Symbol.asyncDispose]() {
+      isClosing = true
+      await enforcing
+    },
     meter(row) {
       let held = 0
       const more = async (bytes: number) => {
@@ -98,20 +138,6 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
           await giveBack(row, held)
           held = 0
         },
-      }
-    },
-    async enforce(id) {
-      try {
-        const sizes = await readSizes(db, id)
-        if (!sizes) return
-        const wanted = enforceable(sizes)
-        if (wanted === sizes.enforced_bytes) return
-        const why = await storage.limit(sizes.storage_host, id, wanted)
-        if (why !== undefined)
-          log.debug({ folderId: id, why }, 'the file system does not enforce the limit of a folder')
-        await saveEnforced(db, id, why === undefined ? wanted : null)
-      } catch (error) {
-        log.warn({ err: error, folderId: id }, 'the limit of a folder was not handed to its file system')
       }
     },
   }

@@ -71,7 +71,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   const parts = stack.use(startParts({ store, storage, log }))
   const hints = createFolderHints({ store, events, log })
   const usages = stack.use(createFolderUsages({ store, storage, hints, log }))
-  const room = createFolderRoom({ store, storage, usages, log })
+  const room = stack.use(createFolderRoom({ store, storage, usages, log }))
   const files = stack.use(createFiles({ open, storage, sweeps, hints: fileHints, copies, room }))
   const uploadDeps: UploadsDeps = {
     store,

@@ -29,6 +29,8 @@ export interface SessionHandlersDeps {
   readonly url: () => string
   readonly keyFingerprint: string
   readonly settings: Pick<Settings, 'read'>
+  /** Called after a resource policy, or whose it is, has changed. */
+  readonly onPoliciesChanged: () => void
 }
 
 export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
@@ -42,7 +44,7 @@ export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
 /** Creates the services that users and admins call, on the running parts of `core`, with their routes. */
 export function createSessionHandlers(
   core: SessionsCore,
-  { url, keyFingerprint, settings }: SessionHandlersDeps,
+  { url, keyFingerprint, settings, onPoliciesChanged }: SessionHandlersDeps,
 ): { readonly handlers: SessionHandlers; readonly agentService: AgentService; readonly sharing: SessionSharing } {
   const { store, log, events, live, changes, members, presence, agents, images, scheduling, lifecycle } = core
   const { reports, scheduler, grants, trigger, limitsChanged } = core
@@ -99,7 +101,13 @@ export function createSessionHandlers(
       accesses: createResourceGroupAccesses({ db: store.db, onChanged: limitsChanged }),
     }),
     ...createQuotaRoutes({
-      policies: createResourcePolicies({ db: store.db, onChanged: limitsChanged }),
+      policies: createResourcePolicies({
+        db: store.db,
+        onChanged() {
+          limitsChanged()
+          onPoliciesChanged()
+        },
+      }),
       presets: createPresets({ db: store.db, presence }),
       usages: createUsages({ store, agents, reports, figures: agentService, onChanged: trigger, log }),
       ownerOf: (caller, wanted) => requireOwner(store.db, caller, wanted),

@@ -15,6 +15,8 @@ export interface SessionsPartDeps extends SessionsCoreDeps {
   /** URL at which agents reach this manager; read when a join token is created. */
   readonly url: () => string
   readonly settings: Pick<Settings, 'read'>
+  /** Called after a resource policy, or whose it is, has changed. */
+  readonly onPoliciesChanged: () => void
 }
 
 /** Sessions, agents, scheduler and grants of one manager. */
@@ -49,6 +51,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     url: deps.url,
     keyFingerprint: deps.key.fingerprint,
     settings: deps.settings,
+    onPoliciesChanged: deps.onPoliciesChanged,
   })
   const opened = stack.move()
   return {

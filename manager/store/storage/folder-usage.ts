@@ -112,3 +112,17 @@ export interface MeasuredAt {
 export async function saveEnforced(db: Db, id: FolderId, bytes: number | null): Promise<void> {
   await db.updateTable('folders').set({ enforced_bytes: bytes }).where('id', '=', id).execute()
 }
+
+/** Folders of which the file system does not enforce the limits that they have now. */
+export async function listUnenforced(db: Db): Promise<FolderId[]> {
+  const rows = await db
+    .selectFrom('folders')
+    .leftJoin('users as owners', 'owners.id', 'folders.user_id')
+    .leftJoin('resource_policies as policies', 'policies.name', 'owners.resource_policy')
+    .select('folders.id')
+    .where('folders.status', '!=', 'deleting')
+    // As `enforceable`: `least` leaves nulls out.
+    .where(sql<boolean>`least(folders.max_bytes, policies.max_folder_bytes) is distinct from folders.enforced_bytes`)
+    .execute()
+  return rows.map(({ id }) => id)
+}

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,9 +6,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Client, type SFTPWrapper } from 'ssh2'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ApiClient, BUNDLE_CONTENT, type Folder, TUS_CONTENT, TUS_VERSION } from '#manager/contract'
+import { type ApiClient, BUNDLE_CONTENT, type Folder, FolderId, TUS_CONTENT, TUS_VERSION } from '#manager/contract'
 import { startProxy } from '#proxy'
+import { createFolderRoom } from '../../../manager/folders/room.ts'
+import { silentLog } from '../../../manager/log.ts'
+import { createResourcePolicies } from '../../../manager/quotas/policies.ts'
+import { newId } from '../../../manager/store/new-id.ts'
+import { listUnenforced } from '../../../manager/store/storage/folder-usage.ts'
+import { insertFolder } from '../../../manager/store/storage/folders.ts'
+import { setMarker } from '../../../manager/store/storage/storage-hosts.ts'
 import { ADMIN, apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
+import { openTestStore } from '../../fixtures/test-store.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 const MIB = 2 ** 20
@@ -167,4 +175,41 @@ test('writes, longer files and directories by SFTP are refused at the limit', as
     client.end()
     await closed
   }
+})
+
+test('the limit of a policy reaches the file systems of all folders that it concerns, and no others', async () => {
+  await using test = await openTestStore()
+  const { db } = test.store
+  await setMarker(db, 'local', randomUUID())
+  const folder = async (name: string, maxBytes: number | null) => {
+    const id = newId(FolderId)
+    const of = { user_id: test.ownerId, group_id: null, permission: 'rw' } as const
+    await insertFolder(db, { id, name, ...of, storage_host: 'local', max_bytes: maxBytes })
+    return id
+  }
+  const [free, small] = [await folder('free', null), await folder('small', MIB)]
+  const limits: (readonly [string, number | null])[] = []
+  const storage = {
+    limit(_host: string, id: string, bytes: number | null) {
+      limits.push([id, bytes])
+      return Promise.resolve(undefined)
+    },
+  }
+  const usages = { look: () => undefined, again: () => Promise.resolve() }
+  const enforced = async () => {
+    await using room = createFolderRoom({ store: test.store, storage, usages, log: silentLog })
+    room.enforceAll()
+    await expect.poll(() => listUnenforced(db)).toEqual([])
+    return new Map(limits.splice(0))
+  }
+  const policies = createResourcePolicies({ db, onChanged: () => undefined })
+  await policies.change('default', { maxFolderBytes: 4 * MIB })
+  expect(await enforced()).toEqual(
+    new Map([
+      [free, 4 * MIB],
+      [small, MIB],
+    ]),
+  )
+  await policies.change('default', { maxFolderBytes: null })
+  expect(await enforced()).toEqual(new Map([[free, null]]))
 })
