@@ -4,6 +4,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { parseArgs } from 'node:util'
+import { SIGNED_AS } from '../../proxy/updates/manifest.ts'
 
 /**
  * Signs the list of a new version's files, for the person who publishes it:
@@ -14,7 +15,6 @@ import { parseArgs } from 'node:util'
  *
  * The list is published beside the files. Its format is in `proxy/updates/manifest.ts`.
  */
-const SIGNED_AS = 'berth-update-v1\n'
 
 /** The signed form of a list. */
 export function signManifest(manifest: object, key: KeyObject): string {

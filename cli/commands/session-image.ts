@@ -35,17 +35,26 @@ export function addSessionImageCommand(session: Command): void {
       const { api } = connection
       const { id } = await findSession(connection, reference)
       const params = { id }
-      if (cancel) return api.cancelSessionImage({ params })
+      if (cancel) {
+        await api.cancelSessionImage({ params })
+        return
+      }
       const output = createOutput(json)
       const print = (image: SessionImage) => output.data(image, () => stateText(image))
-      if (name === undefined) return print(await api.getSessionImage({ params }))
+      if (name === undefined) {
+        print(await api.getSessionImage({ params }))
+        return
+      }
       const body = {
         reference: name,
         ...(title === undefined ? {} : { title }),
         ...(note === undefined ? {} : { note }),
       }
       const image = await api.saveSession({ params, body })
-      if (image.request || !image.task) return print(image)
+      if (image.request || !image.task) {
+        print(image)
+        return
+      }
       using interrupt = listenForInterrupt()
       const task = await followSessionImage(api, id, image.task, interrupt.signal)
       print({ ...image, task })
