@@ -173,8 +173,9 @@ describe('a session of several kernels', () => {
       agent.script.create_kernel = ({ spec }) => released.promise.then(() => agent.run(spec))
     })
     await agent.connect()
-    await expect.poll(() => agent.requests('destroy_kernel')).toHaveLength(1)
-    expect(await statuses()).toEqual(['PREPARING', 'TERMINATED'])
+    await expect.poll(statuses).toEqual(['PREPARING', 'TERMINATED'])
+    // Asked again where the reply is late.
+    expect(agent.requests('destroy_kernel').length).toBeGreaterThanOrEqual(1)
     released.resolve(undefined)
     await cluster.reach(id, 'RUNNING')
     expect(agent.requests('create_kernel').map(({ spec }) => spec.role)).toEqual(['main1'])
