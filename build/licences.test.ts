@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { licencesOf, packageOf } from './licences.ts'
 
 test.each([
-  ['/work/node_modules/vue/dist/vue.js', 'node_modules/vue'],
-  ['C:\\work\\node_modules\\@vue\\shared\\index.js', 'node_modules/@vue/shared'],
-  ['/work/node_modules/a/node_modules/@b/c/d.js?commonjs', 'node_modules/a/node_modules/@b/c'],
-  ['/work/renderer/app/main.ts', undefined],
+  ['/clone/node_modules/vue/dist/vue.js', 'node_modules/vue'],
+  ['C:\\clone\\node_modules\\@vue\\shared\\index.js', 'node_modules/@vue/shared'],
+  ['/clone/node_modules/a/node_modules/@b/c/d.js?commonjs', 'node_modules/a/node_modules/@b/c'],
+  ['/clone/renderer/app/main.ts', undefined],
 ])('%s belongs to the package %s', (file, path) => {
   expect(packageOf(file)).toBe(path)
 })

@@ -2,7 +2,7 @@ import { relative, resolve } from 'node:path'
 import { build } from 'vite'
 import { ROOT } from '../bootstrap/image-recipes.ts'
 
-/** What a package starts by path, besides `bin/berth` (`cli/program-file.ts`): programs, and threads. */
+/** Files of programs and threads that a package starts by path, besides `bin/berth` (`cli/program-file.ts`). */
 const ENTRIES = [
   'cli/main.ts',
   'cli/stdio.ts',

@@ -34,7 +34,7 @@ function lockEntries(): Readonly<Record<string, LockEntry>> {
   return lock.packages
 }
 
-/** What the lock file says of one of our own dependencies. @throws Error if there is no such package */
+/** Entry of the lock file for one of our own dependencies. @throws Error if there is no such package */
 export function lockedPackage(name: string): LockEntry {
   const entry = lockEntries()[`node_modules/${name}`]
   if (entry === undefined) throw new Error(`the lock file has no package ${name}`)

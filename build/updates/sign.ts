@@ -23,7 +23,7 @@ export function signManifest(manifest: object, key: KeyObject): string {
   return JSON.stringify({ signed: bytes.toString('base64'), signature: signature.toString('base64') })
 }
 
-/** What the list says of a file. @returns undefined for a file that is no package of the desktop app */
+/** Entry of the list for a file. @returns undefined for a file that is no package of the desktop app */
 export async function describeFile(path: string): Promise<object | undefined> {
   const name = basename(path)
   const kind = /\.(deb|rpm|tar\.gz|AppImage|dmg|exe)$/.exec(name)?.[1]

@@ -29,7 +29,7 @@ export interface Facts {
   readonly sshVersion: string | undefined
 }
 
-/** What the signed list of versions says; `off` where this package names none. */
+/** Result of the look at the signed list of versions; `off` where this package names none. */
 export type UpdateFacts = { readonly version: string } & (
   | { readonly status: 'off' | 'newest' }
   | { readonly status: 'newer'; readonly newer: string }

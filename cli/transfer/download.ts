@@ -84,7 +84,7 @@ export async function downloadFile(source: DownloadSource, remote: RemoteFile, l
       write(chunk: Buffer, _encoding, done) {
         write([chunk]).then(() => done(), done)
       },
-      // What has arrived during the last write is written with one call.
+      // Chunks that arrived during the last write are written with one call.
       writev(queued, done) {
         write(queued.map(({ chunk }) => chunk as Buffer)).then(() => done(), done)
       },

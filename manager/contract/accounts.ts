@@ -53,7 +53,7 @@ export const SignUpRequest = z
   .meta({ id: 'SignUpRequest' })
 export type SignUpRequest = z.infer<typeof SignUpRequest>
 
-/** What the new account of an accepted request gets. Its role is `user`. */
+/** Domain and projects of the account that an accepted request becomes. Its role is `user`. */
 export const SignUpAcceptance = z
   .strictObject({
     domain: DomainName.optional().describe(

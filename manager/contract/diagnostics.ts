@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { cleanLine, CleanLines } from './clean-text.ts'
+import { AppError } from './errors.ts'
+import { parseJson } from './parse-json.ts'
 
 /** Result of a check of `berth doctor`: a `problem` stops Berth or loses data, a `warning` does not. */
 export const FINDING_LEVELS = ['ok', 'warning', 'problem'] as const
@@ -25,6 +27,18 @@ export const Diagnosis = z
   })
   .meta({ id: 'Diagnosis' })
 export type Diagnosis = z.infer<typeof Diagnosis>
+
+/**
+ * Reads what `berth doctor --json` has printed. With problems found it ends with a code other than 0, and prints them all the same.
+ *
+ * @param failure why the program ended otherwise than with code 0; null if it did not
+ * @throws AppError `internal` if it printed no result
+ */
+export function parseDiagnosis(printed: string, failure: Error | null): Diagnosis {
+  const diagnosis = Diagnosis.safeParse(parseJson(printed))
+  if (diagnosis.success) return diagnosis.data
+  throw new AppError('internal', { why: 'berth doctor gave no result.' }, { cause: failure })
+}
 
 /** Makes what another party sent safe to show. */
 export const cleanDiagnosis = ({ level, checks }: Diagnosis): Diagnosis => ({

@@ -18,7 +18,7 @@ export const Manager = z
   .meta({ id: 'Manager' })
 export type Manager = z.infer<typeof Manager>
 
-/** What the manager that answers runs on. */
+/** Versions of the software that the answering manager runs on. */
 export const Versions = z
   .object({
     manager: z.string(),

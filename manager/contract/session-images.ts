@@ -38,7 +38,7 @@ export const ImageRequest = z
   .meta({ id: 'ImageRequest' })
 export type ImageRequest = z.infer<typeof ImageRequest>
 
-/** What becomes of the request for an image of a session: it waits, or the last one is being made or was made. */
+/** State of the image of a session: its request that waits, and the task of the image that is being made or was made last. */
 export const SessionImage = z
   .object({ request: ImageRequest.nullable(), task: Task.nullable() })
   .meta({ id: 'SessionImage' })

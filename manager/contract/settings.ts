@@ -6,13 +6,13 @@ import { PlainLines, PlainText } from './plain-text.ts'
 import { MailDomain } from './sign-in-providers.ts'
 import { TimeZone } from './time-zone.ts'
 
-/** Who may sign up. `request`: an admin decides about each person; invitations work as well. */
+/** Says who may sign up. `request`: an admin decides about each person; invitations work as well. */
 export const SIGN_UP = ['off', 'invitation', 'request', 'open'] as const
 /** Largest value of `browserMaxDays`: no browser keeps a cookie for longer. */
 export const MAX_BROWSER_DAYS = 90
 /** Who may sign in with a password: all users, or superadmins only. */
 export const PASSWORD_SIGN_IN = ['everyone', 'superadmins'] as const
-/** Who may make an image of an own session: superadmins, others once a superadmin accepts, or everybody. */
+/** Says who may make an image of their own session: superadmins only (`off`), others once a superadmin accepts (`ask`), or everybody (`allow`). */
 export const SESSION_IMAGES = ['off', 'ask', 'allow'] as const
 export const SMTP_SECURITY = ['tls', 'starttls', 'none'] as const
 

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { extname, resolve } from 'node:path'
-import { AppError, Diagnosis, parseJson } from '#manager/contract'
+import { type Diagnosis, parseDiagnosis } from '#manager/contract'
 
 /** Every look of the doctor has a limit of its own, which is shorter. */
 const WITHIN_MS = 30_000
@@ -11,16 +11,14 @@ const WITHIN_MS = 30_000
  * @param data data directory of this manager
  * @throws AppError `internal` if it gave no result in time
  */
-export function runDoctor(data: string, managerUrl: string): Promise<Diagnosis> {
+export async function runDoctor(data: string, managerUrl: string): Promise<Diagnosis> {
   const program = resolve(import.meta.dirname, `../../cli/main${extname(import.meta.filename)}`)
   const about = ['--of', 'manager', '--manager-url', managerUrl]
   const args = ['--disable-warning=ExperimentalWarning', program, 'doctor', '--json', '--data', data, ...about]
-  return new Promise((done, fail) => {
-    execFile(process.execPath, args, { timeout: WITHIN_MS, killSignal: 'SIGKILL' }, (error, stdout) => {
-      // With problems found, the doctor ends with a code other than 0, and prints them all the same.
-      const diagnosis = Diagnosis.safeParse(parseJson(stdout))
-      if (diagnosis.success) done(diagnosis.data)
-      else fail(new AppError('internal', { why: 'berth doctor gave no result.' }, { cause: error }))
-    })
+  const { error, stdout } = await new Promise<{ error: Error | null; stdout: string }>(done => {
+    execFile(process.execPath, args, { timeout: WITHIN_MS, killSignal: 'SIGKILL' }, (error, stdout) =>
+      done({ error, stdout }),
+    )
   })
+  return parseDiagnosis(stdout, error)
 }

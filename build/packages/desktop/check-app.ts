@@ -17,7 +17,7 @@ interface Entry {
   readonly integrity?: { readonly algorithm: string; readonly hash: string }
 }
 
-/** What a package of the app was found to be. */
+/** Findings of the checks of a package of the app. */
 export interface AppFacts {
   readonly fuses: Awaited<ReturnType<typeof readFuses>>
   /** SHA-256 (hex) of the header of app.asar, which holds the hashes of all its files: what Windows and macOS check. */

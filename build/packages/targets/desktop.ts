@@ -23,7 +23,7 @@ const SUMMARY = 'Desktop console for GPU container sessions'
 const DESCRIPTION = 'The desktop app of Berth, with the servers for Berth on this computer.'
 const TEST_DESCRIPTION = 'FOR TESTS ONLY: this package contains an Electron that is years old.'
 
-/** What every package of this app says of itself. */
+/** Name and descriptions, which are the same in every package of this app. */
 const about = (app: PackedApp) => ({
   name: NAME,
   summary: SUMMARY,

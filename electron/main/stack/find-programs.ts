@@ -23,7 +23,7 @@ export interface ProgramPlaces {
   readonly home: string
 }
 
-/** What a package adds to the manifest of the app (`build/packages/desktop/stage-app.ts`). */
+/** The fields that a package adds to the manifest of the app (`build/packages/desktop/stage-app.ts`). */
 const Manifest = z.object({ berth: z.object({ programs: z.string().regex(/^[0-9a-f]{64}$/) }) })
 
 export function findPrograms({ isPackaged, appRoot, resources, env, home }: ProgramPlaces): StackPrograms {
@@ -47,7 +47,7 @@ export function findPrograms({ isPackaged, appRoot, resources, env, home }: Prog
   }
   return {
     command: note => unpackPrograms(packed(), note),
-    // Nobody has built the images of sessions before, as `npm start` does in a clone.
+    // A clone has built the images of sessions with `npm start`; nobody has built them for a package.
     options: ['--images'],
     cleanUp: () => removeOtherPrograms(packed()),
   }

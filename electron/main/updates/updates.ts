@@ -8,7 +8,7 @@ import { type Language, wordsOf } from '../windows/words.ts'
 export interface UpdatesDeps {
   /** Undefined: this app looks for no updates. */
   readonly source: UpdateSource | undefined
-  /** Of this app. */
+  /** Version of this app. */
   readonly version: string
   readonly platform: { readonly os: string; readonly arch: string; readonly kinds: readonly UpdateFile['kind'][] }
   /** Downloads are kept here, below their version. */
