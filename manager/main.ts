@@ -1,7 +1,6 @@
-import { type IncomingMessage } from 'node:http'
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { AgentId, AppError, ERRORS, type ManagerId, toWireError, type UserId } from '#manager/contract'
+import { AgentId, AppError, ERRORS, type ManagerId, toWireError } from '#manager/contract'
 import { openManagerKey } from './agent-link/manager-key.ts'
 import { judgeDatabaseClock } from './cluster/judge-managers.ts'
 import { type ClusterTimings, openCluster, standAlone } from './cluster/cluster.ts'
@@ -14,21 +13,14 @@ import { type ManagerConfig, readConfig } from './config.ts'
 import { runDoctor } from './diagnostics/run-doctor.ts'
 import { createEventBus, type EventBus } from './events/bus.ts'
 import { type Handlers } from './http/handlers.ts'
-import { createAuthenticateUpgrade } from './http/credentials.ts'
-import { createAccountRoutes } from './http/routes/accounts.ts'
-import { createDomainRoutes } from './http/routes/domains.ts'
-import { createIdentityRoutes } from './http/routes/identity.ts'
 import { createBackupRoutes } from './http/routes/backups.ts'
 import { createAuditRoutes } from './http/routes/audit.ts'
 import { createPublishedAppRoutes } from './http/routes/published-apps.ts'
 import { createManagerRoutes } from './http/routes/managers.ts'
 import { createMessageRoutes } from './http/routes/messages.ts'
-import { createSshKeypairRoutes } from './http/routes/ssh-keypair.ts'
-import { createKeypairRoutes } from './http/routes/keypairs.ts'
-import { createSignInProviderRoutes } from './http/routes/sign-in-providers.ts'
 import { createSettingsRoutes } from './http/routes/settings.ts'
 import { startHttpServer } from './http/server.ts'
-import { clientAddress, consoleAddress, createOriginRules } from './http/origin.ts'
+import { consoleAddress, createOriginRules } from './http/origin.ts'
 import { createUpgrades } from './agent-link/upgrades.ts'
 import { startSessionMembers } from './sessions/members.ts'
 import { createLogger, type Log } from './log.ts'
@@ -38,45 +30,19 @@ import { createMetrics } from './metrics.ts'
 import { registerFigures } from './operation/figures.ts'
 import { openSecretBox } from './secrets/open-secret-box.ts'
 import { createManagerList } from './scheduler/managers.ts'
-import { createSftpGateway } from './sftp/gateway.ts'
 import { createDiagnosticsPart } from './wiring/diagnostics-part.ts'
 import { startFoldersPart } from './wiring/folders-part.ts'
 import { type SessionsPartTimings } from './wiring/sessions-core.ts'
 import { startSessionsPart } from './wiring/sessions-part.ts'
+import { startAccountsPart } from './wiring/accounts-part.ts'
+import { startConnectionsPart } from './wiring/connections-part.ts'
 import { startRetention } from './operation/retention.ts'
 import { createSettings } from './settings/settings.ts'
-import { createPublishedApps } from './grants/published-apps.ts'
-import { createProviderClient } from './sso/provider-client.ts'
-import { createSignInProviders } from './sso/providers.ts'
-import { createSsoSignIns } from './sso/sign-in.ts'
 import { openStore } from './store/open-store.ts'
-import { readRestoredAt } from './store/operation/restored.ts'
 import { readServerVersion } from './store/operation/server-version.ts'
 import { loadManagerId } from './store/operation/settings.ts'
 import { createTasks } from './tasks/tasks.ts'
-import { createTunnelGateway } from './tunnels/gateway.ts'
-import { createTerminalRecord } from './tunnels/record-terminals.ts'
-import { createVia } from './tunnels/via.ts'
-import { createDomains } from './users/domains.ts'
-import { createGroups } from './users/groups.ts'
-import { createSignUpRequests } from './users/sign-up-requests.ts'
-import { createInvitations } from './users/invitations.ts'
-import { createKeypairs } from './users/keypairs.ts'
-import { lifetimesOf } from './users/login-lifetimes.ts'
-import { createLogins } from './users/logins.ts'
-import { credentialOf } from './users/authorize.ts'
-import { createPasswordResets } from './users/password-reset.ts'
-import { createPasswords } from './users/passwords.ts'
-import { createSecondFactor } from './users/second-factor.ts'
-import { createSignUps } from './users/sign-up.ts'
-import { createSigners } from './users/signers.ts'
-import { createSshKeypairs } from './users/ssh-keypairs.ts'
-import { createKeypairCheck } from './users/keypair-check.ts'
-import { createHomeFiles } from './users/home-files.ts'
-import { createHomeFileRoutes } from './http/routes/home-files.ts'
-import { credentialHolds } from './users/standing.ts'
-import { createUserImports } from './users/user-import.ts'
-import { createUsers, ensureFirstAdmin, firstAdminId } from './users/users.ts'
+import { firstAdminId } from './users/users.ts'
 import { version } from './version.ts'
 
 export interface Manager extends AsyncDisposable {
@@ -134,31 +100,32 @@ export async function startManager(
   const metrics = createMetrics()
   const upgrades = createUpgrades()
 
-  const passwords = createPasswords()
-  await ensureFirstAdmin({ store, passwords, dataDir, password: config.adminPassword, log })
-  const onChanged = (userId: UserId) => logins.forget(userId)
-  const secondFactor = createSecondFactor({ store, box, passwords, events: bus, onChanged })
   const settings = createSettings({
     store,
     box,
     hasAppsAddress: config.appsAddress !== undefined,
-    requireWorkingProvider: () => providers.requireWorking(),
+    requireWorkingProvider: () => accounts.requireWorkingProvider(),
   })
-  const lifetimes = async () => lifetimesOf(await settings.read())
-  const logins = stack.use(
-    createLogins({
+  const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
+  const url = () => config.advertiseUrl ?? http.url
+  const allowed = [...config.allowedHosts, ...hostsOf(config.advertiseUrl)]
+  const rules = createOriginRules({ port: () => http.port, allowed })
+  const accounts = stack.use(
+    await startAccountsPart({
       store,
-      passwords,
-      secondFactor,
-      lifetimes,
-      passwordSignIn: async () => (await settings.read()).passwordSignIn,
-      checkKeypair: createKeypairCheck({ db: store.db, box }),
+      box,
+      dataDir,
+      adminPassword: config.adminPassword,
+      settings,
+      mailer,
+      events: bus,
       peers: cluster.peers,
+      consoleAddress: request => consoleAddress(request, rules, config.advertiseUrl),
+      onLimitsChanged: () => sessions.limitsChanged(),
+      onMembersLeft: userIds => sessions.membersLeft(userIds),
+      log,
     }),
   )
-  const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
-  const restoredAt = await readRestoredAt(store.db)
-  const signers = stack.use(createSigners({ store, box, log, restoredAt, peers: cluster.peers }))
   const audit = stack.use(createAuditRecorder({ store, log }))
   const folders = stack.use(
     await startFoldersPart({ store, dataDir, paths: config.storage, events: bus, mailer, settings, log }),
@@ -179,32 +146,9 @@ export async function startManager(
       log,
     }),
   )
-  const authenticateUpgrade = createAuthenticateUpgrade({ logins, signers })
-  const onActiveChanged = () => sessions.limitsChanged()
-  const onMembersLeft = (userIds: readonly UserId[]) => sessions.membersLeft(userIds)
-  const users = createUsers({ store, passwords, logins, events: bus, onActiveChanged, onMembersLeft })
-
-  const client = createProviderClient({ now: () => store.now() })
-  const providers = createSignInProviders({ store, box, client, settings, logins })
-  const sso = createSsoSignIns({
-    store,
-    box,
-    client,
-    providers,
-    settings,
-    logins,
-    secondFactor,
-    passwords,
-    events: bus,
-    onMembersLeft,
-    log,
-  })
 
   // Closed before the HTTP server, which waits for the sockets that these parts took over.
   await using parts = new AsyncDisposableStack()
-  const url = () => config.advertiseUrl ?? http.url
-  const allowed = [...config.allowedHosts, ...hostsOf(config.advertiseUrl)]
-  const rules = createOriginRules({ port: () => http.port, allowed })
   const sessions = parts.use(
     await startSessionsPart({
       settings,
@@ -223,124 +167,32 @@ export async function startManager(
       onPoliciesChanged: () => folders.room.enforceAll(),
     }),
   )
-  const { agents, grants } = sessions
-  const { appsAddress: address } = config
-  const { peers } = cluster
-  const published = parts.use(createPublishedApps({ store, box, passwords, settings, grants, address, peers }))
-  const recordTerminal = createTerminalRecord({ db: store.db, audit, log })
-  const tunnels = parts.use(
-    createTunnelGateway({
-      locate: id => sessions.locate(id),
-      verifyGrant: async (grant, sessionId, app) => {
-        const valid = await grants.verify(grant, sessionId, app)
-        if (valid.isPublic) published.watch(valid.loginId)
-        else signers.watch(valid.loginId)
-        return valid
-      },
-      authenticateUpgrade: async request => {
-        const caller = await authenticateUpgrade(request)
-        const loginId = credentialOf(caller)
-        signers.watch(loginId)
-        return { ...caller, loginId }
-      },
-      credentialHolds: credential => credentialHolds(store.db, credential),
-      recordTerminal: (terminal, request) => recordTerminal({ ...terminal, address: clientAddress(request) }),
-      agents,
-    }),
-  )
-  upgrades.on(
-    address => tunnels.match(address),
-    (request, socket, head) => tunnels.handle(request, socket, head),
-  )
-  const via = parts.use(createVia({ members: () => cluster.members(), agents }))
-  upgrades.on(
-    address => via.match(address),
-    (request, socket, head) => via.handle(request, socket, head),
-  )
-  const sftp = parts.use(
-    createSftpGateway({
-      db: store.db,
-      open: folders.open,
-      room: folders.room,
-      hints: folders.fileHints,
-      authenticateUpgrade: async request => {
-        const caller = await authenticateUpgrade(request)
-        signers.watch(credentialOf(caller))
-        return caller
-      },
-      credentialHolds: credential => credentialHolds(store.db, credential),
-      addressOf: clientAddress,
+  const { published, tunnels, sftp } = parts.use(
+    startConnectionsPart({
+      store,
+      box,
+      settings,
+      cluster,
+      upgrades,
+      accounts,
+      sessions,
+      members,
+      folders,
       audit,
+      appsAddress: config.appsAddress,
       log,
     }),
   )
-  upgrades.on(
-    address => sftp.match(address),
-    (request, socket, head) => sftp.handle(request, socket, head),
-  )
-  sessions.onSessionEnded(id => tunnels.closeSession(id))
-  members.onChanged(userId => void tunnels.checkShared(userId))
-  sessions.watchTraffic(id => tunnels.activity(id))
-  sessions.onAgentGone(id => tunnels.dropAgent(id))
-  const endAll = (credential: string) => {
-    grants.forgetLogin(credential)
-    tunnels.closeLogin(credential)
-    sftp.closeLogin(credential)
-  }
-  logins.onEnd(endAll)
-  signers.onEnd(endAll)
-  published.onEnd(endAll)
-  sessions.onSessionEnded(
-    id =>
-      void published
-        .endOfSession(id)
-        .catch((error: unknown) => log.error({ err: error }, 'links to apps of an ended session were not deleted')),
-  )
-  logins.onChange(() => void signers.recheck().catch(() => undefined))
 
-  // A sign-in may have ended at another manager, and the message about it been missed.
-  cluster.peers.onGap(() => {
-    const tunnelled = tunnels.openedWith().filter(id => !published.isWatched(id))
-    void logins.recheck([...tunnelled, ...sftp.openedWith()]).catch(() => undefined)
-  })
-
-  const endKeypair = (accessKey: string, loginIds: readonly string[]) => {
-    signers.end(accessKey)
-    void logins.tellEnd(loginIds)
-  }
-  const addressOfConsole = (request: IncomingMessage) => consoleAddress(request, rules, config.advertiseUrl)
   const managers = createManagerList({ db: store.db, cluster })
   const handlers: Handlers = {
-    ...createIdentityRoutes({
-      logins,
-      users,
-      userImports: createUserImports({ store, passwords, settings, mailer, events: bus }),
-      consoleAddress: addressOfConsole,
-    }),
+    ...accounts.handlers,
     ...createSettingsRoutes({
       settings,
       mailer,
       events: bus,
       now: () => store.now(),
       endPublishedApps: () => published.endAll(),
-    }),
-    ...createAccountRoutes({
-      signUps: createSignUps({ store, passwords, settings, mailer, events: bus }),
-      signUpRequests: createSignUpRequests({ store, passwords, settings, mailer, events: bus }),
-      passwordResets: createPasswordResets({ store, passwords, logins, settings, mailer }),
-      invitations: createInvitations({ store, settings }),
-      consoleAddress: addressOfConsole,
-      secondFactor,
-    }),
-    ...createSignInProviderRoutes({
-      providers,
-      sso,
-      settings,
-      consoleAddress: addressOfConsole,
-    }),
-    ...createDomainRoutes({
-      domains: createDomains({ store, logins, onLimitsChanged: () => sessions.limitsChanged() }),
-      groups: createGroups({ store, events: bus, onLimitsChanged: () => sessions.limitsChanged(), onMembersLeft }),
     }),
     ...createPublishedAppRoutes(published),
     ...createAuditRoutes(createAuditLog(store.db)),
@@ -367,9 +219,6 @@ export async function startManager(
       log,
     }),
     ...createMessageRoutes(createMessages({ store, settings, mailer, events: bus })),
-    ...createSshKeypairRoutes(createSshKeypairs(store)),
-    ...createHomeFileRoutes(createHomeFiles({ store, box })),
-    ...createKeypairRoutes(createKeypairs({ store, box, onEnd: endKeypair })),
     ...sessions.handlers,
     ...folders.handlers,
   }
@@ -379,10 +228,10 @@ export async function startManager(
       ...config,
       rules,
       handlers,
-      sso,
+      sso: accounts.sso,
       upgrades,
-      logins,
-      signers,
+      logins: accounts.logins,
+      signers: accounts.signers,
       audit,
       db: store.db,
       box,
@@ -428,7 +277,7 @@ export async function startManager(
     },
     async createSignInTicket() {
       const userId = await firstAdminId(store)
-      const ticket = await logins.createTicket(userId)
+      const ticket = await accounts.logins.createTicket(userId)
       await audit.record({ action: 'createSignInTicket', target: `user:${userId}`, result: 'ok' })
       return { ticket }
     },

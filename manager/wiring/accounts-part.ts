@@ -1,0 +1,160 @@
+import { type IncomingMessage } from 'node:http'
+import { type UserId } from '#manager/contract'
+import { type Peers } from '../cluster/peers.ts'
+import { type EventBus } from '../events/bus.ts'
+import { createAccountRoutes } from '../http/routes/accounts.ts'
+import { createDomainRoutes } from '../http/routes/domains.ts'
+import { createHomeFileRoutes } from '../http/routes/home-files.ts'
+import { createIdentityRoutes } from '../http/routes/identity.ts'
+import { createKeypairRoutes } from '../http/routes/keypairs.ts'
+import { createSignInProviderRoutes } from '../http/routes/sign-in-providers.ts'
+import { createSshKeypairRoutes } from '../http/routes/ssh-keypair.ts'
+import { type Log } from '../log.ts'
+import { type Mailer } from '../mail/mailer.ts'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import { type Settings } from '../settings/settings.ts'
+import { createProviderClient } from '../sso/provider-client.ts'
+import { createSignInProviders } from '../sso/providers.ts'
+import { createSsoSignIns, type SsoSignIns } from '../sso/sign-in.ts'
+import { readRestoredAt } from '../store/operation/restored.ts'
+import { type Store } from '../store/open-store.ts'
+import { createDomains } from '../users/domains.ts'
+import { createGroups } from '../users/groups.ts'
+import { createHomeFiles } from '../users/home-files.ts'
+import { createInvitations } from '../users/invitations.ts'
+import { createKeypairCheck } from '../users/keypair-check.ts'
+import { createKeypairs } from '../users/keypairs.ts'
+import { lifetimesOf } from '../users/login-lifetimes.ts'
+import { createLogins, type Logins } from '../users/logins.ts'
+import { createPasswordResets } from '../users/password-reset.ts'
+import { createPasswords, type Passwords } from '../users/passwords.ts'
+import { createSecondFactor } from '../users/second-factor.ts'
+import { createSignUpRequests } from '../users/sign-up-requests.ts'
+import { createSignUps } from '../users/sign-up.ts'
+import { createSigners, type Signers } from '../users/signers.ts'
+import { createSshKeypairs } from '../users/ssh-keypairs.ts'
+import { createUserImports } from '../users/user-import.ts'
+import { createUsers, ensureFirstAdmin } from '../users/users.ts'
+
+export interface AccountsPartDeps {
+  readonly store: Store
+  readonly box: SecretBox
+  /** Absolute. */
+  readonly dataDir: string
+  /** Password of `admin@localhost` at the first start; a random one is made if left out. */
+  readonly adminPassword: string | undefined
+  readonly settings: Settings
+  readonly mailer: Mailer
+  readonly events: EventBus
+  readonly peers: Peers
+  /** Address of the console for links, used if the settings name none. */
+  readonly consoleAddress: (request: IncomingMessage) => string
+  /** Called after limits of users or projects change, or accounts are activated or deactivated. */
+  readonly onLimitsChanged: () => void
+  /** Called after users were taken out of projects. */
+  readonly onMembersLeft: (userIds: readonly UserId[]) => void
+  readonly log: Log
+}
+
+/** Accounts of people and how they sign in: passwords, keypairs, providers, second factors, domains and projects. */
+export interface AccountsPart extends AsyncDisposable {
+  readonly passwords: Passwords
+  readonly logins: Logins
+  readonly signers: Signers
+  readonly sso: SsoSignIns
+  /** @throws AppError if no sign-in provider works; for the settings, before sign-in by password is switched off */
+  requireWorkingProvider(): Promise<void>
+  readonly handlers: AccountsHandlers
+}
+
+type AccountsHandlers = ReturnType<typeof createIdentityRoutes> &
+  ReturnType<typeof createAccountRoutes> &
+  ReturnType<typeof createSignInProviderRoutes> &
+  ReturnType<typeof createDomainRoutes> &
+  ReturnType<typeof createSshKeypairRoutes> &
+  ReturnType<typeof createHomeFileRoutes> &
+  ReturnType<typeof createKeypairRoutes>
+
+/**
+ * Creates the first superadmin where there is no account yet, and opens what remembers sign-ins and signatures.
+ *
+ * @throws AppError `weak_password` for the first superadmin's password
+ */
+export async function startAccountsPart(deps: AccountsPartDeps): Promise<AccountsPart> {
+  const { store, box, dataDir, adminPassword, settings, mailer, events, peers, consoleAddress, log } = deps
+  const { onLimitsChanged, onMembersLeft } = deps
+  const passwords = createPasswords()
+  await ensureFirstAdmin({ store, passwords, dataDir, password: adminPassword, log })
+  const onChanged = (userId: UserId) => logins.forget(userId)
+  const secondFactor = createSecondFactor({ store, box, passwords, events, onChanged })
+  await using stack = new AsyncDisposableStack()
+  const logins = stack.use(
+    createLogins({
+      store,
+      passwords,
+      secondFactor,
+      lifetimes: async () => lifetimesOf(await settings.read()),
+      passwordSignIn: async () => (await settings.read()).passwordSignIn,
+      checkKeypair: createKeypairCheck({ db: store.db, box }),
+      peers,
+    }),
+  )
+  const restoredAt = await readRestoredAt(store.db)
+  const signers = stack.use(createSigners({ store, box, log, restoredAt, peers }))
+  logins.onChange(() => void signers.recheck().catch(() => undefined))
+  const users = createUsers({ store, passwords, logins, events, onActiveChanged: onLimitsChanged, onMembersLeft })
+
+  const client = createProviderClient({ now: () => store.now() })
+  const providers = createSignInProviders({ store, box, client, settings, logins })
+  const sso = createSsoSignIns({
+    store,
+    box,
+    client,
+    providers,
+    settings,
+    logins,
+    secondFactor,
+    passwords,
+    events,
+    onMembersLeft,
+    log,
+  })
+  const endKeypair = (accessKey: string, loginIds: readonly string[]) => {
+    signers.end(accessKey)
+    void logins.tellEnd(loginIds)
+  }
+  const mailing = { store, passwords, settings, mailer }
+  const opened = stack.move()
+  return {
+    passwords,
+    logins,
+    signers,
+    sso,
+    requireWorkingProvider: () => providers.requireWorking(),
+    handlers: {
+      ...createIdentityRoutes({
+        logins,
+        users,
+        userImports: createUserImports({ ...mailing, events }),
+        consoleAddress,
+      }),
+      ...createAccountRoutes({
+        signUps: createSignUps({ ...mailing, events }),
+        signUpRequests: createSignUpRequests({ ...mailing, events }),
+        passwordResets: createPasswordResets({ ...mailing, logins }),
+        invitations: createInvitations({ store, settings }),
+        consoleAddress,
+        secondFactor,
+      }),
+      ...createSignInProviderRoutes({ providers, sso, settings, consoleAddress }),
+      ...createDomainRoutes({
+        domains: createDomains({ store, logins, onLimitsChanged }),
+        groups: createGroups({ store, events, onLimitsChanged, onMembersLeft }),
+      }),
+      ...createSshKeypairRoutes(createSshKeypairs(store)),
+      ...createHomeFileRoutes(createHomeFiles({ store, box })),
+      ...createKeypairRoutes(createKeypairs({ store, box, onEnd: endKeypair })),
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}

@@ -1,0 +1,137 @@
+import { type AppsAddress } from '#manager/contract'
+import { type AuditRecorder } from '../audit/recorder.ts'
+import { type Upgrades } from '../agent-link/upgrades.ts'
+import { type Cluster } from '../cluster/cluster.ts'
+import { createPublishedApps, type PublishedApps } from '../grants/published-apps.ts'
+import { createAuthenticateUpgrade } from '../http/credentials.ts'
+import { clientAddress } from '../http/origin.ts'
+import { type Log } from '../log.ts'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import { type SessionMembers } from '../sessions/members.ts'
+import { type Settings } from '../settings/settings.ts'
+import { createSftpGateway, type SftpGateway } from '../sftp/gateway.ts'
+import { type Store } from '../store/open-store.ts'
+import { createTunnelGateway, type TunnelGateway } from '../tunnels/gateway.ts'
+import { createTerminalRecord } from '../tunnels/record-terminals.ts'
+import { createVia } from '../tunnels/via.ts'
+import { credentialOf } from '../users/authorize.ts'
+import { credentialHolds } from '../users/standing.ts'
+import { type AccountsPart } from './accounts-part.ts'
+import { type FoldersPart } from './folders-part.ts'
+import { type SessionsPart } from './sessions-part.ts'
+
+export interface ConnectionsPartDeps {
+  readonly store: Store
+  readonly box: SecretBox
+  readonly settings: Settings
+  readonly cluster: Cluster
+  readonly upgrades: Upgrades
+  readonly accounts: AccountsPart
+  readonly sessions: SessionsPart
+  readonly members: SessionMembers
+  readonly folders: FoldersPart
+  readonly audit: AuditRecorder
+  /** Where published apps are served; undefined: nowhere. */
+  readonly appsAddress: AppsAddress | undefined
+  readonly log: Log
+}
+
+/** Connections that last: tunnels to sessions, SFTP of folders, and links to published apps. */
+export interface ConnectionsPart extends AsyncDisposable {
+  readonly published: PublishedApps
+  readonly tunnels: TunnelGateway
+  readonly sftp: SftpGateway
+}
+
+/**
+ * Opens the gateways that take over WebSockets, and ends their connections with what allowed them.
+ *
+ * Threat model: a connection outlives the request that opened it, so it must end with its sign-in, keypair, link,
+ * session or membership: at once where this manager learns of the end, and after a gap in the messages of other managers
+ * by looking again.
+ */
+export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart {
+  const { store, box, settings, cluster, upgrades, accounts, sessions, members, folders, audit, log } = deps
+  const { db } = store
+  const { peers } = cluster
+  const { passwords, logins, signers } = accounts
+  const { agents, grants } = sessions
+  const authenticateUpgrade = createAuthenticateUpgrade({ logins, signers })
+  const holds = (credential: string) => credentialHolds(db, credential)
+
+  // Each of these takes over sockets only after the start, so nothing has to be closed if a later one cannot be made.
+  const stack = new AsyncDisposableStack()
+  const published = stack.use(
+    createPublishedApps({ store, box, passwords, settings, grants, address: deps.appsAddress, peers }),
+  )
+  const recordTerminal = createTerminalRecord({ db, audit, log })
+  const tunnels = stack.use(
+    createTunnelGateway({
+      locate: id => sessions.locate(id),
+      verifyGrant: async (grant, sessionId, app) => {
+        const valid = await grants.verify(grant, sessionId, app)
+        if (valid.isPublic) published.watch(valid.loginId)
+        else signers.watch(valid.loginId)
+        return valid
+      },
+      authenticateUpgrade: async request => {
+        const caller = await authenticateUpgrade(request)
+        const loginId = credentialOf(caller)
+        signers.watch(loginId)
+        return { ...caller, loginId }
+      },
+      credentialHolds: holds,
+      recordTerminal: (terminal, request) => recordTerminal({ ...terminal, address: clientAddress(request) }),
+      agents,
+    }),
+  )
+  const via = stack.use(createVia({ members: () => cluster.members(), agents }))
+  const sftp = stack.use(
+    createSftpGateway({
+      db,
+      open: folders.open,
+      room: folders.room,
+      hints: folders.fileHints,
+      authenticateUpgrade: async request => {
+        const caller = await authenticateUpgrade(request)
+        signers.watch(credentialOf(caller))
+        return caller
+      },
+      credentialHolds: holds,
+      addressOf: clientAddress,
+      audit,
+      log,
+    }),
+  )
+  for (const gateway of [tunnels, via, sftp]) {
+    upgrades.on(
+      address => gateway.match(address),
+      (request, socket, head) => gateway.handle(request, socket, head),
+    )
+  }
+
+  sessions.onSessionEnded(id => tunnels.closeSession(id))
+  sessions.onSessionEnded(
+    id =>
+      void published
+        .endOfSession(id)
+        .catch((error: unknown) => log.error({ err: error }, 'links to apps of an ended session were not deleted')),
+  )
+  members.onChanged(userId => void tunnels.checkShared(userId))
+  sessions.watchTraffic(id => tunnels.activity(id))
+  sessions.onAgentGone(id => tunnels.dropAgent(id))
+  const endAll = (credential: string) => {
+    grants.forgetLogin(credential)
+    tunnels.closeLogin(credential)
+    sftp.closeLogin(credential)
+  }
+  logins.onEnd(endAll)
+  signers.onEnd(endAll)
+  published.onEnd(endAll)
+  // A sign-in may have ended at another manager, and the message about it been missed.
+  peers.onGap(() => {
+    const tunnelled = tunnels.openedWith().filter(id => !published.isWatched(id))
+    void logins.recheck([...tunnelled, ...sftp.openedWith()]).catch(() => undefined)
+  })
+  return { published, tunnels, sftp, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
