@@ -1,7 +1,7 @@
 import { type AgentId, type Finding, type KernelId, type ResourceSlots, SLOT_NAMES } from '#manager/contract'
 import { KernelLabel, type KernelReport } from '#agent/contract'
 import { type Action } from '../agents/reconcile.ts'
-import { type HeldDevice } from '../store/schema.ts'
+import { type HeldDevice } from '../store/tables/scheduling.ts'
 import { type ContainerAmounts, type HoldingKernel } from '../store/quotas/usage.ts'
 
 export interface Comparison {

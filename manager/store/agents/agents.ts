@@ -7,7 +7,8 @@ import {
   type SettableMode,
   type UserId,
 } from '#manager/contract'
-import { type AgentsTable, type Db } from '../schema.ts'
+import { type Db } from '../schema.ts'
+import { type AgentsTable } from '../tables/agents.ts'
 
 export type AgentRow = Selectable<AgentsTable>
 

@@ -1,6 +1,7 @@
 import { type Insertable, type Selectable } from 'kysely'
 import { type Role, type UserId } from '#manager/contract'
-import { type Db, type KeypairsTable } from '../schema.ts'
+import { type Db } from '../schema.ts'
+import { type KeypairsTable } from '../tables/accounts.ts'
 
 export type KeypairRow = Selectable<KeypairsTable> & {
   readonly email: string

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import { type UserId } from '#manager/contract'
-import { type Db, type LoginsTable, type UsersTable } from '../schema.ts'
+import { type Db } from '../schema.ts'
+import { type LoginsTable, type UsersTable } from '../tables/accounts.ts'
 import { ACCOUNT_HOLDS } from './users.ts'
 
 export interface NewLogin {

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import { type Store } from '../open-store.ts'
-import { type Db, type KeypairsTable, type UsersTable } from '../schema.ts'
+import { type Db } from '../schema.ts'
+import { type KeypairsTable, type UsersTable } from '../tables/accounts.ts'
 
 /** A keypair with its user: the data for verifying a signature. */
 export interface Signer {

@@ -1,6 +1,7 @@
 import { type ExpressionBuilder, type Insertable, type RawBuilder, type Selectable, sql } from 'kysely'
 import { type GroupId, type Role, type UserId } from '#manager/contract'
-import { type Database, type Db, type UsersTable } from '../schema.ts'
+import { type Database, type Db } from '../schema.ts'
+import { type UsersTable } from '../tables/accounts.ts'
 
 export type UserRow = Selectable<UsersTable>
 export type NewUser = Pick<

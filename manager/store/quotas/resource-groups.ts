@@ -1,6 +1,7 @@
 import { sql, type Selectable } from 'kysely'
 import { type AgentId, type ResourceGroupChange, type ResourceGroupSpec, type SessionId } from '#manager/contract'
-import { type Db, type HeldDevice, type ResourceGroupsTable } from '../schema.ts'
+import { type Db } from '../schema.ts'
+import { type HeldDevice, type ResourceGroupsTable } from '../tables/scheduling.ts'
 
 export type ResourceGroupRow = Selectable<ResourceGroupsTable>
 

@@ -8,7 +8,8 @@ import {
   type SessionStatus,
 } from '#manager/contract'
 import { insertKernelDevices, toStatus } from '../sessions/kernels.ts'
-import { type Db, type HeldDevice } from '../schema.ts'
+import { type Db } from '../schema.ts'
+import { type HeldDevice } from '../tables/scheduling.ts'
 import { lockSession } from '../sessions/sessions.ts'
 
 /** A kernel row that holds resources, with everything that it records about them. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type AgentId, type KernelId, OCCUPYING_STATUSES, type ResourceSlots, type SessionId } from '#manager/contract'
-import { type Db, type HeldDevice } from '../schema.ts'
+import { type Db } from '../schema.ts'
+import { type HeldDevice } from '../tables/scheduling.ts'
 import { lockedSessions, type Touched } from './touches.ts'
 
 export interface InterruptionRow {

@@ -9,7 +9,8 @@ import {
   type SessionId,
   type SessionStatus,
 } from '#manager/contract'
-import { type Db, type KernelDevicesTable, type KernelsTable } from '../schema.ts'
+import { type Db } from '../schema.ts'
+import { type KernelDevicesTable, type KernelsTable } from '../tables/sessions.ts'
 
 export type KernelRow = Selectable<KernelsTable>
 export type KernelDeviceRow = Selectable<KernelDevicesTable>

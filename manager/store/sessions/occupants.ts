@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type AgentId, OCCUPYING_STATUSES, type ResourceSlots } from '#manager/contract'
-import { type HeldDevice, type Db } from '../schema.ts'
+import { type Db } from '../schema.ts'
+import { type HeldDevice } from '../tables/scheduling.ts'
 
 /** A kernel that holds slots and whose session has a maximum lifetime, running already or still starting. */
 export interface MortalKernel {

@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
 import { KernelId, type SessionId } from '#manager/contract'
 import { newId } from '../new-id.ts'
-import { type Db, type HeldDevice } from '../schema.ts'
+import { type Db } from '../schema.ts'
+import { type HeldDevice } from '../tables/scheduling.ts'
 
 /**
  * Ends the run of an interrupted session: its kernels become past kernels, and the session gets kernels with new ids that

@@ -14,7 +14,8 @@ import {
   type SessionStatus,
   type UserId,
 } from '#manager/contract'
-import { type Db, type SessionsTable } from '../schema.ts'
+import { type Db } from '../schema.ts'
+import { type SessionsTable } from '../tables/sessions.ts'
 
 export type SessionRow = Selectable<SessionsTable>
 /** A session with the data of its owner and project that views and access rules need. */

@@ -1,6 +1,7 @@
 import { sql, type Selectable } from 'kysely'
 import { type SessionSpec, type UserId } from '#manager/contract'
-import { type Db, type SessionTemplatesTable } from '../schema.ts'
+import { type Db } from '../schema.ts'
+import { type SessionTemplatesTable } from '../tables/sessions.ts'
 
 export type TemplateRow = Selectable<SessionTemplatesTable>
 

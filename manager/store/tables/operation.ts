@@ -96,3 +96,8 @@ export interface MessagesTable {
   about: Default<'backup_failed' | null>
   created_at: Time
 }
+
+export interface SettingsTable {
+  key: string
+  value: Json<unknown>
+}

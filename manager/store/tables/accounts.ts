@@ -1,0 +1,78 @@
+import { type Default, type MaybeTime, type Time } from './columns.ts'
+import { type Role, type UserId } from '#manager/contract'
+
+export interface UsersTable {
+  id: UserId
+  email: string
+  name: string
+  role: Role
+  domain: Default<string>
+  /** Argon2id, PHC string. */
+  password_hash: string
+  /** False: nobody knows a password of the account, which a sign-in at a provider made. */
+  password_set: Default<boolean>
+  active: Default<boolean>
+  resource_policy: Default<string>
+  /** Set by default. Null only after a sign-up: that account cannot sign in until its e-mail link is used. */
+  email_verified_at: MaybeTime
+  /** TOTP secret, sealed at place `totp:<user id>`. Sign-in asks for codes only once it is confirmed. */
+  totp_sealed: string | null
+  totp_confirmed_at: MaybeTime
+  /** Time step of the last accepted code, so that no code is accepted twice. */
+  totp_last_step: number | null
+  /** The user's own SSH public key (one line). Sessions that start after it was set authorise it. */
+  ssh_public_key: string | null
+  created_at: Time
+  /** Incremented by every change; event hints carry it. */
+  version: Default<number>
+}
+
+export interface LoginsTable {
+  id: string
+  user_id: UserId
+  /** SHA-256 of the token; the token itself is never stored. */
+  token_hash: Buffer
+  kind: 'browser' | 'token'
+  label: string | null
+  address: string
+  created_at: Time
+  last_used_at: Time
+  /** Moved forward by each use, never beyond `ends_at`. */
+  expires_at: Time
+  ends_at: Time
+  /** Each use extends the sign-in to this many seconds from then. */
+  idle_seconds: Default<number>
+  /** Access key of a sign-in that was made with one: it ends with the keypair. */
+  keypair: Default<string | null>
+}
+
+export interface SignInTicketsTable {
+  ticket_hash: Buffer
+  user_id: UserId
+  created_at: Time
+  expires_at: Time
+}
+
+/**
+ * Back-off: counts of failed sign-ins, and of requests by strangers. `key` says what is counted: `account:<e-mail>`,
+ * `signed-in:<user id>`, `address:<network>`, `sign-up:<network>`, `mail-from:<network>` or `mail-to:<e-mail>`.
+ */
+export interface LoginFailuresTable {
+  key: string
+  failures: number
+  last_failed_at: Time
+  blocked_until: Time | null
+}
+
+export interface KeypairsTable {
+  access_key: string
+  user_id: UserId
+  /** Secret key, sealed at place `keypair:<access key>`. */
+  sealed_secret: string
+  active: Default<boolean>
+  /** Requests per 15 minutes. */
+  rate_limit: number
+  resource_policy: Default<string>
+  created_at: Time
+  last_used_at: MaybeTime
+}

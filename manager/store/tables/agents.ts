@@ -1,0 +1,53 @@
+import { type Default, type DefaultJson, type Json, type MaybeTime, type Time } from './columns.ts'
+import { type AgentId, type Device, type ResourceSlots, type SettableMode, type UserId } from '#manager/contract'
+import { type AgentImage } from '#agent/contract'
+
+export interface AgentsTable {
+  id: AgentId
+  name: string
+  resource_group: string
+  /** Ed25519, SPKI, base64. */
+  public_key: string
+  status: 'CONNECTED' | 'LOST' | 'REVOKED'
+  schedulable: Default<boolean>
+  /** Base units. */
+  capacity: Json<ResourceSlots>
+  devices: Json<Device[]>
+  /** How each GPU is given out, by its UUID: the mode that the agent reported first, until an admin sets another. */
+  device_modes: DefaultJson<Readonly<Record<string, SettableMode>>>
+  /** Digest of the image list that the agent reported last. */
+  images_digest: string | null
+  network_isolation: Default<'full' | 'partial'>
+  network_isolation_reason: string | null
+  /** Version of the agent's software. */
+  version: Default<string>
+  engine_version: Default<string>
+  joined_at: Time
+  last_seen_at: Time
+  /** Text for admins: the parts of the agent's reports that could not be processed, and why. Null if nothing is wrong. */
+  problem: string | null
+  /** Incremented by every change; event hints carry it. */
+  row_version: Default<number>
+}
+
+export interface JoinTokensTable {
+  token_hash: Buffer
+  resource_group: string
+  created_by: UserId | null
+  created_at: Time
+  expires_at: Time
+  used_at: MaybeTime
+  used_by: AgentId | null
+  /** Id for the agent that joins with this token; null in tokens of older versions. */
+  agent_id: AgentId | null
+  /** Existing agent that the agent joining with this token replaces. */
+  replaces: AgentId | null
+}
+
+export interface AgentImagesTable {
+  agent_id: AgentId
+  /** Image id as the engine reports it, `sha256:…`. */
+  digest: string
+  image: Json<AgentImage>
+  seen_at: Time
+}

@@ -1,0 +1,32 @@
+import { type Default, type Json, type MaybeTime, type Time } from './columns.ts'
+import { type PublishedAppId, type SessionId, type UserId } from '#manager/contract'
+
+/** Apps that are open to people without an account. */
+export interface PublishedAppsTable {
+  id: PublishedAppId
+  name: string
+  port: number | null
+  session_id: SessionId
+  app: string
+  user_id: UserId
+  password_hash: string | null
+  addresses: Json<readonly string[]>
+  created_at: Time
+  expires_at: Time
+  visits: Default<number>
+  last_visit_at: MaybeTime
+}
+
+export interface GrantsTable {
+  id: string
+  grant_hash: Buffer
+  user_id: UserId
+  /** What the grant ends with: a sign-in, a keypair or a published app. Exactly one is set. */
+  login_id: string | null
+  keypair: string | null
+  published_app: PublishedAppId | null
+  session_id: SessionId
+  app: string
+  created_at: Time
+  expires_at: Time
+}

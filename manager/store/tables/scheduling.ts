@@ -1,0 +1,40 @@
+import { type ColumnType } from 'kysely'
+import { type Default, type Json, type Time } from './columns.ts'
+import { type AgentId, type ResourceGroupOptions, type SessionId } from '#manager/contract'
+
+/** The one interruption under way in a resource group. The sessions to stop carry `interrupt_at`. */
+export interface InterruptionsTable {
+  resource_group: string
+  /** The session for which others are interrupted. */
+  session_id: SessionId
+  agent_id: AgentId
+  at: Time
+}
+
+export interface ResourceGroupsTable {
+  name: string
+  description: Default<string>
+  sequencer: Default<'fifo' | 'lifo' | 'drf'>
+  selector: Default<'concentrated' | 'dispersed' | 'round-robin'>
+  options: ColumnType<ResourceGroupOptions, string | undefined, string>
+  active: Default<boolean>
+  /** Text for users while the group is not active. */
+  notice: Default<string>
+  created_at: Time
+  version: Default<number>
+}
+
+export interface HeldDevice {
+  readonly uuid: string
+  readonly slot: 'cuda.device' | 'cuda.shares'
+  readonly amount: number
+}
+
+/** Capacity that becomes free on the agent is held for this session. At most one reservation per resource group. */
+export interface ReservationsTable {
+  resource_group: string
+  session_id: SessionId
+  agent_id: AgentId
+  devices: Json<readonly HeldDevice[]>
+  created_at: Time
+}
