@@ -42,6 +42,7 @@ import { openStore } from './store/open-store.ts'
 import { readServerVersion } from './store/operation/server-version.ts'
 import { loadManagerId } from './store/operation/settings.ts'
 import { createTasks } from './tasks/tasks.ts'
+import { startDailySums } from './usage/daily-sums.ts'
 import { firstAdminId } from './users/users.ts'
 import { version } from './version.ts'
 
@@ -131,6 +132,7 @@ export async function startManager(
     await startFoldersPart({ store, dataDir, paths: config.storage, events: bus, mailer, settings, log }),
   )
   stack.use(startRetention({ store, settings, events: bus, log }))
+  stack.use(startDailySums({ store, log }))
   const backups = stack.use(
     createBackups({
       store,

@@ -49,9 +49,14 @@ export function addUsageCommands(program: Command): void {
       }
       output.data(done, () => {
         const containers = done.agents.reduce((sum, agent) => sum + agent.containers, 0)
-        if (done.findings.length === 0)
+        const { correctedDays: days } = done
+        if (done.findings.length === 0 && days === 0)
           return `No differences: ${containers} ${containers === 1 ? 'container' : 'containers'}.`
-        return done.findings.map(finding => `${finding.kind}  ${finding.message}`).join('\n')
+        const sums = `daily_sums  The sums of usage of ${days} ${days === 1 ? 'day' : 'days'} differed from the sessions. They were corrected.`
+        return [
+          ...done.findings.map(finding => `${finding.kind}  ${finding.message}`),
+          ...(days > 0 ? [sums] : []),
+        ].join('\n')
       })
     })
 }

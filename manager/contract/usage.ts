@@ -111,7 +111,7 @@ export const Finding = z.object({
 })
 export type Finding = z.infer<typeof Finding>
 
-/** Result of a comparison of rows with containers. Empty `findings`: everything agrees. */
+/** Result of a comparison of rows with containers. Empty `findings` and no `correctedDays`: everything agrees. */
 export const Recalculation = z
   .object({
     findings: z.array(Finding),
@@ -124,6 +124,7 @@ export const Recalculation = z
         containers: z.int(),
       }),
     ),
+    correctedDays: z.int().describe('Days whose sums of usage differed from the sessions and were corrected.'),
   })
   .meta({ id: 'Recalculation' })
 export type Recalculation = z.infer<typeof Recalculation>

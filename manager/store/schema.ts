@@ -53,7 +53,13 @@ import {
   type DownloadsTable,
 } from './tables/storage.ts'
 import { type SignInAttemptsTable, type SignInIdentitiesTable, type SignInProvidersTable } from './tables/sign-in.ts'
-import { type PresetsTable, type ResourceGroupAccessTable, type ResourcePoliciesTable } from './tables/quotas.ts'
+import {
+  type PresetsTable,
+  type ResourceGroupAccessTable,
+  type ResourcePoliciesTable,
+  type UsageDaysTable,
+  type UsageRecountsTable,
+} from './tables/quotas.ts'
 import {
   type ImageAliasesTable,
   type ImageRequestsTable,
@@ -109,6 +115,8 @@ export interface Database {
   resource_policies: ResourcePoliciesTable
   presets: PresetsTable
   resource_group_access: ResourceGroupAccessTable
+  usage_days: UsageDaysTable
+  usage_recounts: UsageRecountsTable
   registries: RegistriesTable
   registry_images: RegistryImagesTable
   image_settings: ImageSettingsTable

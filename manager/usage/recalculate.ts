@@ -7,6 +7,7 @@ import { type AgentRow, listAgents } from '../store/agents/agents.ts'
 import { type Store } from '../store/open-store.ts'
 import { lockResourceGroup } from '../store/quotas/resource-groups.ts'
 import { listHolding, listHoldingForNobody, releaseHeldForNobody, writeAmounts } from '../store/quotas/usage.ts'
+import { recountAll } from './daily-sums.ts'
 import { findDifferences, findOtherAmounts } from './compare.ts'
 
 export interface RecalculateDeps {
@@ -24,7 +25,7 @@ const AGENT_TIMEOUT_MS = 30_000
  * Compares the rows of kernels, from which all usage is derived, with the containers that every connected agent has now,
  * and repairs the rows: sessions through their life cycle, amounts by the container's signed label. Where usage is correct,
  * as it always should be, there is nothing to do. An agent that only another manager has a connection to is called to this
- * manager. Agents that cannot be asked are listed in the reply and left as they are.
+ * manager. Agents that cannot be asked are listed in the reply and left as they are. Sums of usage by day are made anew.
  */
 export async function recalculate(deps: RecalculateDeps, actor: string): Promise<Recalculation> {
   const { store, log, onChanged } = deps
@@ -34,7 +35,7 @@ export async function recalculate(deps: RecalculateDeps, actor: string): Promise
   for (const finding of all)
     log.warn({ audit: true, actor, ...finding }, 'recorded usage differed from reality; repaired')
   if (all.length > 0) onChanged()
-  return { findings: all, agents: compared.map(({ agent }) => agent) }
+  return { findings: all, agents: compared.map(({ agent }) => agent), correctedDays: await recountAll(store, log) }
 }
 
 /** Releases resources held by rows of sessions that do not run; this needs no agent. */

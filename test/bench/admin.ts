@@ -1,6 +1,8 @@
+import { sql } from 'kysely'
 import { type Page } from 'playwright-core'
 import { silentLog } from '../../manager/log.ts'
 import { openStore } from '../../manager/store/open-store.ts'
+import { sumEndedSessions } from '../../manager/store/quotas/usage-days.ts'
 import { startWeb } from '../../proxy/web/server.ts'
 import { ADMIN_PARTS } from '../../renderer/features/admin/pages.ts'
 import { signIn } from '../e2e/console-steps.ts'
@@ -32,6 +34,9 @@ export async function benchAdmin(stack: AsyncDisposableStack) {
   {
     await using store = await openStore({ dataDir, log: silentLog })
     await seedInstallation(store.db)
+    // As a manager does in the first minutes.
+    while (await store.transaction(trx => sumEndedSessions(trx)));
+    await sql`vacuum analyze`.execute(store.db)
   }
   const manager = stack.use(await startTestManager({ dataDir }))
   const consoleDir = new URL('../../dist/renderer/', import.meta.url).pathname

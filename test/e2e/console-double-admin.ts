@@ -187,6 +187,7 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
         value: {
           findings: [],
           agents: [{ agentId: admin.agents?.[0]?.id, name: 'gpu-host-1', compared: true, why: null, containers: 9 }],
+          correctedDays: 0,
         },
       }
     case 'PATCH /api/v1/settings':

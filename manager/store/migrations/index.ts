@@ -32,6 +32,7 @@ import { signUpRequests } from './0044-sign-up-requests.ts'
 import { folderSizes } from './0037-folder-sizes.ts'
 import { interruptions } from './0042-interruptions.ts'
 import { sessionImages } from './0050-session-images.ts'
+import { usageDays } from './0053-usage-days.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -68,4 +69,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0044-sign-up-requests': signUpRequests,
   '0045-image-aliases': imageAliases,
   '0050-session-images': sessionImages,
+  '0053-usage-days': usageDays,
 }

@@ -63,6 +63,7 @@ export const KEPT = {
   reservations: 'with what it is about',
   interruptions: 'with what it is about',
   past_kernels: 'with what it is about',
+  usage_recounts: 'with what it is about',
   agents: 'with what it is about',
   agent_images: 'with what it is about',
   agent_links: 'with what it is about',
@@ -79,6 +80,7 @@ export const KEPT = {
   folder_clones: 'with what it is about',
 
   sessions: 'as a setting says',
+  usage_days: 'as a setting says',
   kernels: 'as a setting says',
   kernel_devices: 'as a setting says',
   session_events: 'as a setting says',

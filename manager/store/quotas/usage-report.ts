@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type UsageReportQuery } from '#manager/contract'
 import { type Db } from '../schema.ts'
-import { HAS_RUN, HELD_COLUMNS, HELD_PARTS } from './held-parts.ts'
+import { HAS_RUN, HELD_COLUMNS, HELD_PARTS, PARTS, ranWithin } from './held-parts.ts'
 
 export interface ReportRow {
   readonly key: string
@@ -18,23 +18,27 @@ export interface ReportRow {
 
 const MOST_ROWS = 5_000
 
-/** The column that rows are grouped by, and how to read the name of a group. All kernels of a session run on one agent. */
+/** What rows are grouped by, and how to read the name of a group. All kernels of a session run on one agent. */
 const DIMENSIONS: Readonly<
   Record<UsageReportQuery['by'], { readonly key: RawBuilder<unknown>; readonly name: RawBuilder<unknown> }>
 > = {
-  user: { key: sql`s.owner_id`, name: sql`(select email from users where users.id = totals.group_key)` },
+  user: { key: sql`s.owner_id`, name: sql`(select email from users where users.id = nullif(totals.key, '')::uuid)` },
   project: {
     key: sql`s.group_id`,
-    name: sql`(select domain || '/' || name from groups where groups.id = totals.group_key)`,
+    name: sql`(select domain || '/' || name from groups where groups.id = nullif(totals.key, '')::uuid)`,
   },
-  domain: { key: sql`s.domain`, name: sql`totals.group_key` },
-  image: { key: sql`s.image`, name: sql`totals.group_key` },
-  agent: { key: sql`part.agent_id`, name: sql`(select name from agents where agents.id = totals.group_key)` },
+  domain: { key: sql`s.domain`, name: sql`totals.key` },
+  image: { key: sql`s.image`, name: sql`totals.key` },
+  agent: {
+    key: sql`part.agent_id`,
+    name: sql`(select name from agents where agents.id = nullif(totals.key, '')::uuid)`,
+  },
 }
 
 /**
- * Total resource use of sessions between two moments. Computed from the sessions themselves, as the history is: both agree to the
- * second. Sessions without the dimension, such as a project that was deleted, are one row with an empty key.
+ * Total resource use of sessions between two moments, equal to the second to a sum over the sessions. The sums of whole days of UTC
+ * are added up; the hours before and after them, days whose sums are no longer true, and sessions that no sum contains are
+ * computed from the sessions. Sessions without the dimension, such as a project that was deleted, are one row with an empty key.
  */
 export async function readUsageReport(
   db: Db,
@@ -47,26 +51,52 @@ export async function readUsageReport(
 ): Promise<ReportRow[]> {
   const { by, from, to, domain } = report
   const { key, name } = DIMENSIONS[by]
+  const inDomain = (column: RawBuilder<unknown>) => (domain === undefined ? sql`true` : sql`${column} = ${domain}`)
+  /** What sessions held in the times of `spans`. A session counts in the first span that it ran in. */
+  const held = (spans: RawBuilder<unknown>, sessions: RawBuilder<unknown>) => sql`
+    select group_key, count(distinct id) filter (where interruptions = 0 and (started_at >= start or start = ${from})) as sessions,
+      sum(cores * held) as cpu, sum(mem * held) as mem, sum(gpus * held) as gpu, sum(used * held / whole) as used,
+      sum(cores * held) filter (where used is not null) as measured
+    from (
+      select coalesce(${key}::text, '') as group_key, ${HELD_COLUMNS}, s.interruptions, spans.start,
+        date_part('epoch', least(part.ended_at, spans.stop) - greatest(part.started_at, spans.start)) as held,
+        greatest(date_part('epoch', part.ended_at - part.started_at), 1) as whole
+      from ${spans} cross join lateral (
+        select * from sessions s where ${sessions} and ${HAS_RUN} and ${inDomain(sql`s.domain`)}
+      ) s ${PARTS}
+      where part.started_at < spans.stop and (part.ended_at > spans.start or part.started_at >= spans.start)
+    ) of_span group by group_key`
   const { rows } = await sql<ReportRow>`
-    with ran as (
-      select ${key} as group_key, ${HELD_COLUMNS}
-      from ${HELD_PARTS}
-      where ${HAS_RUN} and part.started_at < ${to} and (s.ended_at is null or s.ended_at > ${from})
-        and ${domain === undefined ? sql`true` : sql`s.domain = ${domain}`}
-    ), parts as (
-      select ran.*, greatest(date_part('epoch', least(ended_at, ${to}) - greatest(started_at, ${from})), 0) as held,
-        greatest(date_part('epoch', ended_at - started_at), 1) as whole
-      from ran
+    with days as (
+      select g::date as day, g at time zone 'UTC' as start, (g + interval '1 day') at time zone 'UTC' as stop,
+        exists (select from usage_recounts r where g::date between r.first_day and r.last_day) as untrue
+      from generate_series(date_trunc('day', ${from}::timestamptz at time zone 'UTC'), ${to}::timestamptz at time zone 'UTC', '1 day') g
+    ), summed as materialized (
+      select day, start from days where start >= ${from} and stop <= ${to} and not untrue
+    ), spans as materialized (
+      select greatest(start, ${from}) as start, least(stop, ${to}) as stop from days
+      where (start < ${from} or stop > ${to} or untrue) and start < ${to}
+    ), found as (
+      select key as group_key, sum(case when start = ${from} then sessions else begun end) as sessions, sum(cpu_seconds) as cpu,
+        sum(mem_byte_seconds) as mem, sum(gpu_seconds) as gpu, sum(cpu_used_seconds) as used, sum(cpu_measured_seconds) as measured
+      from summed join usage_days using (day) where dimension = ${by} and ${inDomain(sql`domain`)} group by key
+      union all
+      ${held(sql`spans`, sql`s.usage_summed and ${ranWithin({ from: sql`spans.start`, to: sql`spans.stop` })}`)}
+      union all
+      ${held(sql`(select ${from}::timestamptz as start, ${to}::timestamptz as stop) spans`, sql`not s.usage_summed`)}
+      union all
+      select coalesce(${key}::text, ''), count(distinct s.id), 0, 0, 0, 0, 0 from ${HELD_PARTS}
+      where s.interruptions > 0 and ${inDomain(sql`s.domain`)} and part.started_at < ${to}
+        and (part.ended_at > ${from} or part.started_at >= ${from})
+      group by 1
     ), totals as (
-      select group_key, count(distinct id)::int as sessions,
-        coalesce(sum(cores * held), 0) as cpu_seconds,
-        coalesce(sum(mem * held), 0) as mem_byte_seconds,
-        coalesce(sum(gpus * held), 0) as gpu_seconds,
-        coalesce(sum(used * held / whole), 0) as cpu_used_seconds,
-        coalesce(sum(cores * held) filter (where used is not null), 0) as cpu_measured_seconds
-      from parts group by group_key order by gpu_seconds desc, cpu_seconds desc, group_key limit ${MOST_ROWS}
+      select group_key as key, sum(sessions)::int as sessions, coalesce(sum(cpu), 0) as cpu_seconds,
+        coalesce(sum(mem), 0) as mem_byte_seconds, coalesce(sum(gpu), 0) as gpu_seconds,
+        coalesce(sum(used), 0) as cpu_used_seconds, coalesce(sum(measured), 0) as cpu_measured_seconds
+      from found group by group_key order by gpu_seconds desc, cpu_seconds desc, group_key limit ${MOST_ROWS}
     )
-    select totals.*, coalesce(group_key::text, '') as key, coalesce(${name}, '') as name from totals
-    order by gpu_seconds desc, cpu_seconds desc, key`.execute(db)
+    select totals.*, coalesce(${name}, '') as name from totals order by gpu_seconds desc, cpu_seconds desc, key`.execute(
+    db,
+  )
   return rows
 }

@@ -1,4 +1,5 @@
 import { type ResourceSlots, type UserId } from '#manager/contract'
+import { type Generated } from 'kysely'
 import { type Default, type DefaultJson, type Json, type Time } from './columns.ts'
 
 /**
@@ -39,4 +40,30 @@ export interface ResourceGroupAccessTable {
   domain: string | null
   group_id: string | null
   user_id: UserId | null
+}
+
+/** What sessions that have ended held on one day of UTC, by one dimension of a report. */
+export interface UsageDaysTable {
+  /** `user`, `project`, `domain`, `image` or `agent`. */
+  dimension: string
+  /** `2026-11-23` */
+  day: string
+  domain: string
+  /** Id of the user, project or agent, or name of the domain or image; empty for sessions without it. */
+  key: string
+  /** Sessions that ran on the day, and those that began on it, without those that were interrupted. */
+  sessions: number
+  begun: number
+  cpu_seconds: number
+  mem_byte_seconds: number
+  gpu_seconds: number
+  cpu_used_seconds: number
+  cpu_measured_seconds: number
+}
+
+/** Days whose sums are no longer true, from the first to the last. */
+export interface UsageRecountsTable {
+  id: Generated<number>
+  first_day: string
+  last_day: string
 }

@@ -71,6 +71,8 @@ export interface SessionsTable {
   interrupt_at: MaybeTime
   /** Number of runs that were interrupted. */
   interruptions: Default<number>
+  /** Whether `usage_days` contains it; false until some minutes after its end. */
+  usage_summed: Default<boolean>
   tags: ColumnType<string[], string | undefined, string>
   note: Default<string>
   version: Default<number>

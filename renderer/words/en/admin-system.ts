@@ -136,10 +136,13 @@ export default {
   pausedNow: 'No session starts now.',
   resumedNow: 'Sessions start again.',
   recalculate: 'Compare records with containers',
-  recalculateText: 'Looks at the containers of every connected agent, and corrects records that differ.',
+  recalculateText:
+    'Looks at the containers of every connected agent, and corrects records that differ. Sums of usage are counted anew.',
   recalculateNow: 'Compare now',
   agrees:
     'Everything agrees: {containers, plural, one {# container} other {# containers}} on {agents, plural, one {# agent} other {# agents}}.',
+  correctedDays:
+    'The sums of usage of {days, plural, one {# day} other {# days}} differed from the sessions. They were corrected.',
   notCompared: '{name} was not compared: {why}',
   managers: 'Managers',
   answersThis: 'Answers this page',

@@ -139,9 +139,11 @@ export default {
   pausedNow: '이제 세션을 시작하지 않습니다.',
   resumedNow: '다시 세션을 시작합니다.',
   recalculate: '기록과 컨테이너 비교',
-  recalculateText: '연결된 모든 에이전트의 컨테이너를 확인하고 다른 기록을 바로잡습니다.',
+  recalculateText:
+    '연결된 모든 에이전트의 컨테이너를 확인하고 다른 기록을 바로잡습니다. 사용량 합계도 다시 계산합니다.',
   recalculateNow: '지금 비교',
   agrees: '모두 일치합니다: 에이전트 {agents, plural, other {#대}}, 컨테이너 {containers, plural, other {#개}}.',
+  correctedDays: '{days, plural, other {#일}}의 사용량 합계가 세션과 달라서 바로잡았습니다.',
   notCompared: '{name}: 비교하지 못했습니다. {why}',
   managers: '매니저',
   answersThis: '이 페이지에 응답 중',

@@ -205,6 +205,7 @@ test('recalculating finds no difference when there is none, whatever the session
   const done = await admin.recalculateUsage()
   expect(done).toEqual({
     findings: [],
+    correctedDays: 0,
     agents: [{ agentId: agent.id, name: agent.name, compared: true, why: null, containers: 3 }],
   })
   await agent.disconnect()

@@ -1,0 +1,141 @@
+import { type RawBuilder, type Transaction, sql } from 'kysely'
+import { type SessionId } from '#manager/contract'
+import { type Database } from '../schema.ts'
+import { HAS_RUN, HELD_COLUMNS, HELD_PARTS, ranWithin } from './held-parts.ts'
+
+/**
+ * Sums of usage by day of UTC, in `usage_days`. They contain the sessions with `usage_summed`, all of which have ended; triggers note
+ * in `usage_recounts` the days that are no longer true because such a session was changed or deleted. A report adds up the sums of
+ * the true days and computes the rest from the sessions.
+ */
+
+/** Sessions of one transaction: a statement has a limit of time. */
+const SESSIONS_AT_ONCE = 500
+/** Days of one transaction. */
+const DAYS_AT_ONCE = 3
+/** How long after its end a session is summed: its last figures of CPU time come after the end. */
+const SETTLED = sql`interval '5 minutes'`
+
+/** Waits until no other transaction changes the sums. Call it first. */
+async function lockSums(trx: Transaction<Database>): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended('berth:usage-days', 0))`.execute(trx)
+}
+
+/**
+ * Adds sessions that ended some minutes ago to the sums.
+ *
+ * @returns whether there may be more of them
+ */
+export async function sumEndedSessions(trx: Transaction<Database>): Promise<boolean> {
+  await lockSums(trx)
+  const { rows } = await sql<{ id: SessionId }>`
+    update sessions set usage_summed = true where id = any(array(
+      select id from sessions where not usage_summed and ended_at < now() - ${SETTLED}
+      order by ended_at limit ${SESSIONS_AT_ONCE} for update skip locked
+    )) returning id`.execute(trx)
+  const ids = rows.map(({ id }) => id)
+  if (ids.length > 0) await addSums(trx, { sessions: sql`s.id = any(${ids}::uuid[])`, days: sql`true` })
+  return ids.length === SESSIONS_AT_ONCE
+}
+
+/** Marks the sums of every day on which a session ran as no longer true. */
+export async function distrustAllSums(trx: Transaction<Database>): Promise<void> {
+  await sql`
+    insert into usage_recounts (first_day, last_day)
+    select first, (now() at time zone 'UTC')::date
+    from (select least((select min(day) from usage_days), (select (min(started_at) at time zone 'UTC')::date from sessions),
+      (select (min(started_at) at time zone 'UTC')::date from past_kernels)) as first) oldest
+    where first is not null`.execute(trx)
+}
+
+/**
+ * Makes the sums of some days anew that are no longer true.
+ *
+ * @returns how many days had other sums before, and whether there are more days
+ */
+export async function recountDays(trx: Transaction<Database>): Promise<{ corrected: number; isMore: boolean }> {
+  await lockSums(trx)
+  const { rows } = await sql<{ day: string }>`
+    with taken as (delete from usage_recounts returning first_day, last_day)
+    select distinct g::date::text as day from taken, generate_series(first_day::timestamp, last_day::timestamp, '1 day') g
+    order by day`.execute(trx)
+  const [first] = rows
+  if (!first) return { corrected: 0, isMore: false }
+  const end = new Date(Date.parse(first.day) + DAYS_AT_ONCE * 86_400_000).toISOString().slice(0, 10)
+  const days = rows.map(({ day }) => day).filter(day => day < end)
+  const later = rows.slice(days.length).map(({ day }) => day)
+  if (later.length > 0) {
+    await sql`insert into usage_recounts (first_day, last_day) select day, day from unnest(${later}::date[]) day`.execute(
+      trx,
+    )
+  }
+  const before = await totalsOf(trx, days)
+  await sql`delete from usage_days where day = any(${days}::date[])`.execute(trx)
+  const range = { from: sql`${first.day}::timestamp at time zone 'UTC'`, to: sql`${end}::timestamp at time zone 'UTC'` }
+  await addSums(trx, {
+    sessions: sql`s.usage_summed and ${ranWithin(range)}`,
+    days: sql`d.day = any(${days}::date[])`,
+  })
+  return { corrected: differentDays(before, await totalsOf(trx, days)).size, isMore: later.length > 0 }
+}
+
+/** Totals of each dimension of each day, by `day dimension`. */
+async function totalsOf(trx: Transaction<Database>, days: readonly string[]): Promise<Map<string, readonly number[]>> {
+  const { rows } = await sql<{ of: string; totals: number[] }>`
+    select day || ' ' || dimension as of, array[count(*), sum(sessions), sum(begun), sum(cpu_seconds), sum(mem_byte_seconds),
+      sum(gpu_seconds), sum(cpu_used_seconds), sum(cpu_measured_seconds)]::float8[] as totals
+    from usage_days where day = any(${days}::date[]) group by day, dimension`.execute(trx)
+  return new Map(rows.map(({ of, totals }) => [of, totals]))
+}
+
+/** The last digits of sums of floating numbers depend on the order of adding. */
+const isSame = (one: number, other: number) => Math.abs(one - other) <= 1e-6 + 1e-9 * Math.abs(one)
+
+/** The days on which the totals differ. */
+function differentDays(
+  before: ReadonlyMap<string, readonly number[]>,
+  after: ReadonlyMap<string, readonly number[]>,
+): Set<string> {
+  const different = [...new Set([...before.keys(), ...after.keys()])].filter(key => {
+    const [old, made] = [before.get(key), after.get(key)]
+    return !old || !made || old.some((value, index) => !isSame(value, made[index] ?? Number.NaN))
+  })
+  return new Set(different.map(key => key.slice(0, 10)))
+}
+
+/** Adds what the sessions held on the days to the sums. */
+async function addSums(
+  trx: Transaction<Database>,
+  { sessions, days }: { readonly sessions: RawBuilder<unknown>; readonly days: RawBuilder<unknown> },
+): Promise<void> {
+  await sql`
+    with parts as (
+      select ${HELD_COLUMNS}, s.interruptions, s.owner_id, s.group_id, s.domain, s.image, part.agent_id,
+        greatest(date_part('epoch', part.ended_at - part.started_at), 1) as whole
+      from ${HELD_PARTS} where ${HAS_RUN} and ${sessions}
+    ), daily as (
+      select parts.*, d.day, started_at >= d.start as begins,
+        date_part('epoch', least(ended_at, d.stop) - greatest(started_at, d.start)) as held
+      from parts cross join lateral (
+        select g::date as day, g at time zone 'UTC' as start, (g + interval '1 day') at time zone 'UTC' as stop
+        from generate_series(date_trunc('day', started_at at time zone 'UTC'), ended_at at time zone 'UTC', '1 day') g
+      ) d where (ended_at > d.start or started_at >= d.start) and ${days}
+    )
+    insert into usage_days
+      (dimension, day, domain, key, sessions, begun, cpu_seconds, mem_byte_seconds, gpu_seconds, cpu_used_seconds, cpu_measured_seconds)
+    select dimension, day, domain, coalesce(keyed.key, ''),
+      count(distinct id) filter (where interruptions = 0), count(distinct id) filter (where interruptions = 0 and begins),
+      sum(cores * held), sum(mem * held), sum(gpus * held), coalesce(sum(used * held / whole), 0),
+      coalesce(sum(cores * held) filter (where used is not null), 0)
+    from daily cross join lateral (values ('user', owner_id::text), ('project', group_id::text), ('domain', domain),
+      ('image', image), ('agent', agent_id::text)) keyed (dimension, key)
+    group by 1, 2, 3, 4
+    on conflict (dimension, day, domain, key) do update set
+      sessions = usage_days.sessions + excluded.sessions,
+      begun = usage_days.begun + excluded.begun,
+      cpu_seconds = usage_days.cpu_seconds + excluded.cpu_seconds,
+      mem_byte_seconds = usage_days.mem_byte_seconds + excluded.mem_byte_seconds,
+      gpu_seconds = usage_days.gpu_seconds + excluded.gpu_seconds,
+      cpu_used_seconds = usage_days.cpu_used_seconds + excluded.cpu_used_seconds,
+      cpu_measured_seconds = usage_days.cpu_measured_seconds + excluded.cpu_measured_seconds`.execute(trx)
+}

@@ -1,0 +1,48 @@
+import { type Log } from '../log.ts'
+import { type Store } from '../store/open-store.ts'
+import { distrustAllSums, recountDays, sumEndedSessions } from '../store/quotas/usage-days.ts'
+
+const EVERY_MS = 60_000
+
+/**
+ * Keeps the sums of usage by day, from which reports are added up: adds ended sessions, and makes days anew that are no longer true.
+ * Every manager runs it; the database lets one work at a time. Reports are exact without it, only slower.
+ */
+export function startDailySums({ store, log }: { readonly store: Store; readonly log: Log }): AsyncDisposable {
+  const stop = new AbortController()
+  let working: Promise<void> | undefined
+
+  async function work(): Promise<void> {
+    while (!stop.signal.aborted && (await store.transaction(trx => recountDays(trx))).isMore);
+    while (!stop.signal.aborted && (await store.transaction(trx => sumEndedSessions(trx))));
+  }
+
+  const begin = () =>
+    void (working ??= work()
+      .catch((error: unknown) => log.error({ err: error }, 'usage by day could not be summed'))
+      .finally(() => (working = undefined)))
+  const timer = setInterval(begin, EVERY_MS).unref()
+  begin()
+
+  return {
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      clearInterval(timer)
+      await working
+    },
+  }
+}
+
+/** Makes the sums of all days anew. @returns how many days had wrong sums, which reports have used */
+export async function recountAll(store: Store, log: Log): Promise<number> {
+  // Days that are known to be untrue are no finding.
+  while ((await store.transaction(trx => recountDays(trx))).isMore);
+  await store.transaction(trx => distrustAllSums(trx))
+  for (let corrected = 0; ;) {
+    const done = await store.transaction(trx => recountDays(trx))
+    corrected += done.corrected
+    if (done.isMore) continue
+    if (corrected > 0) log.warn({ audit: true, days: corrected }, 'sums of usage differed from the sessions; corrected')
+    return corrected
+  }
+}

@@ -1,0 +1,227 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type AgentId, KernelId, SessionId, USAGE_DIMENSIONS, UserId } from '#manager/contract'
+import { silentLog } from '../../../manager/log.ts'
+import { insertUser } from '../../../manager/store/identity/users.ts'
+import { newId } from '../../../manager/store/new-id.ts'
+import { type Store } from '../../../manager/store/open-store.ts'
+import { recountDays, sumEndedSessions } from '../../../manager/store/quotas/usage-days.ts'
+import { readUsageReport, type ReportRow } from '../../../manager/store/quotas/usage-report.ts'
+import { insertKernels } from '../../../manager/store/sessions/kernels.ts'
+import { insertSessions } from '../../../manager/store/sessions/sessions.ts'
+import { recountAll } from '../../../manager/usage/daily-sums.ts'
+import { aSessionRow } from '../../fixtures/session-rows.ts'
+import { insertAgent, openTestStore, type TestStore } from '../../fixtures/test-store.ts'
+
+/** Reports from daily sums, compared with a sum over the sessions' own times that this file makes in JavaScript. */
+
+const HOUR = 3_600_000
+const START = Date.UTC(2026, 2, 1)
+const DAYS = 10
+const SESSIONS = 120
+
+interface Run {
+  readonly agent: AgentId
+  readonly from: number
+  readonly to: number
+  readonly cpuSeconds: number | null
+}
+interface Made {
+  readonly id: SessionId
+  readonly owner: UserId
+  readonly image: string
+  readonly domain: string
+  cores: number
+  readonly gpus: number
+  /** One for each kernel of each run. */
+  runs: Run[]
+}
+
+const stack = new AsyncDisposableStack()
+let opened: TestStore
+let store: Store
+const owners: UserId[] = []
+const agents: AgentId[] = []
+let made: Made[] = []
+
+/** The same numbers in each run of the test. */
+let seed = 42
+const random = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647
+const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
+const someTime = () => START + Math.floor(random() * DAYS * 24 * HOUR)
+
+async function insert(): Promise<Made> {
+  const [id, owner, image, domain] = [newId(SessionId), pick(owners), pick(['a', 'b', 'c']), pick(['default', 'lab'])]
+  const [cores, gpus, size] = [1 + Math.floor(random() * 4), Math.floor(random() * 3), random() < 0.2 ? 2 : 1]
+  // Some begin at midnight, some end in the moment they began, some take days.
+  const from = random() < 0.1 ? START + Math.floor(random() * DAYS) * 24 * HOUR : someTime()
+  const to = from + Math.floor(pick([0, 1, 5, 24, 60]) * random() * HOUR)
+  const requested = { cpu: cores * 1000, mem: 2 ** 30, 'cuda.device': gpus }
+  const agent = pick(agents)
+  const measured = random() < 0.5 ? Math.floor(random() * 5000) : null
+  const wasInterrupted = random() < 0.15
+  const row = aSessionRow(owner, { id, image, domain, requested, status: 'TERMINATED', clusterSize: size })
+  await insertSessions(store.db, [row])
+  await sql`update sessions set started_at = ${new Date(from)}, ended_at = ${new Date(to)}, interruptions = ${wasInterrupted ? 1 : 0}
+    where id = ${id}`.execute(store.db)
+  const runs: Run[] = []
+  for (let n = 0; n < size; n++) {
+    const kernel = newId(KernelId)
+    await insertKernels(store.db, [{ id: kernel, sessionId: id, status: 'TERMINATED', slots: requested }])
+    // The second kernel ends in the middle.
+    const ended = n === 0 ? to : from + Math.floor((to - from) / 2)
+    await sql`update kernels set agent_id = ${agent}, ended_at = ${new Date(ended)} where id = ${kernel}`.execute(
+      store.db,
+    )
+    runs.push({ agent, from, to: ended, cpuSeconds: measured === null ? null : measured / size })
+  }
+  if (measured !== null) {
+    await sql`insert into session_stats_minutes (session_id, minute, stats)
+      values (${id}, ${new Date(from)}, ${JSON.stringify({ cpuSeconds: measured, samples: 60 })})`.execute(store.db)
+  }
+  if (wasInterrupted) {
+    // An earlier run elsewhere, days before.
+    const earlier = from - Math.floor(random() * 50 * HOUR)
+    const run = { agent: pick(agents), from: earlier, to: earlier + Math.floor((from - earlier) / 3), cpuSeconds: null }
+    await sql`insert into past_kernels (kernel_id, session_id, agent_id, attempt, devices, started_at, ended_at)
+      values (${newId(KernelId)}, ${id}, ${run.agent}, 1, '[]', ${new Date(run.from)}, ${new Date(run.to)})`.execute(
+      store.db,
+    )
+    runs.push(run)
+  }
+  return { id, owner, image, domain, cores, gpus, runs }
+}
+
+/** What a report has to say, by key. */
+function expected(by: (typeof USAGE_DIMENSIONS)[number], from: number, to: number, domain: string | undefined) {
+  const found = new Map<string, { ids: Set<string>; cpu: number; gpu: number; used: number; measured: number }>()
+  for (const { id, owner, image, domain: its, cores, gpus, runs } of made) {
+    if (domain !== undefined && its !== domain) continue
+    for (const run of runs) {
+      if (run.from >= to || !(run.to > from || run.from >= from)) continue
+      const key = { user: owner, project: '', domain: its, image, agent: run.agent }[by]
+      const sum = found.get(key) ?? { ids: new Set(), cpu: 0, gpu: 0, used: 0, measured: 0 }
+      found.set(key, sum)
+      const held = (Math.min(run.to, to) - Math.max(run.from, from)) / 1000
+      sum.ids.add(id)
+      sum.cpu += cores * held
+      sum.gpu += gpus * held
+      if (run.cpuSeconds === null) continue
+      sum.used += (run.cpuSeconds * held) / Math.max((run.to - run.from) / 1000, 1)
+      sum.measured += cores * held
+    }
+  }
+  const rounded = (value: number) => Math.round(value * 1000) / 1000
+  return Object.fromEntries(
+    [...found].map(([key, { ids, cpu, gpu, used, measured }]) => [
+      key,
+      [ids.size, rounded(cpu), rounded(gpu), rounded(used), rounded(measured)],
+    ]),
+  )
+}
+
+const shown = (rows: readonly ReportRow[]) =>
+  Object.fromEntries(
+    rows.map(row => [
+      row.key,
+      [
+        row.sessions,
+        ...[row.cpu_seconds, row.gpu_seconds, row.cpu_used_seconds, row.cpu_measured_seconds].map(
+          value => Math.round(value * 1000) / 1000,
+        ),
+      ],
+    ]),
+  )
+
+/** Compares every kind of report over whole days, parts of days, a part of one day, and everything. */
+async function compareAll(what: string): Promise<void> {
+  const day = 24 * HOUR
+  const times = [
+    [START, START + DAYS * day],
+    [START + 2 * day, START + 5 * day],
+    [START + 2.3 * day, START + 6.7 * day],
+    [START + 3.2 * day, START + 3.4 * day],
+    [START - 5 * day, START + 2 * DAYS * day],
+    [someTime(), START + DAYS * day],
+  ] as const
+  for (const [from, to] of times) {
+    for (const by of USAGE_DIMENSIONS) {
+      for (const domain of [undefined, 'lab']) {
+        const rows = await readUsageReport(store.db, { by, from: new Date(from), to: new Date(to), domain })
+        expect(
+          shown(rows),
+          `${what}, by ${by}, ${new Date(from).toISOString()} to ${new Date(to).toISOString()}`,
+        ).toEqual(expected(by, from, to, domain))
+      }
+    }
+  }
+}
+
+const sumAll = async () => {
+  while ((await store.transaction(trx => recountDays(trx))).isMore);
+  while (await store.transaction(trx => sumEndedSessions(trx)));
+}
+const count = async (table: 'usage_days' | 'usage_recounts') =>
+  (
+    await store.db
+      .selectFrom(table)
+      .select(sql<number>`count(*)`.as('rows'))
+      .executeTakeFirstOrThrow()
+  ).rows
+
+beforeAll(async () => {
+  opened = stack.use(await openTestStore())
+  ;({ store } = opened)
+  await sql`insert into domains (name) values ('lab')`.execute(store.db)
+  for (let n = 0; n < 4; n++) {
+    const id = newId(UserId)
+    await insertUser(store.db, { id, email: `u${n}@example.org`, name: 'U', role: 'user', password_hash: 'x' })
+    owners.push(id)
+  }
+  for (let n = 0; n < 3; n++) agents.push(await insertAgent(store.db))
+  for (let n = 0; n < SESSIONS; n++) made.push(await insert())
+})
+afterAll(() => stack.disposeAsync())
+
+test('reports from daily sums equal a sum over the sessions, before, while and after sums are made', async () => {
+  await compareAll('no sums yet')
+  expect(await count('usage_days')).toBe(0)
+  await sumAll()
+  expect(await count('usage_days')).toBeGreaterThan(100)
+  await compareAll('all summed')
+  for (let n = 0; n < 10; n++) made.push(await insert())
+  await compareAll('ten more')
+  await sumAll()
+  await compareAll('ten more summed')
+})
+
+test('a session that is changed, or deleted with its project, leaves the sums at once', async () => {
+  const [deleted, changed, moved] = made.filter(({ runs }) => runs.length === 1)
+  if (!deleted || !changed || !moved) throw new Error('three sessions')
+  await sql`delete from sessions where id = ${deleted.id}`.execute(store.db)
+  made = made.filter(one => one !== deleted)
+  changed.cores = 7
+  await sql`update sessions set requested = requested || '{"cpu":7000}' where id = ${changed.id}`.execute(store.db)
+  const [run] = moved.runs
+  const agent = agents.find(id => id !== run?.agent)
+  if (!run || !agent) throw new Error('another agent')
+  moved.runs = [{ ...run, agent }]
+  await sql`update kernels set agent_id = ${agent} where session_id = ${moved.id}`.execute(store.db)
+  expect(await count('usage_recounts')).toBe(3)
+  await compareAll('changed')
+  await sumAll()
+  expect(await count('usage_recounts')).toBe(0)
+  await compareAll('counted anew')
+})
+
+test('maintenance finds wrong sums and corrects them', async () => {
+  await sumAll()
+  expect(await recountAll(store, silentLog)).toBe(0)
+  await sql`update usage_days set cpu_seconds = cpu_seconds + 1 where dimension = 'image' and day = '2026-03-04'`.execute(
+    store.db,
+  )
+  await sql`delete from usage_days where day = '2026-03-06'`.execute(store.db)
+  expect(await recountAll(store, silentLog)).toBe(2)
+  await compareAll('corrected')
+  expect(await recountAll(store, silentLog)).toBe(0)
+})
