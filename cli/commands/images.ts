@@ -11,6 +11,7 @@ import { programFile } from '../program-file.ts'
 import { adminOf } from './admin.ts'
 import { followTask } from './follow-task.ts'
 import { addImageAliasCommands } from './image-aliases.ts'
+import { addImageDefaultsCommands } from './image-defaults.ts'
 import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 import { addImageRequestCommands } from './session-image.ts'
 import { amounts, bytes } from './text.ts'
@@ -21,11 +22,11 @@ interface WhereFlags {
   json?: boolean
 }
 
-/** Adds `berth image ls`, for all users. */
+/** Adds `berth image …`, for all users. */
 export function addImageCommands(program: Command): void {
-  program
-    .command('image')
-    .description('Images that can be launched.')
+  const image = program.command('image').description('Images that can be launched.')
+  addImageDefaultsCommands(image)
+  image
     .command('ls')
     .description('List the images on agents and in registries.')
     .option('--json', 'print JSON')

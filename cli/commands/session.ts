@@ -16,6 +16,7 @@ import { durationOption } from './duration.ts'
 import { everyPage } from './every-page.ts'
 import { findSession } from './find-session.ts'
 import { changedFolders, collectFolder, type RestartFolders } from './folder-flag.ts'
+import { findImageDefaults } from './image-defaults.ts'
 import { parseAmountOf } from './limit-flags.ts'
 import { addSessionImageCommand } from './session-image.ts'
 import { addSessionLabelCommands, collectTag } from './session-labels.ts'
@@ -24,6 +25,7 @@ import { card, describe, endText, eventLine, sessionTable, statsTable } from './
 import { collect, parsePriority, whatIfText } from './session-waiting.ts'
 import { parseMoment } from './moment.ts'
 import { findTemplate } from './templates.ts'
+import { collectVariable } from './variable-flag.ts'
 import { waitForCreated, waitForEnded } from './wait-for-sessions.ts'
 
 const NO_IMAGE = 'Name an image with --image, or a --template.'
@@ -31,6 +33,7 @@ const NO_IMAGE = 'Name an image with --image, or a --template.'
 interface CreateFlags {
   image?: string
   template?: string
+  defaults?: boolean
   name?: string
   cpu?: string
   mem?: string
@@ -81,6 +84,11 @@ export function addSessionCommands(program: Command): void {
     .description('Launch a session.')
     .option('--image <reference>', 'see `berth image ls`; needed without --template')
     .option('--template <name>', 'begin with a template of yours (see `berth template ls`); other options change it')
+    .addOption(
+      new Option('--defaults', 'begin with your defaults for the image (see `berth image defaults`)').conflicts(
+        'template',
+      ),
+    )
     .option('--name <name>', '4 to 64 letters, digits and inner - _ .')
     .option('--cpu <cores>', 'e.g. 2 or 0.5', parseAmountOf('cpu'))
     .option('--mem <amount>', 'e.g. 4g', parseAmountOf('mem'))
@@ -123,8 +131,7 @@ export function addSessionCommands(program: Command): void {
         throw new AppError('bad_request', { why: NO_IMAGE })
       const { api } = await connect()
       const output = createOutput(flags.json ?? false)
-      const template = flags.template === undefined ? undefined : await findTemplate(api, flags.template)
-      const body = specOf(flags, template)
+      const body = specOf(flags, await beginningOf(api, flags))
       if (flags.dryRun) {
         const answer = await api.whatIf({ body })
         output.data(answer, () => whatIfText(answer))
@@ -331,6 +338,17 @@ async function tellOfCreated({ api, output, items, wait = false }: Created): Pro
   if (jobs.some(one => one.result !== 'success')) process.exitCode = EXIT.failed
 }
 
+/** The request that the options change: a template, or the user's defaults for the image. */
+async function beginningOf(
+  api: ApiClient,
+  { template, image, defaults = false }: CreateFlags,
+): Promise<SessionSpec | undefined> {
+  if (template !== undefined) return findTemplate(api, template)
+  if (!defaults || image === undefined) return undefined
+  const { changedAt: _changedAt, ...settings } = await findImageDefaults(api, image)
+  return { ...settings, count: 1, resourceGroup: 'default' }
+}
+
 /** The request. Options replace what the template has; amounts and variables that they do not name stay. */
 function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
   const { name, shm, env, command } = flags
@@ -381,10 +399,4 @@ function parseCount(text: string): number {
   if (!Number.isInteger(count) || count < 1)
     throw new InvalidArgumentError('The value must be a whole number of 1 or more.')
   return count
-}
-
-function collectVariable(text: string, all: Record<string, string> = {}): Record<string, string> {
-  const at = text.indexOf('=')
-  if (at < 1) throw new InvalidArgumentError('The value must have the form NAME=VALUE.')
-  return { ...all, [text.slice(0, at)]: text.slice(at + 1) }
 }

@@ -51,7 +51,7 @@ const TOLD: ReadonlySet<string> = new Set([
 ])
 
 /** Routes that store a request without checking it: names in its body may be anything, so no value is logged. */
-const UNCHECKED: ReadonlySet<string> = new Set(['/api/v1/session-templates/:name'])
+const UNCHECKED: ReadonlySet<string> = new Set(['/api/v1/session-templates/:name', '/api/v1/me/image-defaults'])
 
 export function describeRequest(request: DescribedRequest): Description {
   const { path, body, reply, ok, callerId } = request

@@ -149,6 +149,9 @@ export const CAUSES = {
     'The session mounts your folder "{name}", which all of your sessions use. Others can view this session; to let them use one, launch it without the folders that are mounted by themselves.',
   session_named: 'You have a live session named "{name}". Choose another name.',
   session_shares_at_most: 'The session is shared with {count} members; more are not possible.',
+  image_defaults_at_most:
+    'You have defaults for {limit} images; more are not possible. Remove those of another image first.',
+  image_defaults_unknown: 'You have no defaults for the image "{image}".',
   template_unknown: 'You have no template "{name}".',
   templates_at_most: 'You have {count} templates; {limit} are allowed. Delete one first.',
   too_many_containers:

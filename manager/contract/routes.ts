@@ -11,6 +11,7 @@ import { FILE_ROUTES } from './routes/files.ts'
 import { FOLDER_ROUTES } from './routes/folders.ts'
 import { GRANT_ROUTES } from './routes/grants.ts'
 import { HOME_FILE_ROUTES } from './routes/home-files.ts'
+import { IMAGE_DEFAULTS_ROUTES } from './routes/image-defaults.ts'
 import { IMAGE_ROUTES } from './routes/images.ts'
 import { KEYPAIR_ROUTES } from './routes/keypairs.ts'
 import { MANAGER_ROUTES } from './routes/managers.ts'
@@ -55,6 +56,7 @@ export const ROUTES = {
   ...FILE_ROUTES,
   ...GRANT_ROUTES,
   ...PUBLISHED_APP_ROUTES,
+  ...IMAGE_DEFAULTS_ROUTES,
   ...IMAGE_ROUTES,
   ...REGISTRY_ROUTES,
   ...AGENT_ROUTES,

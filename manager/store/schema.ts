@@ -11,6 +11,7 @@ import { type AgentsTable, type JoinTokensTable, type AgentImagesTable } from '.
 import {
   type SessionsTable,
   type SessionSharesTable,
+  type ImageDefaultsTable,
   type SessionTemplatesTable,
   type KernelsTable,
   type PastKernelsTable,
@@ -87,6 +88,7 @@ export interface Database {
   join_tokens: JoinTokensTable
   agent_images: AgentImagesTable
   sessions: SessionsTable
+  image_defaults: ImageDefaultsTable
   session_templates: SessionTemplatesTable
   kernels: KernelsTable
   kernel_devices: KernelDevicesTable

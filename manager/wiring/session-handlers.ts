@@ -16,6 +16,7 @@ import { createLifetimeService } from '../sessions/lifetime/service.ts'
 import { createSetPriority } from '../sessions/priority.ts'
 import { createSessionService } from '../sessions/service.ts'
 import { createSessionImages } from '../sessions/session-images.ts'
+import { createImageDefaults } from '../sessions/image-defaults.ts'
 import { createSessionTemplates } from '../sessions/templates.ts'
 import { createSessionSharing, type SessionSharing } from '../sessions/sharing.ts'
 import { type Settings } from '../settings/settings.ts'
@@ -86,6 +87,7 @@ export function createSessionHandlers(
       lifetimes,
       setPriority,
       templates: createSessionTemplates({ store }),
+      imageDefaults: createImageDefaults({ store }),
       sharing,
       sessionImages: createSessionImages({ store, settings, agents, tasks: images.tasks, pulls: images.pulls, events }),
     }),

@@ -1,4 +1,10 @@
-import { type SessionSpec, type SessionTemplate, type User } from '#manager/contract'
+import {
+  type ImageDefaults,
+  type ImageDefaultsSpec,
+  type SessionSpec,
+  type SessionTemplate,
+  type User,
+} from '#manager/contract'
 import { type World } from './console-double.ts'
 
 interface Answer {
@@ -6,9 +12,10 @@ interface Answer {
   readonly value: unknown
 }
 
-/** Templates, and users that an admin searches for. @returns undefined for a route that is not about that */
+/** Templates, defaults of images, and users that an admin searches for. @returns undefined for a route that is not about that */
 export function answerLaunch(world: World, route: string, url: URL, body: unknown): Answer | undefined {
   if (route === 'GET /api/v1/session-templates') return { status: 200, value: { items: world.templates ?? [] } }
+  if (route.endsWith(' /api/v1/me/image-defaults')) return answerDefaults(world, route, url, body)
   if (route === 'GET /api/v1/users') {
     const text = url.searchParams.get('search') ?? ''
     const items = (world.users ?? []).filter(({ email, name }) => `${email} ${name}`.includes(text))
@@ -31,6 +38,17 @@ export function answerLaunch(world: World, route: string, url: URL, body: unknow
   }
   const saved = aTemplate(name, body as SessionSpec)
   world.templates = [...others, saved]
+  return { status: 200, value: saved }
+}
+
+function answerDefaults(world: World, route: string, url: URL, body: unknown): Answer {
+  const known = world.imageDefaults ?? []
+  if (route.startsWith('GET')) return { status: 200, value: { items: known } }
+  const image = route.startsWith('PUT') ? (body as ImageDefaultsSpec).image : url.searchParams.get('image')
+  world.imageDefaults = known.filter(each => each.image !== image)
+  if (route.startsWith('DELETE')) return { status: 204, value: undefined }
+  const saved: ImageDefaults = { ...(body as ImageDefaultsSpec), changedAt: SAVED }
+  world.imageDefaults.push(saved)
   return { status: 200, value: saved }
 }
 

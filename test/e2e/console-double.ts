@@ -30,6 +30,7 @@ import {
   type SessionShare,
   type SessionSpec,
   type SessionStats,
+  type ImageDefaults,
   type SessionTemplate,
   type SshKeypair,
   type BootstrapScript,
@@ -106,6 +107,7 @@ export interface World {
   figures?: (url: URL) => { step: number; items: SessionStats[] }
   invitations?: ReceivedFolderInvitation[]
   templates?: SessionTemplate[]
+  imageDefaults?: ImageDefaults[]
   /** The users that an admin finds. */
   users?: User[]
   admin?: AdminWorld

@@ -467,3 +467,28 @@ test('an admin launches for another user, who is chosen by e-mail address', asyn
   await openLaunchDialog(plain.page)
   expect(await plain.page.getByLabel(/^For another user/).count()).toBe(0)
 })
+
+test('own defaults of an image fill in the form when it is chosen, and leave it with the image', async () => {
+  await using it = await openConsole(browser, '/sessions')
+  await openLaunchDialog(it.page)
+  const cpu = it.page.getByRole('textbox', { name: 'CPU', exact: true })
+  const image = (title: RegExp) => it.page.locator('label.image', { hasText: title })
+  await image(/^PyTorch/).click()
+  await cpu.fill('5')
+  await button(it.page, 'Save as my defaults').click()
+  await button(it.page, 'Replace my defaults').waitFor()
+  expect(it.world.imageDefaults).toMatchObject([{ image: 'berth/pytorch:2.9-cuda13', resources: { cpu: '5' } }])
+
+  // The dialog is part of the URL.
+  await it.page.reload()
+  await expect.poll(() => cpu.inputValue()).toBe('2')
+  await image(/^PyTorch/).click()
+  await expect.poll(() => cpu.inputValue()).toBe('5')
+  await image(/^Python/).click()
+  await expect.poll(() => cpu.inputValue()).toBe('2')
+
+  await it.page.goto(`${it.double.url}/#/preferences`)
+  await button(it.page, /^Remove the defaults for/).click()
+  await it.page.getByText('You have stored no defaults.').waitFor()
+  expect(it.world.imageDefaults).toEqual([])
+})

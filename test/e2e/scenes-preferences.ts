@@ -46,6 +46,15 @@ export const PREFERENCE_SCENES: readonly Scene[] = [
     path: '/preferences',
     world: {
       templates: [{ ...aTemplate('usual'), isDefault: true }],
+      imageDefaults: [
+        {
+          image: 'berth/pytorch:2.9-cuda13',
+          resources: { cpu: '4', mem: '17179869184', 'cuda.device': '1' },
+          shmem: '2147483648',
+          environ: { WANDB_MODE: 'offline' },
+          changedAt: CHANGED_AT,
+        },
+      ],
       dotfiles: DOTFILES,
       bootstrapScript: { script: 'pip install --user rich\n', changedAt: CHANGED_AT },
       folders: [aFolder(1, { name: '.config' })],

@@ -1,5 +1,6 @@
 import { type LifetimeService } from '../../sessions/lifetime/service.ts'
 import { type createSetPriority } from '../../sessions/priority.ts'
+import { type ImageDefaultsService } from '../../sessions/image-defaults.ts'
 import { type SessionImages } from '../../sessions/session-images.ts'
 import { type SessionService } from '../../sessions/service.ts'
 import { type SessionTemplates } from '../../sessions/templates.ts'
@@ -34,12 +35,16 @@ type SessionRoutes =
   | 'saveSessionTemplate'
   | 'deleteSessionTemplate'
   | 'setDefaultSessionTemplate'
+  | 'listImageDefaults'
+  | 'putImageDefaults'
+  | 'deleteImageDefaults'
 
 export function createSessionRoutes({
   sessions,
   lifetimes,
   setPriority,
   templates,
+  imageDefaults,
   sharing,
   sessionImages,
 }: {
@@ -47,6 +52,7 @@ export function createSessionRoutes({
   lifetimes: LifetimeService
   setPriority: ReturnType<typeof createSetPriority>
   templates: SessionTemplates
+  imageDefaults: ImageDefaultsService
   sharing: SessionSharing
   sessionImages: SessionImages
 }): Pick<Handlers, SessionRoutes> {
@@ -69,6 +75,9 @@ export function createSessionRoutes({
     setDefaultSessionTemplate: ({ caller }, { params, body }) =>
       templates.setDefault(caller, params.name, body.isDefault),
     deleteSessionTemplate: ({ caller }, { params }) => templates.remove(caller, params.name),
+    listImageDefaults: async ({ caller }) => ({ items: await imageDefaults.list(caller) }),
+    putImageDefaults: ({ caller }, { body }) => imageDefaults.put(caller, body),
+    deleteImageDefaults: ({ caller }, { query }) => imageDefaults.remove(caller, query.image),
     saveSession: ({ caller }, { params, body }) => sessionImages.ask(caller, params.id, body),
     getSessionImage: ({ caller }, { params }) => sessionImages.get(caller, params.id),
     cancelSessionImage: ({ caller }, { params }) => sessionImages.cancel(caller, params.id),

@@ -75,6 +75,7 @@ export const KEPT = {
   storage_hosts: 'with what it is about',
   folders: 'with what it is about',
   folder_members: 'with what it is about',
+  image_defaults: 'with what it is about',
   session_templates: 'with what it is about',
   folder_usage: 'with what it is about',
   folder_clones: 'with what it is about',

@@ -8,6 +8,7 @@ import {
   type Reason,
   type ResourceSlots,
   type SessionId,
+  type ImageDefaultsSpec,
   type SessionSpec,
   type SessionPermission,
   type SessionStatus,
@@ -85,6 +86,14 @@ export interface SessionSharesTable {
   group_id: GroupId
   permission: SessionPermission
   shared_at: Time
+}
+
+/** Settings with which users' new sessions of an image begin. */
+export interface ImageDefaultsTable {
+  user_id: UserId
+  image: string
+  settings: Json<Omit<ImageDefaultsSpec, 'image'>>
+  changed_at: Time
 }
 
 /** Requests that users have stored under names. */

@@ -1,5 +1,6 @@
 import { computed, ref, shallowRef, watch } from 'vue'
 import { type Image, type Preset, type SessionSpec, type User } from '#manager/contract'
+import { logError } from '../../ui/error-log.ts'
 import { errorText, type ErrorText } from '../../ui/error-text.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { useAccount } from '../account/useAccount.ts'
@@ -9,6 +10,14 @@ import { useResources } from '../sessions/useResources.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { firstFault } from './first-fault.ts'
 import { forecast } from './forecast.ts'
+import {
+  applied,
+  type AppliedDefaults,
+  defaultsFor,
+  defaultsOf,
+  withDefaults,
+  withoutDefaults,
+} from './image-defaults.ts'
 import { imageNamed } from './image-named.ts'
 import {
   atMost,
@@ -27,6 +36,7 @@ import { presetHindrance, withPreset } from './presets.ts'
 import { refusedFields } from './refused-fields.ts'
 import { recall, remember } from './remembered.ts'
 import { formOf } from './repeated.ts'
+import { useImageDefaults } from './useImageDefaults.ts'
 import { useLaunch } from './useLaunch.ts'
 import { useLaunchRoom } from './useLaunchRoom.ts'
 import { useOutlook } from './useOutlook.ts'
@@ -59,6 +69,9 @@ export function useLaunchForm() {
   const place = useLaunchRoom(form, owner)
   const ownerId = computed(() => (owner.value ?? account.user)?.id)
   const filled = ref(false)
+  const own = useImageDefaults()
+  /** What the defaults of the chosen image have put into the form. */
+  let ownApplied: AppliedDefaults | null = null
   /** Amounts that were chosen together with another project or resource group, whose room is not known yet. */
   let awaited: Partial<LaunchForm> = {}
   /** The template with which the form begins; undefined until that is known, null for none. */
@@ -141,7 +154,8 @@ export function useLaunchForm() {
       const kept = launch.like ? formLike(launch.like) : last && last.image === start?.reference ? last : {}
       const { project, resourceGroup } = form.value
       const wish = { ...base, ...kept, image: start?.reference ?? '', project, resourceGroup }
-      form.value = fitForm(wish, start, largest, left)
+      if (launch.like) form.value = fitForm(wish, start, largest, left)
+      else beginWith(wish, start)
     },
     { immediate: true },
   )
@@ -171,25 +185,53 @@ export function useLaunchForm() {
     () => [folders.mountable, filled.value] as const,
     ([mountable, isFilled]) => {
       if (!mountable || !isFilled || launch.like) return
-      const kept = form.value.folders.flatMap(choice => {
-        const found = mountable.find(({ id }) => id === choice.folder)
-        return found ? [{ ...choice, name: found.name }] : []
-      })
+      const kept = stillMountable(form.value.folders)
       if (!isSame(kept, form.value.folders)) form.value.folders = kept
     },
     { immediate: true },
   )
 
+  // A failure costs only the default: the form begins with the last launch then.
+  const ownLoaded = own.load()
   if (preferred.value === undefined) {
-    // A failure costs only the default: the form begins with the last launch then.
     const { templates, load } = useTemplates()
     const settle = () => (preferred.value = templates.value?.find(({ isDefault }) => isDefault)?.spec ?? null)
-    void load().then(settle, settle)
-  }
+    void Promise.allSettled([load(), ownLoaded]).then(settle)
+  } else void ownLoaded.catch(logError)
 
+  /** The choices whose folders the user can mount still, with their present names. */
+  function stillMountable(choices: LaunchForm['folders']): LaunchForm['folders'] {
+    return choices.flatMap(choice => {
+      if (!folders.mountable) return [choice]
+      const found = folders.mountable.find(({ id }) => id === choice.folder)
+      return found ? [{ ...choice, name: found.name }] : []
+    })
+  }
+  /** Fills the form with the wish, and with the user's own defaults for the image. */
+  function beginWith(wish: LaunchForm, next: Image | undefined): void {
+    const { largest, left } = place.room.value
+    const before = fitForm(wish, next, largest, left)
+    const defaults = defaultsFor(next, own.defaults.value ?? [])
+    if (defaults) {
+      const filledIn = withDefaults(before, defaults, folders.byId)
+      form.value = fitForm({ ...filledIn, folders: stillMountable(filledIn.folders) }, next, largest, left)
+    } else form.value = before
+    ownApplied = defaults ? applied(before, form.value) : null
+  }
   function chooseImage(reference: string): void {
     const next = resources.images?.find(candidate => candidate.reference === reference)
-    form.value = fitForm({ ...form.value, image: reference }, next, place.room.value.largest, place.room.value.left)
+    beginWith({ ...(ownApplied ? withoutDefaults(form.value, ownApplied) : form.value), image: reference }, next)
+  }
+  /** The stored defaults for the chosen image, and ways to change them. */
+  const imageDefaults = {
+    stored: computed(() => defaultsFor(image.value, own.defaults.value ?? [])),
+    async save(): Promise<void> {
+      const spec = specToKeep()
+      if (spec) await own.put(defaultsOf({ ...spec, image: imageDefaults.stored.value?.image ?? spec.image }))
+    },
+    async remove(): Promise<void> {
+      if (imageDefaults.stored.value) await own.remove(imageDefaults.stored.value.image)
+    },
   }
 
   const presetContext = () => ({ limits: limits.value, image: image.value, room: place.room.value })
@@ -273,6 +315,7 @@ export function useLaunchForm() {
     ready,
     owner,
     ownerId,
+    imageDefaults,
     chooseImage,
     choosePreset,
     takeOffer,

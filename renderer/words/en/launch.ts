@@ -205,4 +205,10 @@ export default {
   ramLabel: 'RAM',
   gpu: 'GPU',
   faultOf: '{field}:',
+  defaultsNone: 'Resources, variables and folders can be stored as your defaults for {image}.',
+  defaultsUsed: 'The form begins with your defaults for {image} when it is chosen.',
+  defaultsSave: 'Save as my defaults',
+  defaultsUpdate: 'Replace my defaults',
+  defaultsSaved: 'Saved your defaults for {image}.',
+  defaultsRemoved: 'Removed your defaults for {image}.',
 } as const

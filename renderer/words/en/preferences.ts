@@ -16,6 +16,14 @@ export default {
   noTemplates: 'You have no templates yet.',
   openLaunch: 'Open the launch dialog',
 
+  imageDefaults: 'Defaults of environments',
+  imageDefaultsHint:
+    'Resources, variables and folders that the launch dialog fills in when you choose an environment. Store them below the environments of the launch dialog.',
+  noImageDefaults: 'You have stored no defaults.',
+  variableCount: '{count, plural, one {# variable} other {# variables}}',
+  removeImageDefaults: 'Remove the defaults for {image}',
+  imageDefaultsRemoved: 'Removed the defaults for {image}.',
+
   script: 'Start-up script',
   scriptHint:
     'A bash script that runs once in each new session of yours, before apps start. What it prints is in the log of the session. It may take 15 minutes.',

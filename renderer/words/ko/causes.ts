@@ -148,6 +148,9 @@ export default {
     '이 세션은 모든 세션이 함께 쓰는 "{name}" 폴더를 마운트합니다. 다른 사람은 이 세션을 볼 수만 있습니다. 사용하게 하려면 자동 마운트 없이 세션을 시작하세요.',
   session_named: '"{name}" 이름의 실행 중인 세션이 있습니다. 다른 이름을 고르세요.',
   session_shares_at_most: '세션이 구성원 {count}명과 공유되어 있습니다. 더 추가할 수 없습니다.',
+  image_defaults_at_most:
+    '이미지 {limit}개에 기본 설정이 있어 더 저장할 수 없습니다. 다른 이미지의 기본 설정을 먼저 제거하세요.',
+  image_defaults_unknown: '"{image}" 이미지의 기본 설정이 없습니다.',
   template_unknown: '"{name}" 템플릿이 없습니다.',
   templates_at_most: '템플릿이 {count}개 있습니다. {limit}개까지 저장할 수 있으니 하나를 삭제하세요.',
   too_many_containers:

@@ -203,5 +203,11 @@ export default {
   cpu: 'CPU',
   ramLabel: 'RAM',
   gpu: 'GPU',
+  defaultsNone: '자원, 변수, 폴더를 이 환경의 기본 설정으로 저장할 수 있습니다: {image}',
+  defaultsUsed: '이 환경을 선택하면 내 기본 설정이 채워집니다: {image}',
+  defaultsSave: '내 기본 설정으로 저장',
+  defaultsUpdate: '내 기본 설정 바꾸기',
+  defaultsSaved: '기본 설정을 저장했습니다: {image}',
+  defaultsRemoved: '기본 설정을 제거했습니다: {image}',
   faultOf: '{field}:',
 } satisfies Translation<typeof en>

@@ -19,6 +19,14 @@ export default {
   noTemplates: '아직 템플릿이 없습니다.',
   openLaunch: '시작 대화 상자 열기',
 
+  imageDefaults: '환경별 기본 설정',
+  imageDefaultsHint:
+    '환경을 선택하면 시작 대화 상자에 채워지는 자원, 변수, 폴더입니다. 시작 대화 상자의 환경 목록 아래에서 저장하세요.',
+  noImageDefaults: '저장한 기본 설정이 없습니다.',
+  variableCount: '변수 {count, number}개',
+  removeImageDefaults: '기본 설정 제거: {image}',
+  imageDefaultsRemoved: '기본 설정을 제거했습니다: {image}',
+
   script: '시작 스크립트',
   scriptHint:
     '새 세션마다 앱이 시작되기 전에 한 번 실행되는 bash 스크립트입니다. 출력은 세션의 로그에 있습니다. 최대 15분 동안 실행됩니다.',

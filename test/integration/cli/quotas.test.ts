@@ -100,6 +100,25 @@ test('sessions are created from a template, for later, and for another user', as
   expect((await berth(['session', 'create', '--name', 'none'])).err).toContain('Name an image with --image')
 })
 
+test('sessions begin with the defaults of their image where the command line says so', async () => {
+  const image = 'berth/python:3.13'
+  const defaults = (...words: string[]) => berth(['image', 'defaults', ...words])
+  expect(await defaults('set', image, '--cpu', '0.5', '--mem', '2g', '--env', 'A=1')).toMatchObject({ code: 0 })
+  expect((await defaults('ls')).out).toMatch(/berth\/python:3\.13 +0\.5 CPU, 2 GiB RAM +A +0/)
+  const create = ['session', 'create', '--image', image, '--start-at', '+2h']
+  expect(await json<Session>(...create, '--name', 'as-usual', '--defaults', '--cpu', '1')).toMatchObject({
+    requested: { cpu: '1', mem: String(2 * GiB) },
+    environ: { A: '1' },
+  })
+  expect(await json<Session>(...create, '--name', 'plain')).toMatchObject({ environ: {} })
+  expect(await defaults('rm', image)).toMatchObject({ code: 0 })
+  expect(await berth([...create, '--defaults'])).toMatchObject({
+    code: 4,
+    err: expect.stringContaining(`You have no defaults for the image "${image}"`) as string,
+  })
+  expect(await berth([...create, '--defaults', '--template', 'x'])).toMatchObject({ code: 2 })
+})
+
 test('dotfiles and the start-up script come from files and standard input, and are printed byte by byte', async () => {
   const text = "PS1='\\u001b[1m$ '\nalias ll='ls -l'\n"
   expect(await berth(['dotfile', 'put', '.bashrc'], text)).toMatchObject({ code: 0 })

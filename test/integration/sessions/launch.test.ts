@@ -76,6 +76,25 @@ describe('templates', () => {
   })
 })
 
+test('defaults of an image are replaced, hidden from other users, removed once, and at most a hundred', async () => {
+  const dora = await cluster.addUser('dora@localhost')
+  const put = (image: string, cpu: string) =>
+    dora.putImageDefaults({ body: { image, resources: { cpu }, environ: { A: '1' } } })
+  await put(IMAGE, '1')
+  await put(IMAGE, '2')
+  const { items } = await dora.listImageDefaults()
+  expect(items).toMatchObject([{ image: IMAGE, resources: { cpu: '2' }, environ: { A: '1' } }])
+  expect((await cluster.api.listImageDefaults()).items).toEqual([])
+  const remove = (api: ApiClient) => api.deleteImageDefaults({ query: { image: IMAGE } })
+  expect(await refusal(remove(cluster.api))).toMatchObject({ code: 'image_defaults_not_found' })
+  for (let index = 1; index < 100; index++) await put(`made/here:${index}`, '1')
+  expect(await refusal(put('one/more:1', '1'))).toMatchObject({ code: 'too_many_image_defaults' })
+  await put(IMAGE, '3')
+  await remove(dora)
+  expect(await refusal(remove(dora))).toMatchObject({ code: 'image_defaults_not_found' })
+  await put('one/more:1', '1')
+})
+
 describe('a session that is scheduled for later', () => {
   test('the session waits until its time with that reason, outside of the queue, and then starts', async () => {
     await cluster.join()

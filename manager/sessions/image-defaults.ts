@@ -1,0 +1,67 @@
+import {
+  AppError,
+  because,
+  formatSlots,
+  type ImageDefaults,
+  type ImageDefaultsSpec,
+  MOST_IMAGE_DEFAULTS,
+  parseAmount,
+  parseSlots,
+} from '#manager/contract'
+import { lockUser } from '../store/identity/users.ts'
+import { type Store } from '../store/open-store.ts'
+import {
+  deleteImageDefaults,
+  type ImageDefaultsRow,
+  listImageDefaults,
+  upsertImageDefaults,
+} from '../store/sessions/image-defaults.ts'
+import { type Caller } from '../users/authorize.ts'
+
+/** Defaults of users for images. Each user reaches only their own; the launch checks them, not the store. */
+export interface ImageDefaultsService {
+  list(caller: Caller): Promise<ImageDefaults[]>
+  /** @throws AppError `too_many_image_defaults` */
+  put(caller: Caller, defaults: ImageDefaultsSpec): Promise<ImageDefaults>
+  /** @throws AppError `image_defaults_not_found` */
+  remove(caller: Caller, image: string): Promise<void>
+}
+
+export function createImageDefaults({ store }: { store: Pick<Store, 'db' | 'transaction'> }): ImageDefaultsService {
+  const { db } = store
+  return {
+    async list({ userId }) {
+      return (await listImageDefaults(db, userId)).map(toDefaults)
+    },
+    async put({ userId }, { image, resources, shmem, ...others }) {
+      const settings = {
+        ...others,
+        resources: formatSlots(parseSlots(resources)),
+        ...(shmem === undefined ? {} : { shmem: String(parseAmount('mem', shmem)) }),
+      }
+      const row = await store.transaction(async trx => {
+        // Locked, so that requests at once do not exceed the limit together.
+        await lockUser(trx, userId)
+        const known = await listImageDefaults(trx, userId)
+        if (known.length >= MOST_IMAGE_DEFAULTS && !known.some(each => each.image === image)) {
+          throw new AppError('too_many_image_defaults', {
+            limit: MOST_IMAGE_DEFAULTS,
+            ...because('image_defaults_at_most', { limit: MOST_IMAGE_DEFAULTS }),
+          })
+        }
+        return upsertImageDefaults(trx, { userId, image, settings })
+      })
+      return toDefaults(row)
+    },
+    async remove({ userId }, image) {
+      if (await deleteImageDefaults(db, userId, image)) return
+      throw new AppError('image_defaults_not_found', { image, ...because('image_defaults_unknown', { image }) })
+    },
+  }
+}
+
+const toDefaults = ({ image, settings, changed_at }: ImageDefaultsRow): ImageDefaults => ({
+  image,
+  ...settings,
+  changedAt: changed_at.toISOString(),
+})
