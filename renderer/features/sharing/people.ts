@@ -1,0 +1,30 @@
+/** A person who has, or is offered, access to a thing of somebody else. */
+export interface Person<P extends string> {
+  readonly key: string
+  readonly email: string
+  /** Empty while the person has not accepted. */
+  readonly name: string
+  /** A line below the name; empty for none. */
+  readonly note: string
+  readonly permission: P
+  setPermission(next: P): Promise<unknown>
+  remove(): Promise<unknown>
+}
+
+/** The texts of `SharingDialog`, in the language of the console. */
+export interface SharingWords<P extends string> {
+  readonly title: string
+  readonly email: string
+  readonly emailFault: string
+  readonly permission: string
+  readonly add: string
+  readonly people: string
+  readonly loading: string
+  readonly nobody: string
+  readonly removeMeans?: string
+  nameOf(permission: P): string
+  /** What a person with this permission can do. */
+  meaningOf?(permission: P): string
+  permissionOf(email: string): string
+  remove(email: string): string
+}
