@@ -1,6 +1,7 @@
 import pluginVue from 'eslint-plugin-vue'
 import tseslint from 'typescript-eslint'
 import { TYPESCRIPT_RULES } from './build/lint-rules.ts'
+import { CAUSES_CONFIG } from './build/lint-causes.ts'
 import { WORDS_CONFIG } from './build/lint-words.ts'
 
 /** `.vue` files, and what oxlint has no rule for. All other rules for `.ts` files: `oxlint.config.ts`. */
@@ -46,5 +47,6 @@ export default tseslint.config(
       ],
     },
   },
+  ...CAUSES_CONFIG,
   ...WORDS_CONFIG,
 )

@@ -1,6 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { ADMINISTRATION_CAUSES } from '../manager/contract/administration-causes.ts'
 import { CAUSES } from '../manager/contract/causes.ts'
+import { HOST_CAUSES } from '../manager/contract/host-causes.ts'
 import { placeholdersOf } from './compile-message.ts'
 import { featuresOf, readCatalogue } from './read-catalogue.ts'
 
@@ -9,7 +11,8 @@ const LANGUAGES = ['en', 'ko']
 const read = (language: string, feature: string) =>
   readCatalogue(fileURLToPath(new URL(`${language}/${feature}.ts`, FOLDER)))
 /** Their English is the server's; types keep them complete. */
-const FROM_SERVER = ['causes', 'errors']
+const SERVER_TEXTS = { causes: CAUSES, 'admin-causes': ADMINISTRATION_CAUSES, 'host-causes': HOST_CAUSES }
+const FROM_SERVER = [...Object.keys(SERVER_TEXTS), 'errors']
 const features = await featuresOf(FOLDER, 'en')
 
 test('every language has the features of English', async () => {
@@ -34,11 +37,20 @@ test.each(features)(
   },
 )
 
-test('translated causes have the placeholders of the English ones', async () => {
-  const korean = await read('ko', 'causes')
-  const placeholders = (messages: Readonly<Record<string, string>>) =>
-    Object.fromEntries(Object.entries(messages).map(([key, text]) => [key, placeholdersOf(text)]))
-  expect(placeholders(korean)).toEqual(placeholders(CAUSES))
+test.each(Object.entries(SERVER_TEXTS))(
+  'every key of %s has a Korean text with the placeholders of the English one',
+  async (feature, english) => {
+    const korean = await read('ko', feature)
+    const placeholders = (messages: Readonly<Record<string, string>>) =>
+      Object.fromEntries(Object.entries(messages).map(([key, text]) => [key, placeholdersOf(text)]))
+    expect(placeholders(korean)).toEqual(placeholders(english))
+    for (const [key, text] of Object.entries(korean)) expect(text, key).toMatch(/[가-힣]/)
+  },
+)
+
+test('a cause has one key in all tables', () => {
+  const keys = Object.values(SERVER_TEXTS).flatMap(texts => Object.keys(texts))
+  expect(keys.filter((key, index) => keys.indexOf(key) !== index)).toEqual([])
 })
 
 /** The marked parts of a rich text: `<link>…</link>`. */

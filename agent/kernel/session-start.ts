@@ -1,4 +1,4 @@
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { STARTED_MARK } from '../docker/start-script.ts'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { runInside } from '../docker/run-inside.ts'
@@ -30,6 +30,6 @@ export async function waitForStart(
   if (exitCode === 0) return
   throw new AppError('app_failed', {
     app,
-    why: 'Your start-up script still runs. Apps start when it has ended; its output is in the log of the session.',
+    ...because('start_up_script_runs'),
   })
 }

@@ -1,5 +1,16 @@
 import { WebSocket } from 'ws'
-import { AppError, type AgentId, cleanLines, type ErrorCode, isErrorCode } from '#manager/contract'
+import {
+  type AgentId,
+  AppError,
+  because,
+  type Because,
+  type CauseSentence,
+  cleanLines,
+  type ErrorCode,
+  isCauseKey,
+  isErrorCode,
+  together,
+} from '#manager/contract'
 import {
   type FromManager,
   type Reply,
@@ -8,7 +19,7 @@ import {
   type RequestName,
   type RequestReply,
 } from '#agent/contract'
-import { type z } from 'zod'
+import { z } from 'zod'
 
 export interface RequestOptions {
   readonly timeoutMs: number
@@ -127,7 +138,7 @@ export class AgentConnection {
     { timeoutMs, signal }: RequestOptions,
   ): Promise<RequestReply<N>> {
     signal?.throwIfAborted()
-    if (!this.open) throw this.#unreachable('The agent is not connected.')
+    if (!this.open) throw this.#unreachable(because('agent_not_connected'))
     const id = ++this.#lastId
     const cancel = () => this.send({ type: 'cancel', id })
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
@@ -137,7 +148,7 @@ export class AgentConnection {
     }
     const timer = setTimeout(() => {
       cancel()
-      reject(this.#unreachable(`The agent did not answer ${name} within ${Math.round(timeoutMs / 1000)} s.`))
+      reject(this.#unreachable(because('agent_no_answer', { request: name, seconds: Math.round(timeoutMs / 1000) })))
     }, timeoutMs)
     signal?.addEventListener('abort', onAbort, { once: true })
     this.#waiting.set(id, {
@@ -166,15 +177,12 @@ export class AgentConnection {
       return
     }
     const reply = REQUESTS[waiting.name].reply.safeParse(value)
-    const broken = () =>
-      new AppError('agent_failed', {
-        why: `The agent sent an answer to ${waiting.name} that this manager cannot read. Update both to the same version.`,
-      })
+    const broken = () => new AppError('agent_failed', because('agent_answer_unreadable', { request: waiting.name }))
     waiting.settle(reply.success ? { value: reply.data } : { error: broken() })
   }
 
   /** Ends the connection; every request in flight fails. */
-  end(why: string): void {
+  end(why: Because): void {
     for (const waiting of this.#waiting.values()) waiting.settle({ error: this.#unreachable(why) })
     this.#waiting.clear()
     clearInterval(this.#heldUp)
@@ -186,8 +194,9 @@ export class AgentConnection {
     setTimeout(() => this.#socket.terminate(), 1_000).unref()
   }
 
-  #unreachable(why: string): AppError {
-    return new AppError('agent_unreachable', { agentId: this.agentId, why: `Agent ${this.agentName}: ${why}` })
+  #unreachable(why: Because): AppError {
+    const named = because('agent_named', { agent: this.agentName })
+    return new AppError('agent_unreachable', { agentId: this.agentId, ...together(named, why) })
   }
 }
 
@@ -213,7 +222,7 @@ const CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'unavailable',
 ])
 /** Details that are passed on. */
-const DETAILS = ['why', 'app', 'reference', 'kernelId', 'slot', 'needed', 'largest'] as const
+const DETAILS = ['app', 'reference', 'kernelId', 'slot', 'needed', 'largest'] as const
 
 /**
  * Converts an agent's error into one that is safe to show in a terminal. The agent chooses the words; the code is
@@ -225,10 +234,30 @@ function errorOf({ code: given, message, detail }: NonNullable<z.infer<typeof Re
     const value = detail[name]
     return typeof value === 'string' ? [[name, cleanLines(value, MAX_WHY)] as const] : []
   })
-  return new AppError(code, { why: cleanLines(message, MAX_WHY), ...Object.fromEntries(told) })
+  const text = typeof detail.why === 'string' ? detail.why : message
+  return new AppError(code, { ...Object.fromEntries(told), ...causeOf(detail, cleanLines(text, MAX_WHY)) })
 }
 
 const MAX_WHY = 4_000
+const MOST_SENTENCES = 10
+
+/** The cause that an agent gives, with safe values. A text without a known key is shown as what the agent says. */
+function causeOf({ cause, values, more }: Readonly<Record<string, unknown>>, why: string): Because {
+  const further: readonly unknown[] = Array.isArray(more) ? more.slice(0, MOST_SENTENCES) : []
+  const sentences = [{ cause, values }, ...further].map(sentenceOf)
+  const [first, ...rest] = sentences.filter(one => one !== undefined)
+  if (!first || rest.length + 1 < sentences.length) return { why, cause: 'agent_says', values: { text: why } }
+  return { why, ...first, ...(rest.length === 0 ? {} : { more: rest }) }
+}
+
+function sentenceOf(given: unknown): CauseSentence | undefined {
+  const { success, data } = Sentence.safeParse(given)
+  if (!success || !isCauseKey(data.cause)) return undefined
+  return { cause: data.cause, ...(data.values ? { values: data.values } : {}) }
+}
+
+const Value = z.union([z.number(), z.string().transform(text => cleanLines(text, MAX_WHY))])
+const Sentence = z.object({ cause: z.string(), values: z.record(z.string().max(50), Value).optional() })
 
 function abortReason(signal: AbortSignal | undefined): Error {
   const reason: unknown = signal?.reason

@@ -1,4 +1,4 @@
-import { AppError, type AgentId } from '#manager/contract'
+import { type AgentId, AppError, because, type Because } from '#manager/contract'
 import { type AgentConnection } from './connection.ts'
 
 /** The control connection of each agent here, how long the agent has been silent, and who waits for it to connect. */
@@ -24,7 +24,7 @@ export interface Connections {
     options: { readonly signal?: AbortSignal | undefined; readonly patient?: boolean | undefined },
   ): Promise<AgentConnection>
   /** Ends the agent's connection, which then does not count as lost. */
-  disconnect(agentId: AgentId, why: string): void
+  disconnect(agentId: AgentId, why: Because): void
   /** Ends all connections, and every wait for one. */
   close(): void
 }
@@ -81,7 +81,7 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
         return
       }
       settle(entry)
-      entry.connection?.end('The agent has sent nothing for too long.')
+      entry.connection?.end(because('agent_sent_nothing'))
       onLost(agentId)
     }, lostMs)
   }
@@ -100,7 +100,7 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
   }
 
   /** Ends the wait for the agent, and the time after which it counts as lost. */
-  function drop(entry: Entry, why: string): void {
+  function drop(entry: Entry, why: Because): void {
     clearTimeout(entry.lostTimer)
     entry.lostTimer = undefined
     settle(entry)
@@ -113,7 +113,7 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
     lastSeen: agentId => entries.get(agentId)?.seenAt,
     set(connection) {
       const entry = entryOf(connection.agentId)
-      entry.connection?.end('The agent opened a newer connection.')
+      entry.connection?.end(because('agent_newer_connection'))
       entry.connection = connection
       settle(entry)
     },
@@ -140,10 +140,8 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
       signal?.throwIfAborted()
       const connection = openOne(agentId)
       if (connection) return connection
-      const why = isElsewhere
-        ? 'The host is connected to another manager, but not to this one. Administrators: "berth admin manager ls" shows why.'
-        : 'The host is not connected. Try again once it is back.'
-      throw new AppError('agent_unreachable', { agentId, why })
+      const why = isElsewhere ? because('host_at_other_manager') : because('host_not_connected')
+      throw new AppError('agent_unreachable', { agentId, ...why })
     },
     disconnect(agentId, why) {
       const entry = entries.get(agentId)
@@ -151,7 +149,7 @@ export function createConnections({ now, lostMs, seek, onLost }: ConnectionsDeps
     },
     close() {
       closed = true
-      for (const entry of entries.values()) drop(entry, 'The manager is stopping.')
+      for (const entry of entries.values()) drop(entry, because('manager_stopping'))
     },
   }
 }

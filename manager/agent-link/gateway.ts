@@ -1,5 +1,5 @@
 import { type RawData, type WebSocket, WebSocketServer } from 'ws'
-import { AppError, type AgentId, type ManagerId } from '#manager/contract'
+import { type AgentId, AppError, because, type Because, type ManagerId } from '#manager/contract'
 import {
   AGENT_LOST_MS,
   AGENT_NONCE_HEADER,
@@ -33,7 +33,7 @@ export interface AgentGateway
   reach(agentId: AgentId, signal?: AbortSignal): Promise<void>
   lastSeen(agentId: AgentId): Date | undefined
   /** Closes the connection of an agent, for example a revoked one. */
-  disconnect(agentId: AgentId, why: string): void
+  disconnect(agentId: AgentId, why: Because): void
   /** Starts the timeout to `lost` for agents that the database lists as connected, after a start of the manager. */
   expect(agentIds: readonly AgentId[]): void
   /**
@@ -148,7 +148,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     }
     socket.on('message', onMessage)
     socket.on('close', () => {
-      connection.end('The connection was lost.')
+      connection.end(because('connection_lost'))
       dataTokens.delete(accepted.dataToken)
       if (!connections.remove(connection)) return
       log.info({ agentId }, 'agent disconnected')
@@ -169,7 +169,7 @@ export function startAgentGateway(deps: AgentGatewayDeps): AgentGateway {
     const agent = await reads.find(connection.agentId)
     if (agent && agent.status !== 'REVOKED') return
     log.warn({ agentId: connection.agentId }, 'agent was revoked while it connected')
-    connection.end('The agent was removed from this manager.')
+    connection.end(because('agent_removed'))
   }
 
   upgrades.on(

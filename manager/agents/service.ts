@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import {
+  addSlots,
   type Agent,
   type AgentDevice,
   AgentId,
   AppError,
+  because,
   type Device,
   type DeviceFigures,
   type DeviceMode,
@@ -11,7 +13,6 @@ import {
   formatSlots,
   type Resources,
   type ResourceSlots,
-  addSlots,
   SLOT_NAMES,
   type SlotName,
   type UserId,
@@ -164,7 +165,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       if (!known) throw noSuchAgent(id)
       // Only the revocation must succeed here; the deadline sweep repeats the rest until it is done.
       const row = (await setAgent(store.db, id, { status: 'REVOKED', schedulable: false })) ?? known
-      gateway.disconnect(id, 'The agent was removed from this manager.')
+      gateway.disconnect(id, because('agent_removed'))
       announce(row)
       await endForgotten(deps, { agentId: id, actor })
     },
@@ -212,7 +213,7 @@ async function changeMode(trx: Db, row: AgentRow, uuid: string, mode: DeviceMode
   if (!device) throw new AppError('device_not_found', { agentId: row.id, uuid })
   if (mode === 'mig' || device.mode === 'mig') {
     throw new AppError('device_mode_fixed', {
-      why: 'Use nvidia-smi on the host to change MIG instances; the agent finds the new instances by itself.',
+      ...because('mig_on_host'),
       uuid,
     })
   }
@@ -221,7 +222,7 @@ async function changeMode(trx: Db, row: AgentRow, uuid: string, mode: DeviceMode
   if (holders.length > 0) {
     const sessions = holders.map(({ session }) => session)
     throw new AppError('device_in_use', {
-      why: `In use by ${sessions.join(', ')}. Wait for these sessions to end, or end them.`,
+      ...because('device_used_by', { sessions: sessions.join(', ') }),
       uuid,
       sessions,
     })

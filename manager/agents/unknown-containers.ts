@@ -1,4 +1,4 @@
-import { type AgentId, AppError, formatSlots, type KernelId, type UnknownContainer } from '#manager/contract'
+import { type AgentId, AppError, because, formatSlots, type KernelId, type UnknownContainer } from '#manager/contract'
 import { type KernelReport } from '#agent/contract'
 import { findAgent } from '../store/agents/agents.ts'
 import { noSuchAgent } from '../store/missing.ts'
@@ -51,7 +51,7 @@ export function createUnknownContainers({ store, agents, reports }: UnknownConta
       if (!container || unknown.every(({ label }) => label.kernelId !== kernelId)) {
         throw new AppError('kernel_not_found', {
           kernelId,
-          why: 'No such container on this host waits for a decision. "berth admin agent unknown ls" lists them.',
+          ...because('container_not_waiting'),
         })
       }
       if (action === 'import') {

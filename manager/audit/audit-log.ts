@@ -1,4 +1,4 @@
-import { AppError, type AuditEntry, type AuditFilter, type AuditSort } from '#manager/contract'
+import { AppError, type AuditEntry, type AuditFilter, type AuditSort, because } from '#manager/contract'
 import { type AuditRow, listAuditRows } from '../store/operation/audit-log.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
@@ -16,8 +16,6 @@ export interface AuditLog {
 }
 
 const EXPORT_BATCH = 1000
-const LOST = 'The account was changed while the export ran. Start the export again.'
-
 export function createAuditLog(db: Db): AuditLog {
   const domainOf = (caller: Caller) => (isSuperadmin(caller) ? {} : { domain: caller.domain })
   return {
@@ -42,7 +40,7 @@ export function createAuditLog(db: Db): AuditLog {
         const last = rows.at(-1)
         if (!last) return
         // Check the account again for each page: the export may take minutes, at the pace of the reader.
-        if ((await withoutStanding(db, [caller])).length > 0) throw new AppError('forbidden', { why: LOST })
+        if ((await withoutStanding(db, [caller])).length > 0) throw new AppError('forbidden', because('export_lost'))
         after = last.id
         yield rows
           .map(toEntry)
@@ -71,9 +69,6 @@ function toEntry(row: AuditRow): AuditEntry {
 
 function parseCursor(cursor: string): number {
   const id = /^\d{1,15}$/.test(cursor) ? Number(cursor) : Number.NaN
-  if (Number.isNaN(id))
-    throw new AppError('bad_request', {
-      why: 'The cursor is not valid. Use the one that the last page of the list returned.',
-    })
+  if (Number.isNaN(id)) throw new AppError('bad_request', because('cursor_wrong'))
   return id
 }

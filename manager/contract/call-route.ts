@@ -1,3 +1,4 @@
+import { type Because, type CauseKey } from './causes.ts'
 import { AppError, fromProblem, isAppError, isProblem } from './errors.ts'
 import type { RouteSpec } from './routes/route-spec.ts'
 import type { SignableRequest } from './sign-request.ts'
@@ -115,14 +116,20 @@ async function send(deps: ClientDeps, { url, body, route, input }: ReadyRequest)
     text = await reply.text()
   } catch (error) {
     if (input.signal?.aborted || isAppError(error)) return { error, answered: false }
-    const why = 'The manager does not answer.'
-    return { error: new AppError('unavailable', { why }, { cause: error }), answered: false }
+    const away = byKey('manager_away', 'The manager does not answer.')
+    return { error: new AppError('unavailable', away, { cause: error }), answered: false }
   }
   if (reply.status >= 400) return { error: toError(reply, text), answered: true }
   if (text === '' && reply.status === 204) return { value: undefined }
   const parsed = parseAnswer(text)
   return parsed ?? { error: notAManager(url), answered: true }
 }
+
+/** As `because()`, for the page, which has no table of the English texts. */
+const byKey = (cause: CauseKey, why: string, values?: Record<string, string | number>): Because => ({
+  ...{ why, cause },
+  ...(values ? { values } : {}),
+})
 
 /** Parses JSON; undefined for other text: a captive portal, or another program at the address, answers with a page. */
 function parseAnswer(text: string): { value: unknown } | undefined {
@@ -135,7 +142,10 @@ function parseAnswer(text: string): { value: unknown } | undefined {
 
 function notAManager(url: string): AppError {
   const where = /^https?:\/\/[^/]+/.exec(url)?.[0] ?? 'this address'
-  return new AppError('unavailable', { why: `The server at ${where} is not a Berth manager. Check the address.` })
+  return new AppError(
+    'unavailable',
+    byKey('not_a_manager', `The server at ${where} is not a Berth manager. Check the address.`, { where }),
+  )
 }
 
 function toError(reply: HttpReply, text: string): AppError {
@@ -143,7 +153,10 @@ function toError(reply: HttpReply, text: string): AppError {
     const problem = parseAnswer(text)?.value
     if (isProblem(problem)) return fromProblem(problem)
   }
-  return new AppError(reply.status >= 500 ? 'unavailable' : 'internal', { why: `HTTP ${reply.status}` })
+  return new AppError(
+    reply.status >= 500 ? 'unavailable' : 'internal',
+    byKey('http_status', `HTTP ${reply.status}`, { status: reply.status }),
+  )
 }
 
 /** Global of browsers and Node alike; declared because their types are not visible here. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { because } from './causes.ts'
+import { because, causeIn, together } from './causes.ts'
 import { AppError, fromProblem, toProblem } from './errors.ts'
 
 test('a cause is a sentence with its values, and a key by which it is translated', () => {
@@ -9,6 +9,24 @@ test('a cause is a sentence with its values, and a key by which it is translated
     cause: 'member_already',
     values: { email: 'ann@example.org', name: '{email}' },
   })
+})
+
+test('numbers choose between the singular and the plural', () => {
+  const why = (count: number) => because('domain_has_users', { count }).why
+  expect(why(1)).toBe('The domain has 1 user. Move them to another domain, inactive users too.')
+  expect(why(3)).toBe('The domain has 3 users. Move them to another domain, inactive users too.')
+})
+
+test('a cause of several sentences has a key for each', () => {
+  const both = together(because('still_members', { count: 2 }), because('purge_deletes', { name: 'vision' }))
+  expect(both).toEqual({
+    why: '2 members are still there. To delete these too, deactivate "vision" first, then delete it with "purge".',
+    cause: 'still_members',
+    values: { count: 2 },
+    more: [{ cause: 'purge_deletes', values: { name: 'vision' } }],
+  })
+  expect(causeIn({ name: 'vision', ...both })).toEqual(both)
+  expect(causeIn({ why: 'Newer.', cause: 'of_a_newer_server' })).toBeUndefined()
 })
 
 test('a cause reaches a client of the API', () => {

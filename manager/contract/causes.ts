@@ -1,7 +1,11 @@
+import { ADMINISTRATION_CAUSES } from './administration-causes.ts'
+import { HOST_CAUSES } from './host-causes.ts'
+import { type Placeholders } from './placeholders.ts'
+
 /**
- * Causes of errors that are fixed sentences, by key. The English text is the error's `why`; a client in another language shows its
- * own sentence for the key, with the same values in the places of `{names}`. Keys stay when a sentence is reworded. Causes
- * whose text is made from parts (lists, fields of a form) have no key.
+ * Causes of errors by key. The English text is the error's `why`; a client in another language shows its own sentence for the
+ * key, with the same values in the places of `{names}`; `{count, plural, one {…} other {…}}` chooses by number. Keys stay when a
+ * sentence is reworded.
  */
 export const CAUSES = {
   // signing in
@@ -296,27 +300,151 @@ export const CAUSES = {
   upload_other_hash: '"{path}" arrived with another SHA-256 than announced. Upload it again.',
   upload_too_long: 'The body is longer than the rest of the upload.',
   uploads_at_most: 'You have {limit} unfinished uploads. Finish or cancel some.',
+  cursor_wrong: 'The cursor is not valid. Use the one that the last page of the list returned.',
+  group_without_access: 'You have no access to a resource group "{group}".',
+  group_without_access_in_project:
+    'You have no access to a resource group "{group}" in this project. An admin can grant access.',
+  limit_of_user:
+    'The request needs {needed}; resource policy "{policy}" gives each user at most {limit} in total. Ask for less.',
+  limit_of_keypair:
+    'The request needs {needed}; resource policy "{policy}" gives each keypair at most {limit} in total. Ask for less.',
+  limit_of_project: 'The request needs {needed}; project "{project}" may hold at most {limit} in total. Ask for less.',
+  limit_of_domain: 'The request needs {needed}; domain "{domain}" may hold at most {limit} in total. Ask for less.',
+  member_of_no_project: 'You are not a member of any project. Ask an admin to add you.',
+  choose_project: 'Choose a project. Your projects: {projects}.',
+  not_member_of_project: 'You are not a member of a project "{project}". Your projects: {projects}.',
+  resource_group_unknown: 'There is no resource group "{group}".',
+  domain_unknown: 'There is no domain "{domain}".',
+  task_cancelled: 'The task was cancelled.',
+  task_stopped: 'The manager that ran the task has stopped. Start the task again.',
+  task_just_ending: 'The same work is just ending. Try again in a moment.',
+  from_before_to: '"from" must be before "to".',
+  periods_at_most: 'At most {limit} periods can be asked for at once.',
+  days_at_most: 'At most {limit} days can be asked for at once.',
+  choose_other_address: 'Choose another address.',
+  only_console: 'Only the process of the console may do this.',
+  own_account_elsewhere: 'For your own account, use {request}.',
+  try_again: 'Try again.',
+  only_admin_makes_keypairs: 'Only an admin can make keypairs for others.',
+  only_superadmin_rate_limit: 'Only a superadmin can set the rate limit.',
+  keypair_requests: 'This keypair may send {limit} requests in 15 minutes. Try again in {seconds} s.',
+  access_key_or_signature: 'The access key or the signature is wrong.',
+  signed_before_restore: 'The request was signed before the database was restored. Sign it again.',
+  account_domain_deactivated: 'An admin has deactivated the domain of the account.',
+  sign_separately: 'Sign every request separately.',
+  clock_behind: "Your clock is {seconds} s behind the server's.",
+  clock_ahead: "Your clock is {seconds} s ahead of the server's.",
+  ssh_key_private: 'This is a private key. Send the content of the .pub file instead.',
+  ssh_key_one_line: 'Send the key as one line.',
+  ssh_key_types: 'The key must begin with one of {types}.',
+  ssh_key_unreadable: 'The key cannot be read. Copy the whole line of the .pub file.',
+  ssh_key_rsa_bits: 'An RSA key needs at least {bits} bits.',
+  only_owner_changes: 'Only its owner changes it.',
+  only_admin_changes_project_folder: 'It belongs to a project: only an admin changes it.',
+  no_storage_for_you: 'You may use no storage for folders. Ask an admin for one.',
+  storage_not_for_you: 'You may use no storage host "{storage}"; yours are {yours}.',
+  kernel_unknown: 'The session has no kernel "{kernel}".',
+  session_terminated: 'The session was terminated.',
+  no_host_has_any: 'The request needs {needed}; no host has any. Ask for less.',
+  host_offers_at_most: 'The request needs {needed}; one host offers at most {largest}. Ask for less.',
+  host_offers_beside_the_rest:
+    'The request needs {needed}; one host offers at most {largest} together with the rest of the request. Ask for less.',
+  page_end_deleted: 'The session at which the last page ended was deleted meanwhile. Begin with the first page again.',
+  only_admin_forces_end: 'Only an admin can end a session without waiting for its agent.',
+  start_time_passed: 'The start time has passed.',
+  start_time_within: 'The start time must be within {days} days.',
+  extension_until: 'The resource policy of the session allows it to run until {time} at the latest.',
+  session_named_one_of: 'You have live sessions with some of these names: {names}. Choose another name.',
+  storage_at_silent: 'The storage "{storage}" at {path} does not answer.',
+  storage_at_other: 'Another storage than that of "{storage}" is mounted at {path}.',
+  storage_at_unmounted: 'The storage "{storage}" is not mounted at {path}: there is no file {file}.',
+  storage_at_unusable: 'The storage "{storage}" at {path} cannot be used: {text}.',
+  storage_at_not_empty:
+    '{path} is no empty directory: the storage "{storage}" needs one of its own, which exists and is mounted.',
+  storage_at_has_name: 'The storage at {path} is another storage host of this Berth, and cannot be "{storage}" too.',
+  storage_at_differs: 'Another manager uses another storage as "{storage}": mount the same one at {path}.',
+  terminal_name: 'The name of a terminal may have a-z, 0-9 and "-".',
+  terminal_size: 'A terminal must have 1 to 1000 columns and rows.',
+  address_silent: '{address} does not answer.',
+  bundle_entries_at_most: 'A bundle takes at most {limit} entries.',
+  bundle_header_too_long: 'The header of an entry is too long.',
+  bundle_bytes_at_most: 'A bundle takes at most {bytes} bytes of files.',
+  bundle_cut: 'The body ends within an entry.',
+  idempotency_key_new: 'Use a new key for every new request.',
+  file_has_bytes: 'The file has {bytes} bytes.',
+  streams_at_most: 'One sign-in has at most {limit} event streams.',
+  field_wrong: '{field}: {text}',
+  fields_wrong: '{field}: {text} (and {count} more)',
+  request_form: 'The request does not have the right form.',
+  agent_says: '{text}',
+  host_at_other_manager:
+    'The host is connected to another manager, but not to this one. Administrators: "berth admin manager ls" shows why.',
+  host_not_connected: 'The host is not connected. Try again once it is back.',
+  agent_named: 'Agent {agent}:',
+  agent_sent_nothing: 'The agent has sent nothing for too long.',
+  agent_newer_connection: 'The agent opened a newer connection.',
+  manager_stopping: 'The manager is stopping.',
+  connection_lost: 'The connection was lost.',
+  agent_removed: 'The agent was removed from this manager.',
+  agent_answer_unreadable:
+    'The agent sent an answer to {request} that this manager cannot read. Update both to the same version.',
+  agent_not_connected: 'The agent is not connected.',
+  agent_no_answer: 'The agent did not answer {request} within {seconds} s.',
+  not_a_manager: 'The server at {where} is not a Berth manager. Check the address.',
+  http_status: 'HTTP {status}',
+  start_cancelled: 'The start was cancelled.',
+  attempt_failed: 'This attempt has failed.',
+  agent_connections: 'This agent has too many connections.',
+  manager_gone: 'The named manager does not exist, or is not running any more.',
+  bundle_header_wrong: 'Header of an entry: {field} {text}',
 } as const
 
-export type CauseKey = keyof typeof CAUSES
+/** Causes of all parts: users meet those above, administrators also the others. Keys are unique in all of them. */
+const ALL = { ...CAUSES, ...ADMINISTRATION_CAUSES, ...HOST_CAUSES }
 
-/** Placeholders of a sentence: `'{a} of {b}'` → `'a' | 'b'`. */
-type Names<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | Names<Rest> : never
-type Values<K extends CauseKey> = [Names<(typeof CAUSES)[K]>] extends [never]
+export type CauseKey = keyof typeof ALL
+
+type Values<K extends CauseKey> = [Placeholders<(typeof ALL)[K]>] extends [never]
   ? []
-  : [values: { readonly [Name in Names<(typeof CAUSES)[K]>]: string | number }]
+  : [values: { readonly [Name in Placeholders<(typeof ALL)[K]>]: string | number }]
 
-/** The part of an error's detail that says its cause: as an English sentence, and as a key with values for translations. */
-export type Because = {
-  readonly why: string
+/** A sentence of the tables for translations: its key, and the values in the places of its `{names}`. */
+export type CauseSentence = {
   readonly cause: CauseKey
-  readonly values?: Readonly<Record<string, string | number>>
+  readonly values?: Record<string, string | number>
 }
+
+/**
+ * The part of an error's detail that says its cause: as English text, and as a key with values for translations. A cause of
+ * several sentences has the further ones in `more`.
+ */
+export type Because = CauseSentence & { readonly why: string; readonly more?: CauseSentence[] }
+
+/** `{name}`, or `{name, plural, one {…} other {…}}` with `#` for the number. */
+const PLACE = /\{(\w+)(?:, plural, one \{([^{}]*)\} other \{([^{}]*)\})?\}/g
 
 /** The cause as a part of an error's detail: `new AppError('file_exists', { name, ...because('file_there', { name }) })`. */
 export function because<K extends CauseKey>(cause: K, ...[values]: Values<K>): Because {
-  const given: Readonly<Record<string, string | number>> | undefined = values
-  if (given === undefined) return { why: CAUSES[cause], cause }
-  const why = CAUSES[cause].replaceAll(/\{(\w+)\}/g, (_place, name: string) => String(given[name]))
+  const given: Record<string, string | number> | undefined = values
+  if (given === undefined) return { why: ALL[cause], cause }
+  const text: string = ALL[cause]
+  const why = text.replaceAll(PLACE, (_place, name: string, one: string | undefined, other: string) => {
+    const value = given[name]
+    return one === undefined ? String(value) : (value === 1 ? one : other).replaceAll('#', String(value))
+  })
   return { why, cause, values: given }
+}
+
+/** A cause of several sentences. */
+export function together(first: Because, ...rest: readonly Because[]): Because {
+  const more = [...(first.more ?? []), ...rest.flatMap(({ why: _, more: further = [], ...one }) => [one, ...further])]
+  return { ...first, why: [first, ...rest].map(({ why }) => why).join(' '), ...(more.length === 0 ? {} : { more }) }
+}
+
+export const isCauseKey = (key: string): key is CauseKey => Object.hasOwn(ALL, key)
+
+/** The cause that an error's detail has; undefined without one, and for a key that this version does not know. */
+export function causeIn({ why, cause, values, more }: Readonly<Record<string, unknown>>): Because | undefined {
+  if (typeof why !== 'string' || typeof cause !== 'string' || !isCauseKey(cause)) return undefined
+  return { why, cause, ...(values ? { values } : {}), ...(more ? { more } : {}) } as Because
 }

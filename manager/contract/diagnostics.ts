@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { cleanLine, CleanLines } from './clean-text.ts'
+import { because } from './causes.ts'
 import { AppError } from './errors.ts'
 import { parseJson } from './parse-json.ts'
 
@@ -37,7 +38,7 @@ export type Diagnosis = z.infer<typeof Diagnosis>
 export function parseDiagnosis(printed: string, failure: Error | null): Diagnosis {
   const diagnosis = Diagnosis.safeParse(parseJson(printed))
   if (diagnosis.success) return diagnosis.data
-  throw new AppError('internal', { why: 'berth doctor gave no result.' }, { cause: failure })
+  throw new AppError('internal', because('doctor_no_result'), { cause: failure })
 }
 
 /** Makes what another party sent safe to show. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CauseFields } from './cause-fields.ts'
 import { GroupRef } from './domains.ts'
 import { utf8Length } from './file-paths.ts'
 import { FolderId, UserId } from './ids.ts'
@@ -44,6 +45,7 @@ export const StorageHost = z
   .object({
     name: StorageHostName,
     problem: z.string().nullable().describe('Why it cannot be used now; null if it can.'),
+    ...CauseFields,
     space: z
       .object({
         usedBytes: z.int().describe('By everything on its file system, folders of others included.'),

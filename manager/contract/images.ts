@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { FailureText } from './cause-fields.ts'
 import { AgentId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
 import { AppProtocol } from './sessions.ts'
@@ -88,7 +89,7 @@ export const AgentCleanUp = z
     ),
     kept: z.array(z.object({ digest: z.string(), references: z.array(z.string()), why: z.string() })),
     freedBytes: z.number().describe('With dryRun: the space that would be freed at least.'),
-    error: z.object({ code: z.string(), message: z.string() }).nullable(),
+    error: FailureText.nullable(),
   })
   .meta({ id: 'AgentCleanUp' })
 export type AgentCleanUp = z.infer<typeof AgentCleanUp>

@@ -3,11 +3,23 @@
  * schemas take longer to load than all the rest of its work. `test/integration/cli/stdio.test.ts` checks what it loads.
  */
 export * from './call-route.ts'
-export { because, type Because, type CAUSES, type CauseKey } from './causes.ts'
+export { type ADMINISTRATION_CAUSES } from './administration-causes.ts'
+export {
+  because,
+  type Because,
+  causeIn,
+  type CauseKey,
+  type CAUSES,
+  type CauseSentence,
+  isCauseKey,
+  together,
+} from './causes.ts'
 export * from './errors.ts'
 export * from './grant-calls.ts'
+export { type HOST_CAUSES } from './host-causes.ts'
 export { isSessionId } from './is-session-id.ts'
 export { parseJson } from './parse-json.ts'
+export { type Placeholders } from './placeholders.ts'
 export * from './sftp.ts'
 export * from './sign-request.ts'
 export * from './tunnel/index.ts'

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { FailureText } from './cause-fields.ts'
 import { AgentId, FolderId, SessionId } from './ids.ts'
 import { PullProgress } from './sessions.ts'
 
@@ -26,7 +27,7 @@ export const AgentPull = z
     agentName: z.string(),
     status: z.enum(['waiting', 'pulling', 'done', 'failed', 'cancelled']),
     progress: PullProgress.nullable(),
-    error: z.object({ code: z.string(), message: z.string() }).nullable(),
+    error: FailureText.nullable(),
   })
   .meta({ id: 'AgentPull' })
 export type AgentPull = z.infer<typeof AgentPull>
@@ -42,7 +43,7 @@ export const Task = z
     target: z.string().describe('Name of the registry, the folder or the backup, or reference of the image.'),
     status: z.enum(['running', 'done', 'failed', 'cancelled']),
     /** Cause of the failure or cancellation. */
-    error: z.object({ code: z.string(), message: z.string() }).nullable(),
+    error: FailureText.nullable(),
     rescan: RescanProgress.nullable(),
     pull: z.array(AgentPull).nullable(),
     copy: z

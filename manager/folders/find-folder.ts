@@ -1,4 +1,4 @@
-import { AppError, type Folder, type FolderId } from '#manager/contract'
+import { AppError, because, type Folder, type FolderId } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
 import { findFolder, type FolderRow } from '../store/storage/folders.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -22,9 +22,8 @@ export async function requireVisible(db: Db, caller: Caller, id: FolderId): Prom
 export async function requireManaged(db: Db, caller: Caller, id: FolderId): Promise<FolderRow> {
   const { row } = await requireVisible(db, caller, id)
   if (manages(caller, row)) return row
-  const why =
-    row.group_id === null ? 'Only its owner changes it.' : 'It belongs to a project: only an admin changes it.'
-  throw new AppError('forbidden', { folderId: id, why })
+  const why = row.group_id === null ? because('only_owner_changes') : because('only_admin_changes_project_folder')
+  throw new AppError('forbidden', { folderId: id, ...why })
 }
 
 /** @returns undefined if the caller may neither use nor manage the folder */

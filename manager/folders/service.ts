@@ -84,9 +84,15 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
     if (name !== undefined) return name
     const why =
       names.length === 0
-        ? 'You may use no storage for folders. Ask an admin for one.'
-        : `You may use no storage host "${storageHost ?? ''}"; yours are ${names.map(one => `"${one}"`).join(', ')}.`
-    throw new AppError('storage_host_not_found', { ...(storageHost === undefined ? {} : { name: storageHost }), why })
+        ? because('no_storage_for_you')
+        : because('storage_not_for_you', {
+            storage: storageHost ?? '',
+            yours: names.map(one => `"${one}"`).join(', '),
+          })
+    throw new AppError('storage_host_not_found', {
+      ...(storageHost === undefined ? {} : { name: storageHost }),
+      ...why,
+    })
   }
 
   async function hostNamesOf(caller: Caller): Promise<string[]> {

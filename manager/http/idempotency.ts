@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { AppError, type RouteSpec, type UserId } from '#manager/contract'
+import { AppError, because, type RouteSpec, type UserId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import {
@@ -62,7 +62,7 @@ export function createIdempotency({ db, box, log }: IdempotencyDeps) {
     if (!known) return claimOf(userId, key, request)
     const { request: before } = JSON.parse(box.open(known.sealed, place)) as { request: string }
     if (before !== request) {
-      throw new AppError('idempotency_key_reused', { why: 'Use a new key for every new request.' })
+      throw new AppError('idempotency_key_reused', because('idempotency_key_new'))
     }
     return known
   }

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
-import { AppError, because, isAppError, toProblem } from '#manager/contract'
+import { AppError, because, type Because, isAppError, toProblem } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { UNSTORABLE_TEXT } from '../store/storable-text.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
@@ -53,7 +53,7 @@ export function toAppError(error: unknown): AppError {
       path: issue.instancePath.split('/').filter(Boolean).join('.') || (error.validationContext ?? 'body'),
       message: issue.message ?? 'is not valid',
     }))
-    return new AppError('bad_request', { why: sentenceOf(fields), fields }, { cause: error })
+    return new AppError('bad_request', { ...fieldsCause(fields), fields }, { cause: error })
   }
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown }
   const client = typeof code === 'string' ? CLIENT_ERRORS[code] : undefined
@@ -73,11 +73,11 @@ export function toAppError(error: unknown): AppError {
   return new AppError('internal', {}, { cause: error })
 }
 
-function sentenceOf(fields: readonly { path: string; message: string }[]): string {
+function fieldsCause(fields: readonly { path: string; message: string }[]): Because {
   const [first, ...more] = fields
-  if (!first) return 'The request does not have the right form.'
-  const rest = more.length > 0 ? ` (and ${more.length} more)` : ''
-  return `${first.path}: ${first.message}${rest}`
+  if (!first) return because('request_form')
+  const named = { field: first.path, text: first.message }
+  return more.length === 0 ? because('field_wrong', named) : because('fields_wrong', { ...named, count: more.length })
 }
 
 /** SQLSTATE of PostgreSQL. */

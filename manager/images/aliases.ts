@@ -1,4 +1,4 @@
-import { AppError, type ImageAlias } from '#manager/contract'
+import { AppError, because, type ImageAlias } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { deleteImageAlias, listImageAliases, putImageAlias } from '../store/images/image-aliases.ts'
 import { type Store } from '../store/open-store.ts'
@@ -33,16 +33,15 @@ export function createImageAliases({ store, events }: { store: Store; events: Ev
     async put({ alias, reference: wanted }) {
       const reference = await nameOf(wanted)
       if (reference === undefined) {
-        throw new AppError('image_not_found', { image: wanted, why: `No agent or registry has an image "${wanted}".` })
+        throw new AppError('image_not_found', { image: wanted, ...because('image_unknown_here', { image: wanted }) })
       }
       const same = await nameOf(alias)
       if (same !== undefined) {
-        throw new AppError('image_alias_exists', { alias, why: `There is an image "${same}". Choose another alias.` })
+        throw new AppError('image_alias_exists', { alias, ...because('alias_is_image', { image: same }) })
       }
       const named = await putImageAlias(db, { alias, reference })
       if (named !== reference) {
-        const why = `"${alias}" stands for "${named}". Remove that alias first, or choose another one.`
-        throw new AppError('image_alias_exists', { alias, why })
+        throw new AppError('image_alias_exists', { alias, ...because('alias_taken', { alias, image: named }) })
       }
       announce()
       return { alias, reference }

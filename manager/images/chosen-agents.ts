@@ -1,4 +1,4 @@
-import { type AgentId, AppError } from '#manager/contract'
+import { type AgentId, AppError, because } from '#manager/contract'
 import { requireResourceGroup } from '../quotas/require-resource-group.ts'
 import { type AgentRow, listAgents } from '../store/agents/agents.ts'
 import { noSuchAgent } from '../store/missing.ts'
@@ -13,7 +13,7 @@ export async function chosenAgents(
   { agentIds, resourceGroup }: { agentIds?: readonly AgentId[] | undefined; resourceGroup?: string | undefined },
 ): Promise<readonly AgentRow[]> {
   if (agentIds !== undefined && resourceGroup !== undefined) {
-    throw new AppError('bad_request', { why: 'Name agents or a resource group, not both.' })
+    throw new AppError('bad_request', because('agents_or_group'))
   }
   if (resourceGroup !== undefined) await requireResourceGroup(db, resourceGroup)
   const all = await listAgents(db, resourceGroup)
@@ -21,8 +21,10 @@ export async function chosenAgents(
   const unknown = agentIds?.find(id => !rows.some(row => row.id === id))
   if (unknown !== undefined) throw noSuchAgent(unknown)
   if (rows.length === 0) {
-    const where = resourceGroup === undefined ? '' : ` resource group "${resourceGroup}"`
-    throw new AppError('bad_request', { why: `No agent has joined${where} yet.` })
+    throw new AppError(
+      'bad_request',
+      resourceGroup === undefined ? because('no_agents_yet') : because('no_agents_in_group', { group: resourceGroup }),
+    )
   }
   return rows
 }

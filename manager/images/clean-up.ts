@@ -1,4 +1,4 @@
-import { type AgentCleanUp, type CleanUpSpec, type RemovalSpec, toWireError } from '#manager/contract'
+import { type AgentCleanUp, type CleanUpSpec, type RemovalSpec, failureText } from '#manager/contract'
 import { type UnusedImage } from '#agent/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type AgentRow } from '../store/agents/agents.ts'
@@ -36,9 +36,7 @@ export function createImageCleanUp({ store, agents }: { store: Store; agents: Ag
         try {
           return { ...of, ...(await work(row)), error: null }
         } catch (error) {
-          const { code, message, detail } = toWireError(error)
-          const why = typeof detail.why === 'string' ? detail.why : message
-          return { ...of, images: [], kept: [], freedBytes: 0, error: { code, message: why } }
+          return { ...of, images: [], kept: [], freedBytes: 0, error: failureText(error) }
         }
       }),
     )

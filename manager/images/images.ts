@@ -1,6 +1,7 @@
 import {
   type AgentId,
   AppError,
+  because,
   type Image,
   type ImageChange,
   lackingSlots,
@@ -56,7 +57,7 @@ export function createImages({ store, events }: { store: Store; events: EventPub
     if (image) return image
     throw new AppError('image_not_found', {
       image: reference,
-      why: `No agent or registry has an image "${reference}".`,
+      ...because('image_unknown_here', { image: reference }),
     })
   }
 

@@ -2,11 +2,15 @@ import {
   type AgentId,
   type AgentPull,
   AppError,
-  type ErrorCode,
+  because,
+  causeIn,
+  failureText,
   type PullProgress,
   type PullSpec,
   type Task,
+  together,
   toWireError,
+  type WireError,
 } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Registries } from '../registries/registries.ts'
@@ -55,7 +59,7 @@ export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pu
     }
     // The password is decrypted only when the pull begins, and kept only while it lasts.
     const auth = await registries.authOf(reference)
-    const codes = new Map<AgentId, ErrorCode>()
+    const failures = new Map<AgentId, WireError>()
     const pullOne = async ({ id }: AgentRow) => {
       const pullId = newUuid()
       listeners.set(keyOf(id, pullId), progress => change(id, { progress }))
@@ -66,12 +70,9 @@ export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pu
         change(id, { status: 'done' })
       } catch (error) {
         if (signal.aborted) return
-        const { code, message, detail } = toWireError(error)
-        codes.set(id, code)
-        change(id, {
-          status: 'failed',
-          error: { code, message: typeof detail.why === 'string' ? detail.why : message },
-        })
+        const failure = toWireError(error)
+        failures.set(id, failure)
+        change(id, { status: 'failed', error: failureText(error) })
       } finally {
         listeners.delete(keyOf(id, pullId))
       }
@@ -88,8 +89,10 @@ export function createPulls({ store, agents, registries, tasks }: PullsDeps): Pu
     const failed = [...states.values()].filter(({ status }) => status === 'failed')
     const [first] = failed
     if (!first) return
-    const why = `${failed.length} of ${rows.length} agents could not pull the image. ${first.error?.message ?? ''}`
-    throw new AppError(codes.get(first.agentId) ?? 'internal', { reference, why: why.trim() })
+    const { code, message, detail } = failures.get(first.agentId) ?? toWireError(undefined)
+    const said = causeIn(detail) ?? because('agent_says', { text: first.error?.message ?? message })
+    const why = together(because('pull_failed_on', { failed: failed.length, all: rows.length }), said)
+    throw new AppError(code, { reference, ...why })
   }
 
   return {

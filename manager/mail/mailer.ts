@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type MailServer } from '../settings/settings.ts'
 
@@ -43,10 +43,7 @@ export function createMailer({ server, log, tryAgainMs = TRY_AGAIN_MS }: MailerD
 
   async function send(mail: Mail): Promise<void> {
     const to = await server()
-    if (!to)
-      throw new AppError('mail_not_configured', {
-        why: 'Set smtpHost and smtpFrom first, and the password if the mail server needs one.',
-      })
+    if (!to) throw new AppError('mail_not_configured', because('mail_settings_first'))
     await deliver(to, mail, ending.signal)
   }
 
@@ -105,8 +102,8 @@ async function deliver(server: MailServer, mail: Mail, signal: AbortSignal): Pro
   try {
     await Promise.race([transport.sendMail({ from: { name: 'Berth', address: from }, ...mail }), aborted.promise])
   } catch (error) {
-    const why = `${host}:${port}: ${wordsOf(error)}`
-    throw new AppError('mail_failed', { why, temporary: isTemporaryCause(error) }, { cause: error })
+    const why = because('mail_server_says', { server: `${host}:${port}`, text: wordsOf(error) })
+    throw new AppError('mail_failed', { ...why, temporary: isTemporaryCause(error) }, { cause: error })
   } finally {
     gaveUp.removeEventListener('abort', onAbort)
     transport.close()

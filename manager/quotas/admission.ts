@@ -1,6 +1,14 @@
-import { AppError, because, type ErrorCode, formatSlots, type ResourceSlots, type SessionSpec } from '#manager/contract'
+import {
+  AppError,
+  because,
+  type Because,
+  type ErrorCode,
+  formatSlots,
+  type ResourceSlots,
+  type SessionSpec,
+} from '#manager/contract'
 import { requireActive } from './require-resource-group.ts'
-import { giverOf, neverAllowed, readable, type Scope } from '../scheduler/plan/index.ts'
+import { neverAllowed, readable, type Scope } from '../scheduler/plan/index.ts'
 import {
   listScopes,
   mayUse,
@@ -44,8 +52,10 @@ export async function admit(
   ])
   const session = asked(caller, id)
   if (!mayUse(access, session)) {
-    const why = `You have no access to a resource group "${resourceGroup}" in this project. An admin can grant access.`
-    throw new AppError('resource_group_not_found', { name: resourceGroup, why })
+    throw new AppError('resource_group_not_found', {
+      name: resourceGroup,
+      ...because('group_without_access_in_project', { group: resourceGroup }),
+    })
   }
   requireActive(found, resourceGroup)
   return session
@@ -83,8 +93,21 @@ export async function requireWithinLimits(
     needed: formatSlots({ [slot]: needed })[slot],
     limit: formatSlots({ [slot]: limit })[slot],
     ...(scope.policy === null ? { name: scope.name } : { policy: scope.policy }),
-    why: `The request needs ${readable(slot, needed)}; ${giverOf(scope)} at most ${readable(slot, limit)} in total. Ask for less.`,
+    ...limitText(scope, { needed: readable(slot, needed), limit: readable(slot, limit) }),
   })
+}
+
+function limitText({ kind, name, policy }: Scope, amounts: { needed: string; limit: string }): Because {
+  switch (kind) {
+    case 'user':
+      return because('limit_of_user', { ...amounts, policy: policy ?? name })
+    case 'keypair':
+      return because('limit_of_keypair', { ...amounts, policy: policy ?? name })
+    case 'group':
+      return because('limit_of_project', { ...amounts, project: name })
+    case 'domain':
+      return because('limit_of_domain', { ...amounts, domain: name })
+  }
 }
 
 async function checkContainers(db: Db, session: ScopedSession, containers: number): Promise<void> {

@@ -15,12 +15,12 @@ export async function requireGroupOf(db: Db, caller: Caller, wanted?: string): P
   const group = wanted === undefined ? usual(groups) : named(groups, wanted)
   if (!group) {
     const names = groups.map(({ name }) => name).join(', ')
-    const which = wanted === undefined ? 'Choose a project' : `You are not a member of a project "${wanted}"`
+    if (groups.length === 0) throw new AppError('group_not_found', because('member_of_no_project'))
     const why =
-      groups.length === 0
-        ? 'You are not a member of any project. Ask an admin to add you.'
-        : `${which}. Your projects: ${names}.`
-    throw new AppError('group_not_found', { ...(wanted === undefined ? {} : { name: wanted }), why })
+      wanted === undefined
+        ? because('choose_project', { projects: names })
+        : because('not_member_of_project', { project: wanted, projects: names })
+    throw new AppError('group_not_found', { ...(wanted === undefined ? {} : { name: wanted }), ...why })
   }
   if (group.active) return group
   throw new AppError('group_inactive', {

@@ -1,5 +1,6 @@
 import {
   AppError,
+  because,
   DEFAULT_POLICY,
   formatSlots,
   parseSlots,
@@ -67,13 +68,13 @@ export function createResourcePolicies({ db, onChanged }: { db: Db; onChanged: (
       if (name === DEFAULT_POLICY) {
         throw new AppError('resource_policy_in_use', {
           name,
-          why: `New users and keypairs get the policy "${name}", so it must stay.`,
+          ...because('default_policy_stays', { policy: name }),
         })
       }
       const deleted = await deleteResourcePolicy(db, name).catch((error: unknown) => {
         if (!isForeignKeyViolation(error)) throw error
-        const why = `Users or keypairs still have "${name}". Give them another policy first.`
-        throw new AppError('resource_policy_in_use', { name, why }, { cause: error })
+        const why = because('policy_used', { policy: name })
+        throw new AppError('resource_policy_in_use', { name, ...why }, { cause: error })
       })
       if (!deleted) throw notFound(name)
     },
@@ -91,7 +92,7 @@ const UNLIMITED = {
 }
 
 const notFound = (name: string) =>
-  new AppError('resource_policy_not_found', { name, why: `There is no resource policy "${name}".` })
+  new AppError('resource_policy_not_found', { name, ...because('policy_unknown', { policy: name }) })
 
 /** The settings named in the change; fields that are left out stay out. */
 function toSettings(change: ResourcePolicyChange): Partial<PolicySettings> {

@@ -1,5 +1,6 @@
 import {
   AppError,
+  because,
   formatSlots,
   lackingSlots,
   parseAmount,
@@ -100,7 +101,7 @@ async function readFit({ db, presence }: { db: Db; presence: PlacingPresence }, 
 }
 
 function unknown(name: string): AppError {
-  return new AppError('preset_not_found', { name, why: `There is no preset "${name}".` })
+  return new AppError('preset_not_found', { name, ...because('preset_unknown', { preset: name }) })
 }
 
 function bytesOf(shmem: string | null): number | null {
@@ -109,9 +110,9 @@ function bytesOf(shmem: string | null): number | null {
 
 function checkSize({ slots, shmem_bytes: shmem }: { slots: ResourceSlots; shmem_bytes: number | null }): void {
   const { cpu = 0, mem = 0 } = slots
-  if (cpu <= 0 || mem <= 0) throw new AppError('bad_request', { why: 'A preset needs both CPU and RAM.' })
+  if (cpu <= 0 || mem <= 0) throw new AppError('bad_request', because('preset_needs_both'))
   if (shmem === null || shmem <= mem) return
-  throw new AppError('bad_request', { why: 'Shared memory is part of the RAM (mem), so it cannot be larger.' })
+  throw new AppError('bad_request', because('shmem_within_mem'))
 }
 
 function toPreset(row: PresetRow, fits: boolean): Preset {

@@ -1,5 +1,6 @@
 import {
   AppError,
+  because,
   DEFAULT_RESOURCE_GROUP,
   type ResourceGroup,
   type ResourceGroupChange,
@@ -76,21 +77,20 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
       if (name === DEFAULT_RESOURCE_GROUP) {
         throw new AppError('resource_group_in_use', {
           name,
-          why: 'Requests that name no resource group use this one, so it must stay.',
+          ...because('default_group_stays'),
         })
       }
       await store.transaction(async trx => {
         if (!(await lockResourceGroupRow(trx, name))) throw noSuchResourceGroup(name)
         const agents = await listAgentNames(trx, name)
         const sessions = await countSessionsOf(trx, { resourceGroup: name })
-        const hosts = agents.length === 1 ? '1 agent is' : `${agents.length} agents are`
         const holds = [
           ...(agents.length === 0
             ? []
-            : [`${hosts} still in it (${some(agents)}): let them join another group, or forget them.`]),
+            : [because('agents_still_in_it', { count: agents.length, agents: some(agents) })]),
           ...liveSessions(sessions),
         ]
-        requireEmpty('resource_group_in_use', name, { holds, purgeable: [] }, { purge: false, active: false })
+        requireEmpty('resource_group_in_use', name, { holds, purgeable: {} }, { purge: false, active: false })
         await deleteResourceGroup(trx, name)
       })
       onChanged()

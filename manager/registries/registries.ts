@@ -1,5 +1,6 @@
 import {
   AppError,
+  because,
   DOCKER_HUB,
   type Registry,
   type RegistryChange,
@@ -176,7 +177,7 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
 
     async rescan(caller, name) {
       const row = await existing(name)
-      if (!row.active) throw new AppError('bad_request', { why: 'The registry is not active. Activate it first.' })
+      if (!row.active) throw new AppError('bad_request', because('registry_not_active'))
       return tasks.start({
         kind: 'rescan',
         target: name,
@@ -196,7 +197,7 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
 
 /** Context that a password is bound to in the secret box; key rotation must use the same. */
 function noSuchRegistry(name: string): AppError {
-  return new AppError('registry_not_found', { registry: name, why: `There is no registry "${name}".` })
+  return new AppError('registry_not_found', { registry: name, ...because('registry_unknown', { registry: name }) })
 }
 
 function placeOf(name: string): string {
@@ -205,7 +206,7 @@ function placeOf(name: string): string {
 
 function checkPair(username: string | null, hasPassword: boolean): void {
   if ((username !== null) === hasPassword) return
-  throw new AppError('bad_request', { why: 'Give both a user name and a password, or neither.' })
+  throw new AppError('bad_request', because('user_and_password'))
 }
 
 function toRegistry(row: RegistryRow): Registry {

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { AppError, DOCKER_HUB, DOCKER_HUB_URL } from '#manager/contract'
+import { AppError, because, type Because, DOCKER_HUB, DOCKER_HUB_URL } from '#manager/contract'
 
 /**
  * Checks and normalises the address of a registry. Rule of the Backend.AI guide: the name of a registry is the host of its
@@ -19,21 +19,18 @@ export function registryAddress(asked: { name: string; url?: string | undefined;
   const text = url ?? (name === DOCKER_HUB ? DOCKER_HUB_URL : `https://${name}`)
   const parsed = URL.canParse(text) ? new URL(text) : undefined
   if (!parsed || (parsed.protocol !== 'https:' && parsed.protocol !== 'http:')) {
-    throw refused('The address must start with https:// (or http://).')
+    throw refused(because('registry_address_scheme'))
   }
   if (parsed.username || parsed.password || parsed.search || parsed.hash || parsed.pathname !== '/') {
-    throw refused('The address must be only scheme, host and port, such as https://cr.example.org:5000.')
+    throw refused(because('registry_address_form'))
   }
   // Take the host as written, because image names contain it like that: URL leaves a default port out.
   const host = /^[a-z]+:\/\/([^/?#]*)/i.exec(text)?.[1]?.toLowerCase()
   const expected = name === DOCKER_HUB ? new URL(DOCKER_HUB_URL).host : name
-  if (host !== expected)
-    throw refused(`The name of a registry must be the host of its address: ${expected}, not ${host ?? ''}.`)
-  if (isLinkLocal(parsed.hostname)) throw refused('A registry cannot have a link-local address.')
+  if (host !== expected) throw refused(because('registry_name_is_host', { expected, host: host ?? '' }))
+  if (isLinkLocal(parsed.hostname)) throw refused(because('registry_link_local'))
   if (parsed.protocol === 'http:' && !isLoopback(parsed.hostname) && !allowHttp) {
-    throw refused(
-      'http:// sends images and the password unencrypted over the network. Use https://, or say that you know (allowHttp).',
-    )
+    throw refused(because('registry_in_clear'))
   }
   return `${parsed.protocol}//${expected}`
 }
@@ -64,6 +61,6 @@ export function referenceOf(registry: string, repository: string, tag: string): 
   return `${repository.replace(/^library\//, '')}:${tag}`
 }
 
-function refused(why: string): AppError {
-  return new AppError('bad_request', { why, fields: { url: why } })
+function refused(why: Because): AppError {
+  return new AppError('bad_request', { ...why, fields: { url: why.why } })
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, DOCKER_HUB, type RescanProgress } from '#manager/contract'
+import { AppError, because, DOCKER_HUB, type RescanProgress } from '#manager/contract'
 import { isLabelled } from '#agent/contract'
 import { type NewRegistryImage } from '../store/images/registry-images.ts'
 import { TagProblem } from './client/manifests.ts'
@@ -128,8 +128,7 @@ async function* repositoriesOf({ registry, client, listNamespace, signal }: Resc
   const { name, projects } = registry
   if (name === DOCKER_HUB) {
     if (projects.length === 0) {
-      const why = 'Docker Hub offers no catalogue. Set the name spaces or repositories to scan (projects).'
-      throw new AppError('registry_failed', { why })
+      throw new AppError('registry_failed', because('docker_hub_no_catalogue'))
     }
     for (const project of projects) {
       if (project.includes('/')) yield [project]
@@ -141,8 +140,7 @@ async function* repositoriesOf({ registry, client, listNamespace, signal }: Resc
     if (page === undefined) {
       if (projects.length > 0) yield projects
       else {
-        const why = 'The registry does not show its catalogue. Set the repositories to scan (projects).'
-        throw new AppError('registry_failed', { why })
+        throw new AppError('registry_failed', because('registry_no_catalogue'))
       }
     } else if (projects.length === 0) yield page
     else yield page.filter(one => projects.some(project => one === project || one.startsWith(`${project}/`)))

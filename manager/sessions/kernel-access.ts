@@ -34,7 +34,7 @@ export function createKernelAccess({ db, agents }: KernelAccessDeps): KernelAcce
   async function kernelNamed(id: SessionId, wanted: string): Promise<KernelRow> {
     const kernel = (await listKernels(db, [id])).find(one => one.role === wanted || one.id === wanted)
     if (kernel) return kernel
-    throw new AppError('kernel_not_found', { kernel: wanted, why: `The session has no kernel "${wanted}".` })
+    throw new AppError('kernel_not_found', { kernel: wanted, ...because('kernel_unknown', { kernel: wanted }) })
   }
 
   async function runningKernel(session: OwnedSessionRow): Promise<{ kernelId: KernelId; agentId: AgentId }> {

@@ -2,6 +2,7 @@ import {
   type AgentId,
   AppError,
   because,
+  type Because,
   formatSlots,
   type Notice,
   parseAmount,
@@ -140,9 +141,12 @@ function refuseTooLarge(session: ClusterRequest, agents: readonly AgentSnapshot[
     slot,
     needed: formatSlots({ [slot]: needed })[slot],
     largest: formatSlots({ [slot]: largest })[slot],
-    why:
-      largest === 0
-        ? `The request needs ${readable(slot, needed)}; no host has any. Ask for less.`
-        : `The request needs ${readable(slot, needed)}; one host offers at most ${readable(slot, largest)}${alone ? '' : ' together with the rest of the request'}. Ask for less.`,
+    ...tooLarge(readable(slot, needed), largest === 0 ? null : readable(slot, largest), alone !== undefined),
   })
+}
+
+/** @param largest amount that one host offers, null for none; with the rest of the request unless it is `alone` too large */
+function tooLarge(needed: string, largest: string | null, alone: boolean): Because {
+  if (largest === null) return because('no_host_has_any', { needed })
+  return because(alone ? 'host_offers_at_most' : 'host_offers_beside_the_rest', { needed, largest })
 }

@@ -1,7 +1,8 @@
 import {
   AppError,
-  isAppError,
+  because,
   type FairShare,
+  isAppError,
   type Notice,
   type Reason,
   type Session,
@@ -117,9 +118,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
   /** An order by values needs the last session of the previous page: a list must not seem to end where that was deleted. */
   async function requireCursor(id: SessionId, { order }: SessionSorting): Promise<void> {
     if (order === 'created' || (await findSession(store.db, id))) return
-    throw new AppError('bad_request', {
-      why: 'The session at which the last page ended was deleted meanwhile. Begin with the first page again.',
-    })
+    throw new AppError('bad_request', because('page_end_deleted'))
   }
 
   return {
@@ -175,7 +174,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       const session = await requireManaged(store.db, caller, id)
       const own = session.owner_id === caller.userId
       if (force && !administers(caller, session.domain))
-        throw new AppError('forbidden', { why: 'Only an admin can end a session without waiting for its agent.' })
+        throw new AppError('forbidden', because('only_admin_forces_end'))
       const who = own ? 'the owner' : caller.email
       const reason: Reason = {
         code: own ? 'user_terminated' : 'admin_terminated',

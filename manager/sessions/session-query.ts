@@ -1,6 +1,7 @@
 import {
   type AgentId,
   AppError,
+  because,
   FINISHED_STATUSES,
   type GroupId,
   LIVE_STATUSES,
@@ -49,10 +50,7 @@ export function pageOf(
   { limit: asked, cursor, status, ids: named, name, tag, mine, owner, group, sort, ...rest }: SessionQuery,
 ): SessionPage {
   const after = cursor === undefined ? undefined : SessionId.safeParse(cursor)
-  if (after && !after.success)
-    throw new AppError('bad_request', {
-      why: 'The cursor is not valid. Use the one that the last page of this list returned.',
-    })
+  if (after && !after.success) throw new AppError('bad_request', because('cursor_wrong'))
   const visible = mine ? { ownerId: caller.userId } : withShared(caller, visibleTo(caller))
   const ids = named === undefined ? undefined : parseIds(named)
   const filter = {

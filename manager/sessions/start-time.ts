@@ -1,4 +1,4 @@
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 
 const DAY_MS = 86_400_000
 const MOST_DAYS = 365
@@ -16,5 +16,6 @@ export function requireStartTime(startsAt: string | undefined, now: number): str
   const inMs = Date.parse(startsAt) - now
   if (inMs >= -LATE_MS && inMs <= MOST_DAYS * DAY_MS) return startsAt
   const message = inMs < 0 ? 'has passed' : `must be within ${MOST_DAYS} days`
-  throw new AppError('bad_request', { why: `The start time ${message}.`, fields: [{ path: 'startsAt', message }] })
+  const why = inMs < 0 ? because('start_time_passed') : because('start_time_within', { days: MOST_DAYS })
+  throw new AppError('bad_request', { ...why, fields: [{ path: 'startsAt', message }] })
 }

@@ -72,7 +72,7 @@ export async function writeNewSessions(
     const why =
       names.length === 1
         ? because('session_named', { name })
-        : { why: `You have a live session named ${names.map(each => `"${each}"`).join(' or ')}. Choose another name.` }
+        : because('session_named_one_of', { names: names.map(each => `"${each}"`).join(', ') })
     throw new AppError('session_name_taken', { names, ...why }, { cause: error })
   }
 }

@@ -1,4 +1,4 @@
-import { AppError, type FolderId, type FolderPermission } from '#manager/contract'
+import { AppError, because, type FolderId, type FolderPermission } from '#manager/contract'
 import { type FolderOpener } from '../files/open-folder.ts'
 import { permissionOf } from '../folders/access.ts'
 import { type Db } from '../store/schema.ts'
@@ -48,7 +48,7 @@ export function createTree({ db, open, caller }: { db: Db; open: FolderOpener; c
     list: async () => (await names()).listed,
     async hold(name, need) {
       const row = (await names()).find(name)
-      if (!row) throw new AppError('folder_not_found', { name, why: `There is no folder "${name}".` })
+      if (!row) throw new AppError('folder_not_found', { name, ...because('folder_unknown', { name }) })
       const held = await leases.hold(row.id, need)
       return { ...held, id: row.id, permission: permission(held.folder.row) }
     },

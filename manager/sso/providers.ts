@@ -120,7 +120,7 @@ export function createSignInProviders({ store, box, client, settings, logins }: 
         await lockSignInProviders(trx)
         await requireConsistent(trx, settings)
         if (await insertSignInProvider(trx, id, { settings, sealedSecret: seal(id, clientSecret) })) return
-        throw new AppError('sign_in_provider_exists', { id, why: 'Choose another id.' })
+        throw new AppError('sign_in_provider_exists', { id, ...because('choose_other_id') })
       })
       return view(id)
     },

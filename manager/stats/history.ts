@@ -1,4 +1,4 @@
-import { AppError, type KernelId, type SessionId, type SessionStats } from '#manager/contract'
+import { AppError, because, type KernelId, type SessionId, type SessionStats } from '#manager/contract'
 import { type LiveFigures } from './live.ts'
 import { type Store } from '../store/open-store.ts'
 import { listMinutes } from '../store/sessions/session-stats.ts'
@@ -32,7 +32,7 @@ export interface Range {
 export function rangeOf({ from, to, step }: HistoryQuery, now: number): Range {
   const end = to === undefined ? now : Date.parse(to)
   const start = from === undefined ? end - DEFAULT_SPAN_MS : Date.parse(from)
-  if (start >= end) throw new AppError('bad_request', { why: '"from" must be before "to".' })
+  if (start >= end) throw new AppError('bad_request', because('from_before_to'))
   const fine = start >= now - SECONDS_KEPT_MS && (step === undefined || step < 60)
   const unit = fine ? 1_000 : 60_000
   const least = Math.ceil((end - start) / MAX_POINTS / unit) * unit

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rename, rmdir, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AppError, because, type FolderId, type StorageHost } from '#manager/contract'
+import { AppError, because, type Because, type FolderId, type StorageHost } from '#manager/contract'
 import { hasFolders, readMarkers, setMarker } from '../store/storage/storage-hosts.ts'
 import { type Db } from '../store/schema.ts'
 import { type Directory, openTop } from './beneath.ts'
@@ -89,7 +89,7 @@ export function createStorageHosts({
       throw new AppError('storage_host_not_found', { name: host, ...because('storage_unknown', { storage: host }) })
     }
     const problem = await problemOf(host, path, (await readMarkers(db)).get(host))
-    if (problem !== null) throw new AppError('storage_away', { name: host, why: problem })
+    if (problem !== null) throw new AppError('storage_away', { name: host, ...problem })
     return path
   }
 
@@ -99,19 +99,19 @@ export function createStorageHosts({
    * @param known its marker, as the database has it
    * @returns why the storage cannot be used, or null
    */
-  async function problemOf(host: string, path: string, known: string | undefined): Promise<string | null> {
+  async function problemOf(host: string, path: string, known: string | undefined): Promise<Because | null> {
     try {
       const read = await readMarker(path, callsOf(host))
-      if (!read.answered) return `The storage "${host}" at ${path} does not answer.`
+      if (!read.answered) return because('storage_at_silent', { storage: host, path })
       const found = read.marker
       if (found !== undefined && found === known) return null
       // While no folder is kept there, another directory may take the name.
       if (known === undefined || !(await hasFolders(db, host))) return await adopt(host, path, found)
-      if (found !== undefined) return `Another storage than that of "${host}" is mounted at ${path}.`
-      return `The storage "${host}" is not mounted at ${path}: there is no file ${MARKER}.`
+      if (found !== undefined) return because('storage_at_other', { storage: host, path })
+      return because('storage_at_unmounted', { storage: host, path, file: MARKER })
     } catch (error) {
       if (!isOfFileSystem(error)) throw error
-      return `The storage "${host}" at ${path} cannot be used: ${error.message}.`
+      return because('storage_at_unusable', { storage: host, path, text: error.message })
     }
   }
 
@@ -142,15 +142,15 @@ export function createStorageHosts({
     throw new AppError('storage_away', { name: host, ...because('storage_unmounted', { storage: host }) })
   }
 
-  async function adopt(host: string, path: string, found: string | undefined): Promise<string | null> {
+  async function adopt(host: string, path: string, found: string | undefined): Promise<Because | null> {
     const marker = found ?? (await writeMarker(path))
     if (marker === undefined) {
-      return `${path} is no empty directory: the storage "${host}" needs one of its own, which exists and is mounted.`
+      return because('storage_at_not_empty', { storage: host, path })
     }
     if (await setMarker(db, host, marker)) return null
     return (await readMarkers(db)).get(host) === undefined
-      ? `The storage at ${path} is another storage host of this Berth, and cannot be "${host}" too.`
-      : `Another manager uses another storage as "${host}": mount the same one at ${path}.`
+      ? because('storage_at_has_name', { storage: host, path })
+      : because('storage_at_differs', { storage: host, path })
   }
 
   return {
@@ -160,7 +160,9 @@ export function createStorageHosts({
       return Promise.all(
         [...paths].map(async ([name, path]) => {
           const problem = await problemOf(name, path, markers.get(name))
-          return { name, problem, space: problem === null ? await spaceOf(name, path) : null }
+          if (problem === null) return { name, problem, space: await spaceOf(name, path) }
+          const { why, ...key } = problem
+          return { name, problem: why, ...key, space: null }
         }),
       )
     },

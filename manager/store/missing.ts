@@ -1,15 +1,15 @@
-import { type AgentId, AppError } from '#manager/contract'
+import { type AgentId, AppError, because } from '#manager/contract'
 
 /** Errors for rows that are missing, or that the caller may not see. */
 
 export function noSuchAgent(agentId: AgentId): AppError {
-  return new AppError('agent_not_found', { agentId, why: `There is no agent ${agentId}.` })
+  return new AppError('agent_not_found', { agentId, ...because('agent_unknown', { agent: agentId }) })
 }
 
 export function noSuchDomain(name: string, options?: ErrorOptions): AppError {
-  return new AppError('domain_not_found', { name, why: `There is no domain "${name}".` }, options)
+  return new AppError('domain_not_found', { name, ...because('domain_unknown', { domain: name }) }, options)
 }
 
 export function noSuchResourceGroup(name: string): AppError {
-  return new AppError('resource_group_not_found', { name, why: `There is no resource group "${name}".` })
+  return new AppError('resource_group_not_found', { name, ...because('resource_group_unknown', { group: name }) })
 }

@@ -1,4 +1,4 @@
-import { AppError, type Task, toWireError, type UserId } from '#manager/contract'
+import { AppError, because, type Task, failureText, type UserId } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { newUuid } from '../store/new-id.ts'
@@ -54,8 +54,8 @@ const SAVE_EVERY_MS = 500
 const DEAD_AFTER_MS = 15_000
 const SHOWN = 100
 
-const CANCELLED = new AppError('unavailable', { why: 'The task was cancelled.' })
-const STOPPED = new AppError('unavailable', { why: 'The manager that ran the task has stopped. Start the task again.' })
+const CANCELLED = new AppError('unavailable', because('task_cancelled'))
+const STOPPED = new AppError('unavailable', because('task_stopped'))
 
 export function createTasks({ store, events, log }: TasksDeps): Tasks {
   const running = new Map<string, { controller: AbortController; done: Promise<void> }>()
@@ -82,9 +82,8 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
       await spec.run({ id, signal, report: next => (detail = next) })
     } catch (error) {
       if (!signal.aborted && !(error instanceof AppError)) log.error({ err: error, task: id }, 'a task failed')
-      const { code, message, detail: more } = toWireError(signal.aborted ? signal.reason : error)
-      const why = typeof more.why === 'string' ? more.why : message
-      outcome = { status: signal.aborted ? 'cancelled' : 'failed', error: { code, message: why } }
+      const failure = failureText(signal.aborted ? signal.reason : error)
+      outcome = { status: signal.aborted ? 'cancelled' : 'failed', error: failure }
     } finally {
       clearInterval(timer)
       await saving
@@ -95,8 +94,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
 
   /** Ends tasks whose manager has died. Every read runs this, so no timer is needed. */
   async function sweep(): Promise<void> {
-    const error = { code: STOPPED.code, message: String(STOPPED.detail.why) }
-    for (const { id, version, user_id } of await endDeadTasks(store.db, DEAD_AFTER_MS, error))
+    for (const { id, version, user_id } of await endDeadTasks(store.db, DEAD_AFTER_MS, failureText(STOPPED)))
       hint(id, version, user_id)
   }
 
@@ -115,7 +113,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
       if (!(await insertTask(store.db, { ...spec, id }))) {
         const other = await findRunningSole(store.db, spec)
         if (other) return toTask(other)
-        throw new AppError('unavailable', { why: 'The same work is just ending. Try again in a moment.' })
+        throw new AppError('unavailable', because('task_just_ending'))
       }
       const controller = new AbortController()
       const done = perform(id, spec, controller)

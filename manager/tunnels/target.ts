@@ -1,4 +1,4 @@
-import { AppError, SessionId } from '#manager/contract'
+import { AppError, because, SessionId } from '#manager/contract'
 
 /** The target that the URL of an upgrade names; never a host or a port. */
 export type Target =
@@ -29,8 +29,7 @@ export function parseTarget({ pathname, searchParams }: URL): Target {
     return { kind: 'app', sessionId, app }
   }
   const name = searchParams.get('name') ?? 'main'
-  if (!/^[a-z0-9-]{1,32}$/.test(name))
-    throw new AppError('bad_request', { why: 'The name of a terminal may have a-z, 0-9 and "-".' })
+  if (!/^[a-z0-9-]{1,32}$/.test(name)) throw new AppError('bad_request', because('terminal_name'))
   return {
     kind: 'terminal',
     sessionId,
@@ -43,7 +42,7 @@ export function parseTarget({ pathname, searchParams }: URL): Target {
 function sizeOf(text: string | null, otherwise: number): number {
   const size = Number(text ?? otherwise)
   if (!Number.isInteger(size) || size < 1 || size > 1000) {
-    throw new AppError('bad_request', { why: 'A terminal must have 1 to 1000 columns and rows.' })
+    throw new AppError('bad_request', because('terminal_size'))
   }
   return size
 }

@@ -2,7 +2,7 @@ import { type IncomingMessage } from 'node:http'
 import { connect, Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { VIA_PATH, VIA_TO_HEADER, VIA_UPGRADE } from '#agent/contract'
-import { type AgentId, AppError, PING_INTERVAL_MS } from '#manager/contract'
+import { type AgentId, AppError, because, PING_INTERVAL_MS } from '#manager/contract'
 import { type Member } from '../cluster/cluster.ts'
 import { acceptAgentUpgrade, type AgentCredentials } from './agent-upgrade.ts'
 import { reset } from './splice.ts'
@@ -42,7 +42,7 @@ export function createVia({ members, agents }: ViaDeps): Via {
 
   function count(agentId: AgentId, socket: Socket): void {
     const before = ofAgent.get(agentId) ?? 0
-    if (before >= MAX_OF_AGENT) throw new AppError('unavailable', { why: 'This agent has too many connections.' })
+    if (before >= MAX_OF_AGENT) throw new AppError('unavailable', because('agent_connections'))
     ofAgent.set(agentId, before + 1)
     socket.once('close', () => {
       const left = (ofAgent.get(agentId) ?? 1) - 1
@@ -54,7 +54,7 @@ export function createVia({ members, agents }: ViaDeps): Via {
   async function pass(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const { agentId, accept } = acceptAgentUpgrade(request, { head, protocol: VIA_UPGRADE, agents })
     const to = members().find(({ id }) => id === request.headers[VIA_TO_HEADER])
-    if (!to) throw new AppError('not_found', { why: 'The named manager does not exist, or is not running any more.' })
+    if (!to) throw new AppError('not_found', because('manager_gone'))
     count(agentId, socket)
     const far = await dial(to.url)
     if (socket.destroyed) {
@@ -101,7 +101,7 @@ function dial(address: string): Promise<Socket> {
   const { promise, resolve, reject } = Promise.withResolvers<Socket>()
   const fail = (error?: Error) => {
     socket.destroy()
-    reject(new AppError('unavailable', { why: `${address} does not answer.` }, { cause: error }))
+    reject(new AppError('unavailable', because('address_silent', { address }), { cause: error }))
   }
   const timer = setTimeout(fail, CONNECT_TIMEOUT_MS)
   // Keep this listener: nothing else listens before the connection is passed on.

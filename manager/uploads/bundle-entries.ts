@@ -1,6 +1,7 @@
 import { type Readable } from 'node:stream'
 import {
   AppError,
+  because,
   BundleEntry,
   MOST_BUNDLE_BYTES,
   MOST_BUNDLE_HEADER_BYTES,
@@ -31,18 +32,17 @@ export async function* entriesOf(body: Readable): AsyncGenerator<ReceivedEntry, 
     if (++count > MOST_BUNDLED) {
       throw new AppError('too_many_files', {
         limit: MOST_BUNDLED,
-        why: `A bundle takes at most ${MOST_BUNDLED} entries.`,
+        ...because('bundle_entries_at_most', { limit: MOST_BUNDLED }),
       })
     }
     const length = prefix.readUInt32BE(0)
-    if (length > MOST_BUNDLE_HEADER_BYTES)
-      throw new AppError('bad_request', { why: 'The header of an entry is too long.' })
+    if (length > MOST_BUNDLE_HEADER_BYTES) throw new AppError('bad_request', because('bundle_header_too_long'))
     const entry = toEntry(await required(source.take(length)))
     total += entry.size
     if (total > MOST_BUNDLE_BYTES) {
       throw new AppError('body_too_large', {
         limit: MOST_BUNDLE_BYTES,
-        why: `A bundle takes at most ${MOST_BUNDLE_BYTES} bytes of files.`,
+        ...because('bundle_bytes_at_most', { bytes: MOST_BUNDLE_BYTES }),
       })
     }
     yield { entry, bytes: await required(source.take(entry.size)) }
@@ -52,7 +52,7 @@ export async function* entriesOf(body: Readable): AsyncGenerator<ReceivedEntry, 
 async function required(bytes: Promise<Buffer | undefined>): Promise<Buffer> {
   const taken = await bytes
   if (taken) return taken
-  throw new AppError('upload_stalled', { why: 'The body ends within an entry.' })
+  throw new AppError('upload_stalled', because('bundle_cut'))
 }
 
 /** @throws AppError `bad_request` */
@@ -60,9 +60,10 @@ function toEntry(header: Buffer): BundleEntry {
   const { success, data, error } = BundleEntry.safeParse(parseJson(header.toString('utf8')))
   if (success) return data
   const [issue] = error.issues
-  throw new AppError('bad_request', {
-    why: `Header of an entry: ${issue?.path.join('.') ?? ''} ${issue?.message ?? 'is not valid'}`,
-  })
+  throw new AppError(
+    'bad_request',
+    because('bundle_header_wrong', { field: issue?.path.join('.') ?? '', text: issue?.message ?? 'is not valid' }),
+  )
 }
 
 interface Source {
@@ -80,7 +81,7 @@ function createSource(body: Readable): Source {
         const next = await chunks.next()
         if (next.done) {
           if (bytes === 0) return undefined
-          throw new AppError('upload_stalled', { why: 'The body ends within an entry.' })
+          throw new AppError('upload_stalled', because('bundle_cut'))
         }
         held.push(next.value)
         bytes += next.value.length

@@ -1,4 +1,4 @@
-import { AppError, type UsageHistory, type UsageHistoryQuery } from '#manager/contract'
+import { AppError, because, type UsageHistory, type UsageHistoryQuery } from '#manager/contract'
 import { findGroup, listMemberships } from '../store/identity/groups.ts'
 import { type HistoryScope, readUsageHistory } from '../store/quotas/usage-history.ts'
 import { type Store } from '../store/open-store.ts'
@@ -29,9 +29,9 @@ export async function readHistoryOf(
   const length = LENGTH_MS[by]
   const from =
     query.from === undefined ? new Date(to.getTime() - (DEFAULT_PERIODS[by] - 1) * length) : new Date(query.from)
-  if (from >= to) throw new AppError('bad_request', { why: '"from" must be before "to".' })
+  if (from >= to) throw new AppError('bad_request', because('from_before_to'))
   if (to.getTime() - from.getTime() > MOST_PERIODS * length) {
-    throw new AppError('bad_request', { why: `At most ${MOST_PERIODS} periods can be asked for at once.` })
+    throw new AppError('bad_request', because('periods_at_most', { limit: MOST_PERIODS }))
   }
   const rows = await readUsageHistory(db, await scopeOf({ db }, caller, query), { unit: by, from, to, timeZone })
   return {

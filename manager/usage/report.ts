@@ -1,4 +1,4 @@
-import { AppError, type UsageReport, type UsageReportQuery } from '#manager/contract'
+import { AppError, because, type UsageReport, type UsageReportQuery } from '#manager/contract'
 import { type Store } from '../store/open-store.ts'
 import { readUsageReport } from '../store/quotas/usage-report.ts'
 import { type Caller, visibleTo } from '../users/authorize.ts'
@@ -23,9 +23,9 @@ export async function readReportOf(
 ): Promise<UsageReport> {
   const to = query.to === undefined ? new Date(now()) : new Date(query.to)
   const from = query.from === undefined ? new Date(to.getTime() - DEFAULT_DAYS * DAY_MS) : new Date(query.from)
-  if (from >= to) throw new AppError('bad_request', { why: '"from" must be before "to".' })
+  if (from >= to) throw new AppError('bad_request', because('from_before_to'))
   if (to.getTime() - from.getTime() > MOST_DAYS * DAY_MS) {
-    throw new AppError('bad_request', { why: `At most ${MOST_DAYS} days can be asked for at once.` })
+    throw new AppError('bad_request', because('days_at_most', { limit: MOST_DAYS }))
   }
   const visible = visibleTo(caller)
   if (visible && visible.domain === undefined) throw new AppError('forbidden')

@@ -1,4 +1,4 @@
-import { AppError, formatSlots, type Resources } from '#manager/contract'
+import { AppError, because, formatSlots, type Resources } from '#manager/contract'
 import { type AgentService } from '../agents/service.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -24,8 +24,10 @@ export async function readResources(
   const accessible = await accessibleTo(db, caller)
   const { resourceGroup } = query
   if (resourceGroup !== undefined && accessible && !accessible.has(resourceGroup)) {
-    const why = `You have no access to a resource group "${resourceGroup}".`
-    throw new AppError('resource_group_not_found', { name: resourceGroup, why })
+    throw new AppError('resource_group_not_found', {
+      name: resourceGroup,
+      ...because('group_without_access', { group: resourceGroup }),
+    })
   }
   const group = query.group === undefined ? null : await requireGroupOf(db, caller, query.group)
   const left = await readWhatIsLeft(db, asked(caller, group?.id ?? null))

@@ -1,4 +1,4 @@
-import { AppError, DEFAULT_GROUP, type GroupId, UserId } from '#manager/contract'
+import { AppError, because, DEFAULT_GROUP, type GroupId, UserId } from '#manager/contract'
 import { holdDomain } from '../store/identity/domains.ts'
 import { addMembers, findGroups, type GroupRow, keepMemberships } from '../store/identity/groups.ts'
 import { noSuchDomain } from '../store/missing.ts'
@@ -23,7 +23,7 @@ export async function insertAccount(trx: Db, { groups, ...spec }: AccountSpec): 
   await requireDomain(trx, spec.domain)
   const ids = await groupIds(trx, spec.domain, groups)
   if (!(await insertUser(trx, { ...spec, id, email: spec.email.toLowerCase() }))) {
-    throw new AppError('user_exists', { why: 'Choose another address.' })
+    throw new AppError('user_exists', because('choose_other_address'))
   }
   await addMembers(trx, ids, id)
   const row = await lockUser(trx, id)
@@ -56,8 +56,10 @@ async function groupIds(trx: Db, domain: string, names: readonly string[] | unde
   const found = await findGroups(trx, domain, names ?? [DEFAULT_GROUP])
   const unknown = names?.find(name => !found.some(group => isNamed(group, name)))
   if (unknown !== undefined) {
-    const why = `The domain "${domain}" has no project "${unknown}".`
-    throw new AppError('group_not_found', { group: unknown, why })
+    throw new AppError('group_not_found', {
+      group: unknown,
+      ...because('domain_without_project', { domain, project: unknown }),
+    })
   }
   return found.map(group => group.id)
 }

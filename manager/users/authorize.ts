@@ -30,7 +30,7 @@ export function credentialOf({ loginId, keypair }: Pick<Caller, 'loginId' | 'key
 export function authorizeRoute(access: Access, caller: Caller | null): void {
   if (access === 'none') return
   if (!caller) throw new AppError('not_signed_in')
-  if (access === 'console') throw new AppError('forbidden', { why: 'Only the process of the console may do this.' })
+  if (access === 'console') throw new AppError('forbidden', because('only_console'))
   if (access === 'user') return
   if (isSuperadmin(caller)) return
   if (access === 'domain_admin') {
@@ -138,7 +138,7 @@ export function canSeeKeypair(caller: Caller, owner: Account): boolean {
  * @throws AppError `forbidden`
  */
 export function requireAnother(caller: Pick<Caller, 'userId'>, userId: UserId, own: string): void {
-  if (caller.userId === userId) throw new AppError('forbidden', { why: `For your own account, use ${own}.` })
+  if (caller.userId === userId) throw new AppError('forbidden', because('own_account_elsewhere', { request: own }))
 }
 
 /**

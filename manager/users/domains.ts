@@ -1,5 +1,6 @@
 import {
   AppError,
+  because,
   DEFAULT_DOMAIN,
   DEFAULT_GROUP,
   DEFAULT_RESOURCE_GROUP,
@@ -35,7 +36,7 @@ import { holdSystemSettings, readSystemSettings } from '../store/operation/syste
 import { lockSuperadmins } from '../store/identity/users.ts'
 import { type Caller, isSuperadmin } from './authorize.ts'
 import { type Logins } from './logins.ts'
-import { type Contents, counted, endedSessions, folders, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
+import { type Contents, folders, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
 import { requireSuperadmin } from './superadmins.ts'
 
 /** Rules of domains. Superadmins make, change, deactivate and delete them. */
@@ -81,7 +82,7 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
         }
         return domain
       })
-      if (!row) throw new AppError('domain_exists', { name, why: `The name "${name}" is taken. Choose another one.` })
+      if (!row) throw new AppError('domain_exists', { name, ...because('name_taken', { name }) })
       return toView(row)
     },
 
@@ -93,7 +94,7 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
         if (!row) throw noSuchDomain(name)
         if (!deactivates) return { row, ended: [] }
         await requireSuperadmin(trx)
-        if (name === caller.domain) throw new AppError('forbidden', { why: 'You cannot deactivate your own domain.' })
+        if (name === caller.domain) throw new AppError('forbidden', because('own_domain_stays'))
         return { row, ended: await deleteLogins(trx, { domain: name }) }
       })
       if (deactivates) {
@@ -110,7 +111,7 @@ export function createDomains({ store, logins, onLimitsChanged }: DomainsDeps): 
       if (name === DEFAULT_DOMAIN) {
         throw new AppError('domain_in_use', {
           name,
-          why: 'New users get this domain when no other is named, so it must stay.',
+          ...because('default_domain_stays'),
         })
       }
       const sessions = purge && !known.active ? await purgeSessions(store, { domain: name }) : 0
@@ -132,17 +133,13 @@ async function contentsOf(trx: Db, name: string): Promise<Contents> {
   const { signUpDomain } = parseSettings((await readSystemSettings(trx)).system)
   return {
     holds: [
-      ...counted(users, 'user').map(some => `The domain has ${some}. Move them to another domain, inactive users too.`),
-      ...counted(projects, 'project').map(
-        some => `The domain has ${some} besides "${DEFAULT_GROUP}". Delete them first.`,
-      ),
+      ...(users === 0 ? [] : [because('domain_has_users', { count: users })]),
+      ...(projects === 0 ? [] : [because('domain_has_projects', { count: projects, usual: DEFAULT_GROUP })]),
       ...liveSessions(sessions),
       ...folders(await countFoldersOf(trx, { domain: name })),
-      ...(signUpDomain === name
-        ? ['People who sign up get this domain. Set `signUpDomain` to another one first.']
-        : []),
+      ...(signUpDomain === name ? [because('domain_of_sign_up')] : []),
     ],
-    purgeable: [...counted(openInvitations, 'open invitation'), ...endedSessions(sessions)],
+    purgeable: { invitations: openInvitations, records: sessions.ended },
   }
 }
 

@@ -1,5 +1,6 @@
 import {
   AppError,
+  because,
   DEFAULT_GROUP,
   formatSlots,
   type Group,
@@ -30,7 +31,7 @@ import { touchUser, type UserRow } from '../store/identity/users.ts'
 import { administers, type Caller, isSuperadmin, managesAccount } from './authorize.ts'
 import { baseUnits } from './domains.ts'
 import { countFoldersOf } from '../store/storage/folders.ts'
-import { counted, endedSessions, folders, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
+import { folders, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
 
 /**
  * Groups (projects): made, changed and deleted by superadmins and the admins of their domain. A caller who may not see a
@@ -124,7 +125,7 @@ export function createGroups({ store, events, onLimitsChanged, onMembersLeft }: 
       if (name === DEFAULT_GROUP) {
         throw new AppError('group_in_use', {
           name,
-          why: 'New users join this project. It is deleted together with its domain.',
+          ...because('default_project_stays'),
         })
       }
       const sessions = purge && !active ? await purgeSessions(store, { groupId: id }) : 0
@@ -132,10 +133,9 @@ export function createGroups({ store, events, onLimitsChanged, onMembersLeft }: 
         await lockGroup(trx, id)
         const group = await managed(caller, id, trx)
         const count = await countSessionsOf(trx, { groupId: id })
-        const purgeable = [...counted(group.members, 'member'), ...endedSessions(count)]
         const contents = {
           holds: [...liveSessions(count), ...folders(await countFoldersOf(trx, { groupId: id }))],
-          purgeable,
+          purgeable: { members: group.members, records: count.ended },
         }
         requireEmpty('group_in_use', name, contents, { purge, active: group.active })
         const gone = await removeAllMembers(trx, id)
@@ -163,8 +163,8 @@ function mayBeMember(caller: Caller, group: CountedGroupRow, user: UserRow): boo
 }
 
 function existing(domain: string, name: string, cause?: unknown): AppError {
-  const why = `Domain "${domain}" already has a project "${name}". Choose another name.`
-  return new AppError('group_exists', { domain, name, why }, { cause })
+  const why = because('domain_has_project', { domain, project: name })
+  return new AppError('group_exists', { domain, name, ...why }, { cause })
 }
 
 function toView(row: CountedGroupRow): Group {

@@ -1,5 +1,6 @@
 import {
   AppError,
+  because,
   type Invitation,
   InvitationId,
   type InvitationSpec,
@@ -48,7 +49,7 @@ export function createInvitations({ store, settings }: { store: Store; settings:
 
     async create(caller, { domain = caller.domain, note, days }, origin) {
       if (!administers(caller, domain)) {
-        throw new AppError('forbidden', { why: 'Only a superadmin can invite people to another domain.' })
+        throw new AppError('forbidden', because('only_superadmin_invites'))
       }
       const known = await findDomain(db, domain)
       if (!known) throw noSuchDomain(domain)
@@ -65,7 +66,7 @@ export function createInvitations({ store, settings }: { store: Store; settings:
 
     async revoke(caller, id) {
       if (await deleteInvitation(db, id, seen(caller))) return
-      throw new AppError('invitation_not_found', { why: 'The invitation is unknown, or was already used.' })
+      throw new AppError('invitation_not_found', because('invitation_used'))
     },
   }
 }
@@ -103,9 +104,6 @@ function toInvitation(row: InvitationRow): Invitation {
 
 function parseCursor(cursor: string): string {
   const parsed = InvitationId.safeParse(cursor)
-  if (!parsed.success)
-    throw new AppError('bad_request', {
-      why: 'The cursor is not valid. Use the one that the last page of the list returned.',
-    })
+  if (!parsed.success) throw new AppError('bad_request', because('cursor_wrong'))
   return parsed.data
 }

@@ -77,7 +77,7 @@ export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
 
     async create(caller, { userId = caller.userId, rateLimit, active }) {
       if (userId !== caller.userId && caller.role === 'user') {
-        throw new AppError('forbidden', { why: 'Only an admin can make keypairs for others.' })
+        throw new AppError('forbidden', because('only_admin_makes_keypairs'))
       }
       checkRateLimit(caller, rateLimit)
       const [access_key, secretKey] = [newAccessKey(), newSecretKey()]
@@ -127,7 +127,7 @@ export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
 
 function checkRateLimit(caller: Caller, rateLimit: number | undefined): void {
   if (rateLimit === undefined || isSuperadmin(caller)) return
-  throw new AppError('forbidden', { why: 'Only a superadmin can set the rate limit.' })
+  throw new AppError('forbidden', because('only_superadmin_rate_limit'))
 }
 
 /** Place to which the secret of a keypair is bound in the secret box; rotation needs the same. */
@@ -161,9 +161,6 @@ function toKeypair(row: KeypairRow): Keypair {
 
 function parseCursor(cursor: string): string {
   const parsed = AccessKey.safeParse(cursor)
-  if (!parsed.success)
-    throw new AppError('bad_request', {
-      why: 'The cursor is not valid. Use the one that the last page of the list returned.',
-    })
+  if (!parsed.success) throw new AppError('bad_request', because('cursor_wrong'))
   return parsed.data
 }

@@ -103,17 +103,16 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         const user = await holdUser(trx, userId)
         if (!user || !managesAccount(caller, user)) throw new AppError('user_not_found')
         requireAnother(caller, userId, 'POST /api/v1/me/password, with the old password')
-        if (!user.active)
-          throw new AppError('forbidden', { why: `The account ${user.email} is not active. Activate it first.` })
+        if (!user.active) throw new AppError('forbidden', because('account_not_active', { email: user.email }))
         if (purpose === 'verify' && user.email_verified_at !== null) {
-          throw new AppError('bad_request', { why: `The address ${user.email} is already confirmed.` })
+          throw new AppError('bad_request', because('address_confirmed', { email: user.email }))
         }
         const made = await makeToken(trx, user, purpose)
         if (made) return made
         // Strangers may have requested as many links as an account may have: delete them, so that the admin gets one.
         await deleteEmailTokens(trx, user.id)
         const again = await makeToken(trx, user, purpose)
-        if (!again) throw new AppError('unavailable', { why: 'Try again.' })
+        if (!again) throw new AppError('unavailable', because('try_again'))
         return again
       })
       const page = purpose === 'verify' ? 'verify' : 'reset-password'

@@ -1,4 +1,4 @@
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { addRequests, readRequests, type RequestCount } from '../store/identity/signing.ts'
 import { type Store } from '../store/open-store.ts'
@@ -160,8 +160,8 @@ export function createRateLimits({ store, log, now = store.now }: RateLimitsDeps
       if (used >= limit) {
         const [oldest] = before.find(([, requests]) => requests > 0) ?? [now()]
         const retryAfterSeconds = Math.max(1, Math.ceil((oldest + MINUTE_MS + WINDOW_MS - now()) / 1000))
-        const why = `This keypair may send ${limit} requests in 15 minutes. Try again in ${retryAfterSeconds} s.`
-        throw new AppError('rate_limited', { why, limit, retryAfterSeconds })
+        const why = because('keypair_requests', { limit, seconds: retryAfterSeconds })
+        throw new AppError('rate_limited', { ...why, limit, retryAfterSeconds })
       }
       add(entry, minuteOf(now()), 1)
       schedule()

@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode } from '#manager/contract'
+import { AppError, because, type Because, type ErrorCode, together } from '#manager/contract'
 import { type FolderCounts } from '../store/storage/folders.ts'
 import { type Store } from '../store/open-store.ts'
 import { countSessionsOf, deleteEndedSessions, type SessionCounts, type SessionsOf } from '../store/identity/removal.ts'
@@ -6,9 +6,9 @@ import { countSessionsOf, deleteEndedSessions, type SessionCounts, type Sessions
 /** Contents that prevent the deletion of a project, a domain or a resource group. */
 export interface Contents {
   /** Sentences with the next step: only that step removes the obstacle. */
-  readonly holds: readonly string[]
-  /** Contents that a purge deletes too: `2 members`. */
-  readonly purgeable: readonly string[]
+  readonly holds: readonly Because[]
+  /** Numbers of what a purge deletes too; `records` of ended sessions. */
+  readonly purgeable: { readonly members?: number; readonly invitations?: number; readonly records?: number }
 }
 
 /**
@@ -24,37 +24,24 @@ export function requireEmpty(
   { holds, purgeable }: Contents,
   { purge, active }: { purge: boolean; active: boolean },
 ): void {
-  const [first] = holds
-  if (first !== undefined) throw new AppError(code, { name, why: holds.join(' ') })
-  if (purgeable.length === 0) return
-  const what = inWords(purgeable)
-  if (!purge) {
-    const why = `Still there: ${what}. To delete these too, deactivate "${name}" first, then delete it with "purge".`
-    throw new AppError(code, { name, why })
-  }
-  if (active)
-    throw new AppError(code, { name, why: `"${name}" is active and has ${what}. Deactivate it before the purge.` })
-}
-
-/** `1 member`, `3 members`; an empty list for 0. */
-export function counted(count: number, one: string, many = `${one}s`): string[] {
-  return count === 0 ? [] : [count === 1 ? `1 ${one}` : `${count} ${many}`]
+  const [held, ...others] = holds
+  if (held !== undefined) throw new AppError(code, { name, ...together(held, ...others) })
+  const [first, ...rest] = inWords(purgeable)
+  if (first === undefined) return
+  if (!purge) throw new AppError(code, { name, ...together(first, ...rest, because('purge_deletes', { name })) })
+  if (active) throw new AppError(code, { name, ...together(first, ...rest, because('purge_of_active', { name })) })
 }
 
 /** Sentence with the next step about sessions that have not ended; an empty list if there are none. */
-export function liveSessions({ live }: Pick<SessionCounts, 'live'>): string[] {
-  if (live === 0) return []
-  return [live === 1 ? '1 session has not ended. End it first.' : `${live} sessions have not ended. End them first.`]
+export function liveSessions({ live }: Pick<SessionCounts, 'live'>): Because[] {
+  return live === 0 ? [] : [because('sessions_not_ended', { count: live })]
 }
 
-export const endedSessions = ({ ended }: Pick<SessionCounts, 'ended'>): string[] =>
-  counted(ended, 'record of an ended session', 'records of ended sessions')
-
 /** Next step about the folders of a project or of a domain's projects; nothing for none. */
-export function folders({ kept, deleting }: FolderCounts): string[] {
+export function folders({ kept, deleting }: FolderCounts): Because[] {
   return [
-    ...counted(kept, 'folder').map(some => `Projects own ${some}. Delete them first, also from the trash.`),
-    ...counted(deleting, 'folder').map(some => `The files of ${some} are still being deleted. Try again later.`),
+    ...(kept === 0 ? [] : [because('projects_own_folders', { count: kept })]),
+    ...(deleting === 0 ? [] : [because('folders_being_deleted', { count: deleting })]),
   ]
 }
 
@@ -74,6 +61,10 @@ export async function purgeSessions(store: Store, of: SessionsOf): Promise<numbe
   }
 }
 
-function inWords(parts: readonly string[]): string {
-  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1) ?? ''}`
+function inWords({ members = 0, invitations = 0, records = 0 }: Contents['purgeable']): Because[] {
+  return [
+    ...(members === 0 ? [] : [because('still_members', { count: members })]),
+    ...(invitations === 0 ? [] : [because('still_invitations', { count: invitations })]),
+    ...(records === 0 ? [] : [because('still_records', { count: records })]),
+  ]
 }

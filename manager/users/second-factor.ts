@@ -175,7 +175,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       requireAnother(caller, userId, 'POST /api/v1/me/totp/disable, with password and code')
       const user = mustFind(await findUser(db, userId))
       const had = await store.transaction(trx => clearSecret(trx, userId))
-      if (!had) throw new AppError('totp_not_on', { why: `${user.email} has no second factor.` })
+      if (!had) throw new AppError('totp_not_on', because('no_second_factor_of', { email: user.email }))
       announce(user)
     },
   }

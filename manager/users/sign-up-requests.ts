@@ -205,9 +205,7 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
 }
 
 function notFound(): AppError {
-  return new AppError('sign_up_request_not_found', {
-    why: 'Another admin may have decided about the request, or it has expired.',
-  })
+  return new AppError('sign_up_request_not_found', because('sign_up_request_gone'))
 }
 
 function toSignUpRequest(row: SignUpRequestRow): SignUpRequest {
@@ -222,6 +220,5 @@ function toSignUpRequest(row: SignUpRequestRow): SignUpRequest {
 function parseCursor(cursor: string): string {
   const parsed = z.uuid().safeParse(cursor)
   if (parsed.success) return parsed.data
-  const why = 'The cursor is not valid. Use the one that the last page of the list returned.'
-  throw new AppError('bad_request', { why })
+  throw new AppError('bad_request', because('cursor_wrong'))
 }

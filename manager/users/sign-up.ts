@@ -187,7 +187,7 @@ async function enter(
   })
   if (made && invitation) await markInvitationUsed(trx, invitation.id, made.id)
   const user = made ?? (await findUserByEmail(trx, email))
-  if (!user) throw new AppError('unavailable', { why: 'Try again.' })
+  if (!user) throw new AppError('unavailable', because('try_again'))
   const isNew = made !== undefined
   if (!mailReady || !user.active || user.email_verified_at !== null) return { user, isNew }
   const token = newToken()

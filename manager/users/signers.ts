@@ -99,25 +99,21 @@ export function createSigners(deps: SignersDeps): Signers {
       const signer = await findSigner(db, accessKey)
       const secretKey = signer ? box.open(signer.keypair.sealed_secret, placeOfKeypair(accessKey)) : nobody
       const right = timingSafeEqual(Buffer.from(claim.expected(secretKey)), Buffer.from(claim.signature))
-      if (!signer || !right)
-        throw new AppError('signature_invalid', { why: 'The access key or the signature is wrong.' })
+      if (!signer || !right) throw new AppError('signature_invalid', because('access_key_or_signature'))
       checkDate(date, now())
       if (restoredAt && date < restoredAt) {
-        throw new AppError('signature_replayed', {
-          why: 'The request was signed before the database was restored. Sign it again.',
-        })
+        throw new AppError('signature_replayed', because('signed_before_restore'))
       }
       const { keypair, user } = signer
       if (!keypair.active) throw new AppError('keypair_inactive', because('keypair_deactivated'))
       if (!user.active) throw new AppError('user_inactive', because('account_deactivated'))
-      if (!signer.domainActive)
-        throw new AppError('user_inactive', { why: 'An admin has deactivated the domain of the account.' })
+      if (!signer.domainActive) throw new AppError('user_inactive', because('account_domain_deactivated'))
       const rate = await rates.take(accessKey, keypair.rate_limit)
       // The nonce is kept until no manager's clock can take the date for a fresh one.
       const forget = new Date(date.getTime() + 2 * WINDOW_MS)
       if (!(await takeNonce(db, accessKey, nonce, forget))) {
         rates.giveBack(accessKey)
-        throw new AppError('signature_replayed', { why: 'Sign every request separately.' })
+        throw new AppError('signature_replayed', because('sign_separately'))
       }
       const { id: userId, email, role, domain } = user
       return {
@@ -155,6 +151,6 @@ function checkDate(date: Date, now: number): void {
   const skewMs = date.getTime() - now
   if (Math.abs(skewMs) <= WINDOW_MS) return
   const skewSeconds = Math.round(skewMs / 1000)
-  const why = `Your clock is ${Math.abs(skewSeconds)} s ${skewMs < 0 ? 'behind' : 'ahead of'} the server's.`
-  throw new AppError('clock_skewed', { why, skewSeconds, serverTime: new Date(now).toISOString() })
+  const why = because(skewMs < 0 ? 'clock_behind' : 'clock_ahead', { seconds: Math.abs(skewSeconds) })
+  throw new AppError('clock_skewed', { ...why, skewSeconds, serverTime: new Date(now).toISOString() })
 }

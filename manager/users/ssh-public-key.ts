@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import ssh2 from 'ssh2'
-import { AppError, SSH_KEY_TYPES } from '#manager/contract'
+import { AppError, because, type Because, SSH_KEY_TYPES } from '#manager/contract'
 
 export interface PublicKey {
   /** Type, blob and comment, one line; nothing else. */
@@ -22,21 +22,20 @@ const MAX_COMMENT = 200
  */
 export function parsePublicKey(text: string): PublicKey {
   const line = text.trim()
-  if (/PRIVATE KEY/.test(line)) throw invalid('This is a private key. Send the content of the .pub file instead.')
-  if (/[\r\n]/.test(line)) throw invalid('Send the key as one line.')
+  if (/PRIVATE KEY/.test(line)) throw invalid(because('ssh_key_private'))
+  if (/[\r\n]/.test(line)) throw invalid(because('ssh_key_one_line'))
   const [, type = '', base64 = '', comment = ''] = /^(\S+)[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t]+(.*))?$/.exec(line) ?? []
-  if (!isKnownType(type)) throw invalid(`The key must begin with one of ${SSH_KEY_TYPES.join(', ')}.`)
+  if (!isKnownType(type)) throw invalid(because('ssh_key_types', { types: SSH_KEY_TYPES.join(', ') }))
   const blob = Buffer.from(base64, 'base64')
   const parsed = ssh2.utils.parseKey(`${type} ${base64}`)
   if (parsed instanceof Error || parsed.isPrivateKey() || parsed.type !== type)
-    throw invalid('The key cannot be read. Copy the whole line of the .pub file.')
+    throw invalid(because('ssh_key_unreadable'))
   const fields = fieldsOf(blob)
   if (fields?.[0]?.toString('latin1') !== type || fields.length !== FIELDS[type])
-    throw invalid('The key cannot be read. Copy the whole line of the .pub file.')
-  if (type === 'ssh-ed25519' && fields[1]?.length !== 32)
-    throw invalid('The key cannot be read. Copy the whole line of the .pub file.')
+    throw invalid(because('ssh_key_unreadable'))
+  if (type === 'ssh-ed25519' && fields[1]?.length !== 32) throw invalid(because('ssh_key_unreadable'))
   if (type === 'ssh-rsa' && bitsOf(fields[2]) < MIN_RSA_BITS)
-    throw invalid(`An RSA key needs at least ${MIN_RSA_BITS} bits.`)
+    throw invalid(because('ssh_key_rsa_bits', { bits: MIN_RSA_BITS }))
   const cleaned = comment
     .replace(/[^\P{C}]/gu, '')
     .trim()
@@ -85,6 +84,6 @@ function fingerprintOf(blob: Buffer): string {
   return `SHA256:${createHash('sha256').update(blob).digest('base64').replace(/=+$/, '')}`
 }
 
-function invalid(why: string): AppError {
-  return new AppError('ssh_key_invalid', { why })
+function invalid(why: Because): AppError {
+  return new AppError('ssh_key_invalid', why)
 }

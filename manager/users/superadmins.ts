@@ -1,4 +1,4 @@
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type Db } from '../store/schema.ts'
 import { countSuperadmins } from '../store/identity/users.ts'
 
@@ -10,5 +10,5 @@ import { countSuperadmins } from '../store/identity/users.ts'
  */
 export async function requireSuperadmin(trx: Db): Promise<void> {
   if ((await countSuperadmins(trx)) > 0) return
-  throw new AppError('last_superadmin', { why: 'Make somebody else, who has a password, a superadmin first.' })
+  throw new AppError('last_superadmin', because('other_superadmin_first'))
 }

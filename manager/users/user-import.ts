@@ -101,7 +101,10 @@ function parseRow(row: UserImportRow): Omit<UserSpec, 'password'> {
   const [issue] = parsed.error.issues
   const column = String(issue?.path[0] ?? 'row')
   const text = issue?.message ?? ERRORS.bad_request.title
-  throw new AppError('bad_request', { why: `${column === 'groups' ? 'projects' : column}: ${text}.` })
+  throw new AppError(
+    'bad_request',
+    because('import_column', { column: column === 'groups' ? 'projects' : column, text }),
+  )
 }
 
 /** Runs one step of a transaction by itself: where it throws an AppError, its changes are taken back, and the error is returned. */

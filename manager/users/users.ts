@@ -249,7 +249,7 @@ export async function ensureFirstAdmin(options: {
 export async function firstAdminId(store: Store): Promise<UserId> {
   const user = await findUserByEmail(store.db, FIRST_ADMIN)
   if (!user?.active || user.role !== 'superadmin')
-    throw new AppError('user_not_found', { why: `There is no ${FIRST_ADMIN}.` })
+    throw new AppError('user_not_found', because('no_first_admin', { email: FIRST_ADMIN }))
   return user.id
 }
 
@@ -267,10 +267,7 @@ async function mustFind(query: Promise<UserRow | undefined>): Promise<UserRow> {
 
 function parseCursor(cursor: string): UserId {
   const parsed = UserId.safeParse(cursor)
-  if (!parsed.success)
-    throw new AppError('bad_request', {
-      why: 'The cursor is not valid. Use the one that the last page of the list returned.',
-    })
+  if (!parsed.success) throw new AppError('bad_request', because('cursor_wrong'))
   return parsed.data
 }
 

@@ -1,4 +1,4 @@
-import { type AgentId, type SessionId } from '#manager/contract'
+import { type AgentId, because, type SessionId } from '#manager/contract'
 import { type AgentGateway } from '../agent-link/gateway.ts'
 import { type Reports } from '../agents/reports.ts'
 import { type Cluster } from '../cluster/cluster.ts'
@@ -35,7 +35,7 @@ export function followCluster(deps: InClusterDeps): AgentGateway {
   cluster.turns.onTaken(takeOver)
   cluster.links.onUnlinked(id => void reports.lost(id).catch(fail('the loss of an agent was not written')))
   const revoked = cluster.peers.topic<AgentId>(AGENT_REVOKED)
-  revoked.on(id => gateway.disconnect(id, 'The agent was removed from this manager.'))
+  revoked.on(id => gateway.disconnect(id, because('agent_removed')))
   const wanted = cluster.peers.topic<AgentId>(AGENT_WANTED)
   wanted.on(id => gateway.announceManagers(id))
   endThroughOthers(deps)

@@ -1,6 +1,7 @@
-import { ERRORS, isAppError, type ErrorCode, type ErrorDetail } from '#manager/contract'
+import { ERRORS, isAppError, type ErrorCode } from '#manager/contract'
 import en from '../words/en/error-steps.ts'
-import { defineTranslations, defineWords, translation } from '../words/i18n.ts'
+import { defineTranslations, defineWords } from '../words/i18n.ts'
+import { causeText } from './cause-text.ts'
 
 export interface ErrorText {
   readonly title: string
@@ -26,7 +27,7 @@ export function errorText(error: unknown): ErrorText {
   const { title: english, retry } = ERRORS[code]
   const title = translatedTitle(code) ?? english
   const detail = isAppError(error) ? error.detail : {}
-  const told = causeIn(detail)
+  const told = causeText(detail) ?? (typeof detail.why === 'string' ? detail.why : undefined)
   const why = told !== undefined && told !== english ? sentence(told) : ''
   return {
     title,
@@ -35,12 +36,6 @@ export function errorText(error: unknown): ErrorText {
     retry,
     code,
   }
-}
-
-function causeIn({ why, cause, values }: ErrorDetail): string | undefined {
-  const translated =
-    typeof cause === 'string' ? translation('causes', cause, values as Record<string, string> | undefined) : undefined
-  return translated ?? (typeof why === 'string' ? why : undefined)
 }
 
 /** The text of an error in one line, for places with little room. */

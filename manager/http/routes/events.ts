@@ -1,6 +1,6 @@
 import { type FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { AppError, SessionId } from '#manager/contract'
+import { AppError, because, SessionId } from '#manager/contract'
 import { type EventBus } from '../../events/bus.ts'
 import { type Db } from '../../store/schema.ts'
 import { type Caller, isSuperadmin } from '../../users/authorize.ts'
@@ -113,7 +113,7 @@ export function registerEventRoute(
       const { caller, endsWith } = credentials
       const own = streams.get(endsWith) ?? new Set<Stream>()
       if (own.size >= STREAMS_PER_LOGIN) {
-        throw new AppError('rate_limited', { why: `One sign-in has at most ${STREAMS_PER_LOGIN} event streams.` })
+        throw new AppError('rate_limited', because('streams_at_most', { limit: STREAMS_PER_LOGIN }))
       }
       reply.hijack()
       const { raw } = reply

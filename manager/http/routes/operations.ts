@@ -1,6 +1,6 @@
 import { type FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { AppError, type ManagerWarning, Problem } from '#manager/contract'
+import { AppError, because, type ManagerWarning, Problem } from '#manager/contract'
 import { type Metrics } from '../../metrics.ts'
 import { authorizeRoute } from '../../users/authorize.ts'
 import { equalSecrets } from '../../users/secrets.ts'
@@ -69,9 +69,6 @@ function isScraper(authorization: string | undefined, metricsToken: string | und
 /** Rejects after CHECK_TIMEOUT_MS. @throws AppError `unavailable` */
 function silence(): Promise<never> {
   return new Promise((_, reject) => {
-    setTimeout(
-      () => reject(new AppError('unavailable', { why: 'The database does not answer.' })),
-      CHECK_TIMEOUT_MS,
-    ).unref()
+    setTimeout(() => reject(new AppError('unavailable', because('database_away'))), CHECK_TIMEOUT_MS).unref()
   })
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AppError, parseJson } from '#manager/contract'
+import { AppError, because, parseJson } from '#manager/contract'
 import { isLoopback } from '../registry-address.ts'
 import { type Challenge } from './headers.ts'
 import { limitedFetch } from './limited-fetch.ts'
@@ -53,9 +53,7 @@ export function createAuthorization(registry: URL, credentials: Credentials | un
       !url ||
       !(url.protocol === 'https:' || (url.protocol === 'http:' && registry.protocol === 'http:' && sameHost))
     ) {
-      throw new AppError('registry_refused', {
-        why: 'The registry names a token server to which Berth does not send the password.',
-      })
+      throw new AppError('registry_refused', because('token_server_strange'))
     }
     if (service !== undefined) url.searchParams.set('service', service)
     if (scope !== '') url.searchParams.set('scope', scope)
@@ -65,9 +63,7 @@ export function createAuthorization(registry: URL, credentials: Credentials | un
     const parsed = Token.safeParse(reply.status === 200 ? parseJson(reply.body.toString('utf8')) : undefined)
     const token = parsed.data?.token ?? parsed.data?.access_token
     if (token === undefined || /[^\x21-\x7e]/.test(token)) {
-      throw new AppError('registry_failed', {
-        why: `The token server of the registry answered ${reply.status} without a token.`,
-      })
+      throw new AppError('registry_failed', because('token_server_no_token', { status: reply.status }))
     }
     const header = `Bearer ${token}`
     const lifetimeMs = (parsed.data?.expires_in ?? DEFAULT_LIFETIME_S) * 1000
@@ -93,8 +89,10 @@ export function createAuthorization(registry: URL, credentials: Credentials | un
 }
 
 export function refusal(credentials: Credentials | undefined): AppError {
-  const why = credentials
-    ? `The registry does not accept the password of ${credentials.username}, or that user has no access.`
-    : 'The registry needs a user name and a password.'
-  return new AppError('registry_refused', { why })
+  return new AppError(
+    'registry_refused',
+    credentials
+      ? because('registry_password_refused', { user: credentials.username })
+      : because('registry_password_needed'),
+  )
 }

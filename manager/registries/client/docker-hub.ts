@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AppError, parseJson } from '#manager/contract'
+import { AppError, because, parseJson } from '#manager/contract'
 import { limitedFetch } from './limited-fetch.ts'
 
 /** Docker Hub has no catalogue; the API of its website lists the public repositories of a name space. */
@@ -23,9 +23,7 @@ export async function* listHubRepositories(
     if (reply.status === 404) return
     const parsed = Page.safeParse(reply.status === 200 ? parseJson(reply.body.toString('utf8')) : undefined)
     if (!parsed.success) {
-      throw new AppError('registry_failed', {
-        why: `Docker Hub did not list ${namespace} (HTTP ${reply.status}). Check the name.`,
-      })
+      throw new AppError('registry_failed', because('docker_hub_did_not_list', { namespace, status: reply.status }))
     }
     yield parsed.data.results.map(({ name }) => `${namespace}/${name}`)
     const link: string | null | undefined = parsed.data.next

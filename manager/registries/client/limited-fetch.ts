@@ -1,4 +1,4 @@
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { isLinkLocal } from '../registry-address.ts'
 
 export interface LimitedRequest {
@@ -32,7 +32,7 @@ const MAX_REDIRECTS = 5
 export async function limitedFetch(address: URL, request: LimitedRequest): Promise<LimitedReply> {
   // Check the first address too: that of a token server comes from the registry.
   if (isLinkLocal(address.hostname))
-    throw new AppError('registry_failed', { why: `Berth does not connect to ${address.host}.` })
+    throw new AppError('registry_failed', because('address_not_connected', { host: address.host }))
   let url = address
   for (let redirects = 0; ; redirects++) {
     const { authorization, ...others } = request.headers ?? {}
@@ -46,8 +46,7 @@ export async function limitedFetch(address: URL, request: LimitedRequest): Promi
       redirects < MAX_REDIRECTS &&
       (next.protocol === 'https:' || (next.protocol === 'http:' && address.protocol === 'http:')) &&
       !isLinkLocal(next.hostname)
-    if (!allowed)
-      throw new AppError('registry_failed', { why: `${url.host} redirects to an address that Berth does not follow.` })
+    if (!allowed) throw new AppError('registry_failed', because('redirect_not_followed', { host: url.host }))
     url = next
   }
 }
@@ -66,8 +65,11 @@ async function fetchOnce(url: URL, { method = 'GET', headers = {}, maxBytes, sig
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof AppError) throw error
-    const why = late.aborted ? `${url.host} did not answer in time.` : `${url.host}: ${causeOf(error)}`
-    throw new AppError('registry_unreachable', { why }, { cause: error })
+    const { host } = url
+    const why = late.aborted
+      ? because('server_not_in_time', { server: host })
+      : because('server_says', { server: host, text: causeOf(error) })
+    throw new AppError('registry_unreachable', why, { cause: error })
   }
 }
 
@@ -77,7 +79,7 @@ async function readLimited(response: Response, maxBytes: number): Promise<Buffer
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     size += chunk.length
     // Leaving the loop aborts the transfer.
-    if (size > maxBytes) throw new AppError('registry_failed', { why: `The answer is longer than ${maxBytes} bytes.` })
+    if (size > maxBytes) throw new AppError('registry_failed', because('answer_too_long', { bytes: maxBytes }))
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { createAuthorization, type Credentials, refusal } from './authorization.ts'
 import { parseChallenges, parseNextLink } from './headers.ts'
 import { limitedFetch, type LimitedReply } from './limited-fetch.ts'
@@ -95,11 +95,14 @@ export function createRegistryClient({ url: base, credentials, architecture }: R
     if (status === 429) {
       throw new AppError('registry_failed', {
         status,
-        why: 'The registry accepts no more requests for now: its rate limit is used up. Try again later.',
+        ...because('registry_rate_limit'),
       })
     }
     if (status === 502 || status === 503 || status === 504) {
-      throw new AppError('registry_unreachable', { status, why: `${base.host} is not available (HTTP ${status}).` })
+      throw new AppError('registry_unreachable', {
+        status,
+        ...because('server_not_available', { server: base.host, status }),
+      })
     }
     return reply
   }
@@ -113,17 +116,13 @@ export function createRegistryClient({ url: base, credentials, architecture }: R
     while (next) {
       const reply: LimitedReply = await call(next, { scope, maxBytes: MAX_PAGE_BYTES, signal })
       bytes += reply.body.length
-      if (bytes > MAX_LIST_BYTES)
-        throw new AppError('registry_failed', { why: 'The list that the registry sends is too long.' })
+      if (bytes > MAX_LIST_BYTES) throw new AppError('registry_failed', because('registry_list_too_long'))
       yield reply
       seen.add(next.href)
       const link = parseNextLink(reply.headers.get('link'))
       next = link !== undefined && URL.canParse(link, base.href) ? new URL(link, base) : undefined
       const strange = next && (next.origin !== base.origin || seen.has(next.href) || seen.size >= MAX_PAGES)
-      if (strange)
-        throw new AppError('registry_failed', {
-          why: "The pages of the registry's list form a circle, or lead to another server.",
-        })
+      if (strange) throw new AppError('registry_failed', because('registry_list_circle'))
     }
   }
 
@@ -149,10 +148,7 @@ export function createRegistryClient({ url: base, credentials, architecture }: R
   return {
     async ping(signal) {
       const { status } = await call(new URL('/v2/', base), { scope: '', maxBytes: MAX_PAGE_BYTES, signal })
-      if (status !== 200)
-        throw new AppError('registry_failed', {
-          why: `The address does not answer as a registry: HTTP ${status} at /v2/.`,
-        })
+      if (status !== 200) throw new AppError('registry_failed', because('not_a_registry', { status }))
     },
 
     async *repositories(signal) {
@@ -222,7 +218,7 @@ export function createRegistryClient({ url: base, credentials, architecture }: R
 
 function parse<T extends z.ZodType>(schema: T, status: number, body: Buffer, what: string): z.output<T> {
   const wrong = () =>
-    new AppError('registry_failed', { status, why: `The ${what} of the registry cannot be read (HTTP ${status}).` })
+    new AppError('registry_failed', { status, ...because('registry_answer_unreadable', { what, status }) })
   if (status !== 200) throw wrong()
   try {
     return schema.parse(JSON.parse(body.toString('utf8')))

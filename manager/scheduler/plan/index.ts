@@ -1,5 +1,5 @@
 /** The scheduler's decision. Pure: imports only itself and the manager's contract. */
-export { giverOf, type Inactive, type LimitedSession, Limits, neverAllowed, type Scope } from './limits.ts'
+export { type Inactive, type LimitedSession, Limits, neverAllowed, type Scope } from './limits.ts'
 export { plan } from './plan.ts'
 export { readable } from './amounts.ts'
 export { canTake, closest } from './reasons.ts'

@@ -187,7 +187,7 @@ const INACTIVE: Readonly<Record<Inactive, Reason>> = {
 }
 
 /** Part of a message, e.g. `resource policy "small" gives each user`; session owners and administrators read it. */
-export function giverOf({ kind, name, policy }: Scope): string {
+function giverOf({ kind, name, policy }: Scope): string {
   switch (kind) {
     case 'user':
       return `resource policy "${policy}" gives each user`

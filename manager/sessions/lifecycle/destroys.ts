@@ -1,4 +1,4 @@
-import { type AgentId, isAppError, isFinished, type KernelId } from '#manager/contract'
+import { type AgentId, because, isAppError, isFinished, type KernelId } from '#manager/contract'
 import { type RequestReply } from '#agent/contract'
 import { type AgentRequests } from '../../agent-link/connection.ts'
 import { type KernelRow } from '../../store/sessions/kernels.ts'
@@ -60,7 +60,7 @@ export function createDestroys({ agents, starts, timeoutMs }: DestroysDeps): Des
     all(kernels, agentId, how) {
       const live = kernels.filter(kernel => !isFinished(kernel.status))
       // Abort a start in flight first: destroy_kernel must never overtake create_kernel on the agent.
-      for (const { id } of live) starts.abort(id, agentId, 'The start was cancelled.')
+      for (const { id } of live) starts.abort(id, agentId, because('start_cancelled'))
       return Promise.all(
         live.map(async ({ id, attempt }) => ({ id, ...(await one(agentId, id, { attempt, ...how })) })),
       )

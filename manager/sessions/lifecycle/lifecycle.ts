@@ -1,4 +1,12 @@
-import { type AgentId, AppError, isFinished, type KernelId, type Reason, type SessionId } from '#manager/contract'
+import {
+  type AgentId,
+  AppError,
+  because,
+  isFinished,
+  type KernelId,
+  type Reason,
+  type SessionId,
+} from '#manager/contract'
 import { DEFAULT_TIMINGS, type Timings } from '../../scheduler/timings.ts'
 import { findOccupied, keepLastWords, listKernels } from '../../store/sessions/kernels.ts'
 import { giveUpContinuing } from '../../store/sessions/interruptions.ts'
@@ -155,8 +163,7 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
       })
       const applied = await changes.apply(id, state => (still(state) ? terminationOf(state, reason, actor) : undefined))
       if (applied?.to !== 'TERMINATING') return
-      const why = 'The session was terminated.'
-      starts.of(applied.kernelId)?.controller.abort(new AppError('unavailable', { why }))
+      starts.of(applied.kernelId)?.controller.abort(new AppError('unavailable', because('session_terminated')))
       finishTermination(id, graceMs)
     },
     async endUnconfirmed(id, { actor, reason }) {

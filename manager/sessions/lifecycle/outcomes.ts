@@ -1,4 +1,4 @@
-import { type AgentId, isFinished, type KernelId, type Reason, type SessionId } from '#manager/contract'
+import { type AgentId, because, isFinished, type KernelId, type Reason, type SessionId } from '#manager/contract'
 import { type Log } from '../../log.ts'
 import { type Store } from '../../store/open-store.ts'
 import { listKernels, noteKernelDone, noteKernelRunning } from '../../store/sessions/kernels.ts'
@@ -85,7 +85,7 @@ export function createOutcomes({ store, changes, starts, maxAttempts, log }: Out
       if (!applied) return
       log.warn({ id, attempt, to: applied.to, cause: cause.message }, 'session start failed')
       // The request may still be in flight, with an agent that does not answer. The next attempt does not wait for it.
-      for (const kernelId of applied.kernelIds) starts.giveUp(kernelId, attempt, 'This attempt has failed.')
+      for (const kernelId of applied.kernelIds) starts.giveUp(kernelId, attempt, because('attempt_failed'))
     },
   }
 }

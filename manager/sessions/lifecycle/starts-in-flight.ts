@@ -1,4 +1,4 @@
-import { type AgentId, AppError, type KernelId } from '#manager/contract'
+import { type AgentId, AppError, type Because, type KernelId } from '#manager/contract'
 
 export interface StartInFlight {
   readonly agentId: AgentId
@@ -15,9 +15,9 @@ export interface StartsInFlight {
   of(kernelId: KernelId): StartInFlight | undefined
   begin(kernelIds: readonly KernelId[], to: { readonly agentId: AgentId; readonly attempt: number }): StartInFlight
   /** Cancels the start of the kernel on this agent. Its caller decides what becomes of the session. */
-  abort(kernelId: KernelId, agentId: AgentId, why: string): void
+  abort(kernelId: KernelId, agentId: AgentId, why: Because): void
   /** Cancels the start if it is of this attempt, and makes room for the next attempt without waiting for its end. */
-  giveUp(kernelId: KernelId, attempt: number, why: string): void
+  giveUp(kernelId: KernelId, attempt: number, why: Because): void
 }
 
 export function createStartsInFlight(): StartsInFlight {
@@ -41,13 +41,13 @@ export function createStartsInFlight(): StartsInFlight {
     },
     abort(kernelId, agentId, why) {
       const start = starts.get(kernelId)
-      if (start?.agentId === agentId) start.controller.abort(new AppError('unavailable', { why }))
+      if (start?.agentId === agentId) start.controller.abort(new AppError('unavailable', why))
     },
     giveUp(kernelId, attempt, why) {
       const start = starts.get(kernelId)
       if (start?.attempt !== attempt) return
       starts.delete(kernelId)
-      start.controller.abort(new AppError('unavailable', { why }))
+      start.controller.abort(new AppError('unavailable', why))
     },
   }
 }

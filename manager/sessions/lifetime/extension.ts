@@ -18,7 +18,7 @@ export interface Extendable {
 export type Extension =
   /** `expiresAt` is the new end. */
   | { readonly ok: true; readonly expiresAt: number | null }
-  | { readonly ok: false; readonly why: Because | { readonly why: string }; readonly latest: number | null }
+  | { readonly ok: false; readonly why: Because; readonly latest: number | null }
 
 /**
  * Decides how far the end is moved. The idle time restarts whenever the result is `ok`. The maximum lifetime grows
@@ -45,9 +45,7 @@ export function extensionOf(session: Extendable, byMs: number | undefined): Exte
   return { ok: true, expiresAt: granted }
 }
 
-function limitOf(latest: number, expiresAt: number): Because | { readonly why: string } {
+function limitOf(latest: number, expiresAt: number): Because {
   if (latest <= expiresAt) return because('extension_longest')
-  return {
-    why: `The resource policy of the session allows it to run until ${new Date(latest).toISOString()} at the latest.`,
-  }
+  return because('extension_until', { time: new Date(latest).toISOString() })
 }

@@ -78,9 +78,9 @@ describe('deleting a project', () => {
     const group = await makeGroup('vision', { member: true })
     const session = await ended('vision')
     expect(await whyOf(removeGroup(group))).toBe(
-      'group_in_use: Still there: 1 member and 1 record of an ended session. To delete these too, deactivate "vision" first, then delete it with "purge".',
+      'group_in_use: 1 member is still there. 1 record of an ended session is still there. To delete these too, deactivate "vision" first, then delete it with "purge".',
     )
-    expect(await whyOf(removeGroup(group, true))).toContain('"vision" is active and has 1 member')
+    expect(await whyOf(removeGroup(group, true))).toContain('"vision" is active.')
     expect((await api.getSession({ params: { id: session } })).status).toBe('TERMINATED')
     await deactivate(group)
     expect((await refusal(removeGroup(group))).code).toBe('group_in_use')
@@ -144,7 +144,7 @@ describe('deleting a domain', () => {
     await api.deleteGroup({ params: { id: vision.id } })
     await api.createInvitation({ body: { domain: 'research' } })
     expect(await whyOf(removeDomain('research', true))).toBe(
-      'domain_in_use: "research" is active and has 1 open invitation. Deactivate it before the purge.',
+      'domain_in_use: 1 open invitation is still there. "research" is active. Deactivate it before the purge.',
     )
     await api.updateDomain({ params: { name: 'research' }, body: { active: false } })
     expect(await removeDomain('research', true)).toEqual({ name: 'research', members: 0, sessions: 0 })

@@ -1,6 +1,6 @@
 import { type ServerResponse } from 'node:http'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { BufferPair, chunksOf, type Content } from '../../../files/content.ts'
 import { type Archive } from '../../../files/service.ts'
 import { SECURITY_HEADERS } from '../../security-headers.ts'
@@ -36,7 +36,7 @@ export async function sendContent(
   const range = isSame ? parseRange(request.headers.range, state.size) : undefined
   if (range === 'outside') {
     void reply.header('content-range', `bytes */${state.size}`)
-    throw new AppError('range_invalid', { size: state.size, why: `The file has ${state.size} bytes.` })
+    throw new AppError('range_invalid', { size: state.size, ...because('file_has_bytes', { bytes: state.size }) })
   }
   const { start, end } = range ?? { start: 0, end: state.size }
   await sendBytes(request, reply, {

@@ -1,0 +1,62 @@
+import { type Linter, type Rule } from 'eslint'
+import tseslint from 'typescript-eslint'
+
+/**
+ * Files whose errors have an English text without a key for translations, with the reason why no page shows it. Every other error has its
+ * cause from `because()` (`manager/contract/causes.ts`).
+ */
+const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
+  'Written to the log or the terminal of an admin while a process starts, before it serves anybody.': [
+    'manager/config.ts',
+    'manager/secrets/*.ts',
+    'manager/store/embedded/*.ts',
+    'manager/store/migrate.ts',
+    'manager/store/open-store.ts',
+    'proxy/web/config.ts',
+  ],
+  'Programs on the machine of the manager: `berth backup`, `berth restore`.': [
+    'manager/backup/backup.ts',
+    'manager/backup/format.ts',
+    'manager/backup/open-database.ts',
+    'manager/backup/sealed-key.ts',
+    'manager/store/operation/snapshot.ts',
+  ],
+  'Told to agents, which write it to their log.': [
+    'manager/agent-link/handshake.ts',
+    'manager/agent-link/read-message.ts',
+    'manager/agent-link/strangers.ts',
+    'manager/tunnels/agent-upgrade.ts',
+  ],
+  'Part of the page, which has no table of the English texts: names the keys itself, or passes on what a server says.':
+    ['manager/contract/call-route.ts', 'manager/contract/errors.ts'],
+  'Told to clients of SFTP, and to the relay in front of it.': ['manager/sftp/gateway.ts'],
+  'Requests that are no valid HTTP, or that no page of Berth makes: for authors of other clients.': [
+    'manager/files/listing.ts',
+    'manager/http/**/*.ts',
+    'manager/tunnels/websocket-upgrade.ts',
+    'manager/uploads/read-metadata.ts',
+  ],
+}
+
+const MESSAGE =
+  'Take the cause from because(), so that the console shows it in the language of the page; or say in build/lint-causes.ts why no page shows it.'
+
+const causeByKey: Rule.RuleModule = {
+  meta: { type: 'problem', schema: [], messages: { free: MESSAGE } },
+  create: context => ({
+    'NewExpression[callee.name="AppError"] Property[key.name="why"]'(node: Rule.Node) {
+      context.report({ node, messageId: 'free' })
+    },
+  }),
+}
+
+/** Keeps the causes of errors in their tables, which are translated. */
+export const CAUSES_CONFIG: Linter.Config[] = [
+  {
+    files: ['manager/**/*.ts'],
+    ignores: ['**/*.test.ts', ...Object.values(ENGLISH_ONLY).flat()],
+    languageOptions: { parser: tseslint.parser },
+    plugins: { berth: { rules: { 'cause-by-key': causeByKey } } },
+    rules: { 'berth/cause-by-key': 'error' },
+  },
+]

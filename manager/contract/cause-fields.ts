@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { causeIn } from './causes.ts'
+import { toWireError } from './errors.ts'
+
+const Values = z.record(z.string(), z.union([z.string(), z.number()]))
+
+/** Fields beside an English text, by which a client shows it in another language: see `Because`. */
+export const CauseFields = {
+  cause: z.string().optional().describe('Key of the text for translations; left out where there is none.'),
+  values: Values.optional().describe('Values of the text, by name.'),
+  more: z
+    .array(z.object({ cause: z.string(), values: Values.optional() }))
+    .optional()
+    .describe('Further sentences of the text.'),
+}
+
+/** Why work in the background has failed. */
+export const FailureText = z.object({ code: z.string(), message: z.string(), ...CauseFields })
+export type FailureText = z.infer<typeof FailureText>
+
+/** The text of an error for those who look at the work later. */
+export function failureText(error: unknown): FailureText {
+  const { code, message, detail } = toWireError(error)
+  const because = causeIn(detail)
+  if (!because) return { code, message: typeof detail.why === 'string' ? detail.why : message }
+  const { why, ...key } = because
+  return { code, message: why, ...key }
+}

@@ -1,0 +1,33 @@
+import { translation } from '../words/i18n.ts'
+import { localTimes } from './format.ts'
+
+/** A text of the server in English, and by keys with values: fields `cause`, `values` and `more` of `CauseFields`. */
+export interface ToldText {
+  readonly cause?: unknown
+  readonly values?: unknown
+  readonly more?: unknown
+}
+
+/** Catalogues of causes; those of administrators are loaded with their pages. */
+const FEATURES = ['causes', 'host-causes', 'admin-causes']
+
+/** The text in the language of the page; undefined in English, without a key, and if a sentence of it is not translated. */
+export function causeText({ cause, values, more }: ToldText): string | undefined {
+  const further = Array.isArray(more) ? (more as readonly ToldText[]) : []
+  const sentences = [{ cause, values }, ...further].map(one => sentenceText(one.cause, one.values))
+  return sentences.includes(undefined) ? undefined : sentences.join(' ')
+}
+
+/** The text of work that failed: its cause, in English if it has no translation. */
+export function failureLine(failure: (ToldText & { readonly message: string }) | null | undefined): string | undefined {
+  return failure ? (causeText(failure) ?? failure.message) : undefined
+}
+
+function sentenceText(cause: unknown, values: unknown): string | undefined {
+  if (typeof cause !== 'string') return undefined
+  for (const feature of FEATURES) {
+    const text = translation(feature, cause, values as Readonly<Record<string, string>> | undefined)
+    if (text !== undefined) return localTimes(text)
+  }
+  return undefined
+}
