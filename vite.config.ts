@@ -5,6 +5,7 @@ import vuetify from 'vite-plugin-vuetify'
 import { pageFiles } from './build/page-files.ts'
 import { compressedCopies } from './build/vite-compress.ts'
 import { contentSecurityPolicy } from './build/vite-csp.ts'
+import { iconInPage } from './build/vite-icon.ts'
 import { licencesInPage } from './build/vite-licences.ts'
 import { inlineIcons } from './build/vite-inline-icons.ts'
 import { plainRoutes } from './build/vite-plain-routes.ts'
@@ -26,6 +27,7 @@ export default defineConfig({
     compiledWords(),
     vuetify({ autoImport: true }),
     contentSecurityPolicy(),
+    iconInPage(`${SOURCES}/public/icon.svg`),
     quietHints(),
     plainRoutes(),
     pureContracts(),

@@ -8,6 +8,12 @@ import { type Placeholders } from './placeholders.ts'
  * sentence is reworded.
  */
 export const CAUSES = {
+  // local proxy
+  browser_elsewhere:
+    'This browser runs on another computer than Berth. Use the desktop app or the berth command on your computer.',
+  browser_unproven:
+    'Berth does not know that this browser runs on its computer. Run "berth up" there and open the second link that it prints in this browser. The desktop app and the berth command do not need the link.',
+
   // signing in
   account_deactivated: 'An admin has deactivated the account.',
   account_or_domain_deactivated: 'An admin has deactivated the account or its domain.',

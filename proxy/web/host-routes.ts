@@ -1,6 +1,6 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { z, type ZodType } from 'zod'
-import { AppError, ORIGIN_SECRET_HEADER, toWireError } from '#manager/contract'
+import { AppError, because, ORIGIN_SECRET_HEADER, toWireError } from '#manager/contract'
 import { LOCAL_PROOF_PATH, type ProxyFault } from '#proxy/contract'
 import {
   HOST_EVENTS_PATH,
@@ -165,11 +165,6 @@ interface Call {
   readonly method: string
 }
 
-const ELSEWHERE =
-  'This browser runs on another computer than Berth. Use the desktop app or the berth command on your computer.'
-const UNPROVEN =
-  'This browser has not proved that it runs on the computer of Berth. Run "berth up" there and open its second link in this browser, or use the desktop app or the berth command.'
-
 interface Circumstances extends Pick<HostRoutesDeps, 'version' | 'proxyFaults'> {
   readonly place: Place
 }
@@ -181,7 +176,10 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumst
   const fixedEndpoint = { kind: 'fixed', url: '' } as const
   const here = <F>(act: F): F => {
     if (place === 'local') return act
-    throw new AppError('forbidden', { why: place === 'unproven' ? UNPROVEN : ELSEWHERE })
+    throw new AppError('forbidden', {
+      ...because(place === 'unproven' ? 'browser_unproven' : 'browser_elsewhere'),
+      whySaysNext: true,
+    })
   }
   return {
     host: {

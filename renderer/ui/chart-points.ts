@@ -38,3 +38,8 @@ export function ratesOf(totals: readonly number[], times: readonly number[]): (n
     return seconds > 0 && grown >= 0 ? grown / seconds : null
   })
 }
+
+/** Steps for an axis whose texts show no finer difference: 0.1, 0.2, 0.5, 1, … from `finest` on, which is a power of ten. */
+export function stepsFrom(finest: number): number[] {
+  return Array.from({ length: 14 }, (_, power) => [1, 2, 5].map(digit => digit * finest * 10 ** power)).flat()
+}

@@ -22,6 +22,9 @@ export function logError(error: unknown): void {
 
 /** Notes what no part of the page has caught. The browser still writes it to its console. */
 export function logUncaught(target: Window): void {
-  target.addEventListener('error', ({ error, message }: ErrorEvent) => logError(error ?? message))
+  target.addEventListener('error', ({ error, message }: ErrorEvent) => {
+    // The browser's word for measuring again in the next frame: nothing is wrong.
+    if (!message.startsWith('ResizeObserver loop')) logError(error ?? message)
+  })
   target.addEventListener('unhandledrejection', ({ reason }: PromiseRejectionEvent) => logError(reason))
 }

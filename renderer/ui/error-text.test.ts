@@ -10,6 +10,15 @@ afterEach(() => {
   language.value = 'en'
 })
 
+test('where the cause says what to do, no step of the code follows', () => {
+  const here = new AppError('forbidden', { ...because('browser_unproven'), whySaysNext: true })
+  expect(errorText(here).why).toContain('Run "berth up" there')
+  expect([errorText(here).next, errorText(new AppError('forbidden')).next]).toEqual([
+    '',
+    'Ask the owner of the session or an administrator.',
+  ])
+})
+
 test('a cause of the table is in the language of the page, any other is the text of the server', () => {
   const known = new AppError('file_exists', because('file_there', { name: 'a.txt' }))
   const newer = new AppError('file_exists', { why: 'Another reason.', cause: 'of_a_newer_server' })

@@ -32,7 +32,7 @@ export function errorText(error: unknown): ErrorText {
   return {
     title,
     why: why.startsWith(`${english}: `) ? sentence(why.slice(english.length + 2)) : why,
-    next: hasStep(code) ? step(code) : retry ? step('again') : '',
+    next: detail['whySaysNext'] === true ? '' : hasStep(code) ? step(code) : retry ? step('again') : '',
     retry,
     code,
   }

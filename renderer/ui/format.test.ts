@@ -25,6 +25,7 @@ test('amounts follow the language, and other days than today show the date', () 
   const now = new Date(2026, 10, 20, 15, 0)
   expect(formatStart(new Date(2026, 10, 20, 9, 5), now, 'en-GB')).toBe('09:05')
   expect(formatStart(new Date(2026, 10, 19, 9, 5), now, 'en-GB')).toBe('19 Nov, 09:05')
+  expect(formatStart(new Date(2026, 10, 20, 9, 5), now, 'en-US')).toMatch(/^9:05\sAM$/)
   expect(formatStart(new Date(2025, 10, 19, 9, 5), now, 'en-GB')).toMatch(/2025/)
 })
 

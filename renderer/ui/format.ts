@@ -76,9 +76,15 @@ export function localTimes(text: string, now = new Date(), locale?: string): str
   return text.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, iso => formatStart(new Date(iso), now, locale))
 }
 
+/** Hours and minutes: `9:05 AM`, `09:05`. */
+export function clockOf(locale = formatLocale()): Intl.DateTimeFormatOptions {
+  const { hour12 } = dateFormat({ hour: 'numeric' }, locale).resolvedOptions()
+  return { hour: hour12 ? 'numeric' : '2-digit', minute: '2-digit' }
+}
+
 /** The time of a moment today, else its day and time. */
 export function formatStart(date: Date, now: Date, locale?: string): string {
-  const time = { hour: '2-digit', minute: '2-digit' } as const
+  const time = clockOf(locale)
   if (date.toDateString() === now.toDateString()) return dateFormat(time, locale).format(date)
   const year = date.getFullYear() === now.getFullYear() ? {} : ({ year: 'numeric' } as const)
   return dateFormat({ day: 'numeric', month: 'short', ...year, ...time }, locale).format(date)

@@ -94,6 +94,13 @@ describe('signing in', () => {
     })
     await it.page.goBack().catch(() => null)
     expect(it.page.url()).not.toContain('ticket')
+
+    // In a tab that shows the sign-in page already, a link changes only what follows the #.
+    await using late = await open('/sign-in', { signedIn: false })
+    await late.page.getByLabel('E-mail address').waitFor()
+    await late.page.goto(`${late.double.url}/#/sign-in?ticket=0123456789abcdef0123`)
+    await late.page.getByRole('heading', { name: 'Summary' }).waitFor()
+    expect(late.page.url()).not.toContain('ticket')
   })
 
   test('signing in leads back to the wanted page, and never to another site', async () => {

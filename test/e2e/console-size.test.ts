@@ -28,6 +28,7 @@ async function meter(page: Page) {
   await cdp.send('Network.enable')
   return () => ({
     requests: finished.length,
+    twice: finished.map(({ url }) => url).filter((url, at, all) => !url.includes('/api/') && all.indexOf(url) < at),
     bytes: finished.reduce((sum, { bytes }) => sum + bytes, 0),
     largest: finished
       .toSorted((a, b) => b.bytes - a.bytes)
@@ -52,6 +53,7 @@ test('a cold browser transfers little until the sign-in can be used, and until t
   const withSessions = read()
   console.info('sessions', JSON.stringify(withSessions))
   await page.close()
+  expect(withSessions.twice).toEqual([])
   expect(atSignIn.bytes).toBeLessThanOrEqual(BUDGETS.signIn.bytes)
   expect(atSignIn.requests).toBeLessThanOrEqual(BUDGETS.signIn.requests)
   expect(withSessions.bytes).toBeLessThanOrEqual(BUDGETS.sessions.bytes)

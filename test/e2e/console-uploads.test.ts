@@ -81,6 +81,9 @@ describe('uploads', () => {
     await button(it.page, 'Continue large.bin').click()
     await panel(it.page).getByRole('heading', { name: '1 file uploaded' }).waitFor()
     expect(files.get('large.bin')?.content.equals(LARGE)).toBe(true)
+    await it.page.getByRole('link', { name: 'Statistics' }).click()
+    await it.page.getByRole('heading', { name: 'Statistics' }).waitFor()
+    await panel(it.page).waitFor({ state: 'detached' })
   })
 
   test('after a reload the same file continues where it stopped', async () => {

@@ -11,6 +11,8 @@ export interface StatisticsChart {
   readonly title: string
   readonly points: ChartPoints
   readonly format: (value: number) => string
+  /** Smallest step of the axis. */
+  readonly finest: number
 }
 
 /** The charts of a history. GPUs are left out where nobody held one. */
@@ -26,13 +28,38 @@ export function statisticsCharts(items: readonly Period[]): StatisticsChart[] {
     title: t('gpuHours'),
     points: line(t('held'), ({ gpuHours }) => gpuHours),
     format: number,
+    finest: 0.1,
   }
   return [
     ...(items.some(({ gpuHours }) => gpuHours > 0) ? [gpu] : []),
-    { key: 'cpu', title: t('cpuHours'), points: line(t('held'), ({ cpuHours }) => cpuHours), format: number },
-    { key: 'memory', title: t('memHours'), points: line(t('held'), ({ memGibHours }) => memGibHours), format: number },
-    { key: 'sessions', title: t('sessions'), points: line(t('sessions'), ({ sessions }) => sessions), format: number },
-    { key: 'idle', title: t('idle'), points: line(t('idleShare'), ({ cpuIdle }) => cpuIdle), format: formatPercent },
+    {
+      key: 'cpu',
+      title: t('cpuHours'),
+      points: line(t('held'), ({ cpuHours }) => cpuHours),
+      format: number,
+      finest: 0.1,
+    },
+    {
+      key: 'memory',
+      title: t('memHours'),
+      points: line(t('held'), ({ memGibHours }) => memGibHours),
+      format: number,
+      finest: 0.1,
+    },
+    {
+      key: 'sessions',
+      title: t('sessions'),
+      points: line(t('sessions'), ({ sessions }) => sessions),
+      format: number,
+      finest: 1,
+    },
+    {
+      key: 'idle',
+      title: t('idle'),
+      points: line(t('idleShare'), ({ cpuIdle }) => cpuIdle),
+      format: formatPercent,
+      finest: 0.01,
+    },
   ]
 }
 

@@ -321,7 +321,6 @@ export const useTransfers = defineStore('transfers', () => {
   function sayIfOver(): void {
     if (items.some(isPending)) return
     const { filesDone, failed, paused } = totalsOf(items)
-    if (filesDone > 0 && failed === 0 && paused === 0) notifications.success(t('uploaded', { count: filesDone }))
     const folderId = items.at(-1)?.batch.folderId
     if (folderId === undefined || paused > 0 || isLookedAt(folderId)) return
     const id = `upload ${Date.now()}`

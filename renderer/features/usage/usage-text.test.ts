@@ -69,7 +69,7 @@ test('a limit of zero is full only if something is held', () => {
 })
 
 test('a scope says whose sessions count, and whether anything is limited', () => {
-  expect(scopeNote(mine())).toBe('All your sessions together · policy students · no limits')
+  expect(scopeNote(mine())).toBe('All your sessions together · policy students')
   expect(scopeNote(mine({ kind: 'group', policy: null, limits: { cpu: '4' } }))).toBe(
     'All members of the project together',
   )

@@ -113,14 +113,12 @@ export function scopeTitle({ kind, name }: ScopeUsage): string {
 }
 
 /** Says whose sessions count for a scope, and where its limit comes from. */
-export function scopeNote({ kind, policy, limits, maxSessions }: ScopeUsage): string {
-  const limited = maxSessions !== null || Object.keys(limits).length > 0
+export function scopeNote({ kind, policy }: ScopeUsage): string {
   const whose = {
     user: t('yourSessions'),
     keypair: t('keypairSessions'),
     group: t('projectSessions'),
     domain: t('domainSessions'),
   }[kind]
-  const notes = [whose, policy !== null && t('policy', { name: policy }), !limited && t('noLimits')]
-  return notes.filter(Boolean).join(' · ')
+  return policy === null ? whose : `${whose} · ${t('policy', { name: policy })}`
 }

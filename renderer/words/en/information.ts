@@ -22,5 +22,6 @@ export default {
   errors: 'Errors of this page',
   noErrors: 'No error since the page was opened.',
   copyErrors: 'Copy all',
-  errorsHint: 'The last {count, number} errors, newest first. They are on this page only and are sent to nobody.',
+  errorsHint:
+    '{count, plural, one {One error.} other {The last # errors, newest first.}} They are on this page only and are sent to nobody.',
 } as const

@@ -5,7 +5,7 @@ export default {
   copy: 'Copy',
   download: 'Download',
   language: 'Language',
-  languageSystem: 'As the system',
+  languageSystem: 'System language',
   loading: 'Loading…',
   remove: 'Remove',
   save: 'Save',

@@ -26,5 +26,4 @@ export default {
   projectSessions: 'All members of the project together',
   domainSessions: 'Everyone in the domain together',
   policy: 'policy {name}',
-  noLimits: 'no limits',
 } as const

@@ -3,6 +3,12 @@ import { type Translation } from '../message-types.ts'
 
 /** Causes of errors by key. English is the server's text (`manager/contract/causes.ts`). */
 export default {
+  // 로컬 프록시
+  browser_elsewhere:
+    '이 브라우저는 Berth와 다른 컴퓨터에서 실행됩니다. 내 컴퓨터에서 데스크톱 앱이나 berth 명령을 사용하세요.',
+  browser_unproven:
+    'Berth는 이 브라우저가 같은 컴퓨터에서 실행되는지 알지 못합니다. 그 컴퓨터에서 "berth up" 명령을 실행하고 출력된 두 번째 링크를 이 브라우저에서 여세요. 데스크톱 앱과 berth 명령에는 링크가 필요 없습니다.',
+
   // 로그인
   account_deactivated: '관리자가 계정을 비활성화했습니다.',
   account_or_domain_deactivated: '관리자가 계정이나 도메인을 비활성화했습니다.',

@@ -24,5 +24,5 @@ export default {
   errors: '이 화면의 오류',
   noErrors: '화면을 연 뒤로 오류가 없습니다.',
   copyErrors: '모두 복사',
-  errorsHint: '최근 오류 {count, number}개, 최신순. 이 화면에만 있으며 어디로도 보내지 않습니다.',
+  errorsHint: '최근 오류 {count, number}개이며 최신순입니다. 이 화면에만 있으며 어디로도 보내지 않습니다.',
 } satisfies Translation<typeof en>

@@ -8,7 +8,7 @@ export default {
   copy: '복사',
   download: '다운로드',
   language: '언어',
-  languageSystem: '시스템 설정',
+  languageSystem: '시스템 언어',
   loading: '불러오는 중…',
   remove: '제거',
   save: '저장',

@@ -29,5 +29,4 @@ export default {
   projectSessions: '프로젝트의 모든 구성원',
   domainSessions: '도메인의 모든 사용자',
   policy: '정책 {name}',
-  noLimits: '한도 없음',
 } satisfies Translation<typeof en>
