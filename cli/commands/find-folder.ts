@@ -39,10 +39,11 @@ export const PERMISSION_TEXT = { ro: 'read only', rw: 'read and write', delete: 
 
 export const folderTable = (folders: readonly Folder[]): string =>
   table(
-    ['NAME', 'OF', 'PERMISSION', 'SIZE', 'STORAGE', 'ID'],
+    ['NAME', 'OF', 'FOR', 'PERMISSION', 'SIZE', 'STORAGE', 'ID'],
     folders.map(folder => [
       folder.name,
       isOwn(folder) ? 'you' : `${folder.group === null ? '' : 'project '}${placeOf(folder)}`,
+      folder.usageMode,
       PERMISSION_TEXT[folder.permission],
       folder.usage === null
         ? ''

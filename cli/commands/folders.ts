@@ -1,5 +1,5 @@
-import { Argument, type Command } from 'commander'
-import { AppError, FolderPermission } from '#manager/contract'
+import { Argument, type Command, Option } from 'commander'
+import { AppError, FolderPermission, FolderUsageMode } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { followCopy } from './follow-task.ts'
@@ -21,6 +21,7 @@ interface FolderFlags {
   permanently?: boolean
   member?: string
   maxSize?: number
+  usageMode?: FolderUsageMode
   json?: boolean
 }
 
@@ -49,21 +50,25 @@ export function addFolderCommands(program: Command): void {
     .option('--storage-host <name>', 'where its files are kept; see `berth folder hosts`')
     .option('--group <project>', 'a folder of the project instead of your own, for admins')
     .option('--max-size <size>', 'the most that its files may take on disk, e.g. 20g', sizeOption)
+    .addOption(new Option('--usage-mode <mode>', 'what it is for').choices(FolderUsageMode.options))
     .option('--read-only', 'members of the project may only read it')
     .option('--json', 'print JSON')
-    .action(async (name: string, { storageHost, group, readOnly = false, maxSize, json = false }: FolderFlags) => {
-      const { api } = await connect()
-      const made = await api.createFolder({
-        body: {
-          name,
-          ...(storageHost === undefined ? {} : { storageHost }),
-          ...(group === undefined ? {} : { group }),
-          ...(maxSize === undefined ? {} : { maxBytes: maxSize }),
-          ...(readOnly ? { permission: 'ro' as const } : {}),
-        },
-      })
-      createOutput(json).data(made, () => folderTable([made]))
-    })
+    .action(
+      async (name: string, { storageHost, group, readOnly = false, maxSize, usageMode, json = false }: FolderFlags) => {
+        const { api } = await connect()
+        const made = await api.createFolder({
+          body: {
+            name,
+            ...(storageHost === undefined ? {} : { storageHost }),
+            ...(group === undefined ? {} : { group }),
+            ...(maxSize === undefined ? {} : { maxBytes: maxSize }),
+            ...(usageMode === undefined ? {} : { usageMode }),
+            ...(readOnly ? { permission: 'ro' as const } : {}),
+          },
+        })
+        createOutput(json).data(made, () => folderTable([made]))
+      },
+    )
 
   folder
     .command('clone <folder> <name>')
@@ -93,6 +98,18 @@ export function addFolderCommands(program: Command): void {
       const { api } = await connect()
       const { id } = await findFolder(api, reference)
       const changed = await api.updateFolder({ params: { id }, body: { name } })
+      createOutput(json).data(changed, () => folderTable([changed]))
+    })
+
+  folder
+    .command('usage-mode <folder>')
+    .addArgument(new Argument('<mode>').choices(FolderUsageMode.options))
+    .description('Say what a folder is for: files of any kind, data sets, or trained models. Rights are not changed.')
+    .option('--json', 'print JSON')
+    .action(async (reference: string, usageMode: FolderUsageMode, { json = false }: FolderFlags) => {
+      const { api } = await connect()
+      const { id } = await findFolder(api, reference)
+      const changed = await api.updateFolder({ params: { id }, body: { usageMode } })
       createOutput(json).data(changed, () => folderTable([changed]))
     })
 

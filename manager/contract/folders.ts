@@ -78,6 +78,10 @@ export type FolderPermission = z.infer<typeof FolderPermission>
 export const FolderStatus = z.enum(['ready', 'trashed', 'deleting'])
 export type FolderStatus = z.infer<typeof FolderStatus>
 
+/** What a folder is for: files of any kind, data sets, or trained models. It is shown and searched for; it gives no rights. */
+export const FolderUsageMode = z.enum(['general', 'data', 'model'])
+export type FolderUsageMode = z.infer<typeof FolderUsageMode>
+
 /** A user as others see them: the owner of a folder, or the person who invites to it. */
 export const Person = z.object({ email: z.string(), name: z.string() }).meta({ id: 'Person' })
 export type Person = z.infer<typeof Person>
@@ -91,6 +95,7 @@ export const Folder = z
     ownerId: UserId.nullable().describe('Null for the folder of a project.'),
     owner: Person.nullable().describe('Null for the folder of a project.'),
     group: GroupRef.nullable().describe('The project that owns it; null for the folder of a user.'),
+    usageMode: FolderUsageMode.describe('What the folder is for.'),
     permission: FolderPermission.describe(
       'What the caller may do with its files; what members may, if the caller only administers the project.',
     ),
@@ -150,6 +155,7 @@ export const FolderSpec = z
     permission: FolderPermission.optional().describe(
       'What the members of the project may do in it; rw if left out. Only for the folder of a project.',
     ),
+    usageMode: FolderUsageMode.optional().describe('What the folder is for; general if left out.'),
     maxBytes: LargestFolder.optional().describe('The most that its files may take on disk; unlimited if left out.'),
   })
   .meta({ id: 'FolderSpec' })
@@ -168,6 +174,7 @@ export type FolderCloneSpec = z.infer<typeof FolderCloneSpec>
 export const FolderChange = z
   .strictObject({
     name: FolderName,
+    usageMode: FolderUsageMode,
     permission: FolderPermission,
     maxBytes: LargestFolder.nullable().describe('Null = unlimited.'),
   })

@@ -112,7 +112,7 @@ export function startClones({ store, open, folders, removals, copies, room, hint
       await using stack = new AsyncDisposableStack()
       const from = stack.use(await open(caller, id, 'ro'))
       if (from.row.is_cloning) throw incomplete(from.row.name)
-      const spec = { name, storageHost: storageHost ?? from.row.storage_host }
+      const spec = { name, storageHost: storageHost ?? from.row.storage_host, usageMode: from.row.usage_mode }
       const folder = await folders.create(caller, spec, { isClone: true })
       const opening = open(caller, folder.id, 'rw').catch(async (error: unknown) => {
         await discard(caller, folder)

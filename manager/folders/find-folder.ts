@@ -38,6 +38,7 @@ export function toFolder(caller: Caller, row: FolderRow): Folder | undefined {
     ownerId: row.user_id,
     owner: row.user_id === null ? null : { email: row.owner_email ?? '', name: row.owner_name ?? '' },
     group: row.group_id === null ? null : { id: row.group_id, name: row.group_name ?? '' },
+    usageMode: row.usage_mode,
     permission: permission ?? row.permission,
     usable: permission !== undefined,
     manageable,

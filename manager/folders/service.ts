@@ -139,6 +139,7 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
         id,
         name: spec.name,
         storage_host: host,
+        usage_mode: spec.usageMode ?? 'general',
         permission: spec.permission ?? 'rw',
         max_bytes: spec.maxBytes ?? null,
         ...owner,

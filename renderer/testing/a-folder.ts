@@ -11,6 +11,7 @@ export function aFolder(index: number, change: Partial<Folder> = {}): Folder {
     ownerId: OWNER,
     owner: { email: 'mira@example.com', name: 'Mira Holm' },
     group: null,
+    usageMode: 'general',
     permission: 'delete',
     usable: true,
     manageable: true,

@@ -25,6 +25,7 @@ export function aFolder(index: number, change: Partial<Folder> = {}): Folder {
     ownerId: OWNER,
     owner: { email: 'mira@example.com', name: 'Mira Holm' },
     group: null,
+    usageMode: 'general',
     permission: 'delete',
     usable: true,
     manageable: true,
@@ -58,11 +59,13 @@ export const variedFolders = (): Folder[] => [
   aFolder(2, { name: '.local' }),
   aFolder(3, {
     name: 'imagenet-2012-train-and-validation-sets',
+    usageMode: 'data',
     storageHost: 'archive',
     usage: { bytes: 166_301_049_856, files: 1_331_168, measuredAt: ago(30) },
   }),
   aFolder(4, {
     name: 'models',
+    usageMode: 'model',
     group: VISION,
     ownerId: null,
     owner: null,

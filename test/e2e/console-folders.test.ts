@@ -23,9 +23,12 @@ test('a folder is made by keyboard, renamed, moved to the trash and back, and de
   await page.getByText('Created run-data.').waitFor()
 
   await button(page, 'Rename run-data').click()
+  await page.getByRole('combobox', { name: 'What it is for' }).press('ArrowDown')
+  await page.getByRole('option', { name: /^Model/ }).click()
   await page.getByLabel('Name', { exact: true }).fill('results')
   await page.keyboard.press('Enter')
   await page.getByText('Renamed to results.').waitFor()
+  await page.getByRole('cell', { name: /results Model/ }).waitFor()
 
   await button(page, 'Move results to trash').click()
   await button(page, /^Move to trash$/).click()

@@ -36,7 +36,8 @@ export const FOLDER_ROUTES = {
     method: 'PATCH',
     path: '/api/v1/folders/:id',
     access: 'user',
-    summary: 'Rename a folder, or change what the members of its project may do; sessions keep what they have mounted.',
+    summary:
+      'Rename a folder, or change what it is for, its limit, or what the members of its project may do; sessions keep what they have mounted.',
     params: named,
     body: FolderChange,
     reply: Folder,

@@ -31,6 +31,7 @@ import { imageAliases } from './0045-image-aliases.ts'
 import { signUpRequests } from './0044-sign-up-requests.ts'
 import { folderSizes } from './0037-folder-sizes.ts'
 import { interruptions } from './0042-interruptions.ts'
+import { folderUsageMode } from './0052-folder-usage-mode.ts'
 import { imageDefaults } from './0051-image-defaults.ts'
 import { sessionImages } from './0050-session-images.ts'
 import { usageDays } from './0053-usage-days.ts'
@@ -71,5 +72,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0045-image-aliases': imageAliases,
   '0050-session-images': sessionImages,
   '0051-image-defaults': imageDefaults,
+  '0052-folder-usage-mode': folderUsageMode,
   '0053-usage-days': usageDays,
 }

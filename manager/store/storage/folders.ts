@@ -3,6 +3,7 @@ import {
   type FolderId,
   type FolderPermission,
   type FolderStatus,
+  type FolderUsageMode,
   type GroupId,
   LIVE_STATUSES,
   type UserId,
@@ -112,6 +113,7 @@ export interface NewFolder {
   readonly storage_host: string
   readonly user_id: UserId | null
   readonly group_id: GroupId | null
+  readonly usage_mode: FolderUsageMode
   readonly permission: FolderPermission
   readonly max_bytes: number | null
 }
@@ -157,6 +159,7 @@ export async function readFolderNames(trx: Db, ids: readonly FolderId[]): Promis
 
 export interface FolderUpdate {
   readonly name?: string | undefined
+  readonly usageMode?: FolderUsageMode | undefined
   readonly permission?: FolderPermission | undefined
   readonly status?: FolderStatus | undefined
   readonly maxBytes?: number | null | undefined
@@ -164,11 +167,12 @@ export interface FolderUpdate {
 
 /** Fails with SQLSTATE 23505 if the owner has another folder of that name. */
 export async function updateFolder(db: Db, id: FolderId, change: FolderUpdate): Promise<void> {
-  const { name, permission, status, maxBytes } = change
+  const { name, usageMode, permission, status, maxBytes } = change
   await db
     .updateTable('folders')
     .set({
       ...(name === undefined ? {} : { name }),
+      ...(usageMode === undefined ? {} : { usage_mode: usageMode }),
       ...(permission === undefined ? {} : { permission }),
       ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }),
       ...(status === undefined

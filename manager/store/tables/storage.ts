@@ -3,6 +3,7 @@ import {
   type FolderInvitationId,
   type FolderPermission,
   type FolderStatus,
+  type FolderUsageMode,
   type GroupId,
   type FileConflict,
   type SessionId,
@@ -28,6 +29,7 @@ export interface FoldersTable {
   /** What the members of the project may do; `rw` for the folder of a user. */
   permission: Default<FolderPermission>
   status: Default<FolderStatus>
+  usage_mode: Default<FolderUsageMode>
   /** The most that its files may take on the disk; null = unlimited. */
   max_bytes: Default<number | null>
   /** The limit that its file system enforces now; null if Berth alone checks it. */

@@ -52,12 +52,16 @@ export function ownerText(folder: Folder, me: Folder['ownerId'] | undefined): st
   return folder.ownerId === me ? t('you') : (folder.owner?.email ?? '')
 }
 
-/** Every word must occur in the name, the owner, the storage host or the id. Case does not matter. */
+/** What a folder is for, in one word. */
+export const modeText = ({ usageMode }: Pick<Folder, 'usageMode'>) =>
+  t(({ general: 'shortGeneral', data: 'shortData', model: 'shortModel' } as const)[usageMode])
+
+/** Every word must occur in the name, what the folder is for, the owner, the storage host or the id. Case does not matter. */
 export function filterFolders(folders: readonly Folder[], text: string, ownerOf: (folder: Folder) => string) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
   if (words.length === 0) return folders
   return folders.filter(folder => {
-    const hay = `${folder.name} ${ownerOf(folder)} ${folder.storageHost} ${folder.id}`.toLowerCase()
+    const hay = `${folder.name} ${modeText(folder)} ${ownerOf(folder)} ${folder.storageHost} ${folder.id}`.toLowerCase()
     return words.every(word => hay.includes(word))
   })
 }

@@ -55,6 +55,21 @@ test('a tree is uploaded without its links; taken names are replaced, refused or
   expect((JSON.parse(refused.out) as { failed: unknown[] }).failed).toHaveLength(40)
 })
 
+test('a folder is made for data or models, a copy of it is for the same, and the owner changes that', async () => {
+  const ask = async (...words: string[]) => {
+    const { code, out } = await cli.run(['folder', ...words, '--json'])
+    return code === 0 ? (JSON.parse(out) as Folder).usageMode : code
+  }
+  expect(await ask('create', 'weights', '--usage-mode', 'model')).toBe('model')
+  expect(await ask('clone', 'weights', 'weights-2')).toBe('model')
+  expect(await ask('usage-mode', 'weights-2', 'data')).toBe('data')
+  expect(await ask('rename', 'weights-2', 'pictures')).toBe('data')
+  expect(await ask('usage-mode', 'weights', 'other')).toBe(2)
+  expect((await cli.run(['folder', 'ls'])).out).toMatch(
+    /^data +you +general .*\npictures +you +data .*\nweights +you +model /m,
+  )
+})
+
 test('exit codes for a missing folder, a missing file, and a missing sign-in', async () => {
   expect((await cli.run(['folder', 'upload', 'nowhere', join(local, 'notes.txt')])).code).toBe(4)
   expect((await cli.run(['folder', 'upload', 'data', join(local, 'missing')])).code).toBe(2)

@@ -187,7 +187,7 @@ test('the limit of a policy reaches the file systems of all folders that it conc
   await setMarker(db, 'local', randomUUID())
   const folder = async (name: string, maxBytes: number | null) => {
     const id = newId(FolderId)
-    const of = { user_id: test.ownerId, group_id: null, permission: 'rw' } as const
+    const of = { user_id: test.ownerId, group_id: null, usage_mode: 'general', permission: 'rw' } as const
     await insertFolder(db, { id, name, ...of, storage_host: 'local', max_bytes: maxBytes })
     return id
   }
