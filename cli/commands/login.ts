@@ -5,7 +5,7 @@ import { apiOf, clientOf, connect } from '../config/connect.ts'
 import { readSignIn, removeSignIn, writeSignIn } from '../config/sign-in.ts'
 import { isUntrusted } from '#proxy/certificates'
 import { createNetwork, environmentWays, usePins } from '#proxy/network'
-import { parseFingerprint, readCertificates, trustCertificate } from '../config/certificates.ts'
+import { parseFingerprint, readCertificates, trustServer } from '../config/certificates.ts'
 import { createOutput } from '../output.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { hasBrowser, signInWithBrowser } from './sso-sign-in.ts'
@@ -82,30 +82,34 @@ export function addLoginCommands(program: Command): void {
     })
 }
 
-/** Pins the certificate of a server that the user names by its fingerprint. @throws AppError `unavailable` if the server shows another */
+/**
+ * Pins the server whose certificate, or whose key, has this fingerprint. The key is pinned, because a renewed certificate keeps it.
+ *
+ * @throws AppError `unavailable` if the server shows another
+ */
 async function pin(endpoint: string, named: string): Promise<void> {
   const wanted = parseFingerprint(named)
-  const shown = await shownBy(endpoint)
-  if (shown !== wanted) {
-    const why = `The certificate of ${endpoint} has another fingerprint: SHA-256 ${shown}. Nothing was sent.`
+  const { fingerprint, pin: shown } = await shownBy(endpoint)
+  if (fingerprint !== wanted && shown !== `key:${wanted}`) {
+    const why = `The certificate of ${endpoint} has another fingerprint: SHA-256 ${fingerprint}. Nothing was sent.`
     throw new AppError('unavailable', { why })
   }
-  await trustCertificate(endpoint, shown)
+  await trustServer(endpoint, shown)
   usePins(readCertificates)
 }
 
 /** A certificate that no authority vouches for is shown, so that the user can compare it. @throws the error, or one with the fingerprint */
 async function withFingerprint(endpoint: string, error: unknown): Promise<never> {
   if (!(error instanceof Error) || !isUntrusted(error.cause)) throw error
-  const shown = await shownBy(endpoint)
+  const { fingerprint } = await shownBy(endpoint)
   const why =
-    `No authority that this computer knows vouches for the certificate of ${endpoint}. Its fingerprint is SHA-256 ${shown}. ` +
-    `If the administrator of the server confirms it, add: --fingerprint ${shown}`
+    `No authority that this computer knows vouches for the certificate of ${endpoint}. Its fingerprint is SHA-256 ${fingerprint}. ` +
+    `If the administrator of the server confirms it, add: --fingerprint ${fingerprint}`
   throw new AppError('unavailable', { why }, { cause: error })
 }
 
 const shownBy = (endpoint: string) =>
-  createNetwork({ findWays: environmentWays(process.env) }).fingerprintOf(new URL(endpoint))
+  createNetwork({ findWays: environmentWays(process.env) }).shownBy(new URL(endpoint))
 
 const label = () => `berth CLI on ${hostname()}`
 

@@ -13,6 +13,7 @@ interface UpFlags {
   browser?: boolean
   engine: boolean
   images?: boolean
+  tls?: boolean
   ticket?: boolean
   json?: boolean
 }
@@ -27,6 +28,7 @@ export function addServerCommands(program: Command): void {
     .addOption(dataOption())
     .option('--config <file>', 'settings file (default: berth.toml in the data directory)')
     .option('--port <number>', 'port of the console, 0 = any free port (BERTH_PORT; default 8400)', parsePort)
+    .option('--tls', 'speak https, with a certificate that Berth makes if none is given (BERTH_TLS=on)')
     .option('--no-open', 'open nothing')
     .option('--browser', 'open the console in the usual browser instead of a window of its own')
     .option('--no-engine', 'without an agent, for a computer without a Docker Engine (BERTH_NO_ENGINE=1)')
@@ -52,6 +54,7 @@ export function addServerCommands(program: Command): void {
         open: flags.open ? (flags.browser ? 'browser' : 'window') : 'nothing',
         engine,
         images: flags.images ?? false,
+        tls: flags.tls ?? false,
         ticket: flags.ticket ?? false,
         output,
         signal: interrupt.signal,

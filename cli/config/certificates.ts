@@ -7,9 +7,11 @@ import { replaceFile } from './replace-file.ts'
 
 const fileOf = (directory: string) => join(directory, 'certificates.json')
 const FINGERPRINT = /^([0-9A-F]{2}:){31}[0-9A-F]{2}$/
+/** `PIN` of #proxy/network, which this file does not load: `berth stdio` reads the pins for every connection. */
+const PIN = /^(key:)?([0-9A-F]{2}:){31}[0-9A-F]{2}$/
 
 /**
- * Servers whose certificate no authority vouches for, with the one that the user accepted. Public data, but whoever changes it chooses
+ * Servers whose certificate no authority vouches for, with the pin that the user accepted. Public data, but whoever changes it chooses
  * the servers that this user talks to, so the file belongs to the user only.
  *
  * @throws AppError `config_invalid` for a damaged file: to ignore it would forget what was trusted
@@ -23,18 +25,18 @@ export async function readCertificates(directory = configDirectory()): Promise<P
   const isValid =
     typeof found === 'object' &&
     found !== null &&
-    Object.values(found).every(one => typeof one === 'string' && FINGERPRINT.test(one))
+    Object.values(found).every(one => typeof one === 'string' && PIN.test(one))
   if (isValid) return found as Pins
   throw new AppError('config_invalid', { why: `${fileOf(directory)} is damaged. Remove it, and sign in again.` })
 }
 
-/** Trusts this certificate, and no other, from the server. */
-export async function trustCertificate(origin: string, fingerprint: string): Promise<void> {
-  const all = { ...(await readCertificates()), [origin]: fingerprint }
+/** Trusts the holder of this pin, and nobody else, to be the server. */
+export async function trustServer(origin: string, pin: string): Promise<void> {
+  const all = { ...(await readCertificates()), [origin]: pin }
   await replaceFile(fileOf(configDirectory()), `${JSON.stringify(all, null, 2)}\n`)
 }
 
-/** @returns the form that certificates have themselves: pairs of capital hexadecimal digits. @throws AppError `bad_request` */
+/** @returns the form in which certificates show it: pairs of capital hexadecimal digits. @throws AppError `bad_request` */
 export function parseFingerprint(text: string): string {
   const digits = text.replace(/^sha-?256[:= ]?/i, '').replaceAll(/[\s:]/g, '')
   const fingerprint = digits.toUpperCase().replaceAll(/(..)(?=.)/g, '$1:')

@@ -1,5 +1,7 @@
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
+import { inPairs } from '#manager/contract'
+import { createNetwork, environmentWays, type Fetch } from '#proxy/network'
 import { configDirectory } from '../config/directories.ts'
 import { askRunning, controlSocketPath } from '../up/control-socket.ts'
 import { type Facts } from './facts.ts'
@@ -38,13 +40,15 @@ const RUNNING_WITHIN_MS = 3_000
 /** Collects the facts about this computer. Changes nothing, and needs no running Berth. */
 export async function collectFacts(options: CollectOptions): Promise<Facts> {
   const { data, port, databaseUrl, dockerHost, toolboxImage, askedBy } = options
-  const { running, proxyFaults } = askedBy ? {} : await findRunning(data)
+  const { running, proxyFaults, certificate } = askedBy ? {} : await findRunning(data)
   const managerUrl = askedBy ? askedBy.managerUrl : running?.url
+  const fetchManager = fetchPinned(certificate)
   const masterKey = process.env.BERTH_MASTER_KEY_FILE ?? join(data, 'master.key')
   const secrets = [
     join(data, 'admin-password'),
     masterKey,
     ...['key.pem', 'label.key', 'agent.json'].map(name => join(data, 'agent', name)),
+    ...['own-key.pem', 'acme-account.pem', 'acme-key.pem'].map(name => join(data, 'tls', name)),
     join(configDirectory(), 'sign-in.json'),
     ...(options.secretFiles ?? []),
   ]
@@ -66,8 +70,8 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     askedBy ? { port, status: 'ours' as const } : lookAtPort(port, running?.url),
     lookAtDatabase(data, databaseUrl),
     lookAtSecrets(secrets),
-    readManagerAhead(managerUrl),
-    readManagerWarnings(managerUrl),
+    readManagerAhead(managerUrl, fetchManager),
+    readManagerWarnings(managerUrl, fetchManager),
     hasIptables(),
     lookAtUpdates(),
   ])
@@ -90,6 +94,8 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     managerAheadMs,
     managerWarnings,
     proxyFaults,
+    certificate,
+    now: new Date(),
     update,
     iptables,
     ipForward,
@@ -98,7 +104,14 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
   }
 }
 
-async function findRunning(data: string): Promise<Partial<Pick<Facts, 'running' | 'proxyFaults'>>> {
+/** The running console has said which key it has, over a socket that only its owner can open. */
+function fetchPinned(certificate: Facts['certificate']): Fetch {
+  if (!certificate) return fetch
+  const pin = `key:${inPairs(certificate.keyFingerprint)}`
+  return createNetwork({ findWays: environmentWays(process.env), pinOf: () => pin }).fetch
+}
+
+async function findRunning(data: string): Promise<Partial<Pick<Facts, 'running' | 'proxyFaults' | 'certificate'>>> {
   const path = controlSocketPath(data)
   // Check first: asking creates an unused sign-in ticket, which expires after ten minutes.
   const there = await access(path).then(
@@ -106,5 +119,9 @@ async function findRunning(data: string): Promise<Partial<Pick<Facts, 'running' 
     () => false,
   )
   const found = there ? await askRunning(path, RUNNING_WITHIN_MS) : undefined
-  return { running: found && { url: found.url, pid: found.pid }, proxyFaults: found?.proxyFaults }
+  return {
+    running: found && { url: found.url, pid: found.pid },
+    proxyFaults: found?.proxyFaults,
+    certificate: found?.certificate,
+  }
 }

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { type CertificateReport } from '#manager/contract'
 import { CHECKS } from './checks/index.ts'
 import { describeDiagnosis, diagnose } from './doctor.ts'
 import { type Engine, type Facts } from './facts.ts'
@@ -22,6 +23,17 @@ const ENGINE: Reachable = {
   toolbox: { image: 'berth/toolbox:latest', present: true },
   sessionImages: 2,
 }
+const CERTIFICATE: CertificateReport = {
+  source: 'own',
+  names: ['localhost'],
+  issuer: 'Berth',
+  fingerprint: 'AB:CD',
+  keyFingerprint: '0'.repeat(64),
+  notBefore: '2026-10-01T00:00:00Z',
+  notAfter: '2027-10-01T00:00:00Z',
+  isPublic: false,
+  problem: null,
+}
 const HEALTHY: Facts = {
   platform: 'linux',
   isRoot: true,
@@ -36,6 +48,8 @@ const HEALTHY: Facts = {
   managerAheadMs: -900,
   managerWarnings: [],
   proxyFaults: [],
+  certificate: CERTIFICATE,
+  now: new Date('2026-11-01T00:00:00Z'),
   update: { status: 'newest', version: '0.1.0' },
   iptables: true,
   ipForward: true,
@@ -66,6 +80,20 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
     'version',
     'warning',
     /0\.2\.0/,
+  ],
+  [
+    'a certificate that ends soon',
+    { ...HEALTHY, certificate: { ...CERTIFICATE, source: 'files', notAfter: '2026-11-06T12:00:00Z' } },
+    'certificate',
+    'warning',
+    /ends in 5 days/,
+  ],
+  [
+    'a certificate that could not be renewed',
+    { ...HEALTHY, certificate: { ...CERTIFICATE, source: 'acme', problem: 'The authority refused it.' } },
+    'certificate',
+    'warning',
+    /The authority refused it/,
   ],
   ['an old Node', { ...HEALTHY, nodeVersion: 'v22.1.0' }, 'Node', 'problem', /v22/],
   [

@@ -1,3 +1,4 @@
+import { type CertificateReport } from '#manager/contract'
 import { type ProxyFault } from '#proxy/contract'
 
 /** Facts collected by `berth doctor`, as plain data. `collect.ts` gathers them, `checks/` judge them. */
@@ -20,6 +21,9 @@ export interface Facts {
   readonly managerWarnings: readonly string[] | undefined
   /** Faults that the running console has seen in the reverse proxy in front of it; undefined if none runs. */
   readonly proxyFaults: readonly ProxyFault[] | undefined
+  /** The certificate that the running console presents; undefined without TLS, or if none runs. */
+  readonly certificate: CertificateReport | undefined
+  readonly now: Date
   readonly update: UpdateFacts
   readonly iptables: boolean
   /** net.ipv4.ip_forward; undefined if the setting does not exist. */

@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { AppError } from '#manager/contract'
+import { AppError, type CertificateReport } from '#manager/contract'
 import { type ProxyFault } from '#proxy/contract'
 
 /**
@@ -28,6 +28,8 @@ export interface Running {
   readonly pid: number
   /** Faults that the console has seen in the reverse proxy in front of it, for `berth doctor`. */
   readonly proxyFaults: readonly ProxyFault[]
+  /** The certificate that the console presents; undefined without TLS. */
+  readonly certificate?: CertificateReport | undefined
 }
 
 /** Unix socket paths end at about 104 bytes: a longer data directory gets a name derived from it, in a directory of ours. */

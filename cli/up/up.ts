@@ -7,6 +7,7 @@ import { consolePortOf, readSettings } from '../config/berth-toml/read.ts'
 import { type ServerName } from '../config/berth-toml/settings.ts'
 import { dataDirectory } from '../config/directories.ts'
 import { type Output } from '../output.ts'
+import { portOf } from '../port-of.ts'
 import { programFile, ROOT } from '../program-file.ts'
 import { openAppWindow } from './app-window.ts'
 import { hasDisplay, openBrowser } from './browser.ts'
@@ -29,6 +30,8 @@ export interface UpOptions {
   readonly engine: boolean
   /** Builds the images that sessions need, beside the start, if the engine lacks them. */
   readonly images: boolean
+  /** Speaks https, whatever the settings say. */
+  readonly tls: boolean
   /** Puts a one-time sign-in ticket into the url of the JSON line: for the desktop app, which reads it from a pipe. */
   readonly ticket: boolean
   readonly output: Output
@@ -54,6 +57,7 @@ export async function up({
   ticket,
   engine,
   images,
+  tls,
   output,
   signal,
 }: UpOptions): Promise<void> {
@@ -82,7 +86,7 @@ export async function up({
   })
   const samePort = (again: ChildSpec) => (first: Child) => ({
     ...again,
-    environment: { ...again.environment, BERTH_PORT: new URL(String(first.ready.url)).port },
+    environment: { ...again.environment, BERTH_PORT: String(portOf(String(first.ready.url))) },
   })
 
   // Authenticates the console to the manager: other users of this computer reach the manager's port too.
@@ -108,6 +112,7 @@ export async function up({
     BERTH_MANAGER_URL: managerUrl,
     BERTH_CONSOLE_SECRET,
     BERTH_DIRECT_KEY,
+    ...(tls ? { BERTH_TLS: 'on' } : {}),
   })
   const specOfAgent: SpecOf = (name, script, environment) => spec(name, script, { ...environment, BERTH_DIRECT_KEY })
   const [agent, console_] = await startTogether(
@@ -124,6 +129,7 @@ export async function up({
     const { ticket } = (await manager.current.ask('create_sign_in_ticket')) as { ticket: string }
     const { code } = (await console_.current.ask('create_local_code')) as { code: string }
     const { faults } = (await console_.current.ask('list_proxy_faults')) as { faults: Running['proxyFaults'] }
+    const { certificate } = (await console_.current.ask('get_certificate')) as Pick<Running, 'certificate'>
     const proof = `/sessions?local=${code}`
     const signInUrl = `${url}/#/sign-in?ticket=${ticket}&next=${encodeURIComponent(proof)}`
     return {
@@ -135,6 +141,7 @@ export async function up({
       adminPasswordFile: join(directory, 'admin-password'),
       pid: process.pid,
       proxyFaults: faults,
+      certificate,
     }
   }
   await present(await describe(), { open, ticket, output, directory })
@@ -154,6 +161,13 @@ async function attach(socketPath: string, options: PresentOptions): Promise<void
   await present(running, options)
 }
 
+/** For people to compare where no authority vouches for the certificate. */
+function fingerprintText({ certificate }: Running): string {
+  if (!certificate || certificate.isPublic) return ''
+  const until = certificate.notAfter.slice(0, 10)
+  return `Fingerprint of the certificate (SHA-256, until ${until}): ${certificate.fingerprint}\n`
+}
+
 const LOCAL_HINT = 'To let a browser on this computer that is already signed in open tunnels'
 
 type PresentOptions = Pick<UpOptions, 'open' | 'ticket' | 'output'> & { readonly directory: string }
@@ -163,7 +177,8 @@ async function present(running: Running, { open, ticket, output, directory }: Pr
   const line = { url: ticket ? signInUrl : url, adminEmail, adminPasswordFile, pid }
   output.data(
     line,
-    () => `\nBerth is ready: ${url}\nSign in once with this link: ${signInUrl}\n${LOCAL_HINT}: ${localUrl}\n`,
+    () =>
+      `\nBerth is ready: ${url}\n${fingerprintText(running)}Sign in once with this link: ${signInUrl}\n${LOCAL_HINT}: ${localUrl}\n`,
   )
   if (open === 'nothing' || !hasDisplay()) return
   const inWindow = async () =>

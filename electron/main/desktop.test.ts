@@ -132,7 +132,7 @@ async function aDesktop({
     startStack: startStack ?? (() => Promise.resolve(stack)),
     startProxy: () => Promise.resolve(proxy),
     network: {
-      fingerprintOf: () => Promise.reject(new Error('not asked')),
+      shownBy: () => Promise.reject(new Error('not asked')),
       agentFor: () => Promise.resolve(undefined),
       fetch: () =>
         Promise.resolve(

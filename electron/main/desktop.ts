@@ -57,7 +57,7 @@ export interface DesktopDeps {
   /** The app begins in the tray: it was started by the sign-in to this computer. */
   readonly startsInBackground: boolean
   readonly startProxy: StartUserProxy
-  readonly network: Pick<Network, 'fetch' | 'agentFor' | 'fingerprintOf'>
+  readonly network: Pick<Network, 'fetch' | 'agentFor' | 'shownBy'>
   readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
 }
 

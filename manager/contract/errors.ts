@@ -206,6 +206,8 @@ export const ERRORS = {
   // local proxy and desktop
   app_open_elsewhere: { status: 409, retry: false, title: 'The app is open on another port' },
   backup_damaged: { status: 400, retry: false, title: 'The backup is damaged' },
+  certificate_order_failed: { status: 502, retry: true, title: 'The certificate could not be ordered' },
+  certificate_unusable: { status: 400, retry: false, title: 'The certificate of the server cannot be used' },
   config_invalid: { status: 400, retry: false, title: 'The configuration is not valid' },
   data_dir_locked: { status: 409, retry: false, title: 'Another Berth uses this data directory' },
   data_version_unsupported: { status: 409, retry: false, title: 'The data directory belongs to another version' },

@@ -17,6 +17,7 @@ export {
 export * from './errors.ts'
 export * from './grant-calls.ts'
 export { type HOST_CAUSES } from './host-causes.ts'
+export { inPairs } from './hex-pairs.ts'
 export { isSessionId } from './is-session-id.ts'
 export { parseJson } from './parse-json.ts'
 export { type Placeholders } from './placeholders.ts'

@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
+import { createServer as createHttpsServer, type ServerOptions as HttpsServerOptions } from 'node:https'
 import { Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
+import { type SecureContextOptions } from 'node:tls'
 import { type Log } from '../log.ts'
 import { containedBy } from './contain.ts'
 
@@ -10,7 +12,15 @@ export interface HttpServerOptions extends ServerOptions {
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => unknown
   /** Milliseconds of inactivity after which a connection is cut, unless it was upgraded; left out: never. */
   readonly timeout?: number
+  /** Certificate and key: the server speaks TLS. */
+  readonly tls?: SecureContextOptions
   readonly log: Log
+}
+
+/** Node gives its server for https another type, with the same events and methods. */
+export interface TlsHttpServer extends Server {
+  /** New connections get this certificate; open ones keep theirs. */
+  setSecureContext(options: SecureContextOptions): void
 }
 
 /** Deadline for the head of a request, counted from the connection or from the end of the request before. */
@@ -28,11 +38,13 @@ const REST_MS = 10_000
  * rest of a request that is answered already. A whole request has none: uploads take their time. Backpressure bounds the memory
  * of a peer that does not read; the option `timeout` ends its connection.
  */
+export function createHttpServer(options: HttpServerOptions & { readonly tls: SecureContextOptions }): TlsHttpServer
+export function createHttpServer(options: HttpServerOptions): Server
 export function createHttpServer({ onRequest, onUpgrade, log, ...options }: HttpServerOptions): Server {
   // Without a request timeout Node has none for heads either, so it is set explicitly.
   const limits = { requestTimeout: 0, headersTimeout: HEAD_MS, connectionsCheckingInterval: CHECK_MS }
-  const { timeout = 0, ...created } = options
-  const server = createServer({ ...limits, ...created })
+  const { timeout = 0, tls, ...created } = options
+  const server = tls ? createTls({ ...limits, ...created, ...tls }) : createServer({ ...limits, ...created })
   server.timeout = timeout
   server.on('request', (request, response) => {
     response.on('error', () => response.destroy())
@@ -50,6 +62,12 @@ export function createHttpServer({ onRequest, onUpgrade, log, ...options }: Http
     })
   }
   return server
+}
+
+function createTls(options: HttpsServerOptions): TlsHttpServer {
+  const server = createHttpsServer({ handshakeTimeout: HEAD_MS, ...options })
+  // A failed handshake is no HTTP request: Node would pass it to the listeners of `clientError`, which answer in HTTP.
+  return server.removeAllListeners('tlsClientError').on('tlsClientError', (_error, socket) => socket.destroy())
 }
 
 function endLater(request: IncomingMessage): void {

@@ -1,12 +1,13 @@
 import type { Fetch, Network } from './network.ts'
+import type { Pin } from './pin.ts'
 
 let made: Promise<Network | undefined> | undefined
 let readPins: () => Promise<Pins> = () => Promise.resolve({})
 
-/** Fingerprints of certificates by the origins of their servers. */
-export type Pins = Readonly<Record<string, string>>
+/** Pins by the origins of their servers. */
+export type Pins = Readonly<Record<string, Pin>>
 
-/** Makes this program accept just these certificates from these servers. Call it before the first connection, and after a change. */
+/** Makes this program accept just these servers by their pins. Call it before the first connection, and after a change. */
 export function usePins(read: () => Promise<Pins>): void {
   readPins = read
   made = undefined

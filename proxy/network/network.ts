@@ -4,6 +4,7 @@ import { type TLSSocket } from 'node:tls'
 import { AppError, because } from '#manager/contract/light'
 import { connectBy, ProxyAway, ProxySignInWanted } from './connect-by.ts'
 import { encrypted, placeOf, untilSecure } from './connect-directly.ts'
+import { mismatch, type Pin, type ShownCertificate, shownOf } from './pin.ts'
 import { DIRECT, type FindWays, isLoopback, type Way } from './way.ts'
 
 /** The forms of `fetch` that Berth uses. */
@@ -23,8 +24,8 @@ export interface Network {
   detour(url: URL, signal?: AbortSignal): Promise<Socket | undefined>
   /** For `http.request` and WebSockets; undefined where `detour` is. */
   agentFor(url: URL): Promise<RequestOptions['agent']>
-  /** SHA-256 fingerprint of the certificate that a server shows, trusted or not. Nothing is sent there. @throws as `detour` */
-  fingerprintOf(url: URL): Promise<string>
+  /** The certificate that a server shows, trusted or not. Nothing is sent there. @throws as `detour` */
+  shownBy(url: URL): Promise<ShownCertificate>
 }
 
 export interface NetworkDeps {
@@ -32,8 +33,8 @@ export interface NetworkDeps {
   readonly findWays: FindWays
   /** `name:password` for a proxy, if one is known. */
   readonly signInFor?: (proxy: string) => Promise<string | null>
-  /** Fingerprint of the one certificate to accept from the server of an origin; undefined for servers that authorities vouch for. */
-  readonly pinOf?: (origin: string) => string | undefined
+  /** Recognises the server of an origin; undefined for servers that authorities vouch for. */
+  readonly pinOf?: (origin: string) => Pin | undefined
   /** Called when a proxy wants a name and a password, or refused those of `signInFor`. */
   readonly onSignInWanted?: (proxy: string) => void
 }
@@ -49,8 +50,8 @@ const CONNECT_MS = 10_000
  * clear if the proxy speaks plain HTTP, as Basic does. Loopback addresses are never looked up nor sent anywhere, so that no setting
  * can lead the traffic of this computer out of it.
  *
- * A server with a pin is the holder of exactly that certificate, whatever authorities, its name or its dates say; nothing is sent
- * before it was compared. Without a pin the certificate is verified as ever; there is no way to skip both.
+ * A server with a pin is the holder of exactly that key, whatever authorities, its name or its dates say; nothing is sent before it
+ * was compared. Without a pin the certificate is verified as ever; there is no way to skip both.
  */
 export function createNetwork({ findWays, signInFor, onSignInWanted, pinOf }: NetworkDeps): Network {
   const waysTo = async (url: URL): Promise<readonly Way[]> => (isLoopback(url) ? DIRECT : await findWays(url))
@@ -63,23 +64,21 @@ export function createNetwork({ findWays, signInFor, onSignInWanted, pinOf }: Ne
     if (url.protocol !== 'https:') return socket
     const pin = pinFor(url)
     if (pin === undefined) return await untilSecure(await encrypted({ url, socket }), signal)
-    const { secured, fingerprint } = await unverified(url, socket, signal)
-    if (fingerprint === pin) return secured
+    const { secured, shown } = await unverified(url, socket, signal)
+    const wrong = mismatch(pin, shown)
+    if (!wrong) return secured
     secured.destroy()
-    throw new AppError(
-      'unavailable',
-      because('certificate_changed', { server: url.host, known: pin, now: fingerprint }),
-    )
+    throw new AppError('unavailable', because('certificate_changed', { server: url.host, ...wrong }))
   }
 
   async function unverified(
     url: URL,
     socket: Socket,
     signal?: AbortSignal,
-  ): Promise<{ readonly secured: TLSSocket; readonly fingerprint: string }> {
+  ): Promise<{ readonly secured: TLSSocket; readonly shown: ShownCertificate }> {
     const tls = { rejectUnauthorized: false }
     const secured = await untilSecure(await encrypted({ url, socket, tls }), signal)
-    return { secured, fingerprint: secured.getPeerX509Certificate()?.fingerprint256 ?? 'none' }
+    return { secured, shown: shownOf(secured.getPeerX509Certificate()) }
   }
 
   async function reach(url: URL, ways: readonly Way[], signal?: AbortSignal): Promise<Socket> {
@@ -131,10 +130,10 @@ export function createNetwork({ findWays, signInFor, onSignInWanted, pinOf }: Ne
   return {
     detour,
     agentFor,
-    async fingerprintOf(url) {
-      const { secured, fingerprint } = await unverified(url, await reach(url, await waysTo(url)))
+    async shownBy(url) {
+      const { secured, shown } = await unverified(url, await reach(url, await waysTo(url)))
       secured.destroy()
-      return fingerprint
+      return shown
     },
     async fetch(url, init) {
       const agent = await agentFor(new URL(url))

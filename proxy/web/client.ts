@@ -1,5 +1,6 @@
 import { type IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
+import { TLSSocket } from 'node:tls'
 
 export interface Client {
   readonly address: string
@@ -22,7 +23,7 @@ export interface Client {
  */
 export function clientOf(request: IncomingMessage, trusted: readonly string[]): Client {
   const peer = plainAddress(request.socket.remoteAddress ?? '')
-  const byOrigin = isHttpsByOrigin(request) ? 'https' : 'http'
+  const byOrigin = isEncrypted(request) || isHttpsByOrigin(request) ? 'https' : 'http'
   if (!trusted.includes(peer)) return { address: peer, scheme: byOrigin }
   const named = plainAddress(lastOf(request, 'x-forwarded-for') ?? '')
   return {
@@ -30,6 +31,9 @@ export function clientOf(request: IncomingMessage, trusted: readonly string[]): 
     scheme: lastOf(request, 'x-forwarded-proto') === 'https' ? 'https' : byOrigin,
   }
 }
+
+/** The request came by TLS of our own. */
+export const isEncrypted = ({ socket }: IncomingMessage) => socket instanceof TLSSocket
 
 /** The browser's Origin names our own address with https, although perhaps no reverse proxy has told us. */
 export function isHttpsByOrigin({ headers }: IncomingMessage): boolean {

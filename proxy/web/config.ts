@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { AppError, type AppsAddress, authorityOf, MOST_APP_PORTS, parseAppsAddress } from '#manager/contract'
+import { type TlsConfig, tlsConfigOf, TlsEnvironment } from './tls/tls-config.ts'
 
 /** Configuration of the web process, read from the environment; `main.ts` documents the variables. */
 export interface WebConfig {
@@ -36,11 +37,13 @@ export interface WebConfig {
   /** Directory of the SSH kit; left out: `.ssh` in the home directory. */
   readonly sshDirectory?: string | undefined
   readonly version: string
+  /** Left out: plain http. */
+  readonly tls?: TlsConfig | undefined
 }
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
-const Environment = z.object({
+const Environment = TlsEnvironment.extend({
   BERTH_DATA: z.string().min(1).optional(),
   BERTH_PORT: z.coerce.number().int().min(0).max(65_535).default(8400),
   BERTH_HOST: z.string().min(1).optional(),
@@ -68,14 +71,17 @@ export function parseConfig(
   if (!parsed.success) throw new AppError('config_invalid', { why: z.prettifyError(parsed.error) })
   const read = parsed.data
   const allowedHosts = listOf(read.BERTH_ALLOWED_HOSTS)
+  const host = LOOPBACK_NAMES.has(read.BERTH_HOST ?? '') ? undefined : read.BERTH_HOST
+  const trustedProxies = addressesOf(read.BERTH_TRUSTED_PROXIES)
+  const appsAddress = appsAddressOf(read.BERTH_APPS_ADDRESS, allowedHosts)
   return {
     dataDir: read.BERTH_DATA ?? join(homedir(), '.local', 'share', 'berth'),
     port: read.BERTH_PORT,
-    host: LOOPBACK_NAMES.has(read.BERTH_HOST ?? '') ? undefined : read.BERTH_HOST,
+    host,
     managerUrl: read.BERTH_MANAGER_URL.replace(/\/+$/, ''),
     allowedHosts,
-    trustedProxies: addressesOf(read.BERTH_TRUSTED_PROXIES),
-    appsAddress: appsAddressOf(read.BERTH_APPS_ADDRESS, allowedHosts),
+    trustedProxies,
+    appsAddress,
     consoleSecret: read.BERTH_CONSOLE_SECRET ?? readSecretFile(read.BERTH_CONSOLE_SECRET_FILE),
     localProof: read.BERTH_LOCAL_PROOF,
     directKey: read.BERTH_DIRECT_PATH === 'on' ? read.BERTH_DIRECT_KEY : undefined,
@@ -83,6 +89,7 @@ export function parseConfig(
     consoleDevUrl: read.BERTH_CONSOLE_DEV_URL,
     sshDirectory: read.BERTH_SSH_DIR,
     version: defaults.version,
+    tls: tlsConfigOf(read, { host, allowedHosts, trustedProxies, appsAddress }),
   }
 }
 

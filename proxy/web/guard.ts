@@ -6,7 +6,10 @@ export type HostNames = ReadonlySet<string>
 
 export function hostNames(port: number, allowed: readonly string[]): HostNames {
   const more = allowed.flatMap(name => (name.includes(':') ? name : [name, `${name}:${port}`]))
-  return new Set([`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`, ...more])
+  const here = ['localhost', '127.0.0.1', '[::1]']
+  // Browsers leave out the port that a scheme has by default.
+  const short = port === 80 || port === 443 ? here : []
+  return new Set([...here.map(name => `${name}:${port}`), ...short, ...more])
 }
 
 const FOREIGN_PAGE = 'Another web page sent this request. Berth did not carry it out.'

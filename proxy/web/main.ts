@@ -8,6 +8,10 @@
  *     BERTH_ALLOWED_HOSTS    further names browsers use, comma separated, e.g. berth.example.org
  *     BERTH_TRUSTED_PROXIES  addresses of TLS reverse proxies in front, comma separated, e.g. 127.0.0.1; default none.
  *                            Their x-forwarded-for (last address) and x-forwarded-proto are believed, nobody else's
+ *     BERTH_TLS              on or off; default on with a certificate, or where BERTH_HOST is not loopback and BERTH_TRUSTED_PROXIES is
+ *                            empty. Keys and certificates that we make are in <BERTH_DATA>/tls
+ *     BERTH_TLS_CERTIFICATE, BERTH_TLS_KEY  PEM files of a certificate; default one that we make
+ *     BERTH_HTTP_PORT        a further port that only sends browsers to https; default none
  *     BERTH_APPS_ADDRESS     address of published apps, e.g. https://*.apps.example.org or http://apps.example.org:20000-20099;
  *                            the manager needs the same; default none
  *     BERTH_CONSOLE_SECRET_FILE  a file with the text that the manager has in its own BERTH_CONSOLE_SECRET_FILE, so that the
@@ -31,6 +35,7 @@ import pino from 'pino'
 import { toWireError } from '#manager/contract'
 import { parseConfig } from './config.ts'
 import { startWeb } from './server.ts'
+import { reportOf } from './tls/keeper.ts'
 
 export { startWeb } from './server.ts'
 
@@ -56,6 +61,9 @@ async function main() {
         const { id, type } = (message ?? {}) as { id?: unknown; type?: unknown }
         if (type === 'create_local_code') process.send?.({ id, ok: true, value: { code: web.createLocalCode() } })
         if (type === 'list_proxy_faults') process.send?.({ id, ok: true, value: { faults: web.proxyFaults() } })
+        if (type === 'get_certificate') {
+          process.send?.({ id, ok: true, value: { certificate: web.certificate && reportOf(web.certificate) } })
+        }
       })
     }
     process.stdout.write(`${JSON.stringify({ ready: 'console', url: web.url })}\n`)

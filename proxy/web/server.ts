@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { type Socket } from 'node:net'
+import { type IncomingMessage, type ServerResponse } from 'node:http'
+import { type Server, type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { AppError, type AppsAddress, ROUTES } from '#manager/contract'
 import { type ProxyFault } from '#proxy/contract'
@@ -18,6 +18,8 @@ import { environmentNetwork } from '../network/environment-network.ts'
 import { createForward, type Forward, isManagerPath } from './manager-forward.ts'
 import { createPublicApps, type PublicApps, type PublicAppsDeps } from './public-apps/public-apps.ts'
 import { createStaticFiles } from './static-files.ts'
+import { type CertificateKeeper } from './tls/keeper.ts'
+import { openWebTls, type WebTls } from './tls/web-tls.ts'
 import { openThisComputer } from './this-computer.ts'
 import { answerUnreadRequests, MAX_HEADER_BYTES } from './unread-requests.ts'
 import { type ProxyWatch, watchProxies } from './wrong-proxy.ts'
@@ -30,10 +32,15 @@ export interface Web extends AsyncDisposable {
   createLocalCode(): string
   /** Faults of the reverse proxy in front, as far as requests have shown them. */
   proxyFaults(): readonly ProxyFault[]
+  /** The certificate of TLS; undefined without TLS. */
+  readonly certificate: CertificateKeeper | undefined
 }
 
-/** Deadlines, for tests that cannot wait for the real ones. */
-export type Limits = Pick<HttpServerOptions, 'headersTimeout' | 'connectionsCheckingInterval' | 'timeout'>
+/** Deadlines and intervals, for tests that cannot wait for the real ones. */
+export type Limits = Pick<HttpServerOptions, 'headersTimeout' | 'connectionsCheckingInterval' | 'timeout'> & {
+  /** Interval between two looks at the certificate. */
+  readonly certificateEveryMs?: number
+}
 
 /**
  * Limit for a client that reads nothing of its answer. Event streams, and calls that wait for the manager, send heartbeats more
@@ -45,14 +52,19 @@ const STALLED_MS = 5 * 60_000
  * The console's web server: the page, `/host/*` for browsers, and the route to the manager, on one origin.
  *
  * Threat model: by default it listens on 127.0.0.1 and [::1], where every local program and, through a browser, every web page
- * can send requests; with BERTH_HOST also other computers (put TLS in front of it then). Addressing is checked before anything
+ * can send requests; with BERTH_HOST also other computers, by TLS (`tls/`) or a reverse proxy. Addressing is checked before anything
  * else (`guard.ts`). The manager authenticates forwarded requests; `/host/*` is authenticated here by asking the manager
  * (`guests.ts`). The server's one secret proves to the manager that its reports about clients are true; it is sent to the
  * manager only.
  */
-export async function startWeb(config: WebConfig, log: Log, limits: Limits = {}): Promise<Web> {
+export async function startWeb(
+  config: WebConfig,
+  log: Log,
+  { certificateEveryMs, ...limits }: Limits = {},
+): Promise<Web> {
   const thisComputer = await openThisComputer({ dataDir: config.dataDir, policy: config.localProof ?? 'required' })
   await using stack = new AsyncDisposableStack()
+  const tls = config.tls && stack.use(await openWebTls(config.tls, { ...config, log, everyMs: certificateEveryMs }))
   const agent = await (await environmentNetwork())?.agentFor(new URL(config.managerUrl))
   const manager = createForward(config.managerUrl, 'manager', { ...config, agent, log })
   stack.defer(manager.close)
@@ -80,8 +92,8 @@ export async function startWeb(config: WebConfig, log: Log, limits: Limits = {})
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   }
-  const create = (listeners: Listeners) => () => {
-    const server = createHttpServer({
+  const create = (listeners: Listeners) => () =>
+    createServerOf(tls, {
       ...listeners,
       keepAliveTimeout: 65_000,
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -91,15 +103,18 @@ export async function startWeb(config: WebConfig, log: Log, limits: Limits = {})
       ...limits,
       log,
     })
-    answerUnreadRequests(server)
-    return server
-  }
-  const listen = (port: number, listeners: Listeners) => {
-    const options = { port, onConnection, create: create(listeners) }
+  const listenWith = (port: number, createServer: () => Server) => {
+    const options = { port, onConnection, create: createServer }
     return config.host === undefined ? listenOnLoopback(options) : listenOn(config.host, options)
   }
+  const listen = (port: number, listeners: Listeners) => listenWith(port, create(listeners))
   const listener = await listen(config.port, listenersOf(parts))
   stack.defer(() => listener.close())
+  const { httpPort } = config.tls ?? {}
+  if (tls && httpPort !== undefined) {
+    const redirects = await listenWith(httpPort, () => tls.createRedirects(listener.port))
+    stack.defer(() => redirects.close())
+  }
   for (const port of portsOf(config.appsAddress)) {
     if (!publicApps) break
     const opened = await listen(port, listenersAt(publicApps, String(port))).catch((error: unknown) => {
@@ -115,12 +130,20 @@ export async function startWeb(config: WebConfig, log: Log, limits: Limits = {})
   log.info({ port: listener.port, addresses: listener.addresses }, 'the console is served')
   const opened = stack.move()
   return {
-    url: `http://localhost:${listener.port}`,
+    url: tls?.urlOf(listener.port) ?? `http://localhost:${listener.port}`,
     port: listener.port,
     createLocalCode: () => thisComputer.createCode(),
     proxyFaults: () => proxies.faults(),
+    certificate: tls?.certificate,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
+}
+
+function createServerOf(tls: WebTls | undefined, options: HttpServerOptions): Server {
+  if (tls) return tls.createServer(options)
+  const server = createHttpServer(options)
+  answerUnreadRequests(server)
+  return server
 }
 
 type Listeners = Pick<HttpServerOptions, 'onRequest' | 'onUpgrade'>

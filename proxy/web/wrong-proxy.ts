@@ -1,7 +1,7 @@
 import { type IncomingMessage } from 'node:http'
 import { PROXY_DOCS, type ProxyFault, type ProxyFaultCode, proxyFaultText } from '#proxy/contract'
 import { type Log } from '../log.ts'
-import { isHttpsByOrigin, plainAddress } from './client.ts'
+import { isEncrypted, isHttpsByOrigin, plainAddress } from './client.ts'
 import { isLoopbackAddress, isRelayedWithAnotherName } from './guard.ts'
 
 /** Judges the reverse proxy in front of the console by the requests that come through it. */
@@ -57,7 +57,9 @@ export function watchProxies(trusted: readonly string[], log: Log, now: () => Da
 export function judgeProxy(request: IncomingMessage, trusted: readonly string[]): ProxyFaultCode | 'good' | 'unknown' {
   const { headers, socket } = request
   const has = (name: string) => headers[name] !== undefined
-  const usesHttps = isHttpsByOrigin(request) || (isOfBrowser(headers) && !isLoopbackName(headers.host))
+  // With TLS of our own, https says nothing about a reverse proxy.
+  const usesHttps =
+    !isEncrypted(request) && (isHttpsByOrigin(request) || (isOfBrowser(headers) && !isLoopbackName(headers.host)))
   if (isRelayedWithAnotherName(request)) return 'host_changed'
   if (trusted.includes(plainAddress(socket.remoteAddress ?? ''))) {
     if (has('x-forwarded-for') && has('x-forwarded-proto')) {

@@ -25,6 +25,7 @@ host = "0.0.0.0"
 allowedHosts = ["a.example.org", "b.example.org"]
 trustedProxies = ["127.0.0.1", "::1"]
 appsAddress = "https://*.apps.example.org"
+tls = { mode = "on", certificate = "cert.pem", key = "key.pem", httpPort = 80 }
 sshDirectory = "ssh"
 localProof = "off"
 directPath = "off"
@@ -65,6 +66,10 @@ test('every key reaches its servers as the variable that they read', () => {
     BERTH_ALLOWED_HOSTS: 'a.example.org,b.example.org',
     BERTH_TRUSTED_PROXIES: '127.0.0.1,::1',
     BERTH_APPS_ADDRESS: 'https://*.apps.example.org',
+    BERTH_TLS: 'on',
+    BERTH_TLS_CERTIFICATE: '/etc/berth/cert.pem',
+    BERTH_TLS_KEY: '/etc/berth/key.pem',
+    BERTH_HTTP_PORT: '80',
     BERTH_SSH_DIR: '/etc/berth/ssh',
     BERTH_LOCAL_PROOF: 'off',
     BERTH_DIRECT_PATH: 'off',
@@ -122,7 +127,7 @@ test('all faults are reported together, with file, line, column, key and allowed
   const document = '# c\n[console]\n  port = "x"\nprot = 1\n\n[agent]\nnetwork = 5\n[agent.scratch]\nfloorMib = 1.5\n'
   expect(faultsOf(document)).toEqual([
     `${FILE}:3:3: console.port must be a whole number from 0 to 65535 (0 = any free port)`,
-    `${FILE}:4:1: console.prot is not known; allowed in [console]: port, host, allowedHosts, trustedProxies, appsAddress, sshDirectory, localProof, directPath, logLevel`,
+    `${FILE}:4:1: console.prot is not known; allowed in [console]: port, host, allowedHosts, trustedProxies, appsAddress, tls, sshDirectory, localProof, directPath, logLevel`,
     `${FILE}:7:1: agent.network must be a table; allowed in [agent.network]: range, deny, ahead`,
     `${FILE}:9:1: agent.scratch.floorMib must be a whole number of MiB`,
   ])

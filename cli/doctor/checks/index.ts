@@ -1,4 +1,5 @@
 import { type Check } from '../check.ts'
+import { certificate } from './certificate.ts'
 import { cgroups } from './cgroups.ts'
 import { clock } from './clock.ts'
 import { consolePort } from './console-port.ts'
@@ -35,6 +36,7 @@ export const CHECKS: readonly Check[] = [
   clock,
   managers,
   consolePort,
+  certificate,
   reverseProxy,
   engine,
   liveRestore,

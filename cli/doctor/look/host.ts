@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { type DataDirectory, type Nvidia, type SecretFile } from '../facts.ts'
 import { freeBytes } from './engine.ts'
+import { type Fetch } from '#proxy/network'
 
 const run = promisify(execFile)
 const TIMEOUT_MS = 10_000
@@ -96,10 +97,13 @@ export async function readSshVersion(): Promise<string | undefined> {
 }
 
 /** Codes of `MANAGER_WARNINGS`, or of a newer manager. */
-export async function readManagerWarnings(url: string | undefined): Promise<readonly string[] | undefined> {
+export async function readManagerWarnings(
+  url: string | undefined,
+  fetchManager: Fetch,
+): Promise<readonly string[] | undefined> {
   if (url === undefined) return undefined
   try {
-    const reply = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const reply = await fetchManager(`${url}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
     const { warnings = [] } = (await reply.json()) as { warnings?: string[] }
     return warnings
   } catch {
@@ -108,10 +112,10 @@ export async function readManagerWarnings(url: string | undefined): Promise<read
 }
 
 /** Difference of the clocks by the Date header of a reply, give or take a second. */
-export async function readManagerAhead(url: string | undefined): Promise<number | undefined> {
+export async function readManagerAhead(url: string | undefined, fetchManager: Fetch): Promise<number | undefined> {
   if (url === undefined) return undefined
   try {
-    const reply = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const reply = await fetchManager(`${url}/healthz`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
     const date = Date.parse(reply.headers.get('date') ?? '')
     return Number.isNaN(date) ? undefined : date - Date.now()
   } catch {

@@ -4,7 +4,7 @@ import { type SettingsFile } from '../settings/settings-file.ts'
 import { type Language, wordsOf } from '../windows/words.ts'
 
 export interface ServerTrustDeps {
-  readonly network: Pick<Network, 'fingerprintOf'>
+  readonly network: Pick<Network, 'shownBy'>
   readonly settings: SettingsFile
   readonly dialog: ElectronSlice['dialog']
   readonly language: () => Language
@@ -14,7 +14,7 @@ export interface ServerTrust {
   /**
    * Asks once whether to trust the certificate that a server shows and no authority vouches for.
    *
-   * @returns whether the certificate is pinned now, so that the connection is worth another try
+   * @returns whether the key of the server is pinned now, so that the connection is worth another try
    */
   ask(origin: string): Promise<boolean>
   /** The user wants to connect: a refusal of earlier counts no longer. */
@@ -24,14 +24,14 @@ export interface ServerTrust {
 /**
  * Threat model: whoever is on the way to a server can show a certificate of their own. So the question shows the fingerprint to
  * compare, *Cancel* is its default, and it comes only at the first sight of a server: a server that is known is never asked about again,
- * another certificate of it blocks (`proxy/network/network.ts`) until the user takes the server off the list.
+ * a certificate of it with another key blocks (`proxy/network/network.ts`) until the user takes the server off the list.
  */
 export function createServerTrust({ network, settings, dialog, language }: ServerTrustDeps): ServerTrust {
   const refused = new Set<string>()
   return {
     async ask(origin) {
       if (settings.current.certificates[origin] !== undefined) return false
-      const fingerprint = await network.fingerprintOf(new URL(origin))
+      const { fingerprint, pin } = await network.shownBy(new URL(origin))
       const about = `${origin} ${fingerprint}`
       // The page goes on trying by itself.
       if (refused.has(about)) return false
@@ -50,7 +50,7 @@ export function createServerTrust({ network, settings, dialog, language }: Serve
         refused.add(about)
         return false
       }
-      await settings.update({ certificates: { ...settings.current.certificates, [origin]: fingerprint } })
+      await settings.update({ certificates: { ...settings.current.certificates, [origin]: pin } })
       return true
     },
     forgetRefusals: () => refused.clear(),

@@ -2,6 +2,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { z } from 'zod'
 import { type EndpointChoice } from '#proxy/contract'
+import { PIN } from '#proxy/network'
 import { AppError, parseJson } from '#manager/contract'
 
 export const ENDPOINT_RULE = 'must be an https:// address, or http:// on this computer'
@@ -20,8 +21,8 @@ const Settings = z.object({
   /** Origins of servers that were connected to, the latest first. */
   servers: z.array(z.string().max(2048).refine(isEndpointUrl, ENDPOINT_RULE)).max(50).default([]),
   language: z.enum(['en', 'ko']).nullable().default(null),
-  /** Fingerprints of certificates that the user trusts although no authority vouches for them, by the origin of their server. */
-  certificates: z.record(z.string().max(2048), z.string().regex(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/)).default({}),
+  /** Pins of servers that the user trusts although no authority vouches for their certificates, by origin. */
+  certificates: z.record(z.string().max(2048), z.string().regex(PIN)).default({}),
   /** Serial of the newest list of updates that was seen. */
   updateSerial: z.int().min(0).default(0),
   keepInBackground: z.boolean().default(false),

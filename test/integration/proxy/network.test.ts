@@ -9,9 +9,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { isAppError, SessionId, TUNNEL_PROTOCOL } from '#manager/contract'
 import { dialTunnel } from '../../../proxy/dial/dial.ts'
+import { openOwnCertificate } from '../../../proxy/web/tls/own-certificate.ts'
 import { createNetwork, type Network, parsePacAnswer } from '../../../proxy/network/index.ts'
 import { type Authority, createAuthority } from '../../fixtures/authority.ts'
 import { createCli, loginCommand, outcomeOf } from '../../fixtures/cli.ts'
+import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { type ConnectProxy, startConnectProxy } from '../../fixtures/connect-proxy.ts'
 
 /** A server that only the proxy of a company reaches: its name is known to nobody else. */
@@ -192,14 +194,17 @@ describe('a server whose certificate no authority vouches for', () => {
   /** The server with a new certificate of its own, at the same place. */
   async function startOwn(port = 0): Promise<string> {
     await using made = await createAuthority()
+    return await serveWith(made.server, port)
+  }
+  async function serveWith(server: { readonly cert: string; readonly key: string }, port: number): Promise<string> {
     paths = []
-    own = createServer(made.server, (request, response) => {
+    own = createServer(server, (request, response) => {
       paths.push(request.url ?? '')
       response.writeHead(401).end()
     })
     await once(own.listen(port, '127.0.0.1'), 'listening')
     url = `https://localhost:${(own.address() as AddressInfo).port}`
-    return new X509Certificate(made.server.cert).fingerprint256
+    return new X509Certificate(server.cert).fingerprint256
   }
   async function stopOwn() {
     own.closeAllConnections()
@@ -214,7 +219,7 @@ describe('a server whose certificate no authority vouches for', () => {
       pinOf: origin => (origin === url ? first : undefined),
     })
     await expect(network.fetch(url)).rejects.toThrow()
-    expect(await pinned.fingerprintOf(new URL(url))).toBe(first)
+    expect((await pinned.shownBy(new URL(url))).fingerprint).toBe(first)
     expect(paths).toEqual([])
     expect((await pinned.fetch(`${url}/known`)).status).toBe(401)
     expect(paths).toEqual(['/known'])
@@ -229,8 +234,11 @@ describe('a server whose certificate no authority vouches for', () => {
     await stopOwn()
   })
 
-  test('is shown by berth login, pinned by its fingerprint, and blocked by another one', async () => {
-    const first = await startOwn()
+  test('is shown by berth login and named by its fingerprint; its key is pinned, which a renewal keeps, and another key blocks', async () => {
+    await using directory = await temporaryDirectory()
+    const made = (daysAgo: number) =>
+      openOwnCertificate(directory.path, ['localhost'], new Date(Date.now() - daysAgo * 86_400_000))
+    const first = await serveWith(await made(310), 0)
     await using cli = await createCli()
     const login = async (...flags: string[]) => {
       const child = cli.start([...loginCommand(url), ...flags])
@@ -244,8 +252,12 @@ describe('a server whose certificate no authority vouches for', () => {
     expect(paths).toEqual([expect.stringContaining('login')])
     const { port } = own.address() as AddressInfo
     await stopOwn()
-    const second = await startOwn(port)
-    expect(await login()).toContain(`Known: SHA-256 ${first}. Now: SHA-256 ${second}.`)
+    expect(await serveWith(await made(0), port)).not.toBe(first)
+    await login()
+    expect(paths).toEqual([expect.stringContaining('login')])
+    await stopOwn()
+    await startOwn(port)
+    expect(await login()).toMatch(/Known: SHA-256 ([0-9A-F:]{95})\. Now: SHA-256 (?!\1)[0-9A-F:]{95}\./)
     expect(paths).toEqual([])
     await stopOwn()
   })

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+
+/** What a TLS certificate says about itself. Public: every client sees it. */
+export const CertificateFacts = z.object({
+  names: z.array(z.string().max(260)).max(200).describe('DNS names and IP addresses, in lower case.'),
+  issuer: z.string().max(300).describe('Organization or name of the authority.'),
+  fingerprint: z.string().max(100).describe('SHA-256 of the certificate, as browsers show it: `AB:CD:…`.'),
+  keyFingerprint: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .describe(
+      'SHA-256 of the public key (SPKI), hexadecimal. A renewal keeps it; apps, command line and agents pin it.',
+    ),
+  notBefore: z.iso.datetime(),
+  notAfter: z.iso.datetime(),
+  isPublic: z.boolean().describe('An authority signed it that browsers trust everywhere.'),
+})
+export type CertificateFacts = z.infer<typeof CertificateFacts>
+
+/** `own`: Berth made it. `files`: an administrator gave it. `acme`: ordered from an authority. */
+export const CertificateSource = z.enum(['own', 'files', 'acme'])
+export type CertificateSource = z.infer<typeof CertificateSource>
+
+/** What a console reports about the certificate that it presents. */
+export const CertificateReport = z.strictObject({
+  source: CertificateSource,
+  ...CertificateFacts.shape,
+  problem: z
+    .string()
+    .max(1_000)
+    .nullable()
+    .describe('Why the last renewal or change of the files failed; null if it did not.'),
+})
+export type CertificateReport = z.infer<typeof CertificateReport>

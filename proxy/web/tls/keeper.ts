@@ -1,0 +1,90 @@
+import { type CertificateReport, type CertificateSource, isAppError } from '#manager/contract'
+import { type Log } from '../../log.ts'
+import { type ServedCertificate } from './certificate.ts'
+
+/** Where certificates come from: our own, files, or an authority. */
+export interface Supply {
+  readonly kind: CertificateSource
+  /**
+   * The certificate to present now: the same object while nothing has changed. Called at the start and every few seconds after that,
+   * one call at a time.
+   *
+   * @throws AppError `certificate_unusable`, `certificate_order_failed`: the one presented so far stays
+   */
+  look(now: Date): Promise<ServedCertificate>
+}
+
+/** The certificate that the server presents, kept up to date. */
+export interface CertificateKeeper extends Disposable {
+  readonly source: CertificateSource
+  readonly current: ServedCertificate
+  /** Why the last look failed; undefined if it did not. */
+  readonly problem: string | undefined
+  /** Called with each new certificate and with each change of `problem`. */
+  onChange(listener: () => void): void
+  /** Looks now instead of at the next interval. */
+  lookNow(): Promise<void>
+}
+
+export function reportOf({ source, current, problem }: CertificateKeeper): CertificateReport {
+  return { source, ...current.facts, problem: problem ?? null }
+}
+
+const LOOK_EVERY_MS = 15_000
+
+/**
+ * Looks after the certificate while the server runs. A failure never takes away the certificate that is presented: it is told, and
+ * the next look tries again.
+ *
+ * @throws what the first look throws: a server with a certificate that cannot be used does not start
+ */
+export async function keepCertificate(
+  supply: Supply,
+  {
+    log,
+    everyMs = LOOK_EVERY_MS,
+    now = () => new Date(),
+  }: { log: Log; everyMs?: number | undefined; now?: () => Date },
+): Promise<CertificateKeeper> {
+  let current = await supply.look(now())
+  let problem: string | undefined
+  let looking: Promise<void> | undefined
+  const listeners: (() => void)[] = []
+  const tell = () => {
+    for (const listener of listeners) listener()
+  }
+
+  async function look(): Promise<void> {
+    let failure: string | undefined
+    const before = current
+    try {
+      current = await supply.look(now())
+    } catch (error) {
+      failure = isAppError(error) && typeof error.detail.why === 'string' ? error.detail.why : String(error)
+    }
+    if (current !== before) {
+      const { fingerprint, notAfter } = current.facts
+      log.info({ fingerprint, notAfter }, 'new connections get another certificate')
+    }
+    if (failure !== undefined && failure !== problem) log.warn({ why: failure }, 'the certificate was not renewed')
+    const isNews = current !== before || failure !== problem
+    problem = failure
+    if (isNews) tell()
+  }
+  const lookNow = () => (looking ??= look().finally(() => (looking = undefined)))
+  const timer = setInterval(() => void lookNow(), everyMs)
+  timer.unref()
+
+  return {
+    source: supply.kind,
+    get current() {
+      return current
+    },
+    get problem() {
+      return problem
+    },
+    onChange: listener => void listeners.push(listener),
+    lookNow,
+    [Symbol.dispose]: () => clearInterval(timer),
+  }
+}

@@ -1,0 +1,67 @@
+import { isIP } from 'node:net'
+import { z } from 'zod'
+import { AppError, type AppsAddress } from '#manager/contract'
+import { type CertificateFiles } from './certificate-files.ts'
+
+/** How the server gets its certificate; `names` are what it is for. */
+export type TlsConfig = {
+  readonly names: readonly string[]
+  /** A further port that only redirects to https. */
+  readonly httpPort?: number | undefined
+} & ({ readonly source: 'own' } | ({ readonly source: 'files' } & CertificateFiles))
+
+/** Variables of TLS; `main.ts` documents them. */
+export const TlsEnvironment = z.object({
+  BERTH_TLS: z.enum(['on', 'off']).optional(),
+  BERTH_TLS_CERTIFICATE: z.string().optional(),
+  BERTH_TLS_KEY: z.string().optional(),
+  BERTH_HTTP_PORT: z.coerce.number().int().min(1).max(65_535).optional(),
+})
+type TlsEnvironment = z.infer<typeof TlsEnvironment>
+
+export interface Surroundings {
+  /** Undefined: loopback. */
+  readonly host: string | undefined
+  readonly allowedHosts: readonly string[]
+  readonly trustedProxies: readonly string[]
+  readonly appsAddress: AppsAddress | undefined
+}
+
+/**
+ * Decides whether the server speaks TLS. It does where a certificate is given, and by default wherever other computers can connect,
+ * unless a reverse proxy in front of it is named.
+ *
+ * @returns undefined: plain http
+ * @throws AppError `config_invalid`
+ */
+export function tlsConfigOf(read: TlsEnvironment, around: Surroundings): TlsConfig | undefined {
+  const { BERTH_TLS_CERTIFICATE: certificate, BERTH_TLS_KEY: key, BERTH_HTTP_PORT: httpPort } = read
+  if ((certificate === undefined) !== (key === undefined)) {
+    const missing =
+      key === undefined ? 'BERTH_TLS_KEY (console.tls.key)' : 'BERTH_TLS_CERTIFICATE (console.tls.certificate)'
+    throw new AppError('config_invalid', {
+      why: `${missing} is missing: a certificate and its key are given together.`,
+    })
+  }
+  const isOpen = around.host !== undefined && around.trustedProxies.length === 0
+  const isOn = read.BERTH_TLS === undefined ? certificate !== undefined || isOpen : read.BERTH_TLS === 'on'
+  if (!isOn) return undefined
+  if (around.appsAddress?.scheme === 'http') {
+    const why = 'BERTH_APPS_ADDRESS must begin with https://, because the console speaks TLS (BERTH_TLS).'
+    throw new AppError('config_invalid', { why })
+  }
+  const shared = { names: namesOf(around), httpPort }
+  return certificate !== undefined && key !== undefined
+    ? { ...shared, source: 'files', certificate, key }
+    : { ...shared, source: 'own' }
+}
+
+/** Names that the server answers to: of this computer, of the configuration, and of published apps. */
+function namesOf({ allowedHosts, appsAddress }: Surroundings): string[] {
+  const given = allowedHosts.map(name => name.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'))
+  const ofApps = appsAddress?.kind === 'names' ? `*.${appsAddress.suffix}` : appsAddress?.host
+  const here = ['localhost', '127.0.0.1', '::1']
+  return [...new Set([...here, ...given, ...(ofApps === undefined ? [] : [ofApps])])].filter(isName)
+}
+
+const isName = (name: string) => isIP(name) !== 0 || /^(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/.test(name)

@@ -1,0 +1,52 @@
+import { createServer as createNetServer, type Server as NetServer, type Socket } from 'node:net'
+import { type Server } from 'node:http'
+import { type ServedCertificate } from './certificate.ts'
+
+/** First byte of a TLS handshake (RFC 8446 section 5.1); no HTTP request begins with it. */
+const HANDSHAKE = 0x16
+/** Limit for the first byte of a connection. */
+const FIRST_BYTE_MS = 30_000
+
+export interface TwoServers {
+  readonly tls: Server
+  /** Answers requests that came without TLS. */
+  readonly plain: Server
+}
+
+/**
+ * A server that speaks TLS, and at the same port tells clients without TLS where to go: links and bookmarks from before TLS was
+ * turned on go on working.
+ *
+ * Threat model: everybody may connect, and need not say anything. The first byte has a deadline; then the connection belongs to one
+ * of the two HTTP servers, with their deadlines. The plain one answers nothing but redirects (`plain-answers.ts`).
+ */
+export function createTlsServer({ tls, plain }: TwoServers): NetServer {
+  // On this event Node starts to check the deadlines of connections that other listeners accepted.
+  for (const server of [tls, plain]) server.emit('listening')
+  const server = createNetServer({ noDelay: true, keepAlive: true, allowHalfOpen: true }, socket => {
+    byFirstByte(socket, byte => (byte === HANDSHAKE ? tls : plain).emit('connection', socket))
+  })
+  server.on('close', () => {
+    for (const inner of [tls, plain]) inner.close().closeAllConnections()
+  })
+  return server
+}
+
+function byFirstByte(socket: Socket, hand: (byte: number) => void): void {
+  const onError = () => socket.destroy()
+  socket.on('error', onError).setTimeout(FIRST_BYTE_MS, onError)
+  socket.once('readable', () => {
+    const chunk = socket.read() as Buffer | null
+    const [byte] = chunk ?? []
+    if (chunk === null || byte === undefined) {
+      socket.destroy()
+      return
+    }
+    socket.setTimeout(0, onError)
+    socket.unshift(chunk)
+    hand(byte)
+  })
+}
+
+/** What TLS needs of a certificate. New connections get the new one, open connections keep theirs. */
+export const tlsOptions = ({ cert, key }: ServedCertificate) => ({ cert, key, minVersion: 'TLSv1.2' as const })

@@ -1,0 +1,86 @@
+import { join } from 'node:path'
+import { type Server as NetServer } from 'node:net'
+import { createHttpServer, type HttpServerOptions } from '../../http/create-server.ts'
+import { type Log } from '../../log.ts'
+import { answerUnreadRequests } from '../unread-requests.ts'
+import { coversName } from './certificate.ts'
+import { readCertificateFiles } from './certificate-files.ts'
+import { type CertificateKeeper, keepCertificate, type Supply } from './keeper.ts'
+import { openOwnCertificate } from './own-certificate.ts'
+import { createPlainAnswers } from './plain-answers.ts'
+import { type TlsConfig } from './tls-config.ts'
+import { createTlsServer, tlsOptions } from './tls-server.ts'
+
+/** TLS of the web process: its certificate, and servers that speak it. */
+export interface WebTls extends Disposable {
+  readonly certificate: CertificateKeeper
+  /** A server for one address and port; clients without TLS are sent to the same address with it. */
+  createServer(options: HttpServerOptions): NetServer
+  /** A server without TLS, for the port that only redirects. @param httpsPort where to */
+  createRedirects(httpsPort: number): NetServer
+  /** URL of the console: a name that the certificate is for, where there is one. */
+  urlOf(port: number): string
+}
+
+export interface WebTlsDeps {
+  /** Directory of the server's data; keys and certificates are in `tls/`. */
+  readonly dataDir: string
+  readonly log: Log
+  /** Interval between two looks at the certificate; only tests have a reason to set it. */
+  readonly everyMs?: number | undefined
+}
+
+/** HSTS for half a year: the header of the certificate's own names only, because sub-domains may be other people's servers. */
+const INSIST = 'max-age=15552000'
+
+/** @throws AppError `certificate_unusable` */
+export async function openWebTls(config: TlsConfig, { dataDir, log, everyMs }: WebTlsDeps): Promise<WebTls> {
+  const certificate = await keepCertificate(supplyOf(config, join(dataDir, 'tls'), log), { log, everyMs })
+  const isOurs = (name: string) => coversName(config, name)
+  const plainServer = (httpsPort?: number) =>
+    createHttpServer({ onRequest: createPlainAnswers({ isOurs, httpsPort }), timeout: 30_000, log })
+
+  return {
+    certificate,
+    createServer(options) {
+      const tls = createHttpServer({
+        ...options,
+        onRequest(request, response) {
+          if (certificate.current.facts.isPublic) response.setHeader('strict-transport-security', INSIST)
+          return options.onRequest(request, response)
+        },
+        tls: tlsOptions(certificate.current),
+      })
+      answerUnreadRequests(tls)
+      certificate.onChange(() => tls.setSecureContext(tlsOptions(certificate.current)))
+      return createTlsServer({ tls, plain: plainServer() })
+    },
+    createRedirects: httpsPort => plainServer(httpsPort),
+    urlOf(port) {
+      const name = config.names.find(one => !one.startsWith('*') && coversName(certificate.current.facts, one))
+      return `https://${name ?? 'localhost'}${port === 443 ? '' : `:${port}`}`
+    },
+    [Symbol.dispose]: () => certificate[Symbol.dispose](),
+  }
+}
+
+function supplyOf(config: TlsConfig, directory: string, log: Log): Supply {
+  if (config.source === 'own') return ownSupply(directory, config.names)
+  return keepSame('files', now => readCertificateFiles(config, now, log))
+}
+
+const ownSupply = (directory: string, names: readonly string[]) =>
+  keepSame('own', now => openOwnCertificate(directory, names, now))
+
+/** The same object while certificate and key are the same. */
+function keepSame(kind: Supply['kind'], read: Supply['look']): Supply {
+  let last: Awaited<ReturnType<Supply['look']>> | undefined
+  return {
+    kind,
+    async look(now) {
+      const next = await read(now)
+      if (last?.cert !== next.cert || last.key !== next.key) last = next
+      return last
+    },
+  }
+}
