@@ -173,6 +173,8 @@ export default {
   backup_directory: '백업을 저장할 수 없습니다',
   backup_not_found: '백업이 없습니다',
   backup_damaged: '백업이 손상되었습니다',
+  certificate_order_failed: '인증서를 발급받지 못했습니다',
+  certificate_unusable: '서버 인증서를 사용할 수 없습니다',
   config_invalid: '설정이 올바르지 않습니다',
   data_dir_locked: '다른 Berth가 이 데이터 디렉터리를 사용하고 있습니다',
   data_version_unsupported: '데이터 디렉터리가 다른 버전의 것입니다',
