@@ -6,13 +6,19 @@ import tseslint from 'typescript-eslint'
  * cause from `because()` (`manager/contract/causes.ts`).
  */
 const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
-  'Written to the log or the terminal of an admin while a process starts, before it serves anybody.': [
+  'Written to the log or the terminal of an admin while a process starts or joins, before it serves anybody.': [
     'manager/config.ts',
     'manager/secrets/*.ts',
     'manager/store/embedded/*.ts',
     'manager/store/migrate.ts',
     'manager/store/open-store.ts',
-    'proxy/web/config.ts',
+    'agent/agent.ts',
+    'agent/config.ts',
+    'agent/directory-lock.ts',
+    'agent/control/!(dispatcher).ts',
+    'agent/docker/engine-claim.ts',
+    'agent/gpu/simulated.ts',
+    'agent/kernel/session-user.ts',
   ],
   'Programs on the machine of the manager: `berth backup`, `berth restore`.': [
     'manager/backup/backup.ts',
@@ -53,7 +59,7 @@ const causeByKey: Rule.RuleModule = {
 /** Keeps the causes of errors in their tables, which are translated. */
 export const CAUSES_CONFIG: Linter.Config[] = [
   {
-    files: ['manager/**/*.ts'],
+    files: ['manager/**/*.ts', 'agent/**/*.ts'],
     ignores: ['**/*.test.ts', ...Object.values(ENGLISH_ONLY).flat()],
     languageOptions: { parser: tseslint.parser },
     plugins: { berth: { rules: { 'cause-by-key': causeByKey } } },

@@ -1,5 +1,5 @@
 import { type FromAgent, REQUESTS, type RequestInput, type RequestName, type RequestReply } from '#agent/contract'
-import { AppError, toWireError } from '#manager/contract'
+import { AppError, because, toWireError } from '#manager/contract'
 import { type Log } from '../log.ts'
 
 /** Handlers by the name of their request. An agent that lacks one does not compile. */
@@ -22,12 +22,10 @@ export function createDispatcher(handlers: Handlers, log: Log): Dispatcher {
   let forgotten = false
 
   async function run(name: string, input: unknown, signal: AbortSignal): Promise<unknown> {
-    if (!isRequestName(name))
-      throw new AppError('bad_request', {
-        why: `This agent does not know the request "${name}". Update the agent to the version of the manager.`,
-      })
+    if (!isRequestName(name)) throw new AppError('bad_request', because('request_unknown', { request: name }))
     const parsed = REQUESTS[name].input.safeParse(input)
-    if (!parsed.success) throw new AppError('bad_request', { why: parsed.error.message })
+    if (!parsed.success)
+      throw new AppError('bad_request', because('agent_refuses_request', { text: parsed.error.message }))
     // The input was parsed by the schema of this name, so it fits the handler of this name.
     const handler = handlers[name] as (input: unknown, signal: AbortSignal) => Promise<unknown>
     return handler(parsed.data, signal)
@@ -51,7 +49,7 @@ export function createDispatcher(handlers: Handlers, log: Log): Dispatcher {
         .catch((error: unknown) => log.error({ err: error }, 'a reply could not be sent'))
     },
     cancel(id) {
-      running.get(id)?.abort(new AppError('kernel_create_failed', { why: 'The manager cancelled the request.' }))
+      running.get(id)?.abort(new AppError('kernel_create_failed', because('request_cancelled')))
     },
     forget() {
       forgotten = true

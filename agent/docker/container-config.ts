@@ -1,6 +1,6 @@
 import { type ContainerCreateOptions, type HostConfig, type MountSettings } from 'dockerode'
 import { type KernelSpec, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
-import { AppError, clusterRoles } from '#manager/contract'
+import { AppError, because, clusterRoles } from '#manager/contract'
 import { startScript } from './start-script.ts'
 
 /** Owner of every session's files and processes on this storage host. */
@@ -75,17 +75,13 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
   const cpu = spec.slots.cpu ?? 0
   const mem = spec.slots.mem ?? 0
   if (cpu <= 0 || mem < MINIMUM_MEMORY) {
-    throw new AppError('bad_request', { why: 'A session needs some CPU and at least 6 MiB of memory.', cpu, mem })
+    throw new AppError('bad_request', { ...because('session_needs_some'), cpu, mem })
   }
   if (cpu > plan.limits.cpus * 1000) {
-    throw new AppError('request_too_large', {
-      why: `The host has ${plan.limits.cpus} CPUs; the session asks for ${cpu / 1000}.`,
-    })
+    throw new AppError('request_too_large', because('host_has_cpus', { cpus: plan.limits.cpus, asked: cpu / 1000 }))
   }
   if (mem > plan.limits.memBytes) {
-    throw new AppError('request_too_large', {
-      why: `The host has ${plan.limits.memBytes} bytes of memory; the session asks for ${mem}.`,
-    })
+    throw new AppError('request_too_large', because('host_has_memory', { bytes: plan.limits.memBytes, asked: mem }))
   }
   const { uid, gid } = plan.user
   return {
@@ -234,9 +230,7 @@ function mainProcess(spec: KernelSpec, program: ImageProgram): string[] {
 function commandOf({ startupCommand, runImageCommand }: KernelSpec, program: ImageProgram): string[] {
   if (runImageCommand) {
     if (program.command.length > 0) return [BUSYBOX, 'sh', '-c', RUN_IN, 'berth', program.directory, ...program.command]
-    throw new AppError('image_without_program', {
-      why: 'The image has no program of its own: its ENTRYPOINT and CMD are empty. Launch it with a startup command.',
-    })
+    throw new AppError('image_without_program', because('image_has_no_program'))
   }
   if (startupCommand === null || startupCommand.trim() === '') return []
   return [SHELL, '-c', startupCommand]

@@ -2,7 +2,7 @@ import { Agent, type ClientRequestArgs } from 'node:http'
 import { type Duplex } from 'node:stream'
 import { inspect } from 'node:util'
 import Docker from 'dockerode'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 
 /** Two clients of one engine, because a client with a timeout cuts its own idle streams. */
 export interface EngineClient {
@@ -63,9 +63,7 @@ export function parseDockerHost(
   if (url?.protocol === 'tcp:' && url.hostname !== '') {
     return { protocol: 'http', host: url.hostname, port: Number(url.port || 2375) }
   }
-  throw new AppError('config_invalid', {
-    why: `DOCKER_HOST is "${dockerHost}"; the value must look like unix:///var/run/docker.sock or tcp://10.0.0.5:2375.`,
-  })
+  throw new AppError('config_invalid', because('docker_host_form', { value: dockerHost }))
 }
 
 /** HTTP status of an answer of the engine; undefined if there was no answer. */
@@ -117,11 +115,11 @@ export function isNoAnswer(error: unknown): boolean {
 /** Converts an engine error to an AppError; a full disk becomes `disk_full`. @param code for any other answer of the engine */
 export function fromEngine(error: unknown, code: 'kernel_create_failed' | 'internal' | 'image_not_found'): AppError {
   const text = engineMessage(error)
-  if (isEngineUnreachable(error)) return new AppError('engine_unreachable', { why: text }, { cause: error })
+  if (isEngineUnreachable(error))
+    return new AppError('engine_unreachable', because('docker_says', { text }), { cause: error })
   // The engine has no code for a full disk.
   if (/no space left on device|disk quota exceeded/i.test(text)) {
-    const why = `The disk of the Docker Engine has no space, no inodes or no quota left: ${text}`
-    return new AppError('disk_full', { why }, { cause: error })
+    return new AppError('disk_full', because('docker_disk_full', { text }), { cause: error })
   }
-  return new AppError(code, { why: text }, { cause: error })
+  return new AppError(code, because('docker_says', { text }), { cause: error })
 }

@@ -1,5 +1,5 @@
 import { type KernelSpec } from '#agent/contract'
-import { AppError, type Device, type DeviceFigures, type SettableMode } from '#manager/contract'
+import { AppError, because, type Device, type DeviceFigures, type SettableMode } from '#manager/contract'
 import { engineMessage } from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
 import { type FoundGpu, type GpuPlugin } from './gpu-plugin.ts'
@@ -155,7 +155,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
           onChange()
           throw new AppError(
             'kernel_create_failed',
-            { why: `The memory limit on GPU ${uuid} could not be set: ${engineMessage(error)}` },
+            because('gpu_limit_not_set', { gpu: uuid, text: engineMessage(error) }),
             { cause: error },
           )
         }

@@ -1,4 +1,4 @@
-import { type AllowedOptions, AppError, type AppOptions } from '#manager/contract'
+import { type AllowedOptions, AppError, type AppOptions, because, type Because } from '#manager/contract'
 
 /** What the image allows, with defaults in the wider form of Backend.AI's definitions: several values, or none for a flag. */
 export interface Allowed extends Pick<AllowedOptions, 'arguments' | 'environment'> {
@@ -42,11 +42,16 @@ interface Names {
 function refuseUnknown(app: string, { kind, allowed, given }: Names): void {
   const unknown = given.find(name => !allowed.includes(name))
   if (unknown === undefined) return
-  const taken = allowed.length === 0 ? `takes no ${kind}s` : `takes these ${kind}s: ${allowed.join(', ')}`
   throw new AppError('app_option_refused', {
     app,
     option: unknown,
     allowed: [...allowed],
-    why: `The app does not take the ${kind} "${unknown}". It ${taken}.`,
+    ...whyRefused(kind, unknown, allowed.join(', ')),
   })
+}
+
+/** @param taken names that the app takes; empty for none */
+function whyRefused(kind: Names['kind'], name: string, taken: string): Because {
+  if (taken === '') return because(kind === 'argument' ? 'app_takes_no_arguments' : 'app_takes_no_variables', { name })
+  return because(kind === 'argument' ? 'app_takes_arguments' : 'app_takes_variables', { name, taken })
 }

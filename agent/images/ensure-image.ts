@@ -1,5 +1,5 @@
 import { type KernelSpec, type RegistryAuth } from '#agent/contract'
-import { AppError, type PullProgress } from '#manager/contract'
+import { AppError, because, type PullProgress } from '#manager/contract'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
 import { type HeldImage, inspectImage, pullImage } from './pull.ts'
 
@@ -38,7 +38,7 @@ export async function ensureImage(
   const pulled = await pullImage(engine, exact, { signal, auth, onProgress: onPull })
   if (!isWanted(pulled, wanted) && !(await inspectImage(engine, digest))) {
     throw new AppError('image_not_found', {
-      why: `The registry now has another image under ${reference}. Start the session again to use it.`,
+      ...because('registry_has_other', { reference }),
       reference,
     })
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type RegistryAuth } from '#agent/contract'
-import { AppError, type PullProgress } from '#manager/contract'
+import { AppError, because, type PullProgress } from '#manager/contract'
 import {
   type EngineClient,
   fromEngine,
@@ -150,7 +150,8 @@ export async function pullImage(
     for await (const text of readLines(stream)) {
       signal?.throwIfAborted()
       const line = PullLine.parse(JSON.parse(text))
-      if (line.error !== undefined) throw new AppError('image_not_found', { why: line.error, reference })
+      if (line.error !== undefined)
+        throw new AppError('image_not_found', { ...because('docker_says', { text: line.error }), reference })
       state = advancePull(state, line)
       const now = performance.now()
       if (now - saidAt < PROGRESS_EVERY_MS) continue
@@ -162,12 +163,16 @@ export async function pullImage(
     signal?.throwIfAborted()
     if (error instanceof AppError) throw error
     if (isEngineUnreachable(error)) throw fromEngine(error, 'image_not_found')
-    throw new AppError('image_not_found', { why: engineMessage(error), reference }, { cause: error })
+    throw new AppError(
+      'image_not_found',
+      { ...because('docker_says', { text: engineMessage(error) }), reference },
+      { cause: error },
+    )
   }
   const image = await inspectImage(engine, exact)
   if (!image)
     throw new AppError('image_not_found', {
-      why: 'The image was pulled, but is not on the host. Launch the session again.',
+      ...because('pulled_image_gone'),
       reference,
     })
   return image

@@ -1,6 +1,6 @@
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { AppError, type PullProgress } from '#manager/contract'
+import { AppError, because, type PullProgress } from '#manager/contract'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
 import { readLines } from '../docker/lines.ts'
 import { imageChanges, type ImageSettings } from './image-changes.ts'
@@ -62,7 +62,7 @@ export async function saveSession(
     throw fromEngine(error, 'internal')
   }
   const made = await inspectImage(engine, reference)
-  if (!made) throw new AppError('internal', { why: 'The image was made, but is not on the host.' })
+  if (!made) throw new AppError('internal', because('made_image_gone'))
   return { id: made.id }
 }
 

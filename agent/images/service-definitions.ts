@@ -1,7 +1,7 @@
 import { extract } from 'tar-stream'
 import { z } from 'zod'
 import { type KernelApp } from '#agent/contract'
-import { AppError, type AppOptions, parseJson } from '#manager/contract'
+import { AppError, type AppOptions, because, parseJson } from '#manager/contract'
 import { type EngineClient, isMissing } from '../docker/engine-client.ts'
 import {
   DefinitionError,
@@ -75,16 +75,16 @@ export function createServiceDefinitions(engine: EngineClient): ServiceDefinitio
 }
 
 function commandOf(app: Pick<KernelApp, 'name'>, raw: unknown, values: ServiceValues): ServiceCommand {
-  const why = (text: string) => `The image's definition of this service cannot be used: ${text}.`
+  const why = (text: string) => because('service_definition_wrong', { text })
   const parsed = ServiceDefinition.safeParse(raw)
   if (!parsed.success) {
-    throw new AppError('app_failed', { app: app.name, why: why(z.prettifyError(parsed.error)) })
+    throw new AppError('app_failed', { app: app.name, ...why(z.prettifyError(parsed.error)) })
   }
   try {
     return toServiceCommand(app.name, parsed.data, values)
   } catch (error) {
     if (!(error instanceof DefinitionError)) throw error
-    throw new AppError('app_failed', { app: app.name, why: why(error.message) }, { cause: error })
+    throw new AppError('app_failed', { app: app.name, ...why(error.message) }, { cause: error })
   }
 }
 

@@ -1,7 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type KernelApp } from '#agent/contract'
-import { AppError, type AppOptions, type ForwardedPort, forwardedPort } from '#manager/contract'
+import {
+  AppError,
+  type AppOptions,
+  because,
+  type Because,
+  type ForwardedPort,
+  forwardedPort,
+  together,
+} from '#manager/contract'
 import { type EngineClient, engineMessage, isEngineUnreachable } from '../docker/engine-client.ts'
 import { chooseOptions } from '../images/app-options.ts'
 import { createServiceDefinitions } from '../images/service-definitions.ts'
@@ -85,8 +93,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
     if (!isOpen && !isSshServer(app)) await waitForStart(engine, files, { kernel, app: app.name, timeoutMs })
     // Before the running app is ended: options that are refused must not cost it.
     const what = await commandOf(kernel, app, { secret, options })
-    if (isOpen && what.command.length === 0)
-      throw failure(app, 'Berth does not start this app, so it cannot be given options.', undefined)
+    if (isOpen && what.command.length === 0) throw failure(app, because('app_without_options'), undefined)
     if (isOpen) await end(kernel, app)
     if (options) chosen.set(key, options)
     let running = processes.get(key)
@@ -99,11 +106,15 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
       // Read the exit code first, then the port: a server that opened its port and daemonized has started.
       const exitCode = running?.exitCode
       if (await isListening(engine, kernel, app.port)) return started
-      if (exitCode !== undefined && exitCode !== 0)
-        throw failure(app, `The app ended with exit code ${exitCode}.`, running)
-      if (find(kernel.kernelId)?.containerId !== kernel.containerId) throw failure(app, 'The session ended.', running)
+      if (exitCode !== undefined && exitCode !== 0) throw failure(app, because('app_ended', { exitCode }), running)
+      if (find(kernel.kernelId)?.containerId !== kernel.containerId)
+        throw failure(app, because('session_has_ended'), running)
       if (performance.now() > deadline) {
-        throw failure(app, `The app did not open port ${app.port} within ${Math.round(timeoutMs / 1000)} s.`, running)
+        throw failure(
+          app,
+          because('app_port_closed', { port: app.port, seconds: Math.round(timeoutMs / 1000) }),
+          running,
+        )
       }
       await delay(POLL_MS)
     }
@@ -112,8 +123,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
   /** Ends an app that is to run with other options. */
   async function end(kernel: RunningKernel, app: KernelApp): Promise<void> {
     const key = `${kernel.containerId}/${app.name}`
-    if (!(await endListener(engine, kernel, app.port)))
-      throw failure(app, 'The app does not end, so it cannot be started with other options.', undefined)
+    if (!(await endListener(engine, kernel, app.port))) throw failure(app, because('app_does_not_end'), undefined)
     processes.delete(key)
   }
 
@@ -125,7 +135,7 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
       if (performance.now() > deadline) {
         throw new AppError('port_silent', {
           port: app.port,
-          why: `Nothing in the session listens on port ${app.port}.`,
+          ...because('nothing_listens', { port: app.port }),
         })
       }
       await delay(POLL_MS)
@@ -217,7 +227,11 @@ export function createApps({ engine, files, sshRenewal, find }: AppsDeps): {
         .catch((error: unknown) => {
           if (error instanceof AppError) throw error
           const code = isEngineUnreachable(error) ? 'engine_unreachable' : 'app_failed'
-          throw new AppError(code, { app: name, why: engineMessage(error) }, { cause: error })
+          throw new AppError(
+            code,
+            { app: name, ...because('docker_says', { text: engineMessage(error) }) },
+            { cause: error },
+          )
         })
         .finally(() => {
           if (starting.get(key) === promise) starting.delete(key)
@@ -232,11 +246,11 @@ function isSshServer({ name }: KernelApp): boolean {
   return name === 'sshd'
 }
 
-function failure(app: KernelApp, why: string, process: AppProcess | undefined): AppError {
+function failure(app: KernelApp, why: Because, process: AppProcess | undefined): AppError {
   const output = process ? shown(process).trim() : ''
   return new AppError('app_failed', {
     app: app.name,
-    why: output === '' ? why : `${why} The end of its output: ${output}`,
+    ...(output === '' ? why : together(why, because('end_of_output', { output }))),
   })
 }
 

@@ -1,5 +1,5 @@
 import { appsOfImage, type KernelLabel, type KernelSpec, type KernelSsh, type RegistryAuth } from '#agent/contract'
-import { AppError, type PullProgress } from '#manager/contract'
+import { AppError, because, type PullProgress } from '#manager/contract'
 import {
   containerConfig,
   type ContainerPlan,
@@ -156,10 +156,7 @@ async function build(
       ranUnderEngine: true,
     })
   const found = await look()
-  if (!found)
-    throw new AppError('kernel_create_failed', {
-      why: 'The container was removed while it was starting, but not by Berth.',
-    })
+  if (!found) throw new AppError('kernel_create_failed', because('container_removed_starting'))
   signal.throwIfAborted()
   if (found.state.state === 'running') {
     await devices.limit(spec, found.pid, async () => (await look())?.state.state === 'exited')

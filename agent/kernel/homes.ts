@@ -4,7 +4,7 @@ import { constants, type Stats } from 'node:fs'
 import { chmod, chown, lstat, mkdir, open, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { AppError, parseJson } from '#manager/contract'
+import { AppError, because, parseJson } from '#manager/contract'
 import { type DiskLimits } from '../limits/disk-rules.ts'
 import { findHomeQuota, type HomeQuota } from '../limits/home-quota.ts'
 import { type HostAccounts } from './host-accounts.ts'
@@ -134,9 +134,7 @@ export function createHomes({ directory, recordPath, accounts, limits }: HomesOp
       if (!found) {
         const taken = await lstat(pathOf(to)).catch(() => undefined)
         if (taken && (await isHome(taken))) return
-        throw new AppError('files_gone', {
-          why: 'The files of the session have been deleted. Start a new session instead.',
-        })
+        throw new AppError('files_gone', because('session_files_deleted'))
       }
       if (!(await isHome(found))) throw notAHome()
       await rename(pathOf(from), pathOf(to))
@@ -171,10 +169,7 @@ export function createHomes({ directory, recordPath, accounts, limits }: HomesOp
 }
 
 function foreignFolder(path: string, owner: number, uid: number): AppError {
-  const why =
-    `The files of the folder at ${path} belong to uid ${owner}, and sessions of this host run as uid ${uid}. All hosts that ` +
-    'share a storage need the same uid: an admin gives the account berth-session the same uid on each.'
-  return new AppError('kernel_create_failed', { why })
+  return new AppError('kernel_create_failed', because('folder_of_other_uid', { path, owner, uid }))
 }
 
 /** Names that match the pattern; other names in the directory are not ours to touch. */
@@ -218,11 +213,7 @@ async function chownKnowsFrom(): Promise<boolean> {
 }
 
 function notAHome(cause?: unknown): AppError {
-  return new AppError(
-    'files_gone',
-    { why: 'Something else is in the place of the files of the session. Start a new session instead.' },
-    { cause },
-  )
+  return new AppError('files_gone', because('session_files_replaced'), { cause })
 }
 
 function isCode(error: unknown, code: string): boolean {

@@ -6,7 +6,7 @@ import {
   type RegistryAuth,
   type RequestReply,
 } from '#agent/contract'
-import { type AgentId, AppError, type KernelId, type ManagerId, type PullProgress } from '#manager/contract'
+import { type AgentId, AppError, because, type KernelId, type ManagerId, type PullProgress } from '#manager/contract'
 import { chooseCores } from '../docker/container-config.ts'
 import { engineMessage, fromEngine, isNoAnswer } from '../docker/engine-client.ts'
 import { findHeld } from '../images/ensure-image.ts'
@@ -87,7 +87,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
     if (state.state === 'exited' && ssh) {
       return { containerId: state.containerId, startedAt: label.createdAt, ssh }
     }
-    throw new AppError('kernel_create_failed', { why: 'The container of this attempt has already ended.' })
+    throw new AppError('kernel_create_failed', because('attempt_ended'))
   }
 
   function begin(
@@ -95,7 +95,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
     { deadline, signal, registryAuth }: Starting,
   ): Promise<RequestReply<'create_kernel'>> {
     const managerId = deps.manager()
-    if (!managerId) throw new AppError('unavailable', { why: 'The agent has not joined a manager yet.' })
+    if (!managerId) throw new AppError('unavailable', because('agent_not_joined'))
     // Kernels of one session meet on a network that has the session's key.
     const network = (spec.clusterSize ?? 1) > 1 ? undefined : ahead.take(managerId)
     const label = { ...labelOf(spec, managerId, deps.agentId), ...(network === undefined ? {} : { network }) }
@@ -202,8 +202,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
         // The kernel is a member of its network again.
         deps.networkUse.forget(kernelId)
         if (!options.signal.aborted) continue
-        const why = 'Docker on the host is overloaded and did not answer in time.'
-        throw new AppError('engine_busy', { why }, { cause: error })
+        throw new AppError('engine_busy', because('docker_overloaded'), { cause: error })
       }
     }
   }
@@ -225,7 +224,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
     async create(spec, { startWithinMs, prepareWithinMs, signal, registryAuth }) {
       // Refused at once: without an engine, a failed start could not be undone.
       if (!view.known) {
-        throw new AppError('engine_unreachable', { why: 'Docker on the host does not answer.' })
+        throw new AppError('engine_unreachable', because('docker_silent'))
       }
       using deadline = createStartDeadline(startWithinMs, prepareWithinMs)
       for (;;) {
@@ -233,7 +232,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
         const inTime = AbortSignal.any([signal, deadline.signal])
         if (!entry) return await begin(spec, { deadline, signal: inTime, registryAuth })
         if (entry.label.attempt > spec.attempt) {
-          throw new AppError('kernel_create_failed', { why: `Attempt ${entry.label.attempt} is already in progress.` })
+          throw new AppError('kernel_create_failed', because('attempt_in_progress', { attempt: entry.label.attempt }))
         }
         if (entry.label.attempt < spec.attempt || entry.destruction) await destroy(spec.kernelId, 0)
         else return await repeat(entry)

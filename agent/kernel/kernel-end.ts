@@ -1,5 +1,5 @@
 import { type RequestReply, type StoppedFor } from '#agent/contract'
-import { AppError, type KernelId } from '#manager/contract'
+import { AppError, because, type KernelId } from '#manager/contract'
 import { type EngineClient, engineMessage, isEngineUnreachable, isMissing, statusOf } from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
 import { endContainer } from './end-container.ts'
@@ -42,7 +42,7 @@ export function createKernelEnd({ engine, files, entries, networkUse, isKnown, l
   async function takeDown(entry: Entry, graceMs: number, keepMs: number): Promise<RequestReply<'destroy_kernel'>> {
     const { kernelId } = entry.label
     if (entry.creation) {
-      entry.creation.abort(new AppError('kernel_create_failed', { why: 'The session was terminated.' }))
+      entry.creation.abort(new AppError('kernel_create_failed', because('session_terminated')))
       await entry.creation.promise.catch(() => undefined)
       // The abort may have come too late; then there is a container to remove.
       if (!entries.get(kernelId)) return NO_WORDS
@@ -55,7 +55,7 @@ export function createKernelEnd({ engine, files, entries, networkUse, isKnown, l
       await networkUse.leave(entry.label)
     } catch (error) {
       throw isEngineUnreachable(error)
-        ? new AppError('engine_unreachable', { why: engineMessage(error) }, { cause: error })
+        ? new AppError('engine_unreachable', because('docker_says', { text: engineMessage(error) }), { cause: error })
         : error
     }
     await files.discard(kernelId, { scratch: 'keep', keepMs })
@@ -68,8 +68,7 @@ export function createKernelEnd({ engine, files, entries, networkUse, isKnown, l
     async destroy(kernelId, graceMs, attempt = Infinity, keepFilesMs = 0) {
       const entry = entries.get(kernelId)
       if (!entry) {
-        if (!isKnown())
-          throw new AppError('engine_unreachable', { why: 'The agent has not read the state of Docker yet.' })
+        if (!isKnown()) throw new AppError('engine_unreachable', because('docker_not_read'))
         // Its home may have been kept for a kernel that will not come.
         await files.discard(kernelId, { scratch: 'keep', keepMs: keepFilesMs })
         return NO_WORDS

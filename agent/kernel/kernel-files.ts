@@ -1,7 +1,7 @@
 import { chmod, lutimes, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { KernelSsh } from '#agent/contract'
-import { AppError } from '#manager/contract'
+import { AppError, because, type Because } from '#manager/contract'
 import { type DiskLimits, inodeFloor } from '../limits/disk-rules.ts'
 import { fileSystemOf } from '../limits/disk-use.ts'
 import { type HomeQuota } from '../limits/home-quota.ts'
@@ -153,20 +153,17 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
   }
 
   /** Shortage of bytes or inodes: fewer are free than this multiple of the floor. undefined if there is enough room. */
-  async function shortage(times: number): Promise<{ why: string; freeBytes: number } | undefined> {
+  async function shortage(times: number): Promise<(Because & { freeBytes: number }) | undefined> {
     const found = await fileSystemOf(scratch)
     if (!found) return undefined
     const { bytes, inodes } = found.left
     if (bytes < times * options.freeSpaceFloorBytes) {
-      const why = `${scratch} has ${bytes} bytes free; a new session needs ${options.freeSpaceFloorBytes}. Free space on the host.`
-      return { why, freeBytes: bytes }
+      const why = because('scratch_bytes', { path: scratch, free: bytes, needed: options.freeSpaceFloorBytes })
+      return { ...why, freeBytes: bytes }
     }
     const floor = inodeFloor(found.inodesTotal)
     if (inodes >= times * floor) return undefined
-    return {
-      why: `${scratch} has room for ${inodes} more files; a new session needs ${floor}. Remove files on the host.`,
-      freeBytes: bytes,
-    }
+    return { ...because('scratch_files', { path: scratch, free: inodes, needed: floor }), freeBytes: bytes }
   }
 
   /** Whether an ended session's home is removed now: after its retention, or earlier to make room for new sessions. */

@@ -1,5 +1,5 @@
 import { type KernelReport, type KernelSsh, type RequestReply } from '#agent/contract'
-import { AppError, type KernelId, type ManagerId } from '#manager/contract'
+import { AppError, because, type KernelId, type ManagerId } from '#manager/contract'
 import { engineMessage, isNoAnswer } from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
 import { createNetworksAhead } from '../network/networks-ahead.ts'
@@ -147,7 +147,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     halt: end.halt,
     containerChanged: view.containerChanged,
     async [Symbol.asyncDispose]() {
-      stopping.abort(new AppError('unavailable', { why: 'The agent is stopping.' }))
+      stopping.abort(new AppError('unavailable', because('agent_stopping')))
       const creations = Array.from(entries.values(), entry => entry.creation?.promise)
       await Promise.allSettled([...creations, view.swept()])
       await ahead[Symbol.asyncDispose]()

@@ -1,5 +1,5 @@
 import { BUILT_IN_APPS, type KernelApp, type KernelLabel, type KernelSpec } from '#agent/contract'
-import { type AgentId, AppError, type ManagerId } from '#manager/contract'
+import { type AgentId, AppError, because, type ManagerId } from '#manager/contract'
 import { type FoundContainer } from './containers.ts'
 
 /**
@@ -33,7 +33,8 @@ export function withBuiltIn(apps: readonly KernelApp[]): KernelApp[] {
 }
 
 export function late(startWithinMs: number): AppError {
-  return new AppError('kernel_create_failed', {
-    why: `The container did not start within ${Math.round(startWithinMs / 1000)} s.`,
-  })
+  return new AppError(
+    'kernel_create_failed',
+    because('container_start_late', { seconds: Math.round(startWithinMs / 1000) }),
+  )
 }

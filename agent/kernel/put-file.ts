@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { lstat, open, rename, rm } from 'node:fs/promises'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type SessionUser } from '../docker/container-config.ts'
 
 export interface PutOptions {
@@ -49,19 +49,15 @@ async function keepAside(path: string): Promise<void> {
     if (await lstat(aside).catch(() => undefined)) continue
     return rename(path, aside)
   }
-  throw new AppError('files_gone', {
-    why: `${path} and its 99 numbered variants are all folders. Remove one of them.`,
-  })
+  throw new AppError('files_gone', because('all_variants_folders', { path }))
 }
 
 async function isDirectory(path: string): Promise<boolean> {
   return (await lstat(path).catch(() => undefined))?.isDirectory() ?? false
 }
 
-const FULL: Readonly<Record<string, string>> = {
-  ENOSPC: 'has no space or no inodes left',
-  EDQUOT: 'has reached a disk quota',
-}
+const FULL = { ENOSPC: 'disk_of_path_full', EDQUOT: 'disk_of_path_quota' } as const
+const isFull = (code: string): code is keyof typeof FULL => Object.hasOwn(FULL, code)
 
 /**
  * Converts a full disk to one of our errors, whatever the free space is: inodes, quotas and reserved blocks run out above any
@@ -69,8 +65,6 @@ const FULL: Readonly<Record<string, string>> = {
  */
 export function unlessFull(error: unknown, path: string): unknown {
   if (!(error instanceof Error && 'code' in error && typeof error.code === 'string')) return error
-  const what = FULL[error.code]
-  return what === undefined
-    ? error
-    : new AppError('disk_full', { why: `The disk of ${path} ${what} (${error.code}).` }, { cause: error })
+  const { code } = error
+  return isFull(code) ? new AppError('disk_full', because(FULL[code], { path, code }), { cause: error }) : error
 }

@@ -1,5 +1,5 @@
 import { type KernelApp, type KernelSsh } from '#agent/contract'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { TOOLBOX } from '../docker/container-config.ts'
 import { type EngineClient } from '../docker/engine-client.ts'
 import { runInside } from '../docker/run-inside.ts'
@@ -88,8 +88,7 @@ export function createSshRenewal(deps: {
       environment: { PATH: `${TOOLBOX}/applets`, ...environment },
     })
     if (exitCode === 0 || exitCode === KEYS_GONE) return exitCode
-    const why = `The SSH keys of the session could not be renewed. ${output}`.trim()
-    throw new AppError('app_failed', { app: 'sshd', why })
+    throw new AppError('app_failed', { app: 'sshd', ...because('ssh_keys_not_renewed', { output }) })
   }
 
   async function hasOurKeys(kernel: RunningKernel, { publicKey }: KernelSsh): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { engineMessage, fromEngine, statusOf } from '../docker/engine-client.ts'
 
 /** A container's folder on the host, in messages of the engine and its runtime: `/var/lib/docker/overlay2/<64 hex>/merged`. */
@@ -17,9 +17,6 @@ export function startFailure(error: unknown): AppError {
   const text = engineMessage(error).replaceAll(ROOT_ON_HOST, '')
   const target = IN_THE_WAY.test(text) ? MOUNTED.find(path => text.includes(path)) : undefined
   const why =
-    target === undefined
-      ? `Docker could not start the container: ${text}`
-      : `The image does not fit: ${target} is a file where it must be a folder, or a folder where it must be a file. ` +
-        'Use another image, or remove that path from the image.'
-  return new AppError('kernel_create_failed', { why }, { cause: error })
+    target === undefined ? because('docker_not_started', { text }) : because('image_does_not_fit', { path: target })
+  return new AppError('kernel_create_failed', why, { cause: error })
 }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { type NetworkInspectInfo } from 'dockerode'
 import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type EngineClient, isMissing, statusOf } from '../docker/engine-client.ts'
 import { createTurns } from '../turns.ts'
 import {
@@ -128,9 +128,7 @@ export function createSessionNetworks(
   function freeSubnet(taken: readonly Cidr[], from = 0): Cidr {
     const subnet = allocateSubnet(range, [...taken, ...reserved], from)
     if (!subnet)
-      throw new AppError('network_range_taken', {
-        why: `${formatCidr(range)} has no free /28 left. End sessions, or give the agent a larger BERTH_AGENT_NETWORK_RANGE.`,
-      })
+      throw new AppError('network_range_taken', because('network_range_used_up', { range: formatCidr(range) }))
     return subnet
   }
 
@@ -146,11 +144,14 @@ export function createSessionNetworks(
     const routes = all.filter(route => !route.device.startsWith(BRIDGE_PREFIX))
     const route = conflictingRoute(range, routes, bridges)
     if (!route) return
-    throw new AppError('network_range_taken', {
-      why:
-        `${formatCidr(range)} overlaps ${formatCidr(route.destination)} on ${route.device}. ` +
-        'Start the agent with another BERTH_AGENT_NETWORK_RANGE.',
-    })
+    throw new AppError(
+      'network_range_taken',
+      because('network_range_overlaps', {
+        range: formatCidr(range),
+        route: formatCidr(route.destination),
+        device: route.device,
+      }),
+    )
   }
 
   /**
@@ -219,7 +220,7 @@ export function createSessionNetworks(
       const network = await tryCreate(key, managerId, present, attempt === 0 ? 0 : Math.random())
       if (network) return network
     }
-    throw new AppError('kernel_create_failed', { why: 'Docker refused every network for the session.' })
+    throw new AppError('kernel_create_failed', because('docker_refused_networks'))
   }
 
   async function createAhead(key: string, managerId: string, ready: number): Promise<AheadOutcome> {

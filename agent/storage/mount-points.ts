@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type SessionUser } from '../docker/container-config.ts'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
@@ -15,8 +15,7 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
 export async function makeMountPoint(home: string, path: string, user: SessionUser): Promise<void> {
   const made = await makeDirectories(home, path.split('/'), user).catch((error: unknown) => {
     if (!isInTheWay(error)) throw error
-    const why = `A folder is to be mounted at "${path}", where the home of the session has a file. Choose another path.`
-    throw new AppError('kernel_create_failed', { why }, { cause: error })
+    throw new AppError('kernel_create_failed', because('mount_over_file', { path }), { cause: error })
   })
   await made.close()
 }

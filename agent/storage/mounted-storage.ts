@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type KernelFolder } from '#agent/contract'
 import { readMarker } from './marker.ts'
 
@@ -56,14 +56,12 @@ export function createMountedStorage(paths: readonly string[], onChange: () => v
       if (!found.has(storage)) await look()
       const path = found.get(storage)
       if (path === undefined || (await read(path)) !== storage) {
-        const why = `The storage of the folder at "${at}" is not mounted on this host, or does not answer.`
-        throw new AppError('storage_away', { why })
+        throw new AppError('storage_away', because('storage_of_folder_away', { path: at }))
       }
       const directory = join(path, 'folders', folder)
       const state = await lstat(directory).catch(() => undefined)
       if (state?.isDirectory()) return directory
-      const why = `The files of the folder at "${at}" are not on its storage any more. Launch the session without the folder.`
-      throw new AppError('folder_not_found', { why })
+      throw new AppError('folder_not_found', because('files_of_mount_gone', { path: at }))
     },
   }
 }

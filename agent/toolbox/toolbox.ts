@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type EngineClient, engineMessage, isEngineUnreachable, isMissing } from '../docker/engine-client.ts'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 
 const LABEL_TOOLBOX = 'berth.toolbox-volume'
 /** Name prefix of the containers that fill the volume. */
@@ -71,9 +71,7 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
       return (await engine.calls.getImage(image).inspect()).Id
     } catch (error) {
       if (!isMissing(error)) throw error
-      throw new AppError('toolbox_missing', {
-        why: `The image ${image} is missing. Run "berth admin image build toolbox" on that host, or load the image with "docker load".`,
-      })
+      throw new AppError('toolbox_missing', because('toolbox_image_missing', { image }))
     }
   }
 
@@ -114,8 +112,7 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
       throw error
     })
     const [{ StatusCode }] = (await Promise.all([ended, started])) as [{ StatusCode: number }, unknown]
-    if (StatusCode !== 0)
-      throw new AppError('toolbox_missing', { why: `The volume ${volume} could not be filled from ${image}.` })
+    if (StatusCode !== 0) throw new AppError('toolbox_missing', because('toolbox_volume_not_filled', { volume, image }))
   }
 
   /** Removes containers of agents that were killed between create and start: the engine removes only containers that have run. */
@@ -144,7 +141,7 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
           if (error instanceof AppError) throw error
           throw new AppError(
             isEngineUnreachable(error) ? 'engine_unreachable' : 'toolbox_missing',
-            { why: engineMessage(error) },
+            because('docker_says', { text: engineMessage(error) }),
             { cause: error },
           )
         })

@@ -2,4 +2,67 @@
 export const HOST_CAUSES = {
   start_up_script_runs:
     'Your start-up script still runs. Apps start when it has ended; its output is in the log of the session.',
+  docker_says: '{text}',
+  docker_disk_full: 'The disk of the Docker Engine has no space, no inodes or no quota left: {text}',
+  docker_overloaded: 'Docker on the host is overloaded and did not answer in time.',
+  docker_silent: 'Docker on the host does not answer.',
+  docker_not_read: 'The agent has not read the state of Docker yet.',
+  docker_not_started: 'Docker could not start the container: {text}',
+  docker_refused_networks: 'Docker refused every network for the session.',
+  session_needs_some: 'A session needs some CPU and at least 6 MiB of memory.',
+  host_has_cpus: 'The host has {cpus} CPUs; the session asks for {asked}.',
+  host_has_memory: 'The host has {bytes} bytes of memory; the session asks for {asked}.',
+  image_has_no_program:
+    'The image has no program of its own: its ENTRYPOINT and CMD are empty. Launch it with a startup command.',
+  image_does_not_fit:
+    'The image does not fit: {path} is a file where it must be a folder, or a folder where it must be a file. Use another image, or remove that path from the image.',
+  gpu_limit_not_set: 'The memory limit on GPU {gpu} could not be set: {text}',
+  app_takes_arguments: 'The app does not take the argument "{name}". It takes these arguments: {taken}.',
+  app_takes_no_arguments: 'The app does not take the argument "{name}". It takes no arguments.',
+  app_takes_variables: 'The app does not take the variable "{name}". It takes these variables: {taken}.',
+  app_takes_no_variables: 'The app does not take the variable "{name}". It takes no variables.',
+  registry_has_other: 'The registry now has another image under {reference}. Start the session again to use it.',
+  pulled_image_gone: 'The image was pulled, but is not on the host. Launch the session again.',
+  made_image_gone: 'The image was made, but is not on the host.',
+  service_definition_wrong: "The image's definition of this service cannot be used: {text}.",
+  app_without_options: 'Berth does not start this app, so it cannot be given options.',
+  app_ended: 'The app ended with exit code {exitCode}.',
+  session_has_ended: 'The session ended.',
+  app_port_closed: 'The app did not open port {port} within {seconds} s.',
+  app_does_not_end: 'The app does not end, so it cannot be started with other options.',
+  nothing_listens: 'Nothing in the session listens on port {port}.',
+  end_of_output: 'The end of its output: {output}',
+  container_removed_starting: 'The container was removed while it was starting, but not by Berth.',
+  session_files_deleted: 'The files of the session have been deleted. Start a new session instead.',
+  session_files_replaced: 'Something else is in the place of the files of the session. Start a new session instead.',
+  folder_of_other_uid:
+    'The files of the folder at {path} belong to uid {owner}, and sessions of this host run as uid {uid}. All hosts that share a storage need the same uid: an admin gives the account berth-session the same uid on each.',
+  attempt_ended: 'The container of this attempt has already ended.',
+  attempt_in_progress: 'Attempt {attempt} is already in progress.',
+  agent_not_joined: 'The agent has not joined a manager yet.',
+  agent_stopping: 'The agent is stopping.',
+  container_start_late: 'The container did not start within {seconds} s.',
+  scratch_bytes: '{path} has {free} bytes free; a new session needs {needed}. Free space on the host.',
+  scratch_files: '{path} has room for {free} more files; a new session needs {needed}. Remove files on the host.',
+  all_variants_folders: '{path} and its 99 numbered variants are all folders. Remove one of them.',
+  disk_of_path_full: 'The disk of {path} has no space or no inodes left ({code}).',
+  disk_of_path_quota: 'The disk of {path} has reached a disk quota ({code}).',
+  ssh_keys_not_renewed: 'The SSH keys of the session could not be renewed. {output}',
+  network_range_used_up:
+    '{range} has no free /28 left. End sessions, or give the agent a larger BERTH_AGENT_NETWORK_RANGE.',
+  network_range_overlaps:
+    '{range} overlaps {route} on {device}. Start the agent with another BERTH_AGENT_NETWORK_RANGE.',
+  mount_over_file:
+    'A folder is to be mounted at "{path}", where the home of the session has a file. Choose another path.',
+  storage_of_folder_away: 'The storage of the folder at "{path}" is not mounted on this host, or does not answer.',
+  files_of_mount_gone:
+    'The files of the folder at "{path}" are not on its storage any more. Launch the session without the folder.',
+  toolbox_image_missing:
+    'The image {image} is missing. Run "berth admin image build toolbox" on that host, or load the image with "docker load".',
+  toolbox_volume_not_filled: 'The volume {volume} could not be filled from {image}.',
+  request_unknown: 'This agent does not know the request "{request}". Update the agent to the version of the manager.',
+  agent_refuses_request: '{text}',
+  request_cancelled: 'The manager cancelled the request.',
+  docker_host_form:
+    'DOCKER_HOST is "{value}"; the value must look like unix:///var/run/docker.sock or tcp://10.0.0.5:2375.',
 } as const

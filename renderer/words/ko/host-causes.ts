@@ -4,4 +4,70 @@ import { type Translation } from '../message-types.ts'
 /** Causes that agents report about their hosts, by key. English is the agent's text (`manager/contract/host-causes.ts`). */
 export default {
   start_up_script_runs: '시작 스크립트가 아직 실행 중입니다. 끝나면 앱이 시작됩니다. 출력은 세션의 로그에 있습니다.',
+  docker_says: 'Docker 메시지: {text}',
+  docker_disk_full: 'Docker 엔진의 디스크에 공간이나 아이노드, 할당량이 남아 있지 않습니다: {text}',
+  docker_overloaded: '호스트의 Docker에 부하가 심해 제시간에 응답하지 않았습니다.',
+  docker_silent: '호스트의 Docker가 응답하지 않습니다.',
+  docker_not_read: '에이전트가 아직 Docker의 상태를 읽지 않았습니다.',
+  docker_not_started: 'Docker가 컨테이너를 시작하지 못했습니다: {text}',
+  docker_refused_networks: 'Docker가 세션의 네트워크를 모두 거부했습니다.',
+  session_needs_some: '세션에는 CPU와 6 MiB 이상의 메모리가 필요합니다.',
+  host_has_cpus: '호스트의 CPU는 {cpus}개인데 세션은 {asked}개를 요청합니다.',
+  host_has_memory: '호스트의 메모리는 {bytes}바이트인데 세션은 {asked}바이트를 요청합니다.',
+  image_has_no_program:
+    '이미지에 자체 프로그램이 없습니다(ENTRYPOINT와 CMD가 비어 있음). 시작 명령을 지정하여 시작하세요.',
+  image_does_not_fit:
+    '이미지가 맞지 않습니다. {path} 경로가 폴더여야 하는데 파일이거나, 파일이어야 하는데 폴더입니다. 다른 이미지를 쓰거나 이미지에서 이 경로를 제거하세요.',
+  gpu_limit_not_set: 'GPU {gpu}의 메모리 한도를 설정하지 못했습니다: {text}',
+  app_takes_arguments: '앱이 "{name}" 인수를 받지 않습니다. 받는 인수: {taken}',
+  app_takes_no_arguments: '앱이 "{name}" 인수를 받지 않습니다. 받는 인수가 없습니다.',
+  app_takes_variables: '앱이 "{name}" 변수를 받지 않습니다. 받는 변수: {taken}',
+  app_takes_no_variables: '앱이 "{name}" 변수를 받지 않습니다. 받는 변수가 없습니다.',
+  registry_has_other:
+    '레지스트리의 {reference} 이미지가 그사이 바뀌었습니다. 새 이미지를 쓰려면 세션을 다시 시작하세요.',
+  pulled_image_gone: '이미지를 가져왔지만 호스트에 없습니다. 세션을 다시 시작하세요.',
+  made_image_gone: '이미지를 만들었지만 호스트에 없습니다.',
+  service_definition_wrong: '이미지에 있는 이 서비스의 정의를 사용할 수 없습니다: {text}',
+  app_without_options: 'Berth가 시작하는 앱이 아니므로 옵션을 줄 수 없습니다.',
+  app_ended: '앱이 끝났습니다(종료 코드 {exitCode}).',
+  session_has_ended: '세션이 끝났습니다.',
+  app_port_closed: '앱이 {seconds}초 안에 포트 {port}번을 열지 않았습니다.',
+  app_does_not_end: '앱이 끝나지 않아 다른 옵션으로 시작할 수 없습니다.',
+  nothing_listens: '세션에서 포트 {port}번을 여는 프로그램이 없습니다.',
+  end_of_output: '출력의 끝부분: {output}',
+  container_removed_starting: '컨테이너가 시작되는 동안 Berth가 아닌 다른 곳에서 제거되었습니다.',
+  session_files_deleted: '세션의 파일이 삭제되었습니다. 새 세션을 시작하세요.',
+  session_files_replaced: '세션의 파일이 있던 곳에 다른 것이 있습니다. 새 세션을 시작하세요.',
+  folder_of_other_uid:
+    '{path} 폴더의 파일은 uid {owner}의 것인데 이 호스트의 세션은 uid {uid}로 실행됩니다. 스토리지를 함께 쓰는 호스트는 uid가 같아야 합니다. 관리자가 각 호스트의 berth-session 계정에 같은 uid를 주어야 합니다.',
+  attempt_ended: '이번 시도의 컨테이너는 이미 끝났습니다.',
+  attempt_in_progress: '{attempt}번째 시도가 이미 진행 중입니다.',
+  agent_not_joined: '에이전트가 아직 매니저에 참여하지 않았습니다.',
+  agent_stopping: '에이전트가 멈추고 있습니다.',
+  container_start_late: '컨테이너가 {seconds}초 안에 시작되지 않았습니다.',
+  scratch_bytes:
+    '{path} 경로에 {free}바이트가 남았는데 새 세션에는 {needed}바이트가 필요합니다. 호스트의 공간을 확보하세요.',
+  scratch_files:
+    '{path} 경로에 파일 {free}개를 더 만들 수 있는데 새 세션에는 {needed}개가 필요합니다. 호스트의 파일을 지우세요.',
+  all_variants_folders: '{path} 경로와 번호를 붙인 99개 이름이 모두 폴더입니다. 하나를 제거하세요.',
+  disk_of_path_full: '{path} 경로의 디스크에 공간이나 아이노드가 남아 있지 않습니다({code}).',
+  disk_of_path_quota: '{path} 경로의 디스크가 할당량을 다 썼습니다({code}).',
+  ssh_keys_not_renewed: '세션의 SSH 키를 새로 만들지 못했습니다. {output}',
+  network_range_used_up:
+    '{range} 범위에 남은 /28이 없습니다. 세션을 종료하거나 에이전트에 더 큰 BERTH_AGENT_NETWORK_RANGE를 주세요.',
+  network_range_overlaps:
+    '{range} 범위가 {device}의 {route} 경로와 겹칩니다. 에이전트를 다른 BERTH_AGENT_NETWORK_RANGE로 시작하세요.',
+  mount_over_file: '폴더를 마운트할 "{path}" 경로에 세션 홈의 파일이 있습니다. 다른 경로를 선택하세요.',
+  storage_of_folder_away:
+    '"{path}" 경로에 마운트할 폴더의 스토리지가 이 호스트에 마운트되지 않았거나 응답하지 않습니다.',
+  files_of_mount_gone:
+    '"{path}" 경로에 마운트할 폴더의 파일이 더는 스토리지에 없습니다. 이 폴더 없이 세션을 시작하세요.',
+  toolbox_image_missing:
+    '{image} 이미지가 없습니다. 그 호스트에서 "berth admin image build toolbox"를 실행하거나 "docker load"로 이미지를 불러오세요.',
+  toolbox_volume_not_filled: '{image} 이미지로 {volume} 볼륨을 채우지 못했습니다.',
+  request_unknown: '에이전트가 "{request}" 요청을 모릅니다. 에이전트를 매니저와 같은 버전으로 업데이트하세요.',
+  agent_refuses_request: '에이전트가 요청을 거부했습니다: {text}',
+  request_cancelled: '매니저가 요청을 취소했습니다.',
+  docker_host_form:
+    'DOCKER_HOST 값이 "{value}"입니다. unix:///var/run/docker.sock이나 tcp://10.0.0.5:2375와 같은 형식이어야 합니다.',
 } satisfies Translation<typeof HOST_CAUSES>
