@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { AgentId, AppError, ERRORS, type ManagerId, toWireError } from '#manager/contract'
 import { openManagerKey } from './agent-link/manager-key.ts'
 import { judgeDatabaseClock } from './cluster/judge-managers.ts'
@@ -37,6 +38,7 @@ import { startSessionsPart } from './wiring/sessions-part.ts'
 import { startAccountsPart } from './wiring/accounts-part.ts'
 import { startConnectionsPart } from './wiring/connections-part.ts'
 import { startRetention } from './operation/retention.ts'
+import { hasCallsInFlight } from './storage/calls.ts'
 import { createSettings } from './settings/settings.ts'
 import { openStore } from './store/open-store.ts'
 import { readServerVersion } from './store/operation/server-version.ts'
@@ -303,6 +305,15 @@ async function main(): Promise<void> {
   const log = createLogger(config.logLevel)
   const cut = new AbortController()
   const starting = startManager(config, log, undefined, cut.signal)
+  const exit = async (code: number) => {
+    const until = performance.now() + LAST_CALLS_MS
+    while (hasCallsInFlight() && performance.now() < until) await delay(20)
+    if (hasCallsInFlight()) {
+      log.warn({}, 'a storage does not answer: the manager ends without its calls')
+      process.kill(process.pid, 'SIGKILL')
+    }
+    process.exit(code)
+  }
   const stop = (why: string) => {
     if (cut.signal.aborted) return
     log.info({ why }, 'manager stops')
@@ -310,7 +321,7 @@ async function main(): Promise<void> {
     // A start or a stop that hangs (a database that does not answer) must not keep the process alive.
     setTimeout(() => {
       log.error({ withinMs: STOP_TIMEOUT_MS }, 'the manager did not stop in time')
-      process.exit(1)
+      void exit(1)
     }, STOP_TIMEOUT_MS).unref()
     // A start in flight ends at its next step, and closes whatever it has opened.
     starting
@@ -319,10 +330,10 @@ async function main(): Promise<void> {
         () => undefined,
       )
       .then(
-        () => process.exit(0),
+        () => exit(0),
         (error: unknown) => {
           log.error({ err: error }, 'the manager did not stop cleanly')
-          process.exit(1)
+          return exit(1)
         },
       )
   }
@@ -337,6 +348,9 @@ async function main(): Promise<void> {
   if (process.channel) process.on('message', message => void answer(manager, message))
   process.stdout.write(`${JSON.stringify({ ready: 'manager', url: manager.url, managerId: manager.managerId })}\n`)
 }
+
+/** Time for calls to storages that have begun and answer. */
+const LAST_CALLS_MS = 1_000
 
 /** Shorter than the time after which `berth up` kills its children. */
 const STOP_TIMEOUT_MS = 8_000

@@ -10,66 +10,106 @@ export interface BatchThread {
    * Runs a job after those before it.
    *
    * @param moved memory of the request, which is the thread's from now on
-   * @throws Error if the thread ends
+   * @param signal takes the job back as long as it waits for its turn: a storage that answers again must not change files for a caller that
+   *   has had its answer. A job that has begun ends by itself
+   * @throws Error if the thread ends; the reason of the signal
    */
   run<K extends BatchKind>(
     kind: K,
     request: BatchJobs[K]['request'],
-    moved?: readonly ArrayBuffer[],
+    options?: BatchOptions,
   ): Promise<BatchJobs[K]['reply']>
 }
 
-interface Waiting {
+export interface BatchOptions {
+  readonly moved?: readonly ArrayBuffer[]
+  readonly signal?: AbortSignal
+}
+
+interface Job {
+  readonly message: unknown
+  readonly moved: readonly ArrayBuffer[]
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
 export function createBatchThread(): BatchThread {
-  let started: { readonly worker: Worker; readonly waiting: Map<number, Waiting> } | undefined
-  let lastId = 0
+  let worker: Worker | undefined
   let idle: NodeJS.Timeout | undefined
+  let current: Job | undefined
+  const waiting = new Set<Job>()
 
-  function start() {
-    const waiting = new Map<number, Waiting>()
+  function start(): Worker {
     // A package has compiled files. Options of this process are not the thread's: it would be measured or extended with it.
     const file = import.meta.url.endsWith('.ts') ? './batch-worker.ts' : './batch-worker.js'
-    const worker = new Worker(new URL(file, import.meta.url), {
+    const started = new Worker(new URL(file, import.meta.url), {
       execArgv: [],
       name: 'files',
     })
-    const made = { worker, waiting }
     const end = (error: unknown) => {
-      if (started === made) started = undefined
-      for (const one of waiting.values()) one.reject(error)
-      waiting.clear()
+      if (worker !== started) return
+      worker = undefined
+      const failed = current
+      current = undefined
+      failed?.reject(error)
+      next()
     }
-    worker.on('message', ({ id, result }: { id: number; result: unknown }) => {
-      waiting.get(id)?.resolve(result)
-      waiting.delete(id)
-      if (waiting.size === 0) rest(worker)
+    started.on('message', (result: unknown) => {
+      current?.resolve(result)
+      current = undefined
+      next()
     })
-    worker.on('error', end)
-    worker.on('exit', () => end(new Error('the thread for files has ended')))
-    return made
+    started.on('error', end)
+    started.on('exit', () => end(new Error('the thread for files has ended')))
+    return started
   }
 
-  function rest(worker: Worker): void {
-    worker.unref()
+  /** Gives the thread the job whose turn it is. One at a time: the others can still be taken back. */
+  function next(): void {
+    if (current) return
+    const [job] = waiting
+    if (!job) {
+      rest()
+      return
+    }
+    waiting.delete(job)
+    current = job
+    clearTimeout(idle)
+    worker ??= start()
+    worker.ref()
+    try {
+      worker.postMessage(job.message, [...job.moved])
+    } catch (error) {
+      current = undefined
+      job.reject(error)
+      next()
+    }
+  }
+
+  function rest(): void {
+    const resting = worker
+    if (!resting) return
+    resting.unref()
     idle = setTimeout(() => {
-      if (started?.worker === worker) started = undefined
-      void worker.terminate()
+      if (worker === resting) worker = undefined
+      void resting.terminate()
     }, IDLE_MS).unref()
   }
 
   return {
-    run(kind, request, moved = []) {
-      const { worker, waiting } = (started ??= start())
-      clearTimeout(idle)
-      worker.ref()
-      const id = ++lastId
+    run(kind, request, { moved = [], signal } = {}) {
       return new Promise((resolve, reject) => {
-        waiting.set(id, { resolve: resolve as (result: unknown) => void, reject })
-        worker.postMessage({ id, kind, request }, [...moved])
+        signal?.throwIfAborted()
+        const job: Job = { message: { kind, request }, moved, resolve: resolve as (result: unknown) => void, reject }
+        waiting.add(job)
+        signal?.addEventListener(
+          'abort',
+          () => {
+            if (waiting.delete(job)) reject(signal.reason as Error)
+          },
+          { once: true },
+        )
+        next()
       })
     },
   }

@@ -137,9 +137,9 @@ function orUndefined<T>(work: () => T): T | undefined {
   }
 }
 
-function reply<K extends BatchKind>({ id, kind, request }: { id: number; kind: K; request: BatchJobs[K]['request'] }) {
+function reply<K extends BatchKind>({ kind, request }: { kind: K; request: BatchJobs[K]['request'] }) {
   const result = jobs[kind](request)
   const moved = 'bytes' in result ? [result.bytes] : []
-  parentPort?.postMessage({ id, result }, moved)
+  parentPort?.postMessage(result, moved)
 }
 parentPort?.on('message', reply)

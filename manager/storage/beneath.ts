@@ -303,9 +303,13 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
         offset += own.length
         return { ...file, name: rawName(name), offset: offset - own.length, size: own.length }
       })
-      return calls.batch(thread =>
+      return calls.batch((thread, signal) =>
         descriptor.use(({ fd }) =>
-          thread.run('write', { directory: fd, files: described, bytes: bytes.buffer }, [bytes.buffer]),
+          thread.run(
+            'write',
+            { directory: fd, files: described, bytes: bytes.buffer },
+            { moved: [bytes.buffer], signal },
+          ),
         ),
       )
     },
@@ -314,16 +318,20 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
       const other = descriptors.get(to)
       if (!other) throw new Error('a directory of another kind')
       const raw = moves.map(({ name, toName, replace }) => ({ name: rawName(name), toName: rawName(toName), replace }))
-      return calls.batch(thread =>
-        descriptor.use(from => other.use(target => thread.run('move', { from: from.fd, to: target.fd, moves: raw }))),
+      return calls.batch((thread, signal) =>
+        descriptor.use(from =>
+          other.use(target => thread.run('move', { from: from.fd, to: target.fd, moves: raw }, { signal })),
+        ),
       )
     },
 
     async readMany(names, limits) {
       const raw = names.map(rawName)
-      const { files, bytes } = await calls.batch(thread =>
+      const { files, bytes } = await calls.batch((thread, signal) =>
         descriptor.use(here =>
-          top.use(owner => thread.run('read', { directory: here.fd, top: owner.fd, names: raw, ...limits })),
+          top.use(owner =>
+            thread.run('read', { directory: here.fd, top: owner.fd, names: raw, ...limits }, { signal }),
+          ),
         ),
       )
       return files.map(file => file && { state: file.state, bytes: new Uint8Array(bytes, file.offset, file.size) })
@@ -331,7 +339,9 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
 
     async lstatMany(names) {
       const raw = names.map(rawName)
-      return calls.batch(thread => descriptor.use(({ fd }) => thread.run('states', { directory: fd, names: raw })))
+      return calls.batch((thread, signal) =>
+        descriptor.use(({ fd }) => thread.run('states', { directory: fd, names: raw }, { signal })),
+      )
     },
 
     async mkdir(name, mode = 0o755) {

@@ -19,11 +19,12 @@ export interface StorageCalls {
   close(call: () => Promise<void>): Promise<void>
   /**
    * Runs a job on many entries in the storage host's own thread: a call by itself costs more for its way to a thread and back than for the
-   * work. What `work` holds is held until the job has ended, however long after the time limit that is.
+   * work. What `work` holds is held until its job has ended, however long after the time limit that is.
    *
+   * @param work its signal takes a job back that has not begun within the time limit
    * @throws AppError `storage_away` if the job does not end in time
    */
-  batch<T>(work: (thread: BatchThread) => Promise<T>): Promise<T>
+  batch<T>(work: (thread: BatchThread, signal: AbortSignal) => Promise<T>): Promise<T>
 }
 
 export interface CallOptions<T> {
@@ -38,6 +39,24 @@ interface Options {
   readonly threads?: number
   readonly answerMs?: number
 }
+
+/** Calls of this process that have begun and not returned. */
+let inFlight = 0
+
+async function counted<T>(work: () => Promise<T>): Promise<T> {
+  inFlight++
+  try {
+    return await work()
+  } finally {
+    inFlight--
+  }
+}
+
+/**
+ * Whether a call to a storage has begun and not returned. Then this process cannot exit: it would wait for the thread of the call.
+ * The threads are those of the process, and so is the count.
+ */
+export const hasCallsInFlight = (): boolean => inFlight > 0
 
 /**
  * Limits the calls to file systems that are in flight, for each storage host and for all together. Each call occupies a
@@ -93,9 +112,13 @@ function createCalls(host: string, places: readonly Places[], usualMs: number): 
   return {
     async batch(work) {
       const { promise: isOver, reject } = Promise.withResolvers<never>()
-      const timer = setTimeout(() => reject(away()), usualMs)
+      const deadline = new AbortController()
+      const timer = setTimeout(() => {
+        deadline.abort(away())
+        reject(away())
+      }, usualMs)
       try {
-        return await Promise.race([work(thread), isOver])
+        return await Promise.race([counted(() => work(thread, deadline.signal)), isOver])
       } finally {
         clearTimeout(timer)
       }
@@ -109,7 +132,9 @@ function createCalls(host: string, places: readonly Places[], usualMs: number): 
         reject(away())
       }, answerMs)
       let isLate = false
-      const work = leaveNow ? call().finally(leaveNow) : enter(deadline?.signal).then(leave => call().finally(leave))
+      const work = leaveNow
+        ? counted(call).finally(leaveNow)
+        : enter(deadline?.signal).then(leave => counted(call).finally(leave))
       try {
         return await Promise.race([work, isOver])
       } catch (error) {
@@ -123,7 +148,7 @@ function createCalls(host: string, places: readonly Places[], usualMs: number): 
     },
     async close(call) {
       const leave = await enter()
-      await call().finally(leave)
+      await counted(call).finally(leave)
     },
   }
 }

@@ -1,8 +1,11 @@
 import { type FileHandle } from 'node:fs/promises'
 import { type StorageCalls } from './calls.ts'
 
-/** Longest wait for a descriptor to close; a storage that does not answer closes it later, or never. */
-const CLOSE_MS = 15_000
+/**
+ * Longest wait for a descriptor to close; a storage that does not answer closes it later, or never. Short: the answer to a request that has
+ * failed already waits for each descriptor that it held.
+ */
+const CLOSE_MS = 1_000
 
 /**
  * An open descriptor and the calls that use it. It is closed after the last of them: until a call returns, its path

@@ -8,21 +8,30 @@ import { once } from 'node:events'
  * @throws Error if files are left
  */
 export async function removeTree(path: string, options: RemovalOptions = {}): Promise<void> {
-  const remove = () => run('rm', ['-rf', '--', path], options)
+  const place = options.within === undefined ? path : `/proc/self/fd/3/${path}`
+  const remove = () => run('rm', ['-rf', '--', place], options)
   if ((await remove()) === 0) return
   // A manager that is not root cannot enter directories that their owner may not write to, as in a Go module cache.
-  await run('chmod', ['-R', 'u+rwX', '--', path], options)
+  await run('chmod', ['-R', 'u+rwX', '--', place], options)
   const code = await remove()
   if (code !== 0) throw new Error(`${path} could not be removed: rm ended with ${code ?? 'a signal'}`)
 }
 
 export interface RemovalOptions {
   readonly signal?: AbortSignal
-  /** Directory that a relative path starts from, e.g. `/proc/self/fd/N`; the child has the same descriptors until it starts. */
-  readonly cwd?: string
+  /** Open directory that a relative path starts from. As the working directory of a program it would block this process until it answers. */
+  readonly within?: number
 }
 
-async function run(program: string, args: readonly string[], options: RemovalOptions): Promise<number | null> {
-  const [code] = (await once(spawn(program, args, { stdio: 'ignore', ...options }), 'exit')) as [number | null]
+async function run(
+  program: string,
+  args: readonly string[],
+  { signal, within }: RemovalOptions,
+): Promise<number | null> {
+  const child = spawn(program, args, {
+    stdio: ['ignore', 'ignore', 'ignore', ...(within === undefined ? [] : [within])],
+    ...(signal ? { signal } : {}),
+  })
+  const [code] = (await once(child, 'exit')) as [number | null]
   return code
 }

@@ -227,7 +227,7 @@ export function createStorageHosts({
         if (errnoOf(error) !== 'EXDEV') throw error
         // The folder has a quota, subvolumes or mounts of its own, which a rename does not leave: remove the files there.
         await from.rename(name, from, `.${away}`)
-        await from.withPath(path => removeTree(`.${away}`, { cwd: path }))
+        await from.withPath(path => removeTree(`.${away}`, { within: Number(path.split('/').at(-1)) }))
       }
     },
 

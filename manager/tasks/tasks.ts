@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, because, type Task, failureText, type UserId } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
@@ -40,7 +41,11 @@ export interface Tasks extends AsyncDisposable {
   list(viewer?: UserId): Promise<Task[]>
   /** @throws AppError `task_not_found`, also if it is no task of the viewer */
   get(id: string, viewer?: UserId): Promise<Task>
-  /** @throws AppError `task_not_found`, also if it is no task of the viewer */
+  /**
+   * Waits until the task has ended, for five seconds at most: a call to a storage that does not answer cannot be taken back, and ends later.
+   *
+   * @throws AppError `task_not_found`, also if it is no task of the viewer
+   */
   cancel(id: string, viewer?: UserId): Promise<Task>
 }
 
@@ -53,6 +58,7 @@ export interface TasksDeps {
 const SAVE_EVERY_MS = 500
 const DEAD_AFTER_MS = 15_000
 const SHOWN = 100
+const CANCEL_MS = 5_000
 
 const CANCELLED = new AppError('unavailable', because('task_cancelled'))
 const STOPPED = new AppError('unavailable', because('task_stopped'))
@@ -131,7 +137,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
       const own = running.get(id)
       own?.controller.abort(CANCELLED)
       // A task of another manager learns of the cancellation from its row, within half a second.
-      if (own) await own.done
+      if (own) await Promise.race([own.done, delay(CANCEL_MS, undefined, { ref: false })])
       else await askTaskToCancel(store.db, id)
       return get(id)
     },

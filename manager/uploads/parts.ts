@@ -1,4 +1,3 @@
-import { statfs } from 'node:fs/promises'
 import { AppError, because, type UploadId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { errnoOf } from '../storage/file-errors.ts'
@@ -62,7 +61,7 @@ export function startParts({ store, storage, log }: { store: Store; storage: Sto
     open: host => storage.openUploads(host),
     async requireSpace(host, bytes) {
       await using directory = await storage.openUploads(host)
-      const { bavail, bsize } = await directory.withPath(path => statfs(path))
+      const { bavail, bsize } = await directory.fileSystem()
       if (bytes <= bavail * bsize) return
       const why = because('upload_needs_space', { bytes, storage: host, left: bavail * bsize })
       throw new AppError('disk_full', { name: host, ...why })
