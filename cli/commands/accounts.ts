@@ -6,6 +6,7 @@ import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
 import { everyPage } from './every-page.ts'
 import { findUserId } from './find-user.ts'
+import { addIdentityCommands } from './identities.ts'
 import { addSignUpRequestCommands } from './sign-up-requests.ts'
 
 /** Adds the commands for invitations and links that an admin hands out, and for the user's own second factor. */
@@ -15,6 +16,7 @@ export function addAccountCommands(program: Command): void {
   addSignUpRequestCommands(admin)
   addAccountAdminCommands(admin)
   addTotpCommands(program)
+  addIdentityCommands(program)
 }
 
 function addInvitationCommands(admin: Command): void {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline/promises'
-import { type ApiClient, AppError } from '#manager/contract'
+import { type ApiClient, AppError, type SsoReturn } from '#manager/contract'
 import { hasDisplay, openBrowser } from '../up/browser.ts'
 
 export interface SsoRequest {
@@ -33,14 +33,27 @@ export async function signInWithBrowser(
   tell: (text: string) => void,
 ): Promise<SsoProof> {
   const id = provider ?? (await onlyProvider(api))
+  return visitProvider(to => api.startSso({ body: { provider: id, return: to } }), browserHere, tell)
+}
+
+/**
+ * Has the person visit a provider, for a sign-in or a link. The threat model is that of `signInWithBrowser`.
+ *
+ * @throws AppError as `start`, `bad_request`, `sso_expired` where nobody came back
+ */
+export async function visitProvider(
+  start: (to: SsoReturn) => Promise<{ url: string; secret: string; expiresAt: string }>,
+  browserHere: boolean,
+  tell: (text: string) => void,
+): Promise<SsoProof> {
   if (!browserHere) {
-    const { url, secret } = await api.startSso({ body: { provider: id, return: { to: 'code' } } })
+    const { url, secret } = await start({ to: 'code' })
     tell(`Open this address in a browser:\n\n  ${url}\n\nSign in there, then enter the code that the page shows.`)
     return { secret, code: await readCode() }
   }
   const callback = await listen()
   try {
-    const started = await api.startSso({ body: { provider: id, return: { to: 'loopback', port: callback.port } } })
+    const started = await start({ to: 'loopback', port: callback.port })
     tell(`Continue in the browser. If it does not open, use this address:\n\n  ${started.url}\n`)
     await openBrowser(started.url)
     return { secret: started.secret, code: await callback.code(new Date(started.expiresAt).getTime() - Date.now()) }
@@ -49,7 +62,8 @@ export async function signInWithBrowser(
   }
 }
 
-async function onlyProvider(api: ApiClient): Promise<string> {
+/** @throws AppError `sign_in_provider_not_found`, `bad_request` if there are several */
+export async function onlyProvider(api: ApiClient): Promise<string> {
   const { providers } = await api.authOptions()
   const [first, ...others] = providers
   if (!first)

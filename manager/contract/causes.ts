@@ -55,6 +55,9 @@ export const CAUSES = {
   sign_in_provider_only:
     'It is the only active provider, and users sign in without a password. Allow passwords again first (passwordSignIn).',
   sign_in_ended: 'The sign-in has ended. Sign in again.',
+  identity_only_way: 'Only superadmins sign in with a password here. Link another account first.',
+  identity_taken:
+    'This account at {provider} is linked to another user, or you have linked another one of {provider}. Unlink that one first.',
   sso_account_other: 'The account {email} is linked to another person at this provider. Ask an admin to unlink it.',
   sso_account_unlinked:
     'The account {email} is not linked to this provider. Sign in with your password, or ask an admin.',

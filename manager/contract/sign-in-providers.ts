@@ -136,6 +136,12 @@ export const SignInIdentity = z
   .meta({ id: 'SignInIdentity' })
 export type SignInIdentity = z.infer<typeof SignInIdentity>
 
+/** An account at a provider, as its owner sees it. */
+export const OwnIdentity = SignInIdentity.extend({
+  provider: z.string().nullable().describe('Name of the provider; null if it was removed from Berth.'),
+}).meta({ id: 'OwnIdentity' })
+export type OwnIdentity = z.infer<typeof OwnIdentity>
+
 /** How a sign-in comes back to the client that began it. */
 export const SsoReturn = z
   .discriminatedUnion('to', [

@@ -41,7 +41,7 @@ import { registerContractRoutes } from './routes/contract-routes.ts'
 import { registerEventRoute } from './routes/events.ts'
 import { registerOperationsRoutes } from './routes/operations.ts'
 import { registerSsoCallback } from './routes/sign-in-providers.ts'
-import { type SsoSignIns } from '../sso/sign-in.ts'
+import { type SsoAttempts } from '../sso/attempts.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
 import { createSerializerCompiler } from './serializer.ts'
 import { checkedBody } from './signatures/check-body.ts'
@@ -73,7 +73,7 @@ export interface HttpServerDeps extends Forwarders {
   readonly metricsToken?: string | undefined
   readonly handlers: Handlers
   /** Takes browsers that come back from a sign-in provider. */
-  readonly sso: Pick<SsoSignIns, 'callback'>
+  readonly sso: Pick<SsoAttempts, 'callback'>
   readonly upgrades: Upgrades
   readonly logins: Logins
   readonly signers: Signers

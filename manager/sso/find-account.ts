@@ -46,7 +46,15 @@ export async function findAccount(
   return { kind: 'linkable', user, email }
 }
 
-function trustedEmail({ email, isEmailVerified }: Person, { name, emailDomains }: SignInProviderSettings): string {
+/**
+ * The address of a person, where the settings of the provider accept it.
+ *
+ * @throws AppError `sso_email_missing`, `sso_email_unverified`, `sso_email_domain`
+ */
+export function trustedEmail(
+  { email, isEmailVerified }: Person,
+  { name, emailDomains }: SignInProviderSettings,
+): string {
   if (email === null) throw new AppError('sso_email_missing', because('sso_email_missing', { provider: name }))
   if (!isEmailVerified) {
     throw new AppError('sso_email_unverified', because('sso_email_unverified', { email, provider: name }))

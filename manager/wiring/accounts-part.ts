@@ -13,9 +13,11 @@ import { type Log } from '../log.ts'
 import { type Mailer } from '../mail/mailer.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Settings } from '../settings/settings.ts'
+import { createSsoAttempts, type SsoAttempts } from '../sso/attempts.ts'
+import { createOwnIdentities } from '../sso/own-identities.ts'
 import { createProviderClient } from '../sso/provider-client.ts'
 import { createSignInProviders } from '../sso/providers.ts'
-import { createSsoSignIns, type SsoSignIns } from '../sso/sign-in.ts'
+import { createSsoSignIns } from '../sso/sign-in.ts'
 import { readRestoredAt } from '../store/operation/restored.ts'
 import { type Store } from '../store/open-store.ts'
 import { createDomains } from '../users/domains.ts'
@@ -61,7 +63,7 @@ export interface AccountsPart extends AsyncDisposable {
   readonly passwords: Passwords
   readonly logins: Logins
   readonly signers: Signers
-  readonly sso: SsoSignIns
+  readonly sso: Pick<SsoAttempts, 'callback'>
   /** @throws AppError if no sign-in provider works; for the settings, before sign-in by password is switched off */
   requireWorkingProvider(): Promise<void>
   readonly handlers: AccountsHandlers
@@ -106,10 +108,10 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
 
   const client = createProviderClient({ now: () => store.now() })
   const providers = createSignInProviders({ store, box, client, settings, logins })
+  const attempts = createSsoAttempts({ store, box, client, providers, log })
   const sso = createSsoSignIns({
     store,
-    box,
-    client,
+    attempts,
     providers,
     settings,
     logins,
@@ -129,7 +131,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
     passwords,
     logins,
     signers,
-    sso,
+    sso: attempts,
     requireWorkingProvider: () => providers.requireWorking(),
     handlers: {
       ...createIdentityRoutes({
@@ -146,7 +148,14 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
         consoleAddress,
         secondFactor,
       }),
-      ...createSignInProviderRoutes({ providers, sso, settings, consoleAddress }),
+      ...createSignInProviderRoutes({
+        providers,
+        attempts,
+        sso,
+        own: createOwnIdentities({ store, attempts, providers, passwords, secondFactor, settings }),
+        settings,
+        consoleAddress,
+      }),
       ...createDomainRoutes({
         domains: createDomains({ store, logins, onLimitsChanged }),
         groups: createGroups({ store, events, onLimitsChanged, onMembersLeft }),

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OTHER_LOGIN, THIS_LOGIN, TOTP_CODE } from './console-double-account.ts'
 import { aFolder } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
-import { button } from './console-steps.ts'
+import { button, signIn } from './console-steps.ts'
 import { silentLog } from '../../manager/log.ts'
 import { startWeb } from '../../proxy/web/server.ts'
-import { CONSOLE_SECRET, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
+import { ADMIN, CONSOLE_SECRET, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
 import { startTestProvider } from '../fixtures/oidc-provider.ts'
 
 /** The page of the account, against a double of the manager. */
@@ -224,4 +224,27 @@ test('a person signs in at a real provider and comes back to the page that asked
   await page.goto(`${web.url}/#/account`)
   await page.getByText('ada@example.org').first().waitFor()
   expect(await page.evaluate(() => sessionStorage.getItem('berth.sso'))).toBeNull()
+
+  // Somebody with a password links an account there, and signs in with it.
+  const other = await browser.newContext({ locale: 'en-GB' })
+  stack.defer(() => other.close())
+  const tab = await other.newPage()
+  tab.setDefaultTimeout(30_000)
+  provider.person = { sub: 'boss', email: 'boss@example.org', email_verified: true, name: 'The Boss' }
+  await tab.goto(`${web.url}/#/account`)
+  await signIn(tab, ADMIN.email, ADMIN.password)
+  await button(tab, 'Link Example Lab').click()
+  await tab.getByLabel('Current password').fill(ADMIN.password)
+  await button(tab, 'Continue at Example Lab').click()
+  await tab.getByText('Linked: boss@example.org').waitFor()
+  expect(tab.url()).toBe(`${web.url}/#/account`)
+  await tab.reload()
+  await button(tab, 'Unlink boss@example.org').click()
+  await tab.getByLabel('Current password').fill('not the password')
+  await tab.getByRole('dialog').getByRole('button', { name: 'Unlink' }).click()
+  await tab.getByText('not your current password').waitFor()
+  await tab.getByLabel('Current password').fill(ADMIN.password)
+  await tab.getByRole('dialog').getByRole('button', { name: 'Unlink' }).click()
+  await tab.getByText('The account is unlinked.').waitFor()
+  await button(tab, 'Link Example Lab').waitFor()
 })

@@ -113,6 +113,8 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
       if (codeOf(body) !== TOTP_CODE) return { error: 'totp_invalid' }
       world.totp = { enabled: false, recoveryCodesLeft: 0 }
       return { status: 204 }
+    case 'GET /api/v1/me/identities':
+      return { status: 200, value: { items: world.identities ?? [] } }
     case 'GET /api/v1/me/logins':
       return { status: 200, value: { items: world.logins ?? [THIS_LOGIN] } }
     case 'DELETE /api/v1/me/logins': {

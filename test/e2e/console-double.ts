@@ -10,6 +10,7 @@ import {
   toProblem,
   AppError,
   type AuthOptions,
+  type OwnIdentity,
   type ErrorCode,
   type Folder,
   type FolderCount,
@@ -87,6 +88,8 @@ export interface World {
   shares?: FolderShares
   /** Options of the sign-in page. */
   authOptions?: Partial<AuthOptions>
+  /** The person's accounts at sign-in providers. */
+  identities?: readonly OwnIdentity[]
   totp?: TotpStatus
   sshKey?: SshKeypair
   hostSettings?: HostSettings

@@ -8,7 +8,7 @@ export const rowOf = (page: Page, session: string): Locator => page.locator('tr.
 export async function signIn(page: Page, email: string, password: string): Promise<void> {
   await page.getByLabel('E-mail address').fill(email)
   await page.getByLabel('Password', { exact: true }).fill(password)
-  await button(page, 'Sign in').click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
 }
 
 /** A second `berth up` on the same data directory prints links of its own. */

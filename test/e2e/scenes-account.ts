@@ -33,6 +33,27 @@ export const ACCOUNT_SCENES: readonly Scene[] = [
     act: page => page.getByText('Few recovery codes are left').waitFor(),
   },
   {
+    name: 'account-identities',
+    path: '/account',
+    world: {
+      authOptions: { providers: [{ id: 'lab', name: 'Example Lab' }] },
+      identities: [
+        {
+          issuer: 'https://id.example.org',
+          subject: '8f14e45f',
+          email: 'mira.holm@university.example.org',
+          createdAt: '2026-09-01T08:00:00Z',
+          lastUsedAt: '2026-11-20T08:00:00Z',
+          provider: 'University',
+        },
+      ],
+    },
+    async act(page) {
+      await button(page, 'Link Example Lab').click()
+      await page.getByLabel('Current password').fill('Right-one-1')
+    },
+  },
+  {
     name: 'account-failed',
     alike: true,
     path: '/account',

@@ -3,6 +3,7 @@ import { SecondFactor } from '../accounts.ts'
 import { UserId } from '../ids.ts'
 import { PlainText } from '../plain-text.ts'
 import {
+  OwnIdentity,
   SignInIdentity,
   SignInProvider,
   SignInProviderChange,
@@ -14,6 +15,23 @@ import {
 import { LoginReply } from './auth.ts'
 import { type RouteSpec } from './route-spec.ts'
 
+const SsoStarted = z.object({
+  url: z.string().describe('Address of the provider to open in a browser.'),
+  secret: z.string().describe('To finish with; for the client that began only.'),
+  consoleUrl: z.string().describe('Address of the console to which the browser comes back.'),
+  expiresAt: z.iso.datetime(),
+})
+const SsoProof = {
+  secret: z.string().min(16).max(200),
+  code: z.string().trim().min(16).max(200).describe('The code that the browser came back with.'),
+} as const
+const Password = z.string().max(1024)
+/** What a person proves again before their ways to sign in change. */
+const OwnProof = {
+  password: Password,
+  totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),
+} as const
+
 /** Sign-in by OpenID Connect: its providers, the sign-in itself, and the links of accounts. */
 export const SIGN_IN_PROVIDER_ROUTES = {
   startSso: {
@@ -22,12 +40,7 @@ export const SIGN_IN_PROVIDER_ROUTES = {
     access: 'none',
     summary: 'Begin a sign-in at a provider. Open the address in a browser, then finish with the code that comes back.',
     body: z.strictObject({ provider: SignInProviderId, return: SsoReturn.default({ to: 'page' }) }),
-    reply: z.object({
-      url: z.string().describe('Address of the provider to open in a browser.'),
-      secret: z.string().describe('To finish with; for the client that began the sign-in only.'),
-      consoleUrl: z.string().describe('Address of the console to which the browser comes back.'),
-      expiresAt: z.iso.datetime(),
-    }),
+    reply: SsoStarted,
   },
   finishSso: {
     method: 'POST',
@@ -35,13 +48,44 @@ export const SIGN_IN_PROVIDER_ROUTES = {
     access: 'none',
     summary: 'Finish a sign-in at a provider. A refusal of the provider is reported here.',
     body: z.strictObject({
-      secret: z.string().min(16).max(200),
-      code: z.string().trim().min(16).max(200).describe('The code that the browser came back with.'),
+      ...SsoProof,
       totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),
       kind: z.enum(['browser', 'token']).default('browser').describe('The same as for login.'),
       label: PlainText.max(100).optional().describe('Description that is kept with the sign-in, e.g. the host name.'),
     }),
     reply: LoginReply,
+  },
+  listOwnIdentities: {
+    method: 'GET',
+    path: '/api/v1/me/identities',
+    access: 'user',
+    summary: 'Your accounts at sign-in providers.',
+    reply: z.object({ items: z.array(OwnIdentity) }),
+  },
+  startLinking: {
+    method: 'POST',
+    path: '/api/v1/me/identities/start',
+    access: 'user',
+    summary: 'Begin to link your account at a provider. Open the address in a browser, then finish with the code.',
+    body: z.strictObject({ ...OwnProof, provider: SignInProviderId, return: SsoReturn.default({ to: 'page' }) }),
+    reply: SsoStarted,
+  },
+  finishLinking: {
+    method: 'POST',
+    path: '/api/v1/me/identities/finish',
+    access: 'user',
+    summary: 'Link the account at the provider: you can sign in with it from now on.',
+    body: z.strictObject(SsoProof),
+    reply: OwnIdentity,
+  },
+  unlinkIdentity: {
+    method: 'POST',
+    path: '/api/v1/me/identities/unlink',
+    access: 'user',
+    summary: 'Unlink one of your accounts at a provider, with password. Your sign-ins stay.',
+    body: z.strictObject({ ...OwnProof, ...OwnIdentity.pick({ issuer: true, subject: true }).shape }),
+    status: 204,
+    reply: z.void(),
   },
   listSignInProviders: {
     method: 'GET',

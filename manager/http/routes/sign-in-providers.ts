@@ -2,7 +2,9 @@ import { type IncomingMessage } from 'node:http'
 import { type FastifyInstance } from 'fastify'
 import { type Settings } from '../../settings/settings.ts'
 import { type SignInProviders } from '../../sso/providers.ts'
-import { CALLBACK_PATH, type SsoSignIns } from '../../sso/sign-in.ts'
+import { CALLBACK_PATH, type SsoAttempts } from '../../sso/attempts.ts'
+import { type OwnIdentities } from '../../sso/own-identities.ts'
+import { type SsoSignIns } from '../../sso/sign-in.ts'
 import { type Handlers } from '../handlers.ts'
 import { clientAddress } from '../origin.ts'
 import { deviceOf, handOver } from './identity.ts'
@@ -11,6 +13,10 @@ export type SignInProviderHandlers = Pick<
   Handlers,
   | 'startSso'
   | 'finishSso'
+  | 'listOwnIdentities'
+  | 'startLinking'
+  | 'finishLinking'
+  | 'unlinkIdentity'
   | 'listSignInProviders'
   | 'createSignInProvider'
   | 'updateSignInProvider'
@@ -22,18 +28,20 @@ export type SignInProviderHandlers = Pick<
 
 export interface SignInProviderRouteDeps {
   readonly providers: SignInProviders
+  readonly attempts: SsoAttempts
   readonly sso: SsoSignIns
+  readonly own: OwnIdentities
   readonly settings: Pick<Settings, 'read'>
   /** Address of the console, used if the settings name none. */
   readonly consoleAddress: (request: IncomingMessage) => string
 }
 
 export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignInProviderHandlers {
-  const { providers, sso, settings, consoleAddress } = deps
+  const { providers, attempts, sso, own, settings, consoleAddress } = deps
   const consoleOf = async (request: IncomingMessage) => (await settings.read()).publicUrl ?? consoleAddress(request)
   return {
     startSso: async ({ request }, { body }) =>
-      sso.start({ ...body, consoleUrl: await consoleOf(request.raw), address: clientAddress(request.raw) }),
+      attempts.start({ ...body, consoleUrl: await consoleOf(request.raw), address: clientAddress(request.raw) }),
 
     async finishSso({ request, reply }, { body }) {
       const address = clientAddress(request.raw)
@@ -41,6 +49,12 @@ export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignI
       request.outcome = { ...request.outcome, told }
       return handOver(request, reply, signIn)
     },
+
+    listOwnIdentities: async ({ caller }) => ({ items: await own.list(caller) }),
+    startLinking: async ({ caller, request }, { body }) =>
+      own.start(caller, { ...body, consoleUrl: await consoleOf(request.raw), address: clientAddress(request.raw) }),
+    finishLinking: ({ caller }, { body }) => own.finish(caller, body),
+    unlinkIdentity: ({ caller }, { body }) => own.unlink(caller, body),
 
     listSignInProviders: async ({ request }) => ({
       items: await providers.list(),
@@ -59,10 +73,10 @@ export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignI
  * The address to which a provider sends the browser back (`redirect_uri`). It is no route of the contract: it answers with a redirect,
  * and a browser opens it, coming from another site, without any credentials.
  */
-export function registerSsoCallback(app: FastifyInstance, sso: Pick<SsoSignIns, 'callback'>): void {
+export function registerSsoCallback(app: FastifyInstance, attempts: Pick<SsoAttempts, 'callback'>): void {
   app.get(CALLBACK_PATH, { config: { access: 'none' }, schema: { hide: true } }, async (request, reply) => {
     const query = request.url.split('?')[1] ?? ''
-    const target = await sso.callback(new URLSearchParams(query))
+    const target = await attempts.callback(new URLSearchParams(query))
     return reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer').redirect(target, 303)
   })
 }

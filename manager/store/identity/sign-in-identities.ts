@@ -70,6 +70,10 @@ export async function noteIdentityUse(trx: Db, { issuer, subject }: Subject, use
     .execute()
 }
 
+export async function deleteIdentity(trx: Db, { issuer, subject }: Subject): Promise<void> {
+  await trx.deleteFrom('sign_in_identities').where('issuer', '=', issuer).where('subject', '=', subject).execute()
+}
+
 export async function deleteIdentities(trx: Db, userId: UserId): Promise<number> {
   const { numDeletedRows } = await trx.deleteFrom('sign_in_identities').where('user_id', '=', userId).executeTakeFirst()
   return Number(numDeletedRows)

@@ -39,6 +39,9 @@ export default {
   second_factor_on: '다른 앱으로 옮기려면 먼저 2단계 인증을 끄세요.',
   second_factor_set_up: '먼저 인증 앱을 설정한 다음 코드로 확인하세요.',
   password_sign_in_off: '로그인 페이지의 다른 방법을 사용하세요. 비밀번호로는 최고 관리자만 로그인합니다.',
+  identity_only_way: '여기서는 최고 관리자만 비밀번호로 로그인합니다. 먼저 다른 계정을 연결하세요.',
+  identity_taken:
+    '이 {provider} 계정은 다른 사용자와 연결되어 있거나, 이미 {provider}의 다른 계정을 연결했습니다. 먼저 그 연결을 해제하세요.',
   sso_account_other: '계정 {email}: 이 제공자의 다른 사용자와 연결되어 있습니다. 관리자에게 연결 해제를 요청하세요.',
   sso_account_unlinked:
     '계정 {email}: 이 제공자와 연결되어 있지 않습니다. 비밀번호로 로그인하거나 관리자에게 문의하세요.',

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createCli, type Cli, outcomeOf } from '../../fixtures/cli.ts'
+import { ADMIN } from '../../fixtures/manager.ts'
 import { browseProvider } from '../../fixtures/oidc-provider.ts'
 import { codeOfAddress, PROVIDER, type SsoWorld, startSsoWorld } from '../users/sso-steps.ts'
 
@@ -16,9 +17,13 @@ afterAll(async () => {
   await world[Symbol.asyncDispose]()
 })
 
-/** Starts the command; resolves with the address that it prints. */
-async function begin(args: readonly string[], environment: NodeJS.ProcessEnv) {
-  const child = cli.start(['login', '--endpoint', world.manager.url, '--sso', ...args], environment)
+const begin = (args: readonly string[], environment: NodeJS.ProcessEnv) =>
+  visit(['login', '--endpoint', world.manager.url, '--sso', ...args], environment)
+
+/** Starts a command; resolves with the address that it prints. */
+async function visit(args: readonly string[], environment: NodeJS.ProcessEnv, input?: string) {
+  const child = cli.start(args, environment)
+  if (input !== undefined) child.stdin.end(input)
   const outcome = outcomeOf(child)
   const printed = Promise.withResolvers<string>()
   let text = ''
@@ -88,4 +93,19 @@ test('administrators set providers up on the command line, and the secret is nev
   expect((await cli.run(provider('rm', 'second'))).code).toBe(0)
   expect((await cli.run(provider('ls'))).err).toContain('/api/v1/auth/sso/callback')
   expect((await cli.run(['admin', 'user', 'unlink', 'cli-1@example.org'])).err).toContain('Links removed: 1')
+})
+
+test('an own account at a provider is linked, listed and unlinked', async () => {
+  await cli.signIn(world.manager.url)
+  world.provider.person = { sub: 'cli-own', email: 'own@example.org', email_verified: true }
+  const here = { DISPLAY: ':99', PATH: '/nowhere' }
+  const link = ['identity', 'link', PROVIDER, '--password-stdin']
+  const { outcome, url } = await visit(link, here, ADMIN.password)
+  await fetch(await world.comeBack(await browseProvider(url, world.provider.issuer)))
+  expect(await outcome).toMatchObject({ code: 0, out: expect.stringContaining('Linked own@example.org') as string })
+  expect((await cli.run(['identity', 'ls'])).out).toMatch(/own@example\.org +The lab/)
+  const unlink = ['identity', 'unlink', 'own@example.org', '--password-stdin']
+  expect((await cli.run(unlink, 'wrong')).err).toContain('password is wrong')
+  expect((await cli.run(unlink, ADMIN.password)).out).toContain('Unlinked own@example.org')
+  expect((await cli.run(unlink, ADMIN.password)).code).not.toBe(0)
 })

@@ -2,6 +2,7 @@ import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type ApiClient } from '#manager/contract'
 import { browseProvider, type ProviderPerson } from '../../fixtures/oidc-provider.ts'
 import { codeOf, PASSWORD } from './account-steps.ts'
 import { codeOfAddress, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
@@ -405,6 +406,94 @@ describe('a provider that fails', () => {
     expect(Math.abs(check.clockDifferenceSeconds ?? 99)).toBeLessThan(30)
     await world.configure({ issuer: 'http://127.0.0.1:9' })
     expect(await codeOf(world.admin.testSignInProvider({ params }))).toBe('sso_provider_unreachable')
+  })
+})
+
+describe('own accounts at a provider', () => {
+  const newUser = async (name: string) => {
+    const email = `${name}@example.org`
+    const { api } = await world.manager.addUser(email)
+    return { email, api }
+  }
+  /** The visit of a provider as one browser, up to the code. */
+  async function visit(api: ApiClient, person: ProviderPerson, more: { totp?: string } = {}) {
+    world.provider.person = person
+    const { url, secret } = await api.startLinking({ body: { provider: PROVIDER, password: PASSWORD, ...more } })
+    const location = await world.comeBack(await browseProvider(url, world.provider.issuer))
+    expect(location).toMatch(/^\/#\/account\?sso=berth_/)
+    return { secret, code: codeOfAddress(location) }
+  }
+
+  test('are linked with the password, sign in from then on, and are unlinked', async () => {
+    const { api, email } = await newUser('linker')
+    const person = newPerson()
+    const start = (password: string) => codeOf(api.startLinking({ body: { provider: PROVIDER, password } }))
+    expect(await start('wrong')).toBe('login_failed')
+    expect((await api.listOwnIdentities()).items).toEqual([])
+    const linked = await api.finishLinking({ body: await visit(api, person) })
+    const { issuer } = world.provider
+    expect(linked).toMatchObject({ issuer, subject: person.sub, email: person.email, provider: 'The lab' })
+    expect((await world.signIn(person)).user.email).toBe(email)
+    expect((await api.listOwnIdentities()).items).toMatchObject([{ subject: person.sub }])
+    const unlink = (password: string) => codeOf(api.unlinkIdentity({ body: { issuer, subject: person.sub, password } }))
+    expect(await unlink('wrong')).toBe('login_failed')
+    expect(await unlink(PASSWORD)).toBe('ok')
+    expect(await unlink(PASSWORD)).toBe('identity_not_found')
+    await world.configure({ createAccounts: false })
+    expect(await codeOf(world.signIn(person))).toBe('sso_no_account')
+  })
+
+  test('are of one person: neither what somebody else linked, nor a second one of the provider', async () => {
+    const [first, second] = [await newUser('one'), await newUser('two')]
+    const person = newPerson()
+    await first.api.finishLinking({ body: await visit(first.api, person) })
+    expect(await codeOf(second.api.finishLinking({ body: await visit(second.api, person) }))).toBe('identity_taken')
+    expect(await codeOf(first.api.finishLinking({ body: await visit(first.api, newPerson()) }))).toBe('identity_taken')
+    const { issuer } = world.provider
+    const foreign = { issuer, subject: person.sub, password: PASSWORD }
+    expect(await codeOf(second.api.unlinkIdentity({ body: foreign }))).toBe('identity_not_found')
+  })
+
+  test('a visit is bound to the account and the purpose that began it', async () => {
+    const [victim, attacker] = [await newUser('victim'), await newUser('attacker')]
+    const visited = await visit(attacker.api, newPerson())
+    expect(await codeOf(victim.api.finishLinking({ body: visited }))).toBe('sso_expired')
+    expect(await codeOf(finish(visited.secret, visited.code))).toBe('sso_expired')
+    world.provider.person = newPerson()
+    const { url, secret } = await world.start()
+    const code = codeOfAddress(await world.comeBack(await browseProvider(url, world.provider.issuer)))
+    expect(await codeOf(victim.api.finishLinking({ body: { secret, code } }))).toBe('sso_expired')
+    expect(await codeOf(attacker.api.finishLinking({ body: visited }))).toBe('ok')
+    expect(await codeOf(attacker.api.finishLinking({ body: visited }))).toBe('sso_expired')
+  })
+
+  test('ask for the second factor too, and keep to the mail domains of the provider', async () => {
+    const { api } = await newUser('careful')
+    const { secret } = await api.enrolTotp({ body: { password: PASSWORD } })
+    const totp = new TOTP({ secret: Secret.fromBase32(secret) })
+    await api.confirmTotp({ body: { code: totp.generate() } })
+    const body = { provider: PROVIDER, password: PASSWORD }
+    expect(await codeOf(api.startLinking({ body }))).toBe('totp_required')
+    expect(await codeOf(api.startLinking({ body: { ...body, totp: '000000' } }))).toBe('totp_invalid')
+    const later = totp.generate({ timestamp: Date.now() + 30_000 })
+    await world.configure({ emailDomains: ['elsewhere.example'] })
+    expect(await codeOf(api.finishLinking({ body: await visit(api, newPerson(), { totp: later }) }))).toBe(
+      'sso_email_domain',
+    )
+  })
+
+  test('the last one stays while people sign in without passwords', async () => {
+    const { api } = await newUser('passwordless')
+    const person = newPerson()
+    await api.finishLinking({ body: await visit(api, person) })
+    const body = { issuer: world.provider.issuer, subject: person.sub, password: PASSWORD }
+    await world.admin.updateSettings({ body: { passwordSignIn: 'superadmins' } })
+    try {
+      expect(await codeOf(api.unlinkIdentity({ body }))).toBe('identity_needed')
+    } finally {
+      await world.admin.updateSettings({ body: { passwordSignIn: 'everyone' } })
+    }
+    expect(await codeOf(api.unlinkIdentity({ body }))).toBe('ok')
   })
 })
 

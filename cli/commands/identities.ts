@@ -1,0 +1,84 @@
+import { type Command } from 'commander'
+import { type OwnIdentity, AppError } from '#manager/contract'
+import { connect } from '../config/connect.ts'
+import { createOutput, table } from '../output.ts'
+import { promptSecret, readStandardInput } from '../secret-input.ts'
+import { hasBrowser, onlyProvider, visitProvider } from './sso-sign-in.ts'
+
+interface ProofFlags {
+  readonly passwordStdin?: boolean
+  readonly totp?: string
+  readonly json?: boolean
+}
+
+/** Adds `berth identity`: your own accounts at sign-in providers. */
+export function addIdentityCommands(program: Command): void {
+  const identity = program.command('identity').description('Your own accounts at sign-in providers.')
+  const withProof = (command: Command) =>
+    command
+      .option('--password-stdin', 'read your password from standard input')
+      .option('--totp <code>', 'code of your second factor, if you have one')
+      .option('--json', 'print JSON')
+
+  identity
+    .command('ls')
+    .option('--json', 'print JSON')
+    .action(async ({ json = false }: ProofFlags) => {
+      const { api } = await connect()
+      const { items } = await api.listOwnIdentities()
+      createOutput(json).data(items, () => identityTable(items))
+    })
+
+  withProof(
+    identity
+      .command('link [provider]')
+      .description('Link your account at a provider, in a browser. You can sign in with it from then on.')
+      .option('--no-browser', 'print an address for a browser anywhere, which then shows a code to type'),
+  ).action(
+    async (given: string | undefined, { browser, json = false, ...flags }: ProofFlags & { browser: boolean }) => {
+      const { api } = await connect()
+      const provider = given ?? (await onlyProvider(api))
+      const proof = await proofOf(flags)
+      const output = createOutput(json)
+      const back = await visitProvider(
+        to => api.startLinking({ body: { provider, return: to, ...proof } }),
+        browser && hasBrowser(),
+        text => output.note(text),
+      )
+      const linked = await api.finishLinking({ body: back })
+      output.data(linked, () => `Linked ${linked.email} (${linked.provider ?? linked.issuer}).`)
+    },
+  )
+
+  withProof(
+    identity
+      .command('unlink <account>')
+      .description('Unlink an account: its address, or its subject as in `ls --json`.'),
+  ).action(async (account: string, { json = false, ...flags }: ProofFlags) => {
+    const { api } = await connect()
+    const { items } = await api.listOwnIdentities()
+    const [found, other] = items.filter(({ email, subject }) => subject === account || email === account)
+    if (!found) throw new AppError('identity_not_found', { account })
+    if (other) throw new AppError('bad_request', { why: 'Two accounts have this address. Give the subject instead.' })
+    const { issuer, subject, email } = found
+    await api.unlinkIdentity({ body: { issuer, subject, ...(await proofOf(flags)) } })
+    createOutput(json).data({ issuer, subject }, () => `Unlinked ${email}.`)
+  })
+}
+
+/** The password comes from a prompt, or is the first line of standard input. */
+async function proofOf({ passwordStdin, totp }: ProofFlags): Promise<{ password: string; totp?: string }> {
+  const password = passwordStdin ? ((await readStandardInput()).split('\n')[0] ?? '') : await promptSecret('Password: ')
+  return { password, ...(totp === undefined ? {} : { totp }) }
+}
+
+const identityTable = (items: readonly OwnIdentity[]) =>
+  table(
+    ['ACCOUNT', 'PROVIDER', 'LINKED', 'LAST USED'],
+    items.map(({ email, provider, issuer, createdAt, lastUsedAt }) => [
+      email,
+      provider ?? issuer,
+      createdAt,
+      lastUsedAt,
+    ]),
+  )

@@ -1,0 +1,166 @@
+import { z } from 'zod'
+import {
+  AppError,
+  because,
+  type ErrorCode,
+  ERRORS,
+  isAppError,
+  type SsoReturn,
+  SsoReturn as SsoReturnSchema,
+  UserId,
+} from '#manager/contract'
+import { type Log } from '../log.ts'
+import { type SecretBox } from '../secrets/secret-box.ts'
+import {
+  deleteAttempt,
+  findAttempt,
+  insertAttempt,
+  sealOutcome,
+  takeState,
+} from '../store/identity/sign-in-attempts.ts'
+import { type Store } from '../store/open-store.ts'
+import { addressCounts, limitRequests } from '../users/back-off.ts'
+import { hashToken, newToken } from '../users/secrets.ts'
+import { type Person, personOf } from './person.ts'
+import { type ProviderClient } from './provider-client.ts'
+import { type SignInProviders } from './providers.ts'
+
+const ATTEMPT_SECONDS = 10 * 60
+const STARTS_FROM = 30
+export const CALLBACK_PATH = '/api/v1/auth/sso/callback'
+
+export interface AttemptStart {
+  readonly provider: string
+  readonly return: SsoReturn
+  /** Address of the console, without a slash at the end. */
+  readonly consoleUrl: string
+  readonly address: string
+  /** The account that the person wants to link; undefined for a sign-in. An attempt for one purpose is of no use for the other. */
+  readonly linkTo?: UserId | undefined
+}
+
+/** What a client proves that it began an attempt with, and that the browser brought back. */
+export interface AttemptProof {
+  readonly secret: string
+  readonly code: string
+}
+
+export interface ReadAttempt {
+  readonly stateHash: Buffer
+  /** Id of the provider. */
+  readonly provider: string
+  readonly person: Person
+}
+
+/** Visits of a provider: begun by a client, continued by the callback, and read by the client that began. */
+export interface SsoAttempts {
+  /** @throws AppError `sign_in_provider_not_found`, `rate_limited`, as `ProviderClient.begin` */
+  start(request: AttemptStart): Promise<{ url: string; secret: string; consoleUrl: string; expiresAt: string }>
+  /** The browser has come back. @returns where to send it; never fails because of the provider, which `read` reports */
+  callback(query: URLSearchParams): Promise<string>
+  /**
+   * The person whom the provider named. The attempt stays until `deleteAttempt`, but for one that was refused.
+   *
+   * @throws AppError `sso_expired`, also for an attempt of another purpose, and what went wrong at the provider
+   */
+  read(proof: AttemptProof, linkTo?: UserId): Promise<ReadAttempt>
+}
+
+export interface SsoAttemptsDeps {
+  readonly store: Store
+  readonly box: SecretBox
+  readonly client: ProviderClient
+  readonly providers: Pick<SignInProviders, 'open'>
+  readonly log: Log
+}
+
+const LinkTo = { linkTo: UserId.optional() }
+const Begun = z.object({
+  ...LinkTo,
+  return: SsoReturnSchema,
+  challenge: z.object({ nonce: z.string(), verifier: z.string(), redirectUri: z.string() }),
+})
+const Outcome = z.union([
+  z.object({ ...LinkTo, person: z.custom<Person>(value => typeof value === 'object' && value !== null) }),
+  z.object({ ...LinkTo, refused: z.object({ code: z.string(), detail: z.record(z.string(), z.unknown()) }) }),
+])
+type Outcome = z.infer<typeof Outcome>
+
+const placeOf = (stateHash: Buffer) => `sign-in-attempt:${stateHash.toString('base64url')}`
+export const startAgain = () => new AppError('sso_expired', because('sso_start_again'))
+
+export function createSsoAttempts({ store, box, client, providers, log }: SsoAttemptsDeps): SsoAttempts {
+  const { db } = store
+  const seal = (stateHash: Buffer, value: unknown) => box.seal(JSON.stringify(value), placeOf(stateHash))
+  const unseal = (stateHash: Buffer, sealed: string): unknown => JSON.parse(box.open(sealed, placeOf(stateHash)))
+
+  async function learn(provider: string, challenge: z.infer<typeof Begun>['challenge'], query: URLSearchParams) {
+    try {
+      const { access, settings } = await providers.open(provider)
+      const claims = await client.finish(access, { challenge, query })
+      return { person: personOf(claims, settings) }
+    } catch (error) {
+      if (!isAppError(error)) throw error
+      log.warn({ err: error, provider }, 'a sign-in at a provider failed')
+      return { refused: { code: error.code, detail: error.detail } }
+    }
+  }
+
+  return {
+    async start({ provider, return: to, consoleUrl, address, linkTo }) {
+      await limitRequests(store, addressCounts('sso', address, STARTS_FROM))
+      const { access } = await providers.open(provider)
+      const { url, state, challenge } = await client.begin(access, consoleUrl + CALLBACK_PATH)
+      const [secret, stateHash] = [newToken(), hashToken(state)]
+      const expiresAt = await insertAttempt(db, {
+        stateHash,
+        secretHash: hashToken(secret),
+        provider,
+        sealed: seal(stateHash, { return: to, challenge, linkTo } satisfies z.infer<typeof Begun>),
+        lifetimeSeconds: ATTEMPT_SECONDS,
+      })
+      return { url, secret, consoleUrl, expiresAt: expiresAt.toISOString() }
+    },
+
+    async callback(query) {
+      const code = newToken()
+      const stateHash = hashToken(query.get('state') ?? '')
+      const attempt = await takeState(db, stateHash, hashToken(code))
+      // Unknown, expired or used before: the client learns it when it finishes with this code.
+      if (!attempt) return addressFor({ to: 'page' }, code, undefined)
+      const { return: to, challenge, linkTo } = Begun.parse(unseal(stateHash, attempt.sealed))
+      const outcome: Outcome = { ...(await learn(attempt.provider, challenge, query)), linkTo }
+      await sealOutcome(db, stateHash, seal(stateHash, outcome))
+      return addressFor(to, code, linkTo)
+    },
+
+    async read({ secret, code }, linkTo) {
+      const attempt = await findAttempt(db, { codeHash: hashToken(code), secretHash: hashToken(secret) })
+      if (!attempt) throw startAgain()
+      const { state_hash: stateHash, provider } = attempt
+      // A callback that did not end leaves what it began with.
+      const outcome = Outcome.safeParse(unseal(stateHash, attempt.sealed)).data
+      if (!outcome || outcome.linkTo !== linkTo) throw startAgain()
+      if ('person' in outcome) return { stateHash, provider, person: outcome.person }
+      await deleteAttempt(db, stateHash)
+      throw refusalOf(outcome.refused)
+    },
+  }
+}
+
+/** Only our own page, relative to the address of the callback, or the browser's own computer. */
+function addressFor(to: SsoReturn, code: string, linkTo: UserId | undefined): string {
+  switch (to.to) {
+    case 'page':
+      return linkTo === undefined ? `/#/sign-in?sso=${code}` : `/#/account?sso=${code}`
+    case 'code':
+      return `/#/sign-in-code?code=${code}${linkTo === undefined ? '' : '&for=link'}`
+    case 'loopback':
+      return `http://127.0.0.1:${to.port}/?code=${code}`
+  }
+}
+
+function refusalOf({ code, detail }: { code: string; detail: Record<string, unknown> }): AppError {
+  const known = Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : 'sso_provider_wrong'
+  return new AppError(known, detail)
+}

@@ -1,0 +1,138 @@
+import { AppError, because, type OwnIdentity, SignInProviderSettings, type SystemSettings } from '#manager/contract'
+import { deleteAttempt } from '../store/identity/sign-in-attempts.ts'
+import {
+  deleteIdentity,
+  findIdentity,
+  insertIdentity,
+  listIdentities,
+  type SignInIdentityRow,
+  type Subject,
+} from '../store/identity/sign-in-identities.ts'
+import { listSignInProviders } from '../store/identity/sign-in-providers.ts'
+import { findUser, lockUser, type UserRow } from '../store/identity/users.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller } from '../users/authorize.ts'
+import { withBackOff } from '../users/back-off.ts'
+import { type Passwords } from '../users/passwords.ts'
+import { type SecondFactorCheck } from '../users/second-factor.ts'
+import { type AttemptProof, type AttemptStart, type SsoAttempts, startAgain } from './attempts.ts'
+import { trustedEmail } from './find-account.ts'
+import { type SignInProviders } from './providers.ts'
+
+/** Password, and the code where the account has a second factor. */
+export interface OwnProof {
+  readonly password: string
+  readonly totp?: string | undefined
+}
+
+/**
+ * The caller's own accounts at providers.
+ *
+ * Threat model: who links an account at a provider can sign in with it from then on, so that somebody at an open screen must not be
+ * able to. Linking and unlinking therefore ask for password and second factor, even though the caller is signed in. The visit of the
+ * provider is bound to the account that began it: neither a sign-in's code links anything, nor does a link's code sign anybody in, and the code
+ * of another person's visit is refused (a victim who opens an attacker's address must not link the attacker's account).
+ */
+export interface OwnIdentities {
+  list(caller: Caller): Promise<OwnIdentity[]>
+  /** @throws AppError `login_failed`, `totp_required`, `totp_invalid`, `login_throttled`, and as `SsoAttempts.start` */
+  start(
+    caller: Caller,
+    request: OwnProof & Omit<AttemptStart, 'linkTo'>,
+  ): Promise<{ url: string; secret: string; consoleUrl: string; expiresAt: string }>
+  /** @throws AppError as `SsoAttempts.read`; `identity_taken`, `sso_email_domain` and others of the address */
+  finish(caller: Caller, proof: AttemptProof): Promise<OwnIdentity>
+  /** @throws AppError as `start`; `identity_not_found`, `identity_needed` for the only way to sign in */
+  unlink(caller: Caller, request: OwnProof & Subject): Promise<void>
+}
+
+export interface OwnIdentitiesDeps {
+  readonly store: Store
+  readonly attempts: SsoAttempts
+  readonly providers: Pick<SignInProviders, 'open'>
+  readonly passwords: Pick<Passwords, 'verify'>
+  readonly secondFactor: SecondFactorCheck
+  readonly settings: { read(): Promise<SystemSettings> }
+}
+
+export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
+  const { store, attempts, providers, passwords, secondFactor, settings } = deps
+  const { db } = store
+
+  async function own(caller: Caller): Promise<UserRow> {
+    const user = await findUser(db, caller.userId)
+    if (!user) throw new AppError('user_not_found')
+    return user
+  }
+
+  /** Checks the password first: a caller without it learns nothing about the code. */
+  async function prove(caller: Caller, { password, totp }: OwnProof): Promise<void> {
+    const user = await own(caller)
+    let fault = new AppError('login_failed', because('password_wrong'))
+    const good = await withBackOff(store, { userId: user.id }, async () => {
+      if (!(await passwords.verify(user.password_hash, password))) return false
+      if (user.totp_confirmed_at === null) return true
+      fault = new AppError('totp_required', because('code_from_app_or_recovery'))
+      if (totp === undefined) return 'undecided'
+      fault = new AppError('totp_invalid', because('code_from_app'))
+      return secondFactor.check(user, totp)
+    })
+    if (good !== true) throw fault
+  }
+
+  return {
+    list: async caller => views(db, await listIdentities(db, caller.userId)),
+
+    async start(caller, { password, totp, ...request }) {
+      await prove(caller, { password, totp })
+      return attempts.start({ ...request, linkTo: caller.userId })
+    },
+
+    async finish(caller, proof) {
+      const { stateHash, provider: id, person } = await attempts.read(proof, caller.userId)
+      const { settings: provider } = await providers.open(id)
+      if (provider.emailDomains.length > 0) trustedEmail(person, provider)
+      const { issuer, subject } = person
+      const linked = await store.transaction(async trx => {
+        const user = await lockUser(trx, caller.userId)
+        if (!user || !(await deleteAttempt(trx, stateHash))) throw startAgain()
+        const email = person.email ?? user.email
+        if (!(await insertIdentity(trx, { issuer, subject, userId: user.id, email }))) {
+          throw new AppError('identity_taken', because('identity_taken', { provider: provider.name }))
+        }
+        return findIdentity(trx, person)
+      })
+      const [view] = await views(db, linked ? [linked] : [])
+      if (!view) throw startAgain()
+      return view
+    },
+
+    async unlink(caller, { issuer, subject, ...proof }) {
+      await prove(caller, proof)
+      const { passwordSignIn } = await settings.read()
+      await store.transaction(async trx => {
+        const user = await lockUser(trx, caller.userId)
+        const all = await listIdentities(trx, caller.userId)
+        const isMine = all.some(one => one.issuer === issuer && one.subject === subject)
+        if (!user || !isMine) throw new AppError('identity_not_found')
+        const hasPassword = passwordSignIn === 'everyone' || user.role === 'superadmin'
+        if (all.length === 1 && !hasPassword) throw new AppError('identity_needed', because('identity_only_way'))
+        await deleteIdentity(trx, { issuer, subject })
+      })
+    },
+  }
+}
+
+/** With the names of the providers, as the sign-in page shows them. */
+async function views(db: Db, rows: readonly SignInIdentityRow[]): Promise<OwnIdentity[]> {
+  const all = (await listSignInProviders(db)).map(({ settings }) => SignInProviderSettings.parse(settings))
+  return rows.map(({ issuer, subject, email, created_at, last_used_at }) => ({
+    issuer,
+    subject,
+    email,
+    createdAt: created_at.toISOString(),
+    lastUsedAt: last_used_at.toISOString(),
+    provider: all.find(one => one.issuer === issuer)?.name ?? null,
+  }))
+}

@@ -1,0 +1,42 @@
+import { AppError, type OwnIdentity } from '#manager/contract'
+import { type Services } from '../../services.ts'
+import { t as sso } from './sso-words.ts'
+import { t } from './identity-words.ts'
+
+const KEY = 'berth.sso.link'
+
+export interface OwnProof {
+  readonly password: string
+  readonly totp?: string
+}
+
+/**
+ * Begins to link an account at a provider, as `beginSso` begins a sign-in: a browser goes there in this tab, the desktop app opens the
+ * browser of the system, which shows a code. The secret stays in the storage of this tab.
+ *
+ * @throws AppError as `startLinking`; `sso_expired` where the provider would come back to another address of this Berth
+ */
+export async function beginLinking(
+  { api, host }: Pick<Services, 'api' | 'host'>,
+  provider: string,
+  proof: OwnProof,
+): Promise<void> {
+  const to = host.isDesktop ? 'code' : 'page'
+  const { url, secret, consoleUrl } = await api.startLinking({ body: { provider, ...proof, return: { to } } })
+  const home = new URL(consoleUrl).origin
+  if (!host.isDesktop && home !== location.origin) {
+    throw new AppError('sso_expired', { why: t('otherAddress', { address: home }) })
+  }
+  sessionStorage.setItem(KEY, secret)
+  if (host.isDesktop) await host.host.openExternal(url)
+  else location.assign(url)
+}
+
+/** Links the account with the code that the browser came back with. @throws AppError `sso_expired` if this tab began nothing */
+export async function finishLinking(api: Services['api'], code: string): Promise<OwnIdentity> {
+  const secret = sessionStorage.getItem(KEY)
+  if (secret === null) throw new AppError('sso_expired', { why: sso('startSignInAgain') })
+  const linked = await api.finishLinking({ body: { secret, code } })
+  sessionStorage.removeItem(KEY)
+  return linked
+}
