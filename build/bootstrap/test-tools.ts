@@ -47,6 +47,8 @@ const TOOLS: readonly Tool[] = [
   program('curl', 'curl'),
   // A real reverse proxy, to test which fields it sends and which it leaves out.
   program('haproxy', 'haproxy'),
+  // A certificate authority that speaks ACME, made for tests by that of Let's Encrypt.
+  program('pebble', 'pebble'),
   // Limits of a home's size are tested on a real btrfs, on a loop device.
   program('btrfs-progs', 'mkfs.btrfs'),
   { name: 'postgresql', isThere: () => postgresFolder() !== undefined },

@@ -11,6 +11,9 @@
  *     BERTH_TLS              on or off; default on with a certificate, or where BERTH_HOST is not loopback and BERTH_TRUSTED_PROXIES is
  *                            empty. Keys and certificates that we make are in <BERTH_DATA>/tls
  *     BERTH_TLS_CERTIFICATE, BERTH_TLS_KEY  PEM files of a certificate; default one that we make
+ *     BERTH_TLS_ACME         orders certificates by ACME for BERTH_ALLOWED_HOSTS and BERTH_APPS_ADDRESS: letsencrypt, letsencrypt-staging, or
+ *                            the URL of a directory. BERTH_TLS_ACME_EMAIL is told to the authority; BERTH_TLS_DNS_HOOK is a program
+ *                            that sets TXT records (`proxy/web/tls/acme/dns-hook.ts`), needed for wildcards
  *     BERTH_HTTP_PORT        a further port that only sends browsers to https; default none
  *     BERTH_APPS_ADDRESS     address of published apps, e.g. https://*.apps.example.org or http://apps.example.org:20000-20099;
  *                            the manager needs the same; default none

@@ -127,6 +127,8 @@ export async function startWeb(
     for (const socket of sockets) socket.destroy()
   })
   names = hostNames(listener.port, config.allowedHosts)
+  // An authority can fetch a proof from here now, so a first certificate is ordered.
+  void tls?.certificate.lookNow()
   log.info({ port: listener.port, addresses: listener.addresses }, 'the console is served')
   const opened = stack.move()
   return {

@@ -39,8 +39,8 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }))
 
 /** Builds the image as `berth admin image build` does. @returns its tag */
-async function build(name: string): Promise<string> {
-  const { stdout } = await run(process.execPath, [MAKE_IMAGE, name, '--no-install'], { maxBuffer: 2 ** 26 })
+async function build(name: string, ...flags: string[]): Promise<string> {
+  const { stdout } = await run(process.execPath, [MAKE_IMAGE, name, '--no-install', ...flags], { maxBuffer: 2 ** 26 })
   return stdout.trim()
 }
 
@@ -70,4 +70,28 @@ test('VS Code answers on its port', async () => {
   const serve = 'code-server --bind-addr 127.0.0.1:8443 --auth none --disable-telemetry'
   const ask = 'curl -sS --retry 60 --retry-connrefused --retry-delay 1 "http://127.0.0.1:8443/?folder=/tmp"'
   expect(await inContainer(image, 'sh', '-c', `${serve} >/dev/null 2>&1 & ${ask}`)).toContain('vscode-workbench-web')
+})
+
+test('CUDA needs nothing but its base image: libraries and programs of the base are found in the Python image', async () => {
+  // In place of NVIDIA's image, which is large and not everywhere: one with a library and a program where NVIDIA has them.
+  await using stack = new AsyncDisposableStack()
+  const base = 'berth-test/cuda-base:1'
+  await writeFile(
+    join(folder, 'Dockerfile'),
+    `FROM debian:trixie-slim
+RUN mkdir -p /usr/local/cuda/lib64 /usr/local/cuda/bin \\
+ && cp "$(find /usr/lib -name 'libz.so.1' | head -n 1)" /usr/local/cuda/lib64/libcudart.so.12 \\
+ && cp "$(find /usr/lib -name 'libz.so.1' | head -n 1)" /usr/lib/libcudnn.so.9 \\
+ && printf '#!/bin/sh\\necho release 12.8\\n' > /usr/local/cuda/bin/nvcc && chmod 755 /usr/local/cuda/bin/nvcc
+`,
+  )
+  await run('docker', ['build', '--network=none', '-t', base, folder])
+  const image = await build('cuda', '--base', base)
+  // Agents would offer it as the real one.
+  stack.defer(() => run('docker', ['image', 'rm', image, base]).then(() => undefined))
+  const load =
+    "import ctypes; [ctypes.CDLL(f'/usr/local/{f}') for f in ('cuda/lib64/libcudart.so.12', 'cuda-libraries/libcudnn.so.9')]; print('loaded')"
+  expect(await inContainer(image, 'python3', '-c', load)).toContain('loaded')
+  expect(await inContainer(image, 'nvcc')).toContain('release 12.8')
+  expect(await inContainer(image, 'sh', '-c', 'ldconfig -p')).toContain('/usr/local/cuda/lib64/')
 })

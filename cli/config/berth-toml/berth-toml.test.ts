@@ -25,7 +25,7 @@ host = "0.0.0.0"
 allowedHosts = ["a.example.org", "b.example.org"]
 trustedProxies = ["127.0.0.1", "::1"]
 appsAddress = "https://*.apps.example.org"
-tls = { mode = "on", certificate = "cert.pem", key = "key.pem", httpPort = 80 }
+tls = { mode = "on", certificate = "cert.pem", key = "key.pem", httpPort = 80, acme = "letsencrypt", acmeEmail = "a@example.org", dnsHook = "hook" }
 sshDirectory = "ssh"
 localProof = "off"
 directPath = "off"
@@ -70,6 +70,9 @@ test('every key reaches its servers as the variable that they read', () => {
     BERTH_TLS_CERTIFICATE: '/etc/berth/cert.pem',
     BERTH_TLS_KEY: '/etc/berth/key.pem',
     BERTH_HTTP_PORT: '80',
+    BERTH_TLS_ACME: 'letsencrypt',
+    BERTH_TLS_ACME_EMAIL: 'a@example.org',
+    BERTH_TLS_DNS_HOOK: '/etc/berth/hook',
     BERTH_SSH_DIR: '/etc/berth/ssh',
     BERTH_LOCAL_PROOF: 'off',
     BERTH_DIRECT_PATH: 'off',

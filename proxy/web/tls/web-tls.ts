@@ -3,6 +3,8 @@ import { type Server as NetServer } from 'node:net'
 import { createHttpServer, type HttpServerOptions } from '../../http/create-server.ts'
 import { type Log } from '../../log.ts'
 import { answerUnreadRequests } from '../unread-requests.ts'
+import { acmeSupply } from './acme/acme-supply.ts'
+import { type Challenges } from './acme/challenges.ts'
 import { coversName } from './certificate.ts'
 import { readCertificateFiles } from './certificate-files.ts'
 import { type CertificateKeeper, keepCertificate, type Supply } from './keeper.ts'
@@ -35,10 +37,13 @@ const INSIST = 'max-age=15552000'
 
 /** @throws AppError `certificate_unusable` */
 export async function openWebTls(config: TlsConfig, { dataDir, log, everyMs }: WebTlsDeps): Promise<WebTls> {
-  const certificate = await keepCertificate(supplyOf(config, join(dataDir, 'tls'), log), { log, everyMs })
+  const challenges: Challenges = new Map()
+  const supply = supplyOf(config, { directory: join(dataDir, 'tls'), challenges, log })
+  const certificate = await keepCertificate(supply, { log, everyMs })
+  const challenge = (token: string) => challenges.get(token)
   const isOurs = (name: string) => coversName(config, name)
   const plainServer = (httpsPort?: number) =>
-    createHttpServer({ onRequest: createPlainAnswers({ isOurs, httpsPort }), timeout: 30_000, log })
+    createHttpServer({ onRequest: createPlainAnswers({ isOurs, httpsPort, challenge }), timeout: 30_000, log })
 
   return {
     certificate,
@@ -64,8 +69,16 @@ export async function openWebTls(config: TlsConfig, { dataDir, log, everyMs }: W
   }
 }
 
-function supplyOf(config: TlsConfig, directory: string, log: Log): Supply {
-  if (config.source === 'own') return ownSupply(directory, config.names)
+interface SupplyDeps {
+  readonly directory: string
+  readonly challenges: Challenges
+  readonly log: Log
+}
+
+function supplyOf(config: TlsConfig, { directory, challenges, log }: SupplyDeps): Supply {
+  const own = ownSupply(directory, config.names)
+  if (config.source === 'own') return own
+  if (config.source === 'acme') return acmeSupply(config, { directory, challenges, own })
   return keepSame('files', now => readCertificateFiles(config, now, log))
 }
 
