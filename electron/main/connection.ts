@@ -44,6 +44,8 @@ export interface ConnectionDeps {
   readonly fetch: Fetch
   /** Asks about a certificate that no authority vouches for; true: it is trusted from now on. */
   readonly trust: (origin: string) => Promise<boolean>
+  /** Waits while the user is asked for a sign-in to a proxy. @returns whether they gave one */
+  readonly proxyAnswered: () => Promise<boolean>
   readonly startStack: () => Promise<EmbeddedStack>
   readonly startProxy: StartUserProxy
   readonly emit: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
@@ -121,17 +123,20 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
 /** Checks a new address before the current connection is given up. */
 async function answering(
   choice: EndpointChoice,
-  { fetch, trust }: Pick<ConnectionDeps, 'fetch' | 'trust'>,
+  { fetch, trust, proxyAnswered }: Pick<ConnectionDeps, 'fetch' | 'trust' | 'proxyAnswered'>,
 ): Promise<string> {
   if (choice.kind !== 'remote') throw new Error('only a remote endpoint is asked')
   const { origin } = new URL(choice.url)
   trustSystemCertificates(origin)
   const ask = () => fetch(`${origin}/healthz`, { redirect: 'manual', signal: AbortSignal.timeout(10_000) })
-  const asked = ask().catch(async (error: unknown) => {
-    if (isUntrusted(error) && (await trust(origin))) return await ask()
-    throw error
-  })
-  const reply = await asked.catch((error: unknown) => {
+  const reach = (): Promise<Response> =>
+    ask().catch(async (error: unknown) => {
+      // While a proxy wants a name and a password, the time limit may pass before the user has typed them.
+      const isWorthATry = isUntrusted(error) ? await trust(origin) : await proxyAnswered()
+      if (isWorthATry) return await reach()
+      throw error
+    })
+  const reply = await reach().catch((error: unknown) => {
     throw new AppError(
       'unavailable',
       { endpoint: origin, ...(knownFailure(error) ?? { why: `${origin} does not answer. Check the address.` }) },

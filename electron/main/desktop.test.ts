@@ -122,12 +122,15 @@ async function aDesktop({
     logs: { folder: dir },
     loginItem: { isOn: () => Promise.resolve(false), set: () => Promise.resolve() },
     startsInBackground,
-    updates: () => ({
+    updates: {
       isOn: false,
       check: () => Promise.resolve(),
       begin: () => undefined,
       [Symbol.dispose]: () => undefined,
-    }),
+    },
+    language: () => 'en',
+    proxySignIns: { answered: () => Promise.resolve(false), forgetCancelled: () => undefined },
+    answerQuestion: () => Promise.resolve(new Response(null, { status: 404 })),
     programs: { list: () => Promise.resolve([]), open: () => Promise.resolve() },
     startStack: startStack ?? (() => Promise.resolve(stack)),
     startProxy: () => Promise.resolve(proxy),

@@ -9,13 +9,14 @@ import { AppError } from '#manager/contract'
 import { type Network } from '#proxy/network'
 import { openConnection, type Connection, type StartUserProxy, type UserProxy } from './connection.ts'
 import { createConnector } from './connector.ts'
+import { type ProxySignIns } from './network/proxy-sign-ins.ts'
 import { createConsoleHandler } from './console/serve-console.ts'
 import { type CredentialStore } from './credentials/credential-store.ts'
 import { type ElectronSlice, type NotificationSlice } from './electron-slice.ts'
 import { createHostApi } from './ipc/create-host-api.ts'
 import { HOST_INPUTS } from './ipc/host-inputs.ts'
 import { serveHostApi } from './ipc/serve-host-api.ts'
-import { CONSOLE_SCHEME } from './security/console-origin.ts'
+import { CONSOLE_SCHEME, isQuestionUrl } from './security/console-origin.ts'
 import { createServerTrust } from './security/server-trust.ts'
 import { denyPermissions, guardContents } from './security/guard-contents.ts'
 import { type Programs } from './programs/open-program.ts'
@@ -27,7 +28,7 @@ import { createStackStarter } from './stack/stack-start.ts'
 import { createTerminals } from './terminal/terminals.ts'
 import { offerContextMenu } from './windows/context-menu.ts'
 import { type Updates } from './updates/updates.ts'
-import { type Language, languageOf } from './windows/words.ts'
+import { type Language } from './windows/words.ts'
 import { askBeforeQuit } from './windows/ask-before-quit.ts'
 import { createAppStatus } from './windows/app-status.ts'
 import { createConsoleWindows } from './windows/console-windows.ts'
@@ -51,13 +52,18 @@ export interface DesktopDeps {
   /** Starts another app with its own settings, which connects to this server. */
   readonly openServer: (url: string) => Promise<void>
   readonly logs: { readonly folder: string }
-  readonly updates: (language: () => Language) => Updates
+  readonly updates: Updates
   readonly loginItem: LoginItem
   readonly programs: Programs
   /** The app begins in the tray: it was started by the sign-in to this computer. */
   readonly startsInBackground: boolean
   readonly startProxy: StartUserProxy
   readonly network: Pick<Network, 'fetch' | 'agentFor' | 'shownBy'>
+  readonly proxySignIns: Pick<ProxySignIns, 'answered' | 'forgetCancelled'>
+  /** Answers the requests of windows that ask a question. */
+  readonly answerQuestion: (request: Request) => Promise<Response>
+  /** Of menus and questions. */
+  readonly language: () => Language
   readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
 }
 
@@ -91,7 +97,7 @@ export function startDesktop(deps: DesktopDeps): void {
     start: deps.startStack,
     onChange: now => windows.emit('stack:changed', now),
   })
-  const language = () => settings.current.language ?? languageOf(app.getLocale())
+  const { language } = deps
   const trust = createServerTrust({ network: deps.network, settings, dialog: electron.dialog, language })
   const connect = (to: EndpointChoice): Promise<Connection> =>
     openConnection({
@@ -100,6 +106,7 @@ export function startDesktop(deps: DesktopDeps): void {
       credentials: deps.credentials,
       fetch: deps.network.fetch,
       trust: origin => trust.ask(origin),
+      proxyAnswered: () => deps.proxySignIns.answered(),
       startStack: () => starter.start(),
       startProxy: deps.startProxy,
       emit(event, payload) {
@@ -157,6 +164,7 @@ export function startDesktop(deps: DesktopDeps): void {
     // The start of this computer's Berth is under way: its end is the answer, also if it fails.
     if (wanted.kind === 'embedded' && starter.now.state === 'starting') return (await connector.current()).endpoint
     trust.forgetRefusals()
+    deps.proxySignIns.forgetCancelled()
     const before = await connector.settled()
     if (before && wanted.kind === 'embedded' && before.endpoint.kind === 'embedded') return before.endpoint
     const next = await connect(wanted)
@@ -183,14 +191,14 @@ export function startDesktop(deps: DesktopDeps): void {
   }
 
   denyPermissions(electron)
-  electron.protocol.handle(
-    CONSOLE_SCHEME,
-    createConsoleHandler({
-      root: deps.consoleDir,
-      account,
-      fetch: deps.network.fetch,
-      onUnexpected,
-    }),
+  const answerConsole = createConsoleHandler({
+    root: deps.consoleDir,
+    account,
+    fetch: deps.network.fetch,
+    onUnexpected,
+  })
+  electron.protocol.handle(CONSOLE_SCHEME, request =>
+    isQuestionUrl(request.url) ? deps.answerQuestion(request) : answerConsole(request),
   )
   serveHostApi({
     ipcMain: electron.ipcMain,
@@ -243,7 +251,11 @@ export function startDesktop(deps: DesktopDeps): void {
     reviveAfterCrash(contents, { electron, log })
     offerContextMenu(contents, { electron, language: () => language() })
     // A reloaded page has lost its terminals; tunnels do not belong to the page and stay.
-    contents.on('did-navigate', () => terminals.closePage(contents.id))
+    contents.on('did-navigate', (_navigated, url) => {
+      terminals.closePage(contents.id)
+      // Reloading is how a user tries again.
+      if (!isQuestionUrl(url)) deps.proxySignIns.forgetCancelled()
+    })
     contents.on('destroyed', () => terminals.closePage(contents.id))
   })
 
@@ -296,7 +308,7 @@ export function startDesktop(deps: DesktopDeps): void {
   })
   app.on('activate', () => windows.show())
 
-  const updates = deps.updates(language)
+  const { updates } = deps
   updates.begin()
   const menu = () =>
     installMenu({

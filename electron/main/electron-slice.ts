@@ -104,6 +104,7 @@ export interface ContentsSlice extends Pick<
       'render-process-gone',
       (event: Preventable, details: Pick<Electron.RenderProcessGoneDetails, 'reason'>) => void
     > &
+    Listen<'before-input-event', (event: Preventable, input: Pick<Electron.Input, 'type' | 'key'>) => void> &
     Listen<'context-menu', (event: Preventable, params: Electron.ContextMenuParams) => void> &
     Quiet<'destroyed'>
 }

@@ -9,6 +9,8 @@ import { updateSourceOf } from '#proxy/updates'
 import { createKeyringCredentials } from './credentials/keyring-credentials.ts'
 import { registerConsoleScheme, startDesktop } from './desktop.ts'
 import { openLogFile } from './log-file.ts'
+import { createProxyQuestions } from './network/proxy-question.ts'
+import { createProxySignIns } from './network/proxy-sign-ins.ts'
 import { createPrograms } from './programs/open-program.ts'
 import { BACKGROUND_SWITCH, createLoginItem } from './settings/login-item.ts'
 import { openSettings } from './settings/open-settings.ts'
@@ -19,6 +21,7 @@ import { findPrograms } from './stack/find-programs.ts'
 import { packageKinds } from './updates/package-kinds.ts'
 import { createUpdates } from './updates/updates.ts'
 import { listenForDeepLinks } from './windows/deep-links.ts'
+import { languageOf } from './windows/words.ts'
 
 /**
  * Main process of the desktop app. Bundled into `dist/electron/main/main.js`; the page is `dist/renderer`, the preload
@@ -88,7 +91,19 @@ async function start(): Promise<void> {
   const { defaultSession } = electron.session
   // Right after the start Chromium answers DIRECT until it has read them.
   const settingsRead = defaultSession.forceReloadProxyConfig()
+  const language = () => settings.current.language ?? languageOf(app.getLocale())
+  const questions = createProxyQuestions({
+    electron,
+    language,
+    parent: () => electron.BrowserWindow.getAllWindows().find(window => window.isVisible()),
+  })
+  const proxySignIns = createProxySignIns({
+    store: credentials,
+    ask: questions.ask,
+    onUnexpected: error => log.warn({ err: error }, 'the sign-in to the proxy is kept in memory'),
+  })
   const network = createNetwork({
+    signInFor: wanted => proxySignIns.signInFor(wanted),
     pinOf: origin => settings.current.certificates[origin],
     async findWays(target) {
       await settingsRead
@@ -106,19 +121,18 @@ async function start(): Promise<void> {
     credentials,
     fixedEndpoint: env.BERTH_ENDPOINT,
     logs: { folder: logs },
-    updates: language =>
-      createUpdates({
-        source: updateSourceOf(about),
-        version: app.getVersion(),
-        platform: { os: process.platform, arch: process.arch, kinds },
-        folder: path.join(configDir, 'updates'),
-        settings,
-        fetch: network.fetch,
-        dialog: electron.dialog,
-        showFile: file => electron.shell.showItemInFolder(file),
-        language,
-        log,
-      }),
+    updates: createUpdates({
+      source: updateSourceOf(about),
+      version: app.getVersion(),
+      platform: { os: process.platform, arch: process.arch, kinds },
+      folder: path.join(configDir, 'updates'),
+      settings,
+      fetch: network.fetch,
+      dialog: electron.dialog,
+      showFile: file => electron.shell.showItemInFolder(file),
+      language,
+      log,
+    }),
     programs: createPrograms({ platform: process.platform, env }),
     loginItem: createLoginItem({
       app,
@@ -135,6 +149,9 @@ async function start(): Promise<void> {
     startStack,
     startProxy: options => startProxy({ ...options, dataDir: configDir, network, log }),
     network,
+    proxySignIns,
+    answerQuestion: request => questions.answer(request),
+    language,
     log,
   })
 }

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { AppError, because } from '#manager/contract/light'
 import { encrypted, placeOf } from './connect-directly.ts'
-import { type HttpProxy } from './way.ts'
+import { type NetworkProxy } from './way.ts'
 
 const MAX_HEAD_BYTES = 16 * 1024
 
@@ -23,7 +23,7 @@ export class ProxySignInWanted extends AppError {
 }
 
 export interface ByProxy {
-  readonly proxy: HttpProxy
+  readonly proxy: NetworkProxy
   readonly target: URL
   readonly signal: AbortSignal
 }
@@ -63,7 +63,7 @@ export async function connectBy({ proxy, target, signal }: ByProxy): Promise<Soc
   }
 }
 
-function refusal(answer: { status: number; head: string; proxy: HttpProxy; server: string }): AppError {
+function refusal(answer: { status: number; head: string; proxy: NetworkProxy; server: string }): AppError {
   const { status, head, server } = answer
   const { url: proxy, signIn } = answer.proxy
   if (status === 407) {

@@ -23,10 +23,13 @@ export function environmentWays(env: Environment): FindWays {
 function wayOf(setting: string): Way {
   const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(setting) ? setting : `http://${setting}`)
   if (url === null) return { kind: 'unknown', named: 'an address that cannot be read' }
-  const { protocol, origin, username, password } = url
-  if (protocol !== 'http:' && protocol !== 'https:') return { kind: 'unknown', named: `${protocol}//${url.host}` }
+  const { username, password } = url
+  // With `h`, curl lets the proxy look up names; Berth always does.
+  const protocol = url.protocol === 'socks5h:' ? 'socks5:' : url.protocol
+  const named = `${protocol}//${url.host}`
+  if (!['http:', 'https:', 'socks5:'].includes(protocol)) return { kind: 'unknown', named }
   const signIn = username === '' ? undefined : `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
-  return { kind: 'http', url: origin, signIn }
+  return { kind: 'proxy', url: named, signIn }
 }
 
 /** Entries of NO_PROXY: `*`, names (with all below them), `host:port`, addresses and ranges such as `10.0.0.0/8`. */

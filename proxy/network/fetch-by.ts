@@ -19,6 +19,8 @@ export async function fetchBy(
   const fields = Object.fromEntries(new Headers(headers))
   const sent = request(url, { agent, method, headers: fields, ...(signal ? { signal } : {}) })
   sent.once('response', resolve).once('error', reject)
+  // Node's request fails only once it has its connection, and that may wait for the user's sign-in to a proxy.
+  signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
   if (typeof body === 'string' || body instanceof Uint8Array) sent.end(body)
   else if (body instanceof ReadableStream) pipeline(Readable.fromWeb(body), sent).catch(reject)
   else if (body) throw new TypeError('a body of this kind is not sent by a proxy')

@@ -2,10 +2,11 @@ import { type RequestOptions } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { type TLSSocket } from 'node:tls'
 import { AppError, because } from '#manager/contract/light'
-import { connectBy, ProxyAway, ProxySignInWanted } from './connect-by.ts'
+import { connectBy as connectByHttp, ProxyAway, ProxySignInWanted } from './connect-by.ts'
+import { connectBySocks } from './connect-by-socks.ts'
 import { encrypted, placeOf, untilSecure } from './connect-directly.ts'
 import { mismatch, type Pin, type ShownCertificate, shownOf } from './pin.ts'
-import { DIRECT, type FindWays, isLoopback, type Way } from './way.ts'
+import { DIRECT, type FindWays, type NetworkProxy, isLoopback, type Way } from './way.ts'
 
 /** The forms of `fetch` that Berth uses. */
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
@@ -31,29 +32,52 @@ export interface Network {
 export interface NetworkDeps {
   /** Asked for every new connection, as settings change while a program runs; never for this computer itself. */
   readonly findWays: FindWays
-  /** `name:password` for a proxy, if one is known. */
-  readonly signInFor?: (proxy: string) => Promise<string | null>
+  /**
+   * Asked when a proxy wants a name and a password, or refused those that it got; the connection waits for the answer. What it
+   * answers is used for that proxy from then on, until it is refused.
+   *
+   * @returns `name:password`; null if there is none
+   */
+  readonly signInFor?: (wanted: SignInWanted) => Promise<string | null>
   /** Recognises the server of an origin; undefined for servers that authorities vouch for. */
   readonly pinOf?: (origin: string) => Pin | undefined
-  /** Called when a proxy wants a name and a password, or refused those of `signInFor`. */
-  readonly onSignInWanted?: (proxy: string) => void
+}
+
+type AskSignIn = NonNullable<NetworkDeps['signInFor']>
+
+/** A proxy wants a name and a password. */
+export interface SignInWanted {
+  /** Its origin. */
+  readonly proxy: string
+  /** The `name:password` that it has just refused. */
+  readonly refused: string | undefined
+  /**
+   * Asks the proxy once with another one, so that a wrong password is not sent by every connection that waits: many networks lock an
+   * account after a few of them.
+   *
+   * @returns whether the proxy took it
+   * @throws AppError `unavailable` if the proxy is away, or refuses for another reason
+   */
+  readonly tryOut: (signIn: string) => Promise<boolean>
 }
 
 /** A proxy that does not answer within this time is given up for the next way. */
 const CONNECT_MS = 10_000
 
 /**
- * Connections by the proxy of a network, by CONNECT.
+ * Connections by the proxy of a network: CONNECT of HTTP, or SOCKS of version 5.
  *
  * Threat model: the proxy of a network is not trusted. It learns names and ports of servers and the user's sign-in for the proxy
  * itself; TLS is between us and the server, verified like without a proxy. A sign-in for a proxy goes to that proxy only, and in the
- * clear if the proxy speaks plain HTTP, as Basic does. Loopback addresses are never looked up nor sent anywhere, so that no setting
+ * clear if the proxy speaks plain HTTP or SOCKS. Loopback addresses are never looked up nor sent anywhere, so that no setting
  * can lead the traffic of this computer out of it.
  *
  * A server with a pin is the holder of exactly that key, whatever authorities, its name or its dates say; nothing is sent before it
  * was compared. Without a pin the certificate is verified as ever; there is no way to skip both.
  */
-export function createNetwork({ findWays, signInFor, onSignInWanted, pinOf }: NetworkDeps): Network {
+export function createNetwork({ findWays, signInFor, pinOf }: NetworkDeps): Network {
+  /** Sign-ins by proxy, in memory only. */
+  const signIns = new Map<string, string>()
   const waysTo = async (url: URL): Promise<readonly Way[]> => (isLoopback(url) ? DIRECT : await findWays(url))
   const pinFor = (url: URL) => (url.protocol === 'https:' ? pinOf?.(url.origin) : undefined)
   const isUsual = (url: URL, [first]: readonly Way[]) =>
@@ -87,7 +111,6 @@ export function createNetwork({ findWays, signInFor, onSignInWanted, pinOf }: Ne
       try {
         return await reachBy(way, url, signal)
       } catch (error) {
-        if (error instanceof ProxySignInWanted) onSignInWanted?.(error.proxy)
         // A refusal is an answer; only a proxy that is not there makes the next way worth a try.
         if (!(error instanceof ProxyAway)) throw error
         failure ??= error
@@ -101,12 +124,52 @@ export function createNetwork({ findWays, signInFor, onSignInWanted, pinOf }: Ne
       throw new AppError('unavailable', because('proxy_kind', { proxy: way.named, server: url.host }))
     }
     if (way.kind === 'direct') return connect(placeOf(url))
-    const limit = new AbortController()
-    const timer = setTimeout(() => limit.abort(new ProxyAway(way.url)), CONNECT_MS)
+    const known = way.signIn ?? signIns.get(way.url)
     try {
-      const signIn = way.signIn ?? (await signInFor?.(way.url)) ?? undefined
+      return await connectInTime({ ...way, signIn: known }, url, signal)
+    } catch (error) {
+      if (!(error instanceof ProxySignInWanted) || way.signIn !== undefined || !signInFor) throw error
+      const wanted = { ask: signInFor, proxy: way.url, refused: known, target: url }
+      const signIn = await otherSignIn(wanted, signal)
+      if (signIn === null) throw error
+      return await connectInTime({ url: way.url, signIn }, url, signal)
+    }
+  }
+
+  /** What to try after a sign-in, or none, was refused: that of a connection which asked meanwhile, else what `signInFor` has. */
+  async function otherSignIn(
+    { ask, proxy, refused, target }: { ask: AskSignIn; proxy: string; refused: string | undefined; target: URL },
+    signal?: AbortSignal,
+  ): Promise<string | null> {
+    const newer = signIns.get(proxy)
+    if (newer !== undefined && newer !== refused) return newer
+    signIns.delete(proxy)
+    const asked = ask({
+      proxy,
+      refused,
+      async tryOut(signIn) {
+        try {
+          const socket = await connectInTime({ url: proxy, signIn }, target)
+          socket.on('error', () => undefined).destroy()
+          return true
+        } catch (error) {
+          if (error instanceof ProxySignInWanted) return false
+          throw error
+        }
+      },
+    })
+    const signIn = await untilAborted(asked, signal)
+    if (signIn !== null) signIns.set(proxy, signIn)
+    return signIn
+  }
+
+  async function connectInTime(proxy: NetworkProxy, target: URL, signal?: AbortSignal): Promise<Socket> {
+    const limit = new AbortController()
+    const timer = setTimeout(() => limit.abort(new ProxyAway(proxy.url)), CONNECT_MS)
+    try {
       const both = signal ? AbortSignal.any([limit.signal, signal]) : limit.signal
-      return await connectBy({ proxy: { ...way, signIn }, target: url, signal: both })
+      const connectBy = proxy.url.startsWith('socks5:') ? connectBySocks : connectByHttp
+      return await connectBy({ proxy, target, signal: both })
     } finally {
       clearTimeout(timer)
     }
@@ -141,5 +204,19 @@ export function createNetwork({ findWays, signInFor, onSignInWanted, pinOf }: Ne
       const { fetchBy } = await import('./fetch-by.ts')
       return await fetchBy(agent, new URL(url), init)
     },
+  }
+}
+
+/** The result of some work, unless the signal ends the wait for it first. The work goes on. @throws the signal's reason */
+async function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
+  if (!signal) return await work
+  signal.throwIfAborted()
+  const aborted = Promise.withResolvers<never>()
+  const onAbort = () => aborted.reject(signal.reason as Error)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
   }
 }

@@ -1,7 +1,7 @@
 import { DIRECT, type Way } from './way.ts'
 
 /**
- * Reads the answer of a PAC file, which Chromium also gives for fixed settings: `PROXY proxy:3128; HTTPS other:443; DIRECT`.
+ * Reads the answer of a PAC file, which Chromium also gives for fixed settings: `PROXY proxy:3128; SOCKS5 other:1080; DIRECT`.
  *
  * @param answer entries in their order, separated by `;`
  * @returns at least one way; an empty answer means a direct connection
@@ -14,7 +14,9 @@ export function parsePacAnswer(answer: string): readonly Way[] {
 function wayOf(entry: string): Way {
   const [kind = '', place = ''] = entry.split(/\s+/)
   if (kind.toUpperCase() === 'DIRECT') return { kind: 'direct' }
-  const scheme = { PROXY: 'http', HTTP: 'http', HTTPS: 'https' }[kind.toUpperCase()]
+  const scheme = { PROXY: 'http', HTTP: 'http', HTTPS: 'https', SOCKS5: 'socks5' }[kind.toUpperCase()]
   const url = scheme === undefined ? null : URL.parse(`${scheme}://${place}`)
-  return url === null || url.hostname === '' ? { kind: 'unknown', named: entry } : { kind: 'http', url: url.origin }
+  return url === null || url.hostname === ''
+    ? { kind: 'unknown', named: entry }
+    : { kind: 'proxy', url: `${url.protocol}//${url.host}` }
 }

@@ -1,13 +1,16 @@
-/** An HTTP proxy of the network (a company's, a university's): not to be confused with Berth's own local proxy. */
-export interface HttpProxy {
-  /** Its origin, `http://proxy.example:3128`; with `https:` the connection to the proxy itself is encrypted. */
+/** A proxy of the network (a company's, a university's): not to be confused with Berth's own local proxy. */
+export interface NetworkProxy {
+  /**
+   * Its origin: `http://proxy.example:3128`, with `https:` if the connection to the proxy itself is encrypted, or
+   * `socks5://proxy.example:1080`.
+   */
   readonly url: string
   /** `name:password` where the setting itself has it, as HTTPS_PROXY may. */
   readonly signIn?: string | undefined
 }
 
-/** One way to a server. `unknown` is a kind of proxy that Berth cannot use, such as SOCKS. */
-export type Way = { readonly kind: 'direct' } | ({ readonly kind: 'http' } & HttpProxy) | UnknownWay
+/** One way to a server. `unknown` is a kind of proxy that Berth cannot use, such as SOCKS of version 4. */
+export type Way = { readonly kind: 'direct' } | ({ readonly kind: 'proxy' } & NetworkProxy) | UnknownWay
 
 interface UnknownWay {
   readonly kind: 'unknown'

@@ -9,13 +9,14 @@ test.each([
   [
     'PROXY proxy.example:3128; HTTPS safe.example; DIRECT',
     [
-      { kind: 'http', url: 'http://proxy.example:3128' },
-      { kind: 'http', url: 'https://safe.example' },
+      { kind: 'proxy', url: 'http://proxy.example:3128' },
+      { kind: 'proxy', url: 'https://safe.example' },
       { kind: 'direct' },
     ],
   ],
-  ['PROXY [2001:db8::1]:3128', [{ kind: 'http', url: 'http://[2001:db8::1]:3128' }]],
-  ['SOCKS5 s.example:1080', [{ kind: 'unknown', named: 'SOCKS5 s.example:1080' }]],
+  ['PROXY [2001:db8::1]:3128', [{ kind: 'proxy', url: 'http://[2001:db8::1]:3128' }]],
+  ['SOCKS5 s.example:1080', [{ kind: 'proxy', url: 'socks5://s.example:1080' }]],
+  ['SOCKS4 s.example:1080', [{ kind: 'unknown', named: 'SOCKS4 s.example:1080' }]],
   ['PROXY', [{ kind: 'unknown', named: 'PROXY' }]],
 ])('the answer %j of a PAC file is read', (answer, ways) => {
   expect(parsePacAnswer(answer)).toEqual(ways)
@@ -23,7 +24,7 @@ test.each([
 
 const to = async (env: Record<string, string>, url: string) => {
   const [way] = await environmentWays(env)(new URL(url))
-  return way?.kind === 'http' ? way.url : way?.kind
+  return way?.kind === 'proxy' ? way.url : way?.kind
 }
 
 test.each([
@@ -32,7 +33,8 @@ test.each([
   [{ HTTPS_PROXY: 'http://p:3128' }, 'http://berth.example', 'direct'],
   [{ https_proxy: 'http://small:1', HTTPS_PROXY: 'http://p:3128' }, 'https://berth.example', 'http://small:1'],
   [{ ALL_PROXY: 'p:3128' }, 'http://berth.example', 'http://p:3128'],
-  [{ ALL_PROXY: 'socks5://p:1080' }, 'https://berth.example', 'unknown'],
+  [{ ALL_PROXY: 'socks5h://p:1080' }, 'https://berth.example', 'socks5://p:1080'],
+  [{ ALL_PROXY: 'socks4://p:1080' }, 'https://berth.example', 'unknown'],
 ])('%j leads %s by %s', async (env, url, expected) => {
   expect(await to(env, url)).toBe(expected)
 })
@@ -58,7 +60,7 @@ test.each([
 test('a name and a password in the variable are taken out of the address', async () => {
   const findWays = environmentWays({ HTTPS_PROXY: 'http://m%40x:p%3Aw@p:3128' })
   expect(await findWays(new URL('https://berth.example'))).toEqual([
-    { kind: 'http', url: 'http://p:3128', signIn: 'm@x:p:w' },
+    { kind: 'proxy', url: 'http://p:3128', signIn: 'm@x:p:w' },
   ])
 })
 

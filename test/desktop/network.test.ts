@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process'
 import { createHash, generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -5,11 +6,14 @@ import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
+import { promisify } from 'node:util'
+import { type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { signManifest } from '../../build/updates/sign.ts'
 import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
-import { signIn } from '../e2e/console-steps.ts'
+import { button, signIn } from '../e2e/console-steps.ts'
 import { aWorld } from '../e2e/console-world.ts'
+import { violationsOf } from '../fixtures/browser.ts'
 import { createAuthority } from '../fixtures/authority.ts'
 import { type ConnectProxy, startConnectProxy } from '../fixtures/connect-proxy.ts'
 import { openApp, openDesktop, readSettings, type Desktop, type RunningApp } from './open-app.ts'
@@ -78,6 +82,13 @@ async function startUpdates(): Promise<{ url: string; publicKey: string }> {
 }
 afterAll(() => stack.disposeAsync())
 
+/** The window that asks for the sign-in to the proxy, once it is there. */
+async function question(): Promise<Page> {
+  const find = () => app.electron.windows().find(window => window.url().startsWith('berth://question/'))
+  await expect.poll(find).toBeDefined()
+  return find()!
+}
+
 const inPage = (code: string) => app.page.evaluate(code)
 
 test('a certificate that no authority vouches for is shown once, and pinned when the user trusts it', async () => {
@@ -96,6 +107,52 @@ test('a certificate that no authority vouches for is shown once, and pinned when
   })
   await inPage(`location.hash = '#/'`)
   await app.page.reload()
+})
+
+test('a proxy that wants a name and a password: the user is asked, again after a wrong one, and everything goes by it then', async () => {
+  proxy.wants = 'mira@company:se:cret'
+  proxy.cut()
+  const me = () => inPage(`fetch('/api/v1/me').then(answer => answer.json())`) as Promise<{ code: string }>
+  const cancelled = me()
+  const first = await question()
+  expect(await first.getByRole('main').textContent()).toContain(proxy.url)
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await first.emulateMedia({ colorScheme })
+    expect(await violationsOf(first, colorScheme)).toEqual([])
+    if (process.env.BERTH_PICTURES) await first.screenshot({ path: `test/output/proxy-question-${colorScheme}.png` })
+  }
+  expect(await first.evaluate(() => 'host' in window || 'hostEvents' in window)).toBe(false)
+  // A real key: those of Playwright do not pass through the main process.
+  const env = { ...process.env, ...desktop.env }
+  await promisify(execFile)(
+    'xdotool',
+    ['search', '--sync', '--onlyvisible', '--name', '^Sign In to the Proxy$', 'windowfocus', '--sync', 'key', 'Escape'],
+    { env },
+  )
+  expect(await cancelled).toMatchObject({
+    detail: `The proxy ${proxy.url} of your network asks for a name and a password.`,
+  })
+  // Whoever cancels is not asked again by the page's own tries, only once they reload it.
+  expect(await me()).toMatchObject({ code: 'unavailable' })
+  expect(app.electron.windows()).toHaveLength(1)
+  await app.page.reload()
+  await button(await question(), 'Cancel').click()
+  await expect.poll(() => app.electron.windows()).toHaveLength(1)
+  await app.page.reload()
+  const second = await question()
+  const asked = proxy.asked.length
+  await second.getByLabel('Name').fill('mira@company')
+  await second.getByLabel('Password').fill('wrong')
+  await second.keyboard.press('Enter')
+  await second.getByRole('alert').getByText('The proxy refused this name or password.').waitFor()
+  expect(await second.getByLabel('Name').inputValue()).toBe('mira@company')
+  expect(await second.getByLabel('Password').inputValue()).toBe('')
+  // One connection tried it, whatever waits.
+  expect(proxy.asked.slice(asked).filter(({ signIn: sent }) => sent !== undefined)).toHaveLength(1)
+  await second.getByLabel('Password').fill('se:cret')
+  await button(second, 'Sign in').click()
+  await app.page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
+  await expect.poll(() => app.electron.windows()).toHaveLength(1)
 })
 
 test('calls, live events and terminals go by the proxy that the PAC file names', async () => {

@@ -1,5 +1,5 @@
 import { type ElectronSlice, type ContentsSlice } from '../electron-slice.ts'
-import { isConsoleUrl } from './console-origin.ts'
+import { isConsoleUrl, isQuestionUrl } from './console-origin.ts'
 import { isExternalUrlAllowed } from './external-urls.ts'
 import { SECURE_WEB_PREFERENCES } from './web-preferences.ts'
 
@@ -15,7 +15,9 @@ export interface GuardDeps {
  */
 export function guardContents(contents: ContentsSlice, { electron, preload, log }: GuardDeps): void {
   const stay = (event: { preventDefault(): void }, url: string) => {
-    if (isConsoleUrl(url)) return
+    const here = contents.getURL()
+    // A question sends its form to its own address, and leads nowhere else.
+    if (isQuestionUrl(here) ? url === here : isConsoleUrl(url)) return
     event.preventDefault()
     log.warn({ url }, 'navigation refused')
   }
@@ -23,7 +25,7 @@ export function guardContents(contents: ContentsSlice, { electron, preload, log 
   contents.on('will-redirect', stay)
   contents.on('will-attach-webview', event => event.preventDefault())
   contents.setWindowOpenHandler(({ url }) => {
-    if (isConsoleUrl(url)) {
+    if (isConsoleUrl(url) && !isQuestionUrl(contents.getURL())) {
       return {
         action: 'allow',
         // A terminal window stays when the console window that opened it is closed.

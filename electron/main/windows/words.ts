@@ -58,6 +58,17 @@ const EN = {
   compareFingerprint: (fingerprint: string) =>
     `No authority that this computer knows vouches for it. Somebody on the way could show one of their own.\n\nCompare the fingerprint with the one that the administrator of the server tells you (SHA-256):\n\n${inHalves(fingerprint)}`,
   trustCertificate: 'Trust this certificate',
+  proxyTitle: 'Sign In to the Proxy',
+  proxyHeading: 'Your network asks for a sign-in',
+  proxyNotBerth: 'It wants your name and password for the network, not those for Berth.',
+  proxyPlain: 'They are sent to the proxy without encryption.',
+  proxyName: 'Name',
+  proxyPassword: 'Password',
+  proxyKeep: 'Keep them in the credential store of this computer',
+  proxySignIn: 'Sign in',
+  proxyNameWanted: 'Type a name without a colon.',
+  proxyRefused: 'The proxy refused this name or password.',
+  proxyFailed: 'The proxy could not be asked.',
   sessionsStay: 'Sessions keep running either way, with your unsaved work.',
 }
 export type Words = typeof EN
@@ -118,6 +129,17 @@ const KO: Words = {
   compareFingerprint: fingerprint =>
     `이 컴퓨터가 아는 인증 기관이 보증하지 않는 인증서입니다. 통신 경로의 누군가가 자신의 인증서를 보여 줄 수도 있습니다.\n\n서버 관리자가 알려 준 지문과 비교하세요(SHA-256):\n\n${inHalves(fingerprint)}`,
   trustCertificate: '이 인증서를 신뢰',
+  proxyTitle: '프록시 로그인',
+  proxyHeading: '네트워크에서 로그인을 요구합니다',
+  proxyNotBerth: 'Berth가 아니라 네트워크에서 쓰는 이름과 비밀번호를 입력하세요.',
+  proxyPlain: '이름과 비밀번호는 암호화하지 않고 프록시로 보냅니다.',
+  proxyName: '이름',
+  proxyPassword: '비밀번호',
+  proxyKeep: '이 컴퓨터의 자격 증명 저장소에 보관',
+  proxySignIn: '로그인',
+  proxyNameWanted: '콜론이 없는 이름을 입력하세요.',
+  proxyRefused: '프록시가 이 이름이나 비밀번호를 거부했습니다.',
+  proxyFailed: '프록시에 물어보지 못했습니다.',
   sessionsStay: '어느 쪽이든 세션은 저장하지 않은 작업과 함께 계속 실행됩니다.',
 }
 

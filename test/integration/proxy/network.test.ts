@@ -15,6 +15,7 @@ import { type Authority, createAuthority } from '../../fixtures/authority.ts'
 import { createCli, loginCommand, outcomeOf } from '../../fixtures/cli.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { type ConnectProxy, startConnectProxy } from '../../fixtures/connect-proxy.ts'
+import { type SocksProxy, startSocksProxy } from '../../fixtures/socks-proxy.ts'
 
 /** A server that only the proxy of a company reaches: its name is known to nobody else. */
 const SERVER = 'https://localhost.company.example'
@@ -27,7 +28,7 @@ let proxy: ConnectProxy
 let received: { path: string; body: string }[]
 let answer: string
 let signIn: string | null
-let wanted: string[]
+let wanted: (string | undefined)[]
 let network: Network
 
 beforeAll(async () => {
@@ -66,8 +67,10 @@ beforeEach(() => {
   wanted = []
   network = createNetwork({
     findWays: () => Promise.resolve(parsePacAnswer(answer)),
-    signInFor: () => Promise.resolve(signIn),
-    onSignInWanted: url => wanted.push(url),
+    signInFor({ refused }) {
+      wanted.push(refused)
+      return Promise.resolve(signIn)
+    },
   })
 })
 
@@ -134,14 +137,42 @@ test.each([
   expect(wanted).toEqual([])
 })
 
-test('a proxy that wants a sign-in is named, and gets the one that is known', async () => {
+test('a proxy that wants a sign-in is named, and gets the one that is known, which is asked for again once it is refused', async () => {
   proxy.wants = 'mira:secret'
-  expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain('asks for a name and a password')
+  const ask = () => network.fetch(`${SERVER}/text`)
+  expect(await whyOf(ask())).toContain('asks for a name and a password')
   signIn = 'mira:wrong'
-  expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain('refused the name or the password')
-  expect(wanted).toEqual([proxy.url, proxy.url])
+  expect(await whyOf(ask())).toContain('refused the name or the password')
   signIn = 'mira:secret'
-  expect((await network.fetch(`${SERVER}/text`)).status).toBe(200)
+  expect((await ask()).status).toBe(200)
+  expect(wanted).toEqual([undefined, undefined, 'mira:wrong'])
+  // A tunnel is another connection: it has the sign-in, and nothing is asked.
+  ;(await network.detour(new URL(SERVER)))?.destroy()
+  proxy.wants = 'mira:changed'
+  signIn = 'mira:changed'
+  ;(await network.detour(new URL(SERVER)))?.destroy()
+  expect(wanted.slice(3)).toEqual(['mira:secret'])
+})
+
+test('a sign-in is tried out with one connection; a request that is given up does not wait for the answer', async () => {
+  proxy.wants = 'mira:secret'
+  const answers: boolean[] = []
+  const asks = Promise.withResolvers<undefined>()
+  const asking = createNetwork({
+    findWays: () => Promise.resolve(parsePacAnswer(answer)),
+    async signInFor({ tryOut }) {
+      for (const tried of ['mira:wrong', 'mira:secret']) answers.push(await tryOut(tried))
+      asks.resolve(undefined)
+      return await new Promise<never>(() => undefined)
+    },
+  })
+  const stop = new AbortController()
+  const given = asking.fetch(`${SERVER}/text`, { signal: stop.signal })
+  await asks.promise
+  expect(answers).toEqual([false, true])
+  expect(proxy.asked.map(({ signIn: sent }) => sent)).toEqual([undefined, 'mira:wrong', 'mira:secret'])
+  stop.abort()
+  await expect(given).rejects.toThrow('aborted')
 })
 
 test('a server whose certificate is not valid is refused behind a proxy too', async () => {
@@ -154,9 +185,62 @@ test('a server whose certificate is not valid is refused behind a proxy too', as
   expect(received).toEqual([])
 })
 
+describe('a SOCKS proxy', () => {
+  let socks: SocksProxy
+
+  beforeAll(async () => {
+    const { port } = server.address() as AddressInfo
+    socks = await startSocksProxy({ 'localhost.company.example:443': `127.0.0.1:${port}` })
+  })
+  afterAll(() => socks[Symbol.asyncDispose]())
+  beforeEach(() => {
+    socks.wants = undefined
+    answer = `SOCKS5 ${new URL(socks.url).host}`
+  })
+
+  test('carries requests and tunnels, and looks up the name of the server itself', async () => {
+    const reply = await network.fetch(`${SERVER}/text`, { method: 'POST', body: 'written' })
+    expect(await reply.text()).toBe('first second')
+    const tunnel = await dialTunnel({ managerUrl: SERVER, sessionId: SESSION, app: 'sshd', headers: {}, network })
+    tunnel.resume()
+    const [frame] = (await once(tunnel, 'data')) as [Buffer]
+    expect(frame.subarray(2).toString()).toBe('hello')
+    tunnel.destroy()
+    expect(socks.asked).toEqual(['localhost.company.example:443', 'localhost.company.example:443'])
+  })
+
+  test.each([
+    ['http://192.0.2.7:81', '192.0.2.7:81'],
+    ['http://[2001:db8::7:0:1]:81', '[2001:db8:0:0:0:7:0:1]:81'],
+  ])('is asked for the address %s, and its refusal is told', async (url, place) => {
+    expect(await whyOf(network.fetch(url))).toBe(
+      `The proxy ${socks.url} of your network could not connect to ${new URL(url).host}: not allowed.`,
+    )
+    expect(socks.asked.at(-1)).toBe(place)
+  })
+
+  test('gets the name and the password that it wants', async () => {
+    socks.wants = 'mira:se:cret'
+    expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain('asks for a name and a password')
+    signIn = 'mira:wrong'
+    expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain('refused the name or the password')
+    signIn = 'mira:se:cret'
+    expect((await network.fetch(`${SERVER}/text`)).status).toBe(200)
+  })
+
+  test('that is none, or is away, is named', async () => {
+    answer = `SOCKS5 ${new URL(proxy.url).host}`
+    expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain('does not speak SOCKS 5')
+    answer = 'SOCKS5 127.0.0.1:9'
+    expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain(
+      'socks5://127.0.0.1:9 of your network does not answer',
+    )
+  })
+})
+
 test('a kind of proxy that Berth cannot use is named; this computer never goes by a proxy', async () => {
-  answer = 'SOCKS5 s.example:1080'
-  expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain('SOCKS5 s.example:1080')
+  answer = 'SOCKS4 s.example:1080'
+  expect(await whyOf(network.fetch(`${SERVER}/text`))).toContain('SOCKS4 s.example:1080')
   const port = (server.address() as AddressInfo).port
   expect(await network.detour(new URL(`https://127.0.0.1:${port}`))).toBeUndefined()
   expect((await network.fetch(`https://localhost:${port}/text`)).status).toBe(200)
@@ -164,13 +248,17 @@ test('a kind of proxy that Berth cannot use is named; this computer never goes b
 
 test('the command line goes by the proxy of HTTPS_PROXY, and names one that refuses', async () => {
   await using cli = await createCli()
-  const login = async (password: string) => {
-    const child = cli.start(loginCommand(SERVER), { HTTPS_PROXY: proxy.url, NODE_EXTRA_CA_CERTS: authority.file })
+  const login = async (password: string, userinfo = '') => {
+    const HTTPS_PROXY = proxy.url.replace('//', `//${userinfo}`)
+    const child = cli.start(loginCommand(SERVER), { HTTPS_PROXY, NODE_EXTRA_CA_CERTS: authority.file })
     child.stdin.end(password)
     return await outcomeOf(child)
   }
-  await login('password')
-  await expect.poll(() => received.map(({ path }) => path)).toContain('/api/v1/auth/login')
+  proxy.wants = 'mira:se:cret'
+  expect((await login('password')).err).toContain('asks for a name and a password')
+  expect((await login('password', 'mira:other@')).err).toContain('refused the name or the password')
+  await login('password', 'mira:se%3Acret@')
+  await expect.poll(() => received.map(({ path }) => path)).toEqual(['/api/v1/auth/login'])
   proxy.refuse('403 Forbidden')
   const { code, err } = await login('password')
   expect(code).toBe(1)
