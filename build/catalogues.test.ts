@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { ADMINISTRATION_CAUSES } from '../manager/contract/administration-causes.ts'
 import { CAUSES } from '../manager/contract/causes.ts'
 import { HOST_CAUSES } from '../manager/contract/host-causes.ts'
+import { SESSION_CAUSES } from '../manager/contract/session-causes.ts'
 import { placeholdersOf } from './compile-message.ts'
 import { featuresOf, readCatalogue } from './read-catalogue.ts'
 
@@ -11,7 +12,12 @@ const LANGUAGES = ['en', 'ko']
 const read = (language: string, feature: string) =>
   readCatalogue(fileURLToPath(new URL(`${language}/${feature}.ts`, FOLDER)))
 /** Their English is the server's; types keep them complete. */
-const SERVER_TEXTS = { causes: CAUSES, 'admin-causes': ADMINISTRATION_CAUSES, 'host-causes': HOST_CAUSES }
+const SERVER_TEXTS = {
+  causes: CAUSES,
+  'admin-causes': ADMINISTRATION_CAUSES,
+  'host-causes': HOST_CAUSES,
+  'session-causes': SESSION_CAUSES,
+}
 const FROM_SERVER = [...Object.keys(SERVER_TEXTS), 'errors']
 const features = await featuresOf(FOLDER, 'en')
 

@@ -39,6 +39,9 @@ export const StoppedFor = z.object({
     .string()
     .max(400)
     .regex(/^[\x20-\x7e]*$/),
+  /** Key and values of the message for translations; left out by older agents. */
+  cause: Token(64).optional(),
+  values: z.record(Token(64), z.union([z.number(), CleanLine()])).optional(),
 })
 export type StoppedFor = z.infer<typeof StoppedFor>
 

@@ -1,3 +1,4 @@
+import { type Because } from '#manager/contract'
 import { type RunningKernel } from '../running-kernel.ts'
 import { type Log } from '../log.ts'
 import { type Amount, type DiskLimits, filler, type Growth, inodeFloor, overLimit } from './disk-rules.ts'
@@ -30,7 +31,6 @@ const REST = 20
 const REST_SHORT = 5
 
 interface Area {
-  readonly where: string
   readonly isHome: boolean
   readonly path: string
   device: number
@@ -68,8 +68,8 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
   async function areasOf(kernel: RunningKernel): Promise<Area[]> {
     const layer = await writableLayer(kernel.pid)
     const paths = [
-      { where: 'in /home/work', isHome: true, path: homeOf(kernel.kernelId) },
-      ...(layer === undefined ? [] : [{ where: 'outside of /home/work', isHome: false, path: layer }]),
+      { isHome: true, path: homeOf(kernel.kernelId) },
+      ...(layer === undefined ? [] : [{ isHome: false, path: layer }]),
     ]
     const none: Amount = { bytes: 0, inodes: 0 }
     return Promise.all(
@@ -102,9 +102,9 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
   async function endThoseOverLimit(): Promise<void> {
     for (const [kernelId, { areas }] of watched) {
       try {
-        const messages = await Promise.all(areas.map(area => excess(kernelId, area)))
-        const message = messages.find(found => found !== undefined)
-        if (message !== undefined) await end(kernelId, message)
+        const causes = await Promise.all(areas.map(area => excess(kernelId, area)))
+        const why = causes.find(found => found !== undefined)
+        if (why !== undefined) await end(kernelId, why)
       } catch (error) {
         // The guard continues with the other sessions, and with the look at the whole disk.
         log.error({ kernelId, err: error }, 'the disk limit of a session cannot be enforced')
@@ -112,9 +112,9 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
     }
   }
 
-  async function excess(kernelId: string, { where, isHome, now }: Area): Promise<string | undefined> {
-    const message = overLimit(where, now, limits)
-    return message === undefined || !isHome ? message : overLimit(where, now, await homeLimits(kernelId))
+  async function excess(kernelId: string, { isHome, now }: Area): Promise<Because | undefined> {
+    const why = overLimit(isHome, now, limits)
+    return why === undefined || !isHome ? why : overLimit(isHome, now, await homeLimits(kernelId))
   }
 
   async function endFiller(found: FileSystem, mark: Watermark): Promise<void> {
@@ -132,13 +132,13 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
     if (!verdict) return
     mark.endedAt = found.left
     for (const { areas } of watched.values()) for (const area of areas) area.before = area.now
-    await end(verdict.kernelId, verdict.message)
+    await end(verdict.kernelId, verdict.why)
   }
 
-  async function end(kernelId: string, message: string): Promise<void> {
+  async function end(kernelId: string, { why: message, ...key }: Because): Promise<void> {
     watched.delete(kernelId)
     log.warn({ kernelId, message }, 'session ended: disk')
-    await stop(kernelId, { code: 'disk_limit', message })
+    await stop(kernelId, { code: 'disk_limit', message, ...key })
   }
 
   function floorOf({ inodesTotal }: FileSystem): Amount {

@@ -18,7 +18,10 @@ test('above the floor no session is ended, however fast it writes', () => {
 test('below the floor, the session that grew most is ended, with the reason', () => {
   const left = { bytes: GiB / 2, inodes: Infinity }
   const verdict = filler([grew('alice', GiB / 4), grew('mallory', 20 * GiB)], left, floor)
-  expect(verdict).toEqual({ kernelId: 'mallory', message: expect.stringMatching(/512 MiB left.*20\.0 GiB/) as string })
+  expect(verdict).toEqual({
+    kernelId: 'mallory',
+    why: expect.objectContaining({ why: expect.stringMatching(/512 MiB left.*20\.0 GiB/) as string }) as object,
+  })
 })
 
 test('old files, and a host that other programs fill, end no session', () => {
@@ -30,17 +33,20 @@ test('old files, and a host that other programs fill, end no session', () => {
 test('inodes run out like bytes', () => {
   const left = { bytes: 100 * GiB, inodes: 9_000 }
   const verdict = filler([grew('alice', 20 * GiB, 10), grew('mallory', 0, 500_000)], left, floor)
-  expect(verdict).toEqual({ kernelId: 'mallory', message: expect.stringContaining('500000 files') as string })
+  expect(verdict).toEqual({
+    kernelId: 'mallory',
+    why: expect.objectContaining({ why: expect.stringContaining('500000 files') as string }) as object,
+  })
   expect(inodeFloor(100_000)).toBe(5_000)
   expect(inodeFloor(10 ** 8)).toBe(10_000)
 })
 
 test('a session above its own limit gets the name of the limit', () => {
   const limits = { bytes: GiB, inodes: 1000 }
-  expect(overLimit('in /home/work', { bytes: GiB, inodes: 1000 }, limits)).toBeUndefined()
-  expect(overLimit('in /home/work', { bytes: GiB + 1, inodes: 0 }, limits)).toContain('in /home/work took 1.0 GiB')
-  expect(overLimit('in /home/work', { bytes: 0, inodes: 1001 }, limits)).toContain('1001 files')
-  expect(overLimit('', { bytes: 1e15, inodes: 1e9 }, { bytes: undefined, inodes: undefined })).toBeUndefined()
+  expect(overLimit(true, { bytes: GiB, inodes: 1000 }, limits)).toBeUndefined()
+  expect(overLimit(true, { bytes: GiB + 1, inodes: 0 }, limits)?.why).toContain('in /home/work took 1.0 GiB')
+  expect(overLimit(true, { bytes: 0, inodes: 1001 }, limits)?.why).toContain('1001 files')
+  expect(overLimit(true, { bytes: 1e15, inodes: 1e9 }, { bytes: undefined, inodes: undefined })).toBeUndefined()
 })
 
 test('the writable layer is read from the mount of the root', () => {

@@ -1,3 +1,5 @@
+import { because, type Because } from '#manager/contract'
+
 /** Space left on a file system, or used on it by a session. */
 export interface Amount {
   readonly bytes: number
@@ -21,7 +23,7 @@ export interface Growth {
 
 export interface Verdict {
   readonly kernelId: string
-  readonly message: string
+  readonly why: Because
 }
 
 /** A session that grew by less than this share of the floor did not fill the disk. */
@@ -34,13 +36,15 @@ export function inodeFloor(total: number): number {
   return Math.min(INODE_FLOOR, Math.floor(total * INODE_FLOOR_SHARE))
 }
 
-/** @returns a sentence for the session's owner if the session exceeds its limit; else undefined */
-export function overLimit(where: string, now: Amount, limits: DiskLimits): string | undefined {
+/** @param isHome whether the files are in the home, or outside of it @returns a sentence for the session's owner if the session exceeds its limit; else undefined */
+export function overLimit(isHome: boolean, now: Amount, limits: DiskLimits): Because | undefined {
   if (limits.bytes !== undefined && now.bytes > limits.bytes) {
-    return `The files of the session ${where} took ${size(now.bytes)}; the limit on this host is ${size(limits.bytes)}.`
+    const amounts = { size: size(now.bytes), limit: size(limits.bytes) }
+    return because(isHome ? 'home_bytes_over' : 'outside_bytes_over', amounts)
   }
   if (limits.inodes !== undefined && now.inodes > limits.inodes) {
-    return `The session had ${now.inodes} files and folders ${where}; the limit on this host is ${limits.inodes}.`
+    const amounts = { count: now.inodes, limit: limits.inodes }
+    return because(isHome ? 'home_files_over' : 'outside_files_over', amounts)
   }
   return undefined
 }
@@ -57,13 +61,12 @@ export function filler(sessions: readonly Growth[], left: Amount, floor: Amount)
     if (left[what] >= floor[what]) continue
     const [most] = sessions.toSorted((a, b) => growth(b, what) - growth(a, what))
     if (!most || growth(most, what) < floor[what] * NOTABLE) continue
-    const shown = (amount: number) => (what === 'bytes' ? size(amount) : `${amount} files`)
-    return {
-      kernelId: most.kernelId,
-      message:
-        `The disk of the host was nearly full (${shown(left[what])} left), and this session had written the most: ` +
-        `${shown(growth(most, what))} within minutes. Remove files, or ask an administrator for room.`,
-    }
+    const amounts = [left[what], growth(most, what)] as const
+    const why =
+      what === 'bytes'
+        ? because('disk_filled_by_bytes', { left: size(amounts[0]), written: size(amounts[1]) })
+        : because('disk_filled_by_files', { left: amounts[0], written: amounts[1] })
+    return { kernelId: most.kernelId, why }
   }
   return undefined
 }

@@ -1,3 +1,4 @@
+import { because } from '#manager/contract'
 import { readKernelText } from '../read-kernel-text.ts'
 import { type RunningKernel } from '../running-kernel.ts'
 import { type Log } from '../log.ts'
@@ -59,11 +60,14 @@ export function createInotifyGuard({ running, stop, log, readLimits = limitsOfHo
           'processes ended: they held most inotify instances or watches',
         )
         if (!strike(kernelId)) continue
+        const { why: message, ...key } = because('inotify_used_up', {
+          instances: limits.instances,
+          watches: limits.watches,
+        })
         await stop(kernelId, {
           code: 'host_limit',
-          message:
-            `The session repeatedly used most of the host's ${limits.instances} inotify instances or ${limits.watches} watches, ` +
-            'which other sessions need too.',
+          message,
+          ...key,
         })
       }
     },

@@ -1,4 +1,15 @@
-import { type AgentId, type KernelId, type Reason, type SessionId, toWireError } from '#manager/contract'
+import {
+  type AgentId,
+  because,
+  type Because,
+  causeIn,
+  type KernelId,
+  type Reason,
+  reasonOf,
+  type SessionId,
+  together,
+  toWireError,
+} from '#manager/contract'
 import { type AgentLinks } from '../cluster/agent-links.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
@@ -158,9 +169,11 @@ export function createActing(deps: ActingDeps & ActingMemory) {
       // After a report that the agent knows was processed, it gives the start up within this time.
       await extendStartBy(store.db, kernelId, deps.prepareWithinMs)
     }
-    const message = ahead === undefined ? PREPARING : waitsFor(ahead, (await findAgent(store.db, agentId))?.name)
-    if (session.reason.message === message) return
-    const reason: Reason = { code: ahead === undefined ? 'create_sent' : 'starting_soon', message }
+    const reason: Reason =
+      ahead === undefined
+        ? { code: 'create_sent', message: PREPARING }
+        : reasonOf('starting_soon', waitsFor(ahead, (await findAgent(store.db, agentId))?.name))
+    if (session.reason.message === reason.message) return
     changes.hint(await updateReasons(store.db, 'PREPARING', new Map([[sessionId, reason]])))
   }
 
@@ -238,10 +251,8 @@ export function createActing(deps: ActingDeps & ActingMemory) {
   return actOnAll
 }
 
-function waitsFor(ahead: number, agent = 'its host'): string {
-  if (ahead === 0) return `Starting soon: Docker on ${agent} is busy.`
-  const others = ahead === 1 ? '1 session is' : `${ahead} sessions are`
-  return `Starting soon: ${others} being started on ${agent} before it.`
+function waitsFor(ahead: number, host = 'its host'): Because {
+  return ahead === 0 ? because('docker_is_busy', { host }) : because('starts_after_others', { count: ahead, host })
 }
 
 /** A session ends with any of its kernels, except a secondary one that has finished its work (exit code 0). */
@@ -253,20 +264,21 @@ function endOf(
   const role = kernels.find(kernel => kernel.id === kernelId)?.role ?? 'one'
   const code = reason.code === 'exited' && role !== 'main1' ? 'kernel_failed' : reason.code
   // The other kernels still run: the session has ended once they are destroyed.
-  const message = `Container ${role} ended, and the session with it. ${reason.message}`
-  return { to: 'TERMINATING', reason: { ...reason, code, message }, kernelId, exitCode }
+  const ended = because('container_ended', { container: role })
+  const known = causeIn({ ...reason, why: reason.message })
+  const text = known
+    ? reasonOf(code, together(ended, known))
+    : { ...reason, code, message: `${ended.why} ${reason.message}` }
+  return { to: 'TERMINATING', reason: text, kernelId, exitCode }
 }
 
 function exitReason(exit: Extract<Action, { do: 'ended' }>['exit']): Reason {
   if (exit.stopped) return exit.stopped
   if (exit.oomKilled) {
-    return {
-      code: 'oom_killed',
-      message: 'The container ran out of memory and was stopped. Launch the session with more RAM.',
-    }
+    return reasonOf('oom_killed', because('ran_out_of_memory'))
   }
   if (exit.engineRestarted) {
     return { code: 'engine_restarted', message: 'The container ended because Docker or the host restarted.' }
   }
-  return { code: 'exited', message: `The main process ended with exit code ${exit.exitCode}.` }
+  return reasonOf('exited', because('process_ended', { exitCode: exit.exitCode }))
 }

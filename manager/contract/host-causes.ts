@@ -65,4 +65,15 @@ export const HOST_CAUSES = {
   request_cancelled: 'The manager cancelled the request.',
   docker_host_form:
     'DOCKER_HOST is "{value}"; the value must look like unix:///var/run/docker.sock or tcp://10.0.0.5:2375.',
+  home_bytes_over: 'The files of the session in /home/work took {size}; the limit on this host is {limit}.',
+  outside_bytes_over: 'The files of the session outside of /home/work took {size}; the limit on this host is {limit}.',
+  home_files_over: 'The session had {count} files and folders in /home/work; the limit on this host is {limit}.',
+  outside_files_over:
+    'The session had {count} files and folders outside of /home/work; the limit on this host is {limit}.',
+  disk_filled_by_bytes:
+    'The disk of the host was nearly full ({left} left), and this session had written the most: {written} within minutes. Remove files, or ask an administrator for room.',
+  disk_filled_by_files:
+    'The disk of the host was nearly full ({left} files left), and this session had written the most: {written} files within minutes. Remove files, or ask an administrator for room.',
+  inotify_used_up:
+    "The session repeatedly used most of the host's {instances} inotify instances or {watches} watches, which other sessions need too.",
 } as const

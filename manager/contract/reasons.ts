@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { CauseFields } from './cause-fields.ts'
+import { type Because } from './causes.ts'
 import { WireSlots } from './resource-slots.ts'
 
 /** Codes for why a session is in its status; the message beside a code is what people read. `docs/errors.md` explains each. */
@@ -70,6 +72,7 @@ export const Reason = z
   .object({
     code: ReasonCode,
     message: z.string(),
+    ...CauseFields,
     note: z.string().optional().describe('Words of the person who decided; the message holds them too.'),
     needed: WireSlots.optional(),
     available: WireSlots.optional(),
@@ -82,3 +85,10 @@ export const Reason = z
   })
   .meta({ id: 'Reason' })
 export type Reason = z.infer<typeof Reason>
+
+/** A reason whose text has a key, so that pages show it in their language. */
+export const reasonOf = (
+  code: ReasonCode,
+  { why: message, ...key }: Because,
+  rest: Omit<Partial<Reason>, 'code' | 'message'> = {},
+): Reason => ({ code, message, ...key, ...rest })

@@ -1,4 +1,4 @@
-import { type AgentId, lackingSlots, type SessionId, subtractSlots } from '#manager/contract'
+import { type AgentId, because, lackingSlots, reasonOf, type SessionId, subtractSlots } from '#manager/contract'
 import { listAgents } from '../store/agents/agents.ts'
 import { readLimits } from './read-limits.ts'
 import { insertKernelDevices } from '../store/sessions/kernels.ts'
@@ -120,7 +120,7 @@ async function writePlacements(
 ): Promise<readonly Touched[]> {
   const placed = placements.map(placement => {
     const name = names.get(placement.agentId) ?? placement.agentId
-    return { ...placement, reason: { code: 'placed', message: `Placed on host ${name}.` } as const }
+    return { ...placement, reason: reasonOf('placed', because('placed_on', { host: name })) }
   })
   const { touched, kernelsOf } = await markScheduled(trx, placed)
   const kernelIdOf = (sessionId: SessionId, index = 0) => {

@@ -30,7 +30,7 @@ test.each([
   ['is ERROR', on('train', 'ERROR')],
 ])('a dependency that %s makes its session fail, whatever the others do', (how, dependency) => {
   const { failed } = judgeDependencies([on('other', 'RUNNING'), dependency])
-  expect(failed.get(sessionId(1))).toEqual({
+  expect(failed.get(sessionId(1))).toMatchObject({
     code: 'dependency_failed',
     message: `Will not start: depends on session "train", which ${how}.`,
   })

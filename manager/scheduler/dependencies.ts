@@ -1,4 +1,4 @@
-import { type Reason, type SessionId } from '#manager/contract'
+import { because, type Because, type Reason, reasonOf, type SessionId } from '#manager/contract'
 import { resultOf } from './result.ts'
 import { type Dependency } from '../store/sessions/dependencies.ts'
 
@@ -20,15 +20,16 @@ export function judgeDependencies(dependencies: readonly Dependency[]): Dependen
     const { sessionId, name } = dependency
     const result = resultOf(dependency)
     if (result === 'failure' && !failed.has(sessionId)) {
-      const message = `Will not start: depends on session "${name}", which ${endOf(dependency)}.`
-      failed.set(sessionId, { code: 'dependency_failed', message })
+      failed.set(sessionId, reasonOf('dependency_failed', failureOf(dependency)))
     }
     if (result === null) waitsFor.set(sessionId, [...(waitsFor.get(sessionId) ?? []), name])
   }
   return { waitsFor, failed }
 }
 
-function endOf({ status, reason, exitCode }: Dependency): string {
-  if (status !== 'TERMINATED') return `is ${status}`
-  return reason.code === 'exited' ? `ended with exit code ${exitCode ?? 'unknown'}` : `ended as ${reason.code}`
+function failureOf({ name, status, reason, exitCode }: Dependency): Because {
+  if (status !== 'TERMINATED') return because('depends_on_status', { session: name, status })
+  return reason.code === 'exited'
+    ? because('depends_on_exit', { session: name, exitCode: exitCode ?? 'unknown' })
+    : because('depends_on_end', { session: name, reason: reason.code })
 }

@@ -1,4 +1,4 @@
-import { type AgentId, type KernelId, type Reason, type SessionId } from '#manager/contract'
+import { type AgentId, because, type KernelId, type Reason, reasonOf, type SessionId } from '#manager/contract'
 import { type Audit } from '../audit/recorder.ts'
 import { type Log } from '../log.ts'
 import { type Store } from '../store/open-store.ts'
@@ -124,6 +124,5 @@ const CALLED_OFF: Reason = {
 
 function announcedReason(at: number): Reason {
   const when = new Date(at).toISOString()
-  const message = `Makes room for a session of higher priority at ${when}, and continues later with its files.`
-  return { code: 'interruption_announced', message }
+  return reasonOf('interruption_announced', because('makes_room_at', { time: when }))
 }

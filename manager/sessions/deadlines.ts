@@ -1,4 +1,12 @@
-import { type AgentId, type KernelId, type Reason, type SessionId, type SessionStatus } from '#manager/contract'
+import {
+  type AgentId,
+  because,
+  type KernelId,
+  type Reason,
+  reasonOf,
+  type SessionId,
+  type SessionStatus,
+} from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type AgentPresence } from '../scheduler/snapshot.ts'
 import { type Store } from '../store/open-store.ts'
@@ -91,7 +99,7 @@ export function startDeadlines(deps: DeadlinesDeps): AsyncDisposable {
     const ready = agentId !== null && deps.presence.isReady(agentId)
     if (!ready && agentId !== null && (await deps.isElsewhere?.(agentId))) return
     const cause: Reason = ready
-      ? { code: 'deadline_exceeded', message: LATE[status] ?? 'The start took too long.' }
+      ? reasonOf('deadline_exceeded', because(LATE[status] ?? 'start_too_long'))
       : { code: 'agent_lost', message: 'The host was lost while the session started.' }
     // No request was sent yet, or the agent has given up by itself: there is no container to remove.
     if (status === 'SCHEDULED' || (!ready && startByPassed)) await deps.lifecycle.failAttempt(sessionId, attempt, cause)
@@ -153,8 +161,8 @@ const AGENT_AWAY_START =
 const UNCONFIRMED_START =
   'The start takes too long. The session is started again, on another host if there is one, once the first host has cleaned up.'
 
-const LATE: Partial<Record<SessionStatus, string>> = {
-  SCHEDULED: 'The host was not ready to start the session in time.',
-  PREPARING: 'The host did not start the container in time.',
-  PULLING: 'The image could not be pulled in time.',
+const LATE: Partial<Record<SessionStatus, 'host_not_ready_in_time' | 'container_late' | 'image_late'>> = {
+  SCHEDULED: 'host_not_ready_in_time',
+  PREPARING: 'container_late',
+  PULLING: 'image_late',
 }

@@ -1,4 +1,4 @@
-import { type AgentId, isFinished, type Reason } from '#manager/contract'
+import { type AgentId, because, isFinished, reasonOf } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { listSessionsOnRevoked } from '../store/sessions/kernels.ts'
 import { type Store } from '../store/open-store.ts'
@@ -25,8 +25,7 @@ export async function endForgotten(
   { agentId, actor }: { readonly agentId?: AgentId; readonly actor?: string } = {},
 ): Promise<void> {
   for (const { sessionId, on, agentName } of await listSessionsOnRevoked(store.db, { agentId, limit: BATCH })) {
-    const message = `An admin removed host ${agentName} from Berth, so its sessions ended here.`
-    const reason: Reason = { code: 'agent_forgotten', message }
+    const reason = reasonOf('agent_forgotten', because('host_removed', { host: agentName }))
     const ending = changes.apply(sessionId, state => {
       // The session may have ended, or moved, since it was listed.
       if (state.agentId !== on || isFinished(state.status)) return undefined

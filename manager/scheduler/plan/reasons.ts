@@ -1,4 +1,12 @@
-import { formatSlots, type Reason, type ResourceSlots, SLOT_NAMES, type SlotName } from '#manager/contract'
+import {
+  because,
+  formatSlots,
+  type Reason,
+  reasonOf,
+  type ResourceSlots,
+  SLOT_NAMES,
+  type SlotName,
+} from '#manager/contract'
 import { bare, readable } from './amounts.ts'
 import { type Room } from './room.ts'
 import { type AgentSnapshot, type PendingSession, type PlanOptions, totalOf } from './snapshot.ts'
@@ -32,11 +40,8 @@ export function isWaitingFor({ waitsFor }: PendingSession): boolean {
 
 export function dependencyReason({ waitsFor = [] }: PendingSession): Reason | undefined {
   if (waitsFor.length === 0) return undefined
-  const names = waitsFor.map(name => `"${name}"`).join(' and ')
-  return {
-    code: 'dependencies',
-    message: `Starts once ${names} ${waitsFor.length === 1 ? 'has' : 'have'} succeeded.`,
-  }
+  const names = waitsFor.map(name => `"${name}"`).join(', ')
+  return reasonOf('dependencies', because('starts_after', { sessions: names, count: waitsFor.length }))
 }
 
 /** The one dominant reason why a session waits: the first that applies, in the order below. */
@@ -52,25 +57,18 @@ export function explain(situation: Situation): Reason {
 }
 
 function noAgent({ agents, open }: Situation): Reason | undefined {
-  if (agents.length === 0) return { code: 'no_agents', message: 'No host has joined this resource group yet.' }
+  if (agents.length === 0) return reasonOf('no_agents', because('no_host_joined'))
   if (!agents.some(agent => agent.connected)) {
     return { code: 'agents_unreachable', message: 'No host of this resource group is connected.' }
   }
   if (!agents.some(agent => canTake(agent)) && agents.some(agent => canTake({ ...agent, unfit: false }))) {
-    return {
-      code: 'no_agents',
-      message: 'No connected host can start sessions now. Admins: "berth admin agent ls" says what is wrong.',
-    }
+    return reasonOf('no_agents', because('no_host_can_start'))
   }
   if (!agents.some(agent => canTake(agent))) {
-    return { code: 'no_agents', message: 'No connected host accepts new sessions; an admin has paused them.' }
+    return reasonOf('no_agents', because('hosts_paused'))
   }
   if (open.length === 0) {
-    return {
-      code: 'no_agents',
-      message:
-        'No connected host isolates sessions as this resource group requires. Admins: "berth admin agent ls" says what is missing.',
-    }
+    return reasonOf('no_agents', because('no_host_isolates'))
   }
   return undefined
 }
@@ -78,10 +76,10 @@ function noAgent({ agents, open }: Situation): Reason | undefined {
 function filesAway({ session: { onlyOn }, agents, options }: Situation): Reason | undefined {
   const agent = agents.find(({ id }) => id === onlyOn)
   if (onlyOn === undefined || (agent && canTake(agent, options))) return undefined
-  const message = agent
-    ? `The files of this session are on host ${agent.name}, which ${canTake(agent) ? 'does not isolate sessions as this resource group requires' : 'is not connected or takes no new sessions'}.`
-    : 'The files of this session are on a host that does not belong to this resource group any more.'
-  return { code: 'agents_unreachable', message }
+  const why = agent
+    ? because(canTake(agent) ? 'files_on_host_without_isolation' : 'files_on_host_away', { host: agent.name })
+    : because('files_on_other_host')
+  return reasonOf('agents_unreachable', why)
 }
 
 /** Whether the agent has all storages that the session needs. */
@@ -92,25 +90,21 @@ export function hasStorage({ storage: mounted }: AgentSnapshot, { storage = [] }
 function storageNowhere({ session, agents, options, open, holders }: Situation): Reason | undefined {
   const { storage = [], image, requested, clusterSize, onlyOn } = session
   if (storage.length === 0) return undefined
-  const names = storage.map(({ name }) => `"${name}"`).join(' and ')
+  const names = storage.map(({ name }) => `"${name}"`).join(', ')
   if (!agents.some(agent => canTake(agent, options) && hasStorage(agent, session))) {
-    const message = `Its folders are on the storage ${names}, which no host that takes sessions has mounted.`
-    return { code: 'storage_nowhere', message }
+    return reasonOf('storage_nowhere', because('storage_on_no_host', { storage: names }))
   }
   if (onlyOn !== undefined) {
     const agent = agents.find(({ id }) => id === onlyOn)
     if (!agent || hasStorage(agent, session)) return undefined
-    const message = `The files of this session are on host ${agent.name}, which has not mounted the storage ${names} of its folders.`
-    return { code: 'storage_nowhere', message }
+    return reasonOf('storage_nowhere', because('storage_not_on_host', { host: agent.name, storage: names }))
   }
   if (holders.length === 0) {
-    const message = `No host has both the storage ${names} and the image ${image}, and no registry offers the image.`
-    return { code: 'storage_nowhere', message }
+    return reasonOf('storage_nowhere', because('storage_and_image_nowhere', { storage: names, image }))
   }
   const fits = (room: Room) => room.fits(requested, false, clusterSize)
   if (holders.some(fits) || !open.some(fits)) return undefined
-  const message = `The hosts that have the storage ${names} of its folders are too small for this session.`
-  return { code: 'storage_nowhere', message }
+  return reasonOf('storage_nowhere', because('storage_hosts_too_small', { storage: names }))
 }
 
 function imageNowhere({ session, agents, open, holders }: Situation): Reason | undefined {
@@ -118,15 +112,11 @@ function imageNowhere({ session, agents, open, holders }: Situation): Reason | u
   if (pullable && digest !== null) return undefined
   if (holders.length === 0) {
     const isHeld = agents.some(agent => agent.connected && digest !== null && agent.images.has(digest))
-    const message = isHeld
-      ? `The hosts that have the image ${image} take no new sessions now, and no registry offers it to others.`
-      : `No connected host has the image ${image} any more, and no registry offers it.`
-    return { code: 'image_nowhere', message }
+    return reasonOf('image_nowhere', because(isHeld ? 'image_hosts_closed' : 'image_on_no_host', { image }))
   }
   const fits = (room: Room) => room.fits(requested, false, clusterSize)
   if (holders.some(fits) || !open.some(fits)) return undefined
-  const message = `The hosts that have the image ${image} are too small for this session, and no registry offers it to others.`
-  return { code: 'image_nowhere', message }
+  return reasonOf('image_nowhere', because('image_hosts_too_small', { image }))
 }
 
 function tooLarge({ session, empty, open }: Situation): Reason | undefined {

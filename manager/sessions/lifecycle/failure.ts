@@ -1,4 +1,4 @@
-import { isAppError, type Reason, toWireError } from '#manager/contract'
+import { because, causeIn, isAppError, type Reason, reasonOf, together, toWireError } from '#manager/contract'
 import { type Change } from '../transition.ts'
 
 /**
@@ -25,9 +25,15 @@ export interface Failure {
 
 export function failureOn(host: string, error: unknown): Failure {
   const isHosts = isAppError(error) && HOST_UNFIT.has(error.code)
-  const message = `Starting on host ${host} failed: ${whyOf(error)}`
+  const started = because('start_failed_on', { host })
+  const known = isAppError(error) ? causeIn(error.detail) : undefined
+  const code = isHosts ? 'host_unfit' : 'create_failed'
   const isFinal = isAppError(error) && SAME_EVERYWHERE.has(error.code)
-  return { cause: { code: isHosts ? 'host_unfit' : 'create_failed', message }, isFinal }
+  // A cause without a key stays whole in English.
+  const cause: Reason = known
+    ? reasonOf(code, together(started, known))
+    : { code, message: `${started.why} ${whyOf(error)}` }
+  return { cause, isFinal }
 }
 
 /** Whether an attempt that failed for this cause counts towards the maximum of the session. */
@@ -41,7 +47,9 @@ export function afterFailure(
   const isFree = !costsAttempt(cause)
   if (isFinal || (!isFree && counted >= maxAttempts)) return { to: 'ERROR', reason: cause }
   const code = isFree ? cause.code : 'retried'
-  return { to: 'PENDING', reason: { ...cause, code, message: `${cause.message} Trying again.` } }
+  const again = because('trying_again')
+  const more = cause.cause === undefined ? {} : { more: [...(cause.more ?? []), { cause: again.cause }] }
+  return { to: 'PENDING', reason: { ...cause, code, message: `${cause.message} ${again.why}`, ...more } }
 }
 
 export const isUnreachable = (error: unknown) => isAppError(error) && error.code === 'agent_unreachable'

@@ -1,4 +1,4 @@
-import { AppError, because, type Reason, type Session, type SessionId } from '#manager/contract'
+import { AppError, because, reasonOf, type Session, type SessionId, together } from '#manager/contract'
 import { type LiveFigures } from '../../stats/live.ts'
 import { type History, type HistoryQuery, readHistory } from '../../stats/history.ts'
 import { extendLifetime, isPromised, readLifetimeLimits } from '../../store/sessions/lifetime.ts'
@@ -76,8 +76,9 @@ async function extend(
     throw new AppError('extension_refused', { ...extension.why, ...latest })
   }
   const expiresAt = extension.expiresAt === null ? null : new Date(extension.expiresAt)
-  const until = expiresAt ? ` The session may run until ${expiresAt.toISOString()}.` : ''
-  const reason: Reason = { code: 'extended', message: `The idle time starts again from now.${until}` }
+  const again = because('idle_time_again')
+  const until = expiresAt && because('may_run_until', { time: expiresAt.toISOString() })
+  const reason = reasonOf('extended', until ? together(again, until) : again)
   await insertSessionEvents(trx, [{ sessionId: id, kernelId: null, from: 'RUNNING', to: 'RUNNING', reason, actor }])
   return extendLifetime(trx, id, expiresAt)
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { OCCUPYING_STATUSES, type Reason, type Scheduling, type SessionId } from '#manager/contract'
+import { because, OCCUPYING_STATUSES, reasonOf, type Scheduling, type SessionId } from '#manager/contract'
 import { toStatus } from '../sessions/kernels.ts'
 import { type Db } from '../schema.ts'
 import { insertSessionEvents } from '../sessions/session-events.ts'
@@ -41,8 +41,7 @@ export async function deletePause(db: Db): Promise<void> {
  * them since is not known. If such a session runs, the report of its agent says so, and it is adopted there.
  */
 export async function requeueStarting(trx: Db): Promise<void> {
-  const message = 'The session was starting when the backup was made.'
-  const reason: Reason = { code: 'retried', message }
+  const reason = reasonOf('retried', because('was_starting_at_backup'))
   const rows = await trx
     .updateTable('sessions')
     .set({ status: 'PENDING', status_at: sql`now()`, reason: JSON.stringify(reason), version: sql`version + 1` })

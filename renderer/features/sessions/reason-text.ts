@@ -1,4 +1,5 @@
 import { type Reason } from '#manager/contract'
+import { causeText } from '../../ui/cause-text.ts'
 import { amountText, SLOT_LABELS } from '../../ui/slot-text.ts'
 import { formatStart, localTimes } from '../../ui/format.ts'
 import type en from '../../words/en/reasons.ts'
@@ -7,10 +8,12 @@ import { defineTranslations } from '../../words/i18n.ts'
 const translated = defineTranslations<typeof en>('reasons')
 
 /**
- * The reason for a session's status in the language of the page. English is the manager's text, which names hosts and amounts; other
- * languages have a sentence of their own for each code, with the amounts and the expected start.
+ * The reason for a session's status in the language of the page. English is the manager's text, which names hosts and amounts. In
+ * another language it is the text of its key, else a sentence for the code with the amounts and the expected start.
  */
 export function reasonText(reason: Reason): string {
+  const whole = causeText(reason)
+  if (whole !== undefined) return whole
   const sentence = translated(reason.code)
   if (sentence === undefined) return localTimes(reason.message)
   const { needed, available, expectedBy, notBefore, note } = reason

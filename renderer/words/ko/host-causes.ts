@@ -39,7 +39,7 @@ export default {
   session_files_deleted: '세션의 파일이 삭제되었습니다. 새 세션을 시작하세요.',
   session_files_replaced: '세션의 파일이 있던 곳에 다른 것이 있습니다. 새 세션을 시작하세요.',
   folder_of_other_uid:
-    '{path} 폴더의 파일은 uid {owner}의 것인데 이 호스트의 세션은 uid {uid}로 실행됩니다. 스토리지를 함께 쓰는 호스트는 uid가 같아야 합니다. 관리자가 각 호스트의 berth-session 계정에 같은 uid를 주어야 합니다.',
+    '{path} 폴더의 파일은 소유자 uid가 {owner}인데 이 호스트의 세션은 uid가 {uid}입니다. 스토리지를 함께 쓰는 호스트는 uid가 같아야 합니다. 관리자가 각 호스트의 berth-session 계정에 같은 uid를 주어야 합니다.',
   attempt_ended: '이번 시도의 컨테이너는 이미 끝났습니다.',
   attempt_in_progress: '{attempt}번째 시도가 이미 진행 중입니다.',
   agent_not_joined: '에이전트가 아직 매니저에 참여하지 않았습니다.',
@@ -70,4 +70,16 @@ export default {
   request_cancelled: '매니저가 요청을 취소했습니다.',
   docker_host_form:
     'DOCKER_HOST 값이 "{value}"입니다. unix:///var/run/docker.sock이나 tcp://10.0.0.5:2375와 같은 형식이어야 합니다.',
+  home_bytes_over: '/home/work에 있는 세션의 파일 크기가 한도를 넘었습니다. 크기: {size}, 이 호스트의 한도: {limit}',
+  outside_bytes_over:
+    '/home/work 밖에 있는 세션의 파일 크기가 한도를 넘었습니다. 크기: {size}, 이 호스트의 한도: {limit}',
+  home_files_over: '세션이 /home/work에 파일과 폴더를 {count}개 만들었습니다. 이 호스트의 한도는 {limit}개입니다.',
+  outside_files_over:
+    '세션이 /home/work 밖에 파일과 폴더를 {count}개 만들었습니다. 이 호스트의 한도는 {limit}개입니다.',
+  disk_filled_by_bytes:
+    '호스트의 디스크가 거의 가득 찼고(남은 공간 {left}) 이 세션이 가장 많이 썼습니다(몇 분 사이 {written}). 파일을 지우거나 관리자에게 공간을 요청하세요.',
+  disk_filled_by_files:
+    '호스트의 디스크에 파일을 더 만들 자리가 거의 없고(남은 파일 수 {left}) 이 세션이 가장 많이 만들었습니다(몇 분 사이 {written}개). 파일을 지우거나 관리자에게 공간을 요청하세요.',
+  inotify_used_up:
+    '세션이 다른 세션도 써야 하는 호스트의 inotify 인스턴스 {instances}개나 감시 {watches}개를 되풀이하여 거의 다 썼습니다.',
 } satisfies Translation<typeof HOST_CAUSES>

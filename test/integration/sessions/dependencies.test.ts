@@ -51,7 +51,7 @@ describe('a session that depends on others', () => {
     const report = await cluster.launch({ name: 'report', dependsOn: ['train'] })
     exit(prepare, 2)
     const cancelled = await cluster.reach(train.id, 'CANCELLED')
-    expect(cancelled.reason).toEqual({
+    expect(cancelled.reason).toMatchObject({
       code: 'dependency_failed',
       message: 'Will not start: depends on session "prepare", which ended with exit code 2.',
     })
@@ -64,7 +64,7 @@ describe('a session that depends on others', () => {
     agent.script.destroy_kernel = () => ({ exitCode: 0, logTail: '' })
     await cluster.api.deleteSession({ params: { id: prepare.id } })
     const cancelled = await cluster.reach(train.id, 'CANCELLED')
-    expect(cancelled.reason).toEqual({
+    expect(cancelled.reason).toMatchObject({
       code: 'dependency_failed',
       message: 'Will not start: depends on session "prepare", which ended as user_terminated.',
     })

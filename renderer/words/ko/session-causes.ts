@@ -1,0 +1,59 @@
+import { type SESSION_CAUSES } from '#manager/contract'
+import { type Translation } from '../message-types.ts'
+
+/** Reasons of sessions by key. English is the server's text (`manager/contract/session-causes.ts`). */
+export default {
+  start_failed_on: '{host} 호스트에서 시작하지 못했습니다:',
+  trying_again: '다시 시도합니다.',
+  process_ended: '주 프로세스가 끝났습니다(종료 코드 {exitCode}).',
+  ran_out_of_memory: '컨테이너의 메모리가 부족하여 중지되었습니다. RAM을 늘려 세션을 시작하세요.',
+  container_ended: '{container} 컨테이너가 끝나 세션도 함께 종료되었습니다.',
+  docker_is_busy: '곧 시작합니다. {host} 호스트의 Docker가 바쁩니다.',
+  starts_after_others: '곧 시작합니다. {host} 호스트에서 먼저 시작하는 세션이 {count}개 있습니다.',
+  ended_by: '{who} 님이 종료했습니다.',
+  ended_by_because: '{who} 님이 종료했습니다: {why}',
+  host_removed: '관리자가 {host} 호스트를 Berth에서 제거하여 세션이 종료되었습니다.',
+  start_too_long: '시작이 너무 오래 걸렸습니다.',
+  host_not_ready_in_time: '호스트가 제시간에 세션을 시작할 준비를 마치지 못했습니다.',
+  container_late: '호스트가 제시간에 컨테이너를 시작하지 못했습니다.',
+  image_late: '제시간에 이미지를 가져오지 못했습니다.',
+  was_starting_at_backup: '백업을 만들 때 세션이 시작되고 있었습니다.',
+  idle_time_again: '유휴 시간을 지금부터 다시 셉니다.',
+  may_run_until: '세션은 {time}까지 실행할 수 있습니다.',
+  placed_on: '{host} 호스트에 배치되었습니다.',
+  depends_on_status: '시작하지 않습니다. "{session}" 세션에 의존하는데 그 세션의 상태는 {status}입니다.',
+  depends_on_exit:
+    '시작하지 않습니다. "{session}" 세션에 의존하는데 그 세션이 성공하지 못했습니다(종료 코드 {exitCode}).',
+  depends_on_end: '시작하지 않습니다. "{session}" 세션에 의존하는데 그 세션이 성공하지 못했습니다({reason}).',
+  room_is_made: '다음 차례입니다. {host} 호스트에 이 세션의 자리를 만들고 있습니다.',
+  others_interrupted: '{host} 호스트에서 우선순위가 낮은 세션 {count}개가 중단되기를 기다립니다({time}).',
+  makes_room_at: '우선순위가 더 높은 세션을 위해 자리를 비우고({time}), 나중에 파일과 함께 계속합니다.',
+  sessions_at_most: '"{policy}" 자원 정책은 동시에 세션 {limit}개까지 허용하며, 지금 {running}개가 실행 중입니다.',
+  sessions_of_keypair_at_most:
+    '"{policy}" 자원 정책은 키 쌍마다 동시에 세션 {limit}개까지 허용하며, 지금 {running}개가 실행 중입니다.',
+  ask_for_other_policy: '관리자에게 다른 정책을 요청하세요.',
+  starts_after_one_ends: '그중 하나가 끝나면 시작합니다.',
+  starts_after: '다음 세션 {count}개가 성공하면 시작합니다: {sessions}',
+  no_host_joined: '이 자원 그룹에 아직 참여한 호스트가 없습니다.',
+  no_host_can_start:
+    '지금 세션을 시작할 수 있는 연결된 호스트가 없습니다. 관리자는 "berth admin agent ls" 명령으로 원인을 볼 수 있습니다.',
+  hosts_paused: '새 세션을 받는 연결된 호스트가 없습니다. 관리자가 멈추어 두었습니다.',
+  no_host_isolates:
+    '이 자원 그룹이 요구하는 대로 세션을 격리하는 연결된 호스트가 없습니다. 관리자는 "berth admin agent ls" 명령으로 부족한 것을 볼 수 있습니다.',
+  files_on_host_without_isolation:
+    '이 세션의 파일이 {host} 호스트에 있는데, 이 호스트는 자원 그룹이 요구하는 대로 세션을 격리하지 않습니다.',
+  files_on_host_away:
+    '이 세션의 파일이 {host} 호스트에 있는데, 이 호스트는 연결되어 있지 않거나 새 세션을 받지 않습니다.',
+  files_on_other_host: '이 세션의 파일이 더는 이 자원 그룹에 속하지 않는 호스트에 있습니다.',
+  storage_on_no_host: '폴더가 {storage} 스토리지에 있는데, 세션을 받는 호스트 중에 이를 마운트한 곳이 없습니다.',
+  storage_not_on_host:
+    '이 세션의 파일이 {host} 호스트에 있는데, 이 호스트는 폴더의 {storage} 스토리지를 마운트하지 않았습니다.',
+  storage_and_image_nowhere:
+    '{storage} 스토리지와 {image} 이미지가 모두 있는 호스트가 없고, 이 이미지를 제공하는 레지스트리도 없습니다.',
+  storage_hosts_too_small: '폴더의 {storage} 스토리지가 있는 호스트는 이 세션에 너무 작습니다.',
+  image_hosts_closed:
+    '{image} 이미지가 있는 호스트는 지금 새 세션을 받지 않고, 이 이미지를 제공하는 레지스트리도 없습니다.',
+  image_on_no_host: '{image} 이미지가 있는 연결된 호스트가 더는 없고, 이 이미지를 제공하는 레지스트리도 없습니다.',
+  image_hosts_too_small:
+    '{image} 이미지가 있는 호스트는 이 세션에 너무 작고, 이 이미지를 제공하는 레지스트리도 없습니다.',
+} satisfies Translation<typeof SESSION_CAUSES>
