@@ -7,8 +7,8 @@ import { Client } from 'pg'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type ApiClient, parseAppsAddress, type PublishedApp, type Session } from '#manager/contract'
-import { createStreams } from '../../../agent/tunnel/streams.ts'
 import { startWeb, type Web } from '../../../proxy/web/server.ts'
+import { startAppStreams } from '../../fixtures/app-streams.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { startScriptedApi } from '../../fixtures/scripted-api.ts'
 import { startMeshAgent, scriptedEngine } from '../../fixtures/mesh-agent.ts'
@@ -63,23 +63,7 @@ beforeAll(async () => {
   const images = [{ ...PYTHON, apps: [...PYTHON.apps, { ...PYTHON.apps[0]!, name: 'other', port: 8889 }] }]
   const engine = scriptedEngine({ images, name: 'agent-1' })
   engine.script.start_app = () => ({ inject: { header: 'authorization', value: 'token of-the-app' } })
-  const streams = stack.use(
-    createStreams({
-      kernels: {
-        find: kernelId => {
-          const apps = Object.entries(ports).map(([name, port]) => ({ name, port }))
-          return { kernelId, sessionId: 'a session', containerId: 'none', address: '127.0.0.1', user: '0:0', apps }
-        },
-        ensureApp: () => Promise.resolve(),
-      },
-      docker: {
-        getContainer: () => {
-          throw new Error('there is no container here')
-        },
-      },
-      log: quiet,
-    }),
-  )
+  const streams = stack.use(startAppStreams(ports))
   const home = stack.use(await temporaryDirectory()).path
   const { join } = await cluster.manager.createJoinToken()
   const serve = streams.serve.bind(streams)
