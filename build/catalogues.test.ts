@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { ADMINISTRATION_CAUSES } from '../manager/contract/administration-causes.ts'
 import { CAUSES } from '../manager/contract/causes.ts'
+import { DOCTOR_CAUSES } from '../manager/contract/doctor-causes.ts'
 import { HOST_CAUSES } from '../manager/contract/host-causes.ts'
 import { SESSION_CAUSES } from '../manager/contract/session-causes.ts'
 import { placeholdersOf } from './compile-message.ts'
@@ -17,6 +18,7 @@ const SERVER_TEXTS = {
   'admin-causes': ADMINISTRATION_CAUSES,
   'host-causes': HOST_CAUSES,
   'session-causes': SESSION_CAUSES,
+  'admin-doctor': DOCTOR_CAUSES,
 }
 const FROM_SERVER = [...Object.keys(SERVER_TEXTS), 'errors']
 const features = await featuresOf(FOLDER, 'en')

@@ -1,20 +1,65 @@
-import { type DoctorPart } from '#manager/contract'
+import { type Because, type CauseKey, type DiagnosedText, type DoctorPart } from '#manager/contract'
 import { type Facts } from './facts.ts'
 
-/** Result of a check: a `problem` stops Berth or loses data, a `warning` does not. */
+/** Result of a check: a `problem` stops Berth or loses data, a `warning` does not. Keys of the texts are for the pages. */
 export type Finding =
-  | { readonly level: 'ok'; readonly says: string }
-  | { readonly level: 'warning' | 'problem'; readonly says: string; readonly mend: string }
+  | { readonly level: 'ok'; readonly says: string; readonly saysBy?: DiagnosedText }
+  | {
+      readonly level: 'warning' | 'problem'
+      readonly says: string
+      readonly saysBy?: DiagnosedText
+      readonly mend: string
+      readonly mendBy?: DiagnosedText
+    }
+
+/** A finding whose texts all have keys. */
+export type FindingByKey =
+  | (Extract<Finding, { level: 'ok' }> & { readonly saysBy: DiagnosedText })
+  | (Extract<Finding, { mend: string }> & { readonly saysBy: DiagnosedText; readonly mendBy: DiagnosedText })
 
 /** A check answers one question about this computer. It is pure: all its inputs are in the facts. */
-export interface Check {
+export interface OwnCheck {
   readonly name: string
-  /** Processes that it is about, which have it checked when an administrator asks them. Left out: none. */
-  readonly of?: readonly DoctorPart[]
+  /** Only for checks about a process. */
+  readonly of?: undefined
   /** @returns undefined if the question does not apply, e.g. about the disk of an engine that does not answer */
   run(facts: Facts): Finding | undefined
 }
 
-export const ok = (says: string): Finding => ({ level: 'ok', says })
-export const warning = (says: string, mend: string): Finding => ({ level: 'warning', says, mend })
-export const problem = (says: string, mend: string): Finding => ({ level: 'problem', says, mend })
+/** A check about processes, which have it checked when an administrator asks them on a page: its texts have keys. */
+export interface PartCheck {
+  readonly name: string
+  readonly nameBy: CauseKey
+  readonly of: readonly DoctorPart[]
+  run(facts: Facts): FindingByKey | undefined
+}
+
+export type Check = OwnCheck | PartCheck
+
+const keyOf = ({ why: _, ...key }: Because): DiagnosedText => key
+
+export function ok(says: Because): Extract<FindingByKey, { level: 'ok' }>
+export function ok(says: string): Finding
+export function ok(says: string | Because): Finding {
+  return typeof says === 'string' ? { level: 'ok', says } : { level: 'ok', says: says.why, saysBy: keyOf(says) }
+}
+
+type Unwell = Extract<FindingByKey, { mend: string }>
+
+const unwell = (level: Unwell['level'], says: string | Because, mend: string | Because): Finding => ({
+  level,
+  ...(typeof says === 'string' ? { says } : { says: says.why, saysBy: keyOf(says) }),
+  ...(typeof mend === 'string' ? { mend } : { mend: mend.why, mendBy: keyOf(mend) }),
+})
+
+export function warning(says: Because, mend: Because): Unwell
+export function warning(says: string, mend: string): Finding
+export function warning(says: string | Because, mend: string | Because): Finding {
+  return unwell('warning', says, mend)
+}
+
+export function problem(says: Because, mend: Because): Unwell
+export function problem(says: string, mend: string): Finding
+export function problem(says: string | Because, mend: string | Because): Finding {
+  return unwell('problem', says, mend)
+}

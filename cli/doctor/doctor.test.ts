@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type CertificateReport } from '#manager/contract'
+import { isCauseKey, type CertificateReport } from '#manager/contract'
 import { CHECKS } from './checks/index.ts'
-import { describeDiagnosis, diagnose } from './doctor.ts'
+import { checksOf, describeDiagnosis, diagnose } from './doctor.ts'
 import { type Engine, type Facts } from './facts.ts'
 
 type Reachable = Extract<Engine, { status: 'reachable' }>
@@ -257,4 +257,18 @@ test('a data directory of another user is a problem for everyone but root', () =
   expect(diagnose({ ...HEALTHY, data, isRoot: false }).checks).toContainEqual(
     expect.objectContaining({ name: 'data directory', level: 'problem' }),
   )
+})
+
+test.each(['manager', 'agent'] as const)('the checks of %s have keys, by which pages translate them', part => {
+  for (const check of diagnose(HEALTHY, checksOf(part)).checks) {
+    expect(check.nameBy, check.name).toMatch(/^check_/)
+    expect(isCauseKey(check.saysBy?.cause ?? ''), check.name).toBe(true)
+  }
+  const broken = { ...HEALTHY, engine: { status: 'unreachable', why: 'ECONNREFUSED' } } as const
+  const found = diagnose(broken, checksOf('agent')).checks.find(({ level }) => level === 'problem')
+  expect(found).toMatchObject({
+    nameBy: 'check_engine',
+    saysBy: { cause: 'engine_silent', values: { text: 'ECONNREFUSED' } },
+    mendBy: { cause: 'engine_silent_mend' },
+  })
 })

@@ -1,4 +1,4 @@
-import { type DoctorPart } from '#manager/contract'
+import { type CauseKey, type DoctorPart } from '#manager/contract'
 import { type Check, type Finding } from './check.ts'
 import { CHECKS } from './checks/index.ts'
 import { type Facts } from './facts.ts'
@@ -6,7 +6,7 @@ import { type Facts } from './facts.ts'
 export interface Diagnosis {
   /** The worst level of all checks. */
   readonly level: Finding['level']
-  readonly checks: readonly ({ readonly name: string } & Finding)[]
+  readonly checks: readonly ({ readonly name: string; readonly nameBy?: CauseKey } & Finding)[]
 }
 
 const SEVERITY = { ok: 0, warning: 1, problem: 2 } as const
@@ -20,7 +20,9 @@ export const checksOf = (part: DoctorPart | undefined): readonly Check[] =>
 export function diagnose(facts: Facts, checks: readonly Check[] = CHECKS): Diagnosis {
   const found = checks.flatMap(check => {
     const finding = check.run(facts)
-    return finding ? [{ name: check.name, ...finding }] : []
+    if (!finding) return []
+    const { name } = check
+    return [check.of ? { name, nameBy: check.nameBy, ...finding } : { name, ...finding }]
   })
   const level = found.reduce<Finding['level']>(
     (worst, { level }) => (SEVERITY[level] > SEVERITY[worst] ? level : worst),

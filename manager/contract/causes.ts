@@ -1,4 +1,5 @@
 import { ADMINISTRATION_CAUSES } from './administration-causes.ts'
+import { DOCTOR_CAUSES } from './doctor-causes.ts'
 import { HOST_CAUSES } from './host-causes.ts'
 import { SESSION_CAUSES } from './session-causes.ts'
 import { type Placeholders } from './placeholders.ts'
@@ -413,7 +414,7 @@ export const CAUSES = {
 } as const
 
 /** Causes of all parts: users meet those above, administrators also the others. Keys are unique in all of them. */
-const ALL = { ...CAUSES, ...ADMINISTRATION_CAUSES, ...HOST_CAUSES, ...SESSION_CAUSES }
+const ALL = { ...DOCTOR_CAUSES, ...CAUSES, ...ADMINISTRATION_CAUSES, ...HOST_CAUSES, ...SESSION_CAUSES }
 
 export type CauseKey = keyof typeof ALL
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { cleanLine, CleanLines } from './clean-text.ts'
+import { CauseFields } from './cause-fields.ts'
 import { because } from './causes.ts'
 import { AppError } from './errors.ts'
 import { parseJson } from './parse-json.ts'
@@ -10,6 +11,10 @@ export const FINDING_LEVELS = ['ok', 'warning', 'problem'] as const
 /** Processes that have `berth doctor` run the checks about themselves only. */
 export const DOCTOR_PARTS = ['manager', 'agent'] as const
 export type DoctorPart = (typeof DOCTOR_PARTS)[number]
+
+/** Keys and values of a text of the doctor for translations. */
+const DiagnosedText = z.object(CauseFields)
+export type DiagnosedText = z.infer<typeof DiagnosedText>
 
 /** Agents send it too: `cleanDiagnosis` before it is shown. */
 export const Diagnosis = z
@@ -22,6 +27,9 @@ export const Diagnosis = z
           level: z.enum(FINDING_LEVELS),
           says: z.string().max(4_000),
           mend: z.string().max(4_000).optional().describe('The next step; left out where all is well.'),
+          nameBy: z.string().max(100).optional().describe('Key of the name for translations.'),
+          saysBy: DiagnosedText.optional(),
+          mendBy: DiagnosedText.optional(),
         }),
       )
       .max(100),
@@ -44,13 +52,28 @@ export function parseDiagnosis(printed: string, failure: Error | null): Diagnosi
 /** Makes what another party sent safe to show. */
 export const cleanDiagnosis = ({ level, checks }: Diagnosis): Diagnosis => ({
   level,
-  checks: checks.map(({ mend, ...check }) => ({
+  checks: checks.map(({ mend, saysBy, mendBy, ...check }) => ({
     ...check,
     name: cleanLine(check.name),
     says: cleanLine(check.says, 4_000),
     ...(mend === undefined ? {} : { mend: cleanLine(mend, 4_000) }),
+    ...(saysBy === undefined ? {} : { saysBy: cleanText(saysBy) }),
+    ...(mendBy === undefined ? {} : { mendBy: cleanText(mendBy) }),
   })),
 })
+
+function cleanText({ values, more, ...text }: DiagnosedText): DiagnosedText {
+  return {
+    ...text,
+    ...(values === undefined ? {} : { values: cleanValues(values) }),
+    ...(more === undefined ? {} : { more: more.map(one => ({ ...one, values: cleanValues(one.values) })) }),
+  }
+}
+
+const cleanValues = (values: DiagnosedText['values'] = {}) =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? cleanLine(value, 4_000) : value]),
+  )
 
 /** Lines of its log that a process keeps in memory, for the bundle of the diagnostics. */
 export const KEPT_LOG_LINES = 500

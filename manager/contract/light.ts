@@ -14,6 +14,7 @@ export {
   isCauseKey,
   together,
 } from './causes.ts'
+export { type DOCTOR_CAUSES } from './doctor-causes.ts'
 export * from './errors.ts'
 export * from './grant-calls.ts'
 export { inPairs } from './hex-pairs.ts'

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DOCTOR_CAUSES } from './doctor-causes.ts'
 
 /** A manager process on the database. */
 export const Manager = z
@@ -31,10 +32,10 @@ export type Versions = z.infer<typeof Versions>
 
 /** Problems of managers that share a database, as `GET /readyz` and `berth doctor` report them. */
 export const MANAGER_WARNINGS = {
-  manager_versions_differ: 'Managers of different versions use this database.',
-  manager_clocks_differ: "The clock of a manager differs from the database's by more than 5 s.",
-  database_clock_set: 'The clock of the database was set by more than a minute within the last hour.',
-  manager_not_dialled: 'Agents cannot dial the address of a manager.',
+  manager_versions_differ: DOCTOR_CAUSES.manager_versions_differ,
+  manager_clocks_differ: DOCTOR_CAUSES.manager_clocks_differ,
+  database_clock_set: DOCTOR_CAUSES.database_clock_set,
+  manager_not_dialled: DOCTOR_CAUSES.manager_not_dialled,
 } as const
 export type ManagerWarningCode = keyof typeof MANAGER_WARNINGS
 export const ManagerWarningCode = z.enum(Object.keys(MANAGER_WARNINGS) as [ManagerWarningCode, ...ManagerWarningCode[]])

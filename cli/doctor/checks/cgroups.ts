@@ -1,14 +1,13 @@
-import { type Check, ok, warning } from '../check.ts'
+import { because } from '#manager/contract'
+import { type PartCheck, ok, warning } from '../check.ts'
 
-export const cgroups: Check = {
+export const cgroups: PartCheck = {
   name: 'cgroups',
+  nameBy: 'check_cgroups',
   of: ['agent'],
   run({ engine }) {
     if (engine.status === 'unreachable') return undefined
-    if (engine.cgroupVersion === '2') return ok('Version 2.')
-    return warning(
-      `Version ${engine.cgroupVersion || 'unknown'}: limits and figures work, but newer engines will stop supporting it.`,
-      'Boot with systemd.unified_cgroup_hierarchy=1, or update the operating system.',
-    )
+    if (engine.cgroupVersion === '2') return ok(because('cgroups_2'))
+    return warning(because('cgroups_1', { version: engine.cgroupVersion || '?' }), because('cgroups_1_mend'))
   },
 }

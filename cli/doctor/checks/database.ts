@@ -1,35 +1,34 @@
-import { type Check, ok, problem } from '../check.ts'
+import { because } from '#manager/contract'
+import { type PartCheck, ok, problem } from '../check.ts'
 
 const OLDEST = 150_000
 /** Major version that ships with this Berth; `manager/store/embedded/binaries.ts` has it too, and refuses others. */
 const EMBEDDED_MAJOR = '18'
 
-export const database: Check = {
+export const database: PartCheck = {
   name: 'database',
+  nameBy: 'check_database',
   of: ['manager'],
   run({ database: found }) {
     if (found.kind === 'embedded') {
-      if (!found.readable) return ok('Embedded; only the user who runs Berth can check it.')
-      if (found.version === undefined) return ok('Embedded; will be created at the first start.')
+      if (!found.readable) return ok(because('database_not_readable'))
+      if (found.version === undefined) return ok(because('database_will_be_created'))
       if (found.version !== EMBEDDED_MAJOR)
         return problem(
-          `The data directory holds PostgreSQL ${found.version}; this Berth has ${EMBEDDED_MAJOR}.`,
-          'Make a backup with the Berth that wrote it (`berth backup`), then `berth restore` it into a new data directory.',
+          because('database_other_major', { found: found.version, ours: EMBEDDED_MAJOR }),
+          because('database_other_major_mend'),
         )
       if (found.mode !== undefined && (found.mode & 0o027) !== 0)
         return problem(
-          'Other users can read the files of the database, so PostgreSQL will not start.',
-          'chmod 700 DATA/db/cluster',
+          because('database_files_readable'),
+          because('run_command', { command: 'chmod 700 DATA/db/cluster' }),
         )
-      return ok(`Embedded PostgreSQL ${found.version}.`)
+      return ok(because('database_embedded', { version: found.version }))
     }
     if (found.status === 'unreachable')
-      return problem(
-        `The PostgreSQL of DATABASE_URL does not answer: ${found.why}`,
-        'Check the address, the password and that the server runs (psql "$DATABASE_URL").',
-      )
+      return problem(because('database_silent', { text: found.why }), because('database_silent_mend'))
     if (found.versionNumber < OLDEST)
-      return problem(`PostgreSQL ${found.version} is too old.`, 'Update the server to version 15 or newer.')
-    return ok(`PostgreSQL ${found.version} at DATABASE_URL.`)
+      return problem(because('database_too_old', { version: found.version }), because('database_too_old_mend'))
+    return ok(because('database_external', { version: found.version }))
   },
 }

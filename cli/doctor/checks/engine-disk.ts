@@ -1,16 +1,18 @@
+import { because } from '#manager/contract'
 import { DISK_PROBLEM_BYTES, DISK_WARNING_BYTES, gib } from '../amounts.ts'
-import { type Check, ok, problem, warning } from '../check.ts'
+import { type PartCheck, ok, problem, warning } from '../check.ts'
 
-const MEND = 'See `docker system df`; `docker image prune` removes unused images.'
+const MEND = because('engine_disk_mend')
 
-export const engineDisk: Check = {
+export const engineDisk: PartCheck = {
   name: 'disk of the engine',
+  nameBy: 'check_engine_disk',
   of: ['agent'],
   run({ engine }) {
     if (engine.status === 'unreachable' || engine.rootFreeBytes === undefined) return undefined
-    const says = `${gib(engine.rootFreeBytes)} free at ${engine.rootDirectory}`
-    if (engine.rootFreeBytes < DISK_PROBLEM_BYTES) return problem(`Only ${says}: containers cannot write.`, MEND)
-    if (engine.rootFreeBytes < DISK_WARNING_BYTES) return warning(`Only ${says}.`, MEND)
-    return ok(`${says}.`)
+    const values = { size: gib(engine.rootFreeBytes), path: engine.rootDirectory }
+    if (engine.rootFreeBytes < DISK_PROBLEM_BYTES) return problem(because('engine_disk_full', values), MEND)
+    if (engine.rootFreeBytes < DISK_WARNING_BYTES) return warning(because('disk_low', values), MEND)
+    return ok(because('disk_free', values))
   },
 }

@@ -1,15 +1,16 @@
-import { type Check, ok, warning } from '../check.ts'
+import { because, together } from '#manager/contract'
+import { type PartCheck, ok, warning } from '../check.ts'
 
-export const firewall: Check = {
+export const firewall: PartCheck = {
   name: 'isolation of sessions',
+  nameBy: 'check_firewall',
   of: ['agent'],
   run({ platform, isRoot, iptables, engine }) {
     if (engine.status === 'unreachable') return undefined
-    const partial = 'Sessions can reach the services of this host and its cloud metadata address.'
-    if (platform !== 'linux') return warning(partial, 'Run the agent on Linux, where it sets up a firewall.')
-    if (!iptables)
-      return warning(`iptables is not installed. ${partial}`, 'Install iptables: apt-get install iptables.')
-    if (!isRoot) return warning(`Only root can set up the firewall. ${partial}`, 'Run the agent as root.')
-    return ok('The agent can set up the firewall.')
+    const partial = because('sessions_reach_host')
+    if (platform !== 'linux') return warning(partial, because('firewall_on_linux'))
+    if (!iptables) return warning(together(because('iptables_missing'), partial), because('iptables_missing_mend'))
+    if (!isRoot) return warning(together(because('firewall_needs_root'), partial), because('firewall_needs_root_mend'))
+    return ok(because('firewall_possible'))
   },
 }

@@ -1,24 +1,18 @@
-import { type Check, ok, problem } from '../check.ts'
+import { because, together } from '#manager/contract'
+import { type PartCheck, ok, problem } from '../check.ts'
 
-export const gpu: Check = {
+export const gpu: PartCheck = {
   name: 'GPU',
+  nameBy: 'check_gpu',
   of: ['agent'],
   run({ nvidia, engine }) {
-    if (nvidia.status === 'absent') return ok('No NVIDIA driver on this computer; sessions get CPU and memory only.')
+    if (nvidia.status === 'absent') return ok(because('gpu_no_driver'))
     if (nvidia.status === 'failing')
-      return problem(
-        `nvidia-smi fails: ${nvidia.why}`,
-        'Load the driver (modprobe nvidia) or install it again. After a driver update, restart the computer.',
-      )
-    const found = `${nvidia.gpus} GPU${nvidia.gpus === 1 ? '' : 's'}, driver ${nvidia.driver}`
-    const parts = nvidia.limitsMemory
-      ? 'The driver can limit the memory of GPU shares. The agent tests that (`berth admin agent device ls`).'
-      : 'Memory of GPU shares is not limited: that needs driver R615 or newer, and cgroups v2.'
-    if (engine.status === 'unreachable') return ok(`${found}. ${parts}`)
-    if (engine.runtimes.includes('nvidia') || engine.cdi) return ok(`${found}; the engine can hand them out. ${parts}`)
-    return problem(
-      `${found}, but the engine cannot hand them to containers.`,
-      'Install nvidia-container-toolkit, run `nvidia-ctk runtime configure --runtime=docker`, then restart Docker.',
-    )
+      return problem(because('nvidia_smi_fails', { text: nvidia.why }), because('nvidia_smi_fails_mend'))
+    const found = { count: nvidia.gpus, driver: nvidia.driver }
+    const parts = because(nvidia.limitsMemory ? 'gpu_limits_memory' : 'gpu_without_limits')
+    if (engine.status === 'unreachable') return ok(together(because('gpus_found', found), parts))
+    if (engine.runtimes.includes('nvidia') || engine.cdi) return ok(together(because('gpus_usable', found), parts))
+    return problem(because('gpus_not_usable', found), because('gpus_not_usable_mend'))
   },
 }

@@ -1,14 +1,13 @@
-import { type Check, ok, problem } from '../check.ts'
+import { because } from '#manager/contract'
+import { type PartCheck, ok, problem } from '../check.ts'
 
-export const ipForward: Check = {
+export const ipForward: PartCheck = {
   name: 'IP forwarding',
+  nameBy: 'check_ip_forward',
   of: ['agent'],
   run({ ipForward: on, engine }) {
     if (on === undefined || engine.status === 'unreachable') return undefined
-    if (on) return ok('On.')
-    return problem(
-      'Off: sessions cannot reach the internet.',
-      'Run sysctl -w net.ipv4.ip_forward=1, and look in /etc/sysctl.d for the setting that switches forwarding off.',
-    )
+    if (on) return ok(because('switched_on'))
+    return problem(because('ip_forward_off'), because('ip_forward_off_mend'))
   },
 }

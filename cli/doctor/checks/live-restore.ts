@@ -1,14 +1,13 @@
-import { type Check, ok, warning } from '../check.ts'
+import { because } from '#manager/contract'
+import { type PartCheck, ok, warning } from '../check.ts'
 
-export const liveRestore: Check = {
+export const liveRestore: PartCheck = {
   name: 'live-restore',
+  nameBy: 'check_live_restore',
   of: ['agent'],
   run({ engine }) {
     if (engine.status === 'unreachable') return undefined
-    if (engine.liveRestore) return ok('Sessions survive a restart of the engine.')
-    return warning(
-      'Off: sessions end when the engine restarts, for instance at its next update.',
-      'Add "live-restore": true to /etc/docker/daemon.json, then `systemctl reload docker`.',
-    )
+    if (engine.liveRestore) return ok(because('live_restore_on'))
+    return warning(because('live_restore_off'), because('live_restore_off_mend'))
   },
 }

@@ -1,19 +1,20 @@
-import { MANAGER_WARNINGS, type ManagerWarningCode } from '#manager/contract'
-import { type Check, ok, warning } from '../check.ts'
+import { type Because, because, MANAGER_WARNINGS, type ManagerWarningCode, together } from '#manager/contract'
+import { type PartCheck, ok, warning } from '../check.ts'
 
-export const managers: Check = {
+export const managers: PartCheck = {
   name: 'managers',
+  nameBy: 'check_managers',
   of: ['manager'],
   run({ managerWarnings }) {
     if (managerWarnings === undefined) return undefined
-    if (managerWarnings.length === 0) return ok('The managers on this database have no problems.')
-    return warning(
-      managerWarnings.map(textOf).join(' '),
-      '`berth admin manager ls` shows which managers, and what to do.',
-    )
+    const [first, ...rest] = managerWarnings.map(textOf)
+    if (first === undefined) return ok(because('managers_well'))
+    return warning(together(first, ...rest), because('managers_mend'))
   },
 }
 
-function textOf(code: string): string {
-  return Object.hasOwn(MANAGER_WARNINGS, code) ? MANAGER_WARNINGS[code as ManagerWarningCode] : `${code}.`
+function textOf(code: string): Because {
+  return Object.hasOwn(MANAGER_WARNINGS, code)
+    ? because(code as ManagerWarningCode)
+    : because('manager_warning_unknown', { code })
 }

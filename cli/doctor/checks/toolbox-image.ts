@@ -1,15 +1,14 @@
-import { type Check, ok, problem } from '../check.ts'
+import { because } from '#manager/contract'
+import { type PartCheck, ok, problem } from '../check.ts'
 
-export const toolboxImage: Check = {
+export const toolboxImage: PartCheck = {
   name: 'toolbox image',
+  nameBy: 'check_toolbox_image',
   of: ['agent'],
   run({ engine }) {
     if (engine.status === 'unreachable') return undefined
     const { image, present } = engine.toolbox
-    if (present) return ok(`${image} is on the engine.`)
-    return problem(
-      `${image} is not on the engine: sessions have no terminal, SSH or SFTP.`,
-      'Run `berth admin image build toolbox` on this computer (in a clone, `npm start` does), or load the image with `docker load`.',
-    )
+    if (present) return ok(because('toolbox_there', { image }))
+    return problem(because('toolbox_gone', { image }), because('toolbox_gone_mend'))
   },
 }

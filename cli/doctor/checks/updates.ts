@@ -1,24 +1,26 @@
-import { type Check, ok, warning } from '../check.ts'
+import { because } from '#manager/contract'
+import { type PartCheck, ok, warning } from '../check.ts'
 
 /** Servers say that a new version is there, and never install it by themselves. */
-export const updates: Check = {
+export const updates: PartCheck = {
   name: 'version',
+  nameBy: 'check_version',
   of: ['manager'],
   run({ update }) {
     switch (update.status) {
       case 'off':
-        return ok(`${update.version}. Updates are not looked for: this Berth names no list of them.`)
+        return ok(because('updates_off', { version: update.version }))
       case 'newest':
-        return ok(`${update.version}, the newest.`)
+        return ok(because('updates_newest', { version: update.version }))
       case 'newer':
         return warning(
-          `${update.version}. Version ${update.newer} is there.`,
-          'Read its changes, then install its package; running sessions stay.',
+          because('updates_newer', { version: update.version, newer: update.newer }),
+          because('updates_newer_mend'),
         )
       case 'unknown':
         return warning(
-          `${update.version}. ${update.why}`,
-          'Check the connection of this computer to the list of updates.',
+          because('updates_unknown', { version: update.version, text: update.why }),
+          because('updates_unknown_mend'),
         )
     }
   },
