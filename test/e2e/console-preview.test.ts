@@ -47,6 +47,17 @@ describe('previews', () => {
     await expect.poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(1)
   })
 
+  test('a PDF file is shown by the viewer of the browser', async () => {
+    await using it = await open(filesOf({ 'paper.pdf': aPdf('Tides of the North Sea') }), `${HOME}?open=paper.pdf`)
+    const frame = it.page.locator('iframe[title="paper.pdf"]')
+    await frame.waitFor()
+    expect(await it.page.evaluate(() => navigator.pdfViewerEnabled)).toBe(true)
+    expect(await frame.getAttribute('src')).toMatch(/^blob:/)
+    // What the file contains is drawn by an extension of the browser, in a process and with an origin of its own.
+    const isViewer = (url: string) => url.startsWith('chrome-extension://')
+    await expect.poll(() => it.page.frames().some(one => isViewer(one.url()))).toBe(true)
+  })
+
   test('a notebook shows its outputs and runs nothing', async () => {
     const cell = {
       cell_type: 'code',
@@ -118,3 +129,17 @@ describe('the text editor', () => {
     ])
   })
 })
+
+/** One page with one line of text. */
+function aPdf(text: string): Buffer {
+  const content = `BT /F1 24 Tf 72 720 Td (${text}) Tj ET`
+  const objects = [
+    '<< /Type /Catalog /Pages 2 0 R >>',
+    '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
+    '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>',
+    `<< /Length ${content.length} >>\nstream\n${content}\nendstream`,
+    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
+  ]
+  const body = objects.map((object, index) => `${index + 1} 0 obj\n${object}\nendobj\n`).join('')
+  return Buffer.from(`%PDF-1.4\n${body}trailer\n<< /Root 1 0 R /Size ${objects.length + 1} >>\n%%EOF\n`)
+}

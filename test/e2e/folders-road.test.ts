@@ -4,6 +4,7 @@ import { type Berth, startBerth } from '../fixtures/berth.ts'
 import { launchBrowser, visit, type Visitor } from '../fixtures/browser.ts'
 import {
   button,
+  leaveDialog,
   openLaunchDialog,
   openSection,
   openTerminal,
@@ -117,6 +118,48 @@ test('the next session, whose dialog remembers the folder, finds the file; so do
   await toFolders()
   await page.getByRole('link', { name: FOLDER, exact: true }).click()
   await page.getByText('test_file').waitFor(SOON)
+})
+
+test('two people share the folder: one invites and takes it back, the other reads, is refused, writes once allowed, and loses it', async () => {
+  const { api, email } = await berth.user('mira@example.org')
+  const { accessKey, secretKey } = await api.createKeypair({ body: {} })
+  await using mira = await visit(browser, berth.url)
+  const hers = await mira.openTab('/data')
+  await button(hers, 'Use an access key').click()
+  await hers.getByLabel('Access key').fill(accessKey)
+  await hers.getByLabel('Secret key', { exact: true }).fill(secretKey)
+  await button(hers, /^Sign in$/).click()
+  await hers.getByText('You have no folder yet').waitFor(SOON)
+
+  await toFolders()
+  await button(page, `Share ${FOLDER}`).click()
+  await page.getByLabel('E-mail address').fill(email)
+  await button(page, 'Invite').click()
+  await page.getByText('Invited, not accepted yet').waitFor()
+
+  // Her page learns of the invitation by itself.
+  await hers.getByRole('tab', { name: /^Invitations/ }).click()
+  await button(hers, `Accept the invitation to ${FOLDER}`).click()
+  await page.getByText('Invited, not accepted yet').waitFor({ state: 'detached', ...SOON })
+  await hers.getByRole('tab', { name: /^Folders/ }).click()
+  await hers.getByRole('link', { name: FOLDER, exact: true }).click()
+  await hers.getByText('test_file').waitFor(SOON)
+  const note = { name: 'from-mira.txt', mimeType: 'text/plain', buffer: Buffer.from('hello\n') }
+  await hers.getByText('Read-only', { exact: true }).waitFor()
+  expect(await hers.locator('input[data-upload]').count()).toBe(0)
+
+  await page.getByRole('combobox', { name: `Permission of ${email}` }).click()
+  await page.getByRole('option', { name: 'Read and write' }).click()
+  await hers.getByText('Read-only', { exact: true }).waitFor({ state: 'detached', ...SOON })
+  await hers.locator('input[data-upload="files"]').setInputFiles([note])
+  await hers.getByRole('link', { name: note.name }).waitFor(SOON)
+
+  await button(page, `Remove ${email}`).click()
+  await page.getByText('Nobody else has access.').waitFor()
+  await leaveDialog(page, /^Share/)
+  await hers.getByText('No such folder').waitFor(SOON)
+  await page.getByRole('link', { name: FOLDER, exact: true }).click()
+  await page.getByRole('link', { name: note.name }).waitFor(SOON)
 })
 
 test('the folder is deleted from the trash by typing its name', async () => {
