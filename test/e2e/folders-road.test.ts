@@ -121,11 +121,11 @@ test('the next session, whose dialog remembers the folder, finds the file; so do
 })
 
 test('two people share the folder: one invites and takes it back, the other reads, is refused, writes once allowed, and loses it', async () => {
-  const { api, email } = await berth.user('mira@example.org')
+  const { api, email } = await berth.user(`mira-${Date.now()}@example.org`)
   const { accessKey, secretKey } = await api.createKeypair({ body: {} })
   await using mira = await visit(browser, berth.url)
   const hers = await mira.openTab('/data')
-  await button(hers, 'Use an access key').click()
+  await hers.getByText('Use an access key').click()
   await hers.getByLabel('Access key').fill(accessKey)
   await hers.getByLabel('Secret key', { exact: true }).fill(secretKey)
   await button(hers, /^Sign in$/).click()
@@ -148,7 +148,7 @@ test('two people share the folder: one invites and takes it back, the other read
   await hers.getByText('Read-only', { exact: true }).waitFor()
   expect(await hers.locator('input[data-upload]').count()).toBe(0)
 
-  await page.getByRole('combobox', { name: `Permission of ${email}` }).click()
+  await page.getByRole('combobox', { name: `Permission of ${email}` }).press('ArrowDown')
   await page.getByRole('option', { name: 'Read and write' }).click()
   await hers.getByText('Read-only', { exact: true }).waitFor({ state: 'detached', ...SOON })
   await hers.locator('input[data-upload="files"]').setInputFiles([note])

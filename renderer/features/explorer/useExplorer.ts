@@ -111,10 +111,12 @@ export function provideExplorer(): Explorer {
     if (document.visibilityState === 'visible' && isHere()) void refresh()
   }
   window.addEventListener('focus', onVisible)
-  const stopHints = events.onHint(hint => {
-    if ((hint.topic as string) === 'files' && hint.id === folderId.value) void refresh()
+  const stopHints = events.onHint(({ topic, id }) => {
+    if (topic === 'files' && id === folderId.value) void refresh()
+    // Its name, or what the reader may do with it; also that it is shared no more.
+    if (topic === 'folder' && (id === folderId.value || id === 'all')) void loadFolder()
   })
-  const stopResync = events.onResync(() => void refresh())
+  const stopResync = events.onResync(() => void Promise.all([refresh(), loadFolder()]))
   // No hint tells that a storage is back.
   const mayPass = (error: unknown) => isAppError(error) && ERRORS[error.code].retry
   useUntilBack(
