@@ -26,6 +26,7 @@ const FLOORS = {
     'cluster',
     'events',
     'mail',
+    'certificates',
     'users',
     'audit',
     'agent-link',

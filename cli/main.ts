@@ -26,6 +26,7 @@ import { addSettingsCommands } from './commands/settings.ts'
 import { addSignInProviderCommands } from './commands/sign-in-providers.ts'
 import { addSshKeypairCommands } from './commands/ssh-keypair.ts'
 import { addSshCommands } from './commands/ssh.ts'
+import { addTlsCommand } from './commands/tls.ts'
 import { addManagerCommands, addVersionsCommand } from './commands/managers.ts'
 import { addMessageCommands } from './commands/messages.ts'
 import { addSchedulingCommands } from './commands/scheduling.ts'
@@ -75,6 +76,7 @@ function createProgram(json: boolean): Command {
   addMessageCommands(program)
   addManagerCommands(program)
   addVersionsCommand(program)
+  addTlsCommand(program)
   addServerBackupCommands(program)
   addKeypairCommands(program)
   addSshKeypairCommands(program)

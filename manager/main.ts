@@ -28,6 +28,7 @@ import { createLogger, type Log } from './log.ts'
 import { createMailer } from './mail/mailer.ts'
 import { createMessages } from './sessions/messages.ts'
 import { createMetrics } from './metrics.ts'
+import { createCertificates } from './certificates/certificates.ts'
 import { registerFigures } from './operation/figures.ts'
 import { openSecretBox } from './secrets/open-secret-box.ts'
 import { createManagerList } from './scheduler/managers.ts'
@@ -110,6 +111,7 @@ export async function startManager(
     requireWorkingProvider: () => accounts.requireWorkingProvider(),
   })
   const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
+  const certificates = createCertificates({ store, settings, mailer, events: bus })
   const url = () => config.advertiseUrl ?? http.url
   const allowed = [...config.allowedHosts, ...hostsOf(config.advertiseUrl)]
   const rules = createOriginRules({ port: () => http.port, allowed })
@@ -156,6 +158,7 @@ export async function startManager(
   const sessions = parts.use(
     await startSessionsPart({
       settings,
+      tlsKeyFor: url => certificates.keyFor(url),
       store,
       managerId,
       cluster,
@@ -203,6 +206,7 @@ export async function startManager(
     ...createBackupRoutes(backups),
     ...createManagerRoutes({
       managers,
+      certificates,
       versions: async () => ({
         manager: version,
         node: process.version,

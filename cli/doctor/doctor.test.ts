@@ -86,7 +86,7 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
     { ...HEALTHY, certificate: { ...CERTIFICATE, source: 'files', notAfter: '2026-11-06T12:00:00Z' } },
     'certificate',
     'warning',
-    /ends in 5 days/,
+    /ends within two weeks/,
   ],
   [
     'a certificate that could not be renewed',

@@ -88,6 +88,8 @@ export interface AgentServiceDeps {
   readonly events: EventPublisher
   /** URL at which agents reach this manager. */
   readonly url: () => string
+  /** Fingerprint of the TLS key that agents pin for an address; undefined if authorities vouch for it. */
+  readonly tlsKeyFor: (url: string) => Promise<string | undefined>
   /** Fingerprint of the key with which managers authenticate; agents pin it when they join. */
   readonly keyFingerprint: string
   readonly onAgentChanged: () => void
@@ -180,7 +182,9 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       const agentId = replaces ?? newId(AgentId)
       const made = { tokenHash, resourceGroup, createdBy, lifetimeMs, agentId, replaces }
       const expiresAt = await insertJoinToken(store.db, made)
-      const text = JSON.stringify({ url: deps.url(), token, managerKey: deps.keyFingerprint, agentId, replaces })
+      const url = deps.url()
+      const fingerprint = await deps.tlsKeyFor(url)
+      const text = JSON.stringify({ url, token, fingerprint, managerKey: deps.keyFingerprint, agentId, replaces })
       const join = `berth-join:${Buffer.from(text).toString('base64url')}`
       return { token, join, expiresAt: expiresAt.toISOString() }
     },

@@ -17,7 +17,8 @@ import { type BackupState, changeBackupState, readBackupState } from '../store/o
 import { type TaskDetail, type Tasks } from '../tasks/tasks.ts'
 import { backupName, createBackupDirectory, toBackupError } from './directory.ts'
 import { dueTimes } from './due.ts'
-import { type NotifyDeps, tellBackupFailed } from './notify.ts'
+import { type TellDeps } from '../mail/tell-superadmins.ts'
+import { tellBackupFailed } from './notify.ts'
 
 /**
  * Backups that Berth makes in a directory of the manager's computer: every day if the settings say so, and on request.
@@ -36,7 +37,7 @@ export interface Backups extends AsyncDisposable {
   watch(): void
 }
 
-export interface BackupsDeps extends NotifyDeps {
+export interface BackupsDeps extends TellDeps {
   /** Closed by the backups: their tasks end with them. */
   readonly tasks: Tasks
   /** Absolute path. */

@@ -32,3 +32,31 @@ export const CertificateReport = z.strictObject({
     .describe('Why the last renewal or change of the files failed; null if it did not.'),
 })
 export type CertificateReport = z.infer<typeof CertificateReport>
+
+/** `ending`: somebody has to replace it soon. `failed`: its renewal, or a change of its files, failed. */
+export const CertificateState = z.enum(['good', 'ending', 'ended', 'failed'])
+export type CertificateState = z.infer<typeof CertificateState>
+
+export const ConsoleCertificate = z
+  .object({
+    console: z.string().describe('Computer and port of the console.'),
+    ...CertificateReport.shape,
+    state: CertificateState,
+    seenAt: z.iso.datetime().describe('Last report. A console without one for a day leaves the list.'),
+  })
+  .meta({ id: 'ConsoleCertificate' })
+export type ConsoleCertificate = z.infer<typeof ConsoleCertificate>
+
+const DAY_MS = 86_400_000
+/** Berth renews long before; a certificate that has less left needs somebody who acts. */
+const SOON_DAYS = 14
+
+export function certificateState(
+  { notAfter, problem }: Pick<CertificateReport, 'notAfter' | 'problem'>,
+  now: Date,
+): CertificateState {
+  const left = Date.parse(notAfter) - now.getTime()
+  if (left < 0) return 'ended'
+  if (problem !== null) return 'failed'
+  return left < SOON_DAYS * DAY_MS ? 'ending' : 'good'
+}

@@ -39,7 +39,7 @@ export const Message = z
       .array(z.object({ id: SessionId, name: z.string() }))
       .describe('Sessions of the caller that it is about.'),
     about: z
-      .enum(['backup_failed'])
+      .enum(['backup_failed', 'certificate'])
       .nullable()
       .describe('What Berth itself tells superadmins; null: words of a person.'),
   })

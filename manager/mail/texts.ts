@@ -126,6 +126,10 @@ export function backupFailedMail(to: string, { text, publicUrl }: { text: string
   ])
 }
 
+export function certificateMail(to: string, { text, publicUrl }: { text: string; publicUrl: string }): Mail {
+  return mail(to, 'A certificate needs attention', [text, '', `${publicUrl}/#/admin`])
+}
+
 export function testMail(to: string): Mail {
   return mail(to, 'Test of the mail settings', ['Berth can send mail with these settings.'])
 }

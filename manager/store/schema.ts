@@ -23,6 +23,7 @@ import { type PublishedAppsTable, type GrantsTable } from './tables/grants.ts'
 import {
   type AgentLinksTable,
   type AuditLogTable,
+  type ConsoleCertificatesTable,
   type ManagersTable,
   type MessagesTable,
   type SessionStatsMinutesTable,
@@ -128,6 +129,7 @@ export interface Database {
   audit_log: AuditLogTable
   session_stats_minutes: SessionStatsMinutesTable
   managers: ManagersTable
+  console_certificates: ConsoleCertificatesTable
   agent_links: AgentLinksTable
   storage_hosts: StorageHostsTable
   folders: FoldersTable

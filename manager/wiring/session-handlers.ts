@@ -29,6 +29,8 @@ export interface SessionHandlersDeps {
   /** URL at which agents reach this manager; read when a join token is created. */
   readonly url: () => string
   readonly keyFingerprint: string
+  /** As `AgentServiceDeps`. */
+  readonly tlsKeyFor: (url: string) => Promise<string | undefined>
   readonly settings: Pick<Settings, 'read'>
   /** Called after a resource policy, or whose it is, has changed. */
   readonly onPoliciesChanged: () => void
@@ -45,7 +47,7 @@ export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
 /** Creates the services that users and admins call, on the running parts of `core`, with their routes. */
 export function createSessionHandlers(
   core: SessionsCore,
-  { url, keyFingerprint, settings, onPoliciesChanged }: SessionHandlersDeps,
+  { url, keyFingerprint, tlsKeyFor, settings, onPoliciesChanged }: SessionHandlersDeps,
 ): { readonly handlers: SessionHandlers; readonly agentService: AgentService; readonly sharing: SessionSharing } {
   const { store, log, events, live, changes, members, presence, agents, images, scheduling, lifecycle } = core
   const { reports, scheduler, grants, trigger, limitsChanged } = core
@@ -58,6 +60,7 @@ export function createSessionHandlers(
     events,
     url,
     keyFingerprint,
+    tlsKeyFor,
     onAgentChanged: trigger,
     deviceFigures: id => reports.deviceFigures(id),
     onModesChanged: createTellModes(core),

@@ -14,6 +14,8 @@ import { type SessionsCoreDeps, startSessionsCore } from './sessions-core.ts'
 export interface SessionsPartDeps extends SessionsCoreDeps {
   /** URL at which agents reach this manager; read when a join token is created. */
   readonly url: () => string
+  /** Fingerprint of the TLS key that agents pin for an address; undefined if authorities vouch for it. */
+  readonly tlsKeyFor: (url: string) => Promise<string | undefined>
   readonly settings: Pick<Settings, 'read'>
   /** Called after a resource policy, or whose it is, has changed. */
   readonly onPoliciesChanged: () => void
@@ -50,6 +52,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
   const { handlers, agentService, sharing } = createSessionHandlers(core, {
     url: deps.url,
     keyFingerprint: deps.key.fingerprint,
+    tlsKeyFor: deps.tlsKeyFor,
     settings: deps.settings,
     onPoliciesChanged: deps.onPoliciesChanged,
   })

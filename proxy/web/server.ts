@@ -19,6 +19,7 @@ import { createForward, type Forward, isManagerPath } from './manager-forward.ts
 import { createPublicApps, type PublicApps, type PublicAppsDeps } from './public-apps/public-apps.ts'
 import { createStaticFiles } from './static-files.ts'
 import { type CertificateKeeper } from './tls/keeper.ts'
+import { reportCertificate } from './tls/report.ts'
 import { openWebTls, type WebTls } from './tls/web-tls.ts'
 import { openThisComputer } from './this-computer.ts'
 import { answerUnreadRequests, MAX_HEADER_BYTES } from './unread-requests.ts'
@@ -129,6 +130,11 @@ export async function startWeb(
   names = hostNames(listener.port, config.allowedHosts)
   // An authority can fetch a proof from here now, so a first certificate is ordered.
   void tls?.certificate.lookNow()
+  if (tls && config.consoleSecret !== undefined) {
+    const { managerUrl, consoleSecret } = config
+    const { certificate } = tls
+    stack.use(reportCertificate({ certificate, managerUrl, consoleSecret, port: listener.port, log }))
+  }
   log.info({ port: listener.port, addresses: listener.addresses }, 'the console is served')
   const opened = stack.move()
   return {

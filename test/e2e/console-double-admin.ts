@@ -154,6 +154,8 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
       return { status: 200, value: { recipients: 2, mailed: false } }
     case 'GET /api/v1/backups':
       return { status: 200, value: admin.backups ?? NO_BACKUPS }
+    case 'GET /api/v1/certificates':
+      return { status: 200, value: { items: [] } }
     case 'GET /api/v1/versions':
       return { status: 200, value: { manager: '0.1.0', node: 'v24.21.0', postgresql: '18.4', platform: 'linux x64' } }
     case 'GET /api/v1/scheduling':

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CertificateReport, ConsoleCertificate } from '../certificates.ts'
 import { Manager, ManagerWarning, Versions } from '../managers.ts'
 import { type RouteSpec } from './route-spec.ts'
 
@@ -17,5 +18,22 @@ export const MANAGER_ROUTES = {
     access: 'superadmin',
     summary: 'Versions of the manager that answers, and of what it runs on. Those of agents are in their list.',
     reply: Versions,
+  },
+  listCertificates: {
+    method: 'GET',
+    path: '/api/v1/certificates',
+    access: 'superadmin',
+    summary: 'List the TLS certificates of the consoles, and their problems.',
+    reply: z.object({ items: z.array(ConsoleCertificate) }),
+  },
+  reportCertificate: {
+    method: 'PUT',
+    path: '/console/v1/certificates/:console',
+    access: 'console',
+    summary: 'For the console: the certificate that it presents.',
+    params: z.object({ console: z.string().regex(/^[\w.-]{1,260}$/) }),
+    body: CertificateReport,
+    status: 204,
+    reply: z.void(),
   },
 } as const satisfies Record<string, RouteSpec>

@@ -35,6 +35,7 @@ import { folderUsageMode } from './0052-folder-usage-mode.ts'
 import { imageDefaults } from './0051-image-defaults.ts'
 import { sessionImages } from './0050-session-images.ts'
 import { usageDays } from './0053-usage-days.ts'
+import { certificates } from './0055-certificates.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -74,4 +75,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0051-image-defaults': imageDefaults,
   '0052-folder-usage-mode': folderUsageMode,
   '0053-usage-days': usageDays,
+  '0055-certificates': certificates,
 }

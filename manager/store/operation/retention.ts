@@ -31,6 +31,8 @@ export const KEPT = {
   sign_up_requests: over(sql`expires_at < now()`),
   image_requests: over(sql`expires_at < now()`),
   grants: over(sql`expires_at < now()`),
+  // Lists leave out a console that has not reported for a day.
+  console_certificates: over(sql`seen_at < now() - interval '1 day'`),
   messages: over(sql`created_at < now() - interval '30 days'`),
   published_apps: over(sql`expires_at < now()`),
   idempotency_keys: over(sql`expires_at < now()`),

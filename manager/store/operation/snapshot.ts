@@ -29,6 +29,7 @@ const PASSING: readonly string[] = [
   'join_tokens',
   'grants',
   'published_apps',
+  'console_certificates',
   'downloads',
   'tasks',
   ...OF_PROCESSES,

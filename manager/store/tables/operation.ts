@@ -1,5 +1,12 @@
 import { type Generated } from 'kysely'
-import { type DeviceFigures, type AgentId, type SessionId, type UserId } from '#manager/contract'
+import {
+  type AgentId,
+  type CertificateReport,
+  type CertificateState,
+  type DeviceFigures,
+  type SessionId,
+  type UserId,
+} from '#manager/contract'
 import { type Default, type Json, type Time } from './columns.ts'
 
 /** Append-only: the database refuses updates, and deletes of rows that are younger than the setting `auditDays`. */
@@ -93,8 +100,17 @@ export interface MessagesTable {
   /** The recipient's sessions that the message is about. */
   sessions: Json<readonly { readonly id: SessionId; readonly name: string }[]>
   /** What Berth itself tells; null: the words of an administrator. */
-  about: Default<'backup_failed' | null>
+  about: Default<'backup_failed' | 'certificate' | null>
   created_at: Time
+}
+
+/** What consoles report about the certificates that they present. */
+export interface ConsoleCertificatesTable {
+  /** Computer and port. */
+  console: string
+  report: Json<CertificateReport>
+  state: CertificateState
+  seen_at: Time
 }
 
 export interface SettingsTable {

@@ -70,7 +70,7 @@ export const useNotices = defineStore('notices', () => {
     if (asked !== round || !answer) return
     messages = answer.items
     for (const { id, from, text, sessions: named, about } of messages.toReversed()) {
-      if (about !== null) {
+      if (about === 'backup_failed') {
         add({ id, kind: 'backupFailed', name: '', to: '/admin/maintenance' })
         continue
       }

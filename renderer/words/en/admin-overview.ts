@@ -41,6 +41,9 @@ export default {
   checkText_secondAdmin: 'If the only one cannot sign in, nobody else can help.',
   check_https: 'An address with https',
   checkText_https: 'Links in mails lead to the public address of the console.',
+  check_certificate: 'A certificate that lasts',
+  checkText_certificate:
+    'The TLS certificate of a console ends within two weeks, has ended, or could not be renewed. berth admin tls says which, and why.',
   check_mail: 'A mail server',
   checkText_mail: 'Without one, links for new passwords are passed on by hand.',
   check_backup: 'Backups',

@@ -43,6 +43,9 @@ export default {
   checkText_secondAdmin: '한 명뿐인 최고 관리자가 로그인하지 못하면 도와줄 사람이 없습니다.',
   check_https: 'https 주소',
   checkText_https: '메일의 링크는 콘솔의 공개 주소로 연결됩니다.',
+  check_certificate: '유효한 인증서',
+  checkText_certificate:
+    '콘솔의 TLS 인증서가 2주 안에 만료되거나, 이미 만료되었거나, 갱신에 실패했습니다. berth admin tls로 확인하세요.',
   check_mail: '메일 서버',
   checkText_mail: '메일 서버가 없으면 새 비밀번호 링크를 직접 전달해야 합니다.',
   check_backup: '백업',

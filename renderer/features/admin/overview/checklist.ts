@@ -1,7 +1,7 @@
-import { type Agent, type Backups, type SystemSettings } from '#manager/contract'
+import { type Agent, type Backups, type ConsoleCertificate, type SystemSettings } from '#manager/contract'
 
 /** What a fresh installation may lack, in the order in which it matters. */
-export const CHECKS = ['agent', 'secondAdmin', 'https', 'mail', 'backup', 'backupFailed', 'gpu'] as const
+export const CHECKS = ['agent', 'secondAdmin', 'https', 'certificate', 'mail', 'backup', 'backupFailed', 'gpu'] as const
 export type Check = (typeof CHECKS)[number]
 
 /** Where each is set up. */
@@ -9,6 +9,7 @@ export const CHECK_PAGES: Readonly<Record<Check, string>> = {
   agent: '/admin/agents',
   secondAdmin: '/admin/users?role=superadmin',
   https: '/admin/settings',
+  certificate: '/admin/diagnostics',
   mail: '/admin/settings',
   backup: '/admin/maintenance',
   backupFailed: '/admin/maintenance',
@@ -21,13 +22,15 @@ export function missingChecks(facts: {
   readonly superadmins: number
   readonly settings: Pick<SystemSettings, 'mailReady' | 'publicUrl'>
   readonly backups: Pick<Backups, 'nextAt' | 'last'>
+  readonly certificates: readonly Pick<ConsoleCertificate, 'state'>[]
 }): readonly Check[] {
-  const { agents, superadmins, settings, backups } = facts
+  const { agents, superadmins, settings, backups, certificates } = facts
   const connected = agents.filter(({ status }) => status === 'CONNECTED')
   const met: Readonly<Record<Check, boolean>> = {
     agent: connected.length > 0,
     secondAdmin: superadmins > 1,
     https: settings.publicUrl?.startsWith('https://') ?? false,
+    certificate: certificates.every(({ state }) => state === 'good'),
     mail: settings.mailReady,
     backup: backups.nextAt !== null,
     backupFailed: backups.last?.outcome !== 'failed',

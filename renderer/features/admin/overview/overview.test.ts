@@ -9,7 +9,7 @@ const agent = (change: Partial<Agent>) => ({ status: 'CONNECTED', devices: [], .
 test('the checklist names what is missing, in its order, and nothing that is there', () => {
   const none = { mailReady: false, publicUrl: null }
   const off = { nextAt: null, last: null }
-  expect(missingChecks({ agents: [], superadmins: 1, settings: none, backups: off })).toEqual([
+  expect(missingChecks({ agents: [], superadmins: 1, settings: none, backups: off, certificates: [] })).toEqual([
     'agent',
     'secondAdmin',
     'https',
@@ -21,7 +21,15 @@ test('the checklist names what is missing, in its order, and nothing that is the
   const last = { outcome: 'done' } as NonNullable<Backups['last']>
   const backups = { nextAt: '2026-05-05T03:00:00Z', last }
   const devices = [{}] as unknown as Agent['devices']
-  expect(missingChecks({ agents: [agent({ devices })], superadmins: 2, settings: all, backups })).toEqual([])
+  expect(
+    missingChecks({
+      agents: [agent({ devices })],
+      superadmins: 2,
+      settings: all,
+      backups,
+      certificates: [{ state: 'good' }],
+    }),
+  ).toEqual([])
   // An agent that is not connected is no agent, and http is not enough.
   expect(
     missingChecks({
@@ -29,8 +37,9 @@ test('the checklist names what is missing, in its order, and nothing that is the
       superadmins: 2,
       settings: { ...all, publicUrl: 'http://berth.example.org' },
       backups: { ...backups, last: { ...last, outcome: 'failed' } },
+      certificates: [{ state: 'good' }, { state: 'failed' }],
     }),
-  ).toEqual(['agent', 'https', 'backupFailed', 'gpu'])
+  ).toEqual(['agent', 'https', 'certificate', 'backupFailed', 'gpu'])
 })
 
 test('sessions are grouped by the code of their reason, the most frequent first, with the newest as example', () => {

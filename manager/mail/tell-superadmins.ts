@@ -1,0 +1,36 @@
+import { type Message } from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { type Settings } from '../settings/settings.ts'
+import { listSuperadmins } from '../store/identity/users.ts'
+import { insertMessages } from '../store/operation/messages.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Mail, type Mailer } from './mailer.ts'
+
+export interface TellDeps {
+  readonly store: Store
+  readonly settings: Pick<Settings, 'read'>
+  readonly mailer: Pick<Mailer, 'post'>
+  readonly events: EventPublisher
+}
+
+export interface News {
+  readonly about: NonNullable<Message['about']>
+  readonly text: string
+  readonly mail: (to: string, publicUrl: string) => Mail
+}
+
+/** Tells every superadmin what nobody waits for: among their notifications, and by mail if that is set up. */
+export async function tellSuperadmins(
+  { store, settings, mailer, events }: TellDeps,
+  { about, text, mail }: News,
+): Promise<void> {
+  const admins = await listSuperadmins(store.db)
+  await insertMessages(
+    store.db,
+    admins.map(({ id }) => ({ userId: id, sender: 'Berth', text, sessions: [], about })),
+  )
+  for (const { id } of admins) events.publish({ topic: 'message', id, version: store.now() }, { userId: id })
+  const { mailReady, publicUrl } = await settings.read()
+  if (!mailReady) return
+  for (const { email } of admins) mailer.post(mail(email, publicUrl ?? ''))
+}
