@@ -61,6 +61,9 @@ test('every table has a retention rule; expired rows are deleted in portions, al
       await sql`insert into image_requests (id, session_id, reference, note, expires_at)
         values (${newUuid()}, ${of}, ${newUuid()}, '', ${ago(age)})`.execute(db)
     },
+    console_certificates: age =>
+      sql`insert into console_certificates (console, report, state, seen_at)
+      values (${newUuid()}, '{}', 'good', ${ago(age)})`.execute(db),
     messages: age =>
       sql`insert into messages (id, user_id, sender, text, sessions, created_at)
       values (${newUuid()}, ${user}, 'admin@localhost', 'Please save.', '[]', ${ago(age)})`.execute(db),
