@@ -43,6 +43,23 @@ describe('tabs', () => {
   })
 })
 
+test.for([
+  { width: 1600, role: 'user' },
+  { width: 1920, role: 'superadmin' },
+] as const)('figures of the disk and names have room in a window of $width px ($role)', async ({ width, role }) => {
+  const gib = 2 ** 30
+  const figures = { ...statsOf(500, gib), diskReadBytes: 98.4 * gib, diskWriteBytes: 412 * gib }
+  const shown = [aSession(1, { name: 'train-resnet-50-again', stats: figures })]
+  await using it = await openConsole(browser, '/sessions', { sessions: shown, role }, { width, height: 800 })
+  const lines = it.page.locator('tr.row .col-io .sub')
+  await expect.poll(() => lines.allTextContents()).toEqual(['98.4 GiB read', '412 GiB written'])
+  for (const line of await lines.all()) {
+    await line.waitFor()
+    expect(await line.evaluate(({ clientWidth, scrollWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0)
+  }
+  expect(await it.page.locator('tr.row .name').evaluate(({ clientWidth }) => clientWidth)).toBeGreaterThan(140)
+})
+
 test('the rows are exported as a file that spreadsheets read and do not run', async () => {
   await using it = await openConsole(browser, '/sessions?list=finished', { sessions })
   await it.page.getByText('went-wrong').waitFor()
