@@ -78,6 +78,15 @@ const fields = {
     .min(1)
     .max(720)
     .describe('A browser is signed out after being unused for this many hours.'),
+  idleSignOutMinutes: z
+    .number()
+    .int()
+    .min(5)
+    .max(1_440)
+    .nullable()
+    .describe(
+      'The console signs a browser out after so many minutes in which nobody uses it, with a warning; null: it does not.',
+    ),
   browserMaxDays: z
     .number()
     .int()
@@ -156,6 +165,7 @@ export const SYSTEM_SETTINGS_DEFAULTS = {
   requireEmailVerification: true,
   passwordSignIn: 'everyone',
   browserIdleHours: 12,
+  idleSignOutMinutes: null,
   browserMaxDays: 7,
   tokenDays: 30,
   unconfirmedDays: 7,
@@ -213,6 +223,7 @@ export const AuthOptions = z
       .describe('Providers of OpenID Connect, by name.'),
     signUpEmailDomains: z.string().nullable().describe('Domains whose addresses may sign up; null: all.'),
     signUpNote: z.string().nullable().describe('A sentence above the form of a request for an account.'),
+    idleSignOutMinutes: z.int().nullable().describe('Minutes without use after which the console signs a browser out.'),
     termsUrl: z.string().nullable(),
     privacyUrl: z.string().nullable(),
     firstStart: z

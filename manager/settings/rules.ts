@@ -71,6 +71,7 @@ export function toAuthOptions(settings: SystemSettings): Omit<AuthOptions, 'firs
     passwordSignIn: settings.passwordSignIn,
     signUpEmailDomains: settings.signUpEmailDomains,
     signUpNote: settings.signUpNote,
+    idleSignOutMinutes: settings.idleSignOutMinutes,
     termsUrl: settings.termsUrl,
     privacyUrl: settings.privacyUrl,
   }

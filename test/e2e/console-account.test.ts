@@ -248,3 +248,28 @@ test('a person signs in at a real provider and comes back to the page that asked
   await tab.getByText('The account is unlinked.').waitFor()
   await button(tab, 'Link Example Lab').waitFor()
 })
+
+test('a browser that nobody uses is signed out after a warning; the page waits, hidden, for the same person', async () => {
+  await using it = await openConsole(browser, '/preferences', { authOptions: { idleSignOutMinutes: 10 } })
+  const { page, world } = it
+  await page.clock.install()
+  await page.reload()
+  await button(page, 'Write a script').click()
+  const content = page.locator('.cm-content')
+  await content.fill('typed before')
+  const warning = page.getByRole('alertdialog', { name: 'Are you still there?' })
+  await page.clock.fastForward('09:10')
+  await warning.getByText(/signed out in \d+ s/).waitFor()
+  await warning.getByRole('button', { name: 'Stay signed in' }).press('Enter')
+  await warning.waitFor({ state: 'hidden' })
+  expect(world.changes.filter(({ request }) => request.includes('logout'))).toEqual([])
+
+  await page.clock.fastForward('10:10')
+  await page.getByRole('heading', { name: 'Sign in again' }).waitFor()
+  await expect.poll(() => world.changes.map(({ request }) => request)).toContain('POST /api/v1/auth/logout')
+  await content.waitFor({ state: 'hidden' })
+  await page.getByRole('textbox', { name: 'Password' }).fill('Right-one-1')
+  await page.keyboard.press('Enter')
+  await content.waitFor()
+  expect(await content.textContent()).toContain('typed before')
+})

@@ -76,6 +76,7 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
         providers: [],
         signUpEmailDomains: null,
         signUpNote: null,
+        idleSignOutMinutes: null,
         termsUrl: null,
         privacyUrl: null,
         firstStart: false,

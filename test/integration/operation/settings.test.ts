@@ -43,6 +43,7 @@ describe('system settings', () => {
       signUp: 'off',
       signUpEmailDomains: null,
       signUpNote: null,
+      idleSignOutMinutes: null,
       verification: 'admin',
       passwordReset: 'admin',
       passwordSignIn: 'everyone',

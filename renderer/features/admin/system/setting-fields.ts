@@ -10,7 +10,7 @@ import {
 /** How a setting is typed or chosen. */
 export type SettingField =
   | { readonly kind: 'text' | 'lines' | 'switch' | 'moment' | 'time' }
-  | { readonly kind: 'number'; readonly min: number; readonly max: number; readonly endless?: true }
+  | { readonly kind: 'number'; readonly min: number; readonly max: number; readonly empty?: 'forEver' | 'notSet' }
   | { readonly kind: 'choice'; readonly values: readonly string[] }
 
 export type SettingKey = keyof StoredSettings
@@ -28,7 +28,7 @@ export const SETTING_PARTS = {
     'termsUrl',
     'privacyUrl',
   ],
-  signIn: ['passwordSignIn', 'browserIdleHours', 'browserMaxDays', 'tokenDays'],
+  signIn: ['passwordSignIn', 'idleSignOutMinutes', 'browserIdleHours', 'browserMaxDays', 'tokenDays'],
   mail: ['publicUrl', 'smtpHost', 'smtpPort', 'smtpSecurity', 'smtpUser', 'smtpFrom'],
   apps: ['publishApps', 'publishMaxHours', 'sessionImages'],
   retention: ['sessionDays', 'auditDays'],
@@ -47,11 +47,12 @@ export const SETTING_FIELDS: Readonly<Record<SettingKey, SettingField>> = {
   termsUrl: { kind: 'text' },
   privacyUrl: { kind: 'text' },
   passwordSignIn: { kind: 'choice', values: PASSWORD_SIGN_IN },
+  idleSignOutMinutes: { kind: 'number', min: 5, max: 1_440, empty: 'notSet' },
   browserIdleHours: { kind: 'number', min: 1, max: 720 },
   browserMaxDays: { kind: 'number', min: 1, max: 90 },
   tokenDays: { kind: 'number', min: 1, max: 365 },
-  sessionDays: { kind: 'number', min: 7, max: 36_500, endless: true },
-  auditDays: { kind: 'number', min: 30, max: 36_500, endless: true },
+  sessionDays: { kind: 'number', min: 7, max: 36_500, empty: 'forEver' },
+  auditDays: { kind: 'number', min: 30, max: 36_500, empty: 'forEver' },
   backupAt: { kind: 'time' },
   backupTimeZone: { kind: 'text' },
   backupKeep: { kind: 'number', min: 1, max: 1_000 },

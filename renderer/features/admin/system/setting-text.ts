@@ -25,7 +25,7 @@ export const choiceText = (value: string): string => (isChoice(value) ? t(CHOICE
 /** The value of a setting as people read it. */
 export function valueText(key: SettingKey, value: string | number | boolean | null): string {
   const field = SETTING_FIELDS[key]
-  if (value === null) return field.kind === 'number' ? t('forEver') : t('notSet')
+  if (value === null) return t(field.kind === 'number' ? (field.empty ?? 'notSet') : 'notSet')
   if (typeof value === 'boolean') return shared(value ? 'active' : 'inactive')
   if (field.kind === 'moment') return formatDateTime(new Date(value))
   return field.kind === 'choice' ? choiceText(String(value)) : String(value)
