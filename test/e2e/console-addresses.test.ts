@@ -61,3 +61,23 @@ test('dialogs of administration have URLs, and one of a thing that is gone close
   const gone = await it.newTab('/admin/presets?dialog=edit&of=nothing')
   await expect.poll(() => urlOf(gone)).toBe('/admin/presets')
 })
+
+test('forms of the account have URLs; the set-up of a second factor that is on does not open', async () => {
+  await using it = await openConsole(browser, '/account?dialog=password')
+  const { page } = it
+  await page.getByRole('dialog', { name: 'Change password' }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  await expect.poll(() => urlOf(page)).toBe('/account')
+  await button(page, 'Use an existing key').click()
+  await page.getByRole('dialog').waitFor()
+  expect(urlOf(page)).toBe('/account?dialog=ssh-key')
+  await page.goBack()
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  const other = await it.newTab('/account?dialog=second-factor')
+  await other.getByRole('dialog').waitFor()
+  it.world.totp = { enabled: true, recoveryCodesLeft: 8 }
+  const on = await it.newTab('/account?dialog=second-factor')
+  await expect.poll(() => urlOf(on)).toBe('/account')
+  expect(await on.getByRole('dialog').count()).toBe(0)
+})

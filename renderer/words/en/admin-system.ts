@@ -68,7 +68,8 @@ export default {
   passwordSignIn: 'Who may sign in with a password',
   hint_passwordSignIn: 'Superadmins always may. Needs a sign-in provider that works.',
   idleSignOutMinutes: 'Browsers that nobody uses are signed out after minutes',
-  hint_idleSignOutMinutes: 'From 5 to 1440, with a warning; empty: not by the console. Apps in use and uploads count as use.',
+  hint_idleSignOutMinutes:
+    'From 5 to 1440, with a warning; empty: not by the console. Apps in use and uploads count as use.',
   browserIdleHours: 'Unused browsers are signed out after hours',
   hint_browserIdleHours: 'From 1 to 720.',
   browserMaxDays: 'Browsers are signed out after days',

@@ -71,7 +71,8 @@ export default {
   passwordSignIn: '비밀번호로 로그인할 수 있는 사람',
   hint_passwordSignIn: '최고 관리자는 언제나 가능합니다. 작동하는 로그인 제공자가 필요합니다.',
   idleSignOutMinutes: '사용하지 않는 브라우저 자동 로그아웃(분)',
-  hint_idleSignOutMinutes: '5에서 1440까지이며 먼저 경고합니다. 비우면 콘솔이 로그아웃하지 않습니다. 사용 중인 앱과 업로드도 사용으로 봅니다.',
+  hint_idleSignOutMinutes:
+    '5에서 1440까지이며 먼저 경고합니다. 비우면 콘솔이 로그아웃하지 않습니다. 사용 중인 앱과 업로드도 사용으로 봅니다.',
   browserIdleHours: '쓰지 않는 브라우저 로그아웃(시간)',
   hint_browserIdleHours: '1에서 720까지입니다.',
   browserMaxDays: '브라우저 로그아웃(일)',
