@@ -1,11 +1,13 @@
 import {
   type Agent,
-  type Backups,
-  type FairShare,
   type AgentCleanUp,
   type AuditEntry,
+  type Backups,
+  type Because,
+  because,
   type Diagnosis,
   type Domain,
+  type FairShare,
   type Group,
   type ImageRequest,
   type Invitation,
@@ -16,11 +18,11 @@ import {
   type ResourceGroupAccess,
   type ResourcePolicy,
   type SignInIdentity,
-  type SignUpRequest,
   type SignInProvider,
+  type SignUpRequest,
+  SYSTEM_SETTINGS_DEFAULTS,
   type SystemSettings,
   type Task,
-  SYSTEM_SETTINGS_DEFAULTS,
   type UsageReport,
   type User,
   type UserImportOutcome,
@@ -69,14 +71,21 @@ const NO_BACKUPS: Backups = {
 export type AdminAnswer = { status: number; value?: unknown } | undefined
 
 function diagnosisOf(isAgent: boolean): Diagnosis {
+  const text = ({ why, ...by }: Because) => ({ why, by })
+  const node = text(because('version_is', { version: 'v24.21.0' }))
+  const disk = text(because('disk_free', { size: '212.0 GiB', path: '/var/lib/berth' }))
   const checks: Diagnosis['checks'] = [
-    { name: 'Node', level: 'ok', says: 'v24.21.0' },
-    { name: 'Disk', level: 'ok', says: '212 GB of 931 GB are free.' },
+    { name: 'Node', nameBy: 'check_node', level: 'ok', says: node.why, saysBy: node.by },
+    { name: 'disk of the data directory', nameBy: 'check_data_disk', level: 'ok', says: disk.why, saysBy: disk.by },
   ]
   if (!isAgent) return { level: 'ok', checks }
-  const says = 'The driver 550.54 has no MPS daemon running, so shares of a GPU are not limited.'
-  const mend = 'Start nvidia-cuda-mps-control on this host, and check again.'
-  return { level: 'warning', checks: [...checks, { name: 'GPU', level: 'warning', says, mend }] }
+  const says = text(because('storage_driver_slow', { driver: 'vfs' }))
+  const mend = text(because('storage_driver_mend'))
+  const slow = { says: says.why, saysBy: says.by, mend: mend.why, mendBy: mend.by }
+  return {
+    level: 'warning',
+    checks: [...checks, { name: 'storage driver', nameBy: 'check_storage_driver', level: 'warning', ...slow }],
+  }
 }
 
 /** Routes of administration. @returns undefined for a route that is none, or one that this role may not use */

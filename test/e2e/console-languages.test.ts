@@ -88,3 +88,13 @@ test.concurrent.each(PAGES)('$name fits into every window in a language twice as
     problems: [],
   })
 })
+
+test('the doctor speaks Korean on the page Diagnostics', async () => {
+  await using double = await startConsoleDouble(aWorld(ADMIN_WORLD))
+  await using opened = await open({ name: 'admin-diagnostics', path: '/admin/diagnostics' }, 'ko', double.url)
+  const { page } = opened
+  await page.getByRole('button', { name: '모두 확인', exact: true }).click()
+  await page.getByText('vfs 드라이버는 레이어 전체를 복사하므로').first().waitFor()
+  await page.getByText('스토리지 드라이버', { exact: true }).first().waitFor()
+  expect(await page.locator('main').innerText()).not.toContain('copies whole layers')
+})
