@@ -30,6 +30,12 @@ export function answerSession(
   if (path.endsWith('/logs')) {
     return { status: 200, value: { text: world.logs?.[session.id] ?? 'Jupyter Server is running\n', truncated: false } }
   }
+  const [, app] = /\/apps\/(\w+)\/grant$/.exec(path) ?? []
+  if (app !== undefined) {
+    const value = session.apps.find(({ name }) => name === app)
+    const expiresAt = new Date(Date.now() + 300_000).toISOString()
+    return { status: 201, value: { grant: 'a-grant', sessionId: session.id, app: value, expiresAt, inject: null } }
+  }
   if (path.endsWith('/image')) return { status: 200, value: { request: null, task: null } }
   if (method === 'PATCH') {
     Object.assign(session, body as SessionChange, { version: session.version + 1 })

@@ -284,6 +284,9 @@ async function speak(page: Page, language: 'en' | 'ko'): Promise<void> {
   await page.waitForFunction(next => document.documentElement.lang === next, language)
 }
 
+/** Pictures of the desktop app, which `test/desktop/guide-windows.ts` makes. */
+const DESKTOP = ['start', 'console', 'terminal', 'tray', 'quit'].map(name => `desktop-${name}`)
+
 const wanted = process.argv.slice(2)
 const names = Object.values(CHAPTERS)
   .flat()
@@ -317,7 +320,7 @@ try {
   await browser.close()
 }
 if (wanted.length === 0) {
-  const chapters = Object.entries(CHAPTERS).map(([title, scenes]) => {
+  const chapters = Object.entries({ ...CHAPTERS, 'The desktop app': DESKTOP }).map(([title, scenes]) => {
     const pictures = scenes.map(name => {
       const link = (language: string, theme: string) => `pages/${name}-${language}-${theme}.webp`
       const more = `[dark](${link('en', 'dark')}) · [한국어](${link('ko', 'light')}) · [한국어, 어두운 테마](${link('ko', 'dark')})`
@@ -325,6 +328,6 @@ if (wanted.length === 0) {
     })
     return `## ${title}\n\n${pictures.join('\n')}`
   })
-  const head = `# Every page and dialog\n\nMade by \`node test/e2e/guide-pages.ts\`, with made-up data. The [guide](README.md) explains them.\n`
+  const head = `# Every page and dialog\n\nMade by \`node test/e2e/guide-pages.ts\` and \`node test/desktop/guide-windows.ts\`, with made-up data. The [guide](README.md) explains them.\n`
   await writeFile(join(root, 'docs/guide/pages.md'), `${head}\n${chapters.join('\n')}`)
 }
