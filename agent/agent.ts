@@ -17,6 +17,7 @@ import { createProbe } from './gpu/probe.ts'
 import { createSimulatedGpus } from './gpu/simulated.ts'
 import { createImageCatalog } from './images/catalog.ts'
 import { pullImage } from './images/pull.ts'
+import { pushImage } from './images/push.ts'
 import { saveSession } from './images/save-session.ts'
 import { createUnusedImages } from './images/unused-images.ts'
 import { bootTime } from './kernel/exit.ts'
@@ -262,6 +263,12 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
           const saved = await saveSession(engine, { containerId, reference, title }, { signal, onProgress })
           await images.refresh()
           return saved
+        },
+        async push_image({ pushId: pullId, ...image }, signal) {
+          const onProgress = (progress: PullProgress) => parts.control?.notify({ type: 'image_pull', pullId, progress })
+          await pushImage(engine, image, { signal, onProgress })
+          await images.refresh()
+          return {}
         },
         list_unused_images: () => unused.list(),
         remove_images: input => unused.remove(input),

@@ -175,6 +175,11 @@ export const REQUESTS = {
     input: z.object({ kernelId: KernelId, reference: z.string(), title: z.string().nullable(), saveId: z.string() }),
     reply: z.object({ id: z.string() }),
   },
+  /** Gives an image of this host the name `target` (registry, repository, tag) and pushes it. Notices with `pushId` report the progress. */
+  push_image: {
+    input: z.object({ reference: z.string(), target: z.string(), pushId: z.string(), auth: RegistryAuth.optional() }),
+    reply: z.object({}),
+  },
   /** Lists all images that no container uses, except the toolbox. */
   list_unused_images: { input: z.object({}), reply: z.object({ images: z.array(UnusedImage) }) },
   /**

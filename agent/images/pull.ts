@@ -70,7 +70,7 @@ export function summarizePull(state: PullState): PullProgress {
 }
 
 /** @see Docker Engine API, "Authentication" */
-const toAuthConfig = ({ serverAddress, username, password }: RegistryAuth) => ({
+export const toAuthConfig = ({ serverAddress, username, password }: RegistryAuth) => ({
   serveraddress: serverAddress,
   username,
   password,

@@ -97,7 +97,8 @@ function describeRescan(progress: RescanProgress): string {
 function describePulls(pulls: readonly AgentPull[]): string {
   return pulls
     .map(({ agentName, status, progress, error }) => {
-      if (status !== 'pulling' || !progress) return `${agentName} ${error ? `${status}: ${error.message}` : status}`
+      if ((status !== 'pulling' && status !== 'pushing') || !progress)
+        return `${agentName} ${error ? `${status}: ${error.message}` : status}`
       const { layersDone, layersTotal, bytesDone, bytesTotal } = progress
       return `${agentName} ${layersDone}/${layersTotal} layers, ${bytes(bytesDone)} of ${bytes(bytesTotal)}`
     })

@@ -14,6 +14,12 @@ interface CommitFlags {
   readonly json?: boolean
 }
 
+interface AcceptFlags {
+  readonly push?: string
+  readonly project?: string
+  readonly json?: boolean
+}
+
 /** Adds `berth session commit`: an image of a session. */
 export function addSessionImageCommand(session: Command): void {
   session
@@ -77,12 +83,18 @@ export function addImageRequestCommands(image: Command): void {
 
   request
     .command('accept <id>')
-    .description('Make the image, and follow the work.')
+    .description('Make the image, push it to a registry if one is named, and follow the work.')
+    .option('--push <registry>', 'registry to push to, with the user that Berth has for it')
+    .option('--project <name>', 'project of the registry, before the name of the image')
     .option('--json', 'print JSON')
-    .action(async (id: string, { json = false }: { json?: boolean }) => {
+    .action(async (id: string, { push: registry, project, json = false }: AcceptFlags) => {
+      if (registry === undefined && project !== undefined) {
+        throw new AppError('bad_request', { why: '--project goes with --push.' })
+      }
+      const push = registry === undefined ? {} : { push: { registry, ...(project === undefined ? {} : { project }) } }
       const { api } = await connect()
       using interrupt = listenForInterrupt()
-      const task = await followTask(api, await api.acceptImageRequest({ params: { id } }), interrupt.signal)
+      const task = await followTask(api, await api.acceptImageRequest({ params: { id }, body: push }), interrupt.signal)
       createOutput(json).data(task, () => describeTask(task))
       interrupt.signal.throwIfAborted()
     })

@@ -148,6 +148,7 @@ export const ERRORS = {
   image_alias_not_found: { status: 404, retry: false, title: 'No such alias of an image' },
   image_defaults_not_found: { status: 404, retry: false, title: 'No defaults for this image' },
   image_exists: { status: 409, retry: false, title: 'There is an image with this name' },
+  image_push_failed: { status: 502, retry: true, title: 'The image could not be pushed' },
   image_request_not_found: { status: 404, retry: false, title: 'No such request for an image' },
   image_not_found: { status: 404, retry: false, title: 'No such image' },
   image_without_program: { status: 409, retry: false, title: 'The image has no program of its own' },

@@ -23,12 +23,13 @@ const RegistryUrl = z
   .string()
   .max(512)
   .describe('https://… (default: from the name). http://… on this machine, or elsewhere with allowHttp.')
-const Project = z
+/** Name space (or the beginning of repositories) of a registry. */
+export const RegistryProject = z
   .string()
   .max(255)
   .regex(/^[a-z0-9]+([._/-]+[a-z0-9]+)*$/, 'must be a name space or repository, such as "library" or "lab/python"')
 const Projects = z
-  .array(Project)
+  .array(RegistryProject)
   .max(500)
   .describe(
     'Name spaces (or repositories) that a rescan reads; empty = the whole catalogue. Required for Docker Hub, which has no catalogue.',

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { SessionId } from './ids.ts'
 import { PlainLines, PlainText } from './plain-text.ts'
+import { RegistryName, RegistryProject } from './registries.ts'
 import { Task } from './tasks.ts'
 
 /** Name for an image that is made here: lower case, with a tag, without the host of a registry. */
@@ -22,6 +23,15 @@ export const SessionImageSpec = z
   })
   .meta({ id: 'SessionImageSpec' })
 export type SessionImageSpec = z.infer<typeof SessionImageSpec>
+
+/** Where an image is pushed when it is made. */
+export const ImagePush = z
+  .strictObject({
+    registry: RegistryName.describe('An active registry of Berth; its stored user pushes.'),
+    project: RegistryProject.optional().describe('Stands before the name of the image.'),
+  })
+  .meta({ id: 'ImagePush' })
+export type ImagePush = z.infer<typeof ImagePush>
 
 /** A request that waits for a superadmin. */
 export const ImageRequest = z

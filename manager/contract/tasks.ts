@@ -25,7 +25,7 @@ export const AgentPull = z
   .object({
     agentId: AgentId,
     agentName: z.string(),
-    status: z.enum(['waiting', 'pulling', 'done', 'failed', 'cancelled']),
+    status: z.enum(['waiting', 'pulling', 'pushing', 'done', 'failed', 'cancelled']),
     progress: PullProgress.nullable(),
     error: FailureText.nullable(),
   })

@@ -48,6 +48,8 @@ export interface Registries {
   remove(name: string): Promise<void>
   /** @throws AppError `registry_not_found`, `bad_request` (it is not active) */
   rescan(caller: Caller, name: string): Promise<Task>
+  /** Credentials for an agent to push there; undefined if none are stored. @throws AppError `registry_not_found`, `bad_request` (it is not active) */
+  pushAuth(name: string): Promise<RegistryAuth | undefined>
   /** Credentials for an agent to pull this; undefined if there are none, or the registry is not active. */
   authOf(reference: string): Promise<RegistryAuth | undefined>
   /** Credentials as `authOf`, for the image of a session, plus the manifest digest under which the registry has exactly that image. */
@@ -131,6 +133,10 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
 
   return {
     authOf,
+    async pushAuth(name) {
+      if (!(await existing(name)).active) throw new AppError('bad_request', because('registry_not_active'))
+      return authOf(`${name}/any:1`)
+    },
     list: async () => (await listRegistries(db)).map(toRegistry),
 
     async create({ allowHttp, ...spec }) {

@@ -2,6 +2,7 @@ import {
   type AgentPull,
   AppError,
   because,
+  type ImagePush,
   type ImageRequest,
   type SessionId,
   type SessionImage,
@@ -11,6 +12,7 @@ import {
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type EventPublisher } from '../events/bus.ts'
 import { readKnownImages, toImages } from '../images/known-images.ts'
+import { type Registries } from '../registries/registries.ts'
 import { type Pulls } from '../images/pulls.ts'
 import { type Settings } from '../settings/settings.ts'
 import { findAgent } from '../store/agents/agents.ts'
@@ -54,8 +56,11 @@ export interface SessionImages {
   /** Withdraws the request, or cancels the work. @throws AppError `session_not_found`, `forbidden` */
   cancel(caller: Caller, id: SessionId): Promise<void>
   list(): Promise<ImageRequest[]>
-  /** @throws AppError `image_request_not_found`, `session_not_running`, `image_exists` */
-  accept(caller: Caller, requestId: string): Promise<Task>
+  /**
+   * @param push the registry to which the image is pushed; it is read anew then, so that other agents can pull the image
+   * @throws AppError `image_request_not_found`, `session_not_running`, `image_exists`, `registry_not_found`, `bad_request`
+   */
+  accept(caller: Caller, requestId: string, push?: ImagePush): Promise<Task>
   /** @throws AppError `image_request_not_found` */
   decline(caller: Caller, requestId: string, reason: string): Promise<void>
 }
@@ -66,13 +71,14 @@ export interface SessionImagesDeps {
   readonly agents: AgentRequests
   readonly tasks: Tasks
   readonly pulls: Pick<Pulls, 'follow'>
+  readonly registries: Pick<Registries, 'pushAuth' | 'rescan'>
   readonly events: EventPublisher
 }
 
 type Wanted = Pick<SessionImageSpec, 'reference'> & { readonly title: string | null }
 
 export function createSessionImages(deps: SessionImagesDeps): SessionImages {
-  const { store, settings, agents, tasks, pulls, events } = deps
+  const { store, settings, agents, tasks, pulls, registries, events } = deps
   const { db } = store
   const hint = (session: OwnedSessionRow) =>
     events.publish({ topic: 'task', id: session.id, version: store.now() }, { userId: session.owner_id })
@@ -94,7 +100,12 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
     return { kernelId: kernel.id, agent }
   }
 
-  async function start(session: OwnedSessionRow, { reference, title }: Wanted, startedBy: string): Promise<Task> {
+  async function start(
+    session: OwnedSessionRow,
+    { reference, title }: Wanted,
+    caller: Caller,
+    push?: ImagePush,
+  ): Promise<Task> {
     const { kernelId, agent } = await placeOf(session)
     await requireFree(reference)
     const sessionId = session.id
@@ -105,19 +116,35 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
     const task = await tasks.start({
       kind: 'save',
       target: reference,
-      startedBy,
+      startedBy: caller.email,
       userId: session.owner_id,
       detail: detailOf({}),
       async run({ signal, report }) {
-        const saveId = newUuid()
-        const stop = pulls.follow(agent.id, saveId, progress => report(detailOf({ progress })))
-        try {
-          const input = { kernelId, reference, title, saveId }
-          await agents.request(agent.id, 'save_kernel', input, { timeoutMs: TIMEOUT_MS, signal })
-          report(detailOf({ status: 'done' }))
-        } finally {
-          stop()
+        const options = { timeoutMs: TIMEOUT_MS, signal }
+        let last: AgentPull['progress'] = null
+        const follow = async (status: 'pulling' | 'pushing', work: (id: string) => Promise<unknown>) => {
+          const id = newUuid()
+          report(detailOf({ status }))
+          const stop = pulls.follow(agent.id, id, progress => {
+            last = progress
+            report(detailOf({ status, progress }))
+          })
+          await work(id).finally(stop)
         }
+        await follow('pulling', saveId =>
+          agents.request(agent.id, 'save_kernel', { kernelId, reference, title, saveId }, options),
+        )
+        if (push) {
+          // The password is decrypted only when the push begins, and kept only while it lasts.
+          const auth = await registries.pushAuth(push.registry)
+          const target = targetOf(push, reference)
+          await follow('pushing', pushId =>
+            agents.request(agent.id, 'push_image', { reference, target, pushId, ...(auth ? { auth } : {}) }, options),
+          )
+          // Other agents pull what a rescan has found. A rescan that runs already, or fails, says so in its own task.
+          await registries.rescan(caller, push.registry).catch(() => undefined)
+        }
+        report(detailOf({ status: 'done', progress: last }))
       },
     })
     // The same name is being made of another session.
@@ -141,7 +168,7 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
         throw new AppError('forbidden', because('session_images_off'))
       }
       if (isSuperadmin(caller) || sessionImages === 'allow') {
-        await start(session, { reference, title }, caller.email)
+        await start(session, { reference, title }, caller)
         return stateOf(session)
       }
       await placeOf(session)
@@ -176,11 +203,13 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
       })
     },
 
-    async accept(caller, requestId) {
+    async accept(caller, requestId, push) {
+      // A registry that is not there leaves the request as it was.
+      if (push) await registries.pushAuth(push.registry)
       const row = await takeImageRequest(db, requestId)
       const session = row && (await findSession(db, row.session_id))
       if (!session) throw new AppError('image_request_not_found')
-      return start(session, row, caller.email).finally(() => hint(session))
+      return start(session, row, caller, push).finally(() => hint(session))
     },
 
     async decline(caller, requestId, reason) {
@@ -195,6 +224,10 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
     },
   }
 }
+
+/** The name of a pushed image: registry, project, and the name that the owner asked for. */
+const targetOf = ({ registry, project }: ImagePush, reference: string) =>
+  [registry, ...(project === undefined ? [] : [project]), reference].join('/')
 
 function toRequest(row: ImageRequestRow, { id, name, image, owner_email: email }: OwnedSessionRow): ImageRequest {
   return {

@@ -92,7 +92,15 @@ export function createSessionHandlers(
       templates: createSessionTemplates({ store }),
       imageDefaults: createImageDefaults({ store }),
       sharing,
-      sessionImages: createSessionImages({ store, settings, agents, tasks: images.tasks, pulls: images.pulls, events }),
+      sessionImages: createSessionImages({
+        store,
+        settings,
+        agents,
+        tasks: images.tasks,
+        pulls: images.pulls,
+        registries: images.registries,
+        events,
+      }),
     }),
     ...createAgentRoutes({
       agents: agentService,

@@ -270,6 +270,9 @@ export const ADMIN_SCENES: readonly Scene[] = [
   scene('admin-image-requests', 'images', opens('Decline vision/torch:2', 'as a message'), {
     admin: { ...ADMIN_WORLD.admin, imageRequests: [IMAGE_REQUEST] },
   }),
+  scene('admin-image-push', 'images', opens('Make vision/torch:2', 'The user that Berth has for the registry pushes'), {
+    admin: { ...ADMIN_WORLD.admin, imageRequests: [IMAGE_REQUEST] },
+  }),
   scene('admin-image-aliases', 'images', opens('Edit the aliases of berth/python:3.13', 'Separated by commas')),
   scene('admin-clean-up', 'images', opens('Clean up', 'Frees at least')),
   scene('admin-sign-in-providers', 'sign-in-providers', 'Example Lab'),

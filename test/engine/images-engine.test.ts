@@ -260,6 +260,61 @@ test('an image of a session has what programs wrote and the settings of its imag
   }
 })
 
+test('a superadmin accepts an image of a session with a push: it is in the registry, and a refused push leaves no name behind', async () => {
+  const id = crypto.randomUUID().slice(0, 8)
+  const base = `made/base:${id}`
+  const names = [base]
+  await makeBase(base)
+  await expect.poll(async () => (await api.listImages()).items.map(one => one.reference)).toContain(base)
+  await api.createRegistry({ body: { name: cr.name, url: cr.url, ...BOB } }).catch(() => undefined)
+  const user = await manager.addUser(`pushes-${id}@example.org`)
+  const session = await running((await user.api.createSession({ body: { image: base } })).items[0])
+  const params = { id: session.id }
+  const asked = async (made: string) => {
+    names.push(made, `${cr.name}/lab/${made}`)
+    return (await user.api.saveSession({ params, body: { reference: made } })).request?.id ?? ''
+  }
+  const accept = (requestId: string, registry = cr.name) =>
+    api.acceptImageRequest({ params: { id: requestId }, body: { push: { registry, project: 'lab' } } })
+  try {
+    const made = `made/pushed:${id}`
+    const request = await asked(made)
+    expect(await accept(request, 'cr.example.org').catch((error: unknown) => error)).toMatchObject({
+      code: 'registry_not_found',
+    })
+    const task = await ended(await accept(request))
+    expect(task).toMatchObject({ status: 'done', target: made, error: null })
+    const progress = task.pull?.[0]?.progress
+    expect(progress?.layersTotal).toBeGreaterThan(0)
+    expect(progress?.layersDone).toBe(progress?.layersTotal)
+    const authorization = `Basic ${Buffer.from(`${BOB.username}:${BOB.password}`).toString('base64')}`
+    const accepted = 'application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.image.manifest.v1+json'
+    const manifest = await fetch(`${cr.url}/v2/lab/made/pushed/manifests/${id}`, {
+      headers: { authorization, accept: accepted },
+    })
+    expect(manifest.status).toBe(200)
+    const pushed = `${cr.name}/lab/${made}`
+    const offered = async () => (await api.listImages()).items.find(one => one.reference === pushed)
+    await expect.poll(offered, { timeout: 60_000 }).toMatchObject({ pullable: true })
+
+    await api.updateRegistry({ params: { name: cr.name }, body: { password: 'not-the-password' } })
+    const refused = `made/refused:${id}`
+    const failed = await ended(await accept(await asked(refused)))
+    expect(failed).toMatchObject({ status: 'failed', error: { code: 'image_push_failed' } })
+    expect(JSON.stringify(failed)).not.toContain('not-the-password')
+    await expect(docker.getImage(`${cr.name}/lab/${refused}`).inspect()).rejects.toMatchObject({ statusCode: 404 })
+    await expect(docker.getImage(refused).inspect()).resolves.toBeDefined()
+  } finally {
+    await api.updateRegistry({ params: { name: cr.name }, body: { password: BOB.password } }).catch(() => undefined)
+    await api.deleteSession({ params })
+    for (const name of names)
+      await docker
+        .getImage(name)
+        .remove({ force: true })
+        .catch(() => undefined)
+  }
+})
+
 const QUOTED_APPS = '[{"name":"web","protocol":"http","port":8080,"title":"Costs $5 \\\\ day"}]'
 
 /** An image with a directory in which every user writes, and settings that need care. */

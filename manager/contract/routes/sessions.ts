@@ -4,7 +4,7 @@ import { AgentId, GroupId, SessionId, UserId } from '../ids.ts'
 import { PlainLines, PlainText } from '../plain-text.ts'
 import { ResourceGroupName } from '../resource-groups.ts'
 import { SessionChange, SessionTag } from '../session-labels.ts'
-import { ImageRequest, SessionImage, SessionImageSpec } from '../session-images.ts'
+import { ImagePush, ImageRequest, SessionImage, SessionImageSpec } from '../session-images.ts'
 import { SessionShare, SessionShareSpec } from '../session-sharing.ts'
 import {
   Priority,
@@ -271,8 +271,9 @@ export const SESSION_ROUTES = {
     method: 'POST',
     path: '/api/v1/image-requests/:id/accept',
     access: 'superadmin',
-    summary: 'Make the image that the owner of a session asks for.',
+    summary: 'Make the image that the owner of a session asks for, and push it to a registry if one is named.',
     params: z.object({ id: z.uuid() }),
+    body: z.strictObject({ push: ImagePush.optional() }),
     status: 202,
     reply: Task,
   },

@@ -82,7 +82,7 @@ export function createSessionRoutes({
     getSessionImage: ({ caller }, { params }) => sessionImages.get(caller, params.id),
     cancelSessionImage: ({ caller }, { params }) => sessionImages.cancel(caller, params.id),
     listImageRequests: async () => ({ items: await sessionImages.list() }),
-    acceptImageRequest: ({ caller }, { params }) => sessionImages.accept(caller, params.id),
+    acceptImageRequest: ({ caller }, { params, body }) => sessionImages.accept(caller, params.id, body.push),
     declineImageRequest: ({ caller }, { params, body }) => sessionImages.decline(caller, params.id, body.reason),
     listSessionShares: async ({ caller }, { params }) => ({ items: await sharing.list(caller, params.id) }),
     async shareSession({ caller, request }, { params, body }) {

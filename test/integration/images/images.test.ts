@@ -192,7 +192,7 @@ describe('images of sessions', () => {
     expect((await cluster.api.listImageRequests()).items).toMatchObject([
       { reference: 'made/box:1', email: 'saves@example.org', note: 'For the course' },
     ])
-    const accept = () => cluster.api.acceptImageRequest({ params: { id: request?.id ?? '' } })
+    const accept = () => cluster.api.acceptImageRequest({ params: { id: request?.id ?? '' }, body: {} })
     expect(await accept()).toMatchObject({ kind: 'save', status: 'running', target: 'made/box:1' })
     expect(await refusal(accept())).toMatchObject({ code: 'image_request_not_found' })
     const task = async () => (await ada.getSessionImage({ params })).task
