@@ -15,8 +15,9 @@ export const NARROW = {
  */
 export const PICTURES = process.env['BERTH_PICTURES'] === '1'
 
+const WIDE = { '2560': { width: 2560, height: 1440 }, '1920': SIZES.large } as const
 /** Windows that a test tries, after the usual one: without pictures 200 % zoom and the smallest phone. */
-export const WINDOWS = Object.entries({ '1920': SIZES.large, ...NARROW }).filter(
+export const WINDOWS = Object.entries({ ...WIDE, ...NARROW }).filter(
   ([window]) => PICTURES || ['720', '320'].includes(window),
 )
 
