@@ -84,10 +84,12 @@ export const useAccount = defineStore('account', () => {
 
   /** The first `restore` of the page; a failure is shown instead of the page, with a way to try again. */
   async function begin(): Promise<void> {
-    startError.value = null
-    await restore().catch((error: unknown) => {
+    try {
+      await restore()
+      startError.value = null
+    } catch (error) {
       startError.value = error
-    })
+    }
   }
 
   /** @param totp after `totp_required`: a code of the authenticator app, or a recovery code */

@@ -22,7 +22,11 @@ export default {
   // Notices
   connectionLost: 'Connection lost',
   shellKeepsRunning: 'Your shell keeps running in the session. Reconnecting…',
+  hostAway: 'The host of this session is not connected',
+  hostAwayText: 'Your shell keeps running there. The terminal reconnects by itself when the host is back.',
   tryNow: 'Try now',
+  hasEndedText: 'What you see stays here until you close this window. The page of the session says what is left of it.',
+  openSession: 'Open the session',
   shellHasEnded: 'The shell has ended',
   startNewShell: 'Start a new shell in the same session.',
   newShell: 'New shell',

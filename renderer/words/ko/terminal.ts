@@ -23,7 +23,11 @@ export default {
 
   connectionLost: '연결이 끊겼습니다',
   shellKeepsRunning: '셸은 세션에서 계속 실행됩니다. 다시 연결하는 중…',
+  hostAway: '이 세션의 호스트에 연결할 수 없습니다',
+  hostAwayText: '셸은 그곳에서 계속 실행됩니다. 호스트가 돌아오면 터미널이 자동으로 다시 연결됩니다.',
   tryNow: '지금 시도',
+  hasEndedText: '화면의 내용은 이 창을 닫을 때까지 남습니다. 무엇이 남아 있는지는 세션 페이지에서 확인하세요.',
+  openSession: '세션 열기',
   shellHasEnded: '셸이 종료되었습니다',
   startNewShell: '같은 세션에서 새 셸을 시작하세요.',
   newShell: '새 셸',
