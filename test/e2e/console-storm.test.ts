@@ -14,7 +14,7 @@ test('1,500 sessions that end at once need few requests, and all leave the list'
   await using it = await openMany(browser)
   const figures = await massEnd(it)
   console.info('mass end', JSON.stringify(figures))
-  expect(await tabCount(it.page, 'Running')).toBe(LIVE - 1_500)
+  expect(await tabCount(it.page, 'Active')).toBe(LIVE - 1_500)
   expect(await tabCount(it.page, 'Finished')).toBe(FINISHED + 1_500)
   expect(figures.failed).toBe(0)
   expect(figures.inFlight).toBeLessThanOrEqual(8)

@@ -37,7 +37,7 @@ export interface StormFigures {
 }
 
 /** The number beside the name of a list. */
-export async function tabCount(page: Page, name: 'Running' | 'Finished'): Promise<number> {
+export async function tabCount(page: Page, name: 'Active' | 'Finished'): Promise<number> {
   const text = await page.getByRole('tab', { name }).innerText()
   return Number(text.replaceAll(/\D/g, ''))
 }
@@ -102,7 +102,7 @@ export async function massEnd({ page, double, world }: Opened): Promise<StormFig
       await Promise.resolve()
     },
     async () =>
-      (await tabCount(page, 'Running')) === LIVE - 1_500 && (await tabCount(page, 'Finished')) === before + 1_500,
+      (await tabCount(page, 'Active')) === LIVE - 1_500 && (await tabCount(page, 'Finished')) === before + 1_500,
   )
 }
 

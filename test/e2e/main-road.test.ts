@@ -136,7 +136,7 @@ describe('proof of this computer', () => {
 
 describe('launching', () => {
   test('an empty list explains what a session is', async () => {
-    await page.getByRole('tab', { name: /Running/ }).click()
+    await page.getByRole('tab', { name: /Active/ }).click()
     await page.getByText('No sessions are running').waitFor()
     expect(await audit(page)).toEqual([])
   })
@@ -342,7 +342,7 @@ describe('the history of a session', () => {
     await details.getByText('Running', { exact: true }).first().waitFor({ timeout: 60_000 })
     expect(await audit(page)).toEqual([])
     await details.getByRole('button', { name: 'Close' }).click()
-    await page.getByRole('tab', { name: /Running/ }).click()
+    await page.getByRole('tab', { name: /Active/ }).click()
     const again = await openTerminal(page, SESSION)
     await typeLine(again, 'cat answer.txt')
     await screen(again).filter({ hasText: 'the answer is 42' }).waitFor()

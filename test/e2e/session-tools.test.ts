@@ -265,6 +265,13 @@ test('an app opens in a tab of its own that cannot reach back to the console', a
   await tab.waitForURL(url)
   expect(await tab.evaluate(() => window.opener as unknown)).toBeNull()
   await page.getByText('Opened in a new tab.').waitFor()
+  // From the list of tunnels too: without its ticket, the address of a tunnel would open nothing.
+  const list = page.getByRole('dialog').getByRole('listitem').filter({ hasText: 'JupyterLab' })
+  const [again] = await Promise.all([
+    context.waitForEvent('page'),
+    list.getByRole('button', { name: 'Open JupyterLab', exact: true }).click(),
+  ])
+  await again.waitForURL(url)
 })
 
 test('a lost terminal returns to its shell by itself, and says so when the session has ended', async () => {

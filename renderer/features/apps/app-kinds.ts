@@ -53,8 +53,9 @@ export function portCard(appName: string): AppCard | undefined {
   return app && { app: { ...app, title: t('port', { port: app.port }) }, kind: app.protocol, ...lookOf(app) }
 }
 
-/** The terminal has a name in every language; other apps are called as their image calls them. */
+/** The built-in apps have names in every language; other apps are called as their image calls them. */
 function named(app: App): App {
+  if (app.name === 'sshd') return { ...app, title: t('sshAndSftp') }
   return app.name === 'terminal' ? { ...app, title: t('terminal') } : app
 }
 

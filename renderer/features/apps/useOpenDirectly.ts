@@ -15,7 +15,7 @@ export function useOpenDirectly(openLabel: () => string) {
   const context = getCurrentInstance()?.appContext.app
   const notifications = useNotifications()
 
-  return async function openDirectly({ id }: Session, app: App): Promise<void> {
+  return async function openDirectly({ id }: Pick<Session, 'id'>, app: App): Promise<void> {
     const scope = effectScope(true)
     const opener = scope.run(() => context?.runWithContext(() => useOpenApp(id)))
     // The tab must open with the click, so this comes before anything asynchronous. Without its scope the opener reports failures.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Preset } from '#manager/contract'
 import { defaultForm, GIB, limitsOf, MIB } from './launch-form.ts'
-import { isOffered, presetHindrance, presetSize, withPreset, type Room } from './presets.ts'
+import { isOffered, presetHindrance, presetSize, presetWait, withPreset, type Room } from './presets.ts'
 
 const preset = (change: Partial<Preset> = {}): Preset => ({
   name: 'large',
@@ -27,10 +27,18 @@ describe('a preset', () => {
     expect(hindrance(preset())).toBe('')
     expect(hindrance(tight, { left: { cpu: 1000 } })).toBe('Your limits leave 1 CPU core')
     expect(hindrance(tight, { largest: { cpu: 8000, mem: 16 * GIB } })).toBe('The largest host has no GPU')
-    expect(hindrance(tight, { sessionsLeft: 0 })).toBe('Session limit reached')
-    expect(hindrance(tight, { free: { ...all, mem: 2 * GIB } })).toBe('Free now: 2 GiB RAM')
-    expect(hindrance(tight)).toBe('No host has room for this now')
     expect(presetHindrance(preset(), 'cuda.shares', room)).toBe('For another kind of GPU')
+  })
+
+  test('a preset without room now can be chosen, and says what it waits for', () => {
+    const tight = preset({ fits: false })
+    const busy = { ...room, free: { ...all, mem: 2 * GIB } }
+    expect(hindrance(tight, busy)).toBe('')
+    expect(presetWait(tight, busy)).toBe('Free now: 2 GiB RAM')
+    expect(presetWait(tight, { ...room, sessionsLeft: 0 })).toBe('Session limit reached')
+    expect(presetWait(tight, room)).toBe('No host has room for this now')
+    expect(presetWait(preset(), room)).toBe('')
+    expect(presetWait(tight, { ...room, largest: {} })).toBe('')
   })
 
   test('a preset with GPUs is shown where a host has one, or where no host is known', () => {

@@ -48,10 +48,15 @@ export function presetHindrance(preset: Preset, gpu: GpuSlot | undefined, room: 
   }
   const tooLarge = over(room.largest)
   if (tooLarge) return t('largestHas', { amount: leftText(tooLarge, room.largest[tooLarge] ?? 0) })
-  if (GPU_SLOTS.some(name => name !== gpu && (slots[name] ?? 0) > 0)) return t('otherGpuKind')
-  if (preset.fits) return ''
+  return GPU_SLOTS.some(name => name !== gpu && (slots[name] ?? 0) > 0) ? t('otherGpuKind') : ''
+}
+
+/** What a session of a preset that can be chosen would wait for now; empty if for nothing. */
+export function presetWait(preset: Preset, room: Room): string {
+  if (preset.fits || !isKnown(room.largest)) return ''
+  const slots = parseSlots(preset.slots)
   if (room.sessionsLeft !== null && room.sessionsLeft <= 0) return t('limitReachedShort')
-  const busy = over(room.free)
+  const busy = SLOT_NAMES.find(name => (slots[name] ?? 0) > (room.free[name] ?? 0))
   return busy ? t('freeOnly', { amount: leftText(busy, Math.max(0, room.free[busy] ?? 0)) }) : t('noRoom')
 }
 

@@ -3,7 +3,7 @@ import { FINISHED_STATUSES, LIVE_STATUSES, SESSION_TAG, type SessionStatus } fro
 import { NEWEST_FIRST, type Sort, type SortKey } from './session-filter.ts'
 import { type ListName } from './sync-plan.ts'
 
-/** Tabs of the sessions page: two lists, and a part of each. `running` has all live sessions, `waiting` those of them that wait. */
+/** Tabs of the sessions page: two lists, and a part of each. the first has all live sessions, `waiting` those of them that wait. */
 export const LIST_TABS = ['live', 'waiting', 'finished', 'failed'] as const
 export type ListTab = (typeof LIST_TABS)[number]
 /** The list that a tab shows, or shows a part of. */

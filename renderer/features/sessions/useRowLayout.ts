@@ -6,7 +6,7 @@ export type RowLayout = 'rows' | 'wide-cards' | 'slim-cards'
 
 const OWNER_LINE = 18
 /** Row heights in pixels. Everything in a row is laid out for exactly this height, so that long lists can be virtual. */
-const HEIGHTS: Readonly<Record<RowLayout, number>> = { rows: 58, 'wide-cards': 124, 'slim-cards': 166 }
+const HEIGHTS: Readonly<Record<RowLayout, number>> = { rows: 62, 'wide-cards': 124, 'slim-cards': 166 }
 const COMPACT_ROW = 46
 
 /** @param width of the list in pixels, not of the window: the details of a session may stand beside the list */

@@ -20,6 +20,7 @@ export default {
   openedInTab: 'Opened in a new tab.',
   terminal: 'Terminal',
   port: 'Port {port}',
+  sshAndSftp: 'SSH and SFTP',
   hintTerminal: 'A shell that survives reconnects',
   hintSsh: 'Files and a shell from your own programs',
   hintJupyterLab: 'Notebooks, files and consoles',
@@ -84,6 +85,7 @@ export default {
 
   // Open tunnels
   open: 'Open',
+  openIt: 'Open',
   reconnecting: 'Reconnecting',
   signedOut: 'Sign in to continue',
   ended: 'Ended',

@@ -22,6 +22,7 @@ export default {
   openedInTab: '새 탭에서 열었습니다.',
   terminal: '터미널',
   port: '포트 {port}',
+  sshAndSftp: 'SSH와 SFTP',
   hintTerminal: '다시 연결해도 유지되는 셸',
   hintSsh: '내 프로그램에서 파일과 셸 사용',
   hintJupyterLab: '노트북, 파일, 콘솔',
@@ -82,6 +83,7 @@ export default {
   publicLinksAbout: '이 링크를 가진 사람은 누구나 앱을 쓸 수 있습니다. 세션이 끝나거나 직접 종료하면 링크도 끝납니다.',
 
   open: '열림',
+  openIt: '열기',
   reconnecting: '다시 연결 중',
   signedOut: '계속하려면 로그인하세요',
   ended: '종료됨',
