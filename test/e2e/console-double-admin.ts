@@ -5,6 +5,7 @@ import {
   type Backups,
   type Because,
   because,
+  type ConsoleCertificate,
   type Diagnosis,
   type Domain,
   type FairShare,
@@ -53,6 +54,7 @@ export interface AdminWorld {
   managers?: Manager[]
   report?: UsageReport['items']
   backups?: Backups
+  certificates?: readonly ConsoleCertificate[]
   shares?: FairShare
 }
 
@@ -164,7 +166,7 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     case 'GET /api/v1/backups':
       return { status: 200, value: admin.backups ?? NO_BACKUPS }
     case 'GET /api/v1/certificates':
-      return { status: 200, value: { items: [] } }
+      return { status: 200, value: { items: admin.certificates ?? [] } }
     case 'GET /api/v1/versions':
       return { status: 200, value: { manager: '0.1.0', node: 'v24.21.0', postgresql: '18.4', platform: 'linux x64' } }
     case 'GET /api/v1/scheduling':

@@ -2,6 +2,7 @@ import {
   AppError,
   type Backups,
   because,
+  type ConsoleCertificate,
   type FairShare,
   type ImageRequest,
   type Task,
@@ -37,6 +38,20 @@ const opens =
     const dialog = page.getByRole('dialog').or(page.getByRole('alertdialog'))
     await dialog.getByText(text).first().waitFor()
   }
+const CERTIFICATE: ConsoleCertificate = {
+  console: 'head-443',
+  source: 'acme',
+  names: ['berth.example.org', '*.apps.example.org'],
+  issuer: "Let's Encrypt",
+  fingerprint: Array.from({ length: 32 }, () => 'A7').join(':'),
+  keyFingerprint: 'a7'.repeat(32),
+  notBefore: '2026-10-01T00:00:00.000Z',
+  notAfter: '2026-12-30T00:00:00.000Z',
+  isPublic: true,
+  problem: 'acme-v02.api.letsencrypt.org did not issue a certificate: no TXT record was found.',
+  state: 'failed',
+  seenAt: '2026-11-21T09:00:00.000Z',
+}
 const withTask = (task: Task): Partial<World> => ({ admin: { ...ADMIN_WORLD.admin, tasks: [task] } })
 const waiting = (index: number, queuePosition: number, code: 'capacity' | 'user_policy', message: string) =>
   aSession(index, { status: 'PENDING', queuePosition, reason: { code, message } })
@@ -308,13 +323,19 @@ export const ADMIN_SCENES: readonly Scene[] = [
       admin: { ...ADMIN_WORLD.admin, backups: BACKUPS, settings: { backupAt: '03:00', backupTimeZone: 'Asia/Seoul' } },
     },
   ),
-  scene('admin-about', 'about', async page => {
-    await button(page, 'Show the packages').click()
-    await page.getByRole('searchbox', { name: 'Search by name or licence' }).fill('vue-router')
-    await page.getByText('1 package').waitFor()
-    await page.getByText('vue-router', { exact: true }).click()
-    await page.getByText('Eduardo San Martin Morote').first().waitFor()
-  }),
+  scene(
+    'admin-about',
+    'about',
+    async page => {
+      await page.getByText('Not renewed', { exact: true }).waitFor()
+      await button(page, 'Show the packages').click()
+      await page.getByRole('searchbox', { name: 'Search by name or licence' }).fill('vue-router')
+      await page.getByText('1 package').waitFor()
+      await page.getByText('vue-router', { exact: true }).click()
+      await page.getByText('Eduardo San Martin Morote').first().waitFor()
+    },
+    { admin: { ...ADMIN_WORLD.admin, certificates: [CERTIFICATE] } },
+  ),
   scene('admin-diagnostics', 'diagnostics', async page => {
     await button(page, 'Check everything').click()
     await page.getByText('Worth a look').first().waitFor()

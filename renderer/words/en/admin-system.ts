@@ -152,6 +152,12 @@ export default {
   running: 'Running',
   managerFacts:
     'Version {version} · since {since} · {agents, plural, one {# agent} other {# agents}} · schedules: {groups}',
+  certificates: 'TLS certificates',
+  certificate_good: 'Valid',
+  certificate_ending: 'Ends soon',
+  certificate_ended: 'Ended',
+  certificate_failed: 'Not renewed',
+  certificateFacts: 'Until {until} · {issuer} · console {console}',
   versions: 'Versions',
   managerVersion: 'Manager',
   consoleVersion: 'Proxy or desktop app',
