@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CauseFields } from './cause-fields.ts'
 import { DomainName } from './domains.ts'
 import { UserId } from './ids.ts'
 import { PlainLines, PlainText } from './plain-text.ts'
@@ -111,7 +112,7 @@ export const NewInvitation = Invitation.extend({
   token: z.string(),
   url: z.string(),
   notices: z
-    .array(z.object({ code: z.enum(['sign_up_closed', 'domain_inactive']), message: z.string() }))
+    .array(z.object({ code: z.enum(['sign_up_closed', 'domain_inactive']), message: z.string(), ...CauseFields }))
     .describe('Reasons why the link would be refused now.'),
 }).meta({ id: 'NewInvitation' })
 export type NewInvitation = z.infer<typeof NewInvitation>

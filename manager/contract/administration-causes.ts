@@ -85,4 +85,9 @@ export const ADMINISTRATION_CAUSES = {
   pull_failed_on: '{failed} of {all} agents could not pull the image.',
   registry_address_scheme: 'The address must start with https:// (or http://).',
   doctor_no_result: 'berth doctor gave no result.',
+  minimum_below_label:
+    "The minimum of {slots} is now below the value in the image's labels: sessions may fail to start or to work.",
+  invitation_while_closed:
+    'Sign-up is closed, also with an invitation, until a superadmin sets allowSignUp to "invitation".',
+  invitation_domain_inactive: 'Domain "{domain}" is inactive. The link works once the domain is active again.',
 } as const

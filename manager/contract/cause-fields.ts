@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { causeIn } from './causes.ts'
+import { type Because, causeIn } from './causes.ts'
 import { toWireError } from './errors.ts'
 
 const Values = z.record(z.string(), z.union([z.string(), z.number()]))
@@ -13,6 +13,13 @@ export const CauseFields = {
     .optional()
     .describe('Further sentences of the text.'),
 }
+
+/** A message beside its code, whose text has a key, so that pages show it in their language. */
+export const messageOf = <Code extends string>(code: Code, { why: message, ...key }: Because) => ({
+  code,
+  message,
+  ...key,
+})
 
 /** Why work in the background has failed. */
 export const FailureText = z.object({ code: z.string(), message: z.string(), ...CauseFields })

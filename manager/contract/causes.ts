@@ -455,6 +455,10 @@ export function together(first: Because, ...rest: readonly Because[]): Because {
   return { ...first, why: [first, ...rest].map(({ why }) => why).join(' '), ...(more.length === 0 ? {} : { more }) }
 }
 
+/** The same for any number of sentences before the last one. */
+export const inTurn = (sentences: readonly Because[], last: Because): Because =>
+  sentences.reduceRight((after, sentence) => together(sentence, after), last)
+
 export const isCauseKey = (key: string): key is CauseKey => Object.hasOwn(ALL, key)
 
 /** The cause that an error's detail has; undefined without one, and for a key that this version does not know. */

@@ -11,6 +11,7 @@ export {
   type CauseKey,
   type CAUSES,
   type CauseSentence,
+  inTurn,
   isCauseKey,
   together,
 } from './causes.ts'

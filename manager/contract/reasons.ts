@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CauseFields } from './cause-fields.ts'
+import { CauseFields, messageOf } from './cause-fields.ts'
 import { type Because } from './causes.ts'
 import { WireSlots } from './resource-slots.ts'
 
@@ -89,6 +89,6 @@ export type Reason = z.infer<typeof Reason>
 /** A reason whose text has a key, so that pages show it in their language. */
 export const reasonOf = (
   code: ReasonCode,
-  { why: message, ...key }: Because,
+  why: Because,
   rest: Omit<Partial<Reason>, 'code' | 'message'> = {},
-): Reason => ({ code, message, ...key, ...rest })
+): Reason => ({ ...messageOf(code, why), ...rest })

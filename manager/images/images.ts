@@ -5,6 +5,7 @@ import {
   type Image,
   type ImageChange,
   lackingSlots,
+  messageOf,
   parseSlots,
   SLOTS,
 } from '#manager/contract'
@@ -19,11 +20,13 @@ import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { type KnownImages, meaningsOf, readKnownImages, toImages } from './known-images.ts'
 
+type Notice = ReturnType<typeof belowLabels>[number]
+
 /** Images that can be launched, and an admin's settings for them. */
 export interface Images {
   list(caller: Caller): Promise<Image[]>
   /** @throws AppError `image_not_found` */
-  change(caller: Caller, change: ImageChange): Promise<{ image: Image; notices: { code: string; message: string }[] }>
+  change(caller: Caller, change: ImageChange): Promise<{ image: Image; notices: Notice[] }>
 }
 
 /**
@@ -88,7 +91,6 @@ export function createImages({ store, events }: { store: Store; events: EventPub
 function belowLabels(labels: ReturnType<typeof parseSlots>, minimum: ReturnType<typeof parseSlots>) {
   const names = lackingSlots(labels, minimum)
   if (names.length === 0) return []
-  const slots = names.map(slot => SLOTS[slot].label).join(' and ')
-  const message = `The minimum of ${slots} is now below the value in the image's labels: sessions may fail to start or to work.`
-  return [{ code: 'below_label_minimum', message }]
+  const slots = names.map(slot => SLOTS[slot].label).join(', ')
+  return [messageOf('below_label_minimum', because('minimum_below_label', { slots }))]
 }

@@ -78,7 +78,12 @@ describe('amounts of a request', () => {
     const { requested, notices } = resolve({ resources: { cpu: '4', mem: '1g' } }, demanding)
     expect(requested).toEqual({ cpu: 4000, mem: 2 * GiB })
     expect(notices).toEqual([
-      { code: 'raised_to_minimum', message: 'The request was raised to the minimum of the image: 2 GiB RAM.' },
+      {
+        code: 'raised_to_minimum',
+        message: 'The request was raised to the minimum of the image: 2 GiB RAM.',
+        cause: 'raised_to_minimum',
+        values: { amounts: '2 GiB RAM' },
+      },
     ])
   })
 

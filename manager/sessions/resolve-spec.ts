@@ -4,6 +4,7 @@ import {
   because,
   type Because,
   formatSlots,
+  messageOf,
   type Notice,
   parseAmount,
   parseSlots,
@@ -93,8 +94,7 @@ function fillIn(asked: ResourceSlots, image: AgentImage, notices: Notice[]): Res
     if (amount > (asked[slot] ?? amount)) raised.push(readable(slot, amount))
   }
   if (raised.length > 0) {
-    const message = `The request was raised to the minimum of the image: ${raised.join(', ')}.`
-    notices.push({ code: 'raised_to_minimum', message })
+    notices.push(messageOf('raised_to_minimum', because('raised_to_minimum', { amounts: raised.join(', ') })))
   }
   return slots
 }
@@ -102,8 +102,7 @@ function fillIn(asked: ResourceSlots, image: AgentImage, notices: Notice[]): Res
 function sharedMemory(spec: SessionSpec, { mem = 0 }: ResourceSlots, image: AgentImage, notices: Notice[]): number {
   const asked = spec.shmem === undefined ? undefined : parseAmount('mem', spec.shmem)
   if (asked !== undefined && asked > mem) {
-    const message = `Shared memory is part of the RAM and was lowered to ${readable('mem', mem)}.`
-    notices.push({ code: 'shmem_lowered', message })
+    notices.push(messageOf('shmem_lowered', because('shmem_lowered', { amount: readable('mem', mem) })))
   }
   return asked === undefined ? sharedMemoryOf(image, mem) : Math.min(asked, mem)
 }

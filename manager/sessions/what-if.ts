@@ -1,4 +1,4 @@
-import { formatAmount, type Notice, type SessionSpec, type WhatIf } from '#manager/contract'
+import { because, formatAmount, messageOf, type Notice, type SessionSpec, type WhatIf } from '#manager/contract'
 import { admit, requireWithinLimits } from '../quotas/admission.ts'
 import { readStorageOf } from '../store/sessions/session-folders.ts'
 import { imagesOf } from '../images/images.ts'
@@ -86,6 +86,5 @@ export async function answerWhatIf(
 }
 
 function ofSeveral(count: number): Notice {
-  const message = `This holds for the first of the ${count} sessions; the others start when there is room.`
-  return { code: 'first_of_several', message }
+  return messageOf('first_of_several', because('first_of_several', { count }))
 }

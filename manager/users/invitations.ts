@@ -4,6 +4,7 @@ import {
   type Invitation,
   InvitationId,
   type InvitationSpec,
+  messageOf,
   type NewInvitation,
   type SystemSettings,
 } from '#manager/contract'
@@ -79,14 +80,8 @@ function obstacles({
   allowSignUp: SystemSettings['allowSignUp']
   domain: DomainRow
 }): NewInvitation['notices'] {
-  const closed = {
-    code: 'sign_up_closed' as const,
-    message: 'Sign-up is closed, also with an invitation, until a superadmin sets allowSignUp to "invitation".',
-  }
-  const inactive = {
-    code: 'domain_inactive' as const,
-    message: `Domain "${domain.name}" is inactive. The link works once the domain is active again.`,
-  }
+  const closed = messageOf('sign_up_closed', because('invitation_while_closed'))
+  const inactive = messageOf('domain_inactive', because('invitation_domain_inactive', { domain: domain.name }))
   return [...(allowSignUp === 'off' ? [closed] : []), ...(domain.active ? [] : [inactive])]
 }
 

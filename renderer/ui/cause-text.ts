@@ -18,10 +18,14 @@ export function causeText({ cause, values, more }: ToldText): string | undefined
   return sentences.includes(undefined) ? undefined : sentences.join(' ')
 }
 
-/** The text of work that failed: its cause, in English if it has no translation. */
-export function failureLine(failure: (ToldText & { readonly message: string }) | null | undefined): string | undefined {
-  return failure ? (causeText(failure) ?? failure.message) : undefined
+/** The text of a notice or of work that failed, in the server's English if it has no translation; undefined for none. */
+export function messageText(told: Message): string
+export function messageText(told: Message | null | undefined): string | undefined
+export function messageText(told: Message | null | undefined): string | undefined {
+  return told ? (causeText(told) ?? told.message) : undefined
 }
+
+type Message = ToldText & { readonly message: string }
 
 function sentenceText(cause: unknown, values: unknown): string | undefined {
   if (typeof cause !== 'string') return undefined

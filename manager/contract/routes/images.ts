@@ -9,6 +9,7 @@ import {
   PullSpec,
   RemovalSpec,
 } from '../images.ts'
+import { CauseFields } from '../cause-fields.ts'
 import { Task } from '../tasks.ts'
 import { type RouteSpec } from './route-spec.ts'
 
@@ -29,7 +30,10 @@ export const IMAGE_ROUTES = {
     access: 'superadmin',
     summary: 'Change the minimum resources of an image.',
     body: ImageChange,
-    reply: z.object({ image: Image, notices: z.array(z.object({ code: z.string(), message: z.string() })) }),
+    reply: z.object({
+      image: Image,
+      notices: z.array(z.object({ code: z.string(), message: z.string(), ...CauseFields })),
+    }),
   },
   listImageAliases: {
     method: 'GET',

@@ -1,6 +1,8 @@
 import {
   because,
+  type Because,
   formatSlots,
+  inTurn,
   type Reason,
   type ReasonCode,
   reasonOf,
@@ -189,17 +191,19 @@ const INACTIVE: Readonly<Record<Inactive, Reason>> = {
   },
 }
 
-/** Part of a message, e.g. `resource policy "small" gives each user`; session owners and administrators read it. */
-function giverOf({ kind, name, policy }: Scope): string {
+/** What the session needs of a slot, and what the scope leaves of its limit; session owners and administrators read it. */
+function lackOf(
+  { kind, name, policy }: Scope,
+  amounts: { readonly needed: string; readonly left: string; readonly limit: string },
+): Because {
   switch (kind) {
     case 'user':
-      return `resource policy "${policy}" gives each user`
     case 'keypair':
-      return `resource policy "${policy}" gives each keypair`
+      return because(`needs_of_${kind}`, { ...amounts, policy: policy ?? name })
     case 'group':
-      return `project "${name}" may hold`
+      return because('needs_of_project', { ...amounts, name })
     case 'domain':
-      return `domain "${name}" may hold`
+      return because('needs_of_domain', { ...amounts, name })
   }
 }
 
@@ -217,16 +221,14 @@ function slotsReason(ledger: Ledger, session: LimitedSession): Reason {
   const { scope, held, limited } = ledger
   const over = limited.filter(slot => isOver(ledger, session, slot))
   const leftOf = (slot: SlotName) => Math.max(0, (scope.limits[slot] ?? 0) - (held[slot] ?? 0))
-  const parts = over.map(slot => {
-    const [needed, left, limit] = [demandOf(session, slot), leftOf(slot), scope.limits[slot] ?? 0]
-    return `${readable(slot, needed)} (${left > 0 ? bare(slot, left) : 'none'} left of the ${readable(slot, limit)} that ${giverOf(scope)})`
+  const lacks = over.map(slot => {
+    const needed = readable(slot, demandOf(session, slot))
+    return lackOf(scope, { needed, left: bare(slot, leftOf(slot)), limit: readable(slot, scope.limits[slot] ?? 0) })
   })
   const never = over.some(slot => demandOf(session, slot) > (scope.limits[slot] ?? 0))
-  const way = never ? 'Ask for less.' : 'Starts when other sessions end.'
-  return {
-    code: REASONS[scope.kind],
-    message: `Needs ${parts.join(' and ')}. ${way}`,
+  const way = because(never ? 'ask_for_less' : 'starts_when_others_end')
+  return reasonOf(REASONS[scope.kind], inTurn(lacks, way), {
     needed: formatSlots(Object.fromEntries(over.map(slot => [slot, demandOf(session, slot)]))),
     available: formatSlots(Object.fromEntries(over.map(slot => [slot, leftOf(slot)]))),
-  }
+  })
 }

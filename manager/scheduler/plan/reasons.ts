@@ -1,6 +1,8 @@
 import {
   because,
+  type Because,
   formatSlots,
+  inTurn,
   type Reason,
   reasonOf,
   type ResourceSlots,
@@ -126,12 +128,12 @@ function tooLarge({ session, empty, open }: Situation): Reason | undefined {
   const requested = totalOf(session)
   const needed = formatSlots(requested)
   if (empty.some(fits)) {
-    const message = 'Every host large enough for this session is disconnected or paused.'
-    return { code: 'agents_unreachable', message, needed }
+    return reasonOf('agents_unreachable', because('large_hosts_away'), { needed })
   }
   const { slots, available } = closest(session, empty)
-  const message = `${describeLack(requested, available, slots, amount => `the largest host has ${amount}`, 'no host has any')} Ask for less.`
-  return { code: 'too_large', message, needed: only(requested, slots), available: only(available, slots) }
+  const amounts = { needed: only(requested, slots), available: only(available, slots) }
+  const lacks = lacksOf(slots, { requested, available }, ['needs_largest_host', 'needs_of_no_host'])
+  return reasonOf('too_large', inTurn(lacks, because('ask_for_less')), amounts)
 }
 
 function noRoom({ session, rooms, free, fittedBefore, kept }: Situation): Reason {
@@ -139,20 +141,18 @@ function noRoom({ session, rooms, free, fittedBefore, kept }: Situation): Reason
   const { slots, available } = closest(session, rooms)
   const amounts = { needed: only(requested, slots), available: only(available, slots) }
   if (kept !== undefined) {
-    const message = `What is free on host ${kept} is reserved for a session that has waited longer.`
-    return { code: 'queued_behind', message, ...amounts }
+    return reasonOf('queued_behind', because('kept_on_host', { host: kept }), amounts)
   }
   if (fittedBefore) {
     return { code: 'queued_behind', message: 'Sessions ahead in the queue took what was free.', ...amounts }
   }
   const inSum = SLOT_NAMES.every(slot => (requested[slot] ?? 0) <= (free[slot] ?? 0))
   if (inSum) {
-    const lack = describeLack(requested, available, slots, amount => `at most ${amount} free on one host or device`)
-    const message = `${lack.slice(0, -1)}, although enough is free in total.`
-    return { code: 'fragmentation', message, ...amounts }
+    const lacks = lacksOf(slots, { requested, available }, ['needs_free_on_one', 'needs_none_free'])
+    return reasonOf('fragmentation', inTurn(lacks, because('free_in_total')), amounts)
   }
-  const lack = describeLack(requested, available, slots, amount => `at most ${amount} free`)
-  return { code: 'capacity', message: `${lack} Starts when other sessions end.`, ...amounts }
+  const lacks = lacksOf(slots, { requested, available }, ['needs_free', 'needs_none_free'])
+  return reasonOf('capacity', inTurn(lacks, because('starts_when_others_end')), amounts)
 }
 
 export function canTake(
@@ -197,18 +197,19 @@ export function closest(
   return { slots, available: Object.fromEntries(slots.map(slot => [slot, best.largest(slot)])) }
 }
 
-function describeLack(
-  requested: ResourceSlots,
-  available: ResourceSlots,
+/** A sentence for each slot. @param keys where there is some of it, and where there is none */
+function lacksOf(
   slots: readonly SlotName[],
-  has: (amount: string) => string,
-  none = 'none free',
-): string {
-  const parts = slots.map(slot => {
-    const amount = available[slot] ?? 0
-    return `${readable(slot, requested[slot] ?? 0)} (${amount > 0 ? has(bare(slot, amount)) : none})`
+  { requested, available }: { requested: ResourceSlots; available: ResourceSlots },
+  [some, none]: readonly [
+    'needs_largest_host' | 'needs_free' | 'needs_free_on_one',
+    'needs_of_no_host' | 'needs_none_free',
+  ],
+): Because[] {
+  return slots.map(slot => {
+    const [needed, amount] = [readable(slot, requested[slot] ?? 0), available[slot] ?? 0]
+    return amount > 0 ? because(some, { needed, available: bare(slot, amount) }) : because(none, { needed })
   })
-  return `Needs ${parts.join(' and ')}.`
 }
 
 function only(slots: ResourceSlots, names: readonly SlotName[]) {

@@ -141,6 +141,9 @@ describe('the one reservation', () => {
           code: 'reserved',
           message:
             'Next in line: what becomes free on host agent-1 is reserved for this session. Start time unknown: agent-1 is not connected.',
+          cause: 'reserved_on_host',
+          values: { host: 'agent-1' },
+          more: [{ cause: 'start_unknown_away', values: { host: 'agent-1' } }],
         })
       }
     })

@@ -1,4 +1,12 @@
-import { formatSlots, type Reason, type ResourceSlots, type SlotName } from '#manager/contract'
+import {
+  because,
+  formatSlots,
+  type Reason,
+  reasonOf,
+  type ResourceSlots,
+  type SlotName,
+  together,
+} from '#manager/contract'
 import { readable } from './amounts.ts'
 import { type Room, SHARES } from './room.ts'
 import {
@@ -142,27 +150,27 @@ function missingOn(agent: AgentSnapshot, requested: ResourceSlots): [SlotName, n
 
 /** Reason for the session that has the reservation. Names a start time only where one is known. */
 export function reservedReason(agent: AgentSnapshot, requested: ResourceSlots, start: number): Reason {
-  const held = `Next in line: what becomes free on host ${agent.name} is reserved for this session.`
-  if (!agent.connected) {
-    return { code: 'reserved', message: `${held} Start time unknown: ${agent.name} is not connected.` }
-  }
+  const { name: host } = agent
+  const held = because('reserved_on_host', { host })
+  if (!agent.connected) return reasonOf('reserved', together(held, because('start_unknown_away', { host })))
   const missing = missingOn(agent, requested)
-  const amounts = missing.map(([slot, amount]) => readable(slot, amount)).join(' and ')
-  // No slot is missing: enough is free in sum, but not on one device.
-  const what = amounts === '' ? 'for room on one device of' : `for ${amounts} on`
+  const amounts = missing.map(([slot, amount]) => readable(slot, amount)).join(', ')
   const slots = missing.map(([slot]) => slot)
   const needed = formatSlots(Object.fromEntries(slots.map(slot => [slot, requested[slot] ?? 0])))
   const free = (slot: SlotName) => Math.max(0, (agent.capacity[slot] ?? 0) - (agent.occupied[slot] ?? 0))
   const available = formatSlots(Object.fromEntries(slots.map(slot => [slot, free(slot)])))
   const amountsOf = slots.length > 0 ? { needed, available } : {}
+  // No slot is missing: enough is free in sum, but not on one device.
+  const ofDevice = slots.length === 0
   if (!Number.isFinite(start) || start === 0) {
-    return {
-      code: 'reserved',
-      message: `${held} Start time unknown: waiting ${what} host ${agent.name}.`,
-      ...amountsOf,
-    }
+    const unknown = ofDevice
+      ? because('start_unknown_device', { host })
+      : because('start_unknown_amounts', { amounts, host })
+    return reasonOf('reserved', together(held, unknown), amountsOf)
   }
-  const at = new Date(start).toISOString()
-  const message = `${held} Starts at ${at} at the latest: waiting ${what} host ${agent.name}.`
-  return { code: 'reserved', message, expectedBy: at, ...amountsOf }
+  const time = new Date(start).toISOString()
+  const latest = ofDevice
+    ? because('starts_by_device', { time, host })
+    : because('starts_by_amounts', { time, amounts, host })
+  return reasonOf('reserved', together(held, latest), { expectedBy: time, ...amountsOf })
 }

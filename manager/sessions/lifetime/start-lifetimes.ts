@@ -1,4 +1,4 @@
-import { type AgentId, type KernelId, type Reason, type SessionId } from '#manager/contract'
+import { type AgentId, because, type KernelId, type Reason, reasonOf, type SessionId } from '#manager/contract'
 import { type Audit } from '../../audit/recorder.ts'
 import { type Log } from '../../log.ts'
 import { type SampleWindow } from '../../stats/sample-ring.ts'
@@ -174,28 +174,26 @@ function isUnchanged({ status, session }: LockedSession, seen: MortalSession, wh
 }
 
 function idleReason({ idleTimeoutSeconds }: MortalSession): Reason {
-  const message = `Nothing happened in the session for ${spanText(idleTimeoutSeconds ?? 0)}, its idle timeout.`
-  return { code: 'idle_timeout', message }
+  const { unit, count } = spanOf(idleTimeoutSeconds ?? 0)
+  return reasonOf('idle_timeout', because(`idle_for_${unit}`, { count }))
 }
 
 function lifetimeReason({ maxLifetimeSeconds }: MortalSession): Reason {
-  const message = `The maximum lifetime has passed${maxLifetimeSeconds === null ? '' : `: ${spanText(maxLifetimeSeconds)}, plus extensions`}.`
-  return { code: 'max_lifetime', message }
+  if (maxLifetimeSeconds === null) return { code: 'max_lifetime', message: 'The maximum lifetime has passed.' }
+  const { unit, count } = spanOf(maxLifetimeSeconds)
+  return reasonOf('max_lifetime', because(`lived_${unit}`, { count }))
 }
 
-/** Formats a duration, e.g. `90 minutes`, `8 hours`. Pure. */
-export function spanText(seconds: number): string {
-  const units = [
-    [86_400, 'day'],
-    [3_600, 'hour'],
-    [60, 'minute'],
-    [1, 'second'],
-  ] as const
-  for (const [unit, name] of units) {
-    if (seconds % unit === 0 && seconds >= unit) {
-      const count = seconds / unit
-      return `${count} ${name}${count === 1 ? '' : 's'}`
-    }
+/** A duration in the largest unit of which it is a whole number: 5400 → 90 minutes, 28800 → 8 hours. */
+function spanOf(seconds: number): { unit: 'days' | 'hours' | 'minutes' | 'seconds'; count: number } {
+  for (const [unit, length] of UNITS) {
+    if (seconds >= length && seconds % length === 0) return { unit, count: seconds / length }
   }
-  return `${seconds} seconds`
+  return { unit: 'seconds', count: seconds }
 }
+
+const UNITS = [
+  ['days', 86_400],
+  ['hours', 3_600],
+  ['minutes', 60],
+] as const

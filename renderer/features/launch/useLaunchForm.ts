@@ -1,5 +1,6 @@
 import { computed, ref, shallowRef, watch } from 'vue'
 import { type Image, type Preset, type SessionSpec, type User } from '#manager/contract'
+import { messageText } from '../../ui/cause-text.ts'
 import { logError } from '../../ui/error-log.ts'
 import { errorText, type ErrorText } from '../../ui/error-text.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
@@ -285,7 +286,7 @@ export function useLaunchForm() {
     try {
       const { notices } = await sessions.launch(toSpec(form.value, limits.value))
       if (form.value.owner === '') remember(form.value)
-      for (const notice of notices) notifications.info(notice.message)
+      for (const notice of notices) notifications.info(messageText(notice))
       return true
     } catch (error) {
       refused.value = refusedFields(error)

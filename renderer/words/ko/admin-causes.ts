@@ -82,4 +82,9 @@ export default {
   pull_failed_on: '에이전트 {all}개 중 {failed}개가 이미지를 가져오지 못했습니다.',
   registry_address_scheme: '주소는 https://(또는 http://)로 시작해야 합니다.',
   doctor_no_result: 'berth doctor가 결과를 내지 않았습니다.',
+  minimum_below_label:
+    '{slots}의 최솟값이 이제 이미지의 라벨에 있는 값보다 작습니다. 세션이 시작되지 않거나 제대로 동작하지 않을 수 있습니다.',
+  invitation_while_closed:
+    '최고 관리자가 allowSignUp 설정을 "invitation"으로 바꿀 때까지 초대가 있어도 가입할 수 없습니다.',
+  invitation_domain_inactive: '"{domain}" 도메인이 비활성 상태입니다. 도메인을 다시 활성화하면 링크를 쓸 수 있습니다.',
 } satisfies Translation<typeof ADMINISTRATION_CAUSES>
