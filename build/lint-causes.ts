@@ -59,7 +59,7 @@ const causeByKey: Rule.RuleModule = {
 /** Keeps the causes of errors in their tables, which are translated. */
 export const CAUSES_CONFIG: Linter.Config[] = [
   {
-    files: ['manager/**/*.ts', 'agent/**/*.ts'],
+    files: ['manager/**/*.ts', 'agent/**/*.ts', 'proxy/web/guard.ts', 'proxy/web/manager-forward.ts'],
     ignores: ['**/*.test.ts', ...Object.values(ENGLISH_ONLY).flat()],
     languageOptions: { parser: tseslint.parser },
     plugins: { berth: { rules: { 'cause-by-key': causeByKey } } },

@@ -123,6 +123,11 @@ export const CAUSES = {
   proxy_socks_refused: 'The proxy {proxy} of your network could not connect to {server}: {why}.',
   proxy_sign_in_kind: 'The proxy {proxy} of your network asks for a sign-in that Berth cannot do: {kinds}.',
   proxy_sign_in_wrong: 'The proxy {proxy} of your network refused the name or the password.',
+  host_name_unknown: 'This server does not answer to that host name. Add it to BERTH_ALLOWED_HOSTS if it should.',
+  host_field_changed:
+    'The reverse proxy in front of Berth changes the Host field. Configure it to pass on the Host field of the browser; see docs/admin/agents.md.',
+  sent_by_other_page: 'Another web page sent this request. Berth did not carry it out.',
+  page_server_away: 'The page server does not answer.',
   nothing_here: 'Nothing exists at this address.',
   request_too_long: 'The limit is 1 MiB.',
 

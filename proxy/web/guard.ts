@@ -1,5 +1,5 @@
 import { type IncomingMessage } from 'node:http'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 
 /** Names under which this server may be addressed: lower-case values of the Host field. */
 export type HostNames = ReadonlySet<string>
@@ -11,10 +11,6 @@ export function hostNames(port: number, allowed: readonly string[]): HostNames {
   const short = port === 80 || port === 443 ? here : []
   return new Set([...here.map(name => `${name}:${port}`), ...short, ...more])
 }
-
-const FOREIGN_PAGE = 'Another web page sent this request. Berth did not carry it out.'
-const WRONG_PROXY =
-  'The reverse proxy in front of Berth changes the Host field. Configure it to pass on the Host field of the browser; see docs/admin/agents.md.'
 
 /** The browser says that page and target are same-origin, yet the names differ: a reverse proxy has changed the Host field. */
 export function isRelayedWithAnotherName({ headers }: IncomingMessage): boolean {
@@ -39,15 +35,16 @@ export function checkAddress(request: IncomingMessage, names: HostNames, kind: '
   const hosts = request.headersDistinct.host ?? []
   const host = hosts[0]?.toLowerCase() ?? ''
   if (hosts.length !== 1 || !names.has(host)) {
-    throw new AppError('foreign_origin', {
-      why: 'This server does not answer to that host name. Add it to BERTH_ALLOWED_HOSTS if it should.',
-    })
+    throw new AppError('foreign_origin', because('host_name_unknown'))
   }
   const isReading = kind === 'request' && (request.method === 'GET' || request.method === 'HEAD')
   const origins = request.headersDistinct.origin ?? []
   if (isReading || origins.length === 0) return
   if (origins.length !== 1 || !isOriginOf(origins[0], host)) {
-    throw new AppError('foreign_origin', { why: isRelayedWithAnotherName(request) ? WRONG_PROXY : FOREIGN_PAGE })
+    throw new AppError(
+      'foreign_origin',
+      because(isRelayedWithAnotherName(request) ? 'host_field_changed' : 'sent_by_other_page'),
+    )
   }
 }
 

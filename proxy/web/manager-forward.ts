@@ -2,7 +2,7 @@ import { Agent as HttpAgent, type IncomingMessage, type RequestOptions, type Ser
 import { Agent as HttpsAgent } from 'node:https'
 import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
-import { AppError, CONSOLE_SECRET_HEADER } from '#manager/contract'
+import { AppError, because, CONSOLE_SECRET_HEADER } from '#manager/contract'
 import { containedBy } from '../http/contain.ts'
 import { forwardRequest, forwardUpgrade, type Upstream } from '../http/forward.ts'
 import { mapHeaders } from '../http/headers.ts'
@@ -108,11 +108,7 @@ export function createForward(
   }
 
   const unavailable = (error: Error) =>
-    new AppError(
-      'unavailable',
-      { why: `The ${kind === 'manager' ? 'manager' : 'page server'} does not answer.` },
-      { cause: error },
-    )
+    new AppError('unavailable', because(kind === 'manager' ? 'manager_away' : 'page_server_away'), { cause: error })
 
   return {
     request(request: IncomingMessage, response: ServerResponse) {

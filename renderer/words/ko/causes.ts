@@ -118,6 +118,11 @@ export default {
   proxy_socks_refused: '네트워크의 {proxy} 프록시가 {server}에 연결하지 못했습니다: {why}.',
   proxy_sign_in_kind: '네트워크의 {proxy} 프록시가 Berth가 지원하지 않는 로그인 방식을 요구합니다: {kinds}.',
   proxy_sign_in_wrong: '네트워크의 {proxy} 프록시가 이름 또는 비밀번호를 거부했습니다.',
+  host_name_unknown: '이 서버는 그 호스트 이름의 요청을 받지 않습니다. 받아야 한다면 BERTH_ALLOWED_HOSTS에 추가하세요.',
+  host_field_changed:
+    'Berth 앞의 리버스 프록시가 Host 필드를 바꿉니다. 브라우저의 Host 필드를 그대로 전달하도록 설정하세요. docs/admin/agents.md에 설명이 있습니다.',
+  sent_by_other_page: '다른 웹 페이지가 보낸 요청이어서 Berth가 처리하지 않았습니다.',
+  page_server_away: '페이지 서버가 응답하지 않습니다.',
   nothing_here: '이 주소에는 아무것도 없습니다.',
   request_too_long: '한도는 1 MiB입니다.',
 
