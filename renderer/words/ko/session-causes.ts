@@ -60,7 +60,7 @@ export default {
   shmem_lowered: '공유 메모리는 RAM의 일부이므로 다음 크기로 줄였습니다: {amount}.',
   first_of_several: '세션 {count}개 중 첫 번째에 관한 답입니다. 나머지는 자리가 나면 시작합니다.',
   large_hosts_away: '이 세션을 실행할 만큼 큰 호스트는 모두 연결이 끊겼거나 멈추어 있습니다.',
-  needs_largest_host: '필요: {needed}(가장 큰 호스트에 {available}).',
+  needs_largest_host: '필요: {needed}(제일 큰 호스트에 {available}).',
   needs_of_no_host: '필요: {needed}(있는 호스트가 없음).',
   needs_free: '필요: {needed}(남은 양은 최대 {available}).',
   needs_free_on_one: '필요: {needed}(한 호스트나 장치에 남은 양은 최대 {available}).',
