@@ -85,7 +85,7 @@ test('ready networks are released when sessions need the range, and created agai
   expect(engine.networks.problem).toMatch('no free /28')
   engine.ahead.refill()
   await expect.poll(engine.count).toBe(14)
-  expect(engine.networks.problem).toBeNull()
+  await expect.poll(() => engine.networks.problem).toBeNull()
   for (let i = 0; i < 14; i++) await engine.networks.remove(`kernel-${i}`, 'first', () => false)
   engine.ahead.refill()
   await expect.poll(() => engine.ready().length).toBe(SIZE)

@@ -60,6 +60,7 @@ test('strangers see what they may do, and nothing of the mail server', () => {
     verification: 'mail',
     passwordReset: 'mail',
     passwordSignIn: 'everyone',
+    idleSignOutMinutes: null,
     signUpEmailDomains: null,
     signUpNote: null,
     termsUrl: null,

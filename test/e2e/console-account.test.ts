@@ -7,6 +7,7 @@ import { openConsole, startBrowser } from './console-open.ts'
 import { button, signIn } from './console-steps.ts'
 import { silentLog } from '../../manager/log.ts'
 import { startWeb } from '../../proxy/web/server.ts'
+import { audit } from '../fixtures/browser.ts'
 import { ADMIN, CONSOLE_SECRET, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
 import { startTestProvider } from '../fixtures/oidc-provider.ts'
 
@@ -260,6 +261,7 @@ test('a browser that nobody uses is signed out after a warning; the page waits, 
   const warning = page.getByRole('alertdialog', { name: 'Are you still there?' })
   await page.clock.fastForward('09:10')
   await warning.getByText(/signed out in \d+ s/).waitFor()
+  expect(await audit(page)).toEqual([])
   await warning.getByRole('button', { name: 'Stay signed in' }).press('Enter')
   await warning.waitFor({ state: 'hidden' })
   expect(world.changes.filter(({ request }) => request.includes('logout'))).toEqual([])

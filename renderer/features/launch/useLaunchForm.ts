@@ -44,7 +44,9 @@ import { useOutlook } from './useOutlook.ts'
 import { useTemplates } from './useTemplates.ts'
 import { t } from './words.ts'
 
-const mostApps = (a: Image, b: Image) => Number(b.labelled) - Number(a.labelled) || b.apps.length - a.apps.length
+/** The image for a first session: the one with the most apps, and of equals the smallest, on which the others are built. */
+const mostApps = (a: Image, b: Image) =>
+  Number(b.labelled) - Number(a.labelled) || b.apps.length - a.apps.length || a.sizeBytes - b.sizeBytes
 
 const isSame = (a: object, b: object) => JSON.stringify(a) === JSON.stringify(b)
 

@@ -42,7 +42,9 @@ beforeAll(async () => {
     else response.end('the app')
   }).listen(0, '127.0.0.1')
   await once(app, 'listening')
-  stack.defer(() => void app.close().closeAllConnections())
+  stack.defer(() => {
+    app.close().closeAllConnections()
+  })
   const streams = stack.use(startAppStreams({ jupyter: (app.address() as AddressInfo).port }))
   const { path: home } = stack.use(await temporaryDirectory())
   const { join } = await running[0]!.createJoinToken()
@@ -119,9 +121,7 @@ test('visitors reach a published app through whichever console and manager they 
   await apis[1]!.unpublishApp({ params: { publishedId: app.id } })
   await ends
   for (const web of consoles) {
-    await expect
-      .poll(async () => (await open(web, link, '/lab', cookie)).resume().statusCode, LIVE)
-      .toBe(404)
+    await expect.poll(async () => (await open(web, link, '/lab', cookie)).resume().statusCode, LIVE).toBe(404)
   }
 }, 60_000)
 
