@@ -315,7 +315,8 @@ test('nothing is written while the storage is not mounted, and all files are the
   const folder = await make('safe')
   await rename(storage, `${storage}-away`)
   const { items } = await cluster.api.listStorageHosts()
-  expect(items).toEqual([{ name: 'local', problem: expect.stringContaining('is not mounted') as string, space: null }])
+  const problem = expect.stringContaining('is not mounted') as string
+  expect(items).toMatchObject([{ name: 'local', problem, cause: 'storage_at_unmounted', space: null }])
   expect(await refusal(make('lost'))).toMatchObject({ code: 'storage_away' })
   // A restart makes the usual directory again, but takes no empty directory for the storage.
   await cluster.restart()
