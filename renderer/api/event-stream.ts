@@ -17,6 +17,8 @@ type StatsListener = (sessionId: SessionId, stats: SessionStats) => void
 /** The event stream: hints that something has a newer version. All tabs of this browser share one connection. */
 export interface EventStream {
   readonly connection: Readonly<Ref<ConnectionInfo>>
+  /** When a lost connection came back last (`performance.now()`); 0 if none was lost. */
+  readonly backAt: () => number
   /**
    * Calls `listener` when something has changed: fetch it if the page shows an older version.
    * @returns a function that stops listening
@@ -51,6 +53,8 @@ const MAX_WATCHED = 80
 export function createEventStream(deps: EventStreamDeps): EventStream {
   const { fetch, openChannel = openTabChannel, settleMs = 300 } = deps
   const connection = shallowRef<ConnectionInfo>({ state: 'closed' })
+  let isLost = false
+  let backAt = 0
   const hintListeners = new Set<(hint: EventHint) => void>()
   const resyncListeners = new Set<() => void>()
   const watches = new Set<{ ids: readonly SessionId[]; listener: StatsListener }>()
@@ -82,6 +86,8 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
     channel?.send({ kind: 'event', event })
   }
   const setConnection = (info: ConnectionInfo) => {
+    if (info.state === 'waiting') isLost = true
+    if (info.state === 'live' && isLost) [isLost, backAt] = [false, performance.now()]
     connection.value = info
   }
   const ownIds = () => [...new Set([...watches].flatMap(watch => watch.ids))]
@@ -125,6 +131,7 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
 
   return {
     connection: shallowReadonly(connection),
+    backAt: () => backAt,
     onHint: listener => subscribe(hintListeners, listener),
     onResync: listener => subscribe(resyncListeners, listener),
     watch(ids, listener) {

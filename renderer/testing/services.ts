@@ -31,6 +31,7 @@ export function testEvents(): TestEvents {
       watches.add(watch)
       return () => void watches.delete(watch)
     },
+    backAt: () => 0,
     start: () => undefined,
     stop: () => undefined,
     reconnect: () => undefined,

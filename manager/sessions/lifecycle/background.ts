@@ -1,6 +1,10 @@
+import { isAppError } from '#manager/contract'
 import { type Log } from '../../log.ts'
 
-/** Work that nobody awaits. Its failures are our own bugs: they are logged, and the deadlines find the session again. */
+/**
+ * Work that nobody awaits. A failure is logged, and the deadlines find the session again: as an error if it is our own bug, as a
+ * warning if it has a code, for example because an agent refused.
+ */
 export interface Background extends AsyncDisposable {
   readonly closed: boolean
   /** @param what subject of the log line */
@@ -19,7 +23,7 @@ export function createBackground(log: Log): Background {
       if (closed) return
       const task = work()
         .catch((error: unknown) => {
-          if (!closed) log.error({ err: error, id }, `${what} failed`)
+          if (!closed) log[isAppError(error) ? 'warn' : 'error']({ err: error, id }, `${what} failed`)
         })
         .finally(() => tasks.delete(task))
       tasks.add(task)

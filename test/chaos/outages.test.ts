@@ -7,7 +7,7 @@ import { type Berth, type BerthUser, startBerth } from '../fixtures/berth.ts'
 import { launchBrowser, visit, type Visitor } from '../fixtures/browser.ts'
 import { PYTHON_IMAGE } from '../fixtures/images.ts'
 import { takeAway } from '../fixtures/outage.ts'
-import { button, openTerminal, rowOf, screen, signIn, typeLine } from './console-steps.ts'
+import { button, openTerminal, rowOf, screen, signIn, typeLine } from '../e2e/console-steps.ts'
 
 /**
  * The console while a part of Berth is away: it says which part, keeps what it shows and what was typed, and recovers without a reload.
