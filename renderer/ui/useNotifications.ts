@@ -7,17 +7,23 @@ export interface Notification {
   readonly id: number
   readonly kind: 'success' | 'info' | 'error'
   readonly text: string
-  readonly action?: { readonly label: string; readonly run: () => void }
+  readonly action?: {
+    readonly label: string
+    readonly run: () => void
+    /** The message stays until it is used or dismissed. */
+    readonly stays?: boolean
+  }
 }
 
-/** Short messages at the lower edge: at most three at a time; errors stay longer. */
+/** Short messages at the lower edge: at most three at a time, and those that stay; errors stay longer. */
 export const useNotifications = defineStore('notifications', () => {
   const items = ref<Notification[]>([])
   let nextId = 1
 
   function show(kind: Notification['kind'], text: string, action?: Notification['action']): void {
+    const others = items.value.filter(item => item.text !== text)
     items.value = [
-      ...items.value.filter(item => item.text !== text).slice(-2),
+      ...others.filter((item, at) => item.action?.stays || at > others.length - 3),
       { id: nextId++, kind, text, ...(action ? { action } : {}) },
     ]
   }

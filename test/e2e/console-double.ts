@@ -379,6 +379,13 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     case 'POST /host/sftp/open':
       send(response, 200, { ok: true, value: FOLDER_KIT })
       return
+    case 'POST /host/tunnel/open': {
+      const [{ app }] = body as [{ app: string }]
+      const tunnel = world.tunnels?.find(each => each.app.name === app)
+      if (tunnel) send(response, 200, { ok: true, value: tunnel })
+      else sendError(response, 'not_found')
+      return
+    }
     case 'POST /host/tunnel/list':
       send(response, 200, { ok: true, value: world.tunnels ?? [] })
       return

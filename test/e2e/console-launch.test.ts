@@ -1,7 +1,8 @@
-import { type Browser } from 'playwright-core'
+import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Session } from '#manager/contract'
 import { openConsole, startBrowser, type Opened } from './console-open.ts'
-import { button, openLaunchDialog, openSection } from './console-steps.ts'
+import { button, chooseToOpen, openLaunchDialog, openSection } from './console-steps.ts'
 import { aTemplate, aUser } from './console-double-launch.ts'
 import { LIMITED, oneGpuNow, RESOURCES } from './console-world.ts'
 
@@ -467,6 +468,61 @@ test('an admin launches for another user, who is chosen by e-mail address', asyn
   await using plain = await openConsole(browser, '/sessions')
   await openLaunchDialog(plain.page)
   expect(await plain.page.getByLabel(/^For another user/).count()).toBe(0)
+})
+
+describe('the app that the page opens when the session runs', () => {
+  /** Launches a session that opens JupyterLab, and lets it run. @param clicked whether the browser would still open a tab */
+  async function launched(it: Opened, clicked: boolean): Promise<Session> {
+    await it.page.evaluate(isActive => {
+      Object.defineProperty(navigator, 'userActivation', { value: { isActive } })
+    }, clicked)
+    await openLaunchDialog(it.page)
+    await chooseToOpen(it.page, 'JupyterLab')
+    await it.page.getByLabel('Name optional').fill('to-open')
+    await button(it.page, /^Launch$/).click()
+    await it.page.locator('tr.row', { hasText: 'to-open' }).waitFor()
+    const session = it.world.sessions.find(({ name }) => name === 'to-open')!
+    turnsTo(it, session, 'RUNNING')
+    return session
+  }
+  function turnsTo(it: Opened, session: Session, status: Session['status']): void {
+    Object.assign(session, { status, version: session.version + 1 })
+    it.double.emit('hint', { topic: 'session', id: session.id, version: session.version })
+  }
+  const opened = (page: Page) => page.waitForRequest(/\/host\/tunnel\/openApp$/)
+
+  test('a message offers it with a button, and stays until the session ends; the choice is remembered', async () => {
+    await using it = await open('/sessions')
+    await it.page.clock.install()
+    const session = await launched(it, false)
+    const message = it.page.locator('.notification', { hasText: 'to-open runs' })
+    const offer = button(message, 'Open JupyterLab')
+    await offer.waitFor()
+    expect(it.world.changes.at(-1)?.body).not.toHaveProperty('opens')
+    // No message that goes by itself stays longer than 12 seconds.
+    await it.page.clock.runFor(13_000)
+    const [request] = await Promise.all([opened(it.page), offer.click()])
+    expect(request.postDataJSON()).toMatchObject([{ sessionId: session.id, app: 'jupyterlab' }])
+    await message.waitFor({ state: 'detached' })
+
+    await openLaunchDialog(it.page)
+    await it.page.locator('.fold', { hasText: 'As soon as there is room · opens JupyterLab' }).waitFor()
+    await it.page.getByLabel('Number of sessions').fill('2')
+    await it.page.locator('.fold', { hasText: 'opens JupyterLab' }).waitFor({ state: 'detached' })
+  })
+
+  test('shortly after a click it opens at once; the message goes when the session ends', async () => {
+    await using it = await open('/sessions')
+    const [request, session] = await Promise.all([opened(it.page), launched(it, true)])
+    expect(request.postDataJSON()).toMatchObject([{ sessionId: session.id, app: 'jupyterlab' }])
+
+    await using other = await open('/sessions')
+    const ended = await launched(other, false)
+    const offer = button(other.page, 'Open JupyterLab').and(other.page.locator('.notification button'))
+    await offer.waitFor()
+    turnsTo(other, ended, 'TERMINATED')
+    await offer.waitFor({ state: 'detached' })
+  })
 })
 
 test('own defaults of an image fill in the form when it is chosen, and leave it with the image', async () => {

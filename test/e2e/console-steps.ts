@@ -39,6 +39,13 @@ export async function openSection(page: Page, title: string): Promise<void> {
   await heading.filter({ has: page.getByText(title, { exact: true }) }).click()
 }
 
+/** Chooses the app that the page opens when the session runs; the launch dialog is open. */
+export async function chooseToOpen(page: Page, app: string): Promise<void> {
+  await openSection(page, 'When it starts')
+  await page.getByRole('combobox', { name: 'When it runs, open' }).press('ArrowDown')
+  await page.getByRole('option', { name: app, exact: true }).click()
+}
+
 export async function openApps(page: Page, session: string): Promise<void> {
   await button(page, `Apps of ${session}`).click()
   await page.getByRole('heading', { name: 'Open on this computer' }).waitFor()

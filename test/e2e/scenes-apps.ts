@@ -62,6 +62,10 @@ const TUNNELS = [
   aTunnel(2, APPS[3]!, { state: 'reconnecting', lastError: 'The manager cannot be reached.' }),
   aTunnel(3, APPS[4]!),
 ]
+const DESKTOPS: App[] = [
+  { name: 'vnc', title: 'Desktop by VNC', protocol: 'tcp', path: '/' },
+  { name: 'xrdp', title: 'Desktop by Remote Desktop', protocol: 'tcp', path: '/' },
+]
 const FOLDER_PORT = { host: '127.0.0.1', port: 30_022, connections: 1, openedAt: ago(20) }
 
 /** Apps of a session: options, and links open to public. */
@@ -93,6 +97,20 @@ export const APP_SCENES: readonly Scene[] = [
       await button(page, /^Apps of/).click()
       await button(page, 'Options of Model server with a long name').click()
       await page.getByRole('heading', { name: /^Options of/ }).waitFor()
+    },
+  },
+  {
+    name: 'apps-viewer',
+    path: '/sessions',
+    world: {
+      sessions: [aSession(0, { apps: DESKTOPS })],
+      tunnels: DESKTOPS.map((app, index) => aTunnel(index + 1, app)),
+    },
+    async act(page) {
+      await button(page, /^Apps of/).click()
+      for (const { title } of DESKTOPS) await page.locator('.tile-button', { hasText: title }).click()
+      await page.getByText('127.0.0.1::30001').waitFor()
+      await page.getByText('xfreerdp /v:127.0.0.1:30002').scrollIntoViewIfNeeded()
     },
   },
   {

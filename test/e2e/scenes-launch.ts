@@ -1,6 +1,6 @@
 import { aWorld, LIMITED, oneGpuNow } from './console-world.ts'
 import { aTemplate } from './console-double-launch.ts'
-import { openSection } from './console-steps.ts'
+import { chooseToOpen, openLaunchDialog, openSection } from './console-steps.ts'
 import { button, type Scene } from './scene.ts'
 
 /** The launch dialog. */
@@ -92,6 +92,15 @@ export const LAUNCH_SCENES: readonly Scene[] = [
       await button(page, 'New session').click()
       await button(page, 'Templates').click()
       await button(page, /^training/).waitFor()
+    },
+  },
+  {
+    name: 'launch-opens',
+    path: '/sessions',
+    async act(page) {
+      await openLaunchDialog(page)
+      await chooseToOpen(page, 'JupyterLab')
+      await page.locator('.launch-form').evaluate(form => form.scrollTo(0, form.scrollHeight))
     },
   },
   {

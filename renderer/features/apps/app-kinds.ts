@@ -65,6 +65,16 @@ function kindOf({ name, protocol }: App): AppKind {
   return protocol
 }
 
+/** A program of the user's computer that shows a graphical desktop. */
+export type Viewer = 'vnc' | 'rdp'
+
+/** The viewer for an app that is a bare port; null if the port is for another program. A page needs no viewer. */
+export function viewerOf({ name, protocol }: Pick<App, 'name' | 'protocol'>): Viewer | null {
+  if (protocol !== 'tcp') return null
+  if (/rdp/.test(name)) return 'rdp'
+  return /vnc/.test(name) ? 'vnc' : null
+}
+
 function lookOf({ name, protocol }: App): { icon: string; hint: string } {
   const known = LOOKS.find(({ match }) => match.test(name))
   const { icon, hint } = known ?? otherLook(protocol)

@@ -6,7 +6,7 @@ import { AppError, type App, type SessionId } from '#manager/contract'
 import { type Tunnel } from '#proxy/contract'
 import { provideServices, type Services } from '../../services.ts'
 import { testEvents } from '../../testing/services.ts'
-import { appCards } from './app-kinds.ts'
+import { appCards, viewerOf } from './app-kinds.ts'
 import { useOpenApp } from './useOpenApp.ts'
 
 const JUPYTER: App = { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' }
@@ -22,6 +22,16 @@ test('terminal and SSH are always offered, web pages come first, and nothing twi
     'sshd',
     'vnc',
   ])
+})
+
+test.each([
+  ['vnc', 'tcp', 'vnc'],
+  ['xrdp', 'tcp', 'rdp'],
+  // A page such as noVNC needs no viewer.
+  ['vnc', 'http', null],
+  ['postgres', 'tcp', null],
+] as const)('the viewer of %s over %s is %s', (name, protocol, viewer) => {
+  expect(viewerOf({ name, protocol })).toBe(viewer)
 })
 
 describe('opening an app', () => {

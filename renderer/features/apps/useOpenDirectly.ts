@@ -11,7 +11,7 @@ export function labOf({ apps }: Pick<Session, 'apps'>): App | undefined {
 }
 
 /** Opens an app with one click, without the dialog of apps. A failure is shown as a message. */
-export function useOpenDirectly(openLabel: () => string) {
+export function useOpenDirectly(openLabel: (app: App) => string) {
   const context = getCurrentInstance()?.appContext.app
   const notifications = useNotifications()
 
@@ -26,6 +26,6 @@ export function useOpenDirectly(openLabel: () => string) {
     // The browser kept the tab from opening: one more click opens it.
     if (state?.status !== 'ready' || state.url === null) return
     const { url } = state
-    notifications.success(app.title, { label: openLabel(), run: () => void window.open(url) })
+    notifications.success(app.title, { label: openLabel(app), run: () => void window.open(url) })
   }
 }

@@ -1,6 +1,7 @@
 import { type Image, type ResourceSlots, type SessionSpec } from '#manager/contract'
 import { amountText } from './amount-text.ts'
 import { defaultForm, fitForm, type LaunchForm, limitsOf, toSpec } from './launch-form.ts'
+import { appToOpen } from './open-after.ts'
 import { type Remembered } from './remembered.ts'
 
 /** The last launch of this computer, ready to be sent again. */
@@ -9,6 +10,8 @@ export interface LastLaunch {
   /** `2 CPU cores · 4 GiB RAM · 1 GPU` */
   readonly size: string
   readonly spec: SessionSpec
+  /** Name of the app to open when the session runs; empty for none. */
+  readonly opens: string
 }
 
 /**
@@ -31,5 +34,6 @@ export function lastLaunch(
     title: image.title || image.reference,
     size: [amountText('cpu', form.cpu), amountText('mem', form.mem), ...gpu].join(' · '),
     spec: toSpec(form, limits),
+    opens: appToOpen(form, image),
   }
 }

@@ -66,6 +66,8 @@ export interface LaunchForm {
   startsAt: string
   /** E-mail address of the user that an admin launches for; empty for oneself. */
   owner: string
+  /** Name of the app that the page opens, or offers to open, when the session runs; empty for none. Not part of the request. */
+  opens: string
 }
 export type LaunchField = keyof LaunchForm
 export type LaunchErrors = Readonly<Partial<Record<LaunchField, string>>>
@@ -165,6 +167,7 @@ export function defaultForm(image: Image | undefined, largest: ResourceSlots): L
     dependsOn: [],
     startsAt: '',
     owner: '',
+    opens: '',
   }
 }
 
@@ -211,6 +214,7 @@ export function formLike(session: Session): LaunchForm {
     dependsOn: [],
     startsAt: '',
     owner: '',
+    opens: '',
   }
 }
 

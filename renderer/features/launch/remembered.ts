@@ -7,15 +7,15 @@ import { type LaunchForm } from './launch-form.ts'
  * environment variables: they often hold passwords and keys, which do not belong in browser storage.
  */
 export type Remembered = Pick<LaunchForm, 'image' | 'cpu' | 'mem' | 'shmem' | 'gpu'> &
-  Partial<Pick<LaunchForm, 'project' | 'resourceGroup' | 'folders'>>
+  Partial<Pick<LaunchForm, 'project' | 'resourceGroup' | 'folders' | 'opens'>>
 
 const KEY = 'berth.launch'
 const NUMBERS = ['cpu', 'mem', 'shmem', 'gpu'] as const
-const PLACES = ['project', 'resourceGroup'] as const
+const TEXTS = ['project', 'resourceGroup', 'opens'] as const
 
 export function remember(form: LaunchForm, storage: Storage = localStorage): void {
-  const { image, cpu, mem, shmem, gpu, project, resourceGroup, folders } = form
-  const kept: Remembered = { image, cpu, mem, shmem, gpu, project, resourceGroup, folders }
+  const { image, cpu, mem, shmem, gpu, project, resourceGroup, folders, opens } = form
+  const kept: Remembered = { image, cpu, mem, shmem, gpu, project, resourceGroup, folders, opens }
   storage.setItem(KEY, JSON.stringify(kept))
 }
 
@@ -24,7 +24,7 @@ export function recall(storage: Storage = localStorage): Remembered | null {
   const value = parseJson(storage.getItem(KEY) ?? 'null')
   if (typeof value !== 'object' || value === null || !('image' in value) || typeof value.image !== 'string') return null
   const record = value as Record<string, unknown>
-  if (PLACES.some(name => record[name] !== undefined && typeof record[name] !== 'string')) return null
+  if (TEXTS.some(name => record[name] !== undefined && typeof record[name] !== 'string')) return null
   if (record['folders'] !== undefined && !isFolders(record['folders'])) return null
   return NUMBERS.every(name => Number.isSafeInteger(record[name])) ? (value as Remembered) : null
 }

@@ -4,6 +4,7 @@ import { t as ofFolders } from '../folders/words.ts'
 import { imageText } from '../sessions/session-text.ts'
 import { amountText } from './amount-text.ts'
 import { durationError, isBatch, type GpuSlot, type LaunchForm } from './launch-form.ts'
+import { appsToOpen, appToOpen } from './open-after.ts'
 import { type SectionId } from './sections.ts'
 import { startFault } from './start-time.ts'
 import { t } from './words.ts'
@@ -30,7 +31,7 @@ export function sectionSummary(
     case 'lifetime':
       return lifetimeText(form)
     case 'start':
-      return startText(form)
+      return [startText(form), opensText(form, image)].filter(Boolean).join(' · ')
     case 'resources':
       return sizeText(form, gpu)
     case 'name':
@@ -61,6 +62,12 @@ function lifetimeText(form: LaunchForm): string {
 }
 
 const firstLine = (text: string) => text.trim().split('\n')[0] ?? ''
+
+function opensText(form: LaunchForm, image: Image | undefined): string {
+  const name = appToOpen(form, image)
+  const app = appsToOpen(image).find(each => each.name === name)
+  return app ? t('opensShort', { app: app.title }) : ''
+}
 
 function startText({ dependsOn, priority, interruptible, startsAt }: LaunchForm): string {
   const parts = [

@@ -12,7 +12,7 @@ export const SECTIONS = [
     title: 'howLong',
     fields: ['kind', 'startupCommand', 'runImageCommand', 'maxLifetime', 'idleTimeout'],
   },
-  { id: 'start', title: 'whenStarts', fields: ['startsAt', 'dependsOn', 'priority', 'interruptible'] },
+  { id: 'start', title: 'whenStarts', fields: ['startsAt', 'dependsOn', 'priority', 'interruptible', 'opens'] },
 ] as const satisfies readonly { id: string; title: string; fields: readonly LaunchField[] }[]
 
 export type SectionId = (typeof SECTIONS)[number]['id']

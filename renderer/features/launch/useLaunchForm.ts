@@ -37,9 +37,11 @@ import { presetHindrance, withPreset } from './presets.ts'
 import { refusedFields } from './refused-fields.ts'
 import { recall, remember } from './remembered.ts'
 import { formOf } from './repeated.ts'
+import { appToOpen } from './open-after.ts'
 import { useImageDefaults } from './useImageDefaults.ts'
 import { useLaunch } from './useLaunch.ts'
 import { useLaunchRoom } from './useLaunchRoom.ts'
+import { useOpenAfter } from './useOpenAfter.ts'
 import { useOutlook } from './useOutlook.ts'
 import { useTemplates } from './useTemplates.ts'
 import { t } from './words.ts'
@@ -58,6 +60,7 @@ export function useLaunchForm() {
   const resources = useResources()
   const sessions = useSessions()
   const folders = useFolders()
+  const openAfter = useOpenAfter()
 
   const last = recall()
   const chosen = chosenPlace()
@@ -66,6 +69,7 @@ export function useLaunchForm() {
     ...(last ? { project: last.project ?? '', resourceGroup: last.resourceGroup ?? '' } : {}),
     ...chosen,
     ...(launch.like ? formLike(launch.like) : {}),
+    opens: last?.opens ?? '',
   })
   /** The account that an admin launches for; null for oneself. */
   const owner = shallowRef<User | null>(null)
@@ -155,8 +159,8 @@ export function useLaunchForm() {
       const start = imageNamed(images, wanted) ?? images.toSorted(mostApps)[0]
       const base = defaultForm(start, atMost(largest, left))
       const kept = launch.like ? formLike(launch.like) : last && last.image === start?.reference ? last : {}
-      const { project, resourceGroup } = form.value
-      const wish = { ...base, ...kept, image: start?.reference ?? '', project, resourceGroup }
+      const { project, resourceGroup, opens } = form.value
+      const wish = { ...base, ...kept, image: start?.reference ?? '', project, resourceGroup, opens }
       if (launch.like) form.value = fitForm(wish, start, largest, left)
       else beginWith(wish, start)
     },
@@ -267,7 +271,7 @@ export function useLaunchForm() {
     }
     // The name of a live session is taken: the copy gets one of its own.
     const name = taken.value.has(wish.name) ? '' : wish.name
-    const filledIn = { ...wish, image: next?.reference ?? wish.image, ...places, name, owner: form.value.owner }
+    const filledIn = { ...wish, image: next?.reference ?? wish.image, ...places, name, owner: form.value.owner, opens: form.value.opens }
     const stays = places.project === project && places.resourceGroup === resourceGroup
     const { cpu, mem, shmem, gpu } = wish
     awaited = stays ? {} : { cpu, mem, shmem, gpu }
@@ -286,7 +290,8 @@ export function useLaunchForm() {
     busy.value = true
     failure.value = null
     try {
-      const { notices } = await sessions.launch(toSpec(form.value, limits.value))
+      const { items, notices } = await sessions.launch(toSpec(form.value, limits.value))
+      openAfter(items, appToOpen(form.value, image.value))
       if (form.value.owner === '') remember(form.value)
       for (const notice of notices) notifications.info(messageText(notice))
       return true

@@ -17,6 +17,12 @@ export default {
   tabBlocked: 'Your browser blocked the new tab.',
   openApp: 'Open {app}',
   listeningOn: 'Listening on <code>{address}</code>',
+  viewerVnc: 'Address for your VNC viewer',
+  viewerVncHelp:
+    'TigerVNC takes two colons before the port. A viewer with a field for the port gets <code>{host}</code> and <code>{port}</code>; others take <code>{host}:{port}</code>.',
+  viewerRdp: 'Computer for your Remote Desktop program',
+  viewerRdpHelp: 'On Linux: <code>xfreerdp /v:{host}:{port}</code>',
+  viewerPassword: 'If the viewer asks for a user or a password: the image sets them. The tunnel adds none.',
   openedInTab: 'Opened in a new tab.',
   terminal: 'Terminal',
   port: 'Port {port}',

@@ -211,4 +211,12 @@ export default {
   defaultsUpdate: 'Replace my defaults',
   defaultsSaved: 'Saved your defaults for {image}.',
   defaultsRemoved: 'Removed your defaults for {image}.',
+  openWhenRuns: 'When it runs, open',
+  openNothing: 'Nothing',
+  openHint: 'This page opens the app when the session runs, or offers it with a button while you have the page open',
+  openNotHere: 'Only for one interactive session of your own that has no start time',
+  opensShort: 'opens {app}',
+  terminal: 'Terminal',
+  sessionRuns: '{name} runs',
+  openApp: 'Open {app}',
 } as const

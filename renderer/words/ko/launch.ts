@@ -209,5 +209,13 @@ export default {
   defaultsUpdate: '내 기본 설정 바꾸기',
   defaultsSaved: '기본 설정을 저장했습니다: {image}',
   defaultsRemoved: '기본 설정을 제거했습니다: {image}',
+  openWhenRuns: '실행되면 열기',
+  openNothing: '열지 않음',
+  openHint: '세션이 실행되면 이 페이지가 앱을 열거나, 페이지가 열려 있는 동안 여는 버튼을 보여 줍니다',
+  openNotHere: '시작 시각을 정하지 않은 내 대화형 세션 하나를 시작할 때만 쓸 수 있습니다',
+  opensShort: '{app} 열기',
+  terminal: '터미널',
+  sessionRuns: '{name} 세션이 실행 중입니다',
+  openApp: '{app} 열기',
   faultOf: '{field}:',
 } satisfies Translation<typeof en>

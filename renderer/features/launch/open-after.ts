@@ -1,0 +1,34 @@
+import { type Image } from '#manager/contract'
+import { isBatch, type LaunchForm } from './launch-form.ts'
+import { t } from './words.ts'
+
+/** An app that can be opened when the session runs. */
+export interface AppChoice {
+  readonly name: string
+  readonly title: string
+}
+
+/** The name of the terminal, which every session has. */
+export const TERMINAL = 'terminal'
+
+/** The apps with a page that the image declares, and the terminal. Other ports need a program of the user. */
+export function appsToOpen(image: Pick<Image, 'apps'> | undefined): AppChoice[] {
+  const pages = (image?.apps ?? []).filter(({ name, protocol }) => protocol === 'http' && name !== TERMINAL)
+  return [...pages.map(({ name, title }) => ({ name, title })), { name: TERMINAL, title: t('terminal') }]
+}
+
+/**
+ * False for requests whose app nobody would wait for, or could open: several sessions, batch sessions, those of other users, and
+ * those that start later.
+ */
+export const canOpenAfter = (form: Pick<LaunchForm, 'count' | 'kind' | 'owner' | 'startsAt'>): boolean =>
+  form.count === 1 && !isBatch(form) && form.owner.trim() === '' && form.startsAt === ''
+
+/** Name of the app to open when the session runs; empty for none, also where the chosen image has no such app. */
+export function appToOpen(
+  form: Pick<LaunchForm, 'count' | 'kind' | 'owner' | 'startsAt' | 'opens'>,
+  image: Pick<Image, 'apps'> | undefined,
+): string {
+  const isOffered = canOpenAfter(form) && appsToOpen(image).some(({ name }) => name === form.opens)
+  return isOffered ? form.opens : ''
+}
