@@ -271,7 +271,14 @@ export function useLaunchForm() {
     }
     // The name of a live session is taken: the copy gets one of its own.
     const name = taken.value.has(wish.name) ? '' : wish.name
-    const filledIn = { ...wish, image: next?.reference ?? wish.image, ...places, name, owner: form.value.owner, opens: form.value.opens }
+    const filledIn = {
+      ...wish,
+      image: next?.reference ?? wish.image,
+      ...places,
+      name,
+      owner: form.value.owner,
+      opens: form.value.opens,
+    }
     const stays = places.project === project && places.resourceGroup === resourceGroup
     const { cpu, mem, shmem, gpu } = wish
     awaited = stays ? {} : { cpu, mem, shmem, gpu }

@@ -32,8 +32,7 @@ export function useOpenAfter() {
     if (host.isDesktop || isClickRecent()) {
       notifications.success(text)
       open(session, name)
-    } else
-      notifications.success(text, { label: t('openApp', { app }), run: () => open(session, name), stays: true })
+    } else notifications.success(text, { label: t('openApp', { app }), run: () => open(session, name), stays: true })
   }
 
   /**

@@ -24,7 +24,8 @@ export default {
     'TigerVNC에서는 포트 앞에 콜론을 두 개 씁니다. 포트 입력란이 따로 있는 뷰어에는 <code>{host}</code>와 <code>{port}</code>를, 다른 뷰어에는 <code>{host}:{port}</code>를 입력하세요.',
   viewerRdp: '원격 데스크톱 프로그램에 입력할 컴퓨터',
   viewerRdpHelp: 'Linux: <code>xfreerdp /v:{host}:{port}</code>',
-  viewerPassword: '뷰어가 사용자나 비밀번호를 물으면 이미지에 설정된 값을 입력하세요. 터널은 비밀번호를 추가하지 않습니다.',
+  viewerPassword:
+    '뷰어가 사용자나 비밀번호를 물으면 이미지에 설정된 값을 입력하세요. 터널은 비밀번호를 추가하지 않습니다.',
   openedInTab: '새 탭에서 열었습니다.',
   terminal: '터미널',
   port: '포트 {port}',
