@@ -493,14 +493,11 @@ describe('the app that the page opens when the session runs', () => {
 
   test('a message offers it with a button, and stays until the session ends; the choice is remembered', async () => {
     await using it = await open('/sessions')
-    await it.page.clock.install()
     const session = await launched(it, false)
     const message = it.page.locator('.notification', { hasText: 'to-open runs' })
     const offer = button(message, 'Open JupyterLab')
     await offer.waitFor()
     expect(it.world.changes.at(-1)?.body).not.toHaveProperty('opens')
-    // No message that goes by itself stays longer than 12 seconds.
-    await it.page.clock.runFor(13_000)
     const [request] = await Promise.all([opened(it.page), offer.click()])
     expect(request.postDataJSON()).toMatchObject([{ sessionId: session.id, app: 'jupyterlab' }])
     await message.waitFor({ state: 'detached' })
