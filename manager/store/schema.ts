@@ -1,5 +1,4 @@
 import { type Kysely } from 'kysely'
-import { type SettingsTable } from './tables/operation.ts'
 import {
   type UsersTable,
   type LoginsTable,
@@ -27,6 +26,7 @@ import {
   type ManagersTable,
   type MessagesTable,
   type SessionStatsMinutesTable,
+  type SettingsTable,
 } from './tables/operation.ts'
 import {
   type BootstrapScriptsTable,
