@@ -332,6 +332,7 @@ describe('the first error of the form', () => {
   /** Fields whose values cannot be wrong. */
   const CHOICES: readonly LaunchField[] = [
     'interruptible',
+    'opens',
     'project',
     'resourceGroup',
     'kind',
@@ -392,6 +393,7 @@ describe('the remembered launch', () => {
       project: '',
       resourceGroup: 'default',
       folders: [],
+      opens: '',
     })
   })
 

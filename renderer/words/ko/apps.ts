@@ -21,7 +21,7 @@ export default {
   listeningOn: '접속 주소: <code>{address}</code>',
   viewerVnc: 'VNC 뷰어에 입력할 주소',
   viewerVncHelp:
-    'TigerVNC에서는 포트 앞에 콜론을 두 개 씁니다. 포트 입력란이 따로 있는 뷰어에는 <code>{host}</code>와 <code>{port}</code>를, 다른 뷰어에는 <code>{host}:{port}</code>를 입력하세요.',
+    'TigerVNC에서는 포트 앞에 콜론을 두 개 씁니다. 입력할 주소: 포트 입력란이 따로 있는 뷰어에서는 <code>{host}</code>, 포트 <code>{port}</code>. 다른 뷰어에서는 <code>{host}:{port}</code>.',
   viewerRdp: '원격 데스크톱 프로그램에 입력할 컴퓨터',
   viewerRdpHelp: 'Linux: <code>xfreerdp /v:{host}:{port}</code>',
   viewerPassword:
