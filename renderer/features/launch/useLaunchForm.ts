@@ -20,6 +20,7 @@ import {
   withoutDefaults,
 } from './image-defaults.ts'
 import { imageNamed } from './image-named.ts'
+import { byUse } from './image-order.ts'
 import {
   atMost,
   defaultForm,
@@ -45,10 +46,6 @@ import { useOpenAfter } from './useOpenAfter.ts'
 import { useOutlook } from './useOutlook.ts'
 import { useTemplates } from './useTemplates.ts'
 import { t } from './words.ts'
-
-/** The image for a first session: the one with the most apps, and of equals the smallest, on which the others are built. */
-const mostApps = (a: Image, b: Image) =>
-  Number(b.labelled) - Number(a.labelled) || b.apps.length - a.apps.length || a.sizeBytes - b.sizeBytes
 
 const isSame = (a: object, b: object) => JSON.stringify(a) === JSON.stringify(b)
 
@@ -156,7 +153,7 @@ export function useLaunchForm() {
       }
       const { largest, left } = place.room.value
       const wanted = launch.like?.image ?? last?.image
-      const start = imageNamed(images, wanted) ?? images.toSorted(mostApps)[0]
+      const start = imageNamed(images, wanted) ?? images.toSorted(byUse)[0]
       const base = defaultForm(start, atMost(largest, left))
       const kept = launch.like ? formLike(launch.like) : last && last.image === start?.reference ? last : {}
       const { project, resourceGroup, opens } = form.value
