@@ -1,10 +1,14 @@
 import { addSlots, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
+import { AgentRooms, fits, stillThere } from './agent-rooms.ts'
+import { ableAgents, AllowedAgents } from './allowed-agents.ts'
 import { Candidates } from './candidates.ts'
 import { chooseVictims, Gives, interruptingReason, mayStop, type OnAgent, type Victims } from './interruption.ts'
 import { Limits } from './limits.ts'
-import { canTake, dependencyReason, explain, hasStorage, isAwaited, isWaitingFor } from './reasons.ts'
+import { canTake, dependencyReason, explain, isAwaited, isWaitingFor } from './reasons.ts'
+import { remembered } from './remembered.ts'
+import { requestKey } from './request-keys.ts'
 import { reserve, reservedReason, startOf } from './reservation.ts'
-import { Room } from './room.ts'
+import { type Room } from './room.ts'
 import { type Selector } from './selectors.ts'
 import { openCapacity } from './shares.ts'
 import { kindsOf, Shelves } from './shelves.ts'
@@ -14,7 +18,6 @@ import {
   type HoldingSession,
   type Interruption,
   type InterruptionRules,
-  type Occupant,
   type PendingSession,
   type Placement,
   type Plan,
@@ -42,44 +45,6 @@ export function plan(snapshot: GroupSnapshot, sequencer: Sequencer, selector: Se
   return new Pass(snapshot, sequencer, selector).run()
 }
 
-/** The rooms of one agent: now, before this pass, and as if nothing ran there. */
-class AgentRooms {
-  readonly agent: AgentSnapshot
-  readonly now: Room
-  readonly placed: Occupant[] = []
-  readonly #options: GroupSnapshot['options']
-  #before: Room | undefined
-  #empty: Room | undefined
-
-  constructor(agent: AgentSnapshot, options: GroupSnapshot['options']) {
-    this.agent = agent
-    this.#options = options
-    this.now = new Room(agent, 'now', options)
-  }
-
-  /** The agent including the sessions that this pass has placed here. */
-  get agentNow(): AgentSnapshot {
-    if (this.placed.length === 0) return this.agent
-    const { occupants = [], occupied, devices } = this.agent
-    const given = this.placed.flatMap(occupant => occupant.devices)
-    const on = (uuid: string) => given.reduce((sum, device) => sum + (device.uuid === uuid ? device.amount : 0), 0)
-    return {
-      ...this.agent,
-      occupants: [...occupants, ...this.placed],
-      occupied: this.placed.reduce<ResourceSlots>((sum, { slots }) => addSlots(sum, slots), occupied),
-      devices: devices.map(device => ({ ...device, occupied: device.occupied + on(device.uuid) })),
-    }
-  }
-
-  get before(): Room {
-    return (this.#before ??= new Room(this.agent, 'now', this.#options))
-  }
-
-  get empty(): Room {
-    return (this.#empty ??= new Room(this.agent, 'empty', this.#options))
-  }
-}
-
 /** A single planning pass: call `run` only once. */
 export class Pass {
   readonly #snapshot: GroupSnapshot
@@ -88,19 +53,16 @@ export class Pass {
   readonly #selector: Selector
   readonly #agents: readonly AgentRooms[]
   readonly #byId: ReadonlyMap<string, AgentRooms>
-  readonly #open: readonly AgentRooms[]
+  readonly #allowed: AllowedAgents
   readonly #capacity: ResourceSlots
   readonly #placements: Placement[] = []
   readonly #reasons = new Map<SessionId, Reason>()
   readonly #changed: Room[] = []
   // Caches: most requests are alike, and a result for one holds for its equals.
   readonly #explained = new Map<string, Reason>()
-  readonly #able = new Map<string, readonly AgentRooms[]>()
-  readonly #fresh = new Map<string, readonly AgentRooms[]>()
   readonly #candidates = new Map<string, Candidates>()
   readonly #shelves = new Map<readonly AgentRooms[], Map<string | null, Shelves>>()
-  // One room of each likeness, which stands for all rooms like it.
-  readonly #empty = new Map<readonly AgentRooms[], readonly Room[]>()
+  /** One room of each likeness, which stands for all rooms like it. */
   readonly #before = new Map<readonly AgentRooms[], readonly Room[]>()
   #turn: number
   #reservation: Reservation | undefined
@@ -125,7 +87,8 @@ export class Pass {
     this.#selector = selector
     this.#agents = snapshot.agents.map(agent => new AgentRooms(agent, snapshot.options))
     this.#byId = new Map(this.#agents.map(rooms => [rooms.agent.id, rooms]))
-    this.#open = snapshot.active === false ? [] : this.#agents.filter(({ agent }) => canTake(agent, snapshot.options))
+    const open = snapshot.active === false ? [] : this.#agents.filter(({ agent }) => canTake(agent, snapshot.options))
+    this.#allowed = new AllowedAgents(open)
     this.#capacity = openCapacity(snapshot)
     this.#turn = snapshot.agents.reduce((last, { turn }) => Math.max(last, turn ?? 0), 0)
     const { holding = [], options } = snapshot
@@ -167,7 +130,7 @@ export class Pass {
 
   /** Current shelves of the rooms that the session may use: nearly always those of all open agents and one image. */
   #shelvesFor(session: PendingSession): Shelves {
-    const allowed = this.#allowedFor(session)
+    const allowed = this.#allowed.for(session)
     const digest = session.imageDigest
     const byImage = remembered(this.#shelves, allowed, () => new Map<string | null, Shelves>())
     const { inTurn } = this.#selector
@@ -190,7 +153,7 @@ export class Pass {
     const announced = (this.#holding.get(last.agentId) ?? []).filter(
       ({ state, priority }) => state === 'announced' && priority < priorityOf(session),
     )
-    const rooms = this.#allowedFor(session).find(({ agent }) => agent.id === last.agentId)
+    const rooms = this.#allowed.for(session).find(({ agent }) => agent.id === last.agentId)
     if (!rooms) {
       // The agent may be back in a moment, as all agents are after the start of a manager: nothing changes meanwhile.
       if (!this.#awaitedFor(session, last)) return undefined
@@ -256,7 +219,7 @@ export class Pass {
     const total = totalOf(session)
     const mostByAgent = remembered(this.#givesByAgent, priority, () => this.#gives(priority, rules))
     let best: { rooms: AgentRooms; victims: Victims } | undefined
-    for (const rooms of this.#allowedFor(session)) {
+    for (const rooms of this.#allowed.for(session)) {
       const gives = mostByAgent.get(rooms.agent.id)
       // This cheap look rules out most agents.
       if (!gives || rooms.now.isHeld || !gives.couldMake(rooms.now, total)) continue
@@ -293,7 +256,7 @@ export class Pass {
     if (!reservation || !holder || holder === interrupting || !this.#sequencer.reserves) return snapshot
     // A limit or a dependency blocks the session, so more capacity would not help: hold nothing for it.
     if (!this.#limits.allows(holder) || isWaitingFor(holder)) return snapshot
-    const rooms = this.#allowedFor(holder).find(({ agent }) => agent.id === reservation.agentId)
+    const rooms = this.#allowed.for(holder).find(({ agent }) => agent.id === reservation.agentId)
     const rest = { ...snapshot, pending: pending.filter(session => session !== holder) }
     if (rooms && fits(rooms.now, holder)) this.#take(holder, rooms.now, true)
     else if (!this.#place(holder)) {
@@ -301,7 +264,7 @@ export class Pass {
       if (this.#beginInterruption(holder)) return rest
       const place = rooms ?? this.#awaitedFor(holder, reservation)
       const kept =
-        place && stillThere(reservation, place, holder) ? reservation : reserve(holder, this.#allowedFor(holder))
+        place && stillThere(reservation, place, holder) ? reservation : reserve(holder, this.#allowed.for(holder))
       // No agent could hold the session even when empty: it queues like the others and gets its reason there.
       if (!kept || this.#byId.get(kept.agentId)?.now.isHeld === true) return snapshot
       this.#hold(kept, holder)
@@ -358,7 +321,7 @@ export class Pass {
       // One agent holds capacity for one session.
       const reservation = reserve(
         session,
-        this.#allowedFor(session).filter(({ now }) => !now.isHeld),
+        this.#allowed.for(session).filter(({ now }) => !now.isHeld),
       )
       if (reservation) {
         this.#hold(reservation, session)
@@ -375,7 +338,7 @@ export class Pass {
       if (notice === '') return { code: 'group_inactive', message: GROUP_INACTIVE }
       return { code: 'group_inactive', message: `An admin has closed this resource group: ${notice}`, note: notice }
     }
-    const allowed = this.#allowedFor(session)
+    const allowed = this.#allowed.for(session)
     const shelves = this.#shelvesFor(session)
     const before = remembered(this.#before, allowed, () => kindsOf(allowed.map(({ before }) => before)))
     // The session was not placed, so a room in which it fits can only be the held one.
@@ -385,18 +348,14 @@ export class Pass {
       session,
       agents: this.#snapshot.agents,
       options: this.#snapshot.options,
-      empty: this.#emptyOf(this.#agents),
-      open: this.#emptyOf(this.#open),
-      holders: this.#emptyOf(this.#ableFor(session)),
+      empty: this.#allowed.emptyOf(this.#agents),
+      open: this.#allowed.emptyOf(this.#allowed.open),
+      holders: this.#allowed.emptyOf(this.#allowed.able(session)),
       rooms: shelves.rooms,
       free: shelves.free,
       fittedBefore: before.some(room => fits(room, session)),
       kept: kept ? held.agent.name : undefined,
     })
-  }
-
-  #emptyOf(agents: readonly AgentRooms[]): readonly Room[] {
-    return remembered(this.#empty, agents, () => kindsOf(agents.map(({ empty }) => empty)))
   }
 
   /** Whether the session has been blocked on capacity for long enough, and no session has the reservation. */
@@ -433,37 +392,7 @@ export class Pass {
     const isThere = imageDigest !== null && images.has(imageDigest)
     return now + (isThere ? longestHold.imageThereMs : longestHold.imagePulledMs)
   }
-
-  /**
-   * Agents that may take the session: those that hold its image, or all if the image can be pulled, and have the storages
-   * of its folders. Agents on which the session failed are left out as long as another one could hold it when empty.
-   */
-  #allowedFor(session: PendingSession): readonly AgentRooms[] {
-    const able = this.#ableFor(session)
-    const { failedAgents } = session
-    if (failedAgents.length === 0) return able
-    const fresh = remembered(this.#fresh, `${needsKey(session)}|${failedAgents.join()}`, () => {
-      const failed = new Set(failedAgents)
-      return able.filter(({ agent }) => !failed.has(agent.id))
-    })
-    return this.#emptyOf(fresh).some(empty => fits(empty, session)) ? fresh : able
-  }
-
-  #ableFor(session: PendingSession): readonly AgentRooms[] {
-    const { onlyOn } = session
-    const open = () => (onlyOn === undefined ? this.#open : this.#open.filter(({ agent }) => agent.id === onlyOn))
-    return remembered(this.#able, needsKey(session), () => ableAgents(session, open()))
-  }
 }
-
-function remembered<K, V>(known: Map<K, V>, key: K, make: () => V): V {
-  let value = known.get(key)
-  if (value === undefined) known.set(key, (value = make()))
-  return value
-}
-
-const fits = (room: Room, { requested, clusterSize }: PendingSession, useHeld = false) =>
-  room.fits(requested, useHeld, clusterSize)
 
 const priorityOf = ({ priority = 0 }: PendingSession) => priority
 
@@ -480,34 +409,3 @@ function withUsage(snapshot: GroupSnapshot, session: PendingSession): GroupSnaps
 }
 
 const entry = (id: SessionId, reason: Reason | undefined) => (reason ? [[id, reason] as const] : [])
-
-/**
- * Agents that can run the session's image and have the storages of its folders. An image that no registry offers runs only
- * on agents that hold it: another agent would look it up by name, and find somebody else's image.
- */
-function ableAgents(session: PendingSession, open: readonly AgentRooms[]): readonly AgentRooms[] {
-  const { imageDigest: digest, pullable = false } = session
-  if (digest === null) return []
-  const able = open.filter(({ agent }) => (pullable || agent.images.has(digest)) && hasStorage(agent, session))
-  // Return the same list object wherever possible: caches use it as their key.
-  return able.length === open.length ? open : able
-}
-
-/** Whether the agent could still hold the session when empty, and still has the reserved devices. */
-function stillThere({ devices }: Reservation, { agent, empty }: AgentRooms, session: PendingSession): boolean {
-  const known = new Set(agent.devices.map(device => `${device.slot} ${device.uuid}`))
-  return fits(empty, session) && devices.every(({ slot, uuid }) => known.has(`${slot} ${uuid}`))
-}
-
-/** Requests with the same key fit or fail alike. */
-function requestKey(session: PendingSession, useHeld: boolean): string {
-  const { requested, clusterSize = 1, image, failedAgents } = session
-  const { cpu, mem, 'cuda.device': devices, 'cuda.shares': shares } = requested
-  return `${cpu}|${mem}|${devices}|${shares}|${clusterSize}|${useHeld}|${needsKey(session)}|${image}|${failedAgents.join()}`
-}
-
-/** Sessions with the same key can run on the same agents, as far as images, files and storages decide. */
-function needsKey({ imageDigest, pullable = false, onlyOn, storage }: PendingSession): string {
-  const key = `${imageDigest}|${pullable}|${onlyOn ?? ''}`
-  return storage === undefined ? key : `${key}|${storage.map(({ marker }) => marker).join()}`
-}

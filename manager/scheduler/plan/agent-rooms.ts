@@ -1,0 +1,57 @@
+import { addSlots, type ResourceSlots } from '#manager/contract'
+import { Room } from './room.ts'
+import {
+  type AgentSnapshot,
+  type GroupSnapshot,
+  type Occupant,
+  type PendingSession,
+  type Reservation,
+} from './snapshot.ts'
+
+/** The rooms of one agent: now, before this pass, and as if nothing ran there. */
+export class AgentRooms {
+  readonly agent: AgentSnapshot
+  readonly now: Room
+  readonly placed: Occupant[] = []
+  readonly #options: GroupSnapshot['options']
+  #before: Room | undefined
+  #empty: Room | undefined
+
+  constructor(agent: AgentSnapshot, options: GroupSnapshot['options']) {
+    this.agent = agent
+    this.#options = options
+    this.now = new Room(agent, 'now', options)
+  }
+
+  /** The agent including the sessions that this pass has placed here. */
+  get agentNow(): AgentSnapshot {
+    if (this.placed.length === 0) return this.agent
+    const { occupants = [], occupied, devices } = this.agent
+    const given = this.placed.flatMap(occupant => occupant.devices)
+    const on = (uuid: string) => given.reduce((sum, device) => sum + (device.uuid === uuid ? device.amount : 0), 0)
+    return {
+      ...this.agent,
+      occupants: [...occupants, ...this.placed],
+      occupied: this.placed.reduce<ResourceSlots>((sum, { slots }) => addSlots(sum, slots), occupied),
+      devices: devices.map(device => ({ ...device, occupied: device.occupied + on(device.uuid) })),
+    }
+  }
+
+  get before(): Room {
+    return (this.#before ??= new Room(this.agent, 'now', this.#options))
+  }
+
+  get empty(): Room {
+    return (this.#empty ??= new Room(this.agent, 'empty', this.#options))
+  }
+}
+
+/** Whether all kernels of the session fit into the room. */
+export const fits = (room: Room, { requested, clusterSize }: PendingSession, useHeld = false) =>
+  room.fits(requested, useHeld, clusterSize)
+
+/** Whether the agent could still hold the session when empty, and still has the reserved devices. */
+export function stillThere({ devices }: Reservation, { agent, empty }: AgentRooms, session: PendingSession): boolean {
+  const known = new Set(agent.devices.map(device => `${device.slot} ${device.uuid}`))
+  return fits(empty, session) && devices.every(({ slot, uuid }) => known.has(`${slot} ${uuid}`))
+}

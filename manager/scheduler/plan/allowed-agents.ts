@@ -1,0 +1,62 @@
+import { type AgentRooms, fits } from './agent-rooms.ts'
+import { hasStorage } from './reasons.ts'
+import { remembered } from './remembered.ts'
+import { needsKey } from './request-keys.ts'
+import { type Room } from './room.ts'
+import { kindsOf } from './shelves.ts'
+import { type PendingSession } from './snapshot.ts'
+
+/**
+ * The agents of a group that may take a session. Most sessions are alike, so the lists are made once for each kind of
+ * session; callers use a list itself as the key of their own caches.
+ */
+export class AllowedAgents {
+  readonly open: readonly AgentRooms[]
+  readonly #able = new Map<string, readonly AgentRooms[]>()
+  readonly #fresh = new Map<string, readonly AgentRooms[]>()
+  readonly #empty = new Map<readonly AgentRooms[], readonly Room[]>()
+
+  /** @param open agents on which sessions of the group may start */
+  constructor(open: readonly AgentRooms[]) {
+    this.open = open
+  }
+
+  /**
+   * Agents that may take the session: those that hold its image, or all if the image can be pulled, and have the storages
+   * of its folders. Agents on which the session failed are left out as long as another one could hold it when empty.
+   */
+  for(session: PendingSession): readonly AgentRooms[] {
+    const able = this.able(session)
+    const { failedAgents } = session
+    if (failedAgents.length === 0) return able
+    const fresh = remembered(this.#fresh, `${needsKey(session)}|${failedAgents.join()}`, () => {
+      const failed = new Set(failedAgents)
+      return able.filter(({ agent }) => !failed.has(agent.id))
+    })
+    return this.emptyOf(fresh).some(empty => fits(empty, session)) ? fresh : able
+  }
+
+  /** Agents that may take the session, with those on which it failed. */
+  able(session: PendingSession): readonly AgentRooms[] {
+    const { onlyOn } = session
+    const open = () => (onlyOn === undefined ? this.open : this.open.filter(({ agent }) => agent.id === onlyOn))
+    return remembered(this.#able, needsKey(session), () => ableAgents(session, open()))
+  }
+
+  /** These agents as if nothing ran there: one room of each likeness, which stands for all rooms like it. */
+  emptyOf(agents: readonly AgentRooms[]): readonly Room[] {
+    return remembered(this.#empty, agents, () => kindsOf(agents.map(({ empty }) => empty)))
+  }
+}
+
+/**
+ * Agents that can run the session's image and have the storages of its folders. An image that no registry offers runs only
+ * on agents that hold it: another agent would look it up by name, and find somebody else's image.
+ */
+export function ableAgents(session: PendingSession, open: readonly AgentRooms[]): readonly AgentRooms[] {
+  const { imageDigest: digest, pullable = false } = session
+  if (digest === null) return []
+  const able = open.filter(({ agent }) => (pullable || agent.images.has(digest)) && hasStorage(agent, session))
+  // Return the same list object wherever possible: caches use it as their key.
+  return able.length === open.length ? open : able
+}

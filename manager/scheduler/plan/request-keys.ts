@@ -1,0 +1,14 @@
+import { type PendingSession } from './snapshot.ts'
+
+/** Requests with the same key fit or fail alike. */
+export function requestKey(session: PendingSession, useHeld: boolean): string {
+  const { requested, clusterSize = 1, image, failedAgents } = session
+  const { cpu, mem, 'cuda.device': devices, 'cuda.shares': shares } = requested
+  return `${cpu}|${mem}|${devices}|${shares}|${clusterSize}|${useHeld}|${needsKey(session)}|${image}|${failedAgents.join()}`
+}
+
+/** Sessions with the same key can run on the same agents, as far as images, files and storages decide. */
+export function needsKey({ imageDigest, pullable = false, onlyOn, storage }: PendingSession): string {
+  const key = `${imageDigest}|${pullable}|${onlyOn ?? ''}`
+  return storage === undefined ? key : `${key}|${storage.map(({ marker }) => marker).join()}`
+}
