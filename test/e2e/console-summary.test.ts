@@ -27,7 +27,7 @@ test('the summary shows running and ended sessions of the person, not of others,
   })
   await it.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
   expect(it.page.url()).toContain('#/summary')
-  await expect.poll(() => names(it.page, 'Running sessions')).toEqual(['mine-runs', 'mine-waits'])
+  await expect.poll(() => names(it.page, 'Active sessions')).toEqual(['mine-runs', 'mine-waits'])
   await expect.poll(() => names(it.page, 'Recent sessions')).toEqual(['mine-ended', 'mine-ended-first'])
 
   await it.page.getByRole('link', { name: 'mine-ended', exact: true }).click()

@@ -214,7 +214,7 @@ const OWN: readonly Scene[] = [
     name: 'shortcuts',
     path: '/summary',
     async act(page) {
-      await page.getByRole('heading', { name: 'Running sessions' }).waitFor()
+      await page.getByRole('heading', { name: 'Active sessions' }).waitFor()
       await page.keyboard.press('?')
       await page.getByRole('dialog').waitFor()
     },

@@ -172,7 +172,7 @@ export const SESSION_SCENES: readonly Scene[] = [
     alike: true,
     path: '/summary',
     world: { sessions: [] },
-    act: page => page.getByText('No session is running').waitFor(),
+    act: page => page.getByText('No session is active').waitFor(),
   },
   {
     name: 'summary-failed',

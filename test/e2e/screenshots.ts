@@ -214,7 +214,7 @@ try {
 
   await shootFolders(page, api, berth.url)
   await page.goto(`${berth.url}/#/summary`)
-  await page.getByRole('heading', { name: 'Running sessions' }).waitFor()
+  await page.getByRole('heading', { name: 'Active sessions' }).waitFor()
   await page.getByRole('link', { name: MAIN }).first().waitFor()
   await shoot(page, 'summary')
   const [, main] = ids
