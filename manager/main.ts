@@ -217,6 +217,7 @@ export async function startManager(
     ...createDiagnosticsPart({
       config,
       store,
+      cluster,
       box,
       agents: sessions.agentRequests,
       agentService: sessions.agentService,

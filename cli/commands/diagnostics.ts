@@ -27,7 +27,7 @@ interface Result {
 export function addDiagnosticsCommand(program: Command): void {
   adminOf(program)
     .command('diagnostics')
-    .description('Run `berth doctor` for the manager and on the host of every agent, or write a bundle for a helper.')
+    .description('Run `berth doctor` for every manager and on the host of every agent, or write a bundle for a helper.')
     .option('--out <file>', 'write a .tar.gz with results, versions, settings and log lines; secrets are blanked')
     .option('--addresses', 'with --out: keep e-mail addresses')
     .option('--json', 'print JSON')
@@ -40,9 +40,10 @@ export function addDiagnosticsCommand(program: Command): void {
         await saveNew(out, reply.body)
         return
       }
-      const agents = (await api.listAgents()).items.filter(({ status }) => status !== 'REVOKED')
+      const [{ items: managers }, { items: joined }] = await Promise.all([api.listManagers(), api.listAgents()])
+      const agents = joined.filter(({ status }) => status !== 'REVOKED')
       const results = await Promise.all([
-        resultOf('manager', api.diagnoseManager()),
+        ...managers.map(({ id, url }) => resultOf(`manager ${url}`, api.diagnoseManager({ params: { id } }))),
         ...agents.map(({ id, name }) => resultOf(`agent ${name}`, api.diagnoseAgent({ params: { id } }))),
       ])
       const { describeDiagnosis } = await import('../doctor/doctor.ts')
@@ -69,7 +70,7 @@ async function saveNew(path: string, body: NonNullable<Response['body']>): Promi
   }
 }
 
-/** An agent that is away or does not answer leaves the others alone. */
+/** A manager or agent that is away or does not answer leaves the others alone. */
 async function resultOf(name: string, asked: Promise<Diagnosis>): Promise<Result> {
   try {
     return { name, diagnosis: await asked }

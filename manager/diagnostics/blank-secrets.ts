@@ -1,3 +1,5 @@
+import { parseJson } from '#manager/contract'
+
 /**
  * Removes secrets from what leaves in the bundle of the diagnostics.
  *
@@ -8,6 +10,8 @@ export interface Blanker {
   /** A value for JSON: what stands under the name of a secret goes, and every text in it is cleaned. */
   value(value: unknown): unknown
   text(text: string): string
+  /** A line of a log. It is JSON, in which the names say what is a secret; a line that is none is cleaned as text. */
+  line(line: string): string
 }
 
 export interface BlankerOptions {
@@ -78,7 +82,12 @@ export function createBlanker({ known, addresses }: BlankerOptions): Blanker {
     )
   }
 
-  return { text, value }
+  function line(given: string): string {
+    const parsed = parseJson(given)
+    return typeof parsed === 'object' && parsed !== null ? JSON.stringify(value(parsed)) : text(given)
+  }
+
+  return { text, value, line }
 }
 
 /** Whether it looks like a key: letters of both kinds and digits mixed, capitals and digits (base32), or hexadecimal. */

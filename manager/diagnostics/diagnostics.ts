@@ -2,22 +2,19 @@ import { once } from 'node:events'
 import { createGzip } from 'node:zlib'
 import { type Readable } from 'node:stream'
 import { type Pack, pack } from 'tar-stream'
-import {
-  type Agent,
-  type AgentId,
-  AppError,
-  cleanDiagnosis,
-  type Diagnosis,
-  parseJson,
-  toWireError,
-} from '#manager/contract'
+import { type Agent, type AgentId, AppError, cleanDiagnosis, type Diagnosis, toWireError } from '#manager/contract'
 import { type RequestReply } from '#agent/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Log } from '../log.ts'
 import { createBlanker, type Blanker } from './blank-secrets.ts'
+import { type OtherManagers } from './other-managers.ts'
 
 export interface Diagnostics {
-  manager(): Promise<Diagnosis>
+  /**
+   * @param id process of a manager on this database
+   * @throws AppError `not_found`, `unavailable`, `internal`
+   */
+  manager(id: string, signal?: AbortSignal): Promise<Diagnosis>
   /** @throws AppError `agent_not_found`, `agent_unreachable`, or the agent's error */
   agent(id: AgentId): Promise<Diagnosis>
   /** A .tar.gz of everything that somebody who helps needs, made while it is read; secrets are blanked. */
@@ -27,8 +24,13 @@ export interface Diagnostics {
 export interface DiagnosticsDeps {
   readonly agents: AgentRequests
   readonly listAgents: () => Promise<Agent[]>
+  /** Process of this manager. */
+  readonly processId: string
+  /** All managers on this database. */
+  readonly listManagers: () => Promise<readonly { readonly id: string }[]>
   /** `berth doctor` of this manager. */
   readonly doctor: () => Promise<Diagnosis>
+  readonly others: OtherManagers
   /** Files of the bundle that the manager knows by itself, by their path, each read when its turn comes. */
   readonly facts: Readonly<Record<string, () => unknown>>
   /** The last lines of the manager's log. */
@@ -42,20 +44,21 @@ export interface DiagnosticsDeps {
 
 /** Longer than the doctor on the agent has, so that its own report of a failure arrives. */
 const AGENT_MS = 40_000
-/** Agents that are asked at once for the bundle. */
+/** Hosts that are asked at once for the bundle. */
 const AT_ONCE = 16
 
-/** `berth doctor` of this manager and of agents. Each is asked for itself: one that hangs keeps nobody waiting. */
+/** `berth doctor` of managers and of agents. Each is asked for itself: one that hangs keeps nobody waiting. */
 export function createDiagnostics(deps: DiagnosticsDeps): Diagnostics {
   const { agents, listAgents, facts, log } = deps
-  let running: Promise<Diagnosis> | undefined
 
-  const manager = () => (running ??= deps.doctor().finally(() => (running = undefined)))
   const ask = (id: AgentId, signal?: AbortSignal): Promise<RequestReply<'diagnose'>> =>
     agents.request(id, 'diagnose', {}, { timeoutMs: deps.agentMs ?? AGENT_MS, ...(signal ? { signal } : {}) })
 
   return {
-    manager,
+    manager: async (id, signal) =>
+      id === deps.processId
+        ? deps.doctor()
+        : (await deps.others.ask(id, { withLog: false, ...(signal ? { signal } : {}) })).diagnosis,
 
     async agent(id) {
       const found = (await listAgents()).find(agent => agent.id === id)
@@ -73,19 +76,31 @@ export function createDiagnostics(deps: DiagnosticsDeps): Diagnostics {
         const value = await (async () => await read())().catch((error: unknown) => ({ error: toWireError(error) }))
         await add(name, `${JSON.stringify(blanker.value(value), null, 2)}\n`)
       }
-      const addAgent = async ({ id }: Agent) => {
-        const reply = await ask(id, signal).catch((error: unknown) => ({ error: toWireError(error) }))
-        await addJson(`agents/${id}/doctor.json`, () => ('error' in reply ? reply : reply.diagnosis))
+      const addHost = async (folder: string, asked: Promise<HostReply>) => {
+        const reply = await asked.catch((error: unknown) => ({ error: toWireError(error) }))
+        await addJson(`${folder}/doctor.json`, () => ('error' in reply ? reply : reply.diagnosis))
         if ('error' in reply) return
-        await add(`agents/${id}/log.jsonl`, blankLines(reply.log, blanker))
+        await add(`${folder}/log.jsonl`, blankLines(reply.log, blanker))
+      }
+      const addOwn = async () => {
+        await addJson(`managers/${deps.processId}/doctor.json`, deps.doctor)
+        await add(`managers/${deps.processId}/log.jsonl`, blankLines(deps.logLines(), blanker))
       }
       const fill = async () => {
         await Promise.all(Object.entries(facts).map(([name, read]) => addJson(name, read)))
-        await addJson('manager/doctor.json', manager)
-        await add('manager/log.jsonl', blankLines(deps.logLines(), blanker))
-        const waiting = (await listAgents()).filter(({ status }) => status === 'CONNECTED')
+        await addOwn()
+        const others = (await deps.listManagers()).map(({ id }) => id).filter(id => id !== deps.processId)
+        const connected = (await listAgents()).filter(({ status }) => status === 'CONNECTED')
+        const waiting = [
+          ...connected.map(
+            ({ id }) =>
+              () =>
+                addHost(`agents/${id}`, ask(id, signal)),
+          ),
+          ...others.map(id => () => addHost(`managers/${id}`, deps.others.ask(id, { withLog: true, signal }))),
+        ]
         const work = async () => {
-          for (let next = waiting.pop(); next && !signal.aborted; next = waiting.pop()) await addAgent(next)
+          for (let next = waiting.pop(); next && !signal.aborted; next = waiting.pop()) await next()
         }
         await Promise.all(Array.from({ length: AT_ONCE }, work))
         archive.finalize()
@@ -104,6 +119,8 @@ export function createDiagnostics(deps: DiagnosticsDeps): Diagnostics {
   }
 }
 
+type HostReply = Pick<RequestReply<'diagnose'>, 'diagnosis'> & { readonly log: readonly string[] }
+
 /** @returns when the reader has taken the file, or is gone */
 async function addFile(archive: Pack, name: string, content: string): Promise<void> {
   const bytes = Buffer.from(content)
@@ -113,11 +130,5 @@ async function addFile(archive: Pack, name: string, content: string): Promise<vo
   await closed
 }
 
-/** Log lines are JSON, in which the names say what is a secret; a line that is none is cleaned as text. */
-function blankLines(lines: readonly string[], blanker: Blanker): string {
-  const clean = lines.map(line => {
-    const value = parseJson(line)
-    return typeof value === 'object' && value !== null ? JSON.stringify(blanker.value(value)) : blanker.text(line)
-  })
-  return clean.map(line => `${line}\n`).join('')
-}
+const blankLines = (lines: readonly string[], blanker: Blanker): string =>
+  lines.map(line => `${blanker.line(line)}\n`).join('')

@@ -23,6 +23,7 @@ import {
   type AgentLinksTable,
   type AuditLogTable,
   type ConsoleCertificatesTable,
+  type DiagnosesTable,
   type ManagersTable,
   type MessagesTable,
   type SessionStatsMinutesTable,
@@ -130,6 +131,7 @@ export interface Database {
   session_stats_minutes: SessionStatsMinutesTable
   managers: ManagersTable
   console_certificates: ConsoleCertificatesTable
+  diagnoses: DiagnosesTable
   agent_links: AgentLinksTable
   storage_hosts: StorageHostsTable
   folders: FoldersTable

@@ -1,7 +1,10 @@
 import { type Diagnosis } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type AgentService } from '../agents/service.ts'
+import { type Cluster } from '../cluster/cluster.ts'
 import { type ManagerConfig } from '../config.ts'
+import { createBlanker } from '../diagnostics/blank-secrets.ts'
+import { createOtherManagers } from '../diagnostics/other-managers.ts'
 import { createDiagnostics } from '../diagnostics/diagnostics.ts'
 import { createDiagnosticsRoutes } from '../http/routes/diagnostics.ts'
 import { type Log } from '../log.ts'
@@ -18,6 +21,7 @@ import { version } from '../version.ts'
 export interface DiagnosticsPartDeps {
   readonly config: ManagerConfig
   readonly store: Store
+  readonly cluster: Cluster
   readonly box: SecretBox
   readonly agents: AgentRequests
   readonly agentService: Pick<AgentService, 'list'>
@@ -30,36 +34,56 @@ export interface DiagnosticsPartDeps {
 
 /** Creates the routes of the diagnostics, and names the facts that the bundle holds. */
 export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typeof createDiagnosticsRoutes> {
-  const { config, store, box, agents, agentService, managers, settings } = deps
+  const { config, store, cluster, box, agents, agentService, managers, settings } = deps
   const { db } = store
   const { databaseUrl, metricsToken, consoleSecret, adminPassword } = config
   const configured = [databaseUrl, passwordOf(databaseUrl), metricsToken, consoleSecret, adminPassword]
-  return createDiagnosticsRoutes(
-    createDiagnostics({
-      agents,
-      listAgents: () => agentService.list(),
-      doctor: deps.doctor,
-      facts: {
-        'versions.json': () => ({
-          at: new Date(store.now()).toISOString(),
-          manager: version,
-          node: process.version,
-          platform: `${process.platform} ${process.arch}`,
-        }),
-        'settings.json': () => settings.read(),
-        'managers.json': () => managers.list(),
-        'agents.json': () => agentService.list(),
-        'queue.json': async () => {
-          const groups = await listResourceGroups(db)
-          return Promise.all(groups.map(async ({ name }) => ({ name, waiting: await waitingIn(name) })))
-        },
-        'migrations.json': () => readMigrationNames(db),
+  const secrets = async () => [
+    ...configured.filter(secret => secret !== undefined),
+    ...(await readKnownSecrets(db, box)),
+  ]
+  let running: Promise<Diagnosis> | undefined
+  const doctor = () => (running ??= deps.doctor().finally(() => (running = undefined)))
+  const others = createOtherManagers({
+    db,
+    cluster,
+    async own(withLog) {
+      const diagnosis = await doctor()
+      if (!withLog) return { diagnosis, log: [] }
+      // The manager that makes the bundle blanks addresses, each by the same name in all files.
+      const blanker = createBlanker({ known: await secrets(), addresses: false })
+      return { diagnosis, log: deps.logLines().map(line => blanker.line(line)) }
+    },
+    log: deps.log,
+  })
+  const diagnostics = createDiagnostics({
+    agents,
+    listAgents: () => agentService.list(),
+    processId: cluster.processId,
+    listManagers: async () => (await managers.list()).items,
+    doctor,
+    others,
+    facts: {
+      'versions.json': () => ({
+        at: new Date(store.now()).toISOString(),
+        manager: version,
+        node: process.version,
+        platform: `${process.platform} ${process.arch}`,
+      }),
+      'settings.json': () => settings.read(),
+      'managers.json': () => managers.list(),
+      'agents.json': () => agentService.list(),
+      'queue.json': async () => {
+        const groups = await listResourceGroups(db)
+        return Promise.all(groups.map(async ({ name }) => ({ name, waiting: await waitingIn(name) })))
       },
-      logLines: deps.logLines,
-      secrets: async () => [...configured.filter(secret => secret !== undefined), ...(await readKnownSecrets(db, box))],
-      log: deps.log,
-    }),
-  )
+      'migrations.json': () => readMigrationNames(db),
+    },
+    logLines: deps.logLines,
+    secrets,
+    log: deps.log,
+  })
+  return createDiagnosticsRoutes(diagnostics)
 
   /** Without what users wrote: commands and environments are theirs. */
   async function waitingIn(group: string) {

@@ -121,7 +121,7 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     return { status: 201, value: { user: { ...admin.users[0], email, name }, link: null } }
   }
   if (/^GET \/api\/v1\/agents\/[0-9a-f-]{36}\/unknown-containers$/.test(route)) return list([])
-  const diagnosed = /^GET \/api\/v1\/diagnostics\/(?:manager|agents\/([0-9a-f-]{36}))$/.exec(route)
+  const diagnosed = /^GET \/api\/v1\/diagnostics\/(?:managers|(agents))\/[0-9a-f-]{36}$/.exec(route)
   if (diagnosed) return { status: 200, value: diagnosisOf(diagnosed[1] !== undefined) }
   if (/^GET \/api\/v1\/users\/[0-9a-f-]{36}$/.test(route)) {
     const user = admin.users?.find(({ id }) => url.pathname.endsWith(id))

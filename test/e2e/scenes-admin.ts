@@ -52,6 +52,10 @@ const CERTIFICATE: ConsoleCertificate = {
   state: 'failed',
   seenAt: '2026-11-21T09:00:00.000Z',
 }
+const TWO_MANAGERS = (ADMIN_WORLD.admin?.managers ?? []).flatMap(manager => [
+  manager,
+  { ...manager, id: '01990000-0000-7000-8000-0000000000f4', url: 'http://10.20.0.2:8090', schedules: [], self: false },
+])
 const withTask = (task: Task): Partial<World> => ({ admin: { ...ADMIN_WORLD.admin, tasks: [task] } })
 const waiting = (index: number, queuePosition: number, code: 'capacity' | 'user_policy', message: string) =>
   aSession(index, { status: 'PENDING', queuePosition, reason: { code, message } })
@@ -336,11 +340,17 @@ export const ADMIN_SCENES: readonly Scene[] = [
     },
     { admin: { ...ADMIN_WORLD.admin, certificates: [CERTIFICATE] } },
   ),
-  scene('admin-diagnostics', 'diagnostics', async page => {
-    await button(page, 'Check everything').click()
-    await page.getByText('Worth a look').first().waitFor()
-    await page.getByText('Being checked').first().waitFor({ state: 'detached' })
-  }),
+  scene(
+    'admin-diagnostics',
+    'diagnostics',
+    async page => {
+      await button(page, 'Check everything').click()
+      await page.getByText('Worth a look').first().waitFor()
+      await page.getByText('Being checked').first().waitFor({ state: 'detached' })
+      await page.getByText('Manager http://10.20.0.2:8090', { exact: true }).waitFor()
+    },
+    { admin: { ...ADMIN_WORLD.admin, managers: TWO_MANAGERS } },
+  ),
   scene('admin-credentials', 'credentials', 'AKIAABCDEFGHIJKLMNO1', { keypairs: [0, 1, 2].map(aKeypair) }),
   scene('admin-credential', 'credentials', opens('Create a keypair', 'Requests in 15 minutes'), {
     keypairs: [aKeypair(0)],

@@ -3,13 +3,14 @@ import { Diagnosis } from '../diagnostics.ts'
 import { AgentId } from '../ids.ts'
 import { type RouteSpec } from './route-spec.ts'
 
-/** `berth doctor` of the manager and of agents, and what a helper needs to see. */
+/** `berth doctor` of managers and of agents, and what a helper needs to see. */
 export const DIAGNOSTICS_ROUTES = {
   diagnoseManager: {
     method: 'GET',
-    path: '/api/v1/diagnostics/manager',
+    path: '/api/v1/diagnostics/managers/:id',
     access: 'superadmin',
-    summary: 'Run `berth doctor` for the manager that answers.',
+    summary: 'Run `berth doctor` on the computer of a manager. One that does not answer fails within a minute.',
+    params: z.object({ id: z.uuid().describe('Id of the process, as `GET /api/v1/managers` lists it.') }),
     reply: Diagnosis,
   },
   diagnoseAgent: {

@@ -7,7 +7,7 @@ type DiagnosticsRoutes = 'diagnoseManager' | 'diagnoseAgent' | 'downloadDiagnost
 
 export function createDiagnosticsRoutes(diagnostics: Diagnostics): Pick<Handlers, DiagnosticsRoutes> {
   return {
-    diagnoseManager: () => diagnostics.manager(),
+    diagnoseManager: ({ signal }, { params }) => diagnostics.manager(params.id, signal),
     diagnoseAgent: (_context, { params }) => diagnostics.agent(params.id),
 
     async downloadDiagnostics({ request, reply, signal }, { query }) {

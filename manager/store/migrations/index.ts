@@ -36,6 +36,7 @@ import { imageDefaults } from './0051-image-defaults.ts'
 import { sessionImages } from './0050-session-images.ts'
 import { usageDays } from './0053-usage-days.ts'
 import { certificates } from './0055-certificates.ts'
+import { diagnoses } from './0056-diagnoses.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -76,4 +77,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0052-folder-usage-mode': folderUsageMode,
   '0053-usage-days': usageDays,
   '0055-certificates': certificates,
+  '0056-diagnoses': diagnoses,
 }

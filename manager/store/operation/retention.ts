@@ -33,6 +33,7 @@ export const KEPT = {
   grants: over(sql`expires_at < now()`),
   // Lists leave out a console that has not reported for a day.
   console_certificates: over(sql`seen_at < now() - interval '1 day'`),
+  diagnoses: over(sql`asked_at < now() - interval '5 minutes'`),
   messages: over(sql`created_at < now() - interval '30 days'`),
   published_apps: over(sql`expires_at < now()`),
   idempotency_keys: over(sql`expires_at < now()`),

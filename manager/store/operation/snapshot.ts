@@ -30,6 +30,7 @@ const PASSING: readonly string[] = [
   'grants',
   'published_apps',
   'console_certificates',
+  'diagnoses',
   'downloads',
   'tasks',
   ...OF_PROCESSES,

@@ -90,6 +90,18 @@ export interface AgentLinksTable {
   via: string | null
 }
 
+/** Questions of a manager to another one for its `berth doctor`. */
+export interface DiagnosesTable {
+  id: string
+  /** The process that is asked. It may be gone. */
+  manager_id: string
+  /** Whether the last lines of its log are wanted too. */
+  with_log: boolean
+  /** JSON of the answer; null until it is there. */
+  answer: Default<string | null>
+  asked_at: Time
+}
+
 /** Messages of administrators to one owner of sessions. */
 export interface MessagesTable {
   id: string

@@ -207,7 +207,7 @@ export default {
 
   // Diagnostics
   diagnosticsText:
-    'Looks at the computer of the manager and at the host of each agent: engine, drivers, disks, clock, connections.',
+    'Looks at the computer of each manager and at the host of each agent: engine, drivers, disks, clock, connections.',
   checkAll: 'Check everything',
   stopChecks: 'Stop',
   checked: '{done} of {all} checked',
@@ -215,6 +215,7 @@ export default {
   checkAgain: 'Check again',
   checkOf: '{verb}: {name}',
   ofManager: 'Manager',
+  ofManagerAt: 'Manager {url}',
   agentAway: 'Away',
   agentAwayText: 'This agent is not connected, so nothing on its host can be checked.',
   notChecked: 'Not checked yet',

@@ -204,7 +204,7 @@ export default {
   noLicenceText: '패키지에 라이선스 본문이 없습니다.',
 
   // Diagnostics
-  diagnosticsText: '매니저 컴퓨터와 각 에이전트 호스트의 엔진, 드라이버, 디스크, 시계, 연결을 확인합니다.',
+  diagnosticsText: '각 매니저의 컴퓨터와 각 에이전트 호스트의 엔진, 드라이버, 디스크, 시계, 연결을 확인합니다.',
   checkAll: '모두 확인',
   stopChecks: '중지',
   checked: '{all}개 중 {done}개 확인함',
@@ -212,6 +212,7 @@ export default {
   checkAgain: '다시 확인',
   checkOf: '{verb}: {name}',
   ofManager: '매니저',
+  ofManagerAt: '매니저 {url}',
   agentAway: '연결 끊김',
   agentAwayText: '에이전트가 연결되어 있지 않아 호스트를 확인할 수 없습니다.',
   notChecked: '아직 확인하지 않음',

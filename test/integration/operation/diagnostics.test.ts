@@ -59,8 +59,10 @@ test('the bundle has what a helper needs and none of the secrets that were plant
   const file = join(folder.path, 'bundle.tar.gz')
   expect(await cli.run(['admin', 'diagnostics', '--out', file])).toMatchObject({ code: 0 })
   const files = await unpack(await readFile(file))
-  for (const name of ['versions', 'settings', 'managers', 'agents', 'queue', 'migrations', 'manager/doctor'])
+  for (const name of ['versions', 'settings', 'managers', 'agents', 'queue', 'migrations'])
     expect(files.get(`berth-diagnostics/${name}.json`), name).not.toContain('"error"')
+  const [manager] = (await cluster.api.listManagers()).items
+  expect(files.get(`berth-diagnostics/managers/${manager?.id}/doctor.json`)).toContain('Node')
   expect(files.get(`berth-diagnostics/agents/${agent.id}/doctor.json`)).toContain('Look.')
   expect(files.get(`berth-diagnostics/agents/${agent.id}/log.jsonl`)?.split('\n')).toHaveLength(LOG.length + 1)
   const all = [...files.values()].join('\n')
@@ -68,7 +70,7 @@ test('the bundle has what a helper needs and none of the secrets that were plant
 
   const { code, out, err } = await cli.run(['admin', 'diagnostics'])
   expect({ code, out, err }).toMatchObject({ code: 0, err: '' })
-  expect(out).toMatch(/^manager\nok +Node/)
+  expect(out).toMatch(/^manager http:\/\/127\.0\.0\.1:\d+\nok +Node/)
   expect(out).toContain('→ Look.')
 })
 
@@ -85,7 +87,15 @@ test('an agent that hangs is given up after its time, and the others are in the 
           : Promise.resolve({ diagnosis: { level: 'ok', checks: [] }, log: [] } as never),
     },
     listAgents: () => Promise.resolve([agentOf(hangs), agentOf(answers)]),
+    processId: 'this',
+    listManagers: () => Promise.resolve([{ id: 'this' }, { id: 'other' }, { id: 'gone' }]),
     doctor: () => Promise.resolve({ level: 'ok', checks: [] }),
+    others: {
+      ask: id =>
+        id === 'gone'
+          ? Promise.reject(new AppError('unavailable'))
+          : Promise.resolve({ diagnosis: { level: 'problem', checks: [] }, log: LOG }),
+    },
     facts: { 'broken.json': () => Promise.reject(new Error('away')) },
     logLines: () => LOG,
     secrets: () => Promise.resolve([PLANTED.smtp]),
@@ -97,9 +107,13 @@ test('an agent that hangs is given up after its time, and the others are in the 
   expect(files.get(`berth-diagnostics/agents/${hangs}/doctor.json`)).toContain('agent_unreachable')
   expect(files.get(`berth-diagnostics/agents/${answers}/doctor.json`)).toContain('"ok"')
   expect(files.get('berth-diagnostics/broken.json')).toContain('"error"')
-  const log = files.get('berth-diagnostics/manager/log.jsonl')
-  expect(log).toContain(PLANTED.address)
-  expect(log).not.toContain(PLANTED.clientSecret)
+  expect(files.get('berth-diagnostics/managers/gone/doctor.json')).toContain('unavailable')
+  expect(files.get('berth-diagnostics/managers/other/doctor.json')).toContain('problem')
+  for (const id of ['this', 'other']) {
+    const log = files.get(`berth-diagnostics/managers/${id}/log.jsonl`)
+    expect(log).toContain(PLANTED.address)
+    expect(log).not.toContain(PLANTED.clientSecret)
+  }
 })
 
 test('an agent that is away is refused at once, and one that nobody knows is not found', async () => {

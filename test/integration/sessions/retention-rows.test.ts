@@ -64,6 +64,9 @@ test('every table has a retention rule; expired rows are deleted in portions, al
     console_certificates: age =>
       sql`insert into console_certificates (console, report, state, seen_at)
       values (${newUuid()}, '{}', 'good', ${ago(age)})`.execute(db),
+    diagnoses: age =>
+      sql`insert into diagnoses (id, manager_id, with_log, asked_at)
+      values (${newUuid()}, ${newUuid()}, false, ${ago(age)})`.execute(db),
     messages: age =>
       sql`insert into messages (id, user_id, sender, text, sessions, created_at)
       values (${newUuid()}, ${user}, 'admin@localhost', 'Please save.', '[]', ${ago(age)})`.execute(db),

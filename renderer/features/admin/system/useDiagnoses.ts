@@ -1,5 +1,5 @@
 import { computed, onScopeDispose, type Ref, ref, shallowReactive } from 'vue'
-import { type Agent, type ApiClient, type Diagnosis } from '#manager/contract'
+import { type Agent, type ApiClient, type Diagnosis, type Manager } from '#manager/contract'
 
 /** Hosts that are checked at once: each check starts a process there, and some wait for a disk or a driver. */
 const AT_ONCE = 4
@@ -9,25 +9,25 @@ export type DiagnosisState =
   | { readonly kind: 'done'; readonly diagnosis: Diagnosis }
   | { readonly kind: 'failed'; readonly error: unknown }
 
-/** The manager, or an agent. */
-export interface Patient {
-  readonly key: string
-  /** The agent; null: the manager. */
-  readonly agent: Agent | null
-}
+/** A manager or an agent. */
+export type Patient = { readonly key: string } & (
+  | { readonly manager: Manager; readonly agent: null }
+  | { readonly manager: null; readonly agent: Agent }
+)
 
-const MANAGER: Patient = { key: 'manager', agent: null }
-
-/** Runs `berth doctor` for the manager and for agents, and keeps the results. One that hangs keeps nobody waiting. */
-export function useDiagnoses(api: ApiClient, agents: Ref<readonly Agent[]>) {
+/** Runs `berth doctor` for managers and agents, and keeps the results. One that hangs keeps nobody waiting. */
+export function useDiagnoses(api: ApiClient, managers: Ref<readonly Manager[]>, agents: Ref<readonly Agent[]>) {
   const states = shallowReactive(new Map<string, DiagnosisState>())
   const running = ref(false)
   const done = ref(0)
   let stop = new AbortController()
 
-  const patients = computed(() => [MANAGER, ...agents.value.map(agent => ({ key: agent.id, agent }))])
+  const patients = computed<Patient[]>(() => [
+    ...managers.value.map(manager => ({ key: manager.id, manager, agent: null })),
+    ...agents.value.map(agent => ({ key: agent.id, manager: null, agent })),
+  ])
   const reachable = computed(() => patients.value.filter(({ agent }) => agent === null || agent.status === 'CONNECTED'))
-  /** Those that need a hand come first, and the manager comes before agents of the same state. */
+  /** Those that need a hand come first, and managers come before agents of the same state. */
   const sorted = computed(() => patients.value.toSorted((a, b) => rankOf(a) - rankOf(b)))
 
   function rankOf({ key, agent }: Patient): number {
@@ -37,7 +37,7 @@ export function useDiagnoses(api: ApiClient, agents: Ref<readonly Agent[]>) {
     return agent?.status === 'LOST' ? 1 : 3
   }
 
-  async function check({ key, agent }: Patient): Promise<void> {
+  async function check({ key, manager, agent }: Patient): Promise<void> {
     if (states.get(key)?.kind === 'checking') return
     const { signal } = stop
     const before = states.get(key)
@@ -45,7 +45,7 @@ export function useDiagnoses(api: ApiClient, agents: Ref<readonly Agent[]>) {
     try {
       const diagnosis = agent
         ? await api.diagnoseAgent({ params: { id: agent.id }, signal })
-        : await api.diagnoseManager({ signal })
+        : await api.diagnoseManager({ params: { id: manager.id }, signal })
       states.set(key, { kind: 'done', diagnosis })
     } catch (error) {
       if (!signal.aborted) states.set(key, { kind: 'failed', error })
