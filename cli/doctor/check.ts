@@ -1,21 +1,21 @@
-import { type Because, type CauseKey, type DiagnosedText, type DoctorPart } from '#manager/contract'
+import { type Because, type CauseKey, type DoctorPart, keysOf, type TextKeys } from '#manager/contract'
 import { type Facts } from './facts.ts'
 
 /** Result of a check: a `problem` stops Berth or loses data, a `warning` does not. Keys of the texts are for the pages. */
 export type Finding =
-  | { readonly level: 'ok'; readonly says: string; readonly saysBy?: DiagnosedText }
+  | { readonly level: 'ok'; readonly says: string; readonly saysBy?: TextKeys }
   | {
       readonly level: 'warning' | 'problem'
       readonly says: string
-      readonly saysBy?: DiagnosedText
+      readonly saysBy?: TextKeys
       readonly mend: string
-      readonly mendBy?: DiagnosedText
+      readonly mendBy?: TextKeys
     }
 
 /** A finding whose texts all have keys. */
 export type FindingByKey =
-  | (Extract<Finding, { level: 'ok' }> & { readonly saysBy: DiagnosedText })
-  | (Extract<Finding, { mend: string }> & { readonly saysBy: DiagnosedText; readonly mendBy: DiagnosedText })
+  | (Extract<Finding, { level: 'ok' }> & { readonly saysBy: TextKeys })
+  | (Extract<Finding, { mend: string }> & { readonly saysBy: TextKeys; readonly mendBy: TextKeys })
 
 /** A check answers one question about this computer. It is pure: all its inputs are in the facts. */
 export interface OwnCheck {
@@ -36,20 +36,18 @@ export interface PartCheck {
 
 export type Check = OwnCheck | PartCheck
 
-const keyOf = ({ why: _, ...key }: Because): DiagnosedText => key
-
 export function ok(says: Because): Extract<FindingByKey, { level: 'ok' }>
 export function ok(says: string): Finding
 export function ok(says: string | Because): Finding {
-  return typeof says === 'string' ? { level: 'ok', says } : { level: 'ok', says: says.why, saysBy: keyOf(says) }
+  return typeof says === 'string' ? { level: 'ok', says } : { level: 'ok', says: says.why, saysBy: keysOf(says) }
 }
 
 type Unwell = Extract<FindingByKey, { mend: string }>
 
 const unwell = (level: Unwell['level'], says: string | Because, mend: string | Because): Finding => ({
   level,
-  ...(typeof says === 'string' ? { says } : { says: says.why, saysBy: keyOf(says) }),
-  ...(typeof mend === 'string' ? { mend } : { mend: mend.why, mendBy: keyOf(mend) }),
+  ...(typeof says === 'string' ? { says } : { says: says.why, saysBy: keysOf(says) }),
+  ...(typeof mend === 'string' ? { mend } : { mend: mend.why, mendBy: keysOf(mend) }),
 })
 
 export function warning(says: Because, mend: Because): Unwell

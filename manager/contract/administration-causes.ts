@@ -91,5 +91,30 @@ export const ADMINISTRATION_CAUSES = {
     "The minimum of {slots} is now below the value in the image's labels: sessions may fail to start or to work.",
   invitation_while_closed:
     'Sign-up is closed, also with an invitation, until a superadmin sets allowSignUp to "invitation".',
+  managers_of_versions: 'Managers of different versions use this database: {managers}. Bring all to one version.',
+  manager_ahead_of_database:
+    'The clock of {manager} is {seconds} s ahead of that of the database. Synchronise both with a time server.',
+  manager_behind_database:
+    'The clock of {manager} is {seconds} s behind that of the database. Synchronise both with a time server.',
+  agents_not_dialling: '{count} of {all} agents cannot dial {manager}.',
+  agents_through_another: '{count, plural, one {# agent connects} other {# agents connect}} through another manager.',
+  agents_without_connection: '{count, plural, one {# agent is} other {# agents are}} not connected to it.',
+  check_advertised_address: 'Check BERTH_ADVERTISE_URL of that manager, its certificate, and the firewalls in between.',
+  database_clock_forward:
+    'The clock of the database jumped forward by {time}: it was set, or its computer slept. Synchronise it with a time server.',
+  database_clock_back:
+    'The clock of the database jumped back by {time}: it was set, or its computer slept. Synchronise it with a time server.',
+  resources_of_ended_session:
+    'Session {session} is not running, but still held resources. The resources were released.',
+  record_of_other_amounts:
+    'Session {session} was recorded with other amounts or devices than its container has. The record was corrected.',
+  recorded_container_gone:
+    'Session {session} was recorded as running on agent {agent}, but its container is gone. The record was corrected.',
+  recorded_container_ended:
+    'Session {session} was recorded as running on agent {agent}, but its container has ended. The record was corrected.',
+  container_imported:
+    'A container of session {session} ran on agent {agent} without a record. The session was imported.',
+  container_strayed:
+    'A container ran on agent {agent} although its session has ended, runs elsewhere, or has no such container. The container is being removed.',
   invitation_domain_inactive: 'Domain "{domain}" is inactive. The link works once the domain is active again.',
 } as const

@@ -14,12 +14,18 @@ export const CauseFields = {
     .describe('Further sentences of the text.'),
 }
 
-/** A message beside its code, whose text has a key, so that pages show it in their language. */
-export const messageOf = <Code extends string>(code: Code, { why: message, ...key }: Because) => ({
-  code,
-  message,
-  ...key,
-})
+/** The same fields in an object of their own, for an object that has several texts. */
+export const TextKeys = z.object(CauseFields)
+export type TextKeys = z.infer<typeof TextKeys>
+
+/** The key and the values of a text, without the English. */
+export const keysOf = ({ why: _, ...keys }: Because): TextKeys => keys
+
+/** A message whose text has a key, so that pages show it in their language. */
+export const toldBy = ({ why: message, ...key }: Because) => ({ message, ...key })
+
+/** The same beside its code. */
+export const messageOf = <Code extends string>(code: Code, because: Because) => ({ code, ...toldBy(because) })
 
 /** Why work in the background has failed. */
 export const FailureText = z.object({ code: z.string(), message: z.string(), ...CauseFields })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cleanLine, CleanLines } from './clean-text.ts'
-import { CauseFields } from './cause-fields.ts'
+import { TextKeys } from './cause-fields.ts'
 import { because } from './causes.ts'
 import { AppError } from './errors.ts'
 import { parseJson } from './parse-json.ts'
@@ -11,10 +11,6 @@ export const FINDING_LEVELS = ['ok', 'warning', 'problem'] as const
 /** Processes that have `berth doctor` run the checks about themselves only. */
 export const DOCTOR_PARTS = ['manager', 'agent'] as const
 export type DoctorPart = (typeof DOCTOR_PARTS)[number]
-
-/** Keys and values of a text of the doctor for translations. */
-const DiagnosedText = z.object(CauseFields)
-export type DiagnosedText = z.infer<typeof DiagnosedText>
 
 /** Agents send it too: `cleanDiagnosis` before it is shown. */
 export const Diagnosis = z
@@ -28,8 +24,8 @@ export const Diagnosis = z
           says: z.string().max(4_000),
           mend: z.string().max(4_000).optional().describe('The next step; left out where all is well.'),
           nameBy: z.string().max(100).optional().describe('Key of the name for translations.'),
-          saysBy: DiagnosedText.optional(),
-          mendBy: DiagnosedText.optional(),
+          saysBy: TextKeys.optional(),
+          mendBy: TextKeys.optional(),
         }),
       )
       .max(100),
@@ -62,7 +58,7 @@ export const cleanDiagnosis = ({ level, checks }: Diagnosis): Diagnosis => ({
   })),
 })
 
-function cleanText({ values, more, ...text }: DiagnosedText): DiagnosedText {
+function cleanText({ values, more, ...text }: TextKeys): TextKeys {
   return {
     ...text,
     ...(values === undefined ? {} : { values: cleanValues(values) }),
@@ -70,7 +66,7 @@ function cleanText({ values, more, ...text }: DiagnosedText): DiagnosedText {
   }
 }
 
-const cleanValues = (values: DiagnosedText['values'] = {}) =>
+const cleanValues = (values: TextKeys['values'] = {}) =>
   Object.fromEntries(
     Object.entries(values).map(([name, value]) => [name, typeof value === 'string' ? cleanLine(value, 4_000) : value]),
   )

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CauseFields } from './cause-fields.ts'
 import { DOCTOR_CAUSES } from './doctor-causes.ts'
 
 /** A manager process on the database. */
@@ -43,5 +44,6 @@ export const ManagerWarningCode = z.enum(Object.keys(MANAGER_WARNINGS) as [Manag
 export const ManagerWarning = z.object({
   code: ManagerWarningCode,
   message: z.string().describe('The managers concerned, and what to do.'),
+  ...CauseFields,
 })
 export type ManagerWarning = z.infer<typeof ManagerWarning>

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CauseFields, TextKeys } from './cause-fields.ts'
 import { AgentId, GroupId, KernelId, SessionId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
 import { TimeZone } from './time-zone.ts'
@@ -105,6 +106,7 @@ export const FINDING_KINDS = [
 export const Finding = z.object({
   kind: z.enum(FINDING_KINDS),
   message: z.string(),
+  ...CauseFields,
   agentId: AgentId.nullable(),
   sessionId: SessionId,
   kernelId: KernelId,
@@ -121,6 +123,7 @@ export const Recalculation = z
         name: z.string(),
         compared: z.boolean(),
         why: z.string().nullable().describe('Reason why the agent was not compared and not changed.'),
+        whyBy: TextKeys.optional(),
         containers: z.int(),
       }),
     ),

@@ -1,4 +1,12 @@
-import { type AgentId, type Finding, type KernelId, type ResourceSlots, SLOT_NAMES } from '#manager/contract'
+import {
+  type AgentId,
+  because,
+  type Finding,
+  type KernelId,
+  type ResourceSlots,
+  SLOT_NAMES,
+  toldBy,
+} from '#manager/contract'
 import { KernelLabel, type KernelReport } from '#agent/contract'
 import { type Action } from '../agents/reconcile.ts'
 import { type HeldDevice } from '../store/tables/scheduling.ts'
@@ -29,13 +37,11 @@ export function findDifferences({ agentId, agentName, before, reported, actions,
     .flatMap(({ kernelId, sessionId, sessionName }): Finding[] => {
       const state = states.get(kernelId) ?? 'gone'
       const ids = { agentId, sessionId, kernelId }
-      if (state === 'gone') {
-        const message = `Session ${sessionName} was recorded as running on agent ${agentName}, but its container is gone. The record was corrected.`
-        return [{ kind: 'container_gone', message, ...ids }]
-      }
+      const names = { session: sessionName, agent: agentName }
+      if (state === 'gone')
+        return [{ kind: 'container_gone', ...toldBy(because('recorded_container_gone', names)), ...ids }]
       if (state !== 'exited') return []
-      const message = `Session ${sessionName} was recorded as running on agent ${agentName}, but its container has ended. The record was corrected.`
-      return [{ kind: 'not_told', message, ...ids }]
+      return [{ kind: 'not_told', ...toldBy(because('recorded_container_ended', names)), ...ids }]
     })
   const containers = reported.flatMap(({ kernelId, sessionId, state }): Finding[] => {
     if (state.state !== 'running' || known.has(kernelId)) return []
@@ -43,12 +49,11 @@ export function findDifferences({ agentId, agentName, before, reported, actions,
     const imported = actions.find(one => one.do === 'import' && one.label.kernelId === kernelId)
     const ids = { agentId, sessionId, kernelId }
     if (imported?.do === 'import' && after.has(kernelId)) {
-      const message = `A container of session ${imported.label.sessionName} ran on agent ${agentName} without a record. The session was imported.`
-      return [{ kind: 'unknown_container', message, ...ids }]
+      const names = { session: imported.label.sessionName, agent: agentName }
+      return [{ kind: 'unknown_container', ...toldBy(because('container_imported', names)), ...ids }]
     }
     if (!isRemoved && !imported) return []
-    const message = `A container ran on agent ${agentName} although its session has ended, runs elsewhere, or has no such container. The container is being removed.`
-    return [{ kind: 'stray_container', message, ...ids }]
+    return [{ kind: 'stray_container', ...toldBy(because('container_strayed', { agent: agentName })), ...ids }]
   })
   return [...ended, ...containers]
 }

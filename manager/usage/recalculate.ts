@@ -1,4 +1,4 @@
-import { type Finding, isAppError, type Recalculation, toWireError } from '#manager/contract'
+import { because, failureText, type Finding, type Recalculation, toldBy } from '#manager/contract'
 import { type KernelLabel } from '#agent/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type Reports } from '../agents/reports.ts'
@@ -43,8 +43,8 @@ async function releaseAll(store: Store): Promise<Finding[]> {
   const findings: Finding[] = []
   for (const { kernelId, sessionId, sessionName, agentId } of await listHoldingForNobody(store.db)) {
     if (!(await store.transaction(trx => releaseHeldForNobody(trx, { kernelId, sessionId })))) continue
-    const message = `Session ${sessionName} is not running, but still held resources. The resources were released.`
-    findings.push({ kind: 'kernel_of_ended_session', message, agentId, sessionId, kernelId })
+    const told = toldBy(because('resources_of_ended_session', { session: sessionName }))
+    findings.push({ kind: 'kernel_of_ended_session', ...told, agentId, sessionId, kernelId })
   }
   return findings
 }
@@ -59,9 +59,10 @@ async function compareAgent(
     .request(agentId, 'list_kernels', {}, { timeoutMs: AGENT_TIMEOUT_MS })
     .catch((error: unknown) => {
       log.warn({ err: error, agentId }, 'agent could not say what it runs')
-      return { why: whyOf(error) }
+      const { code: _, message: why, ...whyBy } = failureText(error)
+      return { why, whyBy }
     })
-  if ('why' in reply) return { agent: { agentId, name, compared: false, why: reply.why, containers: 0 }, findings: [] }
+  if ('why' in reply) return { agent: { agentId, name, compared: false, ...reply, containers: 0 }, findings: [] }
   const running = new Set(before.filter(({ status }) => status === 'RUNNING').map(({ kernelId }) => kernelId))
   const actions = await reports.takeUp(agentId, reply.kernels, running)
   const after = new Set((await listHolding(store.db, agentId)).map(({ kernelId }) => kernelId))
@@ -73,13 +74,9 @@ async function compareAgent(
       await lockResourceGroup(trx, resourceGroup)
       return writeAmounts(trx, container)
     })
-    const message = `Session ${sessionName} was recorded with other amounts or devices than its container has. The record was corrected.`
-    if (written) findings.push({ kind: 'other_amounts', message, agentId, sessionId, kernelId })
+    const told = toldBy(because('record_of_other_amounts', { session: sessionName }))
+    if (written) findings.push({ kind: 'other_amounts', ...told, agentId, sessionId, kernelId })
   }
   const containers = reply.kernels.filter(({ state }) => state.state === 'running').length
   return { agent: { agentId, name, compared: true, why: null, containers }, findings }
-}
-
-function whyOf(error: unknown): string {
-  return isAppError(error) && typeof error.detail.why === 'string' ? error.detail.why : toWireError(error).message
 }

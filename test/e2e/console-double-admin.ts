@@ -15,6 +15,8 @@ import {
   type Keypair,
   type Login,
   type Manager,
+  type ManagerWarning,
+  type Recalculation,
   type Registry,
   type ResourceGroupAccess,
   type ResourcePolicy,
@@ -52,6 +54,8 @@ export interface AdminWorld {
   settings?: Partial<SystemSettings>
   audit?: AuditEntry[]
   managers?: Manager[]
+  warnings?: readonly ManagerWarning[]
+  recalculation?: Recalculation
   report?: UsageReport['items']
   backups?: Backups
   certificates?: readonly ConsoleCertificate[]
@@ -193,11 +197,11 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     case 'GET /api/v1/audit-log':
       return list(admin.audit)
     case 'GET /api/v1/managers':
-      return { status: 200, value: { items: admin.managers ?? [], warnings: [] } }
+      return { status: 200, value: { items: admin.managers ?? [], warnings: admin.warnings ?? [] } }
     case 'POST /api/v1/usage/recalculate':
       return {
         status: 200,
-        value: {
+        value: admin.recalculation ?? {
           findings: [],
           agents: [{ agentId: admin.agents?.[0]?.id, name: 'gpu-host-1', compared: true, why: null, containers: 9 }],
           correctedDays: 0,

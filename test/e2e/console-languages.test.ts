@@ -7,6 +7,7 @@ import { startConsoleDouble } from './console-double.ts'
 import { lastingMisfits, PICTURES, WINDOWS } from './console-fit.ts'
 import { startBrowser } from './console-open.ts'
 import { aWorld, HISTORY, LIMITED } from './console-world.ts'
+import { TOLD_PAGES, TOLD_WORLD, UNKEYED_WORLD } from './told-world.ts'
 import { longLanguage, serveLongLanguage } from './long-language.ts'
 import { type Scene } from './scene.ts'
 import { ADMIN_WORLD } from './admin-world.ts'
@@ -98,3 +99,24 @@ test('the doctor speaks Korean on the page Diagnostics', async () => {
   await page.getByText('스토리지 드라이버', { exact: true }).first().waitFor()
   expect(await page.locator('main').innerText()).not.toContain('copies whole layers')
 })
+
+/** Three words of small Latin letters in a row: a sentence, not a name, a command or a version. */
+const ENGLISH = /(?<![\w/.`-])[a-z]+,? [a-z]+,? [a-z]+(?![\w/`-])/
+const englishIn = async (page: Page) =>
+  (await page.locator('main').innerText()).split('\n').filter(line => ENGLISH.test(line))
+
+test.concurrent.each(TOLD_PAGES)(
+  'what the server tells on $path is Korean, and English only from an older server',
+  async scene => {
+    for (const world of [TOLD_WORLD, UNKEYED_WORLD]) {
+      await using double = await startConsoleDouble(aWorld(world))
+      await using opened = await open({ ...scene, name: scene.path }, 'ko', double.url)
+      const { page } = opened
+      if ('press' in scene) await page.getByRole('button', { name: scene.press, exact: true }).click()
+      for (const text of world === TOLD_WORLD ? scene.korean : scene.english)
+        await page.getByText(text).first().waitFor()
+      if (world === TOLD_WORLD) expect(await englishIn(page)).toEqual([])
+      else expect((await englishIn(page)).length).toBeGreaterThanOrEqual(scene.english.length)
+    }
+  },
+)

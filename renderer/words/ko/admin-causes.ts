@@ -88,5 +88,28 @@ export default {
     '{slots}의 최솟값이 이제 이미지의 라벨에 있는 값보다 작습니다. 세션이 시작되지 않거나 제대로 동작하지 않을 수 있습니다.',
   invitation_while_closed:
     '최고 관리자가 allowSignUp 설정을 "invitation"으로 바꿀 때까지 초대가 있어도 가입할 수 없습니다.',
+  managers_of_versions: '서로 다른 버전의 매니저가 이 데이터베이스를 씁니다: {managers}. 모두 같은 버전으로 맞추세요.',
+  manager_ahead_of_database:
+    '{manager} 매니저의 시계가 데이터베이스의 시계보다 {seconds}초 빠릅니다. 둘 다 시간 서버와 동기화하세요.',
+  manager_behind_database:
+    '{manager} 매니저의 시계가 데이터베이스의 시계보다 {seconds}초 느립니다. 둘 다 시간 서버와 동기화하세요.',
+  agents_not_dialling: '에이전트 {all}개 중 {count}개가 {manager} 매니저에 연결하지 못합니다.',
+  agents_through_another: '{count}개는 다른 매니저를 거쳐 연결합니다.',
+  agents_without_connection: '{count}개는 연결되어 있지 않습니다.',
+  check_advertised_address: '그 매니저의 BERTH_ADVERTISE_URL과 인증서, 그 사이의 방화벽을 확인하세요.',
+  database_clock_forward:
+    '데이터베이스의 시계가 앞으로 건너뛰었습니다({time}). 시계를 맞추었거나 컴퓨터가 절전 상태였습니다. 시간 서버와 동기화하세요.',
+  database_clock_back:
+    '데이터베이스의 시계가 뒤로 돌아갔습니다({time}). 시계를 맞추었거나 컴퓨터가 절전 상태였습니다. 시간 서버와 동기화하세요.',
+  resources_of_ended_session: '{session} 세션은 실행 중이 아닌데 자원을 계속 차지하고 있었습니다. 자원을 반환했습니다.',
+  record_of_other_amounts: '{session} 세션의 자원량이나 장치 기록이 컨테이너와 달랐습니다. 기록을 바로잡았습니다.',
+  recorded_container_gone:
+    '{session} 세션이 {agent} 에이전트에서 실행 중이라고 기록되어 있었지만 컨테이너가 없습니다. 기록을 바로잡았습니다.',
+  recorded_container_ended:
+    '{session} 세션이 {agent} 에이전트에서 실행 중이라고 기록되어 있었지만 컨테이너가 끝났습니다. 기록을 바로잡았습니다.',
+  container_imported:
+    '{session} 세션의 컨테이너가 기록 없이 {agent} 에이전트에서 실행되고 있었습니다. 세션을 가져왔습니다.',
+  container_strayed:
+    '{agent} 에이전트에서 실행되던 컨테이너의 세션은 끝났거나, 다른 곳에서 실행 중이거나, 그런 컨테이너가 없습니다. 컨테이너를 제거합니다.',
   invitation_domain_inactive: '"{domain}" 도메인이 비활성 상태입니다. 도메인을 다시 활성화하면 링크를 쓸 수 있습니다.',
 } satisfies Translation<typeof ADMINISTRATION_CAUSES>

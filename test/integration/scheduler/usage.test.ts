@@ -211,7 +211,14 @@ test('recalculating finds no difference when there is none, whatever the session
   await agent.disconnect()
   const why = 'The host is not connected. Try again once it is back.'
   expect((await admin.recalculateUsage()).agents).toEqual([
-    { agentId: agent.id, name: agent.name, compared: false, why, containers: 0 },
+    {
+      agentId: agent.id,
+      name: agent.name,
+      compared: false,
+      why,
+      whyBy: { cause: 'host_not_connected' },
+      containers: 0,
+    },
   ])
 })
 

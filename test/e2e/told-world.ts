@@ -1,0 +1,96 @@
+import {
+  because,
+  type ManagerWarning,
+  messageOf,
+  type Recalculation,
+  type SessionId,
+  type KernelId,
+  together,
+  toldBy,
+} from '#manager/contract'
+import { agentId } from './admin-world-agents.ts'
+import { ADMIN_WORLD } from './admin-world.ts'
+import { type AdminWorld } from './console-double-admin.ts'
+import { type World } from './console-double.ts'
+
+const WARNINGS: readonly ManagerWarning[] = [
+  messageOf(
+    'manager_versions_differ',
+    because('managers_of_versions', { managers: 'https://a.example.org (0.1.0), https://b.example.org (0.2.0)' }),
+  ),
+  messageOf(
+    'manager_clocks_differ',
+    because('manager_behind_database', { manager: 'https://a.example.org', seconds: 61 }),
+  ),
+  messageOf(
+    'manager_not_dialled',
+    together(
+      because('agents_not_dialling', { count: 3, all: 5, manager: 'https://b.example.org' }),
+      because('agents_through_another', { count: 1 }),
+      because('agents_without_connection', { count: 2 }),
+      because('check_advertised_address'),
+    ),
+  ),
+  messageOf('database_clock_set', because('database_clock_back', { time: '1 h 30 min' })),
+]
+
+const ids = (index: number) => ({
+  agentId: agentId(1),
+  sessionId: `01990000-0000-7000-8000-0000000f0a0${index}` as SessionId,
+  kernelId: `01990000-0000-7000-8000-0000000f0b0${index}` as KernelId,
+})
+const NAMES = { session: 'train', agent: 'gpu-host-1' }
+const DIFFERENCES = [
+  because('resources_of_ended_session', { session: 'train' }),
+  because('record_of_other_amounts', { session: 'train' }),
+  because('recorded_container_gone', NAMES),
+  because('recorded_container_ended', NAMES),
+  because('container_imported', NAMES),
+  because('container_strayed', { agent: 'gpu-host-1' }),
+]
+const { why, ...whyBy } = because('agent_not_connected')
+const RECALCULATION: Recalculation = {
+  findings: DIFFERENCES.map((difference, index) => ({
+    kind: 'not_told' as const,
+    ...toldBy(difference),
+    ...ids(index),
+  })),
+  agents: [{ agentId: agentId(2), name: 'gpu-host-2', compared: false, why, whyBy, containers: 0 }],
+  correctedDays: 0,
+}
+
+/** Texts of the server on pages of administration: problems, findings and warnings, by key and in English. */
+const TOLD: Partial<AdminWorld> = { warnings: WARNINGS, recalculation: RECALCULATION }
+const worldOf = (told: Partial<AdminWorld>): Partial<World> => ({
+  ...ADMIN_WORLD,
+  admin: { ...ADMIN_WORLD.admin, ...told },
+})
+export const TOLD_WORLD = worldOf(TOLD)
+/** The same as an older server, or a newer one with texts that the page does not know, sends it. */
+export const UNKEYED_WORLD = worldOf(
+  JSON.parse(
+    JSON.stringify(TOLD, (name, value: unknown) =>
+      ['cause', 'values', 'more'].includes(name) || name.endsWith('By') ? undefined : value,
+    ),
+  ) as Partial<AdminWorld>,
+)
+
+/** The pages that show them, a text of each kind in Korean, and one in English as a server without keys sends it. */
+export const TOLD_PAGES = [
+  {
+    path: '/admin/about',
+    korean: ['모두 같은 버전으로 맞추세요', '데이터베이스의 시계보다 61초 느립니다', '2개는 연결되어 있지 않습니다'],
+    english: ['Bring all to one version.', 'is 61 s behind that of the database', '2 agents are not connected to it.'],
+  },
+  {
+    path: '/admin/maintenance',
+    press: '지금 비교',
+    korean: ['자원을 반환했습니다', '세션을 가져왔습니다', '컨테이너를 제거합니다'],
+    english: ['The resources were released.', 'The session was imported.', 'The container is being removed.'],
+  },
+] as const satisfies readonly {
+  path: string
+  press?: string
+  korean: readonly string[]
+  english: readonly string[]
+}[]
