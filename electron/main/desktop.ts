@@ -17,6 +17,7 @@ import { createHostApi } from './ipc/create-host-api.ts'
 import { HOST_INPUTS } from './ipc/host-inputs.ts'
 import { serveHostApi } from './ipc/serve-host-api.ts'
 import { CONSOLE_SCHEME, isQuestionUrl } from './security/console-origin.ts'
+import { createLinks } from './security/open-links.ts'
 import { createServerTrust } from './security/server-trust.ts'
 import { denyPermissions, guardContents } from './security/guard-contents.ts'
 import { type Programs } from './programs/open-program.ts'
@@ -131,6 +132,7 @@ export function startDesktop(deps: DesktopDeps): void {
     openAtLogin: await deps.loginItem.isOn(),
     keepInBackground: settings.current.keepInBackground,
     checkSpelling: settings.current.checkSpelling,
+    linkHosts: settings.current.linkHosts,
   })
   const ofProxy = (act: (proxy: UserProxy) => Promise<void>) =>
     void connector
@@ -191,10 +193,13 @@ export function startDesktop(deps: DesktopDeps): void {
   }
 
   denyPermissions(electron)
+  const externalLinks = createLinks({ electron, settings, language, log })
+  let untilSleep = new AbortController()
   const answerConsole = createConsoleHandler({
     root: deps.consoleDir,
     account,
     fetch: deps.network.fetch,
+    untilSleep: () => untilSleep.signal,
     onUnexpected,
   })
   electron.protocol.handle(CONSOLE_SCHEME, request =>
@@ -208,6 +213,7 @@ export function startDesktop(deps: DesktopDeps): void {
       connection: () => connector.current(),
       endpoint,
       setEndpoint,
+      links: externalLinks,
       terminals,
       programs: deps.programs,
       desktop: {
@@ -227,11 +233,17 @@ export function startDesktop(deps: DesktopDeps): void {
           tray.update()
         },
         options,
-        async saveOptions({ openAtLogin, keepInBackground, checkSpelling }) {
+        async saveOptions({ openAtLogin, keepInBackground, checkSpelling, linkHosts: kept }) {
           await deps.loginItem.set(openAtLogin)
-          await settings.update({ keepInBackground, checkSpelling })
+          // Only the answer to the question adds a host.
+          const linkHosts = settings.current.linkHosts.filter(host => kept.includes(host))
+          await settings.update({ keepInBackground, checkSpelling, linkHosts })
           electron.session.defaultSession.setSpellCheckerEnabled(checkSpelling)
           return options()
+        },
+        tryAgain() {
+          deps.proxySignIns.forgetCancelled()
+          return Promise.resolve()
         },
         report(report) {
           status.reported(report)
@@ -246,7 +258,7 @@ export function startDesktop(deps: DesktopDeps): void {
     onUnexpected,
   })
   app.on('web-contents-created', (_event, contents) => {
-    guardContents(contents, { electron, preload: deps.preload, log })
+    guardContents(contents, { links: externalLinks, preload: deps.preload, log })
     windows.adopt(contents)
     reviveAfterCrash(contents, { electron, log })
     offerContextMenu(contents, { electron, language: () => language() })
@@ -320,7 +332,11 @@ export function startDesktop(deps: DesktopDeps): void {
     })
   menu()
   const wake = () => void connector.known?.wake().catch((error: unknown) => onUnexpected('wake', error))
-  electron.powerMonitor.on('resume', wake)
+  electron.powerMonitor.on('resume', () => {
+    untilSleep.abort(new Error('the computer has slept'))
+    untilSleep = new AbortController()
+    wake()
+  })
   electron.powerMonitor.on('unlock-screen', wake)
   electron.session.defaultSession.setSpellCheckerEnabled(settings.current.checkSpelling)
   // Until Berth on this computer answers, and before the first choice, the page has nothing else to show.

@@ -20,7 +20,7 @@ export interface ElectronSlice {
   }
   readonly shell: Pick<Real['shell'], 'openExternal' | 'openPath' | 'showItemInFolder'>
   readonly dialog: Pick<Real['dialog'], 'showErrorBox'> & {
-    showMessageBox(options: Electron.MessageBoxOptions): Promise<{ response: number }>
+    showMessageBox(options: Electron.MessageBoxOptions): Promise<{ response: number; checkboxChecked: boolean }>
   }
   readonly powerMonitor: { readonly on: Quiet<'resume'> & Quiet<'unlock-screen'> }
   readonly nativeImage: Pick<Real['nativeImage'], 'createFromDataURL'>

@@ -31,6 +31,8 @@ export interface DesktopOptions {
   readonly keepInBackground: boolean
   /** Marks misspelled words in text fields. Except on macOS, Chromium downloads a dictionary for it, once. */
   readonly checkSpelling: boolean
+  /** Hosts whose links open without a question, the latest first. Saving can only take some out. */
+  readonly linkHosts: readonly string[]
 }
 
 /** What the console's page tells the app, for badge, tray and task bar. */

@@ -34,6 +34,12 @@ export interface HostSettings {
   readonly manageSshConfig: boolean
 }
 
+/**
+ * Who chose the address of a link: `berth` for one that this program has made or got from its server, e.g. an app of a session or a
+ * sign-in; `text` for one that somebody may have written, e.g. in a terminal, a log or a file.
+ */
+export type LinkSource = 'berth' | 'text'
+
 /** The manager that the desktop app talks to: that of the stack on this computer, or one at a URL. */
 export type EndpointChoice = { readonly kind: 'embedded' } | { readonly kind: 'remote'; readonly url: string }
 export interface Endpoint {
@@ -52,8 +58,11 @@ export interface HostApi {
     settings(): Promise<HostSettings>
     /** @throws `bad_request` */
     saveSettings(settings: HostSettings): Promise<HostSettings>
-    /** Opens an allowed URL (https, vscode and the like) outside the app; `false` where the page itself has to open it. */
-    openExternal(url: string): Promise<boolean>
+    /**
+     * Opens an allowed URL (https, vscode and the like) outside the app; one that comes from a text only once the user has agreed to its
+     * host. @returns `false` where the page itself has to open it @throws `forbidden`
+     */
+    openExternal(url: string, source: LinkSource): Promise<boolean>
     endpoint(): Promise<Endpoint>
     /** Resolves once the manager there answers; live tunnels of the old endpoint are closed.
      *  @throws `forbidden` where the endpoint is fixed, `unavailable` */
@@ -109,6 +118,8 @@ export interface HostApi {
     language(language: 'en' | 'ko'): Promise<void>
     options(): Promise<DesktopOptions>
     saveOptions(options: DesktopOptions): Promise<DesktopOptions>
+    /** The user asks for another try: a question that they cancelled, e.g. for the password of a proxy, may come again. */
+    tryAgain(): Promise<void>
     /** For badge, tray and task bar; call when one of them changes. */
     report(report: DesktopReport): Promise<void>
     /** Shows a notification; a click on it leads to its route. */
@@ -151,6 +162,7 @@ export const HOST_METHODS = {
     language: true,
     options: true,
     saveOptions: true,
+    tryAgain: true,
     report: true,
     notify: true,
   },

@@ -14,7 +14,7 @@ test('every argument has a limit', () => {
   expect(terminal.write.safeParse(['id', new Uint8Array(1_048_576)]).success).toBe(true)
   expect(terminal.write.safeParse(['id', new Uint8Array(1_048_577)]).success).toBe(false)
   expect(terminal.close.safeParse(['x'.repeat(65)]).success).toBe(false)
-  expect(host.openExternal.safeParse(['x'.repeat(8193)]).success).toBe(false)
+  expect(host.openExternal.safeParse(['x'.repeat(8193), 'text']).success).toBe(false)
   expect(host.setEndpoint.safeParse([{ kind: 'remote', url: `https://${'x'.repeat(2048)}.example` }]).success).toBe(
     false,
   )

@@ -24,7 +24,7 @@ export const HOST_INPUTS = {
     info: NOTHING,
     settings: NOTHING,
     saveSettings: z.tuple([HostSettingsSchema]),
-    openExternal: z.tuple([z.string().max(8192)]),
+    openExternal: z.tuple([z.string().max(8192), z.enum(['berth', 'text'])]),
     endpoint: NOTHING,
     setEndpoint: z.tuple([
       z.discriminatedUnion('kind', [
@@ -50,8 +50,14 @@ export const HOST_INPUTS = {
     language: z.tuple([z.enum(['en', 'ko'])]),
     options: NOTHING,
     saveOptions: z.tuple([
-      z.strictObject({ openAtLogin: z.boolean(), keepInBackground: z.boolean(), checkSpelling: z.boolean() }),
+      z.strictObject({
+        openAtLogin: z.boolean(),
+        keepInBackground: z.boolean(),
+        checkSpelling: z.boolean(),
+        linkHosts: z.array(z.string().max(300)).max(200),
+      }),
     ]),
+    tryAgain: NOTHING,
     report: z.tuple([
       z.strictObject({
         unread: z.int().min(0).max(9_999),

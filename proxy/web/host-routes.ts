@@ -227,6 +227,7 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumst
       language: () => Promise.resolve(),
       options: inBrowser,
       saveOptions: inBrowser,
+      tryAgain: inBrowser,
       report: inBrowser,
       notify: inBrowser,
     },

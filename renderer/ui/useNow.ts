@@ -1,21 +1,60 @@
-import { onScopeDispose, readonly, ref, type Ref } from 'vue'
+import { computed, onScopeDispose, shallowRef, toValue, watch, type MaybeRefOrGetter, type Ref } from 'vue'
 
-let shared: { readonly now: Ref<Date>; users: number; timer: ReturnType<typeof setInterval> | undefined } | undefined
+/** How exact a shown time is; null while none is shown. */
+export type Step = 'second' | 'minute' | null
+const EVERY_MS = { second: 1_000, minute: 60_000 }
 
-/** The current time, updated once per second by one timer for the whole page, which runs only while the time is shown. */
-export function useNow(): Readonly<Ref<Date>> {
-  shared ??= { now: ref(new Date()), users: 0, timer: undefined }
-  const clock = shared
-  clock.users += 1
-  clock.now.value = new Date()
-  clock.timer ??= setInterval(() => {
-    clock.now.value = new Date()
-  }, 1000)
-  onScopeDispose(() => {
-    clock.users -= 1
-    if (clock.users > 0) return
-    clearInterval(clock.timer)
-    clock.timer = undefined
-  })
-  return readonly(clock.now)
+interface Clock {
+  readonly now: Ref<Date>
+  join(): () => void
+}
+
+/** One timer for the whole page, which runs only while somebody uses it. */
+function createClock(everyMs: number): Clock {
+  const now = shallowRef(new Date())
+  let users = 0
+  let timer: ReturnType<typeof setInterval> | undefined
+  const tick = () => {
+    now.value = new Date()
+  }
+  return {
+    now,
+    join() {
+      users += 1
+      tick()
+      timer ??= setInterval(tick, everyMs)
+      return () => {
+        users -= 1
+        if (users > 0) return
+        clearInterval(timer)
+        timer = undefined
+      }
+    },
+  }
+}
+
+const clocks: Partial<Record<NonNullable<Step>, Clock>> = {}
+
+/**
+ * The current time. An idle page should do nothing, so ask for no more than is shown: what shows minutes, or the time of a day, needs no
+ * second. With null the time stands still.
+ */
+export function useNow(step: MaybeRefOrGetter<Step> = 'second'): Readonly<Ref<Date>> {
+  const joined = shallowRef<Clock>()
+  const first = new Date()
+  let leave: (() => void) | undefined
+  watch(
+    () => toValue(step),
+    next => {
+      leave?.()
+      leave = undefined
+      if (next === null) return
+      const clock = (clocks[next] ??= createClock(EVERY_MS[next]))
+      leave = clock.join()
+      joined.value = clock
+    },
+    { immediate: true },
+  )
+  onScopeDispose(() => leave?.())
+  return computed(() => joined.value?.now.value ?? first)
 }

@@ -1,40 +1,33 @@
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { button } from '../e2e/console-steps.ts'
 import { browseProvider } from '../fixtures/oidc-provider.ts'
 import { type SsoWorld, startSsoWorld } from '../integration/users/sso-steps.ts'
 import { openApp, openDesktop, startPlainApp, type Desktop, type RunningApp } from './open-app.ts'
+import { keepOpenedLinks, type OpenedLinks } from './opened-links.ts'
 
 /** The sign-in at a provider from the desktop app, in a real Electron: a manager and a provider that run for real, and the links of the system. */
 const stack = new AsyncDisposableStack()
 let desktop: Desktop
 let world: SsoWorld
 let app: RunningApp
-let visited: string
+let links: OpenedLinks
 
 beforeAll(async () => {
   desktop = stack.use(await openDesktop())
   world = stack.use(await startSsoWorld())
   await world.configure()
-  // The program that opens links for the user; it keeps the address for the test, which is the browser.
-  const programs = join(desktop.app, 'programs')
-  await mkdir(programs, { recursive: true })
-  stack.defer(() => rm(programs, { recursive: true }))
-  visited = join(programs, 'visited')
-  await writeFile(join(programs, 'xdg-open'), `#!/bin/sh\necho "$1" > '${visited}'\n`)
-  await chmod(join(programs, 'xdg-open'), 0o755)
-  const PATH = `${programs}:${process.env['PATH'] ?? ''}`
-  app = stack.use(await openApp(desktop, { env: { BERTH_ENDPOINT: world.manager.url, PATH } }))
+  // The test is the browser.
+  links = stack.use(await keepOpenedLinks())
+  app = stack.use(await openApp(desktop, { env: { BERTH_ENDPOINT: world.manager.url, PATH: links.PATH } }))
 })
 afterAll(() => stack.disposeAsync())
 
 /** Begins a sign-in by a click, and goes through it as the browser of the system. @returns the code that the browser shows at its end */
 async function codeOfBrowser(): Promise<string> {
-  await rm(visited, { force: true })
+  await links.forget()
   await button(app.page, 'Sign in with The lab').click()
-  const address = async () => (await readFile(visited, 'utf8').catch(() => '')).trim()
+  const address = async () => (await links.all()).at(-1) ?? ''
   await expect.poll(address).toContain(world.provider.issuer)
   const location = await world.comeBack(await browseProvider(await address(), world.provider.issuer))
   return new URLSearchParams(location.split('?')[1]).get('code') ?? ''

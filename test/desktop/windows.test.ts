@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
-import { signIn } from '../e2e/console-steps.ts'
+import { screen, signIn } from '../e2e/console-steps.ts'
 import { aWorld, OWNER } from '../e2e/console-world.ts'
 import {
   appEnvironment,
@@ -18,6 +18,7 @@ import {
   type Desktop,
   type RunningApp,
 } from './open-app.ts'
+import { keepOpenedLinks, type OpenedLinks } from './opened-links.ts'
 
 /** The desktop app in a real Electron with a double of the manager: windows, the bridge, links, questions, crashes. */
 const run = promisify(execFile)
@@ -25,15 +26,18 @@ let desktop: Desktop
 let double: ConsoleDouble
 let app: RunningApp
 let page: Page
+let links: OpenedLinks
 
 beforeAll(async () => {
   desktop = await openDesktop()
   double = await startConsoleDouble(aWorld({ signedIn: false }))
-  app = await openApp(desktop, { env: { BERTH_ENDPOINT: double.url } })
+  links = await keepOpenedLinks()
+  app = await openApp(desktop, { env: { BERTH_ENDPOINT: double.url, PATH: links.PATH } })
   page = app.page
 })
 afterAll(async () => {
   await app[Symbol.asyncDispose]()
+  await links[Symbol.asyncDispose]()
   await double[Symbol.asyncDispose]()
   await desktop[Symbol.asyncDispose]()
 })
@@ -206,7 +210,7 @@ describe('beside the window', () => {
     const isOn = () => app.electron.evaluate(({ session }) => session.defaultSession.isSpellCheckerEnabled())
     const choose = (checkSpelling: boolean) =>
       inPage(
-        `host.desktop.saveOptions({ openAtLogin: false, keepInBackground: false, checkSpelling: ${checkSpelling} })`,
+        `host.desktop.saveOptions({ openAtLogin: false, keepInBackground: false, checkSpelling: ${checkSpelling}, linkHosts: [] })`,
       )
     expect(await isOn()).toBe(false)
     await choose(true)
@@ -239,6 +243,57 @@ describe('links and second starts', () => {
     await expect
       .poll(() => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isMinimized()))
       .toBe(false)
+  })
+})
+
+describe('a link in a terminal', () => {
+  test('opens in the browser of the system only after a question with its host', async () => {
+    const { id } = double.world.sessions.find(({ status }) => status === 'RUNNING')!
+    // The double has no terminals: the main process answers in its place, with a line of some program.
+    await app.electron.evaluate(({ ipcMain }) => {
+      ipcMain.removeHandler('host:terminal.open')
+      ipcMain.handle('host:terminal.open', event => {
+        const data = new TextEncoder().encode('https://docs.example.com/read\r\n')
+        setTimeout(() => event.sender.send('host:event', 'terminal:data', { id: 'one', data }), 100)
+        return { ok: true, value: 'one' }
+      })
+    })
+    const opened = app.electron.waitForEvent('window')
+    await inPage(`void window.open('berth://console/#/terminal/${id}')`)
+    const terminal = await opened
+    await screen(terminal).filter({ hasText: 'docs.example.com' }).waitFor()
+    const click = async () => {
+      const box = (await terminal.locator('.xterm-screen').boundingBox())!
+      await terminal.mouse.move(box.x + 60, box.y + 30)
+      await terminal.mouse.move(box.x + 40, box.y + 8)
+      await terminal.locator('.xterm-cursor-pointer').waitFor()
+      await terminal.mouse.down()
+      await terminal.mouse.up()
+    }
+    await app.answer(2)
+    await click()
+    await expect.poll(() => app.questions()).toHaveLength(1)
+    expect(await app.questions()).toEqual([
+      expect.objectContaining({
+        message: 'Open docs.example.com in the browser?',
+        detail: expect.stringContaining('https://docs.example.com/read') as string,
+        checkboxLabel: 'Do not ask again for docs.example.com',
+      }),
+    ])
+    expect(await links.all()).toEqual([])
+    await app.answer(0)
+    await click()
+    await expect.poll(() => links.all()).toEqual(['https://docs.example.com/read'])
+    expect(await app.questions()).toHaveLength(2)
+    // The two other ways out of the page: a new window asks the same, a link of Berth itself needs no question.
+    await inPage(`void window.open('https://files.example.com/')`)
+    await expect.poll(() => links.all()).toContain('https://files.example.com/')
+    expect((await app.questions()).at(-1)?.message).toBe('Open files.example.com in the browser?')
+    await inPage(`host.host.openExternal('http://127.0.0.1:43001/lab', 'berth')`)
+    await expect.poll(() => links.all()).toContain('http://127.0.0.1:43001/lab')
+    expect(await app.questions()).toHaveLength(3)
+    await terminal.close()
+    await expect.poll(() => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().length)).toBe(1)
   })
 })
 

@@ -12,6 +12,8 @@ export interface DoubleFile {
 export type DoubleFiles = Map<string, DoubleFile> & {
   uploads?: Map<string, DoubleUpload>
   cuts?: number
+  /** Uploads of which half arrives and which get no answer, as on a connection that is dead without a word. */
+  frozen?: number
   /** Copies that take long. */
   copies?: Task[]
 }
@@ -74,6 +76,7 @@ function childrenOf(files: DoubleFiles, directory: string): Listed[] {
 }
 
 export interface FileReply {
+  /** 0: no answer. */
   readonly status: number
   readonly value?: unknown
   readonly bytes?: Buffer
@@ -224,7 +227,13 @@ function answerUploads(files: DoubleFiles, request: IncomingMessage, url: URL, r
   if (request.method === 'PATCH') {
     if (Number(request.headers['upload-offset']) !== upload.bytes.length) fail('unavailable')
     const isCut = (files.cuts ?? 0) > 0
-    upload.bytes = Buffer.concat([upload.bytes, isCut ? raw.subarray(0, Math.floor(raw.length / 2)) : raw])
+    const isFrozen = (files.frozen ?? 0) > 0
+    const isHalf = isCut || isFrozen
+    upload.bytes = Buffer.concat([upload.bytes, isHalf ? raw.subarray(0, Math.floor(raw.length / 2)) : raw])
+    if (isFrozen) {
+      files.frozen = (files.frozen ?? 1) - 1
+      return { status: 0 }
+    }
     if (isCut) {
       files.cuts = (files.cuts ?? 1) - 1
       request.socket.destroy()
@@ -317,6 +326,7 @@ export function answerFiles(
 }
 
 export function sendFileReply(response: ServerResponse, { status, value, bytes, headers = {} }: FileReply): void {
+  if (status === 0) return
   if (bytes) response.writeHead(status, { 'content-type': 'application/octet-stream', ...headers }).end(bytes)
   else if (value === undefined) response.writeHead(status, headers).end()
   else response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value))

@@ -90,7 +90,7 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
     info: [],
     settings: [],
     saveSettings: [{ preferredSshPort: 40_022, manageSshConfig: false }],
-    openExternal: ['https://example.com/docs'],
+    openExternal: ['https://example.com/docs', 'berth'],
     endpoint: [],
     setEndpoint: [{ kind: 'embedded' }],
   },
@@ -116,7 +116,8 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
     showLogs: [],
     language: ['en'],
     options: [],
-    saveOptions: [{ openAtLogin: false, keepInBackground: false, checkSpelling: false }],
+    saveOptions: [{ openAtLogin: false, keepInBackground: false, checkSpelling: false, linkHosts: [] }],
+    tryAgain: [],
     report: [{ unread: 1, sessions: [{ id: SESSION, name: 'train' }], uploads: { fraction: 0.5, isPaused: false } }],
     notify: [{ text: 'train runs', to: `/sessions/${SESSION}` }],
   },
@@ -225,12 +226,14 @@ describe('leaving the page', () => {
     expect(page.navigate('berth://console/#/sessions')).toBe(true)
   })
 
-  test('allowed links open in the browser, others nowhere; the app opens no foreign page', () => {
+  test('allowed links open in the browser after a question, others nowhere; the app opens no foreign page', async () => {
     stub.opened.length = 0
+    stub.questions.length = 0
+    stub.answer = 0
     expect(page.openWindow('https://example.com/')).toEqual({ action: 'deny' })
     expect(page.openWindow('file:///etc/passwd')).toEqual({ action: 'deny' })
-    expect(page.openWindow('http://jupyterlab--abcdefghijkl.localhost:43001/?t=1')).toEqual({ action: 'deny' })
-    expect(stub.opened).toEqual(['https://example.com/', 'http://jupyterlab--abcdefghijkl.localhost:43001/?t=1'])
+    await expect.poll(() => stub.opened).toEqual(['https://example.com/'])
+    expect(stub.questions.map(({ message }) => message)).toEqual(['Open example.com in the browser?'])
     expect(page.openWindow('berth://console/#/terminal/x')).toMatchObject({
       action: 'allow',
       outlivesOpener: true,

@@ -38,14 +38,23 @@ const Signed = z.looseObject({ token: z.string().nullable(), user: z.looseObject
 export interface ForwardDeps {
   readonly account: Account
   readonly fetch: Fetch
+  /** Aborts when the computer has slept. */
+  readonly untilSleep: () => AbortSignal
 }
+
+/**
+ * Whether the page takes a request up again by itself where it stopped. After a sleep its connection may be dead without a word, and
+ * the system would go on sending into it for many minutes.
+ */
+const isTakenUpAgain = ({ headers }: Request) =>
+  headers.has('upload-offset') || headers.get('accept') === 'text/event-stream'
 
 /**
  * Forwards `/api/*` of the page to the manager with the bearer token. The page never sees the token: for a sign-in we request a
  * token from the manager whatever the page requested, keep it, and answer without it. Bodies are streamed both ways, so that
  * the event stream and uploads work; a request that the page aborts is aborted at the manager.
  */
-export async function forwardApi(request: Request, { account, fetch }: ForwardDeps): Promise<Response> {
+export async function forwardApi(request: Request, { account, fetch, untilSleep }: ForwardDeps): Promise<Response> {
   const { pathname, search } = new URL(request.url)
   const path = readablePath(pathname)
   const isSignIn = SIGN_INS.has(path)
@@ -54,12 +63,13 @@ export async function forwardApi(request: Request, { account, fetch }: ForwardDe
     const value = request.headers.get(name)
     if (value !== null) headers.set(name, value)
   }
+  const signal = isTakenUpAgain(request) ? AbortSignal.any([request.signal, untilSleep()]) : request.signal
   const body = isSignIn ? await askForToken(request) : request.body
   const answer = await fetch(account.endpoint + pathname + search, {
     method: request.method,
     headers,
     redirect: 'manual',
-    signal: request.signal,
+    signal,
     ...(body === null ? {} : { body, duplex: 'half' }),
   }).catch((error: unknown) => {
     if (request.signal.aborted) throw error

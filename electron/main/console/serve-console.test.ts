@@ -26,8 +26,14 @@ beforeEach(async () => {
 afterEach(() => rm(dir, { recursive: true }))
 
 const noAccount = () => Promise.reject(new Error('not asked'))
-const handlerOf = (account: () => Promise<Account> = noAccount) =>
-  createConsoleHandler({ root, account, fetch, onUnexpected: (_where, error) => expect(error).toBeUndefined() })
+const handlerOf = (account: () => Promise<Account> = noAccount, untilSleep = new AbortController().signal) =>
+  createConsoleHandler({
+    root,
+    account,
+    fetch,
+    untilSleep: () => untilSleep,
+    onUnexpected: (_where, error) => expect(error).toBeUndefined(),
+  })
 const get = (url: string) => handlerOf()(new Request(url))
 
 describe('files of the page', () => {
@@ -149,6 +155,36 @@ describe('requests to the manager', () => {
     expect(new TextDecoder().decode(first.value)).toBe('data: one\n\n')
     abort.abort()
     await gone
+  })
+
+  test('a sleep of the computer ends uploads and streams, which the page takes up again, and nothing else', async () => {
+    const asked: string[] = []
+    await using manager = await startManager(req => void asked.push(req.url ?? ''))
+    const credentials = createMemoryCredentials()
+    const account = await openAccount({
+      endpoint: manager.url,
+      credentials,
+      fetch,
+      onUserChanged: nothing,
+      onSignedInAgain: nothing,
+    })
+    const slept = new AbortController()
+    const handle = handlerOf(() => Promise.resolve(account), slept.signal)
+    const closed = new AbortController()
+    const ask = (name: string, headers: Record<string, string>) =>
+      handle(
+        new Request(`berth://console/api/v1/${name}`, { method: 'PATCH', body: 'x', headers, signal: closed.signal }),
+      )
+    const upload = ask('upload', { 'upload-offset': '0' })
+    const stream = ask('events', { accept: 'text/event-stream' })
+    let isAnswered = false
+    const other = ask('sessions', {}).finally(() => (isAnswered = true))
+    await expect.poll(() => asked.toSorted()).toEqual(['/api/v1/events', '/api/v1/sessions', '/api/v1/upload'])
+    slept.abort(new Error('slept'))
+    expect([(await upload).status, (await stream).status]).toEqual([503, 503])
+    expect(isAnswered).toBe(false)
+    closed.abort()
+    await other.catch(() => undefined)
   })
 
   test('a manager that does not answer is a coded problem', async () => {

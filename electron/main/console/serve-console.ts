@@ -3,7 +3,7 @@ import { type Fetch } from '#proxy/network'
 import { CONSOLE_ORIGIN, isConsoleUrl } from '../security/console-origin.ts'
 import { type Account } from './account.ts'
 import { securityHeaders } from './content-security-policy.ts'
-import { forwardApi, problem } from './forward-api.ts'
+import { forwardApi, type ForwardDeps, problem } from './forward-api.ts'
 import { readConsoleFile } from './serve-files.ts'
 
 export interface ConsoleDeps {
@@ -12,6 +12,7 @@ export interface ConsoleDeps {
   /** Resolves once the manager to talk to is known; the page itself does not wait for it. */
   readonly account: () => Promise<Account>
   readonly fetch: Fetch
+  readonly untilSleep: ForwardDeps['untilSleep']
   readonly onUnexpected: (where: string, error: unknown) => void
 }
 
@@ -20,13 +21,13 @@ export interface ConsoleDeps {
  * scheme of the app, no port), and only our own page: another host name is unknown, and a request with a foreign Origin is
  * refused. If the manager cannot be reached, the page still loads and says so.
  */
-export function createConsoleHandler({ root, account, fetch, onUnexpected }: ConsoleDeps) {
+export function createConsoleHandler({ root, account, fetch, untilSleep, onUnexpected }: ConsoleDeps) {
   const answer = async (request: Request): Promise<Response> => {
     if (!isConsoleUrl(request.url)) throw new AppError('not_found')
     const origin = request.headers.get('origin')
     if (origin !== null && origin !== CONSOLE_ORIGIN) throw new AppError('foreign_origin', { origin })
     const { pathname } = new URL(request.url)
-    if (pathname.startsWith('/api/')) return forwardApi(request, { account: await account(), fetch })
+    if (pathname.startsWith('/api/')) return forwardApi(request, { account: await account(), fetch, untilSleep })
     if (request.method !== 'GET' && request.method !== 'HEAD') throw new AppError('not_found')
     const file = await readConsoleFile(root, pathname)
     if (!file) throw new AppError('not_found', { pathname })

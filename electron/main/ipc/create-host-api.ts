@@ -1,16 +1,16 @@
 import { HOST_EVENT_CHANNEL, type Endpoint, type EndpointChoice, type HostApi } from '#proxy/contract'
-import { AppError } from '#manager/contract'
 import { type Connection } from '../connection.ts'
 import { type ElectronSlice, type InvokeEvent } from '../electron-slice.ts'
 import { type Programs } from '../programs/open-program.ts'
-import { isExternalUrlAllowed } from '../security/external-urls.ts'
+import { type Links } from '../security/open-links.ts'
 import { type TerminalPage, type Terminals } from '../terminal/terminals.ts'
 
 export interface HostApiDeps {
-  readonly electron: Pick<ElectronSlice, 'shell' | 'app'>
+  readonly electron: Pick<ElectronSlice, 'app'>
   readonly connection: () => Promise<Connection>
   readonly endpoint: () => Promise<Endpoint>
   readonly setEndpoint: (choice: EndpointChoice) => Promise<Endpoint>
+  readonly links: Links
   readonly terminals: Terminals
   readonly desktop: HostApi['desktop']
   readonly programs: Programs
@@ -25,10 +25,8 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
       info: () => Promise.resolve({ kind: 'electron', version: electron.app.getVersion(), platform: process.platform }),
       settings: async () => (await proxy()).settings(),
       saveSettings: async settings => (await proxy()).saveSettings(settings),
-      async openExternal(url) {
-        if (!isExternalUrlAllowed(url))
-          throw new AppError('forbidden', { why: 'Berth does not open this kind of link.' })
-        await electron.shell.openExternal(url)
+      async openExternal(url, source) {
+        await deps.links.open(url, source)
         return true
       },
       endpoint: deps.endpoint,

@@ -23,6 +23,12 @@ export function isExternalUrlAllowed(text: string): boolean {
   }
 }
 
+/** Host and port that a link for a browser names, in ASCII; undefined for every other kind of link. */
+export function hostOfLink(text: string): string | undefined {
+  const url = URL.parse(text)
+  return url?.protocol === 'https:' || url?.protocol === 'http:' ? url.host : undefined
+}
+
 function isLoopback(host: string): boolean {
   return host === '127.0.0.1' || host === '[::1]' || host === 'localhost' || /^[a-z0-9-]+\.localhost$/.test(host)
 }

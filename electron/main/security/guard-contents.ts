@@ -1,19 +1,19 @@
-import { type ElectronSlice, type ContentsSlice } from '../electron-slice.ts'
+import { type ContentsSlice, type ElectronSlice } from '../electron-slice.ts'
 import { isConsoleUrl, isQuestionUrl } from './console-origin.ts'
-import { isExternalUrlAllowed } from './external-urls.ts'
+import { type Links } from './open-links.ts'
 import { SECURE_WEB_PREFERENCES } from './web-preferences.ts'
 
 export interface GuardDeps {
-  readonly electron: Pick<ElectronSlice, 'shell' | 'session'>
+  readonly links: Links
   readonly preload: string
   readonly log: { warn(detail: object, message: string): void }
 }
 
 /**
  * Keeps a window on our page. The page shows text from containers, so every way out is blocked unless named here: navigation to
- * any other page, embedding, and new windows. External links open in the user's browser.
+ * any other page, embedding, and new windows. External links open in the user's browser, once the user has seen where they lead.
  */
-export function guardContents(contents: ContentsSlice, { electron, preload, log }: GuardDeps): void {
+export function guardContents(contents: ContentsSlice, { links, preload, log }: GuardDeps): void {
   const stay = (event: { preventDefault(): void }, url: string) => {
     const here = contents.getURL()
     // A question sends its form to its own address, and leads nowhere else.
@@ -33,8 +33,7 @@ export function guardContents(contents: ContentsSlice, { electron, preload, log 
         overrideBrowserWindowOptions: { webPreferences: { ...SECURE_WEB_PREFERENCES, preload } },
       }
     }
-    if (isExternalUrlAllowed(url)) void electron.shell.openExternal(url)
-    else log.warn({ url }, 'window refused')
+    links.open(url, 'text').catch((error: unknown) => log.warn({ url, err: error }, 'window refused'))
     return { action: 'deny' }
   })
 }

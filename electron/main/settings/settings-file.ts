@@ -23,6 +23,8 @@ const Settings = z.object({
   language: z.enum(['en', 'ko']).nullable().default(null),
   /** Pins of servers that the user trusts although no authority vouches for their certificates, by origin. */
   certificates: z.record(z.string().max(2048), z.string().regex(PIN)).default({}),
+  /** Hosts whose links open without a question, the latest first. */
+  linkHosts: z.array(z.string().max(300)).max(200).default([]),
   /** Serial of the newest list of updates that was seen. */
   updateSerial: z.int().min(0).default(0),
   keepInBackground: z.boolean().default(false),

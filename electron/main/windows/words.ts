@@ -69,6 +69,11 @@ const EN = {
   proxyNameWanted: 'Type a name without a colon.',
   proxyRefused: 'The proxy refused this name or password.',
   proxyFailed: 'The proxy could not be asked.',
+  openLink: (host: string) => `Open ${host} in the browser?`,
+  linkOfText: (url: string) => `This link comes from a text that somebody else may have written:\n\n${url}`,
+  openInBrowser: 'Open',
+  copyLink: 'Copy the link',
+  alwaysOpen: (host: string) => `Do not ask again for ${host}`,
   sessionsStay: 'Sessions keep running either way, with your unsaved work.',
 }
 export type Words = typeof EN
@@ -140,6 +145,11 @@ const KO: Words = {
   proxyNameWanted: '콜론이 없는 이름을 입력하세요.',
   proxyRefused: '프록시가 이 이름이나 비밀번호를 거부했습니다.',
   proxyFailed: '프록시에 물어보지 못했습니다.',
+  openLink: host => `브라우저에서 ${host}을(를) 열까요?`,
+  linkOfText: url => `다른 사람이 작성했을 수 있는 텍스트의 링크입니다.\n\n${url}`,
+  openInBrowser: '열기',
+  copyLink: '링크 복사',
+  alwaysOpen: host => `${host}에 대해 다시 묻지 않기`,
   sessionsStay: '어느 쪽이든 세션은 저장하지 않은 작업과 함께 계속 실행됩니다.',
 }
 

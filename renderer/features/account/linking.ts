@@ -28,7 +28,7 @@ export async function beginLinking(
     throw new AppError('sso_expired', { why: t('otherAddress', { address: home }) })
   }
   sessionStorage.setItem(KEY, secret)
-  if (host.isDesktop) await host.host.openExternal(url)
+  if (host.isDesktop) await host.host.openExternal(url, 'berth')
   else location.assign(url)
 }
 

@@ -27,7 +27,7 @@ export async function beginSso(
   const { url, secret, consoleUrl } = await api.startSso({ body: { provider, return: { to } } })
   sessionStorage.setItem(KEY, JSON.stringify({ secret, next } satisfies Begun))
   if (host.isDesktop) {
-    await host.host.openExternal(url)
+    await host.host.openExternal(url, 'berth')
     return
   }
   // The provider sends the browser to the public address: the sign-in begins there, where its secret is then found.

@@ -70,7 +70,7 @@ export function useOpenApp(sessionId: SessionId) {
       if (!isCurrent()) return
       tabs.delete(app.name)
       tab?.show(url)
-      const isOpen = tab?.open === true || (inDesktop && (await host.host.openExternal(url)))
+      const isOpen = tab?.open === true || (inDesktop && (await host.host.openExternal(url, 'berth')))
       openings.set(app.name, { status: 'ready', url: isOpen ? null : url, tunnel })
     } catch (error) {
       tab?.close()

@@ -64,6 +64,8 @@ export default {
   appHint: 'How Berth starts and stays on this computer.',
   openAtLogin: 'Start Berth in the background when I sign in to this computer',
   keepInBackground: 'Keep running in the background when the last window is closed',
+  linkHosts: 'Links to these hosts open without a question: {hosts}',
+  askAgain: 'Ask again',
   checkSpelling: 'Check the spelling in text fields',
   spellingHint: 'Except on macOS, a dictionary of your language is downloaded from Google for this, once.',
 } as const

@@ -67,6 +67,8 @@ export default {
   appHint: 'Berth가 이 컴퓨터에서 시작하고 계속 실행되는 방식입니다.',
   openAtLogin: '이 컴퓨터에 로그인하면 백그라운드에서 Berth 시작',
   keepInBackground: '마지막 창을 닫아도 백그라운드에서 계속 실행',
+  linkHosts: '묻지 않고 링크를 여는 호스트: {hosts}',
+  askAgain: '다시 묻기',
   checkSpelling: '입력란의 맞춤법 검사',
   spellingHint: 'macOS가 아니면 사용하는 언어의 사전을 Google에서 한 번 내려받습니다.',
 } satisfies Translation<typeof en>

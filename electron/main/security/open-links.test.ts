@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { createLinks } from './open-links.ts'
+
+/** Buttons of the question. */
+const [OPEN, COPY, CANCEL] = [0, 1, 2]
+
+function setUp(response: number, checkboxChecked = false, linkHosts: string[] = []) {
+  const opened: string[] = []
+  const copied: string[] = []
+  const asked: string[] = []
+  const settings = {
+    current: { linkHosts } as never as Parameters<typeof createLinks>[0]['settings']['current'],
+    update(change: object) {
+      Object.assign(settings.current, change)
+      return Promise.resolve(settings.current)
+    },
+  }
+  const links = createLinks({
+    electron: {
+      shell: { openExternal: url => Promise.resolve(void opened.push(url)) },
+      clipboard: { writeText: text => Promise.resolve(void copied.push(text)) },
+      dialog: {
+        showMessageBox(options) {
+          asked.push(`${options.message}\n${options.detail ?? ''}`)
+          return Promise.resolve({ response, checkboxChecked })
+        },
+      },
+    },
+    settings,
+    language: () => 'en',
+    log: { warn: (_detail, message) => expect.unreachable(message) },
+  })
+  return { links, opened, copied, asked, settings }
+}
+
+test('a link of a text opens after a question with its host; the default is not to', async () => {
+  const { links, opened, asked } = setUp(OPEN)
+  await links.open('https://docs.example.com/a', 'text')
+  expect(opened).toEqual(['https://docs.example.com/a'])
+  expect(asked).toEqual([expect.stringContaining('Open docs.example.com in the browser?')])
+  const refused = setUp(CANCEL, true)
+  await refused.links.open('https://docs.example.com/a', 'text')
+  expect([refused.opened, refused.settings.current.linkHosts]).toEqual([[], []])
+})
+
+test('the question names the host that the browser will ask, whatever is written around it', async () => {
+  const { links, asked } = setUp(CANCEL)
+  await links.open('https://berth.example.com.evil.example:8443/berth.example.com/', 'text')
+  await links.open('https://раураl.example/', 'text')
+  expect(asked[0]).toContain('Open berth.example.com.evil.example:8443 in')
+  expect(asked[1]).toContain('Open xn--l-7sba6dbr.example in')
+})
+
+test('a host that the user has ticked is not asked for again, others are', async () => {
+  const { links, opened, asked } = setUp(OPEN, true)
+  await links.open('https://docs.example.com/a', 'text')
+  await links.open('https://docs.example.com/b', 'text')
+  expect(asked).toHaveLength(1)
+  await links.open('https://docs.example.com:8443/', 'text')
+  expect(asked).toHaveLength(2)
+  expect(opened).toHaveLength(3)
+})
+
+test('a link can be copied instead', async () => {
+  const { links, opened, copied } = setUp(COPY)
+  await links.open('https://docs.example.com/a', 'text')
+  expect([opened, copied]).toEqual([[], ['https://docs.example.com/a']])
+})
+
+test('a page cannot bury the user in questions', async () => {
+  const { links, asked } = setUp(CANCEL)
+  await Promise.all(['a', 'b', 'c'].map(path => links.open(`https://docs.example.com/${path}`, 'text')))
+  expect(asked).toHaveLength(1)
+})
+
+test('links of Berth itself open at once; a text opens no program but the browser', async () => {
+  const { links, opened, asked } = setUp(CANCEL)
+  const folder = 'vscode://vscode-remote/ssh-remote+berth-demo/home/work'
+  await links.open(folder, 'berth')
+  await links.open('http://127.0.0.1:43001/lab', 'berth')
+  expect([opened, asked]).toEqual([[folder, 'http://127.0.0.1:43001/lab'], []])
+  await expect(links.open(folder, 'text')).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(links.open('file:///etc/passwd', 'berth')).rejects.toMatchObject({ code: 'forbidden' })
+})

@@ -1,0 +1,85 @@
+import { AppError } from '#manager/contract'
+import { type LinkSource } from '#proxy/contract'
+import { type ElectronSlice } from '../electron-slice.ts'
+import { type SettingsFile } from '../settings/settings-file.ts'
+import { type Language, wordsOf } from '../windows/words.ts'
+import { hostOfLink, isExternalUrlAllowed } from './external-urls.ts'
+
+export interface Links {
+  /**
+   * Opens a link with the program that the operating system has for it. A link of a text opens only if the user has agreed to its host.
+   *
+   * @throws AppError `forbidden` for a form of links that Berth does not open
+   */
+  open(url: string, source: LinkSource): Promise<void>
+}
+
+export interface LinkDeps {
+  readonly electron: {
+    readonly shell: Pick<ElectronSlice['shell'], 'openExternal'>
+    readonly dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'>
+    readonly clipboard: ElectronSlice['clipboard']
+  }
+  readonly settings: Pick<SettingsFile, 'current' | 'update'>
+  readonly language: () => Language
+  readonly log: { warn(detail: object, message: string): void }
+}
+
+/** The question shows the start of a longer address. Its host is always shown whole. */
+const SHOWN_LENGTH = 300
+const MOST_HOSTS = 200
+
+/**
+ * Opens links outside of the app.
+ *
+ * Threat model: whoever writes into a terminal, a log or a file chooses the address of a link, and may hide it behind another text. So
+ * the user sees the host, in its ASCII form, before a browser gets the address, and *Cancel* is the default. One question is open at a
+ * time: a page cannot bury the user in them.
+ */
+export function createLinks({ electron, settings, language, log }: LinkDeps): Links {
+  let isAsking = false
+
+  async function ask(url: string, host: string): Promise<void> {
+    const words = wordsOf(language())
+    const { response, checkboxChecked } = await electron.dialog.showMessageBox({
+      type: 'question',
+      title: 'Berth',
+      message: words.openLink(host),
+      detail: words.linkOfText(url.length > SHOWN_LENGTH ? `${url.slice(0, SHOWN_LENGTH)}…` : url),
+      buttons: [words.openInBrowser, words.copyLink, words.cancel],
+      defaultId: 2,
+      cancelId: 2,
+      noLink: true,
+      checkboxLabel: words.alwaysOpen(host),
+    })
+    if (response === 1) void electron.clipboard.writeText(url)
+    if (response !== 0) return
+    if (checkboxChecked) {
+      const others = settings.current.linkHosts.filter(other => other !== host)
+      // The link opens although the answer could not be kept.
+      await settings
+        .update({ linkHosts: [host, ...others].slice(0, MOST_HOSTS) })
+        .catch((error: unknown) => log.warn({ err: error }, 'the answer to a question is not kept'))
+    }
+    await electron.shell.openExternal(url)
+  }
+
+  return {
+    async open(url, source) {
+      const host = hostOfLink(url)
+      if (!isExternalUrlAllowed(url) || (source === 'text' && host === undefined))
+        throw new AppError('forbidden', { why: 'Berth does not open this kind of link.' })
+      if (source === 'berth' || host === undefined || settings.current.linkHosts.includes(host)) {
+        await electron.shell.openExternal(url)
+        return
+      }
+      if (isAsking) return
+      isAsking = true
+      try {
+        await ask(url, host)
+      } finally {
+        isAsking = false
+      }
+    },
+  }
+}
