@@ -8,6 +8,7 @@ import { type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
 import { screen, signIn } from '../e2e/console-steps.ts'
+import { aFolder, filesOf, FOLDER_ID } from '../e2e/console-double-files.ts'
 import { aWorld, OWNER } from '../e2e/console-world.ts'
 import {
   appEnvironment,
@@ -101,6 +102,34 @@ describe('the console window', () => {
     double.emit('hint', { topic: 'session', id: first.id, version: first.version })
     await page.getByText('renamed-elsewhere').first().waitFor()
     expect(errors).toEqual([])
+  })
+
+  test('an upload goes on after the computer has slept, although its connection is dead and the clock is another one', async () => {
+    const files = Object.assign(filesOf({ 'old.txt': 'x' }), { frozen: 1 })
+    Object.assign(double.world, { folders: [aFolder()], files })
+    await page.evaluate(id => void (location.hash = `#/data/${id}`), FOLDER_ID)
+    await page.getByText('1 entry').waitFor()
+    const content = Buffer.alloc(5 * 2 ** 20, 'berth')
+    await page
+      .locator('input[data-upload="files"]')
+      .setInputFiles([{ name: 'large.bin', mimeType: 'application/octet-stream', buffer: content }])
+    await expect.poll(() => files.frozen).toBe(0)
+    const streams = double.streams()
+    // The night passes: timers stand still, the clocks go on.
+    const skip = () => {
+      const now = Date.now
+      Date.now = () => now.call(Date) + 8 * 3_600_000
+    }
+    await app.electron.evaluate(({ powerMonitor }) => powerMonitor.emit('suspend'))
+    await page.evaluate(skip)
+    await app.electron.evaluate(skip)
+    await app.electron.evaluate(({ powerMonitor }) => powerMonitor.emit('resume'))
+    const uploads = page.getByRole('region', { name: 'Uploads' })
+    await uploads.getByRole('heading', { name: '1 file uploaded' }).waitFor()
+    expect(files.get('large.bin')?.content.equals(content)).toBe(true)
+    await expect.poll(() => double.streams()).toBe(streams)
+    await page.evaluate(() => void (location.hash = '#/sessions'))
+    await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
   })
 
   test('refuses every other page, and offers no permission but writing the clipboard', async () => {

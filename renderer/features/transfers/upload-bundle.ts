@@ -48,7 +48,8 @@ export async function sendBundle({ folderId, files, headers, signal }: BundleSpe
   try {
     response = await fetch(`/api/v1/folders/${encodeURIComponent(folderId)}/bundles`, {
       method: 'POST',
-      body,
+      // As bytes: Electron loses bodies of files in some versions (`file-pieces.ts`).
+      body: await body.arrayBuffer(),
       headers: { ...headers(), 'content-type': BUNDLE_CONTENT },
       credentials: 'same-origin',
       signal,

@@ -1,5 +1,6 @@
 import { DetailedError, Upload } from 'tus-js-client'
 import { AppError, ERRORS, fromProblem, isProblem, parseJson, type FolderId } from '#manager/contract'
+import { openInPieces, PIECE_BYTES } from './file-pieces.ts'
 import { t } from './words.ts'
 
 /** Header of all requests of tus, which the library sets for its own. */
@@ -18,6 +19,8 @@ export interface UploadSpec {
   readonly sha256: string | null
   /** Address of an upload that was begun before. */
   readonly address: string | null
+  /** Send it in pieces of bytes (`file-pieces.ts`): in the desktop app. */
+  readonly inPieces: boolean
   /** Headers of the sign-in, read for every request. */
   readonly headers: () => Readonly<Record<string, string>>
   onAddress(address: string): void
@@ -48,6 +51,7 @@ export function startUpload(spec: UploadSpec): RunningUpload {
   const upload = new Upload(spec.file, {
     endpoint: uploadsAddress(spec.folderId),
     uploadUrl: spec.address,
+    ...(spec.inPieces ? { fileReader: { openFile: openInPieces }, chunkSize: PIECE_BYTES } : {}),
     // One request for a small file. A large one gets its address first: a connection lost while creating it loses nothing.
     uploadDataDuringCreation: spec.file.size <= SMALL_BYTES,
     storeFingerprintForResuming: false,

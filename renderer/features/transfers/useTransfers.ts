@@ -47,7 +47,7 @@ export interface UploadQuestion {
  * connections. The manager lets one tab at a time continue an upload (`upload_locked`).
  */
 export const useTransfers = defineStore('transfers', () => {
-  const { api, secret } = useServices()
+  const { api, host, secret } = useServices()
   const account = useAccount()
   const notifications = useNotifications()
   const notices = useNotices()
@@ -178,6 +178,7 @@ export const useTransfers = defineStore('transfers', () => {
       onConflict: item.onConflict,
       sha256,
       address: item.address,
+      inPieces: host.isDesktop,
       headers: () => secretHeaders(secret.get()),
       onAddress: address => void (item.address = address),
       onProgress(bytes) {
