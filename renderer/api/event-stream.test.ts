@@ -206,6 +206,30 @@ describe('the event stream of a browser', () => {
     other.stop()
   })
 
+  test.each(['offline', 'online'])('when the network is %s, the stream asks at once, and resumes', async change => {
+    const server = aServer()
+    const asked: (string | null)[] = []
+    const fetch: typeof globalThis.fetch = (url, init) => {
+      asked.push(new Headers(init?.headers).get('last-event-id'))
+      return server.fetch(url, init)
+    }
+    const network = new EventTarget()
+    const tab = createEventStream({ fetch, network, settleMs: 1 })
+    const hint = vi.fn()
+    tab.onHint(hint)
+    tab.start()
+    await vi.waitFor(() => expect(tab.connection.value.state).toBe('live'))
+    server.open[0]!.send('hint', { topic: 'session', id: A, version: 1 })
+    await vi.waitFor(() => expect(hint).toHaveBeenCalledOnce())
+    network.dispatchEvent(new Event(change))
+    await vi.waitFor(() => expect(asked).toEqual([null, '1.1']))
+    await vi.waitFor(() => expect(tab.connection.value.state).toBe('live'))
+    expect(server.open).toHaveLength(1)
+    tab.stop()
+    network.dispatchEvent(new Event(change))
+    expect(asked).toHaveLength(2)
+  })
+
   test('after a resync every tab fetches again, and unknown events are ignored', async () => {
     const server = aServer()
     const tab = aBrowser(server)()

@@ -42,6 +42,8 @@ export interface EventStreamDeps {
   readonly openChannel?: typeof openTabChannel
   /** Milliseconds in which changes of the watched set are gathered into one new connection. */
   readonly settleMs?: number
+  /** Fires `online` and `offline` when this computer gains or loses its network; omitted: the window. */
+  readonly network?: EventTarget | undefined
 }
 
 /**
@@ -52,6 +54,7 @@ const MAX_WATCHED = 80
 
 export function createEventStream(deps: EventStreamDeps): EventStream {
   const { fetch, openChannel = openTabChannel, settleMs = 300 } = deps
+  const network = deps.network ?? (globalThis as Partial<typeof globalThis>).window
   const connection = shallowRef<ConnectionInfo>({ state: 'closed' })
   let isLost = false
   let backAt = 0
@@ -94,6 +97,15 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
   const wantedIds = () => {
     const all = new Set([...ownIds(), ...(channel?.peerIds() ?? [])])
     return [...all].slice(0, MAX_WATCHED).toSorted().join(',')
+  }
+
+  /**
+   * A stream that was open when the network went away looks alive until it has been silent for long, and the pause before the next
+   * attempt may last while the network is back already. So the server is asked again at each change. On this computer it
+   * answers without a network too.
+   */
+  const onNetwork = () => {
+    if (connection.value.state !== 'signed_out') sse?.reconnect()
   }
 
   const lead = () => {
@@ -155,8 +167,10 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
         current: () => connection.value,
       })
       channel.setOwnIds(ownIds())
+      for (const change of ['online', 'offline']) network?.addEventListener(change, onNetwork)
     },
     stop() {
+      for (const change of ['online', 'offline']) network?.removeEventListener(change, onNetwork)
       clearTimeout(settling)
       sse?.close()
       sse = undefined
