@@ -1,0 +1,54 @@
+import { computed } from 'vue'
+import { type Session } from '#manager/contract'
+import { useAccount } from '../account/useAccount.ts'
+import { useProject } from '../project/useProject.ts'
+import { listOf, type ListTab } from './list-query.ts'
+import { filterSessions, sortSessions } from './session-filter.ts'
+import { hasFailed } from './session-text.ts'
+import { type useListView } from './useListView.ts'
+import { useSessions } from './useSessions.ts'
+
+type View = Pick<ReturnType<typeof useListView>, 'tab' | 'search' | 'statuses' | 'tag' | 'sort'>
+
+/** What a view of the list shows of the sessions that are loaded. */
+export function useSessionRows({ tab, search, statuses, tag, sort }: View) {
+  const sessions = useSessions()
+  const account = useAccount()
+  const project = useProject()
+
+  /** The sessions of a tab, of those that are loaded. */
+  function part(name: ListTab): readonly Session[] {
+    const whole = sessions[listOf(name)]
+    if (name === 'waiting') return whole.filter(({ status }) => status === 'PENDING')
+    return name === 'failed' ? whole.filter(hasFailed) : whole
+  }
+  const all = computed(() => part(tab.value))
+  const inProject = computed(() => (project.chosen ? all.value.filter(project.holds) : all.value))
+  const searching = computed(() => search.value.trim() !== '' || statuses.value.length > 0 || tag.value !== '')
+  return {
+    /** All of the tab. */
+    all,
+    /** Those of the chosen project. */
+    inProject,
+    /** Those that match search and filters too, in the order of the view. */
+    rows: computed(() => {
+      const filter = { text: search.value, statuses: statuses.value, tag: tag.value }
+      return sortSessions(filterSessions(inProject.value, filter), sort.value)
+    }),
+    filtering: computed(() => searching.value || project.chosen !== null),
+    /** Tags of the loaded sessions, with the one that is chosen. */
+    tags: computed(() => {
+      const used = new Set(all.value.flatMap(session => session.tags))
+      if (tag.value !== '') used.add(tag.value)
+      return [...used].toSorted((a, b) => a.localeCompare(b))
+    }),
+    /** Sessions of others are in the list: of everybody for admins, and those that are shared. */
+    showOwner: computed(() => account.isAdmin || all.value.some(session => session.sharedAs !== null)),
+    /** The number beside a tab. The total on the server, for a list that is not loaded whole, knows nothing of the project. */
+    countOf: (name: ListTab): number => {
+      const { complete, total } = sessions.lists[listOf(name)]
+      if (project.chosen) return part(name).filter(project.holds).length
+      return complete || (name !== 'live' && name !== 'finished') ? part(name).length : total
+    },
+  }
+}
