@@ -1,10 +1,11 @@
 import { type Page } from 'playwright-core'
 import { SIZES } from '../fixtures/browser.ts'
 
-/** Widths at which the console must fit: a small and a usual phone, a desktop at 200 % zoom, a small laptop. */
+/** Windows in which the console must fit: a small and a usual phone, two laptops at 200 % zoom, a small laptop. */
 export const NARROW = {
   '1024': { width: 1024, height: 768 },
   '720': { width: 720, height: 450 },
+  '640': { width: 640, height: 400 },
   '390': { width: 390, height: 844 },
   '320': { width: 320, height: 640 },
 } as const
@@ -25,12 +26,27 @@ export const WINDOWS = Object.entries({ ...WIDE, ...NARROW }).filter(
  * Finds everything that does not fit on the page as shown: it scrolls sideways (WCAG 1.4.10), a control is cut off at the
  * side or lies over another one (1.4.4), or is too small to hit (2.5.8: 24 by 24 pixels, links in text aside).
  */
-export async function misfits(page: Page): Promise<string[]> {
-  return await page.evaluate(() => {
+async function misfits(page: Page, findsCuts: boolean): Promise<string[]> {
+  return await page.evaluate(looksForCuts => {
     const found: string[] = []
-    const scroller = document.scrollingElement
-    if (scroller && scroller.scrollWidth > innerWidth) found.push(`the page is ${scroller.scrollWidth} px wide`)
+    // Without the scroll bar, where it takes room.
+    const { clientWidth: room, scrollWidth } = document.documentElement
+    if (scrollWidth > room) found.push(`the page is ${scrollWidth} px wide`)
 
+    /** What cuts off the right end of a control: an element around it, or the control its own words. */
+    const cutBy = (control: Element) => {
+      const { overflowX, textOverflow } = getComputedStyle(control)
+      const ownEnd = control.scrollWidth > control.clientWidth + 1
+      if (ownEnd && overflowX === 'hidden' && textOverflow !== 'ellipsis') return control
+      const { right } = control.getBoundingClientRect()
+      for (let around = control.parentElement; around && around !== document.body; around = around.parentElement) {
+        const style = getComputedStyle(around)
+        const end = around.getBoundingClientRect().left + around.clientLeft + around.clientWidth
+        if (style.overflowX !== 'visible' && right > end + 1) return around
+        if (style.position === 'fixed') return undefined
+      }
+      return undefined
+    }
     const nameOf = (element: Element) =>
       `${element.tagName.toLowerCase()} ${element.getAttribute('aria-label') ?? element.textContent.trim().slice(0, 40)}`
     const dialog = [...document.querySelectorAll('.v-overlay--active.v-dialog')].at(-1)
@@ -41,11 +57,13 @@ export async function misfits(page: Page): Promise<string[]> {
     for (const control of controls) {
       const { left, right, width, height } = control.getBoundingClientRect()
       if (width === 0 || control.classList.contains('sr-only')) continue
-      if (left < -1 || right > innerWidth + 1) {
+      if (left < -1 || right > room + 1) {
         // A strip of tabs, or the text of a log, may be longer than the window if it scrolls by itself.
         if (!control.closest('.v-slide-group, .tabs, pre'))
           found.push(`${nameOf(control)} ends at ${Math.round(right)} px`)
       }
+      const cutter = !looksForCuts || control.closest('.v-slide-group, .tabs, pre') ? undefined : cutBy(control)
+      if (cutter) found.push(`${nameOf(control)} is cut off by ${cutter.tagName.toLowerCase()} ${cutter.className}`)
       const inText = getComputedStyle(control).display === 'inline'
       const inRow = control.classList.contains('name')
       if (!inText && !inRow && (width < 23.5 || height < 23.5)) {
@@ -60,7 +78,7 @@ export async function misfits(page: Page): Promise<string[]> {
     }
 
     for (const bar of dialog ? [] : document.querySelectorAll('.v-toolbar__content, .list-bar, .terminal-page .bar')) {
-      const room = bar.getBoundingClientRect()
+      const inner = bar.getBoundingClientRect()
       const parts = [...bar.querySelectorAll('button, .v-input, [role="tab"], h1')].filter(part =>
         part.checkVisibility(),
       )
@@ -69,7 +87,7 @@ export async function misfits(page: Page): Promise<string[]> {
         // A strip of tabs may be longer than its bar where it scrolls by itself.
         const strip = part.closest('.v-slide-group__container')
         const scrolls = strip !== null && getComputedStyle(strip).overflowX === 'auto'
-        if ((!scrolls && a.right > room.right + 1) || a.bottom > room.bottom + 1)
+        if ((!scrolls && a.right > inner.right + 1) || a.bottom > inner.bottom + 1)
           found.push(`${nameOf(part)} leaves its bar`)
         for (const other of parts.slice(index + 1)) {
           if (part.contains(other)) continue
@@ -83,13 +101,16 @@ export async function misfits(page: Page): Promise<string[]> {
       }
     }
     return found
-  })
+  }, findsCuts)
 }
 
-/** The page adapts to its new size within some frames: returns what does not fit even after that. */
-export async function lastingMisfits(page: Page): Promise<string[]> {
+/**
+ * The page adapts to its new size within some frames: returns what does not fit even after that.
+ * @param findsCuts also controls whose end is hidden by what is around them
+ */
+export async function lastingMisfits(page: Page, { findsCuts = false } = {}): Promise<string[]> {
   for (let attempt = 1; ; attempt++) {
-    const found = await misfits(page)
+    const found = await misfits(page, findsCuts)
     if (found.length === 0 || attempt === 20) return found
     await page.waitForTimeout(50)
   }

@@ -4,11 +4,12 @@ import { aWorld } from './console-world.ts'
 import { startConsoleDouble } from './console-double.ts'
 import { startBrowser } from './console-open.ts'
 import { signIn } from './console-steps.ts'
+import { settle } from '../fixtures/browser.ts'
 
 /** Loading the page: its requests, and that nothing moves once it is shown. */
 let browser: Browser
 beforeAll(async () => {
-  browser = await startBrowser()
+  browser = await startBrowser({ scrollBars: true })
 })
 afterAll(() => browser.close())
 
@@ -127,3 +128,57 @@ test.each(SIZES)('nothing moves while the sessions load, by a reload and by sign
   const signedIn = await shiftsOf(other.page)
   expect(signedIn.shift, signedIn.moved.join('\n')).toBeLessThan(UNMOVED)
 })
+
+/** Left ends of these parts of the page, in pixels. */
+const leftsOf = (page: Page, selector: string) =>
+  page.locator(selector).evaluateAll(all => all.map(each => each.getBoundingClientRect().left))
+/** Whether this part of the page is longer than its room. */
+const isLonger = (page: Page, selector: string) =>
+  page.locator(selector).evaluate(each => each.scrollHeight > each.clientHeight)
+
+test('a message that makes the sign-in page longer than the window moves nothing sideways', async () => {
+  await using it = await cold(false)
+  it.double.world.failures.set('POST /api/v1/auth/login', { code: 'login_failed' })
+  const { page } = it
+  await page.goto(it.double.url)
+  await page.getByText('First start?').waitFor()
+  // The lowest window that has room for the page.
+  let height = 800
+  while (!(await isLonger(page, 'html'))) await page.setViewportSize({ width: 1280, height: (height -= 20) })
+  await page.setViewportSize({ width: 1280, height: height + 20 })
+  const PARTS = 'main h1, main input, main button'
+  const before = await leftsOf(page, PARTS)
+  expect(before.length).toBeGreaterThan(3)
+  expect(await isLonger(page, 'html')).toBe(false)
+  await signIn(page, 'mira@example.com', 'Wrong-one-1')
+  await page.getByRole('alert').waitFor()
+  expect(await isLonger(page, 'html')).toBe(true)
+  expect(await leftsOf(page, PARTS)).toEqual(before)
+})
+
+test.each([...SIZES, { width: 1700, height: 600 }])(
+  'the tabs of a session move nothing sideways, and its dialogs neither, at $width px',
+  async size => {
+    await using it = await cold(true, size)
+    const { page } = it
+    const session = it.double.world.sessions.find(({ status }) => status === 'RUNNING')
+    await page.goto(`${it.double.url}/#/sessions/${session?.id}`)
+    await page.locator('ol.timeline').waitFor()
+    const DRAWER = '.drawer .v-navigation-drawer__content'
+    const PARTS = `header .v-toolbar__content > *, main h1, .drawer .head-line > *, .detail > .tabs`
+    const before = await leftsOf(page, PARTS)
+    expect(before.length).toBeGreaterThan(4)
+    const long: boolean[] = []
+    for (const name of ['Charts', 'Logs', 'Details']) {
+      await page.getByRole('tab', { name }).click()
+      await page.locator('.tab-body > *').first().waitFor()
+      long.push(await isLonger(page, DRAWER))
+      expect({ name, lefts: await leftsOf(page, PARTS) }).toEqual({ name, lefts: before })
+    }
+    expect(long).toContain(true)
+    await page.locator('.drawer .actions').getByRole('button', { name: 'Terminate' }).click()
+    await page.getByRole('alertdialog').waitFor()
+    await settle(page)
+    expect(await leftsOf(page, PARTS)).toEqual(before)
+  },
+)

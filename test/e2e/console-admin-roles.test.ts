@@ -1,0 +1,142 @@
+import { type Browser, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { type Role, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
+import { ADMIN_PARTS } from '../../renderer/features/admin/pages.ts'
+import { agentId } from './admin-world-agents.ts'
+import { ADMIN_WORLD, aUser } from './admin-world.ts'
+import { openConsole, startBrowser } from './console-open.ts'
+import { goTo, routePaths } from './page-router.ts'
+
+/**
+ * Every page of administration as every role. The pages are those of the router, so that a new one is visited without a line
+ * here; one that has a parameter which this file does not know fails. That the manager refuses what a role may not do is in
+ * the role matrix, for every route of the contract.
+ */
+let browser: Browser
+beforeAll(async () => {
+  browser = await startBrowser()
+})
+afterAll(() => browser.close())
+
+const RANKS: readonly Role[] = ['user', 'domain_admin', 'superadmin']
+const mayUse = (role: Role, lowest: Role) => RANKS.indexOf(role) >= RANKS.indexOf(lowest)
+const PAGES = ADMIN_PARTS.flatMap(({ pages }) => pages)
+const EXAMPLES: Readonly<Record<string, string>> = {
+  '/agents/:id': `/agents/${agentId(1)}`,
+  '/users/:id': `/users/${aUser(3).id}`,
+}
+function addressOf(path: string): string {
+  const address = EXAMPLES[path] ?? path
+  if (address.includes(':')) throw new Error(`${path} needs an example`)
+  return `/admin${address}`
+}
+
+/** Buttons of pages that both kinds of administrators use, which domain admins do not see, with what they send. */
+const HIDDEN: Readonly<Record<string, Readonly<Record<string, RouteName>>>> = {
+  '/policies': {
+    'Create a resource policy': 'createResourcePolicy',
+    'Edit default': 'updateResourcePolicy',
+    'Edit students': 'updateResourcePolicy',
+    'Delete default': 'deleteResourcePolicy',
+    'Delete students': 'deleteResourcePolicy',
+  },
+  '/queue': { 'Pause all starts': 'updateSettings' },
+  '/users/:id': { 'Switch the second factor off': 'resetTotp', Unlink: 'removeUserIdentities' },
+}
+
+/** Requests to the API: those that were sent, and how many are not answered yet. The stream of events never ends. */
+function watchRequests(page: Page) {
+  const sent = new Set<string>()
+  const open = new Set<object>()
+  page.on('request', request => {
+    const { pathname } = new URL(request.url())
+    if (!pathname.startsWith('/api/') || pathname.endsWith('/api/v1/events')) return
+    sent.add(`${request.method()} ${pathname}`)
+    open.add(request)
+  })
+  page.on('requestfinished', request => open.delete(request))
+  page.on('requestfailed', request => open.delete(request))
+  return { sent, open }
+}
+
+const routes = (Object.values(ROUTES) as RouteSpec[]).map(({ method, path, access }) => ({
+  pattern: new RegExp(`^${method} ${path.replace(/:\w+/g, '[^/]+')}$`),
+  named: path.split(':').length,
+  access,
+}))
+/** The role that the contract asks for, of the route with the fewest parameters that this request matches. */
+function accessOf(request: string): RouteSpec['access'] {
+  const [route] = routes.filter(({ pattern }) => pattern.test(request)).toSorted((a, b) => a.named - b.named)
+  if (!route) throw new Error(`the contract has no ${request}`)
+  return route.access
+}
+const isFor = (role: Role, access: RouteSpec['access']) =>
+  access === 'none' || (access !== 'console' && mayUse(role, access))
+
+/** Visits every page. @returns what each shows: whether it is refused, its errors, and its buttons by name */
+async function visitAll(role: Role) {
+  await using it = await openConsole(browser, '/admin/overview', { ...structuredClone(ADMIN_WORLD), role })
+  const { page } = it
+  const { sent, open } = watchRequests(page)
+  const main = page.locator('.admin > .page')
+  await main.waitFor()
+  const paths = await routePaths(page)
+  expect(paths.filter(path => path.startsWith('/admin/')).toSorted()).toEqual(
+    PAGES.map(({ path }) => `/admin${path}`).toSorted(),
+  )
+  const seen: Record<string, { refused: string; failed: number; buttons: string[] }> = {}
+  for (const { path } of PAGES) {
+    await goTo(page, addressOf(path))
+    await main.locator('h1, h2').first().waitFor()
+    await vi.waitUntil(() => open.size === 0, { timeout: 30_000 })
+    await vi.waitUntil(async () => (await main.locator('.skeleton').count()) === 0, { timeout: 30_000 })
+    const refused = (await main.locator('h1').count()) === 0 ? await main.innerText() : ''
+    const failed = await main.getByRole('button', { name: 'Try again' }).count()
+    const names = await main
+      .getByRole('button')
+      .evaluateAll(all => all.map(one => one.getAttribute('aria-label') ?? one.textContent.trim()))
+    seen[path] = { refused, failed, buttons: [...new Set(names)].toSorted() }
+  }
+  return { seen, sent: [...sent] }
+}
+
+describe('every page of administration', () => {
+  let superadmin: Awaited<ReturnType<typeof visitAll>>
+  let domainAdmin: typeof superadmin
+  beforeAll(async () => {
+    superadmin = await visitAll('superadmin')
+    domainAdmin = await visitAll('domain_admin')
+  })
+
+  test('a user is refused by all, and none of them asks for anything', async () => {
+    const { seen, sent } = await visitAll('user')
+    for (const { path } of PAGES) expect(seen[path], path).toMatchObject({ failed: 0, buttons: [] })
+    for (const { path } of PAGES) expect(seen[path]?.refused, path).toContain('This page is for administrators')
+    expect(sent.filter(request => !isFor('user', accessOf(request)))).toEqual([])
+  })
+
+  test.each(['domain_admin', 'superadmin'] as const)(
+    'a %s sees those of the role, which ask for what the role may have',
+    role => {
+      const { seen, sent } = role === 'superadmin' ? superadmin : domainAdmin
+      for (const { path, access } of PAGES) {
+        expect({ path, refused: seen[path]?.refused !== '' }).toEqual({ path, refused: !mayUse(role, access) })
+        expect({ path, failed: seen[path]?.failed }).toEqual({ path, failed: 0 })
+      }
+      expect(sent.length).toBeGreaterThan(10)
+      expect(sent.filter(request => !isFor(role, accessOf(request)))).toEqual([])
+    },
+  )
+
+  test('what a button sends that a domain admin does not see is refused to domain admins', () => {
+    const hidden = PAGES.filter(({ access }) => access === 'domain_admin').flatMap(({ path }) => {
+      const shown = new Set(domainAdmin.seen[path]?.buttons)
+      const names = superadmin.seen[path]?.buttons.filter(name => !shown.has(name)) ?? []
+      return names.length === 0 ? [] : [[path, names] as const]
+    })
+    const known = Object.entries(HIDDEN).map(([path, buttons]) => [path, Object.keys(buttons).toSorted()])
+    expect(Object.fromEntries(hidden)).toEqual(Object.fromEntries(known))
+    const sends = Object.values(HIDDEN).flatMap(buttons => Object.values(buttons))
+    for (const name of sends) expect({ name, access: ROUTES[name].access }).toEqual({ name, access: 'superadmin' })
+  })
+})
