@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Berth, startBerth } from '../fixtures/berth.ts'
 import { audit, launchBrowser, visit, type Visitor } from '../fixtures/browser.ts'
 import { sha256 } from '../fixtures/sha256.ts'
+import { type ChartsImage, makeChartsImage } from './charts-image.ts'
 import {
   atPrompt,
   button,
@@ -14,6 +15,7 @@ import {
   openApp,
   openApps,
   openLaunchDialog,
+  openSection,
   openSsh,
   openTerminal,
   proveLocal,
@@ -41,6 +43,7 @@ let browser: Browser
 let directory: string
 let admin: Visitor
 let page: Page
+let charts: ChartsImage | undefined
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'berth-test-e2e-'))
   berth = await startBerth()
@@ -50,6 +53,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser.close()
   await berth[Symbol.asyncDispose]()
+  await charts?.[Symbol.asyncDispose]()
   await rm(directory, { recursive: true, force: true })
 })
 afterEach(() => {
@@ -225,6 +229,29 @@ describe('the terminal', () => {
     await screen(tab).filter({ hasText: 'kept is from-before' }).waitFor()
   })
 
+  test('a link to a port of the session opens that port, and not one of this computer', async () => {
+    // The shell works out the texts: the lines that are typed do not contain what they print.
+    const page = 'mkdir -p /tmp/www && echo "port $((8700+65)) answers" > /tmp/www/hello.txt'
+    await typeLine(tab, `${page}; python3 -m http.server -d /tmp/www 8765 >/dev/null 2>&1 &`)
+    const whenItAnswers = 'until curl -s localhost:8765 >/dev/null; do sleep 0.2; done'
+    await typeLine(tab, `${whenItAnswers}; clear; echo "see http://localhost:$((8700+65))/hello.txt"`)
+    const text = tab.locator('.xterm-rows span', { hasText: 'see http://localhost:8765/hello.txt' })
+    const box = await text.boundingBox({ timeout: 60_000 })
+    const [x, y] = [box!.x + box!.width / 2, box!.y + box!.height / 2]
+    // The terminal looks for links where the pointer moves.
+    let step = 0
+    await expect
+      .poll(async () => {
+        await tab.mouse.move(x + (step++ % 2), y)
+        return await tab.locator('.xterm-cursor-pointer').count()
+      }, SOON)
+      .toBe(1)
+    const [opened] = await Promise.all([tab.context().waitForEvent('page'), tab.mouse.click(x, y)])
+    await opened.waitForURL(/^http:\/\/http-8765--[a-z2-7]{12}\.localhost:\d+\/hello\.txt$/)
+    await opened.getByText('port 8765 answers').waitFor()
+    await opened.close()
+  })
+
   test('the terminal has the size of its window', async () => {
     const columns = async () => {
       await typeLine(tab, 'clear; echo "columns=$(tput cols 2>/dev/null || stty size | cut -d" " -f2);"')
@@ -347,6 +374,46 @@ describe('the history of a session', () => {
     await typeLine(again, 'cat answer.txt')
     await screen(again).filter({ hasText: 'the answer is 42' }).waitFor()
     await again.close()
+  })
+})
+
+describe('a cluster with TensorBoard', () => {
+  const PAIR = 'two-of-them'
+
+  test('the launch dialog starts two containers, and the page lists both', async () => {
+    charts = await makeChartsImage()
+    await openLaunchDialog(page)
+    await openSection(page, 'Environment')
+    await page.locator('.image', { hasText: charts.title }).click()
+    await page.getByRole('textbox', { name: 'CPU', exact: true }).fill('0.1')
+    await page.getByRole('textbox', { name: 'RAM', exact: true }).fill('64 MiB')
+    await page.getByLabel('Containers per session').fill('2')
+    await page.getByLabel('Name optional').fill(PAIR)
+    await button(page, /^Launch$/).click()
+    await rowOf(page, PAIR).getByText('Running', { exact: true }).waitFor({ timeout: 60_000 })
+    await page.getByRole('link', { name: PAIR, exact: true }).click()
+    await page.getByRole('tab', { name: 'Details' }).click()
+    const roles = page.locator('.kernel').getByText(/^(main|sub)\d$/)
+    await expect.poll(() => roles.allInnerTexts(), SOON).toEqual(['main1', 'sub1'])
+    await page.getByText(/^Disk: .* read, .* written/).waitFor()
+    await page.keyboard.press('Escape')
+  })
+
+  test('TensorBoard asks for its log directory, starts with it, and starts again with another one', async () => {
+    await openApps(page, PAIR)
+    const startIn = async (directory: string) => {
+      await page.locator('.tile-button', { hasText: 'TensorBoard' }).click()
+      await page.getByLabel('Log directory').fill(directory)
+      await page.getByLabel('SAMPLES').fill('all')
+      const [tab] = await Promise.all([page.context().waitForEvent('page'), button(page, /^Start$/).click()])
+      await tab.waitForURL(/^http:\/\/tensorboard--[a-z2-7]{12}\.localhost:/, { timeout: 60_000 })
+      const text = await tab.locator('body').innerText()
+      await tab.close()
+      return text.trim()
+    }
+    expect(await startIn('/home/work/runs')).toBe('--logdir /home/work/runs, all samples')
+    expect(await startIn('/home/work/older runs')).toBe('--logdir /home/work/older runs, all samples')
+    await leaveDialog(page, /^Apps of/)
   })
 })
 

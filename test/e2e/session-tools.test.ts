@@ -181,6 +181,8 @@ test('the timeline, the log and the details of a session are shown', async () =>
   await using console = await open(`/sessions/${SESSION.id}`)
   const { page } = console
   await page.getByText('The image is there').waitFor()
+  await page.getByText('Disk: 85.8 MiB read, 3.81 MiB written').waitFor()
+  await page.getByText('Network: 1.14 MiB received, 293 KiB sent').waitFor()
   await look(page, 'detail-timeline', console.problems)
   await page.getByRole('tab', { name: 'Logs' }).click()
   await page.getByText('warning: checkpoint').waitFor()

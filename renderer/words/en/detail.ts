@@ -59,6 +59,8 @@ export default {
   digest: 'Digest',
   resources: 'Resources',
   homeFiles: 'Files in the home folder: {size}',
+  diskSinceStart: 'Disk: {read} read, {written} written',
+  networkSinceStart: 'Network: {received} received, {sent} sent',
   containers: 'Containers',
   role: 'Role',
   host: 'Host',

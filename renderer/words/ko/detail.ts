@@ -59,6 +59,8 @@ export default {
   digest: '다이제스트',
   resources: '자원',
   homeFiles: '홈 폴더의 파일: {size}',
+  diskSinceStart: '디스크: 읽음 {read}, 씀 {written}',
+  networkSinceStart: '네트워크: 받음 {received}, 보냄 {sent}',
   containers: '컨테이너',
   role: '역할',
   host: '호스트',
