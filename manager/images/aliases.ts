@@ -1,8 +1,8 @@
-import { AppError, because, type ImageAlias } from '#manager/contract'
+import { AppError, because, type ImageAlias, meaningsOf } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { deleteImageAlias, listImageAliases, putImageAlias } from '../store/images/image-aliases.ts'
 import { type Store } from '../store/open-store.ts'
-import { meaningsOf, readKnownImages, toImages } from './known-images.ts'
+import { readKnownImages, toImages } from './known-images.ts'
 
 /**
  * Short names of images, for everything that names an image: launches, templates, pulls. A session keeps the name that the alias

@@ -5,6 +5,7 @@ import {
   type Image,
   type ImageChange,
   lackingSlots,
+  meaningsOf,
   messageOf,
   parseSlots,
   SLOTS,
@@ -18,7 +19,7 @@ import { setImageMinimum } from '../store/images/image-settings.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
-import { type KnownImages, meaningsOf, readKnownImages, toImages } from './known-images.ts'
+import { type KnownImages, readKnownImages, toImages } from './known-images.ts'
 
 type Notice = ReturnType<typeof belowLabels>[number]
 

@@ -56,12 +56,6 @@ export async function readKnownImages(
   }
 }
 
-/** Names that a request for an image may mean, as in Docker: the tag `latest` and Docker Hub's own name are optional. */
-export function meaningsOf(wanted: string): string[] {
-  const short = wanted.replace(/^(index\.)?docker\.io\//, '').replace(/^library\//, '')
-  return [...new Set([wanted, short])].flatMap(name => [name, `${name}:latest`])
-}
-
 /**
  * One description for all copies with the same image id, used before it is known where a session will run. The registry's
  * own description of that id comes first. Agents normally agree, because the id is a digest of the image. A differing agent

@@ -4,6 +4,7 @@ import {
   because,
   type Because,
   formatSlots,
+  meaningsOf,
   messageOf,
   type Notice,
   parseAmount,
@@ -15,7 +16,7 @@ import {
 } from '#manager/contract'
 import { type AgentImage } from '#agent/contract'
 import { type AgentSnapshot, closest, readable, Room, totalOf } from '../scheduler/plan/index.ts'
-import { describedBy, type KnownImages, meaningsOf, minimumOf } from '../images/known-images.ts'
+import { describedBy, type KnownImages, minimumOf } from '../images/known-images.ts'
 import { type HeldImage } from '../store/images/images.ts'
 
 /** The request for images that declare no minimum. */

@@ -47,6 +47,48 @@ describe('the launch dialog', () => {
     expect(await it.page.getByLabel('Name optional').inputValue()).toBe('')
   })
 
+  test('an environment is chosen by typing the name of its image; an unknown name is not taken for another image', async () => {
+    await using it = await open('/sessions')
+    await openLaunchDialog(it.page)
+    const field = it.page.getByRole('textbox', { name: 'Search, or type the name of an image', exact: true })
+    const chosen = it.page.locator('.image.chosen')
+    await field.fill('docker.io/library/debian:trixie-slim')
+    await field.press('Enter')
+    await chosen.filter({ hasText: 'debian:trixie-slim' }).waitFor()
+    await field.fill('cr.example.org/lab/torch:2.9')
+    await it.page.getByText('No image “cr.example.org/lab/torch:2.9” is on a host').waitFor()
+    await field.press('Enter')
+    await field.fill('')
+    await chosen.filter({ hasText: 'debian:trixie-slim' }).waitFor()
+    await button(it.page, /^Launch$/).click()
+    await expect.poll(() => it.world.changes.at(-1)?.body).toMatchObject({ image: 'debian:trixie-slim' })
+    expect(it.world.changes).toHaveLength(1)
+  })
+
+  test('the command that fetches a repository goes before the startup command, and JupyterLab is to open', async () => {
+    await using it = await open('/sessions')
+    await openLaunchDialog(it.page)
+    await openSection(it.page, 'How long it runs')
+    await it.page.getByLabel('Startup command').fill('make ready')
+    await button(it.page, /^Import$/).click()
+    const field = it.page.getByLabel('Address', { exact: true })
+    await button(it.page, 'Add to the session').click()
+    await it.page.getByText('Enter an https address').waitFor()
+    await field.fill('https://mira:secret@git.example.org/notes')
+    await it.page.getByText('without a password').waitFor()
+    await field.fill('https://git.example.org/notes')
+    await field.press('Enter')
+    await field.waitFor({ state: 'detached' })
+    expect(it.world.changes).toEqual([])
+    await button(it.page, /^Launch$/).click()
+    await expect
+      .poll(() => it.world.changes.at(-1)?.body)
+      .toMatchObject({
+        startupCommand:
+          "[ -e '/home/work/notes' ] || GIT_TERMINAL_PROMPT=0 git clone --depth 1 -- 'https://git.example.org/notes' '/home/work/notes'\nmake ready",
+      })
+  })
+
   test('it offers sizes, projects and resource groups if there is a choice, and names the limits at which fields end', async () => {
     await using it = await open('/sessions', LIMITED)
     await button(it.page, 'New session').click()

@@ -81,6 +81,14 @@ test('a folder is made on its page and mounted by the launch dialog, and a file 
   // The shell works out the number: the line that is typed does not contain what it prints.
   await typeLine(terminal, `echo "file inside $((40+2))" > ${FOLDER}/test_file; cat ${FOLDER}/test_file`)
   await screen(terminal).filter({ hasText: 'file inside 42' }).waitFor(SOON)
+  // A repository for the session after this one.
+  const asMira = '-c user.name=mira -c user.email=mira@example.org'
+  await typeLine(terminal, `git init -q ${FOLDER}/notes && cd ${FOLDER}/notes && echo "notes $((40+3))" > read.me`)
+  await typeLine(
+    terminal,
+    `git add . && git ${asMira} commit -qm first && echo "commits: $(git log --oneline | wc -l)"`,
+  )
+  await screen(terminal).filter({ hasText: 'commits: 1' }).waitFor(SOON)
   await terminal.close()
 })
 
@@ -94,22 +102,53 @@ test('the folder shows which session uses it, and cannot go to the trash before 
   await button(page, 'Cancel').click()
   // The browser logs the refusal as a failed resource.
   expect(admin.problems.splice(0)).toEqual([expect.stringMatching(/409 .*\/trash$/)])
-  await toSessions()
-  await terminate('first-look')
 })
 
-test('the next session, whose dialog remembers the folder, finds the file; so does the explorer', async () => {
+test('a file that is open in the editor outlives the session that wrote it, and is saved after its end', async () => {
+  const editor = await admin.openTab('/data')
+  await editor.getByRole('link', { name: FOLDER, exact: true }).click()
+  await editor.getByRole('link', { name: 'test_file', exact: true }).click()
+  await button(editor, 'Edit').click()
+  await editor.locator('.cm-content').press('Control+End')
+  await editor.keyboard.type('typed before the end')
+
+  await toSessions()
+  await terminate('first-look')
+
+  const text = editor.locator('.cm-content', { hasText: 'typed before the end' })
+  await text.press('Control+End')
+  await editor.keyboard.type(', saved after it')
+  await button(editor, 'Save').click()
+  await editor.getByText('test_file saved').waitFor(SOON)
+  await editor.close()
+})
+
+test('the next session, whose dialog remembers the folder, finds the file and imports a repository; the explorer shows the file', async () => {
   await openLaunchDialog(page)
   await page.locator('.fold', { hasText: FOLDER }).waitFor()
   await openSection(page, 'Folders')
   await page.getByLabel(`Where the session sees ${FOLDER}`).fill('data')
   await page.getByText('At /home/work/data').waitFor()
   await page.getByLabel(`Mount ${FOLDER} read-only`).check()
+  // The host does not exist: Git reads the repository in the folder instead.
+  await openSection(page, 'Environment variables')
+  await button(page, 'Edit variables').click()
+  await button(page, 'Paste .env').click()
+  const variables = ['COUNT=1', 'KEY_0=url.file:///home/work/data/.insteadOf', 'VALUE_0=https://git.example.org/']
+  await page.getByLabel('Lines of a .env file').fill(variables.map(line => `GIT_CONFIG_${line}`).join('\n'))
+  await button(page, 'Add variables').click()
+  await button(page, /^Save$/).click()
+  await button(page, /^Import$/).click()
+  await page.getByLabel('Address', { exact: true }).fill('https://git.example.org/notes')
+  await button(page, 'Add to the session').click()
+  await page.getByLabel('Startup command').waitFor()
   await launch('second-look')
   const terminal = await openTerminal(page, 'second-look')
-  await typeLine(terminal, 'clear; cat data/test_file; touch data/new')
+  await typeLine(terminal, 'clear; cat notes/read.me data/test_file; touch data/new')
   await screen(terminal)
+    .filter({ hasText: 'notes 43' })
     .filter({ hasText: 'file inside 42' })
+    .filter({ hasText: 'typed before the end, saved after it' })
     .filter({ hasText: 'Read-only file system' })
     .waitFor(SOON)
   await terminal.close()

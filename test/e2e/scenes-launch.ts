@@ -95,6 +95,26 @@ export const LAUNCH_SCENES: readonly Scene[] = [
     },
   },
   {
+    name: 'launch-import',
+    path: '/sessions',
+    async act(page) {
+      await openLaunchDialog(page)
+      await button(page, /^Import$/).click()
+      await page.getByLabel('Address', { exact: true }).fill('http://git.example.org/notes')
+      await page.getByText('Enter an https address').waitFor()
+    },
+  },
+  {
+    name: 'launch-image-unknown',
+    path: '/sessions',
+    async act(page) {
+      await openLaunchDialog(page)
+      const name = 'registry.example.org:5000/laboratory/a-long-name-of-an-image:2026.11-cuda13'
+      await page.getByRole('textbox', { name: 'Search, or type the name of an image' }).fill(name)
+      await page.getByText('No image “').waitFor()
+    },
+  },
+  {
     name: 'launch-opens',
     path: '/sessions',
     async act(page) {

@@ -1,7 +1,13 @@
-import { type Image } from '#manager/contract'
+import { type Image, meaningsOf } from '#manager/contract'
 
-/** The image with this name or alias; templates may hold either. */
+/** The image that the manager takes for this name or alias; templates and people use both. */
 export function imageNamed(images: readonly Image[] | null | undefined, name: string | undefined): Image | undefined {
   if (name === undefined) return undefined
-  return images?.find(({ reference, aliases }) => reference === name || aliases.includes(name))
+  const aliased = images?.find(({ aliases }) => aliases.includes(name))
+  if (aliased) return aliased
+  for (const meaning of meaningsOf(name)) {
+    const found = images?.find(({ reference }) => reference === meaning)
+    if (found) return found
+  }
+  return undefined
 }
