@@ -1,6 +1,15 @@
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { type AgentId, AppError, createRecentLines, type Diagnosis, type PullProgress } from '#manager/contract'
+import {
+  type AgentId,
+  AppError,
+  type Because,
+  because,
+  createRecentLines,
+  type Diagnosis,
+  keysOf,
+  type PullProgress,
+} from '#manager/contract'
 import { type KernelReport, KernelLabel, type Report } from '#agent/contract'
 import { capacityOf } from './capacity.ts'
 import { type Config } from './config.ts'
@@ -25,7 +34,7 @@ import { createKernelFiles } from './kernel/kernel-files.ts'
 import { createKernelManager, type KernelManager } from './kernel/kernel-manager.ts'
 import { createLog, type Log } from './log.ts'
 import { startGuards } from './limits/guards.ts'
-import { startFirewall } from './network/firewall.ts'
+import { type Isolation, startFirewall } from './network/firewall.ts'
 import { createSessionNetworks } from './network/session-networks.ts'
 import { runDoctor } from './run-doctor.ts'
 import { startStats } from './stats/stats.ts'
@@ -44,8 +53,6 @@ const LOOK_AFTER_FAILURE_MS = 1_000
 const NETWORK_LOOK_MS = 30_000
 /** File systems are mounted and unmounted without an event. */
 const STORAGE_LOOK_MS = 15_000
-const ELSEWHERE =
-  'The agent runs in another network namespace than its Docker Engine, so it cannot set up a firewall there. It reaches apps through relays in the containers, which is slower. Run the agent in the network namespace of the engine.'
 
 export interface Agent {
   readonly agentId: AgentId
@@ -108,7 +115,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       deny: config.networkDeny,
       async checkRange() {
         await networks.checkRange()
-        if (networks.isElsewhere) throw new Error(ELSEWHERE)
+        if (networks.isElsewhere) throw new AppError('unavailable', because('engine_elsewhere'))
       },
       log,
       onChange: changed,
@@ -201,7 +208,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     deviceFigures: [...devices.figures()],
     images: [...images.images],
     kernels: kernels.reports(),
-    network: { ...firewall.state, problem: networks.problem },
+    network: networkReport(firewall.state, networks.problem),
     storage: [...storage.markers],
   })
   let diagnosing: Promise<Diagnosis> | undefined
@@ -371,5 +378,15 @@ function serialize(work: () => Promise<void>): () => Promise<void> {
         return running
       })
     return waiting
+  }
+}
+
+function networkReport({ isolation, reason }: Isolation, problem: Because | null): Report['network'] {
+  return {
+    isolation,
+    reason: reason?.why ?? null,
+    ...(reason && { reasonBy: keysOf(reason) }),
+    problem: problem?.why ?? null,
+    ...(problem && { problemBy: keysOf(problem) }),
   }
 }

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { ADMINISTRATION_CAUSES } from '../manager/contract/administration-causes.ts'
+import { AGENT_CAUSES } from '../manager/contract/agent-causes.ts'
 import { CAUSES } from '../manager/contract/causes.ts'
 import { DOCTOR_CAUSES } from '../manager/contract/doctor-causes.ts'
 import { HOST_CAUSES } from '../manager/contract/host-causes.ts'
@@ -16,6 +17,7 @@ const read = (language: string, feature: string) =>
 const SERVER_TEXTS = {
   causes: CAUSES,
   'admin-causes': ADMINISTRATION_CAUSES,
+  'admin-agent-causes': AGENT_CAUSES,
   'host-causes': HOST_CAUSES,
   'session-causes': SESSION_CAUSES,
   'admin-doctor': DOCTOR_CAUSES,

@@ -77,12 +77,26 @@ export const KernelReport = z.object({
 })
 export type KernelReport = z.infer<typeof KernelReport>
 
+const Values = z.record(Token(64), z.union([z.number(), CleanLine()]))
+
+/** Keys and values of a text beside it, for translations; left out by older agents. */
+const ReportedKeys = z.object({
+  cause: Token(64).optional(),
+  values: Values.optional(),
+  more: z
+    .array(z.object({ cause: Token(64), values: Values.optional() }))
+    .max(10)
+    .optional(),
+})
+
 const ReportedDevice = Device.extend({
   uuid: Token(128),
   model: CleanLine(200),
   memBytes: Bytes,
   isolationReason: CleanLine().nullable(),
+  isolationReasonBy: ReportedKeys.optional(),
   problem: CleanLine().nullable(),
+  problemBy: ReportedKeys.optional(),
 })
 
 /** Full state of an agent; sent after welcome, whenever it changes, and with every heartbeat (`images` only when changed). */
@@ -101,8 +115,10 @@ export const Report = z.object({
   network: z.object({
     isolation: z.enum(['full', 'partial']),
     reason: CleanLine().nullable(),
+    reasonBy: ReportedKeys.optional(),
     /** Reason why no session can have a network on this agent now; left out by older agents. */
     problem: CleanLine().nullable().optional(),
+    problemBy: ReportedKeys.optional(),
   }),
   /** Storages that are mounted on this agent: the UUID in each marker. Left out by older agents. */
   storage: z.array(z.uuid()).max(100).optional(),

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, type Mock, test, vi } from 'vitest'
+import { because } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type Devices, openDevices } from './devices.ts'
 import { type FoundGpu, type GpuLook, type GpuPlugin } from './gpu-plugin.ts'
@@ -63,8 +64,8 @@ afterEach(async () => {
   vi.useRealTimers()
 })
 
-const ENFORCED: Verdict = { isolation: 'enforced', reason: 'Tried.' }
-const ACCOUNTED: Verdict = { isolation: 'accounted', reason: 'It did not hold.' }
+const ENFORCED: Verdict = { isolation: 'enforced', reason: because('limits_hold') }
+const ACCOUNTED: Verdict = { isolation: 'accounted', reason: because('limits_passed_by_one') }
 const answer = async (verdict: Verdict) => {
   probes.shift()?.answer(verdict)
   await vi.advanceTimersByTimeAsync(0)
@@ -80,7 +81,7 @@ test('only shared devices are probed, and limits count as enforced only after a 
     ['shared', 'accounted', 'Memory limits are being tested.'],
   ])
   await answer(ENFORCED)
-  expect(classes()[1]).toEqual(['shared', 'enforced', 'Tried.'])
+  expect(classes()[1]).toEqual(['shared', 'enforced', because('limits_hold').why])
   await later()
   expect(probes).toEqual([])
 })
@@ -91,7 +92,7 @@ test('a mode that the manager sets is probed at once, and the result is dropped 
   expect(probes.map(({ uuid }) => uuid)).toEqual(['GPU-0'])
   await answer(ACCOUNTED)
   expect(classes()).toEqual([
-    ['shared', 'accounted', 'It did not hold.'],
+    ['shared', 'accounted', because('limits_passed_by_one').why],
     ['whole', 'whole', null],
   ])
   devices.setModes({ 'GPU-0': 'shared', 'GPU-1': 'shared' })
@@ -117,9 +118,13 @@ test('after a restart of the engine, or the return of a GPU, devices are probed 
   devices.engineCameUp()
   expect(probes).toHaveLength(1)
   await answer(ENFORCED)
-  found = [gpu('GPU-0'), gpu('GPU-1', { mode: 'shared', problem: 'GPU is lost' })]
+  found = [gpu('GPU-0'), gpu('GPU-1', { mode: 'shared', problem: because('gpu_not_listed') })]
   await later()
-  expect(devices.list()[1]).toMatchObject({ isolation: 'accounted', problem: 'GPU is lost' })
+  expect(devices.list()[1]).toMatchObject({
+    isolation: 'accounted',
+    problem: because('gpu_not_listed').why,
+    problemBy: { cause: 'gpu_not_listed' },
+  })
   expect(probes).toEqual([])
   found = [gpu('GPU-0'), gpu('GPU-1', { mode: 'shared' })]
   await later()
@@ -163,23 +168,26 @@ test('a session that has ended by itself needs no limit, and says nothing about 
 })
 
 test('a probe that could not run is repeated after some minutes', async () => {
-  await answer({ isolation: 'accounted', reason: 'The image is not here.', later: true })
+  await answer({ isolation: 'accounted', reason: because('gpu_without_free_memory'), later: true })
   await later()
   expect(probes).toEqual([])
   await vi.advanceTimersByTimeAsync(10 * 60_000)
   expect(probes).toHaveLength(1)
-  expect(classes()[1]?.[2]).toBe('The image is not here.')
+  expect(classes()[1]?.[2]).toBe(because('gpu_without_free_memory').why)
   await answer(ENFORCED)
   expect(classes()[1]?.[1]).toBe('enforced')
 })
 
 test('a MIG instance ignores the set mode; one that shares its memory is not isolated', async () => {
-  found = [gpu('MIG-0', { mode: 'mig' }), gpu('MIG-1', { mode: 'mig', sharedBecause: 'A compute instance.' })]
+  found = [
+    gpu('MIG-0', { mode: 'mig' }),
+    gpu('MIG-1', { mode: 'mig', sharedBecause: because('compute_instance_shares') }),
+  ]
   await later()
   devices.setModes({ 'MIG-0': 'shared', 'MIG-1': 'shared' })
   expect(classes()).toEqual([
     ['mig', 'mig', null],
-    ['mig', 'accounted', 'A compute instance.'],
+    ['mig', 'accounted', because('compute_instance_shares').why],
   ])
 })
 

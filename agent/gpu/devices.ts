@@ -1,5 +1,13 @@
 import { type KernelSpec } from '#agent/contract'
-import { AppError, because, type Device, type DeviceFigures, type SettableMode } from '#manager/contract'
+import {
+  AppError,
+  type Because,
+  because,
+  type Device,
+  type DeviceFigures,
+  keysOf,
+  type SettableMode,
+} from '#manager/contract'
 import { engineMessage } from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
 import { type FoundGpu, type GpuPlugin } from './gpu-plugin.ts'
@@ -99,16 +107,17 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   function toDevice({ gpu, plugin }: Entry): Device {
     const { uuid, model, memBytes, problem, sharedBecause } = gpu
     const mode = modeOf(gpu)
-    const common = { uuid, model, memBytes, mode, problem, plugin }
+    const told = { problem: problem?.why ?? null, ...(problem && { problemBy: keysOf(problem) }) }
+    const common = { uuid, model, memBytes, mode, ...told, plugin }
     if (mode === 'shared') {
       return {
         ...common,
         slot: 'cuda.shares',
-        ...toIsolation(verdicts.get(uuid) ?? unknown(plugin, deps.held().has(uuid))),
+        ...isolationOf(verdicts.get(uuid) ?? unknown(plugin, deps.held().has(uuid))),
       }
     }
-    const isolation = sharedBecause === null ? mode : 'accounted'
-    return { ...common, slot: 'cuda.device', isolation, isolationReason: sharedBecause }
+    const isolation = isolationOf({ isolation: sharedBecause === null ? mode : 'accounted', reason: sharedBecause })
+    return { ...common, slot: 'cuda.device', ...isolation }
   }
 
   await look()
@@ -170,14 +179,18 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   }
 }
 
-const toIsolation = ({ isolation, reason }: Verdict) => ({ isolation, isolationReason: reason })
+const isolationOf = ({ isolation, reason }: { isolation: Device['isolation']; reason: Because | null }) => ({
+  isolation,
+  isolationReason: reason?.why ?? null,
+  ...(reason && { isolationReasonBy: keysOf(reason) }),
+})
 
 function unknown(plugin: Device['plugin'], isHeld: boolean): Verdict {
   const reason =
     plugin === 'simulated'
-      ? 'A simulated GPU has no memory to limit.'
+      ? because('limits_of_simulated')
       : isHeld
-        ? 'Memory limits are tested once no session uses the device.'
-        : 'Memory limits are being tested.'
+        ? because('limits_tested_later')
+        : because('limits_being_tested')
   return { isolation: 'accounted', reason }
 }

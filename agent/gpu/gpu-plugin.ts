@@ -1,4 +1,4 @@
-import { type Device, type DeviceFigures, type DeviceMode } from '#manager/contract'
+import { type Because, type Device, type DeviceFigures, type DeviceMode } from '#manager/contract'
 
 /** A GPU, or a MIG instance, as found on the host. */
 export interface FoundGpu {
@@ -9,9 +9,9 @@ export interface FoundGpu {
   /** `mig` for an instance; otherwise the configured mode of a GPU for which no admin has set a mode yet. */
   readonly mode: DeviceMode
   /** Reason why the device shares resources with other devices; null if it shares none. */
-  readonly sharedBecause: string | null
+  readonly sharedBecause: Because | null
   /** Reason why no session may be started on the device; null for a healthy one. */
-  readonly problem: string | null
+  readonly problem: Because | null
 }
 
 export interface GpuLook {

@@ -73,7 +73,7 @@ test('if a lost GPU makes nvidia-smi fail for all, only the lost GPU becomes a p
     *${T4}*) echo '${T4}, 15360, [N/A], 0, 37, 1024, Tesla T4' ;;
     *) echo 'Unable to determine the device handle for gpu 0000:05:00.0: GPU is lost.  Reboot the system to recover this GPU'; exit 15 ;;
   esac`)
-  const problems = async () => (await gpus.look(signal)).gpus.map(({ uuid, problem }) => [uuid, problem])
+  const problems = async () => (await gpus.look(signal)).gpus.map(({ uuid, problem }) => [uuid, problem?.why ?? null])
   const lost = [
     [T4, null],
     [A100, expect.stringContaining('GPU is lost.  Reboot the system')],
@@ -84,7 +84,10 @@ test('if a lost GPU makes nvidia-smi fail for all, only the lost GPU becomes a p
     await mkdir(join(options.procDirectory, bus), { recursive: true })
     await writeFile(join(options.procDirectory, bus, 'information'), `Model: \t NVIDIA\nGPU UUID: \t ${uuid}\n`)
   }
-  const after = (await createNvidiaGpus(options).look(signal)).gpus.map(({ uuid, problem }) => [uuid, problem])
+  const after = (await createNvidiaGpus(options).look(signal)).gpus.map(({ uuid, problem }) => [
+    uuid,
+    problem?.why ?? null,
+  ])
   expect(after.toSorted()).toEqual(lost.toSorted())
   await nvidiaSmi(two)
   expect(await problems()).toEqual([
@@ -99,7 +102,7 @@ test('if the driver stops answering, all devices stay listed with the problem', 
   await nvidiaSmi(`echo "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver." >&2; exit 9`)
   const { gpus: found, figures } = await gpus.look(signal)
   expect(found.map(({ uuid }) => uuid.slice(0, 8)).toSorted()).toEqual(['GPU-5f1c', 'MIG-c6d4', 'MIG-cba6'])
-  for (const { problem } of found) expect(problem).toContain("couldn't communicate")
+  for (const { problem } of found) expect(problem?.why).toContain("couldn't communicate")
   expect(figures).toEqual([])
 })
 
@@ -112,7 +115,7 @@ test('a fatal Xid in the kernel log is a problem of a GPU that nvidia-smi calls 
   const { kernelLog } = options
   await writeFile(kernelLog, '')
   await using gpus = createNvidiaGpus(options)
-  const problems = async () => (await gpus.look(signal)).gpus.map(gpu => gpu.problem)
+  const problems = async () => (await gpus.look(signal)).gpus.map(gpu => gpu.problem?.why ?? null)
   expect(await problems()).toEqual([null, null, null])
   await writeFile(
     kernelLog,

@@ -63,9 +63,9 @@ test('the root control group never gets a limit', async () => {
 
 test('the reason names what lacks memory limits: the driver or the kernel', async () => {
   const none = createNvidiaLimits({ program: '/bin/false', cgroupRoot: join(directory, 'cgroup') })
-  expect(await none.missing()).toContain('R615')
+  expect((await none.missing())?.why).toContain('R615')
   const old = createNvidiaLimits({ program: '/bin/true', cgroupRoot: directory })
-  expect(await old.missing()).toContain('cgroups v2')
+  expect((await old.missing())?.why).toContain('cgroups v2')
 })
 
 test('limits are read in MiB; missing ones are unknown', () => {

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { type Because, because } from '#manager/contract'
 
 const run = promisify(execFile)
 const TIMEOUT_MS = 10_000
@@ -12,7 +13,7 @@ const ROUNDING_MIB = 256
 /** Limits of GPU memory that apply to all processes of a container together, and that none of them can change. */
 export interface MemoryLimits {
   /** Null if driver and kernel support the limits; otherwise the reason why not. */
-  missing(): Promise<string | null>
+  missing(): Promise<Because | null>
   /** Limits the whole control group of this process. @throws if the limit was not set, or more is in use already */
   set(pid: number, uuid: string, bytes: number): Promise<void>
 }
@@ -43,11 +44,10 @@ export function createNvidiaLimits({
         () => true,
         () => false,
       )
-      if (!isUnified) return 'The driver limits GPU memory through cgroups v2, which this host does not have.'
+      if (!isUnified) return because('limits_need_cgroups_2')
       return ask('--help').then(
         () => null,
-        () =>
-          'The driver cannot limit the GPU memory of a session. Driver R615 or newer can (nvidia-smi memory-limits).',
+        () => because('limits_need_driver'),
       )
     },
     async set(pid, uuid, bytes) {

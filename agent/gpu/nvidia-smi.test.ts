@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { because } from '#manager/contract'
 import { parseGpuRows, parseMigInstances, parseMigMemory, parseProcGpu, toGpu } from './nvidia-smi.ts'
 
 const T4 = 'GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11'
@@ -35,7 +36,7 @@ test.each([
   const row = rowOf(line)
   expect(row?.figures).toEqual({ uuid: T4, utilization, memBytes })
   if (problem === null) expect(row?.problem).toBeNull()
-  else expect(row?.problem).toMatch(problem)
+  else expect(row?.problem?.why).toMatch(problem)
 })
 
 test('lines that are no rows are ignored, and a comma in a name is harmless', () => {
@@ -114,7 +115,7 @@ test('an instance has its memory to itself, unless it is a compute instance with
   })
   expect(gpu('1c.3g.20gb')).toMatchObject({
     memBytes: 20 * GiB,
-    sharedBecause: expect.stringContaining('shares its memory') as string,
+    sharedBecause: because('compute_instance_shares'),
   })
 })
 

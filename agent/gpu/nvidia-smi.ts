@@ -1,4 +1,4 @@
-import { type DeviceFigures } from '#manager/contract'
+import { type Because, because, type DeviceFigures } from '#manager/contract'
 import { type FoundGpu } from './gpu-plugin.ts'
 
 const MiB = 2 ** 20
@@ -13,7 +13,7 @@ export interface GpuRow {
   readonly model: string
   readonly memBytes: number | null
   readonly inMigMode: boolean
-  readonly problem: string | null
+  readonly problem: Because | null
   readonly figures: DeviceFigures
 }
 
@@ -37,9 +37,9 @@ export function parseGpuRows(csv: string): GpuRow[] {
         inMigMode: mig === 'Enabled',
         problem:
           broken !== undefined
-            ? `nvidia-smi reports "${broken.replace(/^\[|\]$/g, '')}" for this GPU.`
+            ? because('gpu_reported_as', { state: broken.replace(/^\[|\]$/g, '') })
             : errors > 0
-              ? `The GPU had ${errors} uncorrectable memory errors (ECC) since the driver was loaded. Reset it: nvidia-smi -r -i ${uuid}`
+              ? because('gpu_ecc_errors', { count: errors, gpu: uuid })
               : null,
         figures: { uuid, utilization: numberOf(utilization), memBytes: bytesOf(used) },
       },
@@ -100,9 +100,7 @@ export function toGpu(instance: MigInstance, { model, problem }: GpuRow, memory:
     memBytes: memory?.totalBytes ?? profileBytes(instance.profile),
     mode: 'mig',
     // Compute instances of one GPU instance have separate processors but share its memory.
-    sharedBecause: /^\d+c\./.test(instance.profile)
-      ? 'A compute instance shares its memory with the other compute instances of its GPU instance.'
-      : null,
+    sharedBecause: /^\d+c\./.test(instance.profile) ? because('compute_instance_shares') : null,
     problem,
   }
 }

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type DeviceFigures } from '#manager/contract'
+import { type Because, because, type DeviceFigures } from '#manager/contract'
 import { type FoundGpu, type GpuLook, type GpuPlugin } from './gpu-plugin.ts'
 import {
   GPU_FIELDS,
@@ -34,7 +34,7 @@ export interface NvidiaOptions {
 /** Output of nvidia-smi, also if it fails: one lost GPU makes it fail for all of them. */
 interface Said {
   readonly text: string
-  readonly failure: string | null
+  readonly failure: Because | null
   readonly isMissing: boolean
 }
 
@@ -71,7 +71,9 @@ export function createNvidiaGpus({
       const why = [said.stderr, said.stdout, said.message].find(text => text?.trim()) ?? 'unknown'
       return {
         text: said.stdout ?? '',
-        failure: said.killed ? `nvidia-smi did not answer in ${TIMEOUT_MS / 1000} s.` : lastLine(why),
+        failure: said.killed
+          ? because('nvidia_smi_silent', { seconds: TIMEOUT_MS / 1000 })
+          : because('nvidia_smi_fails', { text: lastLine(why) }),
         isMissing: said.code === 'ENOENT',
       }
     }
@@ -85,7 +87,7 @@ export function createNvidiaGpus({
       const said = await ask(signal, '-i', uuid, ...QUERY)
       const row = parseGpuRows(said.text).find(one => one.uuid === uuid)
       if (row) rows.push(row)
-      else lost.push({ ...gpu, problem: said.failure ?? 'nvidia-smi does not list this GPU any more.' })
+      else lost.push({ ...gpu, problem: said.failure ?? because('gpu_not_listed') })
     }
     return { rows, lost }
   }
@@ -117,7 +119,7 @@ export function createNvidiaGpus({
     const parents = rows.filter(row => row.inMigMode)
     const gpus: FoundGpu[] = []
     const figures: DeviceFigures[] = []
-    let failure: string | null = null
+    let failure: Because | null = null
     if (parents.length > 0) {
       const [list, details] = await Promise.all([ask(signal, '-L'), ask(signal, '-q', '-x')])
       failure = list.failure

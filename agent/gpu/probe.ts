@@ -1,5 +1,6 @@
 import { type ContainerCreateOptions } from 'dockerode'
 import { z } from 'zod'
+import { type Because, because, together } from '#manager/contract'
 import { type EngineClient, engineMessage, isMissing } from '../docker/engine-client.ts'
 import { readLines } from '../docker/lines.ts'
 import { gpuRequests } from '../docker/container-config.ts'
@@ -11,7 +12,7 @@ import { PROBE_SCRIPT } from './probe-script.ts'
 /** Outcome of a probe: whether a limit was seen to be enforced. */
 export interface Verdict {
   readonly isolation: 'enforced' | 'accounted'
-  readonly reason: string
+  readonly reason: Because
   /** The probe could not be carried out, perhaps only for now. */
   readonly later?: boolean
 }
@@ -64,20 +65,12 @@ export function createProbe({ engine, limits, image, container = probeContainer 
   async function judge(id: string, { uuid, memBytes }: FoundGpu): Promise<Verdict> {
     const part = Math.min(PART, Math.floor(memBytes / 4 / MiB) * MiB)
     const [less, more] = [part / 4, part * 1.5]
-    if ((await attempt(id, 'one', more)) !== 'allocated')
-      return untried('the GPU had no free memory, even without a limit.')
+    if ((await attempt(id, 'one', more)) !== 'allocated') return untried(because('gpu_without_free_memory'))
     await limits.set((await inspectPid(id)) ?? 0, uuid, part)
-    if ((await attempt(id, 'one', less)) !== 'allocated')
-      return accounted('Tested: with a limit, not even a quarter of the share could be allocated.')
-    if ((await attempt(id, 'one', more)) !== 'refused')
-      return accounted('Tested: a program got more memory than its limit allows.')
-    if ((await attempt(id, 'several', less)) !== 'refused')
-      return accounted('Tested: several programs together got more memory than their limit allows.')
-    return {
-      isolation: 'enforced',
-      reason:
-        'Tested: the driver refuses a session more memory than its share. Managed memory (cudaMallocManaged) is not counted.',
-    }
+    if ((await attempt(id, 'one', less)) !== 'allocated') return accounted(because('limits_too_strict'))
+    if ((await attempt(id, 'one', more)) !== 'refused') return accounted(because('limits_passed_by_one'))
+    if ((await attempt(id, 'several', less)) !== 'refused') return accounted(because('limits_passed_by_several'))
+    return { isolation: 'enforced', reason: because('limits_hold') }
   }
 
   async function inspectPid(id: string): Promise<number | undefined> {
@@ -98,16 +91,20 @@ export function createProbe({ engine, limits, image, container = probeContainer 
         await removeContainer(engine, made.id)
       }
     } catch (error) {
-      return untried(isMissing(error) ? `the image ${image} is not on this host.` : engineMessage(error))
+      return untried(
+        isMissing(error)
+          ? because('probe_image_missing', { image })
+          : because('docker_says', { text: engineMessage(error) }),
+      )
     }
   }
 }
 
 const Outcome = z.enum(['allocated', 'refused'])
 
-const accounted = (reason: string): Verdict => ({ isolation: 'accounted', reason })
-const untried = (why: string): Verdict => ({
-  ...accounted(`Memory limits could not be tested: ${why}`),
+const accounted = (reason: Because): Verdict => ({ isolation: 'accounted', reason })
+const untried = (why: Because): Verdict => ({
+  ...accounted(together(because('limits_not_tested'), why)),
   later: true,
 })
 

@@ -13,7 +13,7 @@ const OTHER = '6,2094,5000003,-;eth0: link up\n SUBSYSTEM=net'
 
 test('fatal errors in the kernel log count, faults of a program do not', () => {
   const log = [OFF_THE_BUS, ' SUBSYSTEM=pci', OWN_FAULT, OLD_FORM, OTHER].join('\n')
-  expect(parseXids(log, 0)).toEqual([
+  expect(parseXids(log, 0).map(({ address, problem }) => ({ address, problem: problem.why }))).toEqual([
     {
       address: '0000:3b:00',
       problem: expect.stringMatching(/Xid 79 for this GPU: GPU has fallen off the bus\. Reset/) as string,

@@ -1,12 +1,13 @@
 import { constants, type FileHandle, open } from 'node:fs/promises'
 import { uptime } from 'node:os'
+import { type Because, because } from '#manager/contract'
 
 /** After these errors a GPU is unusable until a reset; other errors are the fault of one program. */
 const FATAL = new Set([46, 48, 62, 64, 74, 79, 95, 119, 120, 140])
 
 export interface XidWatch extends AsyncDisposable {
   /** Problems logged by the kernel since the start of the watch, by PCI address: `0000:3b:00`. */
-  read(): Promise<ReadonlyMap<string, string>>
+  read(): Promise<ReadonlyMap<string, Because>>
 }
 
 /**
@@ -14,7 +15,7 @@ export interface XidWatch extends AsyncDisposable {
  * Linux) does without. Entries from before the start are ignored: the GPU may have been reset since.
  */
 export function watchXids(path = '/dev/kmsg', startedAtSeconds = uptime()): XidWatch {
-  const found = new Map<string, string>()
+  const found = new Map<string, Because>()
   let opening: Promise<FileHandle | undefined> | undefined
   const buffer = Buffer.alloc(16_384)
 
@@ -42,7 +43,7 @@ export function watchXids(path = '/dev/kmsg', startedAtSeconds = uptime()): XidW
 }
 
 /** @param log records of /dev/kmsg: `priority,sequence,microseconds,-;NVRM: Xid (PCI:0000:3b:00): 79, …` */
-export function parseXids(log: string, sinceSeconds: number): { address: string; problem: string }[] {
+export function parseXids(log: string, sinceSeconds: number): { address: string; problem: Because }[] {
   return log.split('\n').flatMap(line => {
     const match = /^\d+,\d+,(\d+),[^;]*;NVRM: Xid \(PCI:([0-9a-f:]+)(?:\.\d)?\): (\d+), ?(.*)$/i.exec(line)
     if (!match) return []
@@ -52,7 +53,7 @@ export function parseXids(log: string, sinceSeconds: number): { address: string;
     return [
       {
         address: address.toLowerCase(),
-        problem: `The driver reported error Xid ${xid} for this GPU: ${what} Reset the GPU, then restart the agent.`,
+        problem: because('gpu_xid', { xid, text: what }),
       },
     ]
   })

@@ -1,12 +1,13 @@
 import { type ChildProcess, execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
+import { AppError, type Because, because, causeIn, isAppError } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type Chain, firewallChains, type FirewallSpec, nameServersOf, restoreInput } from './firewall-rules.ts'
 
 export interface Isolation {
   readonly isolation: 'full' | 'partial'
   /** Reason why the isolation is not full, for people; null for a full one. */
-  readonly reason: string | null
+  readonly reason: Because | null
 }
 
 export interface Firewall extends AsyncDisposable {
@@ -26,8 +27,6 @@ const CHECK_EVERY_MS = 30_000
 const TIMEOUT_MS = 10_000
 /** A host with many published ports has thousands of rules. */
 const MAX_RULES_BYTES = 64 * 2 ** 20
-const NOT_ROOT =
-  "The agent does not run as root, so it cannot set up iptables, and sessions run as the agent's user instead of one of their own."
 
 /**
  * Keeps the rules of `firewall-rules.ts` in place. Other programs rewrite tables (Docker when it starts, admins, firewalld), so
@@ -35,7 +34,7 @@ const NOT_ROOT =
  */
 export function startFirewall(options: FirewallOptions): Firewall {
   const { log, onChange } = options
-  let state: Isolation = { isolation: 'partial', reason: 'The firewall has not been set up yet.' }
+  let state: Isolation = { isolation: 'partial', reason: because('firewall_not_set_up') }
   let working: Promise<void> = Promise.resolve()
   let installed: Installed | undefined
 
@@ -50,10 +49,10 @@ export function startFirewall(options: FirewallOptions): Firewall {
         return { isolation: 'partial', reason: reasonOf(error) }
       },
     )
-    if (next.isolation === state.isolation && next.reason === state.reason) return
+    if (next.isolation === state.isolation && next.reason?.why === state.reason?.why) return
     state = next
     if (next.isolation === 'full') log.info({}, 'sessions are isolated by the firewall')
-    else log.warn({ reason: next.reason }, 'sessions are not fully isolated')
+    else log.warn({ reason: next.reason?.why }, 'sessions are not fully isolated')
     onChange()
   }
 
@@ -86,8 +85,8 @@ interface Installed {
  * this kernel has refused those for bridged frames, which a module that is loaded later makes possible
  */
 async function keepInstalled(options: FirewallOptions, before: Installed | undefined): Promise<Installed | undefined> {
-  if (process.platform !== 'linux') throw new Error('This platform has no iptables.')
-  if (process.getuid?.() !== 0) throw new Error(NOT_ROOT)
+  if (process.platform !== 'linux') throw new AppError('unavailable', because('no_iptables_here'))
+  if (process.getuid?.() !== 0) throw new AppError('unavailable', because('agent_not_root'))
   await options.checkRange()
   const nameServers = nameServersOf(await readFile('/etc/resolv.conf', 'utf8').catch(() => ''))
   const spec = { ...options, nameServers, agentUid: process.geteuid?.() ?? 0 }
@@ -153,8 +152,10 @@ function call(program: string, args: readonly string[], input?: string): Promise
   })
 }
 
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown): Because {
+  const known = isAppError(error) ? causeIn(error.detail) : undefined
+  if (known) return known
   const message = error instanceof Error ? error.message : String(error)
-  if (message.includes('ENOENT')) return 'iptables is not installed on the host.'
-  return message.split('\n').slice(0, 2).join(' ')
+  if (message.includes('ENOENT')) return because('iptables_not_installed')
+  return because('iptables_says', { text: message.split('\n').slice(0, 2).join(' ') })
 }

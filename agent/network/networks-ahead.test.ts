@@ -82,7 +82,7 @@ test('ready networks are released when sessions need the range, and created agai
   await expect.poll(() => engine.ready().length).toBe(SIZE)
   for (let i = 0; i < 14; i++) await engine.session(String(i))
   await engine.networks.look()
-  expect(engine.networks.problem).toMatch('no free /28')
+  expect(engine.networks.problem?.why).toMatch('no free /28')
   engine.ahead.refill()
   await expect.poll(engine.count).toBe(14)
   await expect.poll(() => engine.networks.problem).toBeNull()

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { type NetworkInspectInfo } from 'dockerode'
 import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
-import { AppError, because } from '#manager/contract'
+import { AppError, type Because, because, causeIn } from '#manager/contract'
 import { type EngineClient, isMissing, statusOf } from '../docker/engine-client.ts'
 import { createTurns } from '../turns.ts'
 import {
@@ -57,7 +57,7 @@ export interface SessionNetworks {
   /** Checks that the range is free for sessions on this host. @throws `network_range_taken` */
   checkRange(): Promise<void>
   /** Reason why no session can get a network now, according to the last creation or look; null if sessions can get one. */
-  readonly problem: string | null
+  readonly problem: Because | null
   /** The engine's bridges are in another network namespace than this process: its firewall and connections do not reach them. */
   readonly isElsewhere: boolean
   /** Updates `problem` and `isElsewhere`; both stay as they are if the engine does not answer. */
@@ -97,14 +97,14 @@ export function createSessionNetworks(
   const reserved = new Set<Cidr>()
   /** Serializes kernels of one session joining and leaving. */
   const inTurn = createTurns()
-  let problem: string | null = null
+  let problem: Because | null = null
   let isElsewhere = false
 
-  function note(found: { problem?: string | null; isElsewhere?: boolean }): void {
-    const before = [problem, isElsewhere]
+  function note(found: { problem?: Because | null; isElsewhere?: boolean }): void {
+    const before = [problem?.why, isElsewhere]
     problem = found.problem === undefined ? problem : found.problem
     isElsewhere = found.isElsewhere ?? isElsewhere
-    if (before[0] !== problem || before[1] !== isElsewhere) onChange()
+    if (before[0] !== problem?.why || before[1] !== isElsewhere) onChange()
   }
 
   /** Passes the outcome of the work on. `network_range_taken` is remembered as the problem; a success clears it. */
@@ -114,7 +114,8 @@ export function createSessionNetworks(
       note({ problem: null })
       return value
     } catch (error) {
-      if (error instanceof AppError && error.code === 'network_range_taken') note({ problem: String(error.detail.why) })
+      if (error instanceof AppError && error.code === 'network_range_taken')
+        note({ problem: causeIn(error.detail) ?? null })
       throw error
     }
   }

@@ -1,4 +1,4 @@
-import { type AgentId, type KernelId } from '#manager/contract'
+import { type AgentId, type Because, type KernelId } from '#manager/contract'
 import { type FromAgent } from '#agent/contract'
 
 /**
@@ -18,7 +18,7 @@ export interface AgentListener {
     agentId: AgentId,
     message: Notice,
     arrivedAt: number,
-    leftOut: readonly string[],
+    leftOut: readonly Because[],
   ): Promise<readonly KernelId[]>
   /** The kernels in a report that are known to run although the engine did not answer. */
   started(agentId: AgentId, report: Extract<Notice, { type: 'report' }>): readonly KernelId[]

@@ -1,5 +1,5 @@
 import { type RawData } from 'ws'
-import { AppError, type AgentId } from '#manager/contract'
+import { AppError, type AgentId, type Because } from '#manager/contract'
 import { type createSparing, type Log } from '../log.ts'
 import { watchArrivals } from './arrivals.ts'
 import { type AgentConnection } from './connection.ts'
@@ -39,7 +39,7 @@ interface Waiting {
 interface Arrived {
   readonly arrivedAt: number
   /** Problems with the message, for an admin. */
-  readonly leftOut: readonly string[]
+  readonly leftOut: readonly Because[]
 }
 
 export function createNotices({ listener, isOver, log, sparing }: NoticesDeps): Notices {
@@ -81,7 +81,7 @@ export function createNotices({ listener, isOver, log, sparing }: NoticesDeps): 
   function take(
     connection: AgentConnection,
     notice: Notice,
-    { leftOut, bytes }: { leftOut: readonly string[]; bytes: number },
+    { leftOut, bytes }: { leftOut: readonly Because[]; bytes: number },
   ): void {
     const { agentId } = connection
     const inbox = inboxOf(agentId)

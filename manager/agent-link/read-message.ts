@@ -1,5 +1,5 @@
 import { type z } from 'zod'
-import { AppError } from '#manager/contract'
+import { AppError, type Because, because } from '#manager/contract'
 import { mapInSlices } from './in-slices.ts'
 import { withStorableText } from '../store/storable-text.ts'
 import { AgentImage, FromAgent, KernelReport, Report, StatsBatch } from '#agent/contract'
@@ -7,14 +7,15 @@ import { AgentImage, FromAgent, KernelReport, Report, StatsBatch } from '#agent/
 /** The valid part of a message that an agent sent. */
 export interface ReadMessage {
   readonly message: FromAgent
-  /** Descriptions of the parts that were left out, as sentences for an admin. */
-  readonly leftOut: readonly string[]
+  /** The parts that were left out, for an admin. */
+  readonly leftOut: readonly Because[]
 }
 
 /** Limit of messages. Only reports, which list images, and replies, which carry logs, may be longer. */
 const MAX_BYTES = 1024 * 1024
 const MAY_BE_LONG = /^\{"type":"(report|reply)"/
 const TOLD = 3
+type Item = 'containers' | 'images' | 'devices' | 'figures'
 
 /**
  * Validates the messages of accepted agents. Threat model: an agent is trusted with its own sessions only, and may be
@@ -43,27 +44,27 @@ export const isLongReport = (text: string) => text.length > LONG_REPORT && /^\{"
  */
 export async function readLongReport(
   text: string,
-): Promise<{ readonly message: Report; readonly leftOut: readonly string[] }> {
+): Promise<{ readonly message: Report; readonly leftOut: readonly Because[] }> {
   // The caller has checked that the text begins as an object (`isLongReport`).
   const json = parse(text) as Fields
   const emptied = Object.entries(json).map(([key, held]) => [key, LISTS.has(key) && Array.isArray(held) ? [] : held])
   const { message, leftOut } = checked(Object.fromEntries(emptied))
   if (message.type !== 'report') throw new AppError('bad_request', { why: 'A control message has two types.' })
-  const readList = async <T>(list: unknown, schema: z.ZodType<T>, what: string): Promise<T[]> => {
+  const readList = async <T>(list: unknown, schema: z.ZodType<T>, what: Item): Promise<T[]> => {
     if (!Array.isArray(list)) return []
     const read = await mapInSlices(list as unknown[], item => schema.safeParse(item))
     leftOut.unshift(...toldOf(what, read))
     return read.flatMap(({ success, data }) => (success ? [data] : []))
   }
   const lists = {
-    kernels: await readList(json.kernels, KernelReport, 'container'),
-    ...(message.images ? { images: await readList(json.images, AgentImage, 'image') } : {}),
+    kernels: await readList(json.kernels, KernelReport, 'containers'),
+    ...(message.images ? { images: await readList(json.images, AgentImage, 'images') } : {}),
   }
   return { message: { ...message, ...lists }, leftOut: leftOut.slice(0, TOLD) }
 }
 
 /** @throws AppError `bad_request` */
-function checked(json: unknown): { message: FromAgent; leftOut: string[] } {
+function checked(json: unknown): { message: FromAgent; leftOut: Because[] } {
   const whole = FromAgent.safeParse(json)
   if (whole.success) return { message: whole.data, leftOut: [] }
   const { repaired, leftOut } = repair(json)
@@ -84,11 +85,11 @@ function parse(text: string): unknown {
 type Fields = Readonly<Record<string, unknown>>
 
 /** Drops invalid items from a report or from statistics. */
-function repair(json: unknown): { repaired: unknown; leftOut: string[] } {
-  const leftOut: string[] = []
+function repair(json: unknown): { repaired: unknown; leftOut: Because[] } {
+  const leftOut: Because[] = []
   const message = json as Fields
   if (typeof json !== 'object' || json === null) return { repaired: json, leftOut }
-  const keep = (list: unknown, schema: z.ZodType, what: string): unknown => {
+  const keep = (list: unknown, schema: z.ZodType, what: Item): unknown => {
     if (!Array.isArray(list)) return list
     const read = list.map(item => schema.safeParse(item))
     leftOut.push(...toldOf(what, read))
@@ -96,7 +97,7 @@ function repair(json: unknown): { repaired: unknown; leftOut: string[] } {
   }
   if (message.type === 'stats') {
     return {
-      repaired: { ...message, kernels: keep(message.kernels, StatsBatch.shape.kernels.element, 'figure') },
+      repaired: { ...message, kernels: keep(message.kernels, StatsBatch.shape.kernels.element, 'figures') },
       leftOut,
     }
   }
@@ -104,37 +105,34 @@ function repair(json: unknown): { repaired: unknown; leftOut: string[] } {
   const { shape } = Report
   const repaired = {
     ...message,
-    ...(message.images === undefined ? {} : { images: keep(message.images, AgentImage, 'image') }),
+    ...(message.images === undefined ? {} : { images: keep(message.images, AgentImage, 'images') }),
     ...(message.deviceFigures === undefined
       ? {}
-      : { deviceFigures: keep(message.deviceFigures, shape.deviceFigures.unwrap().element, 'figure of a device') }),
-    kernels: keep(message.kernels, KernelReport, 'container'),
-    devices: keep(message.devices, shape.devices.element, 'device'),
+      : { deviceFigures: keep(message.deviceFigures, shape.deviceFigures.unwrap().element, 'figures') }),
+    kernels: keep(message.kernels, KernelReport, 'containers'),
+    devices: keep(message.devices, shape.devices.element, 'devices'),
     capacity: saneAmounts(message.capacity, leftOut),
   }
   return { repaired, leftOut: leftOut.slice(0, TOLD) }
 }
 
 /** Sentences about dropped items; none if all are valid. */
-function toldOf(what: string, read: readonly { readonly error?: z.ZodError | undefined }[]): string[] {
+function toldOf(what: Item, read: readonly { readonly error?: z.ZodError | undefined }[]): Because[] {
   const wrong = read.flatMap(({ error }) => (error ? [error] : []))
   const [first] = wrong
-  return first ? [sentenceOf(what, wrong.length, first)] : []
-}
-
-function sentenceOf(what: string, count: number, error: z.ZodError): string {
-  const [issue] = error.issues
-  const why = issue ? `${issue.path.map(String).join('.')}: ${issue.message}` : 'unknown form'
-  return `${count} ${what}${count === 1 ? '' : 's'} left out of the agent's report (${why.slice(0, 200)}).`
+  if (!first) return []
+  const [issue] = first.issues
+  const text = issue ? `${issue.path.map(String).join('.')}: ${issue.message}`.slice(0, 200) : '?'
+  return [because(`report_${what}_left_out`, { count: wrong.length, text })]
 }
 
 /** Drops invalid amounts, slot by slot; a dropped slot counts as nothing. */
-function saneAmounts(capacity: unknown, leftOut: string[]): unknown {
+function saneAmounts(capacity: unknown, leftOut: Because[]): unknown {
   if (typeof capacity !== 'object' || capacity === null) return capacity
   const sane = Object.entries(capacity as Fields).filter(
     ([slot, amount]) => Report.shape.capacity.safeParse({ [slot]: amount }).success,
   )
   const wrong = Object.keys(capacity).length - sane.length
-  if (wrong > 0) leftOut.push(`${wrong} of the amounts in the agent's capacity are not valid and count as zero.`)
+  if (wrong > 0) leftOut.push(because('report_amounts_wrong', { count: wrong }))
   return Object.fromEntries(sane)
 }

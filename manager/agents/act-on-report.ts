@@ -59,7 +59,7 @@ export interface ActingMemory {
 /** Actions that failed; the next report repeats them. */
 export interface Failed {
   /** Message for an admin about the last failure. */
-  readonly problem: string | null
+  readonly problem: Because | null
   readonly kernelIds: readonly KernelId[]
 }
 
@@ -78,7 +78,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
   const endsBeforeStart = new Set<string>()
 
   async function actOnAll(agentId: AgentId, actions: readonly Action[], first: boolean): Promise<Failed> {
-    let problem: string | null = null
+    let problem: Because | null = null
     const kernelIds: KernelId[] = []
     // Note all phases first: the outcome for a session must not depend on which of its kernels is reported first.
     for (const action of actions) if (action.do === 'phase') notePhase(action)
@@ -88,7 +88,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
         log.error({ err: error, agentId, action }, "a kernel in an agent's report could not be handled")
         const { kernelId } = action.do === 'import' ? action.label : action
         kernelIds.push(kernelId)
-        problem = `Kernel ${kernelId} (${action.do}): ${toWireError(error).message}. The next report tries again.`
+        problem = because('container_not_handled', { kernel: kernelId, code: toWireError(error).code })
       })
     }
     return { problem, kernelIds }

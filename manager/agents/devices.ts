@@ -1,4 +1,4 @@
-import { type Device, type ResourceSlots, type SettableMode } from '#manager/contract'
+import { because, type Device, keysOf, type ResourceSlots, type SettableMode } from '#manager/contract'
 
 /** Modes by device UUID. */
 export type DeviceModes = Readonly<Record<string, SettableMode>>
@@ -10,6 +10,9 @@ export interface KnownDevices {
   /** UUIDs that kernels hold. */
   readonly held: ReadonlySet<string>
 }
+
+const GONE = because('gpu_gone_in_use')
+const NOT_REPORTED = because('limits_not_reported')
 
 /**
  * Combines the devices an agent reports with the modes set here. A device whose mode no admin has set keeps the mode in
@@ -25,7 +28,7 @@ export function takeUpDevices(
   const here = new Set(reported.map(({ uuid }) => uuid))
   const lost = devices
     .filter(({ uuid }) => !here.has(uuid) && held.has(uuid))
-    .map(device => ({ ...device, problem: 'The agent does not find this device any more, but sessions still use it.' }))
+    .map(device => ({ ...device, problem: GONE.why, problemBy: keysOf(GONE) }))
   return { modes: all, devices: [...reported, ...lost].map(device => inMode(device, all[device.uuid])) }
 }
 
@@ -35,14 +38,16 @@ export function takeUpDevices(
  */
 export function inMode(device: Device, mode: SettableMode = 'whole'): Device {
   if (device.mode === 'mig' || device.mode === mode) return device
+  const { isolationReasonBy: _, ...rest } = device
   return mode === 'whole'
-    ? { ...device, mode, slot: 'cuda.device', isolation: 'whole', isolationReason: null }
+    ? { ...rest, mode, slot: 'cuda.device', isolation: 'whole', isolationReason: null }
     : {
-        ...device,
+        ...rest,
         mode,
         slot: 'cuda.shares',
         isolation: 'accounted',
-        isolationReason: 'The agent has not reported yet whether memory limits are enforced on this device.',
+        isolationReason: NOT_REPORTED.why,
+        isolationReasonBy: keysOf(NOT_REPORTED),
       }
 }
 

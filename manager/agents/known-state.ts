@@ -11,6 +11,7 @@ export function isAsWritten(row: AgentRow, state: ReportedState): boolean {
     return false
   if (row.network_isolation !== state.networkIsolation) return false
   if (row.network_isolation_reason !== state.networkIsolationReason) return false
+  if (!isDeepStrictEqual(row.network_isolation_reason_by, state.networkIsolationReasonBy ?? null)) return false
   // A device is gone: the write must check whether a kernel holds it.
   if (row.devices.length !== state.devices.length) return false
   const { devices, modes } = takeUpDevices(state.devices, {

@@ -1,3 +1,5 @@
+import { type Because, because, causeIn, type TextKeys, together } from '#manager/contract'
+
 /** Kinds of problems of an agent, in display order. */
 const SUBJECTS = ['network', 'kernels', 'unknown', 'images', 'leftOut'] as const
 export type Subject = (typeof SUBJECTS)[number]
@@ -5,35 +7,40 @@ export type Subject = (typeof SUBJECTS)[number]
 /** Problems of one agent that admins see. A problem lasts until a report says otherwise. */
 export interface Problems {
   /** Sets the problem of this subject, or clears it with null. */
-  note(subject: Subject, problem: string | null): void
+  note(subject: Subject, problem: Because | null): void
   has(subject: Subject): boolean
   /** All problems in one text; null if there is none. */
-  text(): string | null
+  all(): Because | null
   /** The text as last written to the database; undefined until the first write. */
   written: string | null | undefined
 }
 
 export function createProblems(): Problems {
-  const bySubject = new Map<Subject, string>()
+  const bySubject = new Map<Subject, Because>()
   return {
     note(subject, problem) {
       if (problem === null) bySubject.delete(subject)
       else bySubject.set(subject, problem)
     },
     has: subject => bySubject.has(subject),
-    text: () => SUBJECTS.flatMap(subject => bySubject.get(subject) ?? []).join(' ') || null,
+    all: () => inOne(SUBJECTS.flatMap(subject => bySubject.get(subject) ?? [])),
     written: undefined,
   }
 }
 
-export function networkProblem(problem: string | null): string | null {
-  return problem === null ? null : `The agent cannot start sessions, because their network is not available: ${problem}`
+/** Several problems as one text; null for none. */
+export function inOne([first, ...rest]: readonly Because[]): Because | null {
+  return first === undefined ? null : together(first, ...rest)
+}
+
+/** @param keys of the agent's text; an older agent has none */
+export function networkProblem(problem: string | null, keys: TextKeys | undefined): Because | null {
+  if (problem === null) return null
+  const said = causeIn({ ...keys, why: problem }) ?? because('agent_says', { text: problem })
+  return together(because('agent_without_networks'), said)
 }
 
 /** @param count containers that name this Berth and are unknown to it */
-export function unknownProblem(count: number): string | null {
-  if (count === 0) return null
-  const what =
-    count === 1 ? '1 container on the host carries the name of' : `${count} containers on the host carry the name of`
-  return `${what} this Berth, but not its signature. Import or remove each: \`berth admin agent unknown ls\`.`
+export function unknownProblem(count: number): Because | null {
+  return count === 0 ? null : because('containers_unsigned', { count })
 }

@@ -1,4 +1,4 @@
-import { type AgentId, toWireError } from '#manager/contract'
+import { type AgentId, because, toWireError } from '#manager/contract'
 import { type AgentImage } from '#agent/contract'
 import { type AgentReads } from '../agent-link/reads.ts'
 import { type EventPublisher } from '../events/bus.ts'
@@ -38,8 +38,7 @@ export function createImageWriter({ store, reads, events, log }: ReportedImagesD
     } catch (error) {
       // A failure must not keep the agent from its work.
       log.error({ err: error, agentId }, 'the images of an agent could not be written')
-      const problem = `The list of its images could not be saved: ${toWireError(error).message}. Trying again.`
-      memory.problems.note('images', problem)
+      memory.problems.note('images', because('images_not_saved', { code: toWireError(error).code }))
       return false
     }
   }

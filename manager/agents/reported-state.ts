@@ -62,6 +62,7 @@ function stateOf(report: Report): ReportedState {
     devices: report.devices,
     networkIsolation: report.network.isolation,
     networkIsolationReason: report.network.reason,
+    networkIsolationReasonBy: report.network.reasonBy ?? null,
     version: report.version,
     engineVersion: report.engine.version,
   }

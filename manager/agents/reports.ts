@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type AgentId, type DeviceFigures, type KernelId, type PullProgress } from '#manager/contract'
+import { type AgentId, type Because, type DeviceFigures, type KernelId, type PullProgress } from '#manager/contract'
 import { type Report } from '#agent/contract'
 import { type AgentListener } from '../agent-link/listener.ts'
 import { createAgentReads } from '../agent-link/reads.ts'
@@ -11,7 +11,7 @@ import { findAgent, setAgent, setProblem } from '../store/agents/agents.ts'
 import { createClockWatch } from './agent-clock.ts'
 import { type AgentMemory, createMemories } from './agent-memory.ts'
 import { createKernelFigures } from './kernel-figures.ts'
-import { networkProblem } from './problems.ts'
+import { inOne, networkProblem } from './problems.ts'
 import { createImageWriter } from './reported-images.ts'
 import { createReportedKernels, type ReportedKernels, type ReportedKernelsDeps } from './reported-kernels.ts'
 import { createStateWriter } from './reported-state.ts'
@@ -75,14 +75,14 @@ export function createReports(deps: ReportsDeps): Reports {
   async function onReport(
     agentId: AgentId,
     report: Report,
-    { arrivedAt, leftOut }: { arrivedAt: number; leftOut: readonly string[] },
+    { arrivedAt, leftOut }: { arrivedAt: number; leftOut: readonly Because[] },
   ): Promise<readonly KernelId[]> {
     const memory = memories.of(agentId)
     const { problems } = memory
     // Images are reported only when they change, so a note about left-out images holds until the next such report.
-    if (report.images || leftOut.length > 0) problems.note('leftOut', leftOut.join(' ') || null)
+    if (report.images || leftOut.length > 0) problems.note('leftOut', inOne(leftOut))
     const wasUnfit = problems.has('network')
-    problems.note('network', networkProblem(report.network.problem ?? null))
+    problems.note('network', networkProblem(report.network.problem ?? null, report.network.problemBy))
     const isUnfit = problems.has('network')
     watchClock(agentId, memory, { clockMs: report.clockMs, arrivedAt })
     const otherImages = await writeImages(agentId, memory, report.images)
@@ -121,9 +121,10 @@ export function createReports(deps: ReportsDeps): Reports {
 
   /** Writes the agent's problems for admins, if they have changed. */
   async function tellProblems(agentId: AgentId, { problems }: Pick<AgentMemory, 'problems'>): Promise<void> {
-    const text = problems.text()
+    const problem = problems.all()
+    const text = problem?.why ?? null
     if (problems.written === text) return
-    const version = await setProblem(store.db, agentId, text)
+    const version = await setProblem(store.db, agentId, problem)
     problems.written = text
     if (version !== undefined) events.publish({ topic: 'agent', id: agentId, version }, 'superadmins')
   }

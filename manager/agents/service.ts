@@ -124,9 +124,11 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       managers: linksOf.get(row.id)?.map(({ id, url, via }) => ({ id, url, via })) ?? [],
       networkIsolation: row.network_isolation,
       networkIsolationReason: row.network_isolation_reason,
+      ...(row.network_isolation_reason_by && { networkIsolationReasonBy: row.network_isolation_reason_by }),
       version: row.version,
       engineVersion: row.engine_version,
       problem: row.problem,
+      ...(row.problem_by && { problemBy: row.problem_by }),
       lastSeenAt: (gateway.lastSeen(row.id) ?? row.last_seen_at).toISOString(),
     }))
   }

@@ -84,7 +84,7 @@ export const ADMINISTRATION_CAUSES = {
   agent_unknown: 'There is no agent {agent}.',
   pull_failed_on: '{failed} of {all} agents could not pull the image.',
   registry_address_scheme: 'The address must start with https:// (or http://).',
-  manager_gone: 'There is no such manager any more. "berth admin manager ls" lists those that run.',
+  manager_not_running: 'There is no such manager any more. "berth admin manager ls" lists those that run.',
   manager_silent: 'The manager did not answer in time, or it ended.',
   doctor_no_result: 'berth doctor gave no result.',
   minimum_below_label:

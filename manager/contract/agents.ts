@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextKeys } from './cause-fields.ts'
 import { AgentId, KernelId, SessionId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
 
@@ -22,7 +23,9 @@ export const Device = z
     mode: DeviceMode,
     isolation: Isolation,
     isolationReason: z.string().nullable().describe('Reason for the class, unless the mode implies it.'),
+    isolationReasonBy: TextKeys.optional(),
     problem: z.string().nullable().describe('Reason why no session starts on the device; null if it is healthy.'),
+    problemBy: TextKeys.optional(),
     plugin: z.enum(['nvidia', 'simulated']),
   })
   .meta({ id: 'Device' })
@@ -57,6 +60,7 @@ export const Agent = z
     /** `partial` where the agent could not set up its firewall; the reason says why. */
     networkIsolation: z.enum(['full', 'partial']),
     networkIsolationReason: z.string().nullable(),
+    networkIsolationReasonBy: TextKeys.optional(),
     version: z.string(),
     engineVersion: z.string(),
     lastSeenAt: z.iso.datetime(),
@@ -71,6 +75,7 @@ export const Agent = z
       .nullable()
       .optional()
       .describe('Part of its reports that could not be processed; every report tries again.'),
+    problemBy: TextKeys.optional(),
   })
   .meta({ id: 'Agent' })
 export type Agent = z.infer<typeof Agent>

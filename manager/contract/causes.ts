@@ -1,4 +1,5 @@
 import { ADMINISTRATION_CAUSES } from './administration-causes.ts'
+import { AGENT_CAUSES } from './agent-causes.ts'
 import { DOCTOR_CAUSES } from './doctor-causes.ts'
 import { HOST_CAUSES } from './host-causes.ts'
 import { SESSION_CAUSES } from './session-causes.ts'
@@ -419,7 +420,14 @@ export const CAUSES = {
 } as const
 
 /** Causes of all parts: users meet those above, administrators also the others. Keys are unique in all of them. */
-const ALL = { ...DOCTOR_CAUSES, ...CAUSES, ...ADMINISTRATION_CAUSES, ...HOST_CAUSES, ...SESSION_CAUSES }
+const ALL = {
+  ...DOCTOR_CAUSES,
+  ...CAUSES,
+  ...ADMINISTRATION_CAUSES,
+  ...AGENT_CAUSES,
+  ...HOST_CAUSES,
+  ...SESSION_CAUSES,
+}
 
 export type CauseKey = keyof typeof ALL
 

@@ -4,6 +4,7 @@
  */
 export * from './call-route.ts'
 export { type ADMINISTRATION_CAUSES } from './administration-causes.ts'
+export { type AGENT_CAUSES } from './agent-causes.ts'
 export {
   because,
   type Because,

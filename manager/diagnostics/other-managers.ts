@@ -105,7 +105,7 @@ export function createOtherManagers({ db, cluster, own, log, withinMs = WITHIN_M
     async ask(managerId, { withLog, signal }) {
       const id = newUuid()
       if (!(await askForDiagnosis(db, { id, withLog }, managerId)))
-        throw new AppError('not_found', because('manager_gone'))
+        throw new AppError('not_found', because('manager_not_running'))
       const deadline = AbortSignal.timeout(withinMs)
       try {
         asked.tell(managerId)

@@ -1,5 +1,9 @@
 import {
+  type Agent,
+  type AgentDevice,
+  type Because,
   because,
+  keysOf,
   type ManagerWarning,
   messageOf,
   type Recalculation,
@@ -8,7 +12,7 @@ import {
   together,
   toldBy,
 } from '#manager/contract'
-import { agentId } from './admin-world-agents.ts'
+import { agentId, AGENTS } from './admin-world-agents.ts'
 import { ADMIN_WORLD } from './admin-world.ts'
 import { type AdminWorld } from './console-double-admin.ts'
 import { type World } from './console-double.ts'
@@ -60,7 +64,50 @@ const RECALCULATION: Recalculation = {
 }
 
 /** Texts of the server on pages of administration: problems, findings and warnings, by key and in English. */
-const TOLD: Partial<AdminWorld> = { warnings: WARNINGS, recalculation: RECALCULATION }
+const [sound, , , quiet] = AGENTS
+const device = sound?.devices[0]
+const keyed = (name: string, text: Because) => ({ [name]: text.why, [`${name}By`]: keysOf(text) })
+const DEVICE_PROBLEMS = [
+  because('nvidia_smi_fails', { text: 'Unknown Error' }),
+  because('gpu_reported_as', { state: 'GPU is lost' }),
+  because('gpu_ecc_errors', { count: 2, gpu: 'GPU-1' }),
+  because('gpu_gone_in_use'),
+]
+const LIMITS = [
+  because('limits_need_driver'),
+  because('limits_hold'),
+  together(because('limits_not_tested'), because('gpu_without_free_memory')),
+  because('limits_not_reported'),
+]
+const BROKEN = {
+  ...(quiet as Agent),
+  ...keyed('networkIsolationReason', because('agent_not_root')),
+  ...keyed(
+    'problem',
+    together(
+      because('agent_without_networks'),
+      because('network_range_used_up', { range: '10.99.0.0/24' }),
+      because('containers_unsigned', { count: 2 }),
+      because('images_not_saved', { code: 'unavailable' }),
+    ),
+  ),
+  devices: DEVICE_PROBLEMS.map((problem, index) => ({
+    ...(device as AgentDevice),
+    uuid: `GPU-${index}`,
+    mode: 'shared' as const,
+    slot: 'cuda.shares' as const,
+    isolation: 'accounted' as const,
+    occupied: '0',
+    ...keyed('problem', problem),
+    ...keyed('isolationReason', LIMITS[index] as Because),
+  })),
+} as Agent
+
+const TOLD: Partial<AdminWorld> = {
+  agents: [BROKEN],
+  warnings: WARNINGS,
+  recalculation: RECALCULATION,
+}
 const worldOf = (told: Partial<AdminWorld>): Partial<World> => ({
   ...ADMIN_WORLD,
   admin: { ...ADMIN_WORLD.admin, ...told },
@@ -77,6 +124,21 @@ export const UNKEYED_WORLD = worldOf(
 
 /** The pages that show them, a text of each kind in Korean, and one in English as a server without keys sends it. */
 export const TOLD_PAGES = [
+  {
+    path: `/admin/agents/${agentId(4)}`,
+    korean: [
+      'root로 실행되지 않아',
+      '서명이 없습니다',
+      '메모리 한도를 시험하지 못했습니다',
+      '아직 사용하는 세션이 있습니다',
+    ],
+    english: [
+      'does not run as root',
+      'but not its signature',
+      'Memory limits could not be tested',
+      'sessions still use it',
+    ],
+  },
   {
     path: '/admin/about',
     korean: ['모두 같은 버전으로 맞추세요', '데이터베이스의 시계보다 61초 느립니다', '2개는 연결되어 있지 않습니다'],

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { createEngineClient } from '../../agent/docker/engine-client.ts'
 import { createNvidiaLimits, type MemoryLimits } from '../../agent/gpu/memory-limits.ts'
 import { createProbe, probeContainer, probeName } from '../../agent/gpu/probe.ts'
+import { because } from '#manager/contract'
 import { docker } from '../fixtures/docker.ts'
 import { compileFakeCuda, type FakeCuda, type FakeDriver } from '../fixtures/fake-cuda.ts'
 import { temporaryDirectory } from '../fixtures/manager.ts'
@@ -82,7 +83,7 @@ describe.skipIf(!hasCompiler)('a part of a GPU with a simulated driver', () => {
     ['full', 'accounted', /no free memory, even without a limit/],
   ])('a driver that limits by %s makes the GPU count as %s', async (behaviour, isolation, reason) => {
     await fake.behave(behaviour)
-    expect(await probe()).toMatchObject({ isolation, reason: expect.stringMatching(reason) as string })
+    expect(await probe()).toMatchObject({ isolation, reason: { why: expect.stringMatching(reason) as string } })
   })
 
   test('the probe ends with the agent, and leaves nothing behind', async () => {
@@ -96,15 +97,15 @@ describe.skipIf(!hasCompiler)('a part of a GPU with a simulated driver', () => {
 
   test('a driver without limits is not probed', async () => {
     await writeFile(join(fake.directory, 'unsupported'), '')
-    expect(await probe()).toEqual({ isolation: 'accounted', reason: expect.stringContaining('R615') as string })
+    expect(await probe()).toEqual({ isolation: 'accounted', reason: because('limits_need_driver') })
     await rm(join(fake.directory, 'unsupported'))
   })
 
   test('a GPU that cannot be probed counts as accounted, with the reason', async () => {
     await fake.behave('container')
-    expect((await probe('berth-test/no-such:1')).reason).toContain('berth-test/no-such:1 is not on this host')
+    expect((await probe('berth-test/no-such:1')).reason.why).toContain('berth-test/no-such:1 is not on this host')
     const { reason } = await probe('berth/toolbox:latest')
-    expect(reason).toMatch(/could not be tested/)
+    expect(reason.why).toMatch(/could not be tested/)
   })
 
   test('only containers left by a crash are removed, whatever labels an image has', async () => {

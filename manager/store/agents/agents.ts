@@ -1,10 +1,13 @@
 import { sql, type Selectable } from 'kysely'
 import {
   type AgentId,
+  type Because,
   type Device,
+  keysOf,
   OCCUPYING_STATUSES,
   type ResourceSlots,
   type SettableMode,
+  type TextKeys,
   type UserId,
 } from '#manager/contract'
 import { type Db } from '../schema.ts'
@@ -72,6 +75,7 @@ export interface ReportedState {
   readonly devices: readonly Device[]
   readonly networkIsolation: 'full' | 'partial'
   readonly networkIsolationReason: string | null
+  readonly networkIsolationReasonBy?: TextKeys | null
   readonly version: string
   readonly engineVersion: string
 }
@@ -91,6 +95,7 @@ export async function saveReportedState(
       ...(state.modes ? { device_modes: JSON.stringify(state.modes) } : {}),
       network_isolation: state.networkIsolation,
       network_isolation_reason: state.networkIsolationReason,
+      network_isolation_reason_by: jsonOrNull(state.networkIsolationReasonBy),
       version: state.version,
       engine_version: state.engineVersion,
       last_seen_at: sql`now()`,
@@ -156,16 +161,19 @@ export async function setAgent(
 }
 
 /** @returns the new row version; undefined if the row has this problem already, or the agent is unknown */
-export async function setProblem(db: Db, id: AgentId, problem: string | null): Promise<number | undefined> {
+export async function setProblem(db: Db, id: AgentId, problem: Because | null): Promise<number | undefined> {
+  const { why, keys } = problem ? { why: problem.why, keys: keysOf(problem) } : { why: null, keys: null }
   const row = await db
     .updateTable('agents')
-    .set({ problem, row_version: sql`row_version + 1` })
+    .set({ problem: why, problem_by: jsonOrNull(keys), row_version: sql`row_version + 1` })
     .where('id', '=', id)
-    .where('problem', 'is distinct from', problem)
+    .where('problem', 'is distinct from', why)
     .returning('row_version')
     .executeTakeFirst()
   return row?.row_version
 }
+
+const jsonOrNull = (keys: TextKeys | null | undefined) => (keys ? JSON.stringify(keys) : null)
 
 /** Locks the row until the transaction ends. */
 export async function lockAgent(db: Db, id: AgentId): Promise<AgentRow | undefined> {

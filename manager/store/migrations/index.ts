@@ -37,6 +37,7 @@ import { sessionImages } from './0050-session-images.ts'
 import { usageDays } from './0053-usage-days.ts'
 import { certificates } from './0055-certificates.ts'
 import { diagnoses } from './0056-diagnoses.ts'
+import { agentTexts } from './0058-agent-texts.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -78,4 +79,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0053-usage-days': usageDays,
   '0055-certificates': certificates,
   '0056-diagnoses': diagnoses,
+  '0058-agent-texts': agentTexts,
 }

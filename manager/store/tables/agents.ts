@@ -1,5 +1,12 @@
-import { type Default, type DefaultJson, type Json, type MaybeTime, type Time } from './columns.ts'
-import { type AgentId, type Device, type ResourceSlots, type SettableMode, type UserId } from '#manager/contract'
+import { type Default, type DefaultJson, type Json, type MaybeJson, type MaybeTime, type Time } from './columns.ts'
+import {
+  type AgentId,
+  type Device,
+  type ResourceSlots,
+  type SettableMode,
+  type TextKeys,
+  type UserId,
+} from '#manager/contract'
 import { type AgentImage } from '#agent/contract'
 
 export interface AgentsTable {
@@ -19,6 +26,8 @@ export interface AgentsTable {
   images_digest: string | null
   network_isolation: Default<'full' | 'partial'>
   network_isolation_reason: string | null
+  /** Keys of that text for translations; null where the agent is older and sends none. */
+  network_isolation_reason_by: MaybeJson<TextKeys>
   /** Version of the agent's software. */
   version: Default<string>
   engine_version: Default<string>
@@ -26,6 +35,7 @@ export interface AgentsTable {
   last_seen_at: Time
   /** Text for admins: the parts of the agent's reports that could not be processed, and why. Null if nothing is wrong. */
   problem: string | null
+  problem_by: MaybeJson<TextKeys>
   /** Incremented by every change; event hints carry it. */
   row_version: Default<number>
 }

@@ -81,7 +81,7 @@ export default {
   agent_unknown: '{agent} 에이전트가 없습니다.',
   pull_failed_on: '에이전트 {all}개 중 {failed}개가 이미지를 가져오지 못했습니다.',
   registry_address_scheme: '주소는 https://(또는 http://)로 시작해야 합니다.',
-  manager_gone: '그런 매니저가 더 이상 없습니다. 실행 중인 매니저는 "berth admin manager ls"로 볼 수 있습니다.',
+  manager_not_running: '그런 매니저가 더 이상 없습니다. 실행 중인 매니저는 "berth admin manager ls"로 볼 수 있습니다.',
   manager_silent: '매니저가 제때 응답하지 않았거나 종료되었습니다.',
   doctor_no_result: 'berth doctor가 결과를 내지 않았습니다.',
   minimum_below_label:

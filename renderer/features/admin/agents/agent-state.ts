@@ -1,4 +1,5 @@
 import { parseSlots, type Agent, type AgentDevice } from '#manager/contract'
+import { textBy } from '../../../ui/cause-text.ts'
 import { clusterMeters, type Meter } from '../../usage/usage-text.ts'
 import { t } from './words.ts'
 
@@ -28,10 +29,12 @@ export const gpuBar = (agent: Pick<Agent, 'capacity' | 'occupied'>): Meter | und
 export function problemsOf(agent: Agent): readonly string[] {
   return [
     ...(stateOf(agent) === 'lost' ? [t('lostWhy')] : []),
-    ...(agent.problem ? [agent.problem] : []),
-    ...(agent.networkIsolationReason ? [t('partlyIsolated', { why: agent.networkIsolationReason })] : []),
-    ...agent.devices.flatMap(({ model, problem }) =>
-      problem === null ? [] : [t('deviceProblem', { model, problem })],
+    ...(agent.problem ? [textBy(agent.problemBy, agent.problem)] : []),
+    ...(agent.networkIsolationReason
+      ? [t('partlyIsolated', { why: textBy(agent.networkIsolationReasonBy, agent.networkIsolationReason) })]
+      : []),
+    ...agent.devices.flatMap(({ model, problem, problemBy }) =>
+      problem === null ? [] : [t('deviceProblem', { model, problem: textBy(problemBy, problem) })],
     ),
   ]
 }
@@ -40,7 +43,7 @@ export function problemsOf(agent: Agent): readonly string[] {
 export function strandedWhy(device: AgentDevice, agent: Pick<Agent, 'status' | 'schedulable'>): string | null {
   const isFull = Number(device.occupied) >= 1
   if (isFull) return null
-  if (device.problem !== null) return device.problem
+  if (device.problem !== null) return textBy(device.problemBy, device.problem)
   const state = stateOf(agent)
   if (state === 'lost') return t('strandedLost')
   if (state === 'paused') return t('strandedPaused')

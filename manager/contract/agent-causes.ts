@@ -1,0 +1,48 @@
+/** Problems of agents and their devices, which administrators see on the pages of agents: see `CAUSES`. */
+export const AGENT_CAUSES = {
+  gpu_not_listed: 'nvidia-smi does not list this GPU any more.',
+  nvidia_smi_silent: 'nvidia-smi did not answer in {seconds} s.',
+  gpu_reported_as: 'nvidia-smi reports "{state}" for this GPU.',
+  gpu_ecc_errors:
+    'The GPU had {count, plural, one {# uncorrectable memory error} other {# uncorrectable memory errors}} (ECC) since the driver was loaded. Reset it: nvidia-smi -r -i {gpu}',
+  gpu_xid: 'The driver reported error Xid {xid} for this GPU: {text} Reset the GPU, then restart the agent.',
+  gpu_gone_in_use: 'The agent does not find this device any more, but sessions still use it.',
+  compute_instance_shares: 'A compute instance shares its memory with the other compute instances of its GPU instance.',
+  limits_not_reported: 'The agent has not reported yet whether memory limits are enforced on this device.',
+  limits_of_simulated: 'A simulated GPU has no memory to limit.',
+  limits_tested_later: 'Memory limits are tested once no session uses the device.',
+  limits_being_tested: 'Memory limits are being tested.',
+  limits_need_cgroups_2: 'The driver limits GPU memory through cgroups v2, which this host does not have.',
+  limits_need_driver:
+    'The driver cannot limit the GPU memory of a session. Driver R615 or newer can (nvidia-smi memory-limits).',
+  limits_too_strict: 'Tested: with a limit, not even a quarter of the share could be allocated.',
+  limits_passed_by_one: 'Tested: a program got more memory than its limit allows.',
+  limits_passed_by_several: 'Tested: several programs together got more memory than their limit allows.',
+  limits_hold:
+    'Tested: the driver refuses a session more memory than its share. Managed memory (cudaMallocManaged) is not counted.',
+  limits_not_tested: 'Memory limits could not be tested:',
+  gpu_without_free_memory: 'The GPU had no free memory, even without a limit.',
+  probe_image_missing: 'The image {image} is not on this host.',
+  firewall_not_set_up: 'The firewall has not been set up yet.',
+  no_iptables_here: 'This platform has no iptables.',
+  agent_not_root:
+    "The agent does not run as root, so it cannot set up iptables, and sessions run as the agent's user instead of one of their own.",
+  iptables_not_installed: 'iptables is not installed on the host.',
+  iptables_says: 'The firewall could not be set up: {text}',
+  engine_elsewhere:
+    'The agent runs in another network namespace than its Docker Engine, so it cannot set up a firewall there. It reaches apps through relays in the containers, which is slower. Run the agent in the network namespace of the engine.',
+  agent_without_networks: 'The agent cannot start sessions, because their network is not available:',
+  containers_unsigned:
+    '{count, plural, one {# container on the host carries} other {# containers on the host carry}} the name of this Berth, but not its signature. Import or remove each: `berth admin agent unknown ls`.',
+  container_not_handled:
+    'The state of container {kernel} could not be recorded ({code}). The next report tries again; the log of the manager has the cause.',
+  images_not_saved:
+    'The list of its images could not be saved ({code}). Trying again; the log of the manager has the cause.',
+  report_containers_left_out:
+    "{count, plural, one {# container} other {# containers}} left out of the agent's report ({text}).",
+  report_images_left_out: "{count, plural, one {# image} other {# images}} left out of the agent's report ({text}).",
+  report_devices_left_out: "{count, plural, one {# device} other {# devices}} left out of the agent's report ({text}).",
+  report_figures_left_out: "{count, plural, one {# figure} other {# figures}} left out of the agent's report ({text}).",
+  report_amounts_wrong:
+    "{count, plural, one {# amount} other {# amounts}} in the agent's capacity not valid: counted as zero.",
+} as const

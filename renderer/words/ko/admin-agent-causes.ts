@@ -1,0 +1,48 @@
+import { type AGENT_CAUSES } from '#manager/contract'
+import { type Translation } from '../message-types.ts'
+
+/** Problems of agents and their devices, by key. English is the server's text (`manager/contract/agent-causes.ts`). */
+export default {
+  gpu_not_listed: 'nvidia-smi가 이 GPU를 더 이상 보여 주지 않습니다.',
+  nvidia_smi_silent: 'nvidia-smi가 {seconds}초 안에 응답하지 않았습니다.',
+  gpu_reported_as: 'nvidia-smi가 알린 이 GPU의 상태: "{state}".',
+  gpu_ecc_errors:
+    '드라이버를 불러온 뒤 GPU에 정정할 수 없는 메모리 오류(ECC)가 {count}번 있었습니다. 다음 명령으로 재설정하세요: nvidia-smi -r -i {gpu}',
+  gpu_xid: '드라이버가 이 GPU의 Xid {xid} 오류를 알렸습니다: {text} GPU를 재설정한 다음 에이전트를 다시 시작하세요.',
+  gpu_gone_in_use: '에이전트가 이 장치를 더 이상 찾지 못하지만, 아직 사용하는 세션이 있습니다.',
+  compute_instance_shares: '컴퓨트 인스턴스는 같은 GPU 인스턴스의 다른 컴퓨트 인스턴스와 메모리를 함께 씁니다.',
+  limits_not_reported: '이 장치에서 메모리 한도가 지켜지는지 에이전트가 아직 알리지 않았습니다.',
+  limits_of_simulated: '시뮬레이션 GPU에는 제한할 메모리가 없습니다.',
+  limits_tested_later: '장치를 사용하는 세션이 없을 때 메모리 한도를 시험합니다.',
+  limits_being_tested: '메모리 한도를 시험하고 있습니다.',
+  limits_need_cgroups_2: '드라이버는 cgroups v2로 GPU 메모리를 제한하는데, 이 호스트에는 없습니다.',
+  limits_need_driver:
+    '드라이버가 세션의 GPU 메모리를 제한하지 못합니다. R615 이상의 드라이버가 필요합니다(nvidia-smi memory-limits).',
+  limits_too_strict: '시험 결과: 한도를 두면 몫의 4분의 1도 할당할 수 없었습니다.',
+  limits_passed_by_one: '시험 결과: 한 프로그램이 한도보다 많은 메모리를 받았습니다.',
+  limits_passed_by_several: '시험 결과: 여러 프로그램이 합쳐서 한도보다 많은 메모리를 받았습니다.',
+  limits_hold:
+    '시험 결과: 드라이버는 세션이 몫보다 많은 메모리를 쓰지 못하게 합니다. 관리형 메모리(cudaMallocManaged)는 세지 않습니다.',
+  limits_not_tested: '메모리 한도를 시험하지 못했습니다:',
+  gpu_without_free_memory: '한도가 없어도 GPU에 빈 메모리가 없었습니다.',
+  probe_image_missing: '{image} 이미지가 이 호스트에 없습니다.',
+  firewall_not_set_up: '방화벽을 아직 설정하지 않았습니다.',
+  no_iptables_here: '이 플랫폼에는 iptables가 없습니다.',
+  agent_not_root:
+    '에이전트가 root로 실행되지 않아 iptables를 설정할 수 없고, 세션은 전용 사용자가 아니라 에이전트의 사용자로 실행됩니다.',
+  iptables_not_installed: '호스트에 iptables가 설치되어 있지 않습니다.',
+  iptables_says: '방화벽을 설정하지 못했습니다: {text}',
+  engine_elsewhere:
+    '에이전트가 Docker 엔진과 다른 네트워크 네임스페이스에서 실행되므로 거기에 방화벽을 설정할 수 없습니다. 앱에는 컨테이너 안의 릴레이를 거쳐 연결하므로 더 느립니다. 엔진의 네트워크 네임스페이스에서 에이전트를 실행하세요.',
+  agent_without_networks: '세션의 네트워크를 쓸 수 없어 에이전트가 세션을 시작하지 못합니다:',
+  containers_unsigned:
+    '호스트의 컨테이너 {count}개에 이 Berth의 이름이 있지만 서명이 없습니다. 하나씩 가져오거나 제거하세요: `berth admin agent unknown ls`.',
+  container_not_handled:
+    '{kernel} 컨테이너의 상태를 기록하지 못했습니다({code}). 다음 보고 때 다시 시도하며, 원인은 매니저의 로그에 있습니다.',
+  images_not_saved: '이미지 목록을 저장하지 못했습니다({code}). 다시 시도하며, 원인은 매니저의 로그에 있습니다.',
+  report_containers_left_out: '에이전트의 보고에서 컨테이너 {count}개를 제외했습니다({text}).',
+  report_images_left_out: '에이전트의 보고에서 이미지 {count}개를 제외했습니다({text}).',
+  report_devices_left_out: '에이전트의 보고에서 장치 {count}개를 제외했습니다({text}).',
+  report_figures_left_out: '에이전트의 보고에서 수치 {count}개를 제외했습니다({text}).',
+  report_amounts_wrong: '에이전트의 용량 중 {count}개의 값이 올바르지 않아 0으로 칩니다.',
+} satisfies Translation<typeof AGENT_CAUSES>
