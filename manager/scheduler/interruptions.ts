@@ -30,8 +30,8 @@ export interface InterruptionsDeps {
    * @throws AppError `agent_unreachable`, `bad_request` (an agent of an earlier version)
    */
   readonly warn: (agentId: AgentId, kernelId: KernelId, at: string | null) => Promise<void>
-  /** Stops a session that is due, which then waits to continue. */
-  readonly stop: (id: SessionId) => Promise<void>
+  /** Stops a session that is due at this time, which then waits to continue. @returns false if it was not stopped by this */
+  readonly stop: (id: SessionId, at: number) => Promise<boolean>
   readonly hint: (touched: readonly Touched[]) => void
   readonly audit?: Audit | undefined
   readonly log: Log
@@ -110,8 +110,7 @@ export function createInterruptions(deps: InterruptionsDeps): Interruptions {
       const agent = agents.find(({ id }) => id === interruption?.agentId)
       if (!interruption || now < interruption.at || !agent?.connected) return
       for (const id of victims) {
-        await stop(id)
-        await record(group, interruption, id)
+        if (await stop(id, interruption.at)) await record(group, interruption, id)
       }
     },
   }

@@ -133,6 +133,7 @@ async function applyChange(
     reason: change.reason,
     ended: effects.ended,
     interrupted: effects.interrupted,
+    endsForGood: change.to === 'TERMINATING' && change.continues !== true,
     ...(effects.failedAgents ? { failedAgents: effects.failedAgents } : {}),
     ...(effects.started === undefined ? {} : { started: effects.started }),
   })

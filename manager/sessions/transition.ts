@@ -27,6 +27,8 @@ export interface Change {
   readonly startedAt?: string | undefined
   readonly exitCode?: number | null | undefined
   readonly logTail?: string | undefined
+  /** With TERMINATING: the session is stopped to make room and waits to continue then. Any other end is for good. */
+  readonly continues?: boolean | undefined
   /** The agent has not confirmed the end: its containers may still run, and hold what they hold. */
   readonly unconfirmed?: boolean | undefined
   /** Set from PREPARING on: how long the agent may take before it gives up by itself. */
@@ -70,6 +72,10 @@ export function transition(state: SessionState, change: Pick<Change, 'to' | 'sta
     freed: (waits || ended) && state.status !== 'PENDING',
   }
 }
+
+/** False for a kernel of an earlier run: an interrupted session continues with kernels that have new ids, from attempt 1. */
+export const hasKernel = ({ kernels }: { readonly kernels: readonly { readonly id: KernelId }[] }, id: KernelId) =>
+  kernels.some(kernel => kernel.id === id)
 
 /** Whether the session is being started on an agent, as far as the manager knows. */
 export function isStarting(status: SessionStatus): boolean {

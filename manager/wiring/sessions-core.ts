@@ -159,7 +159,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
         presence,
         warn: async (agentId, kernelId, at) =>
           void (await agents.request(agentId, 'warn_kernel', { kernelId, at }, { timeoutMs: WARN_MS })),
-        stop: id => lifecycle.interrupt(id),
+        stop: (id, at) => lifecycle.interrupt(id, at),
         hint: touched => changes.hint(touched),
         audit: deps.audit,
         log,

@@ -11,6 +11,7 @@ import { DEFAULT_TIMINGS, type Timings } from '../../scheduler/timings.ts'
 import { findOccupied, keepLastWords, listKernels } from '../../store/sessions/kernels.ts'
 import { giveUpContinuing } from '../../store/sessions/interruptions.ts'
 import { findReasonTo, insertSessionEvents } from '../../store/sessions/session-events.ts'
+import { isHomeAwaited } from '../../store/sessions/past-runs.ts'
 import { findSession } from '../../store/sessions/sessions.ts'
 import { type LockedSession } from '../changes.ts'
 import { createBackground } from './background.ts'
@@ -29,8 +30,13 @@ export interface Lifecycle extends AsyncDisposable {
   start(id: SessionId): void
   /** Cancels a waiting session, or takes a started one down. Resolves once the decision is written. */
   terminate(id: SessionId, by: Termination): Promise<void>
-  /** Stops a running session whose interruption is announced; it waits to continue then. Any other session is left alone. */
-  interrupt(id: SessionId): Promise<void>
+  /**
+   * Stops a running session; it waits to continue then. Any other session is left alone, and so is one whose interruption
+   * is not announced for this time (milliseconds since the epoch) or earlier: another manager may have called it off.
+   *
+   * @returns whether this call has stopped it
+   */
+  interrupt(id: SessionId, at: number): Promise<boolean>
   /**
    * Ends a TERMINATING session in the records although its agent has not confirmed the end; any other session is left alone.
    * Its containers are removed once the agent answers, and hold their slots until then.
@@ -107,7 +113,8 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     const { exitCode, logTail } = ended.find(words => words.id === main.id) ?? { exitCode: null, logTail: '' }
     const reason = (await findReasonTo(store.db, id, 'TERMINATING')) ?? session.reason
     await changes.apply(id, state => {
-      if (state.status !== 'TERMINATING') return undefined
+      // Another manager may have finished it meanwhile, and the session may be in another run by now.
+      if (state.status !== 'TERMINATING' || state.kernelId !== main.id) return undefined
       const to = state.session.interrupt_at === null ? 'TERMINATED' : 'PENDING'
       return { to, reason, exitCode: main.exit_code ?? exitCode, logTail }
     })
@@ -126,7 +133,9 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
     if ((await findOccupied(store.db, kernelId)) === agentId) return
     if (destroys.inFlight(agentId, kernelId)) return
     // On failure, the agent reports the container again for as long as it exists.
-    const words = await destroys.one(agentId, kernelId, { attempt, graceMs: 0 }).catch(ignoreUnreachable)
+    // A late report may name a kernel of an interrupted session, which will continue with its home.
+    const keepFilesMs = (await isHomeAwaited(store.db, kernelId)) ? KEEP_FILES_MS : undefined
+    const words = await destroys.one(agentId, kernelId, { attempt, graceMs: 0, keepFilesMs }).catch(ignoreUnreachable)
     if (words) await keepLastWords(store.db, { id: kernelId, agentId }, words)
   }
 
@@ -148,11 +157,14 @@ export function createLifecycle(deps: LifecycleDeps): Lifecycle {
 
   return {
     start: id => background.run('start', id, () => start(id)),
-    async interrupt(id) {
-      const applied = await changes.apply(id, ({ status, session }) =>
-        status === 'RUNNING' && session.interrupt_at !== null ? { to: 'TERMINATING', reason: INTERRUPTED } : undefined,
+    async interrupt(id, at) {
+      const applied = await changes.apply(id, ({ status, session: { interrupt_at: announced } }) =>
+        status === 'RUNNING' && announced !== null && announced.getTime() <= at
+          ? { to: 'TERMINATING', reason: INTERRUPTED, continues: true }
+          : undefined,
       )
       if (applied) finishTermination(id)
+      return applied !== undefined
     },
     async terminate(id, { actor, reason, graceMs, still = () => true }) {
       await store.transaction(async trx => {

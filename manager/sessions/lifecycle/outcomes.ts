@@ -5,7 +5,7 @@ import { listKernels, noteKernelDone, noteKernelRunning } from '../../store/sess
 import { countEventsOf } from '../../store/sessions/session-events.ts'
 import { touchSessions } from '../../store/sessions/touches.ts'
 import { type SessionChanges } from '../changes.ts'
-import { type Change, isStarting } from '../transition.ts'
+import { type Change, hasKernel, isStarting } from '../transition.ts'
 import { afterFailure, type Failure } from './failure.ts'
 import { type StartsInFlight } from './starts-in-flight.ts'
 
@@ -53,6 +53,7 @@ export function createOutcomes({ store, changes, starts, maxAttempts, log }: Out
     await changes.apply(id, state => {
       // A SCHEDULED session cannot run yet: no request has been sent to an agent.
       if (!isStarting(state.status) || state.status === 'SCHEDULED' || state.attempt !== attempt) return undefined
+      if (learned.kernelId !== undefined && !hasKernel(state, learned.kernelId)) return undefined
       const late = state.kernels.some(
         kernel => kernel.id !== learned.kernelId && kernel.status !== 'RUNNING' && !isFinished(kernel.status),
       )

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { KernelId, type SessionId } from '#manager/contract'
+import { KernelId, LIVE_STATUSES, type SessionId } from '#manager/contract'
 import { newId } from '../new-id.ts'
 import { type Db } from '../schema.ts'
 import { type HeldDevice } from '../tables/scheduling.ts'
@@ -85,6 +85,17 @@ export async function returnToLastRun(db: Db, sessionId: SessionId): Promise<boo
     await db.deleteFrom('past_kernels').where('kernel_id', '=', old).execute()
   }
   return true
+}
+
+/** Whether a session waits to continue with the home of this kernel, which is of its last run. */
+export async function isHomeAwaited(db: Db, kernelId: KernelId): Promise<boolean> {
+  const row = await db
+    .selectFrom('kernels')
+    .select('id')
+    .where('files_of', '=', kernelId)
+    .where('status', 'in', LIVE_STATUSES)
+    .executeTakeFirst()
+  return row !== undefined
 }
 
 /** A kernel of an earlier run, as far as usage goes. */

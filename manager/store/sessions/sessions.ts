@@ -178,6 +178,8 @@ export interface SessionChange {
   /** When the session started: ISO 8601, or `now` for the database's time. */
   readonly started?: string
   readonly ended?: boolean
+  /** It is being ended, and does not continue later, even if its interruption was announced. */
+  readonly endsForGood?: boolean
   /** Its run was interrupted, and another one follows. */
   readonly interrupted?: boolean
 }
@@ -203,7 +205,8 @@ export async function updateSession(db: Db, id: SessionId, change: SessionChange
             started_at: startedAt,
             expires_at: sql`${startedAt} + max_lifetime_seconds * interval '1 second'`,
           }),
-      ...(change.ended ? { ended_at: sql`now()`, interrupt_at: null } : {}),
+      ...(change.ended ? { ended_at: sql`now()` } : {}),
+      ...(change.ended || change.endsForGood ? { interrupt_at: null } : {}),
       ...(change.interrupted
         ? {
             interrupt_at: null,

@@ -59,7 +59,7 @@ describe('deadlines of session statuses', () => {
       void done.push(`${what} ${attempt} ${cause.code}`)
     const lifecycle: Lifecycle = {
       start: () => void done.push('start'),
-      interrupt: () => Promise.resolve(),
+      interrupt: () => Promise.resolve(false),
       terminate: () => Promise.resolve(),
       endUnconfirmed: () => Promise.resolve(),
       cancel: () => Promise.resolve(),
