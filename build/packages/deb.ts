@@ -2,12 +2,12 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runCommand } from '../bootstrap/command.ts'
 import { findProgram } from '../bootstrap/platform.ts'
-import { MANIFEST } from './manifest.ts'
 import { TargetUnavailable } from './target.ts'
 import { normalizeTree, treeOf } from './tree.ts'
 
 export interface SystemPackage {
   readonly name: string
+  readonly version: string
   /** First line of the description, and the paragraph below it. */
   readonly summary: string
   readonly description: string
@@ -43,10 +43,11 @@ export async function buildDeb(deb: DebPackage, file: string): Promise<void> {
   })
 }
 
-function controlFile({ name, summary, description, depends, recommends = [] }: DebPackage, kibibytes: number): string {
+function controlFile(deb: DebPackage, kibibytes: number): string {
+  const { name, version, summary, description, depends, recommends = [] } = deb
   const fields = {
     Package: name,
-    Version: MANIFEST.version,
+    Version: version,
     Architecture: debArchitecture,
     Maintainer: 'Berth maintainers <maintainers@berth.invalid>',
     'Installed-Size': String(kibibytes),

@@ -10,11 +10,11 @@ import { type PackageWork, type Target, TargetUnavailable } from './target.ts'
 import { treeOf } from './tree.ts'
 import { npmTarget } from './targets/npm.ts'
 import { packApp, prepareApp } from './desktop/pack-app.ts'
-import { desktopDebTarget, desktopFolderTarget, desktopRpmTarget, desktopTarTarget } from './targets/desktop.ts'
+import { desktopFolderTarget, desktopTargets, desktopTarTarget } from './targets/desktop.ts'
 import { imageTarget } from './targets/image.ts'
 import { installerTarget } from './targets/installer.ts'
 import { desktopSbomTarget, sbomTarget } from './targets/sbom.ts'
-import { serverDebTarget, serverRpmTarget, serverTarTarget } from './targets/server.ts'
+import { serverTargets, serverTarTarget } from './targets/server.ts'
 
 /**
  * Makes packages in dist/packages: `npm run package [-- TARGET…]`, all that this computer can make if none is named. The name of each
@@ -23,14 +23,14 @@ import { serverDebTarget, serverRpmTarget, serverTarTarget } from './targets/ser
 const TARGETS: readonly Target[] = [
   npmTarget,
   serverTarTarget,
-  serverDebTarget,
-  serverRpmTarget,
+  serverTargets.deb,
+  serverTargets.rpm,
   imageTarget,
   sbomTarget,
   desktopFolderTarget,
   desktopTarTarget,
-  desktopDebTarget,
-  desktopRpmTarget,
+  desktopTargets.deb,
+  desktopTargets.rpm,
   installerTarget,
   desktopSbomTarget,
 ]

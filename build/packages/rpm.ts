@@ -39,7 +39,8 @@ export async function buildRpm(rpm: RpmPackage, workDir: string, file: string): 
 }
 
 /** The definitions above `Name` make two builds equal, and keep rpm from changing programs (build ids, stripping, byte code). */
-function specFile({ name, summary, description, root, requires, scripts = {}, owns }: RpmPackage): string {
+function specFile(rpm: RpmPackage): string {
+  const { name, version, summary, description, root, requires, scripts = {}, owns } = rpm
   return `%global source_date_epoch_from_changelog 0
 %global use_source_date_epoch_as_buildtime 1
 %global clamp_mtime_to_source_date_epoch 1
@@ -49,7 +50,7 @@ function specFile({ name, summary, description, root, requires, scripts = {}, ow
 %global debug_package %{nil}
 %global _binary_payload w12.zstdio
 Name: ${name}
-Version: ${MANIFEST.version}
+Version: ${version}
 Release: 1
 Summary: ${summary}
 License: ${MANIFEST.license}

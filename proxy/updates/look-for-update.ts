@@ -1,5 +1,6 @@
 import { AppError } from '#manager/contract'
 import { type Fetch } from '../network/network.ts'
+import { type KeySeen } from './keys.ts'
 import {
   isNewer,
   MAX_MANIFEST_BYTES,
@@ -11,6 +12,8 @@ import {
 
 export interface Found {
   readonly manifest: UpdateManifest
+  /** Key that signed the list. */
+  readonly key: KeySeen
   readonly isNewer: boolean
 }
 
@@ -30,8 +33,8 @@ export async function lookForUpdate(source: UpdateSource, seen: Seen, fetch: Fet
   )
   if (!reply.ok || !reply.body)
     throw new AppError('unavailable', { why: `${host} has no list of updates (HTTP ${reply.status}).` })
-  const manifest = readManifest(await textOf(reply.body), source.publicKey)
-  return { manifest, isNewer: isNewer(manifest, seen) }
+  const { manifest, key } = readManifest(await textOf(reply.body), source.publicKey, seen.key)
+  return { manifest, key, isNewer: isNewer(manifest, seen) }
 }
 
 async function textOf(body: ReadableStream<Uint8Array>): Promise<string> {

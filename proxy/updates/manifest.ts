@@ -1,19 +1,27 @@
-import { createPublicKey, verify } from 'node:crypto'
 import { z } from 'zod'
 import { AppError, parseJson } from '#manager/contract'
+import {
+  followHandovers,
+  fingerprintOf,
+  type KeySeen,
+  MAX_HANDOVERS,
+  openSigned,
+  refuseList,
+  SignedText,
+} from './keys.ts'
 
 /** Where new versions are listed, and whose signature counts. Part of a package (`berthUpdates` of its package.json); a clone has none. */
 const UpdateSource = z.strictObject({
   /** Address of the signed list; files are beside it. */
   url: z.string().refine(isSafe, 'must be an https:// address'),
-  /** Ed25519 public key: base64 of its SPKI form. */
+  /** Ed25519 public key that signs the list, or handed over to the one that does (`keys.ts`): base64 of its SPKI form. */
   publicKey: z.base64(),
 })
 export type UpdateSource = z.infer<typeof UpdateSource>
 
 const Version = z.string().regex(/^\d{1,5}\.\d{1,5}\.\d{1,5}$/)
 
-const UpdateFile = z.object({
+export const UpdateFile = z.object({
   platform: z.enum(['linux', 'darwin', 'win32']),
   arch: z.enum(['x64', 'arm64']),
   kind: z.enum(['deb', 'rpm', 'tar.gz', 'AppImage', 'dmg', 'exe']),
@@ -37,7 +45,8 @@ const UpdateManifest = z.object({
 })
 export type UpdateManifest = z.infer<typeof UpdateManifest>
 
-const Envelope = z.object({ signed: z.base64(), signature: z.base64() })
+/** The list as it is published. */
+const Envelope = SignedText.extend({ handovers: z.array(SignedText).max(MAX_HANDOVERS).default([]) })
 
 export const MAX_MANIFEST_BYTES = 256 * 1024
 /** Before the signed bytes, so that a signature for something else never fits. */
@@ -49,27 +58,29 @@ export function updateSourceOf(packageJson: unknown): UpdateSource | undefined {
   return berthUpdates
 }
 
+/** A list that the makers of this Berth signed. */
+export interface SignedManifest {
+  readonly manifest: UpdateManifest
+  /** Key that signed it, to be kept as `Seen.key`. */
+  readonly key: KeySeen
+}
+
 /**
  * Reads a list of updates. Threat model: the server of the list, and everybody on the way to it, may be hostile; only the holder of the
  * signing key is believed. So the signature is verified over the bytes before they are parsed.
  *
- * @throws AppError `forbidden` if it is not signed by the key of this Berth, or damaged
+ * @param publicKey key that the package pins
+ * @throws AppError `forbidden` if the list is damaged, or not signed by that key or the one that it handed over to
  */
-export function readManifest(text: string, publicKey: string): UpdateManifest {
+export function readManifest(text: string, publicKey: string, seen: KeySeen | undefined): SignedManifest {
   const envelope = Envelope.safeParse(parseJson(text))
-  const refuse = (why: string) => new AppError('forbidden', { why: `The list of updates is not used: ${why}.` })
-  if (!envelope.success) throw refuse('it is damaged')
-  const bytes = Buffer.from(envelope.data.signed, 'base64')
-  const key = createPublicKey({ key: Buffer.from(publicKey, 'base64'), format: 'der', type: 'spki' })
-  const signature = Buffer.from(envelope.data.signature, 'base64')
-  if (
-    key.asymmetricKeyType !== 'ed25519' ||
-    !verify(null, Buffer.concat([Buffer.from(SIGNED_AS), bytes]), key, signature)
-  )
-    throw refuse('it is not signed by the makers of this Berth')
+  if (!envelope.success) throw refuseList('it is damaged')
+  const current = followHandovers(publicKey, envelope.data.handovers, seen)
+  const bytes = openSigned(envelope.data, SIGNED_AS, current)
+  if (bytes === undefined) throw refuseList('it is not signed by the makers of this Berth')
   const manifest = UpdateManifest.safeParse(parseJson(bytes.toString()))
-  if (!manifest.success) throw refuse('this Berth does not understand it')
-  return manifest.data
+  if (!manifest.success) throw refuseList('this Berth does not understand it')
+  return { manifest: manifest.data, key: { pinned: fingerprintOf(publicKey), current: fingerprintOf(current) } }
 }
 
 export interface Seen {
@@ -77,6 +88,8 @@ export interface Seen {
   readonly version: string
   /** Highest serial of earlier lists; 0 if none was seen. */
   readonly serial: number
+  /** Key of earlier lists; undefined if none was seen. */
+  readonly key?: KeySeen | undefined
   readonly now: Date
 }
 

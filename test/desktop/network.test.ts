@@ -9,7 +9,7 @@ import { createServer as createTlsServer } from 'node:tls'
 import { promisify } from 'node:util'
 import { type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { signManifest } from '../../build/updates/sign.ts'
+import { publicHalf, signHandover, signManifest } from '../../build/updates/sign.ts'
 import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
 import { button, signIn } from '../e2e/console-steps.ts'
 import { aWorld } from '../e2e/console-world.ts'
@@ -61,9 +61,9 @@ beforeAll(async () => {
   stack.use(app)
   await writeFile(packageFile, about)
 })
-/** A signed list with version 9.0.0 in every form of Linux. */
+/** A list with version 9.0.0 in every form of Linux, signed by a key that the pinned one handed over to. */
 async function startUpdates(): Promise<{ url: string; publicKey: string }> {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const [pinned, next] = [generateKeyPairSync('ed25519').privateKey, generateKeyPairSync('ed25519').privateKey]
   const sha512 = createHash('sha512').update('the new app').digest('hex')
   const files = ['deb', 'rpm', 'tar.gz'].map(kind => ({
     platform: 'linux',
@@ -73,12 +73,14 @@ async function startUpdates(): Promise<{ url: string; publicKey: string }> {
     sizeBytes: 11,
     sha512,
   }))
-  const signed = signManifest({ version: '9.0.0', serial: 3, expiresAt: '2999-01-01T00:00:00.000Z', files }, privateKey)
+  const signed = signManifest({ version: '9.0.0', serial: 3, expiresAt: '2999-01-01T00:00:00.000Z', files }, next, [
+    signHandover(publicHalf(next), pinned),
+  ])
   const server = createServer((request, response) => response.end(request.url === '/list' ? signed : 'the new app'))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   stack.defer(() => void server.close())
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/list`
-  return { url, publicKey: publicKey.export({ type: 'spki', format: 'der' }).toString('base64') }
+  return { url, publicKey: publicHalf(pinned) }
 }
 afterAll(() => stack.disposeAsync())
 
@@ -183,5 +185,7 @@ test('an update is staged with the signed hash, and the user is told where', asy
   const path = /^\/.*$/m.exec((await told())?.detail ?? '')?.[0] ?? ''
   expect(path).toContain(app.configDir)
   expect(await readFile(path, 'utf8')).toBe('the new app')
-  expect(await readSettings(app.configDir)).toMatchObject({ updateSerial: 3 })
+  const hash = expect.stringMatching(/^[0-9a-f]{64}$/) as string
+  const kept = await readSettings(app.configDir)
+  expect(kept).toMatchObject({ updateSerial: 3, updateKey: { pinned: hash, current: hash } })
 })

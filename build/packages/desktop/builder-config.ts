@@ -43,6 +43,8 @@ export function builderConfig({ app, electronDist, electronVersion, output, prog
     extraResources: programs === undefined ? [] : [{ from: programs, to: 'programs.tar.gz' }],
     protocols: [{ name: 'Berth', schemes: ['berth'] }],
     publish: null,
+    // The default of Windows has spaces, which no list of updates can carry; `stores/release.ts` reads these names.
+    artifactName: 'berth-desktop-${version}-${os}-${arch}.${ext}',
     linux: {
       target: ['AppImage'],
       executableName: 'berth-desktop',
@@ -60,6 +62,9 @@ export function builderConfig({ app, electronDist, electronVersion, output, prog
     dmg: { title: 'Berth ${version}' },
     win: { target: ['nsis'], icon: ICON },
     // For one user, without an administrator; data stays when the app is removed.
-    nsis: { oneClick: false, perMachine: false, allowElevation: true, deleteAppDataOnUninstall: false },
+    nsis: {
+      ...{ oneClick: false, perMachine: false, allowElevation: true, deleteAppDataOnUninstall: false },
+      installerLanguages: ['en_US', 'ko_KR'],
+    },
   }
 }

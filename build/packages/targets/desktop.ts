@@ -1,6 +1,5 @@
 import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildDeb, debArchitecture } from '../deb.ts'
 import { PROGRAM } from '../desktop/check-app.ts'
 import { type PackedApp } from '../desktop/pack-app.ts'
 import {
@@ -13,33 +12,19 @@ import {
   SYSTEM_FILES,
 } from '../desktop/system-files.ts'
 import { MANIFEST } from '../manifest.ts'
-import { buildRpm, rpmArchitecture } from '../rpm.ts'
-import { type PackageWork, type Target } from '../target.ts'
+import { type Target } from '../target.ts'
 import { writeTarGz } from '../tar-folder.ts'
 import { SETUID_PROGRAM } from '../tree.ts'
+import { type SystemProduct, systemTargets } from './system-targets.ts'
 
 const NAME = 'berth-desktop'
 const SUMMARY = 'Desktop console for GPU container sessions'
 const DESCRIPTION = 'The desktop app of Berth, with the servers for Berth on this computer.'
 const TEST_DESCRIPTION = 'FOR TESTS ONLY: this package contains an Electron that is years old.'
 
-/** Name and descriptions, which are the same in every package of this app. */
-const about = (app: PackedApp) => ({
-  name: NAME,
-  summary: SUMMARY,
-  description: app.electron.official ? DESCRIPTION : TEST_DESCRIPTION,
-})
-
 /** Ending of the names of packages that contain the Electron of the tests. */
 export const marked = (app: Pick<PackedApp, 'electron'>, ending: string): string =>
   app.electron.official ? ending : `.for-tests${ending}`
-
-/** Makes the tree of the installed app, a new one for each packager: packagers add files of their own. */
-function systemTree({ stageDir }: PackageWork, app: PackedApp, packager: string): string {
-  const root = join(stageDir, `desktop-${packager}`)
-  layOutSystem(app.folder, root)
-  return root
-}
 
 /** The unpacked app, to be started where it lies. */
 export const desktopFolderTarget: Target = {
@@ -98,28 +83,6 @@ const DEB_DEPENDS = [
   'xdg-utils',
 ]
 
-export const desktopDebTarget: Target = {
-  name: 'desktop-deb',
-  about: 'the desktop app for Debian and Ubuntu',
-  async make(work) {
-    const app = await work.desktop()
-    const root = systemTree(work, app, 'deb')
-    const file = join(work.outDir, `${NAME}_${MANIFEST.version}_${debArchitecture}${marked(app, '.deb')}`)
-    await buildDeb(
-      {
-        ...about(app),
-        root,
-        seconds: work.seconds,
-        depends: DEB_DEPENDS,
-        recommends: ['openssh-client'],
-        scripts: DESKTOP_DEB_SCRIPTS,
-      },
-      file,
-    )
-    return [file]
-  },
-}
-
 const RPM_REQUIRES = [
   'glibc >= 2.28',
   'gtk3',
@@ -135,25 +98,19 @@ const RPM_REQUIRES = [
   'xdg-utils',
 ]
 
-export const desktopRpmTarget: Target = {
-  name: 'desktop-rpm',
-  about: 'the desktop app for Fedora and RHEL',
-  async make(work) {
+/** The app for package managers. */
+const DESKTOP_PRODUCT: SystemProduct = {
+  target: 'desktop',
+  about: 'the desktop app',
+  async stage(work, packager) {
     const app = await work.desktop()
-    const root = systemTree(work, app, 'rpm')
-    const file = join(work.outDir, `${NAME}-${MANIFEST.version}-1.${rpmArchitecture}${marked(app, '.rpm')}`)
-    await buildRpm(
-      {
-        ...about(app),
-        root,
-        seconds: work.seconds,
-        requires: RPM_REQUIRES,
-        scripts: DESKTOP_RPM_SCRIPTS,
-        owns: [APP_FOLDER, ...SYSTEM_FILES],
-      },
-      join(work.stageDir, 'rpmbuild-desktop'),
-      file,
-    )
-    return [file]
+    const root = join(work.stageDir, `desktop-${packager}`)
+    layOutSystem(app.folder, root)
+    const description = app.electron.official ? DESCRIPTION : TEST_DESCRIPTION
+    return { name: NAME, summary: SUMMARY, description, root, mark: marked(app, '') }
   },
+  deb: { depends: DEB_DEPENDS, recommends: ['openssh-client'], scripts: DESKTOP_DEB_SCRIPTS },
+  rpm: { requires: RPM_REQUIRES, scripts: DESKTOP_RPM_SCRIPTS, owns: [APP_FOLDER, ...SYSTEM_FILES] },
 }
+
+export const desktopTargets = systemTargets(DESKTOP_PRODUCT)

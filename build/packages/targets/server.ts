@@ -1,19 +1,18 @@
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildDeb, debArchitecture } from '../deb.ts'
 import { MANIFEST } from '../manifest.ts'
-import { buildRpm, rpmArchitecture } from '../rpm.ts'
 import { type PackageWork, type Target, TargetUnavailable } from '../target.ts'
 import { writeTarGz } from '../tar-folder.ts'
 import { DEB_SCRIPTS, RPM_SCRIPTS } from './server-scripts.ts'
 import { addLauncher, UNITS, writeUnits } from './server-tree.ts'
+import { type SystemProduct, systemTargets } from './system-targets.ts'
 
 const NAME = 'berth-server'
 const SUMMARY = 'Console, manager and agent for GPU container sessions'
 const DESCRIPTION = 'Servers and command line of Berth with their own Node and PostgreSQL.'
 const UNIT_FOLDER = '/usr/lib/systemd/system'
 
-/** Makes the tree of the installed system package, a new one for each packager: packagers add files of their own. */
+/** Makes the tree of the installed system package. */
 async function systemTree({ runtime, stageDir }: PackageWork, packager: string): Promise<string> {
   if (process.platform !== 'linux') throw new TargetUnavailable('packages for Linux are made on Linux')
   const root = join(stageDir, `server-${packager}`)
@@ -39,49 +38,23 @@ export const serverTarTarget: Target = {
   },
 }
 
-export const serverDebTarget: Target = {
-  name: 'server-deb',
-  about: 'berth-server for Debian and Ubuntu, with systemd units',
-  async make(work) {
-    const root = await systemTree(work, 'deb')
-    const file = join(work.outDir, `${NAME}_${MANIFEST.version}_${debArchitecture}.deb`)
-    await buildDeb(
-      {
-        name: NAME,
-        summary: SUMMARY,
-        description: DESCRIPTION,
-        root,
-        seconds: work.seconds,
-        depends: ['libc6 (>= 2.28)', 'libgcc-s1', 'libstdc++6', 'passwd', 'ca-certificates', 'iptables'],
-        recommends: ['docker.io | docker-ce', 'openssh-client'],
-        scripts: DEB_SCRIPTS,
-      },
-      file,
-    )
-    return [file]
+/** berth-server for package managers, with systemd units. */
+export const SERVER_PRODUCT: SystemProduct = {
+  target: 'server',
+  about: 'berth-server with systemd units,',
+  async stage(work, packager) {
+    return { name: NAME, summary: SUMMARY, description: DESCRIPTION, root: await systemTree(work, packager) }
+  },
+  deb: {
+    depends: ['libc6 (>= 2.28)', 'libgcc-s1', 'libstdc++6', 'passwd', 'ca-certificates', 'iptables'],
+    recommends: ['docker.io | docker-ce', 'openssh-client'],
+    scripts: DEB_SCRIPTS,
+  },
+  rpm: {
+    requires: ['glibc >= 2.28', 'libgcc', 'libstdc++', 'shadow-utils', 'ca-certificates', 'iptables'],
+    scripts: RPM_SCRIPTS,
+    owns: ['/usr/lib/berth', '/usr/bin/berth', ...UNITS.map(unit => `${UNIT_FOLDER}/${unit}`)],
   },
 }
 
-export const serverRpmTarget: Target = {
-  name: 'server-rpm',
-  about: 'berth-server for Fedora, RHEL and SUSE, with systemd units',
-  async make(work) {
-    const root = await systemTree(work, 'rpm')
-    const file = join(work.outDir, `${NAME}-${MANIFEST.version}-1.${rpmArchitecture}.rpm`)
-    await buildRpm(
-      {
-        name: NAME,
-        summary: SUMMARY,
-        description: DESCRIPTION,
-        root,
-        seconds: work.seconds,
-        requires: ['glibc >= 2.28', 'libgcc', 'libstdc++', 'shadow-utils', 'ca-certificates', 'iptables'],
-        scripts: RPM_SCRIPTS,
-        owns: ['/usr/lib/berth', '/usr/bin/berth', ...UNITS.map(unit => `${UNIT_FOLDER}/${unit}`)],
-      },
-      join(work.stageDir, 'rpmbuild'),
-      file,
-    )
-    return [file]
-  },
-}
+export const serverTargets = systemTargets(SERVER_PRODUCT)

@@ -27,6 +27,8 @@ const Settings = z.object({
   linkHosts: z.array(z.string().max(300)).max(200).default([]),
   /** Serial of the newest list of updates that was seen. */
   updateSerial: z.int().min(0).default(0),
+  /** Fingerprints of the key of updates that this package pins, and of the one that signed the newest list. Only compared with. */
+  updateKey: z.object({ pinned: z.string(), current: z.string() }).nullable().default(null),
   keepInBackground: z.boolean().default(false),
   checkSpelling: z.boolean().default(false),
   window: z

@@ -38,8 +38,8 @@ const AGAIN_MS = 24 * 3_600_000
  * New versions of the app: found in a signed list, downloaded and checked, and shown to the user, who installs them with the means of the
  * system. The app replaces nothing by itself: packages of a system need its administrator, and a staged file waits as long as it must.
  *
- * Threat model: see `proxy/updates/manifest.ts`. The serial of the newest list is kept, so that an old list, replayed, is refused; nothing is
- * sent but the request itself.
+ * Threat model: see `proxy/updates/manifest.ts`. The serial of the newest list and the fingerprint of its key are kept, so that an old
+ * list, replayed, and one signed by a key that was replaced are refused; nothing is sent but the request itself.
  */
 export function createUpdates(deps: UpdatesDeps): Updates {
   const { source, settings, dialog, language, log, now = () => new Date() } = deps
@@ -48,9 +48,11 @@ export function createUpdates(deps: UpdatesDeps): Updates {
   let running: Promise<void> | undefined
 
   async function look(from: UpdateSource): Promise<{ version: string; path: string } | undefined> {
-    const { updateSerial: serial } = settings.current
-    const { manifest, isNewer } = await lookForUpdate(from, { version: deps.version, serial, now: now() }, deps.fetch)
-    if (manifest.serial > serial) await settings.update({ updateSerial: manifest.serial })
+    const { updateSerial: serial, updateKey } = settings.current
+    const seen = { version: deps.version, serial, key: updateKey ?? undefined, now: now() }
+    const { manifest, key, isNewer } = await lookForUpdate(from, seen, deps.fetch)
+    if (manifest.serial > serial || key.pinned !== updateKey?.pinned || key.current !== updateKey.current)
+      await settings.update({ updateSerial: manifest.serial, updateKey: key })
     const { os, arch, kinds } = deps.platform
     const file = kinds
       .flatMap(kind => manifest.files.filter(one => one.kind === kind && one.platform === os && one.arch === arch))

@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process'
 import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -5,13 +6,23 @@ import { createServer } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { describeFile, signManifest } from '../../../build/updates/sign.ts'
+import { addHandover, describeFile, publicHalf, signHandover, signManifest } from '../../../build/updates/sign.ts'
 import { lookAtUpdates } from '../../../cli/doctor/look/updates.ts'
-import { lookForUpdate, stageFile, type UpdateFile } from '../../../proxy/updates/index.ts'
+import { type KeySeen, lookForUpdate, stageFile, type UpdateFile } from '../../../proxy/updates/index.ts'
+import { fingerprintOf, type SignedText } from '../../../proxy/updates/keys.ts'
 
+const run = promisify(execFile)
+const SIGN = join(import.meta.dirname, '../../../build/updates/sign.ts')
 const OURS = generateKeyPairSync('ed25519')
-const publicKey = OURS.publicKey.export({ type: 'spki', format: 'der' }).toString('base64')
+const publicKey = publicHalf(OURS.privateKey)
+/** Keys that follow ours, and one of somebody else. */
+const [SECOND, THIRD, THEIRS] = [1, 2, 3].map(() => generateKeyPairSync('ed25519').privateKey) as [
+  KeyObject,
+  KeyObject,
+  KeyObject,
+]
 const PACKAGE = Buffer.alloc(300_000, 'berth')
 const NAME = 'berth_0.2.0_amd64.deb'
 
@@ -45,11 +56,15 @@ const manifest = (change: object = {}) => ({
   files: [file],
   ...change,
 })
-const publish = (change: object = {}, key: KeyObject = OURS.privateKey) => {
-  list = signManifest(manifest(change), key)
+const publish = (change: object = {}, key: KeyObject = OURS.privateKey, handovers: readonly SignedText[] = []) => {
+  list = signManifest(manifest(change), key, handovers)
 }
-const look = (seen: { version?: string; serial?: number } = {}) =>
-  lookForUpdate({ url, publicKey }, { version: '0.1.0', serial: 0, now: new Date('2029-01-01'), ...seen }, fetch)
+const look = (seen: { version?: string; serial?: number; key?: KeySeen } = {}, pinned = publicKey) =>
+  lookForUpdate(
+    { url, publicKey: pinned },
+    { version: '0.1.0', serial: 0, now: new Date('2029-01-01'), ...seen },
+    fetch,
+  )
 const refused = (why: RegExp) => ({ code: 'forbidden', message: expect.stringMatching(why) as string })
 
 test('a signed list names a newer version', async () => {
@@ -82,6 +97,69 @@ test('a list signed by another key, changed after it was signed, or signed for s
     signature: sign(null, bytes, OURS.privateKey).toString('base64'),
   })
   await expect(look()).rejects.toMatchObject(refused(/not signed/))
+})
+
+const toSecond = addHandover([], OURS.privateKey, publicHalf(SECOND))
+const toThird = addHandover(toSecond, SECOND, publicHalf(THIRD))
+const seenKey = (current: KeyObject): KeySeen => ({
+  pinned: fingerprintOf(publicKey),
+  current: fingerprintOf(publicHalf(current)),
+})
+
+test('the makers hand over to another key, and again; packages with any of the keys follow', async () => {
+  publish({}, SECOND, toSecond)
+  expect(await look()).toMatchObject({ isNewer: true, key: seenKey(SECOND) })
+  publish({}, THIRD, toThird)
+  for (const key of [undefined, seenKey(OURS.privateKey), seenKey(SECOND), seenKey(THIRD)])
+    expect(await look(key && { key })).toMatchObject({ isNewer: true, key: seenKey(THIRD) })
+  // A later package pins a later key; what was seen with the earlier package says nothing about it.
+  for (const pinned of [SECOND, THIRD])
+    expect(await look({ key: seenKey(THEIRS) }, publicHalf(pinned))).toMatchObject({ isNewer: true })
+})
+
+test.each<[string, KeyObject, SignedText[]]>([
+  ['of somebody else to himself', THEIRS, [signHandover(publicHalf(THEIRS), THEIRS)]],
+  ['of somebody else after a true one', THEIRS, [...toSecond, signHandover(publicHalf(THEIRS), THEIRS)]],
+  ['of a key that was replaced', THEIRS, [...toSecond, signHandover(publicHalf(THEIRS), OURS.privateKey)]],
+  ['back to a key that was replaced', OURS.privateKey, [...toSecond, signHandover(publicKey, SECOND)]],
+  ['with a changed key', THEIRS, [{ ...toSecond[0]!, signed: signHandover(publicHalf(THEIRS), THEIRS).signed }]],
+  ['that is missing', THIRD, toSecond],
+  ['that the list does not follow', OURS.privateKey, toSecond],
+])('a handover %s is refused', async (_, key, handovers) => {
+  publish({}, key, handovers)
+  await expect(look()).rejects.toMatchObject(refused(/not signed|not handed over|handover of its key is damaged/))
+})
+
+test('a key that was replaced, stolen later, neither signs a list nor names another heir to an app that has followed', async () => {
+  publish({ serial: 99 }, OURS.privateKey)
+  await expect(look({ key: seenKey(SECOND) })).rejects.toMatchObject(refused(/have replaced/))
+  publish({ serial: 99 }, THEIRS, [signHandover(publicHalf(THEIRS), OURS.privateKey)])
+  await expect(look({ key: seenKey(SECOND) })).rejects.toMatchObject(refused(/have replaced/))
+  // Nor does the text of a list that the key once signed pass for a handover.
+  const { signed, signature } = JSON.parse(
+    signManifest({ publicKey: publicHalf(THEIRS) }, OURS.privateKey),
+  ) as SignedText
+  publish({ serial: 99 }, THEIRS, [{ signed, signature }])
+  await expect(look()).rejects.toMatchObject(refused(/not signed/))
+})
+
+test('the makers cannot hand over from a key that they have replaced, nor to a text that is no key', () => {
+  expect(() => addHandover(toSecond, OURS.privateKey, publicHalf(THIRD))).toThrow('another key')
+  expect(() => addHandover(toSecond, SECOND, 'bm8ga2V5')).toThrow('damaged')
+})
+
+test('the command of the makers writes the handover and the list, and refuses the key that was replaced', async () => {
+  const path = (name: string) => join(folder, name)
+  const keys = { 'old.key': OURS.privateKey, 'new.key': SECOND }
+  for (const [name, key] of Object.entries(keys))
+    await writeFile(path(name), key.export({ type: 'pkcs8', format: 'pem' }))
+  const command = (key: keyof typeof keys, ...args: string[]) =>
+    run(process.execPath, [SIGN, '--key', path(key), '--handovers', path('handovers.json'), ...args])
+  await command('old.key', '--hand-over-to', publicHalf(SECOND))
+  const version = ['--version', '0.2.0', '--serial', '8', '--days', '3000', path(NAME)]
+  list = (await command('new.key', ...version)).stdout
+  expect(await look()).toMatchObject({ isNewer: true, key: seenKey(SECOND), manifest: { files: [file] } })
+  await expect(command('old.key', ...version)).rejects.toThrow('the last handover is to another key')
 })
 
 test('a truncated list, an endless one and a page are refused', async () => {
