@@ -415,7 +415,7 @@ describe('the list of sessions', () => {
     it.world.failures.clear()
     await button(it.page, 'Start again').click()
     await details.getByText('Waiting').first().waitFor()
-    expect(it.page.url()).toContain(`/sessions/${it.world.sessions[0]?.id ?? ''}`)
+    await expect.poll(() => it.page.url()).toContain(`/sessions/${it.world.sessions[0]?.id ?? ''}`)
     expect(it.world.changes.map(({ request }) => request)).toEqual([restart, restart])
     const second = await it.newTab(`/sessions/${older.id}`)
     await second.getByRole('heading', { name: 'last-week' }).waitFor()

@@ -14,6 +14,8 @@ export type NoticeKind =
   | 'tunnelsBack'
   | 'message'
   | 'backupFailed'
+  | 'certificate'
+
 /** Something that happened while the page was open, for the list under the bell. */
 export interface Notice {
   /** The same for the same event in every tab: it is noted once. */
@@ -64,6 +66,7 @@ const KINDS: readonly string[] = [
   'uploadFailed',
   'message',
   'backupFailed',
+  'certificate',
   'tunnelsLost',
   'tunnelsBack',
 ] satisfies NoticeKind[]

@@ -45,20 +45,31 @@ test('messages of administrators are notices, old ones and new ones, each once',
   expect(notices.unread).toBe(1)
 })
 
-test('a backup that failed leads superadmins to the page of maintenance, and is cleared like a message', async () => {
-  const failed: Message = {
-    ...aMessage('a', 'Too little disk space'),
-    from: 'Berth',
-    sessions: [],
-    about: 'backup_failed',
-  }
-  const server = { messages: [failed] }
-  const { notices } = await begun(server)
-  expect(notices.items[0]).toMatchObject({ kind: 'backupFailed', to: '/admin/maintenance' })
-  expect(texts([...notices.items])).toEqual(['A backup of Berth failed. See what is wrong in Maintenance.'])
-  notices.clear()
-  await vi.waitFor(() => expect(server.messages).toEqual([]))
-})
+test.each([
+  [
+    'backup_failed',
+    'backupFailed',
+    '/admin/maintenance',
+    'A backup of Berth failed. See what is wrong in Maintenance.',
+  ],
+  [
+    'certificate',
+    'certificate',
+    '/admin/about',
+    'A certificate of Berth has ended, ends soon or was not renewed. See what to do in About.',
+  ],
+] as const)(
+  'what Berth tells about %s leads superadmins to its page, and is cleared like a message',
+  async (about, kind, to, text) => {
+    const told: Message = { ...aMessage('a', 'English words for mails'), from: 'Berth', sessions: [], about }
+    const server = { messages: [told] }
+    const { notices } = await begun(server)
+    expect(notices.items[0]).toMatchObject({ kind, to })
+    expect(texts([...notices.items])).toEqual([text])
+    notices.clear()
+    await vi.waitFor(() => expect(server.messages).toEqual([]))
+  },
+)
 
 test('cleared messages are cleared on the manager, and disappear from other computers', async () => {
   const server = { messages: [aMessage('b', 'Second'), aMessage('a', 'First')] }

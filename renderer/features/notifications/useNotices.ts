@@ -8,11 +8,22 @@ import { useTunnels } from '../apps/useTunnels.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { useInvitations } from '../summary/useInvitations.ts'
 import { desktopNotices } from './desktop.ts'
-import { noticeKind, readNotices, seenOf, type Notice, type Seen, warnedAtOf } from './notice.ts'
+import { noticeKind, readNotices, seenOf, type Notice, type NoticeKind, type Seen, warnedAtOf } from './notice.ts'
 import { createTunnelWatch } from './tunnel-watch.ts'
 import { t } from './words.ts'
 
 const MOST_KEPT = 50
+
+/** What Berth itself tells superadmins, and the page where they act. */
+const TOLD_BY_BERTH = {
+  backup_failed: { kind: 'backupFailed', to: '/admin/maintenance' },
+  certificate: { kind: 'certificate', to: '/admin/about' },
+} as const satisfies Record<NonNullable<Message['about']>, Pick<Notice, 'kind' | 'to'>>
+/** Notices that go when their message is cleared. */
+const OF_MESSAGES: ReadonlySet<NoticeKind> = new Set([
+  'message',
+  ...Object.values(TOLD_BY_BERTH).map(({ kind }) => kind),
+])
 
 export function noticeText({ kind, name, person = '', count = 0 }: Notice): string {
   if (kind === 'invitation' || kind === 'shared') return t(kind, { person, name })
@@ -70,8 +81,8 @@ export const useNotices = defineStore('notices', () => {
     if (asked !== round || !answer) return
     messages = answer.items
     for (const { id, from, text, sessions: named, about } of messages.toReversed()) {
-      if (about === 'backup_failed') {
-        add({ id, kind: 'backupFailed', name: '', to: '/admin/maintenance' })
+      if (about) {
+        add({ id, name: '', ...TOLD_BY_BERTH[about] })
         continue
       }
       const [only] = named
@@ -80,7 +91,7 @@ export const useNotices = defineStore('notices', () => {
     }
     const kept = new Set(messages.map(({ id }) => id))
     // Messages may have been cleared on another computer.
-    const left = items.value.filter(({ kind, id }) => (kind !== 'message' && kind !== 'backupFailed') || kept.has(id))
+    const left = items.value.filter(({ kind, id }) => !OF_MESSAGES.has(kind) || kept.has(id))
     if (left.length < items.value.length) store(left)
   }
 

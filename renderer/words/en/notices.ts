@@ -11,6 +11,7 @@ export default {
   shared: '{person} shares the session {name} with you',
   message: '{person}: {text}',
   backupFailed: 'A backup of Berth failed. See what is wrong in Maintenance.',
+  certificate: 'A certificate of Berth has ended, ends soon or was not renewed. See what to do in About.',
   uploaded: '{count, plural, one {# file was uploaded} other {# files were uploaded}}',
   uploadFailed: '{count, plural, one {# file was not uploaded} other {# files were not uploaded}}',
   desktop: 'Desktop notifications',

@@ -14,6 +14,7 @@ export default {
   shared: '{person} 님이 {name} 세션을 공유했습니다',
   message: '{person}: {text}',
   backupFailed: 'Berth 백업에 실패했습니다. 유지 관리에서 원인을 확인하세요.',
+  certificate: 'Berth의 인증서가 만료되었거나 곧 만료되거나 갱신되지 않았습니다. ‘Berth 정보’에서 할 일을 확인하세요.',
   uploaded: '파일 {count}개를 업로드했습니다',
   uploadFailed: '파일 {count}개를 업로드하지 못했습니다',
   desktop: '데스크톱 알림',
