@@ -73,7 +73,7 @@ describe('the launch dialog', () => {
     await button(it.page, /^Import$/).click()
     const field = it.page.getByLabel('Address', { exact: true })
     await button(it.page, 'Add to the session').click()
-    await it.page.getByText('Enter an https address').waitFor()
+    await it.page.getByText('Enter the https address').waitFor()
     await field.fill('https://mira:secret@git.example.org/notes')
     await it.page.getByText('without a password').waitFor()
     await field.fill('https://git.example.org/notes')

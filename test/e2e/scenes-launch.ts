@@ -101,7 +101,7 @@ export const LAUNCH_SCENES: readonly Scene[] = [
       await openLaunchDialog(page)
       await button(page, /^Import$/).click()
       await page.getByLabel('Address', { exact: true }).fill('http://git.example.org/notes')
-      await page.getByText('Enter an https address').waitFor()
+      await page.getByText('Enter the https address').waitFor()
     },
   },
   {

@@ -16,6 +16,10 @@ test.each([
     { kind: 'repository', url: 'https://gitlab.example.org/a/b/c', branch: 'main' },
   ],
   [
+    'https://git.example.org/tree/house',
+    { kind: 'repository', url: 'https://git.example.org/tree/house', name: 'house' },
+  ],
+  [
     'https://github.com/o/r/blob/main/docs/First%20steps.ipynb#part',
     {
       kind: 'notebook',
@@ -44,6 +48,9 @@ test.each([
   'git@github.com:numpy/numpy.git',
   'https://mira:token@github.com/numpy/numpy',
   'https://github.com/',
+  'https://github.com/numpy/numpy/tree/main/doc/source',
+  'https://github.com/numpy/numpy/blob/main/README.md',
+  'https://gitlab.example.org/a/b/-/tree/feature/x',
   'https://example.org/a/..%2f',
   'https://example.org/%2e%2e%2fx.ipynb',
   'https://example.org/a%0ab',

@@ -10,6 +10,8 @@ export interface CodeSource {
 }
 
 const LONGEST = 2000
+/** The page of a file or directory. Its address does not tell where the name of the branch ends, which may have slashes. */
+const PART_OF_REPOSITORY = /^\/[^/]+\/.+\/(?:-\/)?(?:tree|blob)\//
 
 /**
  * Reads the address of a repository or notebook as a browser shows it. Addresses with a password are refused: they would be
@@ -47,7 +49,7 @@ function repositoryAt(url: URL): CodeSource | undefined {
     branch = nameOf(page[2] ?? '')
     repository.pathname = page[1] ?? ''
     if (branch === undefined) return undefined
-  }
+  } else if (PART_OF_REPOSITORY.test(url.pathname)) return undefined
   const path = repository.pathname.replace(/\/+$/, '')
   const name = nameOf((path.split('/').at(-1) ?? '').replace(/\.git$/, ''))
   repository.pathname = path

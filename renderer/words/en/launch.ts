@@ -227,7 +227,7 @@ export default {
   importAbout: 'The session fetches it when it starts, before its apps. Files that are there already stay as they are.',
   importAddress: 'Address',
   importAddressHint: 'Of a Git repository, also of one of its branches on GitHub or GitLab, or of a notebook (.ipynb).',
-  importAddressFault: 'Enter an https address of a repository or notebook, without a password.',
+  importAddressFault: 'Enter the https address of a whole repository, a branch or a notebook, without a password.',
   importInto: 'Into',
   importFolder: 'Folder {name}',
   importHome: 'Home folder of the session',

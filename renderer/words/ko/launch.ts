@@ -225,7 +225,7 @@ export default {
   importAbout: '세션이 시작될 때 앱보다 먼저 가져옵니다. 이미 있는 파일은 그대로 둡니다.',
   importAddress: '주소',
   importAddressHint: 'Git 저장소(GitHub나 GitLab의 브랜치도 가능) 또는 노트북(.ipynb)의 주소입니다.',
-  importAddressFault: '비밀번호가 없는 저장소 또는 노트북의 https 주소를 입력하세요.',
+  importAddressFault: '저장소 전체, 브랜치 또는 노트북의 https 주소를 비밀번호 없이 입력하세요.',
   importInto: '가져올 위치',
   importFolder: '{name} 폴더',
   importHome: '세션의 홈 폴더',
