@@ -80,7 +80,7 @@ test('an announcement appears and disappears without a reload, and its text is o
   await bar.getByText('from 08:00').waitFor()
   await button(bar, 'Dismiss the announcement').click()
   await bar.waitFor({ state: 'detached' })
-  expect(it.world.changes.at(-1)?.body).toEqual({ id: 'a' })
+  await expect.poll(() => it.world.changes.at(-1)?.body).toEqual({ id: 'a' })
   it.world.announcement = { ...NO_ANNOUNCEMENT, id: 'b', text: 'Down on Sunday', level: 'info' }
   it.double.emit('hint', { topic: 'announcement', id: 'all', version: 2 })
   await it.page.getByRole('link', { name: 'Summary', exact: true }).click()
