@@ -13,18 +13,11 @@ import { findUser, lockUser, type UserRow } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
-import { withBackOff } from '../users/back-off.ts'
+import { type OwnProof, proveOwn, type SecondFactorCheck } from '../users/own-proof.ts'
 import { type Passwords } from '../users/passwords.ts'
-import { type SecondFactorCheck } from '../users/second-factor.ts'
 import { type AttemptProof, type AttemptStart, type SsoAttempts, startAgain } from './attempts.ts'
 import { trustedEmail } from './find-account.ts'
 import { type SignInProviders } from './providers.ts'
-
-/** Password, and the code where the account has a second factor. */
-export interface OwnProof {
-  readonly password: string
-  readonly totp?: string | undefined
-}
 
 /**
  * The caller's own accounts at providers.
@@ -57,7 +50,7 @@ export interface OwnIdentitiesDeps {
 }
 
 export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
-  const { store, attempts, providers, passwords, secondFactor, settings } = deps
+  const { store, attempts, providers, settings } = deps
   const { db } = store
 
   async function own(caller: Caller): Promise<UserRow> {
@@ -66,20 +59,7 @@ export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
     return user
   }
 
-  /** Checks the password first: a caller without it learns nothing about the code. */
-  async function prove(caller: Caller, { password, totp }: OwnProof): Promise<void> {
-    const user = await own(caller)
-    let fault = new AppError('login_failed', because('password_wrong'))
-    const good = await withBackOff(store, { userId: user.id }, async () => {
-      if (!(await passwords.verify(user.password_hash, password))) return false
-      if (user.totp_confirmed_at === null) return true
-      fault = new AppError('totp_required', because('code_from_app_or_recovery'))
-      if (totp === undefined) return 'undecided'
-      fault = new AppError('totp_invalid', because('code_from_app'))
-      return secondFactor.check(user, totp)
-    })
-    if (good !== true) throw fault
-  }
+  const prove = async (caller: Caller, proof: OwnProof) => proveOwn(deps, await own(caller), proof)
 
   return {
     list: async caller => views(db, await listIdentities(db, caller.userId)),

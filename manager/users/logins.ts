@@ -35,7 +35,7 @@ import { withBackOff } from './back-off.ts'
 import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'
 import { type KeypairCheck } from './keypair-check.ts'
 import { type Passwords } from './passwords.ts'
-import { type SecondFactorCheck } from './second-factor.ts'
+import { type SecondFactorCheck } from './own-proof.ts'
 import { browserToken, hashToken, newToken } from './secrets.ts'
 import { toUser } from './to-user.ts'
 

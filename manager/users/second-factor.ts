@@ -22,6 +22,7 @@ import {
 import { findUser, type UserRow } from '../store/identity/users.ts'
 import { type Caller, requireAnother } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
+import { type OwnProof, proveOwn, type SecondFactorCheck } from './own-proof.ts'
 import { type Passwords } from './passwords.ts'
 import {
   hashRecoveryCode,
@@ -33,12 +34,6 @@ import {
 } from './totp-codes.ts'
 
 const RECOVERY_CODES = 10
-
-/** Checks the second factor of a sign-in. */
-export interface SecondFactorCheck {
-  /** True once per code, so that a code seen over a shoulder or in a log opens nothing. */
-  check(user: UserRow, text: string): Promise<boolean>
-}
 
 /**
  * The second factor (TOTP, RFC 6238) of the own account.
@@ -81,8 +76,6 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
   const { store, box, passwords, events, onChanged, now = store.now } = deps
   const { db } = store
 
-  const invalid = () => new AppError('totp_invalid', because('code_from_app'))
-
   function stepFor(user: UserRow, code: string): number | undefined {
     if (user.totp_sealed === null) return undefined
     return stepOfCode(box.open(user.totp_sealed, totpPlace(user.id)), code, now())
@@ -100,18 +93,14 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
     return mustFind(await findUser(db, caller.userId))
   }
 
-  /** Checks the password first: a caller without it learns nothing about the code. */
+  const proveOneself = (user: UserRow, proof: OwnProof) =>
+    proveOwn({ store, passwords, secondFactor: { check } }, user, proof)
+
   async function prove(caller: Caller, { password, code }: Proof): Promise<UserRow> {
     const user = await own(caller)
     if (user.totp_confirmed_at === null) throw new AppError('totp_not_on', because('second_factor_off'))
-    let wrong = 'password'
-    const good = await withBackOff(store, { userId: user.id }, async () => {
-      if (!(await passwords.verify(user.password_hash, password))) return false
-      wrong = 'code'
-      return check(user, code)
-    })
-    if (good) return user
-    throw wrong === 'code' ? invalid() : wrongPassword()
+    await proveOneself(user, { password, totp: code })
+    return user
   }
 
   function announce({ id, version }: UserRow): void {
@@ -130,8 +119,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
     async enrol(caller, { password }) {
       const user = await own(caller)
       if (user.totp_confirmed_at !== null) throw alreadyOn()
-      const good = await withBackOff(store, { userId: user.id }, () => passwords.verify(user.password_hash, password))
-      if (!good) throw wrongPassword()
+      await proveOneself(user, { password })
       const secret = newTotpSecret()
       if (!(await putSecret(db, user.id, box.seal(secret, totpPlace(user.id))))) throw alreadyOn()
       return { secret, uri: totpUri(secret, user.email) }
@@ -148,7 +136,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
         step = 'code' in given ? stepFor(user, given.code) : undefined
         return Promise.resolve(step !== undefined)
       })
-      if (step === undefined) throw invalid()
+      if (step === undefined) throw new AppError('totp_invalid', because('code_from_app'))
       const [confirmedStep, codes] = [step, newCodes()]
       await store.transaction(async trx => {
         if (!(await confirmSecret(trx, user.id, totp_sealed, confirmedStep))) throw alreadyOn()
@@ -183,7 +171,6 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
 
 const newCodes = () => Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
 const alreadyOn = () => new AppError('totp_on', because('second_factor_on'))
-const wrongPassword = () => new AppError('login_failed', because('password_wrong'))
 
 function mustFind(user: UserRow | undefined): UserRow {
   if (!user) throw new AppError('user_not_found')
