@@ -1,14 +1,10 @@
 import { AppError, type OwnIdentity } from '#manager/contract'
 import { type Services } from '../../services.ts'
 import { t as sso } from './sso-words.ts'
+import { type OwnProof } from './useProof.ts'
 import { t } from './identity-words.ts'
 
 const KEY = 'berth.sso.link'
-
-export interface OwnProof {
-  readonly password: string
-  readonly totp?: string
-}
 
 /**
  * Begins to link an account at a provider, as `beginSso` begins a sign-in: a browser goes there in this tab, the desktop app opens the

@@ -4,6 +4,12 @@ import { t } from './words.ts'
 
 const FIELD_OF_CODE = { login_failed: 'password', totp_invalid: 'code' } as const
 
+/** What a signed-in person proves their identity with; the code where the account has a second factor. */
+export interface OwnProof {
+  readonly password: string
+  readonly totp?: string
+}
+
 /** Password and code with which a signed-in person proves their identity again. A refusal is shown at its field. */
 export function useProof() {
   const password = ref('')
