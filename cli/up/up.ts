@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { AppError, isAppError } from '#manager/contract'
+import { AppError, isAppError, whyOf } from '#manager/contract'
 import { environmentOf } from '../config/berth-toml/parse.ts'
 import { consolePortOf, readSettings } from '../config/berth-toml/read.ts'
 import { type ServerName } from '../config/berth-toml/settings.ts'
@@ -212,7 +212,7 @@ async function startAgent(manager: Supervised, spec: SpecOf, deps: SupervisorDep
     }
     // The console is useful without the agent, and is needed to fix the problem.
     deps.note(
-      `Berth is running without an agent on this computer. ${error.message} ${typeof error.detail.why === 'string' ? error.detail.why : ''}\n` +
+      `Berth is running without an agent on this computer. ${error.message} ${whyOf(error) ?? ''}\n` +
         'If that agent belongs to this Berth, replace it: berth admin agent join-token --replace AGENT, then berth agent --replace --join STRING.',
     )
     return undefined

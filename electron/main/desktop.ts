@@ -63,7 +63,7 @@ export interface DesktopDeps {
   readonly proxySignIns: Pick<ProxySignIns, 'answered' | 'forgetCancelled'>
   /** Answers the requests of windows that ask a question. */
   readonly answerQuestion: (request: Request) => Promise<Response>
-  /** Of menus and questions. */
+  /** Language of menus and questions. */
   readonly language: () => Language
   readonly log: { warn(detail: object, message: string): void; error(detail: object, message: string): void }
 }

@@ -51,7 +51,7 @@ export function createCertificates(deps: TellDeps): Certificates {
 
 const LONGEST = 500
 
-/** One message of plain text, as notifications show it. */
+/** The message to superadmins, as plain text for mails. */
 function textOf(console: string, { notAfter, problem }: CertificateReport, state: CertificateState): string {
   const until = notAfter.slice(0, 10)
   const says =

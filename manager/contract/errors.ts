@@ -255,6 +255,11 @@ export function isErrorCode(code: unknown): code is ErrorCode {
   return typeof code === 'string' && Object.hasOwn(ERRORS, code)
 }
 
+/** The reason that an error tells, in English; undefined for an error without one. */
+export function whyOf(error: unknown): string | undefined {
+  return isAppError(error) && typeof error.detail.why === 'string' ? error.detail.why : undefined
+}
+
 /** Plain-data form of an error. An error without a code becomes `internal`, without its text: the cause stays in our log. */
 export function toWireError(error: unknown): WireError {
   return isAppError(error)

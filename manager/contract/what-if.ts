@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CauseFields } from './cause-fields.ts'
 import { Reason } from './reasons.ts'
 
-/** What Berth has changed in a request, or what an answer about it leaves out. */
+/** Tells that Berth has changed a request, or that an answer about it leaves something out. */
 export const Notice = z.object({
   code: z.enum(['raised_to_minimum', 'shmem_lowered', 'first_of_several']),
   message: z.string(),

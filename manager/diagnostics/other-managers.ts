@@ -12,7 +12,7 @@ import {
 } from '../store/operation/diagnoses.ts'
 import { type Db } from '../store/schema.ts'
 
-/** What a manager finds out about itself. */
+/** The result of a manager's own doctor. */
 export interface OwnDiagnosis {
   readonly diagnosis: Diagnosis
   /** The last lines of its log, without secrets; empty unless they were asked for. */
@@ -44,7 +44,7 @@ export interface OtherManagersDeps {
 const WITHIN_MS = 40_000
 
 const Answer = z.object({ diagnosis: Diagnosis, log: LogLines })
-/** Of a manager whose doctor gave no result; its own log says why. */
+/** A manager answers this if its doctor gave no result; its own log says why. */
 const NO_RESULT = '{}'
 
 /**

@@ -17,7 +17,7 @@ export interface SystemProduct {
 }
 
 interface StagedSystem extends Omit<SystemPackage, 'version' | 'seconds'> {
-  /** What stands before the ending of the file's name. */
+  /** This stands before the ending of the file's name. */
   readonly mark?: string
 }
 

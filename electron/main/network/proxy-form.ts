@@ -2,7 +2,7 @@ import { type Language, wordsOf } from '../windows/words.ts'
 
 export interface ProxyFormState {
   readonly proxy: string
-  /** What was typed before; a password is never sent back. */
+  /** The user typed this name before. A password is never sent back. */
   readonly name: string
   readonly failure: string | undefined
   readonly isKept: boolean

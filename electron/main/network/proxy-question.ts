@@ -15,7 +15,7 @@ export interface ProxyQuestion {
   readonly tryOut: (signIn: string) => Promise<boolean>
 }
 
-/** What the user typed, and the proxy took. */
+/** Name and password that the user typed and the proxy accepted. */
 export interface ProxyAnswer {
   /** `name:password` */
   readonly signIn: string

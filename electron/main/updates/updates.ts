@@ -1,6 +1,6 @@
 import { type Fetch } from '#proxy/network'
 import { lookForUpdate, stageFile, type UpdateFile, type UpdateSource } from '#proxy/updates'
-import { isAppError } from '#manager/contract'
+import { whyOf } from '#manager/contract'
 import { type ElectronSlice } from '../electron-slice.ts'
 import { type SettingsFile } from '../settings/settings-file.ts'
 import { type Language, wordsOf } from '../windows/words.ts'
@@ -85,7 +85,7 @@ export function createUpdates(deps: UpdatesDeps): Updates {
     } catch (error) {
       log.warn({ err: error }, 'updates could not be looked for')
       if (!isAsked) return
-      const why = isAppError(error) && typeof error.detail.why === 'string' ? error.detail.why : words.updateFailed
+      const why = whyOf(error) ?? words.updateFailed
       await dialog.showMessageBox({ type: 'warning', title: 'Berth', message: words.updateFailed, detail: why })
     }
   }

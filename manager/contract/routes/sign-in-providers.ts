@@ -26,7 +26,7 @@ const SsoProof = {
   code: z.string().trim().min(16).max(200).describe('The code that the browser came back with.'),
 } as const
 const Password = z.string().max(1024)
-/** What a person proves again before their ways to sign in change. */
+/** A person proves with these, once more, who they are, before their ways to sign in change. */
 const OwnProof = {
   password: Password,
   totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),

@@ -191,7 +191,7 @@ const INACTIVE: Readonly<Record<Inactive, Reason>> = {
   },
 }
 
-/** What the session needs of a slot, and what the scope leaves of its limit; session owners and administrators read it. */
+/** Says how much of a slot the session needs, and how much of its limit the scope has left. Session owners and administrators read it. */
 function lackOf(
   { kind, name, policy }: Scope,
   amounts: { readonly needed: string; readonly left: string; readonly limit: string },

@@ -1,4 +1,4 @@
-import { type CertificateReport, type CertificateSource, isAppError } from '#manager/contract'
+import { type CertificateReport, type CertificateSource, whyOf } from '#manager/contract'
 import { type Log } from '../../log.ts'
 import { type ServedCertificate } from './certificate.ts'
 
@@ -60,7 +60,7 @@ export async function keepCertificate(
     try {
       current = await supply.look(now())
     } catch (error) {
-      failure = isAppError(error) && typeof error.detail.why === 'string' ? error.detail.why : String(error)
+      failure = whyOf(error) ?? String(error)
     }
     if (current !== before) {
       const { fingerprint, notAfter } = current.facts

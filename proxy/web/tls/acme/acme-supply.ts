@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { z } from 'zod'
-import { isAppError, parseJson } from '#manager/contract'
+import { isAppError, parseJson, whyOf } from '#manager/contract'
 import { readIfThere, writeFileAtomically } from '../../../files.ts'
 import { coversName, readCertificate, type ServedCertificate } from '../certificate.ts'
 import { type Supply } from '../keeper.ts'
@@ -70,7 +70,7 @@ export function acmeSupply(config: AcmeConfig, deps: AcmeSupplyDeps): Supply {
       await writeFileAtomically(file('acme-failures.json'), '{}')
       return readCertificate({ cert, key: keys.certificate }, files, new Date(Math.max(now.getTime(), Date.now())))
     } catch (error) {
-      const why = isAppError(error) && typeof error.detail.why === 'string' ? error.detail.why : String(error)
+      const why = whyOf(error) ?? String(error)
       const next = { count: (before?.count ?? 0) + 1, lastAt: now.getTime(), why, of: about }
       await writeFileAtomically(file('acme-failures.json'), JSON.stringify(next))
       throw error
