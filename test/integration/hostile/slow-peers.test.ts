@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ADMIN, temporaryDirectory } from '../../fixtures/manager.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
 import { letIn, startAttack } from './hostile-app.ts'
@@ -12,12 +12,6 @@ import { Victim } from './victim.ts'
  * Peers that are slow on purpose: one byte at a time without end, readers that do not read, upgrades that are left half-way.
  * Each meets a deadline of `proxy/README.md` or holds a bounded amount, and others are served meanwhile.
  */
-let stack = new AsyncDisposableStack()
-afterEach(async () => {
-  await stack.disposeAsync()
-  stack = new AsyncDisposableStack()
-})
-
 const MIB = 2 ** 20
 const HEAD_MS = 2_000
 const STALLED_MS = 3_000
@@ -39,7 +33,7 @@ const times = <T>(count: number, make: () => T) => Array.from({ length: count },
 /** Descriptors of the console's start that may have been closed since they were counted. */
 const GONE = 2
 
-async function startConsole({ headMs = HEAD_MS, stalledMs = STALLED_MS } = {}) {
+async function startConsole(stack: AsyncDisposableStack, { headMs = HEAD_MS, stalledMs = STALLED_MS } = {}) {
   const manager = stack.use(await HostileServer.start())
   const { path } = stack.use(await temporaryDirectory())
   await mkdir(join(path, 'renderer', 'assets'), { recursive: true })
@@ -61,73 +55,160 @@ async function startConsole({ headMs = HEAD_MS, stalledMs = STALLED_MS } = {}) {
   return { victim, port, head, isServed, manager, before: await victim.descriptors() }
 }
 
-test('the console disconnects peers that send an endless head or nothing, and serves others meanwhile', async () => {
-  const { victim, port, head, isServed, before } = await startConsole()
-  const unfinished = head('GET / HTTP/1.1').slice(0, -2)
-  const peers = [
-    ...times(50, () => slowPeer(port, { head: unfinished, rest: 'X: y\r\n' })),
-    ...times(50, () => slowPeer(port, { rest: 'GET / HTTP/1.1\r\nA: b' })),
-    ...times(50, () => slowPeer(port, {})),
-  ]
-  const met = meet(HEAD_MS + 3_000, peers)
-  expect(await isServed()).toBe(true)
-  expect((await met).filter(text => text === HELD)).toEqual([])
-  await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
-})
-
-test('the console closes the connection of a request whose body trickles on after its answer', async () => {
-  const { victim, port, head, isServed, before } = await startConsole()
-  const body = 'Content-Length: 100000\r\n'
-  const peers = [
-    ...times(20, () => slowPeer(port, { head: head('GET / HTTP/1.1', body), rest: 'x' })),
-    ...times(20, () => slowPeer(port, { head: head('POST /host/host/info HTTP/1.1', body), rest: 'x' })),
-    ...times(20, () =>
-      slowPeer(port, { head: head('GET / HTTP/1.1', 'Transfer-Encoding: chunked\r\n'), rest: '1\r\nx\r\n' }),
-    ),
-  ]
-  const met = meet(20_000, peers)
-  expect(await isServed()).toBe(true)
-  const told = await met
-  expect(told.filter(text => text === HELD)).toEqual([])
-  // A refusal goes out when the peer has had its time, and may be lost in the reset that follows.
-  expect(told.filter(text => text.startsWith('HTTP/1.1 200'))).toHaveLength(40)
-  await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
-})
-
-test('the console disconnects readers that do not read, and buffers little for them', async () => {
-  const { victim, port, head, isServed, before } = await startConsole()
-  await exchange(port, head('GET /assets/large.js HTTP/1.1'), { enough: text => text.length > 30 * MIB })
-  const memory = await victim.residentBytes()
-  const large = head('GET /assets/large.js HTTP/1.1')
-  const met = meet(
-    STALLED_MS * 3,
-    times(50, () => slowPeer(port, { head: large, reads: false })),
-  )
-  expect(await isServed()).toBe(true)
-  expect((await victim.residentBytes()) - memory).toBeLessThan(64 * MIB)
-  await expect.poll(() => victim.descriptors(), { timeout: STALLED_MS * 3 }).toBeLessThanOrEqual(before + 2)
-  await met
-  await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
-})
-
 const UPGRADE = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n'
 
-test('the console ends refused upgrades although the peer stays', async () => {
-  const { victim, port, head, isServed, manager, before } = await startConsole()
-  manager.respond = saying('HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno')
-  const peers = ['/nowhere', '/stream/session/x/tcpproxy?app=y'].flatMap(path => [
-    ...times(20, () => slowPeer(port, { head: head(`GET ${path} HTTP/1.1`, UPGRADE), rest: 'x' })),
-    ...times(20, () => slowPeer(port, { head: head(`GET ${path} HTTP/1.1`, UPGRADE), reads: false })),
-  ])
-  const met = meet(10_000, peers)
-  expect(await isServed()).toBe(true)
-  // A peer that does not read hears of no end; what counts is that nothing is held for it, although it is still there.
-  await expect.poll(() => victim.descriptors(), { timeout: 8_000 }).toBeLessThanOrEqual(before + 2)
-  await met
+/** These wait for deadlines, those of the manager for half a minute. Each has a process of its own under attack. */
+describe.concurrent('deadlines', () => {
+  test('the manager disconnects endless heads and bodies, and silent agents', async ({ expect }) => {
+    await using stack = new AsyncDisposableStack()
+    const { url: databaseUrl } = stack.use(await startDatabase())
+    const { path } = stack.use(await temporaryDirectory())
+    const environment = {
+      BERTH_DATA: path,
+      BERTH_PORT: '0',
+      DATABASE_URL: databaseUrl,
+      BERTH_ADMIN_PASSWORD: ADMIN.password,
+    }
+    const victim = stack.use(await Victim.start('manager/main.ts', environment))
+    const port = Number(new URL(victim.ready.url as string).port)
+    const head = (line: string, more = '') => `${line}\r\nHost: 127.0.0.1:${port}\r\n${more}\r\n`
+    const isServed = async () =>
+      (await exchange(port, head('GET /healthz HTTP/1.1', 'Connection: close\r\n'))).text.startsWith('HTTP/1.1 200')
+    expect(await isServed()).toBe(true)
+    const before = await victim.descriptors()
+    const login = head('POST /api/v1/auth/login HTTP/1.1', 'Content-Type: application/json\r\nContent-Length: 9000\r\n')
+    const agent = head(
+      'GET /agent/v1/control HTTP/1.1',
+      'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n',
+    )
+    const peers = [
+      ...times(30, () => slowPeer(port, { head: head('GET /healthz HTTP/1.1').slice(0, -2), rest: 'X: y\r\n' })),
+      ...times(30, () => slowPeer(port, {})),
+      ...times(30, () => slowPeer(port, { head: login, rest: ' ' })),
+      ...times(30, () => slowPeer(port, { head: agent })),
+      ...times(30, () => slowPeer(port, { head: agent, rest: '\x82' })),
+      ...times(30, () => slowPeer(port, { head: agent.replace('control', 'data'), rest: 'x' })),
+      ...times(30, () => slowPeer(port, { head: agent.replace('/agent/v1/control', '/nothing'), reads: false })),
+    ]
+    expect(await isServed()).toBe(true)
+    expect(await victim.descriptors()).toBeGreaterThan(before + 100)
+    await expect.poll(() => victim.descriptors(), { timeout: 45_000 }).toBeLessThanOrEqual(before + 10)
+    for (const peer of peers) peer.stop()
+  })
+
+  test('the origin of an app disconnects endless heads; a slow app delays only its own requests', async ({
+    expect,
+  }) => {
+    await using stack = new AsyncDisposableStack()
+    const { app, victim } = await startAttack(stack)
+    const browser = await letIn(victim)
+    app.respond = (socket, request) => {
+      if (!request.startsWith('GET /slow')) {
+        socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine')
+        return
+      }
+      const bytes = request.startsWith('GET /slow-head') ? 'HTTP/1.1 200 OK\r\nX: ' : 'HTTP/1.1 200 OK\r\n\r\n'
+      socket.write(bytes)
+      const timer = setInterval(() => socket.write('y'), 100)
+      socket.once('close', () => clearInterval(timer))
+    }
+    const isServed = async () =>
+      (await exchange(browser.port, browser.head('GET /fine HTTP/1.1'))).text.endsWith('fine')
+    expect(await isServed()).toBe(true)
+    const before = await victim.descriptors()
+    const waiting = [
+      ...times(40, () => slowPeer(browser.port, { head: browser.head('GET /slow-head HTTP/1.1') })),
+      ...times(40, () => slowPeer(browser.port, { head: browser.head('GET /slow-body HTTP/1.1') })),
+      ...times(20, () => slowPeer(browser.port, { head: browser.head('GET /slow-body HTTP/1.1'), reads: false })),
+    ]
+    const strangers = [
+      ...times(30, () => slowPeer(browser.port, { head: browser.head().slice(0, -2), rest: 'X: y\r\n' })),
+      ...times(30, () => slowPeer(browser.port, {})),
+      ...times(30, () =>
+        slowPeer(browser.port, {
+          head: browser.head('GET / HTTP/1.1', UPGRADE).replace(browser.cookie, 'a=b'),
+          rest: 'x',
+        }),
+      ),
+    ]
+    const met = meet(45_000, strangers)
+    expect(await isServed()).toBe(true)
+    expect((await met).filter(text => text === HELD)).toEqual([])
+    expect(await isServed()).toBe(true)
+    for (const peer of waiting) peer.stop()
+    await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 40)
+  })
+
+  test('the console disconnects peers that send an endless head or nothing, and serves others meanwhile', async ({
+    expect,
+  }) => {
+    await using stack = new AsyncDisposableStack()
+    const { victim, port, head, isServed, before } = await startConsole(stack)
+    const unfinished = head('GET / HTTP/1.1').slice(0, -2)
+    const peers = [
+      ...times(50, () => slowPeer(port, { head: unfinished, rest: 'X: y\r\n' })),
+      ...times(50, () => slowPeer(port, { rest: 'GET / HTTP/1.1\r\nA: b' })),
+      ...times(50, () => slowPeer(port, {})),
+    ]
+    const met = meet(20_000, peers)
+    expect(await isServed()).toBe(true)
+    expect((await met).filter(text => text === HELD)).toEqual([])
+    await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
+  })
+
+  test('the console closes the connection of a request whose body trickles on after its answer', async ({ expect }) => {
+    await using stack = new AsyncDisposableStack()
+    const { victim, port, head, isServed, before } = await startConsole(stack)
+    const body = 'Content-Length: 100000\r\n'
+    const peers = [
+      ...times(20, () => slowPeer(port, { head: head('GET / HTTP/1.1', body), rest: 'x' })),
+      ...times(20, () => slowPeer(port, { head: head('POST /host/host/info HTTP/1.1', body), rest: 'x' })),
+      ...times(20, () =>
+        slowPeer(port, { head: head('GET / HTTP/1.1', 'Transfer-Encoding: chunked\r\n'), rest: '1\r\nx\r\n' }),
+      ),
+    ]
+    const met = meet(20_000, peers)
+    expect(await isServed()).toBe(true)
+    const told = await met
+    expect(told.filter(text => text === HELD)).toEqual([])
+    // A refusal goes out when the peer has had its time, and may be lost in the reset that follows.
+    expect(told.filter(text => text.startsWith('HTTP/1.1 200'))).toHaveLength(40)
+    await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
+  })
+
+  test('the console disconnects readers that do not read, and buffers little for them', async ({ expect }) => {
+    await using stack = new AsyncDisposableStack()
+    const { victim, port, head, isServed, before } = await startConsole(stack)
+    await exchange(port, head('GET /assets/large.js HTTP/1.1'), { enough: text => text.length > 30 * MIB })
+    const memory = await victim.residentBytes()
+    const large = head('GET /assets/large.js HTTP/1.1')
+    const peers = times(50, () => slowPeer(port, { head: large, reads: false }))
+    expect(await isServed()).toBe(true)
+    expect(await victim.descriptors()).toBeGreaterThanOrEqual(before + peers.length - GONE)
+    expect((await victim.residentBytes()) - memory).toBeLessThan(64 * MIB)
+    // A peer that does not read hears of no end: it is still there when nothing is held for it any more.
+    await expect.poll(() => victim.descriptors(), { timeout: STALLED_MS * 10 }).toBeLessThanOrEqual(before + 2)
+    for (const peer of peers) peer.stop()
+  })
+
+  test('the console ends refused upgrades although the peer stays', async ({ expect }) => {
+    await using stack = new AsyncDisposableStack()
+    const { victim, port, head, isServed, manager, before } = await startConsole(stack)
+    manager.respond = saying('HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno')
+    const peers = ['/nowhere', '/stream/session/x/tcpproxy?app=y'].flatMap(path => [
+      ...times(20, () => slowPeer(port, { head: head(`GET ${path} HTTP/1.1`, UPGRADE), rest: 'x' })),
+      ...times(20, () => slowPeer(port, { head: head(`GET ${path} HTTP/1.1`, UPGRADE), reads: false })),
+    ])
+    expect(await isServed()).toBe(true)
+    // A peer that does not read hears of no end; what counts is that nothing is held for it, although it is still there.
+    await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 2)
+    for (const peer of peers) peer.stop()
+  })
 })
 
 test('any number of event streams leaves ordinary calls of the console alone', async () => {
-  const { victim, port, head, manager, before } = await startConsole(UNHURRIED)
+  await using stack = new AsyncDisposableStack()
+  const { victim, port, head, manager, before } = await startConsole(stack, UNHURRIED)
   manager.respond = (socket, request) => {
     if (request.includes('/api/v1/events'))
       socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n:\n\n')
@@ -143,7 +224,8 @@ test('any number of event streams leaves ordinary calls of the console alone', a
 })
 
 test('unanswered calls use a bounded number of connections to the manager', async () => {
-  const { victim, port, head, manager, before } = await startConsole(UNHURRIED)
+  await using stack = new AsyncDisposableStack()
+  const { victim, port, head, manager, before } = await startConsole(stack, UNHURRIED)
   manager.respond = () => undefined
   const peers = times(1_200, () => slowPeer(port, { head: head('GET /api/v1/me HTTP/1.1') }))
   await expect
@@ -155,7 +237,8 @@ test('unanswered calls use a bounded number of connections to the manager', asyn
 })
 
 test('a pipelining client uses one connection to the manager, and its answers come in order', async () => {
-  const { victim, port, head, manager, before } = await startConsole()
+  await using stack = new AsyncDisposableStack()
+  const { victim, port, head, manager, before } = await startConsole(stack)
   manager.respond = (socket, request) => {
     const path = request.split(' ', 2)[1] ?? ''
     if (path !== '/api/stuck')
@@ -176,7 +259,8 @@ test('a pipelining client uses one connection to the manager, and its answers co
 })
 
 test('an answer of the manager that is reset after any byte never passes as a whole one', async () => {
-  const { victim, port, head, isServed, manager, before } = await startConsole()
+  await using stack = new AsyncDisposableStack()
+  const { victim, port, head, isServed, manager, before } = await startConsole(stack)
   const whole = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{"a":"bcd"}'
   manager.respond = (socket, request) => {
     const cut = Number(/^\w+ \/api\/(\d+)/.exec(request)?.[1])
@@ -196,83 +280,8 @@ test('an answer of the manager that is reset after any byte never passes as a wh
   await expect.poll(() => victim.descriptors()).toBeLessThanOrEqual(before + 2)
 })
 
-test('the manager disconnects endless heads and bodies, and silent agents', async () => {
-  const { url: databaseUrl } = stack.use(await startDatabase())
-  const { path } = stack.use(await temporaryDirectory())
-  const environment = {
-    BERTH_DATA: path,
-    BERTH_PORT: '0',
-    DATABASE_URL: databaseUrl,
-    BERTH_ADMIN_PASSWORD: ADMIN.password,
-  }
-  const victim = stack.use(await Victim.start('manager/main.ts', environment))
-  const port = Number(new URL(victim.ready.url as string).port)
-  const head = (line: string, more = '') => `${line}\r\nHost: 127.0.0.1:${port}\r\n${more}\r\n`
-  const isServed = async () =>
-    (await exchange(port, head('GET /healthz HTTP/1.1', 'Connection: close\r\n'))).text.startsWith('HTTP/1.1 200')
-  expect(await isServed()).toBe(true)
-  const before = await victim.descriptors()
-  const login = head('POST /api/v1/auth/login HTTP/1.1', 'Content-Type: application/json\r\nContent-Length: 9000\r\n')
-  const agent = head(
-    'GET /agent/v1/control HTTP/1.1',
-    'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n',
-  )
-  const peers = [
-    ...times(30, () => slowPeer(port, { head: head('GET /healthz HTTP/1.1').slice(0, -2), rest: 'X: y\r\n' })),
-    ...times(30, () => slowPeer(port, {})),
-    ...times(30, () => slowPeer(port, { head: login, rest: ' ' })),
-    ...times(30, () => slowPeer(port, { head: agent })),
-    ...times(30, () => slowPeer(port, { head: agent, rest: '\x82' })),
-    ...times(30, () => slowPeer(port, { head: agent.replace('control', 'data'), rest: 'x' })),
-    ...times(30, () => slowPeer(port, { head: agent.replace('/agent/v1/control', '/nothing'), reads: false })),
-  ]
-  const met = meet(50_000, peers)
-  expect(await isServed()).toBe(true)
-  await expect.poll(() => victim.descriptors(), { timeout: 45_000 }).toBeLessThanOrEqual(before + 10)
-  for (const peer of peers) peer.stop()
-  await met
-})
-
-test('the origin of an app disconnects endless heads; a slow app delays only its own requests', async () => {
-  const { app, victim } = await startAttack(stack)
-  const browser = await letIn(victim)
-  app.respond = (socket, request) => {
-    if (!request.startsWith('GET /slow')) {
-      socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine')
-      return
-    }
-    const bytes = request.startsWith('GET /slow-head') ? 'HTTP/1.1 200 OK\r\nX: ' : 'HTTP/1.1 200 OK\r\n\r\n'
-    socket.write(bytes)
-    const timer = setInterval(() => socket.write('y'), 100)
-    socket.once('close', () => clearInterval(timer))
-  }
-  const isServed = async () => (await exchange(browser.port, browser.head('GET /fine HTTP/1.1'))).text.endsWith('fine')
-  expect(await isServed()).toBe(true)
-  const before = await victim.descriptors()
-  const waiting = [
-    ...times(40, () => slowPeer(browser.port, { head: browser.head('GET /slow-head HTTP/1.1') })),
-    ...times(40, () => slowPeer(browser.port, { head: browser.head('GET /slow-body HTTP/1.1') })),
-    ...times(20, () => slowPeer(browser.port, { head: browser.head('GET /slow-body HTTP/1.1'), reads: false })),
-  ]
-  const strangers = [
-    ...times(30, () => slowPeer(browser.port, { head: browser.head().slice(0, -2), rest: 'X: y\r\n' })),
-    ...times(30, () => slowPeer(browser.port, {})),
-    ...times(30, () =>
-      slowPeer(browser.port, {
-        head: browser.head('GET / HTTP/1.1', UPGRADE).replace(browser.cookie, 'a=b'),
-        rest: 'x',
-      }),
-    ),
-  ]
-  const met = meet(45_000, strangers)
-  expect(await isServed()).toBe(true)
-  expect((await met).filter(text => text === HELD)).toEqual([])
-  expect(await isServed()).toBe(true)
-  for (const peer of waiting) peer.stop()
-  await expect.poll(() => victim.descriptors(), { timeout: 20_000 }).toBeLessThanOrEqual(before + 40)
-})
-
 test('slow peers on both sides of a TCP tunnel do not affect other tunnels, and leave nothing behind', async () => {
+  await using stack = new AsyncDisposableStack()
   const { app, victim } = await startAttack(stack)
   const { port } = (await victim.ask({ open: 'raw' })) as { port: number }
   const block = Buffer.alloc(64 * 1024, 120)
