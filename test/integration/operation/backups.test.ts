@@ -130,14 +130,22 @@ test('a manager that stops leaves its backup to the next one; one that dies is a
   await until(next, 'done', it.clock)
 
   it.clock.now += 86_400_000
-  await it.aManager({ write: untilStopped }).look()
-  await until(next, 'running', it.clock)
-  // The dead one gives no sign of life, and its row goes.
-  await store.db.deleteFrom('tasks').where('status', '=', 'running').execute()
-  await until(next, 'failed', it.clock)
-  expect((await next.list()).last?.error).toMatchObject({ code: 'unavailable', data: { cause: 'backup_interrupted' } })
-  expect(await listMessages(store.db, superadmin)).toMatchObject([{ from: 'Berth', about: 'backup_failed' }])
-  expect(it.mails.map(({ to, subject }) => [to, subject])).toEqual([['root@example.org', 'A backup failed']])
+  const dead = Promise.withResolvers<never>()
+  await it.aManager({ write: () => dead.promise }).look()
+  try {
+    await until(next, 'running', it.clock)
+    // The dead one gives no sign of life, and its row goes.
+    await store.db.deleteFrom('tasks').where('status', '=', 'running').execute()
+    await until(next, 'failed', it.clock)
+    expect((await next.list()).last?.error).toMatchObject({
+      code: 'unavailable',
+      data: { cause: 'backup_interrupted' },
+    })
+    expect(await listMessages(store.db, superadmin)).toMatchObject([{ from: 'Berth', about: 'backup_failed' }])
+    expect(it.mails.map(({ to, subject }) => [to, subject])).toEqual([['root@example.org', 'A backup failed']])
+  } finally {
+    dead.reject(new Error('the test has ended'))
+  }
 })
 
 test('a full disk fails the backup, keeps the old ones, and is told once', async () => {
