@@ -47,7 +47,7 @@ async function networkOf(containerId: string): Promise<string | undefined> {
   const { NetworkSettings } = await docker.getContainer(containerId).inspect()
   return Object.values(NetworkSettings.Networks)[0]?.NetworkID
 }
-const count = (wanted: number) => expect.poll(async () => (await networks()).length, { timeout: 15_000 }).toBe(wanted)
+const count = (wanted: number) => expect.poll(async () => (await networks()).length, { timeout: 60_000 }).toBe(wanted)
 const create = (spec = aKernelSpec()) => manager.request('create_kernel', { spec, startWithinMs: 60_000 })
 const destroy = ({ kernelId }: ReturnType<typeof aKernelSpec>) =>
   manager.request('destroy_kernel', { kernelId, graceMs: 0 })

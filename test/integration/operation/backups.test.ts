@@ -161,7 +161,7 @@ test('a full disk fails the backup, keeps the old ones, and is told once', async
   await full.look()
   expect((await full.list()).last?.error).toMatchObject({ code: 'disk_full', data: { cause: 'backup_disk_full' } })
   expect(await namesOf(full)).toEqual(['berth-20260504-030000.backup'])
-  expect(await listMessages(store.db, superadmin)).toHaveLength(1)
+  await expect.poll(() => listMessages(store.db, superadmin)).toHaveLength(1)
   // Before it is really full: the database may be on the same disk.
   const nearly = it.aManager({ floorBytes: 2 ** 60, write: () => Promise.reject(new Error('never called')) })
   const task = await nearly.start('root@example.org')
