@@ -25,15 +25,37 @@ test('tests are counted over all files, and a file that does not load is one fai
       aFile('passed', ['passed', 'todo']),
     ],
   }
-  expect(countTests(report)).toEqual({ passed: 2, failed: 2, skipped: 2, unsteady: [] })
+  expect(countTests(report)).toMatchObject({ passed: 2, failed: 2, skipped: 2, unsteady: [] })
 })
 
 test('the last line mentions skipped tests only if there are some', () => {
-  const some = { passed: 3, failed: 1, skipped: 0, unsteady: [] }
+  const some = { passed: 3, failed: 1, skipped: 0, failures: [], unsteady: [] }
   expect(describeCounts(some)).toBe('3 passed, 1 failed')
   expect(describeCounts(addCounts(some, { ...some, passed: 1, failed: 0, skipped: 2 }))).toBe(
     '4 passed, 1 failed, 2 skipped',
   )
+})
+
+test('failed tests are named at the end, with what failed last', () => {
+  const failed = {
+    status: 'failed',
+    fullName: 'a page opens',
+    failureMessages: ['Error: once', 'Error: again\n    at 1'],
+  }
+  const report = {
+    testResults: [
+      { ...aFile('failed', []), assertionResults: [failed] },
+      { ...aFile('failed', []), name: '/b.test.ts', message: 'SyntaxError: it' },
+    ],
+  }
+  expect(describeCounts(countTests(report)).split('\n')).toEqual([
+    '✗ /clone/manager/a.test.ts: a page opens',
+    '    Error: again',
+    '        at 1',
+    '✗ /b.test.ts',
+    '    SyntaxError: it',
+    '0 passed, 2 failed',
+  ])
 })
 
 test('a test that passed only at the second attempt is named', () => {

@@ -4,6 +4,8 @@ export interface VitestReport {
     /** Absolute path. */
     readonly name: string
     readonly status: string
+    /** Why the file failed outside of its tests. */
+    readonly message?: string
     /** Milliseconds since the epoch. */
     readonly startTime: number
     readonly endTime: number
@@ -20,11 +22,13 @@ export interface Counts {
   readonly passed: number
   readonly failed: number
   readonly skipped: number
+  /** Failed tests, and files that failed without one, each with the first lines of its last message. */
+  readonly failures: readonly string[]
   /** Passed tests that needed a second attempt, each with the message of the first one. */
   readonly unsteady: readonly string[]
 }
 
-export const NO_TESTS: Counts = { passed: 0, failed: 0, skipped: 0, unsteady: [] }
+export const NO_TESTS: Counts = { passed: 0, failed: 0, skipped: 0, failures: [], unsteady: [] }
 
 /** Largest number of unsteady tests with which a run passes: retries must not become a habit. */
 const MAX_UNSTEADY = 3
@@ -38,11 +42,23 @@ export function countTests(report: VitestReport): Counts {
   const count = (wanted: (status: string) => boolean) => statuses.filter(wanted).length
   const passed = count(status => status === 'passed')
   const failed = count(status => status === 'failed')
+  const failures = report.testResults.flatMap(file => {
+    const broken = file.assertionResults.filter(({ status }) => status === 'failed')
+    if (file.status === 'failed' && broken.length === 0) return [failure(file.name, file.message)]
+    return broken.map(({ fullName, failureMessages }) => failure(`${file.name}: ${fullName}`, failureMessages?.at(-1)))
+  })
   const unsteady = report.testResults
     .flatMap(file => file.assertionResults)
     .filter(({ status, failureMessages }) => status === 'passed' && (failureMessages?.length ?? 0) > 0)
     .map(({ fullName, failureMessages }) => `${fullName} (${failureMessages?.[0]?.split('\n')[0] ?? ''})`)
-  return { passed, failed, skipped: statuses.length - passed - failed, unsteady }
+  return { passed, failed, skipped: statuses.length - passed - failed, failures, unsteady }
+}
+
+/** Lines of a message that the last lines of `npm test` repeat: enough for what was expected, and where. */
+const TOLD_LINES = 8
+
+function failure(name: string, message = ''): string {
+  return [name, ...message.trim().split('\n').slice(0, TOLD_LINES)].filter(line => line !== '').join('\n    ')
 }
 
 export function addCounts(a: Counts, b: Counts): Counts {
@@ -50,6 +66,7 @@ export function addCounts(a: Counts, b: Counts): Counts {
     passed: a.passed + b.passed,
     failed: a.failed + b.failed,
     skipped: a.skipped + b.skipped,
+    failures: [...a.failures, ...b.failures],
     unsteady: [...a.unsteady, ...b.unsteady],
   }
 }
@@ -60,8 +77,9 @@ export function isTooUnsteady({ unsteady }: Counts): boolean {
 
 /** The last lines of `npm test`. */
 export function describeCounts(counts: Counts): string {
-  const { passed, failed, skipped, unsteady } = counts
+  const { passed, failed, skipped, failures, unsteady } = counts
   return [
+    ...failures.map(text => `✗ ${text}`),
     ...unsteady.map(name => `passed at the second try only: ${name}`),
     ...(isTooUnsteady(counts) ? [`✗ ${unsteady.length} unsteady tests; at most ${MAX_UNSTEADY} are accepted`] : []),
     `${String(passed)} passed, ${String(failed)} failed${skipped === 0 ? '' : `, ${String(skipped)} skipped`}`,
