@@ -124,11 +124,21 @@ test('a proxy that wants a name and a password: the user is asked, again after a
     if (process.env.BERTH_PICTURES) await first.screenshot({ path: `test/output/proxy-question-${colorScheme}.png` })
   }
   expect(await first.evaluate(() => 'host' in window || 'hostEvents' in window)).toBe(false)
-  // A real key: those of Playwright do not pass through the main process.
+  // A real key: those of Playwright do not pass through the main process. Only down: the window may be gone before the key is up.
   const env = { ...process.env, ...desktop.env }
   await promisify(execFile)(
     'xdotool',
-    ['search', '--sync', '--onlyvisible', '--name', '^Sign In to the Proxy$', 'windowfocus', '--sync', 'key', 'Escape'],
+    [
+      'search',
+      '--sync',
+      '--onlyvisible',
+      '--name',
+      '^Sign In to the Proxy$',
+      'windowfocus',
+      '--sync',
+      'keydown',
+      'Escape',
+    ],
     { env },
   )
   expect(await cancelled).toMatchObject({
