@@ -7,6 +7,7 @@ import { type DataHeader } from '#agent/contract'
 import { parseJson } from '#manager/contract'
 import { type Log } from './data-sockets.ts'
 import { type Engine, type KernelAddress } from './service.ts'
+import { followSize } from './terminal-size.ts'
 
 export interface Terminal {
   readonly stream: Duplex
@@ -47,11 +48,15 @@ export async function openTerminal(options: {
     Tty: true,
   })
   const stream = await exec.start({ hijack: true, stdin: true, Tty: true })
-  const resize = ({ cols, rows }: { cols: number; rows: number }) => {
-    exec.resize({ w: cols, h: rows }).catch((error: unknown) => log.debug({ error: String(error) }, 'resize failed'))
-  }
+  const end = new AbortController()
+  const resize = followSize(
+    ({ cols, rows }) => exec.resize({ w: cols, h: rows }),
+    end.signal,
+    error => log.debug({ error: String(error) }, 'resize failed'),
+  )
   resize(header)
   stream.once('close', () => {
+    end.abort()
     hangUp(exec, kernel.containerId).catch((error: unknown) =>
       log.debug({ error: String(error) }, 'the exec of a terminal could not be ended'),
     )

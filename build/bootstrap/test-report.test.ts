@@ -36,7 +36,7 @@ test('the last line mentions skipped tests only if there are some', () => {
   )
 })
 
-test('failed tests are named at the end, with what failed last', () => {
+test('failed tests are named at the end, with what failed at each attempt', () => {
   const failed = {
     status: 'failed',
     fullName: 'a page opens',
@@ -50,6 +50,7 @@ test('failed tests are named at the end, with what failed last', () => {
   }
   expect(describeCounts(countTests(report)).split('\n')).toEqual([
     '✗ /clone/manager/a.test.ts: a page opens',
+    '    Error: once',
     '    Error: again',
     '        at 1',
     '✗ /b.test.ts',

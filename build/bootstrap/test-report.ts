@@ -22,7 +22,7 @@ export interface Counts {
   readonly passed: number
   readonly failed: number
   readonly skipped: number
-  /** Failed tests, and files that failed without one, each with the first lines of its last message. */
+  /** Failed tests, and files that failed without one, each with the first lines of its messages. */
   readonly failures: readonly string[]
   /** Passed tests that needed a second attempt, each with the message of the first one. */
   readonly unsteady: readonly string[]
@@ -44,8 +44,8 @@ export function countTests(report: VitestReport): Counts {
   const failed = count(status => status === 'failed')
   const failures = report.testResults.flatMap(file => {
     const broken = file.assertionResults.filter(({ status }) => status === 'failed')
-    if (file.status === 'failed' && broken.length === 0) return [failure(file.name, file.message)]
-    return broken.map(({ fullName, failureMessages }) => failure(`${file.name}: ${fullName}`, failureMessages?.at(-1)))
+    if (file.status === 'failed' && broken.length === 0) return [failure(file.name, [file.message ?? ''])]
+    return broken.map(({ fullName, failureMessages }) => failure(`${file.name}: ${fullName}`, failureMessages ?? []))
   })
   const unsteady = report.testResults
     .flatMap(file => file.assertionResults)
@@ -57,8 +57,10 @@ export function countTests(report: VitestReport): Counts {
 /** Lines of a message that the last lines of `npm test` repeat: enough for what was expected, and where. */
 const TOLD_LINES = 8
 
-function failure(name: string, message = ''): string {
-  return [name, ...message.trim().split('\n').slice(0, TOLD_LINES)].filter(line => line !== '').join('\n    ')
+/** The first attempt tells the cause; a second one may fail only because of what the first left behind. */
+function failure(name: string, messages: readonly string[]): string {
+  const told = [...new Set(messages.map(message => message.trim().split('\n').slice(0, TOLD_LINES).join('\n')))]
+  return [name, ...told.join('\n').split('\n')].filter(line => line !== '').join('\n    ')
 }
 
 export function addCounts(a: Counts, b: Counts): Counts {

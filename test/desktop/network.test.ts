@@ -23,6 +23,7 @@ import { openApp, openDesktop, readSettings, type Desktop, type RunningApp } fro
  * which proxy that is.
  */
 const NAME = 'berth.company.example'
+const run = promisify(execFile)
 const stack = new AsyncDisposableStack()
 let desktop: Desktop
 let double: ConsoleDouble
@@ -124,23 +125,12 @@ test('a proxy that wants a name and a password: the user is asked, again after a
     if (process.env.BERTH_PICTURES) await first.screenshot({ path: `test/output/proxy-question-${colorScheme}.png` })
   }
   expect(await first.evaluate(() => 'host' in window || 'hostEvents' in window)).toBe(false)
-  // A real key: those of Playwright do not pass through the main process. Only down: the window may be gone before the key is up.
+  // A real key: those of Playwright do not pass through the main process. The window may be gone before the key is up.
   const env = { ...process.env, ...desktop.env }
-  await promisify(execFile)(
-    'xdotool',
-    [
-      'search',
-      '--sync',
-      '--onlyvisible',
-      '--name',
-      '^Sign In to the Proxy$',
-      'windowfocus',
-      '--sync',
-      'keydown',
-      'Escape',
-    ],
-    { env },
-  )
+  const title = '^Sign In to the Proxy$'
+  await run('xdotool', ['search', '--sync', '--onlyvisible', '--name', title, 'windowfocus', '--sync'], { env })
+  await run('xdotool', ['keydown', 'Escape'], { env })
+  await run('xdotool', ['keyup', 'Escape'], { env })
   expect(await cancelled).toMatchObject({
     detail: `The proxy ${proxy.url} of your network asks for a name and a password.`,
   })

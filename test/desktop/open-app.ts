@@ -32,7 +32,8 @@ export interface Desktop extends AsyncDisposable {
 /** @param services folder of D-Bus service files, for the programs that the bus starts on demand */
 export async function openDesktop(services?: string): Promise<Desktop> {
   await using stack = new AsyncDisposableStack()
-  const screen = ['-screen', '0', '1400x900x24', '-nolisten', 'tcp', '-displayfd', '3']
+  // Without `-r` a key that is down for long on a busy machine repeats itself, in whichever window is next.
+  const screen = ['-screen', '0', '1400x900x24', '-r', '-nolisten', 'tcp', '-displayfd', '3']
   const xvfb = spawn('Xvfb', screen, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
   stack.defer(() => end(xvfb))
   const DISPLAY = `:${await firstLine(xvfb, 3)}`

@@ -211,9 +211,9 @@ describe('beside the window', () => {
       ])
     await app.electron.evaluate(() => (globalThis as never as { notice: NodeJS.EventEmitter }).notice.emit('click'))
     await expect.poll(() => inPage('location.hash')).toBe(`#/sessions/${session.id}`)
-    expect(await app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isMinimized())).toBe(
-      false,
-    )
+    await expect
+      .poll(() => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isMinimized()))
+      .toBe(false)
     await inPage(`host.desktop.report({ unread: 0, sessions: [], uploads: { fraction: 0.5, isPaused: false } })`)
     await inPage(`host.desktop.report({ unread: 0, sessions: [], uploads: null })`)
     const { progress, menus } = await seen()

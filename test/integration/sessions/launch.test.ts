@@ -150,8 +150,8 @@ describe('a session that an admin launches for another user', () => {
 
   test('the session belongs to the user, within their limits, with the admin as the actor', async () => {
     await cluster.join()
-    const eve = await person('eve@localhost')
-    const own = await cluster.signIn('eve@localhost')
+    const own = await cluster.addUser('eve@localhost')
+    const { user: eve } = await own.me()
     await cluster.api.createResourcePolicy({ body: { name: 'one-core', limits: { cpu: '1' } } })
     await cluster.api.assignResourcePolicy({ params: { name: 'one-core' }, body: { userId: eve.id } })
     const session = await cluster.launch({ owner: 'Eve@localhost', resources: { cpu: '1' } })
