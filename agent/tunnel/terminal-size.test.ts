@@ -7,7 +7,7 @@ const aSize = (cols: number): Size => ({ cols, rows: 24 })
 /** Refuses sizes until `start` is called, as the engine does until the process runs. */
 function anEngine() {
   const taken: number[] = []
-  const engine = { taken, asked: 0, isStarted: false, hold: undefined as Promise<void> | undefined }
+  const engine = { taken, asked: 0, isStarted: false, hold: undefined as Promise<unknown> | undefined }
   const apply = async ({ cols }: Size) => {
     engine.asked += 1
     await engine.hold
