@@ -55,10 +55,10 @@ describe('the host of the page', () => {
     const host = hostOver(fetch)
     const heard = vi.fn()
     const stop = host.on('tunnel:closed', heard)
-    await vi.waitFor(() => expect(fetch).toHaveBeenCalledOnce())
+    await expect.poll(() => fetch).toHaveBeenCalledOnce()
     signedIn = true
     host.reconnect()
-    await vi.waitFor(() => expect(heard).toHaveBeenCalledWith({ id: 'a', reason: 'closed' }))
+    await expect.poll(() => heard).toHaveBeenCalledWith({ id: 'a', reason: 'closed' })
     stop()
   })
 

@@ -94,10 +94,10 @@ test('changes during a query of the engine are not overwritten by its older resu
   const slow = Promise.withResolvers<unknown>()
   inspect.mockImplementationOnce(() => slow.promise)
   const look = kernels.rescan(LIMITS)
-  await vi.waitFor(() => expect(inspect).toHaveBeenCalledTimes(3))
+  await expect.poll(() => inspect).toHaveBeenCalledTimes(3)
   inspect.mockImplementation(() => Promise.resolve(inspection('exited')))
   kernels.containerChanged(KERNEL)
-  await vi.waitFor(() => expect(state()).toEqual(['exited']))
+  await expect.poll(() => state()).toEqual(['exited'])
   slow.resolve(inspection('running'))
   await look
   expect(state()).toEqual(['exited'])
@@ -122,7 +122,7 @@ test('the end of a container is noticed even if it had another event just before
   first.resolve(inspection('running'))
   await first.promise
   second.resolve(inspection('exited'))
-  await vi.waitFor(() => expect(kernels.reports().map(report => report.state.state)).toEqual(['exited']))
+  await expect.poll(() => kernels.reports().map(report => report.state.state)).toEqual(['exited'])
 })
 
 test('a container that started just before the agent crashed keeps its files', async () => {
@@ -150,7 +150,7 @@ test('a failed sweep is logged, and repeated by the next check', async () => {
   files.sweep.mockRejectedValueOnce(new Error('read-only file system'))
   await using kernels = kernelsOn(() => Promise.resolve(inspection('running')))
   await kernels.rescan(LIMITS)
-  await vi.waitFor(() => expect(warn).toHaveBeenCalledWith({ why: 'read-only file system' }, expect.any(String)))
+  await expect.poll(() => warn).toHaveBeenCalledWith({ why: 'read-only file system' }, expect.any(String))
   await kernels.rescan(LIMITS)
   expect(files.sweep).toHaveBeenCalledTimes(2)
 })

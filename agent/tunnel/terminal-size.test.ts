@@ -30,11 +30,11 @@ test('a size that the engine refuses at first is tried again until it is taken',
 
 test('of the sizes that come while the engine is at work only the newest is applied, and last', async () => {
   const { engine, apply } = anEngine()
-  const held = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<unknown>()
   Object.assign(engine, { isStarted: true, hold: held.promise })
   const resize = followSize(apply, new AbortController().signal, failed, 1)
   for (const cols of [80, 81, 82]) resize(aSize(cols))
-  held.resolve()
+  held.resolve(undefined)
   await expect.poll(() => engine.taken).toEqual([80, 82])
 })
 

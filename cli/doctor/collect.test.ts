@@ -43,7 +43,7 @@ test('versions and file modes are read from the data directory', async () => {
 
 test('a taken port is distinguished from the port of the running Berth', async () => {
   const server = createServer().listen(0, '127.0.0.1')
-  await vi.waitFor(() => expect(server.listening).toBe(true))
+  await expect.poll(() => server.listening).toBe(true)
   const { port } = server.address() as AddressInfo
   try {
     const before = await collectFacts({ data, port, databaseUrl: undefined })
@@ -67,7 +67,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
     expect([before.proxyFaults, after.proxyFaults]).toEqual([undefined, [FAULT]])
     // It runs with `--port`: that another program has the usual port is no problem of this Berth.
     const usual = createServer().listen(0, '127.0.0.1')
-    await vi.waitFor(() => expect(usual.listening).toBe(true))
+    await expect.poll(() => usual.listening).toBe(true)
     const asked = (usual.address() as AddressInfo).port
     const elsewhere = await collectFacts({ data, port: asked, databaseUrl: undefined })
     usual.close()

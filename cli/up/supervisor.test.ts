@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Child, type ChildSpec } from './child.ts'
 import { supervise } from './supervisor.ts'
 
@@ -31,7 +31,7 @@ test('a process that dies is started again with its first specification', async 
   const again = (first: Child) => ({ ...spec, environment: { BERTH_PORT: new URL(String(first.ready.url)).port } })
   await using supervised = await supervise(spec, again, { start, note: () => undefined, backoffMs: () => 0 })
   children[0]?.die()
-  await vi.waitFor(() => expect(supervised.current.pid).toBe(2))
+  await expect.poll(() => supervised.current.pid).toBe(2)
   expect(children[1]?.spec.environment).toEqual({ BERTH_PORT: '1234' })
 })
 
@@ -46,7 +46,7 @@ test('a failed start is repeated', async () => {
     backoffMs: () => 0,
   })
   children[0]?.die()
-  await vi.waitFor(() => expect(supervised.current.pid).toBe(2))
+  await expect.poll(() => supervised.current.pid).toBe(2)
   expect(notes).toHaveLength(3)
 })
 

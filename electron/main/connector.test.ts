@@ -61,6 +61,6 @@ test('an attempt that succeeds after its replacement is closed', async () => {
   connector.replace(aConnection('chosen'))
   const ended = vi.fn()
   attempts[0]?.resolve({ ...aConnection('late'), [Symbol.asyncDispose]: () => Promise.resolve(ended()) })
-  await vi.waitFor(() => expect(ended).toHaveBeenCalledOnce())
+  await expect.poll(() => ended).toHaveBeenCalledOnce()
   expect(connector.known).toEqual(aConnection('chosen'))
 })

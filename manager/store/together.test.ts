@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { together } from './together.ts'
 
 /** A batcher whose query answers only when the test calls `answer` or `fail`. */
@@ -14,7 +14,7 @@ function slowly() {
     return promise
   })
   const at = async (index: number) => {
-    await vi.waitFor(() => expect(asked.length).toBeGreaterThan(index))
+    await expect.poll(() => asked.length).toBeGreaterThan(index)
     const found = asked[index]
     if (!found) throw new Error('not asked')
     return found

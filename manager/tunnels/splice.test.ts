@@ -33,7 +33,7 @@ test('a client that disconnects before the agent has answered ends the tunnel', 
   const { start, onEnd, browser, agent } = await splice()
   start()
   browser.resetAndDestroy()
-  await vi.waitFor(() => expect(onEnd).toHaveBeenCalledOnce())
+  await expect.poll(() => onEnd).toHaveBeenCalledOnce()
   expect(agent.destroyed).toBe(true)
 })
 

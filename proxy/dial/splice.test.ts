@@ -34,6 +34,6 @@ test('one that broke before is the end of the other one', async () => {
   await once(client, 'close')
   const onEnd = vi.fn()
   splice(client, service, onEnd)
-  await vi.waitFor(() => expect(onEnd).toHaveBeenCalledTimes(1))
+  await expect.poll(() => onEnd).toHaveBeenCalledTimes(1)
   expect(service.destroyed).toBe(true)
 })

@@ -123,7 +123,7 @@ test('charts of a young session begin with the session', async () => {
 })
 
 test('charts of a session without figures say why, and can be loaded again after a failure', async () => {
-  const failures = new Map([[`GET /api/v1/sessions/${aSession(1).id}/stats`, { code: 'unavailable' as const }]])
+  const failures = new Map([[`GET /api/v1/sessions/${aSession(1).id}/stats`, { code: 'internal' as const }]])
   await using it = await openConsole(browser, `/sessions/${aSession(1).id}?tab=charts`, { sessions, failures })
   await it.page.getByText('The service is not ready').waitFor()
   failures.clear()

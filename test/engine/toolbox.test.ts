@@ -144,15 +144,15 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     const name = 'ünusual name!'
     const first = await box.terminal(name)
     first.type('printf "%s-%s\\n" grüß dich; MARK=kept\r')
-    await vi.waitFor(() => expect(first.text()).toContain('grüß-dich'))
+    await expect.poll(() => first.text()).toContain('grüß-dich')
     first.hangUp()
     const second = await box.terminal(name)
-    await vi.waitFor(() => expect(second.text()).toContain('grüß-dich'))
+    await expect.poll(() => second.text()).toContain('grüß-dich')
     // Locale and terminal of the tmux around it are not the business of the shell inside.
     second.type('echo "[$MARK] [$LOCPATH$TMUX]"\r')
-    await vi.waitFor(() => expect(second.text()).toContain('[kept] []'))
+    await expect.poll(() => second.text()).toContain('[kept] []')
     second.type('exit\r')
-    await vi.waitFor(() => expect(second.ended()).toBe(true))
+    await expect.poll(() => second.ended()).toBe(true)
   })
 
   test('a copied text (OSC 52) and colours reach the outer terminal', async () => {
@@ -302,7 +302,7 @@ async function openBox(image: string, command: readonly string[], host: object):
       let ended = false
       stream.on('data', (chunk: Buffer) => (text += chunk.toString('utf8')))
       stream.on('end', () => (ended = true))
-      await vi.waitFor(() => expect(text).not.toBe(''))
+      await expect.poll(() => text).not.toBe('')
       return { type: keys => stream.write(keys), text: () => text, ended: () => ended, hangUp: () => stream.destroy() }
     },
     async start(cmd) {

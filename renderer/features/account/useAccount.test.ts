@@ -49,10 +49,10 @@ test('a page whose sign-in ended is not continued by another person who signs in
   const page = await signedIn({ me })
   const { account, events } = page
   events.setState('signed_out')
-  await vi.waitFor(() => expect(account.state).toBe('expired'))
+  await expect.poll(() => account.state).toBe('expired')
   me.mockResolvedValue(aMe(OTHER))
   events.setState('live')
-  await vi.waitFor(() => expect(reload).toHaveBeenCalled())
+  await expect.poll(() => reload).toHaveBeenCalled()
   expectUntouched(page)
   expect(account.state).toBe('expired')
 })
@@ -76,7 +76,7 @@ test("a page learns that another person signed in in another tab before it reads
   using tab = anotherTab()
   tab.announce(newSignIn(OWNER))
   tab.announce(newSignIn(OTHER))
-  await vi.waitFor(() => expect(reload).toHaveBeenCalledOnce())
+  await expect.poll(() => reload).toHaveBeenCalledOnce()
 })
 
 test('a page whose sign-in ended continues when the same person signs in in another tab, with the new secret', async () => {
@@ -85,7 +85,7 @@ test('a page whose sign-in ended continues when the same person signs in in anot
   account.expire()
   using tab = anotherTab()
   tab.announce(newSignIn(OWNER))
-  await vi.waitFor(() => expect(account.state).toBe('signed_in'))
+  await expect.poll(() => account.state).toBe('signed_in')
   expect(secret.get()).toBe('of the new sign-in')
   expect(me).toHaveBeenLastCalledWith({ headers: { 'x-berth-origin-secret': 'of the new sign-in' } })
 })
@@ -96,7 +96,7 @@ test('a deliberate sign-out reloads every other page, and leaves no secret', asy
   first.secret.use('of the first page')
   const tab = anotherTab()
   tab.announceSignOut()
-  await vi.waitFor(() => expect(reload).toHaveBeenCalledOnce())
+  await expect.poll(() => reload).toHaveBeenCalledOnce()
   tab[Symbol.dispose]()
 
   const heard = vi.fn()
@@ -106,7 +106,7 @@ test('a deliberate sign-out reloads every other page, and leaves no secret', asy
   expect(secret.stored()).toBe(`secret of ${OWNER}`)
   await account.signOut()
   expect([secret.get(), secret.stored()]).toEqual(['', ''])
-  await vi.waitFor(() => expect(heard).toHaveBeenCalledOnce())
+  await expect.poll(() => heard).toHaveBeenCalledOnce()
 })
 
 test('a page without a sign-in continues when somebody signs in in another tab', async () => {
@@ -119,7 +119,7 @@ test('a page without a sign-in continues when somebody signs in in another tab',
   me.mockResolvedValue(aMe(OWNER))
   using tab = anotherTab()
   tab.announce(newSignIn(OWNER))
-  await vi.waitFor(() => expect(account.state).toBe('signed_in'))
+  await expect.poll(() => account.state).toBe('signed_in')
   expect(secret.get()).toBe('of the new sign-in')
   expect(reload).not.toHaveBeenCalled()
 })
@@ -129,10 +129,10 @@ test('a signed-out page continues with the same person, and reloads for another 
   await account.signOut()
   using tab = anotherTab()
   tab.announce(newSignIn(OWNER))
-  await vi.waitFor(() => expect(account.state).toBe('signed_in'))
+  await expect.poll(() => account.state).toBe('signed_in')
   await account.signOut()
   tab.announce(newSignIn(OTHER))
-  await vi.waitFor(() => expect(reload).toHaveBeenCalledOnce())
+  await expect.poll(() => reload).toHaveBeenCalledOnce()
 })
 
 test('a refused sign-in changes nothing', async () => {

@@ -29,10 +29,10 @@ test('tunnels disappear with the sign-in, and are loaded and followed again afte
   expect(tunnels.all.map(({ id }) => id)).toEqual(['first'])
 
   await account.signOut()
-  await vi.waitFor(() => expect(tunnels.all).toEqual([]))
+  await expect.poll(() => tunnels.all).toEqual([])
 
   list.mockResolvedValue([tunnel('second')])
   await account.signIn('mira@example.com', 'a password')
-  await vi.waitFor(() => expect(tunnels.all.map(({ id }) => id)).toEqual(['second']))
+  await expect.poll(() => tunnels.all.map(({ id }) => id)).toEqual(['second'])
   expect(reconnect).toHaveBeenCalledOnce()
 })

@@ -34,7 +34,7 @@ function outlookOver(whatIf: () => Promise<WhatIf>) {
 test('the text follows the number of sessions without another request', async () => {
   const whatIf = vi.fn(() => Promise.resolve(NOW))
   using it = outlookOver(whatIf)
-  await vi.waitFor(() => expect(it.outlook.value?.text).toBe('Starts now.'))
+  await expect.poll(() => it.outlook.value?.text).toBe('Starts now.')
   it.count.value = 3
   expect(it.outlook.value?.text).toBe('The first starts now, the others when there is room.')
   expect(whatIf).toHaveBeenCalledOnce()
@@ -42,8 +42,8 @@ test('the text follows the number of sessions without another request', async ()
 
 test('a refusal of the request is shown, another failure is not', async () => {
   using refused = outlookOver(() => Promise.reject(new AppError('over_user_policy', { why: 'You may have 1 GPU.' })))
-  await vi.waitFor(() => expect(refused.outlook.value).toMatchObject({ kind: 'never' }))
+  await expect.poll(() => refused.outlook.value).toMatchObject({ kind: 'never' })
   using failed = outlookOver(() => Promise.reject(new AppError('unavailable')))
-  await vi.waitFor(() => expect(failed.pending.value).toBe(false))
+  await expect.poll(() => failed.pending.value).toBe(false)
   expect(failed.outlook.value).toBeNull()
 })

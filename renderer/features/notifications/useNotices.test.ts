@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-import { beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { AppError, type Message } from '#manager/contract'
 import { idOf } from '../../testing/a-session.ts'
 import { withServices } from '../../testing/services.ts'
@@ -28,7 +28,7 @@ async function begun(server: { messages: Message[]; failing?: boolean }) {
   })
   const notices = app.runWithContext(() => useNotices(pinia))
   notices.begin()
-  await vi.waitFor(() => expect(notices.items).toHaveLength(server.messages.length))
+  await expect.poll(() => notices.items).toHaveLength(server.messages.length)
   return { notices, events }
 }
 const texts = (items: Parameters<typeof noticeText>[0][]) => items.map(noticeText)
@@ -41,7 +41,7 @@ test('messages of administrators are notices, old ones and new ones, each once',
   notices.readAll()
   server.messages = [aMessage('c', 'Third'), ...server.messages]
   events.hint({ topic: 'message', id: 'me', version: 1 })
-  await vi.waitFor(() => expect(notices.items).toHaveLength(3))
+  await expect.poll(() => notices.items).toHaveLength(3)
   expect(notices.unread).toBe(1)
 })
 
@@ -67,7 +67,7 @@ test.each([
     expect(notices.items[0]).toMatchObject({ kind, to })
     expect(texts([...notices.items])).toEqual([text])
     notices.clear()
-    await vi.waitFor(() => expect(server.messages).toEqual([]))
+    await expect.poll(() => server.messages).toEqual([])
   },
 )
 
@@ -75,20 +75,20 @@ test('cleared messages are cleared on the manager, and disappear from other comp
   const server = { messages: [aMessage('b', 'Second'), aMessage('a', 'First')] }
   const { notices, events } = await begun(server)
   notices.clear()
-  await vi.waitFor(() => expect(server.messages).toEqual([]))
+  await expect.poll(() => server.messages).toEqual([])
   expect(notices.items).toEqual([])
 
   server.messages = [aMessage('c', 'Third')]
   events.hint({ topic: 'message', id: 'me', version: 1 })
-  await vi.waitFor(() => expect(notices.items).toHaveLength(1))
+  await expect.poll(() => notices.items).toHaveLength(1)
   server.messages = []
   events.hint({ topic: 'message', id: 'me', version: 2 })
-  await vi.waitFor(() => expect(notices.items).toEqual([]))
+  await expect.poll(() => notices.items).toEqual([])
 })
 
 test('a message that could not be cleared comes back', async () => {
   const { notices } = await begun({ messages: [aMessage('a', 'First')], failing: true })
   notices.clear()
   expect(notices.items).toEqual([])
-  await vi.waitFor(() => expect(texts([...notices.items])).toEqual(['admin@localhost: First']))
+  await expect.poll(() => texts([...notices.items])).toEqual(['admin@localhost: First'])
 })

@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import {
   AppError,
   isFinished,
@@ -82,7 +82,7 @@ describe('the store of sessions', () => {
     events.hint({ topic: 'session', id: idOf(1), version: 2 })
     events.hint({ topic: 'session', id: idOf(1), version: 3 })
     events.hint({ topic: 'session', id: idOf(2), version: 1 })
-    await vi.waitFor(() => expect(store.finished.map(({ id }) => id)).toEqual([idOf(1)]))
+    await expect.poll(() => store.finished.map(({ id }) => id)).toEqual([idOf(1)])
     expect(calls).toEqual([`ids ${idOf(1)}`])
     expect(store.live.map(({ id }) => id)).toEqual([idOf(2)])
   })
@@ -93,7 +93,7 @@ describe('the store of sessions', () => {
     calls = []
     has(...Array.from({ length: 250 }, (_, index) => aSession(index)))
     for (const session of server.values()) events.hint({ topic: 'session', id: session.id, version: 1 })
-    await vi.waitFor(() => expect(store.live).toHaveLength(250))
+    await expect.poll(() => store.live).toHaveLength(250)
     expect(calls.map(call => call.split(/[ ,]/).length - 1)).toEqual([100, 100, 50])
   })
 
@@ -108,7 +108,7 @@ describe('the store of sessions', () => {
     }
     events.resync()
     events.resync()
-    await vi.waitFor(() => expect(store.live).toHaveLength(550))
+    await expect.poll(() => store.live).toHaveLength(550)
     expect(store.finished).toHaveLength(550)
     expect(calls.slice(0, 3).toSorted()).toEqual(['list finished', 'list live', 'list live 500'])
     const byIds = calls.filter(call => call.startsWith('ids'))
@@ -123,7 +123,7 @@ describe('the store of sessions', () => {
     calls = []
     server.set(idOf(9000), aSession(9000, { status: 'TERMINATED', version: 2 }))
     events.hint({ topic: 'session', id: idOf(9000), version: 2 })
-    await vi.waitFor(() => expect(store.lists.finished.total).toBe(701))
+    await expect.poll(() => store.lists.finished.total).toBe(701)
     expect(calls).toEqual([`ids ${idOf(9000)}`, 'list finished'])
   })
 
@@ -141,7 +141,7 @@ describe('the store of sessions', () => {
     await store.load('live')
     server.delete(idOf(1))
     events.resync()
-    await vi.waitFor(() => expect(store.live.map(({ id }) => id)).toEqual([idOf(2)]))
+    await expect.poll(() => store.live.map(({ id }) => id)).toEqual([idOf(2)])
   })
 
   test('the rows stay, with an error, when the manager cannot be reached', async () => {
@@ -230,10 +230,10 @@ describe('the account', () => {
     const account = useAccount()
     expect(account.state).toBe('signed_in')
     events.setState('signed_out')
-    await vi.waitFor(() => expect(account.state).toBe('expired'))
+    await expect.poll(() => account.state).toBe('expired')
     expect(account.user?.id).toBe(OWNER)
     events.setState('live')
-    await vi.waitFor(() => expect(account.state).toBe('signed_in'))
+    await expect.poll(() => account.state).toBe('signed_in')
   })
 
   test('after a renewed sign-in, changes whose hints were missed are fetched', async () => {
@@ -241,11 +241,11 @@ describe('the account', () => {
     const store = useSessions()
     await store.load('live')
     events.setState('signed_out')
-    await vi.waitFor(() => expect(useAccount().state).toBe('expired'))
+    await expect.poll(() => useAccount().state).toBe('expired')
     has(aSession(2))
     events.hint({ topic: 'session', id: idOf(2), version: 1 })
     events.setState('live')
-    await vi.waitFor(() => expect(store.live).toHaveLength(2))
+    await expect.poll(() => store.live).toHaveLength(2)
   })
 
   test('a manager that does not answer is shown as such, without asking for a password', async () => {

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { AppError, type FolderId } from '#manager/contract'
 import { runTogether, type TogetherDeps } from './run-together.ts'
 import { type Batch, type TransferItem } from './transfer-item.ts'
@@ -105,7 +105,7 @@ test('pausing one file ends the request, and the others wait for the next', asyn
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error))),
   )
   const done = runTogether(group, deps)
-  await vi.waitFor(() => expect(group[0]?.running).not.toBeNull())
+  await expect.poll(() => group[0]?.running).not.toBeNull()
   await new Promise(resolve => setTimeout(resolve))
   const [first] = group
   if (first) first.status = 'paused'

@@ -290,7 +290,7 @@ describe('two writers', () => {
     const { url, id } = await create(9, { path: 'two.txt' })
     const first = slowPatch(url, 0, 9, Buffer.from('abc'))
     const partSize = async () => (await stat(join(manager.dataDir, 'storage', 'uploads', id))).size
-    await vi.waitFor(async () => expect(await partSize()).toBe(3))
+    await expect.poll(() => partSize()).toBe(3)
     expect(await send(url, 3, Buffer.from('def'))).toMatchObject({ status: 423, json: { code: 'upload_locked' } })
     expect(await tus(url, { method: 'HEAD' })).toMatchObject({ status: 204 })
     await vi.waitFor(async () => expect((await send(url, 3, Buffer.from('def'))).status).toBe(204), {

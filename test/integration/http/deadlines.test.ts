@@ -98,33 +98,33 @@ describe('deadlines of session statuses', () => {
   test('SCHEDULED: the attempt fails, whether its agent is connected or not', async () => {
     await stuckIn('SCHEDULED')
     await using here = watch()
-    await vi.waitFor(() => expect(here.done).toContain('fail 1 deadline_exceeded'))
+    await expect.poll(() => here.done).toContain('fail 1 deadline_exceeded')
     await using away = watch({ ready: false })
-    await vi.waitFor(() => expect(away.done).toContain('fail 1 agent_lost'))
+    await expect.poll(() => away.done).toContain('fail 1 agent_lost')
   })
 
   test('PREPARING: the start is cancelled on its agent', async () => {
     await stuckIn('PREPARING', HOUR_MS)
     await using sweep = watch()
-    await vi.waitFor(() => expect(sweep.done).toContain('abandon 1 deadline_exceeded'))
+    await expect.poll(() => sweep.done).toContain('abandon 1 deadline_exceeded')
     expect(sweep.done).not.toContain('fail 1 deadline_exceeded')
   })
 
   test('PREPARING on an agent that never confirms: the session says what it waits for, and the cancellation is repeated', async () => {
     const { id } = await stuckIn('PREPARING', HOUR_MS)
     await using sweep = watch()
-    await vi.waitFor(async () => expect(await messageOf(id)).toContain('takes too long'))
+    await expect.poll(() => messageOf(id)).toContain('takes too long')
     const asked = sweep.done.length
-    await vi.waitFor(() => expect(sweep.done.length).toBeGreaterThan(asked))
+    await expect.poll(() => sweep.done.length).toBeGreaterThan(asked)
   })
 
   test('PREPARING on a lost agent: the session moves on once that agent has given up by itself, not before', async () => {
     const { id, kernelId } = await stuckIn('PREPARING', HOUR_MS)
     await using sweep = watch({ ready: false })
-    await vi.waitFor(async () => expect(await messageOf(id)).toContain('not connected'))
+    await expect.poll(() => messageOf(id)).toContain('not connected')
     expect(sweep.done).toEqual([])
     await sql`update kernels set start_by = now() where id = ${kernelId}`.execute(store.db)
-    await vi.waitFor(() => expect(sweep.done).toContain('fail 1 agent_lost'))
+    await expect.poll(() => sweep.done).toContain('fail 1 agent_lost')
   })
 
   test('PULLING: a pull with progress gets its full time, one without progress is given up early', async () => {
@@ -132,9 +132,9 @@ describe('deadlines of session statuses', () => {
     const startedAt = Date.now()
     await using moving = watch({ pullQuietMs: () => 0 })
     await using still = watch()
-    await vi.waitFor(() => expect(still.done).toContain('abandon 1 deadline_exceeded'))
+    await expect.poll(() => still.done).toContain('abandon 1 deadline_exceeded')
     expect(moving.done).toEqual([])
-    await vi.waitFor(() => expect(moving.done).toContain('abandon 1 deadline_exceeded'))
+    await expect.poll(() => moving.done).toContain('abandon 1 deadline_exceeded')
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(TIMINGS.pullingMs)
   })
 
@@ -142,10 +142,10 @@ describe('deadlines of session statuses', () => {
     const { id } = await stuckIn('TERMINATING')
     const startedAt = Date.now()
     await using sweep = watch()
-    await vi.waitFor(() => expect(sweep.done.length).toBeGreaterThanOrEqual(3))
+    await expect.poll(() => sweep.done.length).toBeGreaterThanOrEqual(3)
     expect(sweep.done.length).toBeLessThanOrEqual(2 + (Date.now() - startedAt) / TIMINGS.terminatingMs)
     expect(new Set(sweep.done)).toEqual(new Set(['end 0']))
-    await vi.waitFor(async () => expect(await messageOf(id)).toContain('has not removed the container yet'))
+    await expect.poll(() => messageOf(id)).toContain('has not removed the container yet')
   })
 
   test('statuses that may last have no deadline', async () => {
@@ -153,7 +153,7 @@ describe('deadlines of session statuses', () => {
     await stuckIn('RUNNING')
     const { id } = await stuckIn('SCHEDULED')
     await using sweep = watch()
-    await vi.waitFor(() => expect(sweep.done.length).toBeGreaterThan(3))
+    await expect.poll(() => sweep.done.length).toBeGreaterThan(3)
     expect(new Set(sweep.done)).toEqual(new Set(['fail 1 deadline_exceeded']))
     expect(await messageOf(id)).toBe('Placed.')
   })
@@ -167,7 +167,7 @@ describe('deadlines of session statuses', () => {
       return Promise.reject(new Error(`no word on ${id}`))
     }
     await using _sweep = watch({ failAttempt })
-    await vi.waitFor(() => expect(new Set(failed)).toEqual(new Set([first, second])))
+    await expect.poll(() => new Set(failed)).toEqual(new Set([first, second]))
   })
 
   test('a session on a forgotten agent ends, even if the manager died in between', async () => {

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { Secret, TOTP } from 'otpauth'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ApiClient, NO_ANNOUNCEMENT, type SystemSettingsChange } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { createMailer } from '../../../manager/mail/mailer.ts'
@@ -61,14 +61,14 @@ describe('system settings', () => {
     await admin.updateSettings({
       body: { announcement: 'Down on Saturday,\n08:00 to 12:00', announcementLevel: 'warning' },
     })
-    await vi.waitFor(() => expect(stream.of('hint').map(({ data }) => data)).toMatchObject([{ topic: 'announcement' }]))
+    await expect.poll(() => stream.of('hint').map(({ data }) => data)).toMatchObject([{ topic: 'announcement' }])
     const text = 'Down on Saturday,\n08:00 to 12:00'
     expect(await admin.getAnnouncement()).toMatchObject({ text, level: 'warning', dismissed: false, changesAt: null })
     await expect(manager.api().getAnnouncement()).rejects.toMatchObject({ code: 'not_signed_in' })
     await admin.updateSettings({ body: { allowSignUp: 'off' } })
     await admin.updateSettings({ body: { announcement: null } })
     expect((await admin.getAnnouncement()).text).toBeNull()
-    await vi.waitFor(() => expect(stream.of('hint')).toHaveLength(2))
+    await expect.poll(() => stream.of('hint')).toHaveLength(2)
     await expect(admin.updateSettings({ body: { announcement: 'a\u001b[31mred' } })).rejects.toMatchObject({
       code: 'bad_request',
     })

@@ -82,11 +82,11 @@ describe('lifetimes', () => {
       [59.5, 3],
     ] as const) {
       await setIdle(id, minutes * 60)
-      await vi.waitFor(() => expect(watch.hints).toHaveLength(hints))
+      await expect.poll(() => watch.hints).toHaveLength(hints)
     }
     expect(watch.ended).toEqual([])
     await setIdle(id, 3600)
-    await vi.waitFor(() => expect(watch.ended[0]).toEqual({ id, code: 'idle_timeout' }))
+    await expect.poll(() => watch.ended[0]).toEqual({ id, code: 'idle_timeout' })
     expect(watch.hints).toEqual([id, id, id])
   })
 
@@ -94,9 +94,9 @@ describe('lifetimes', () => {
     const id = await anIdleSession(50 * 60, 3600)
     let bytesDown = 0
     await using watch = look({ activityOf: () => ({ ...NO_ACTIVITY, tunnels: 1, bytesDown }) })
-    await vi.waitFor(() => expect(watch.hints).toHaveLength(1))
+    await expect.poll(() => watch.hints).toHaveLength(1)
     bytesDown = 1_000_000
-    await vi.waitFor(() => expect(watch.hints).toHaveLength(2))
+    await expect.poll(() => watch.hints).toHaveLength(2)
     const row = await store.db.selectFrom('sessions').select('idle_since').where('id', '=', id).executeTakeFirst()
     expect(row?.idle_since).toBeNull()
   })
@@ -106,8 +106,8 @@ describe('lifetimes', () => {
     const due = await anIdleSession(3600, 3600)
     const warned = await anIdleSession(46 * 60, 3600)
     await using watch = look({ refused })
-    await vi.waitFor(() => expect(watch.ended).toContainEqual({ id: due, code: 'idle_timeout' }))
-    await vi.waitFor(() => expect(watch.hints).toEqual([warned]))
+    await expect.poll(() => watch.ended).toContainEqual({ id: due, code: 'idle_timeout' })
+    await expect.poll(() => watch.hints).toEqual([warned])
   })
 
   test('the remaining time of a session comes from the clock of the database, not from this process', async () => {
