@@ -47,6 +47,7 @@ export default defineConfig({
           name: 'unit',
           include: ['{agent,build,cli,electron,manager,proxy}/**/*.test.ts', 'renderer/**/*.test.ts'],
           testTimeout: 20_000,
+          expect: patient.expect,
           ...shared,
           server: { deps: { inline: ['vuetify'] } },
         },

@@ -241,8 +241,9 @@ describe('the event stream of a browser', () => {
     await expect.poll(() => server.open).toHaveLength(1)
     server.open[0]!.send('hint', { topic: 'a topic of the future' })
     server.open[0]!.send('something', {})
+    const before = resync.mock.calls.length
     server.open[0]!.send('resync', {})
-    await expect.poll(() => resync).toHaveBeenCalledOnce()
+    await expect.poll(() => resync.mock.calls.length).toBeGreaterThan(before)
     expect(hint).not.toHaveBeenCalled()
     tab.stop()
   })

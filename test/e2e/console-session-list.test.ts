@@ -125,7 +125,7 @@ test('charts of a young session begin with the session', async () => {
 test('charts of a session without figures say why, and can be loaded again after a failure', async () => {
   const failures = new Map([[`GET /api/v1/sessions/${aSession(1).id}/stats`, { code: 'internal' as const }]])
   await using it = await openConsole(browser, `/sessions/${aSession(1).id}?tab=charts`, { sessions, failures })
-  await it.page.getByText('The service is not ready').waitFor()
+  await it.page.getByText('Unexpected failure').waitFor()
   failures.clear()
   await button(it.page, 'Try again').click()
   await it.page.getByText('No figures for this time').waitFor()
