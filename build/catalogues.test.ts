@@ -5,6 +5,7 @@ import { AGENT_CAUSES } from '../manager/contract/agent-causes.ts'
 import { CAUSES } from '../manager/contract/causes.ts'
 import { DOCTOR_CAUSES } from '../manager/contract/doctor-causes.ts'
 import { HOST_CAUSES } from '../manager/contract/host-causes.ts'
+import { LOCAL_CAUSES } from '../manager/contract/local-causes.ts'
 import { SESSION_CAUSES } from '../manager/contract/session-causes.ts'
 import { placeholdersOf } from './compile-message.ts'
 import { featuresOf, readCatalogue } from './read-catalogue.ts'
@@ -19,6 +20,7 @@ const SERVER_TEXTS = {
   'admin-causes': ADMINISTRATION_CAUSES,
   'admin-agent-causes': AGENT_CAUSES,
   'host-causes': HOST_CAUSES,
+  'local-causes': LOCAL_CAUSES,
   'session-causes': SESSION_CAUSES,
   'admin-doctor': DOCTOR_CAUSES,
 }

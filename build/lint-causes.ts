@@ -19,6 +19,8 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
     'agent/docker/engine-claim.ts',
     'agent/gpu/simulated.ts',
     'agent/kernel/session-user.ts',
+    'proxy/web/config.ts',
+    'proxy/web/tls/tls-config.ts',
   ],
   'Programs on the machine of the manager: `berth backup`, `berth restore`.': [
     'manager/backup/backup.ts',
@@ -41,7 +43,14 @@ const ENGLISH_ONLY: Readonly<Record<string, readonly string[]>> = {
     'manager/http/**/*.ts',
     'manager/tunnels/websocket-upgrade.ts',
     'manager/uploads/read-metadata.ts',
+    'proxy/settings.ts',
+    'proxy/web/host-routes.ts',
+    'proxy/web/server.ts',
+    'proxy/web/static-files.ts',
+    'proxy/web/tls/plain-answers.ts',
+    'proxy/web/unread-requests.ts',
   ],
+  'Programs that OpenSSH starts: their text goes to its terminal.': ['proxy/connect-app.ts'],
 }
 
 const MESSAGE =
@@ -59,7 +68,7 @@ const causeByKey: Rule.RuleModule = {
 /** Keeps the causes of errors in their tables, which are translated. */
 export const CAUSES_CONFIG: Linter.Config[] = [
   {
-    files: ['manager/**/*.ts', 'agent/**/*.ts', 'proxy/web/guard.ts', 'proxy/web/manager-forward.ts'],
+    files: ['manager/**/*.ts', 'agent/**/*.ts', 'proxy/**/*.ts'],
     ignores: ['**/*.test.ts', ...Object.values(ENGLISH_ONLY).flat()],
     languageOptions: { parser: tseslint.parser },
     plugins: { berth: { rules: { 'cause-by-key': causeByKey } } },

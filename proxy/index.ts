@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
   AppError,
+  because,
   createClient,
   GRANT_HEADER,
   isFinished,
@@ -192,7 +193,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     })
     if (life.isOver) {
       // The tunnel was never handed out, so it must not be reused by the next caller.
-      throw new AppError('session_not_running', { why: 'The session ended while its tunnel was being opened.' })
+      throw new AppError('session_not_running', because('ended_while_opening'))
     }
     opened.set(key, tunnel)
     watch ??= watchSessions({
@@ -302,7 +303,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     wake: onPathChanged,
     async [Symbol.asyncDispose]() {
       // Starting an app takes up to a minute, and a user who quits will not wait that long.
-      closing.abort(new AppError('tunnel_not_found', { why: 'The program is closing its connections.' }))
+      closing.abort(new AppError('tunnel_not_found', because('program_closing')))
       await folders[Symbol.asyncDispose]()
       await finishAll()
       await Promise.allSettled(tunnels.values())

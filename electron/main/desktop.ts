@@ -260,7 +260,7 @@ export function startDesktop(deps: DesktopDeps): void {
   app.on('web-contents-created', (_event, contents) => {
     guardContents(contents, { links: externalLinks, preload: deps.preload, log })
     windows.adopt(contents)
-    reviveAfterCrash(contents, { electron, log })
+    reviveAfterCrash(contents, { electron, language: () => language(), log })
     offerContextMenu(contents, { electron, language: () => language() })
     // A reloaded page has lost its terminals; tunnels do not belong to the page and stay.
     contents.on('did-navigate', (_navigated, url) => {

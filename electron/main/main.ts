@@ -21,7 +21,7 @@ import { findPrograms } from './stack/find-programs.ts'
 import { packageKinds } from './updates/package-kinds.ts'
 import { createUpdates } from './updates/updates.ts'
 import { listenForDeepLinks } from './windows/deep-links.ts'
-import { languageOf } from './windows/words.ts'
+import { languageOf, wordsOf } from './windows/words.ts'
 
 /**
  * Main process of the desktop app. Bundled into `dist/electron/main/main.js`; the page is `dist/renderer`, the preload
@@ -71,18 +71,8 @@ if (app.requestSingleInstanceLock()) {
 async function start(): Promise<void> {
   await app.whenReady()
   app.setAsDefaultProtocolClient('berth')
-  const credentials = createKeyringCredentials({
-    onUnusable: why => {
-      log.warn({ why }, 'the sign-in is kept in memory')
-      void electron.dialog.showMessageBox({
-        type: 'warning',
-        title: 'Berth',
-        message: 'You are signed in until Berth quits.',
-        detail: why,
-      })
-    },
-  })
-  const settings = await openSettings(electron.dialog, path.join(configDir, 'desktop.json'))
+  const ofSystem = languageOf(app.getLocale())
+  const settings = await openSettings(electron.dialog, path.join(configDir, 'desktop.json'), ofSystem)
   if (!settings) {
     app.exit(1)
     return
@@ -91,7 +81,14 @@ async function start(): Promise<void> {
   const { defaultSession } = electron.session
   // Right after the start Chromium answers DIRECT until it has read them.
   const settingsRead = defaultSession.forceReloadProxyConfig()
-  const language = () => settings.current.language ?? languageOf(app.getLocale())
+  const language = () => settings.current.language ?? ofSystem
+  const credentials = createKeyringCredentials({
+    onUnusable: why => {
+      log.warn({ why }, 'the sign-in is kept in memory')
+      const { signedInUntilQuit: message, storeUnusable } = wordsOf(language())
+      void electron.dialog.showMessageBox({ type: 'warning', title: 'Berth', message, detail: storeUnusable(why) })
+    },
+  })
   const questions = createProxyQuestions({
     electron,
     language,

@@ -117,4 +117,20 @@ export const ADMINISTRATION_CAUSES = {
   container_strayed:
     'A container ran on agent {agent} although its session has ended, runs elsewhere, or has no such container. The container is being removed.',
   invitation_domain_inactive: 'Domain "{domain}" is inactive. The link works once the domain is active again.',
+  cert_key_of_other: 'The key in {key} does not belong to the certificate in {cert}. Give both of one order.',
+  cert_ended: 'The certificate in {cert} ended on {time}. Renew it, and replace both files.',
+  cert_not_yet:
+    'The certificate in {cert} is valid from {time} only. Check the clock of this computer, or give another certificate.',
+  cert_no_pem:
+    '{file} has no certificate in PEM form ("-----BEGIN CERTIFICATE-----"). Convert it: openssl x509 -inform DER -in FILE.',
+  cert_damaged: 'A certificate in {file} is damaged. Copy the file again.',
+  cert_key_encrypted:
+    'The key in {file} is encrypted, and Berth starts without anybody who could type its password. Write it without one, into a file of mode 0600: openssl pkey -in FILE -out NEW-FILE.',
+  cert_no_key: '{file} has no private key in PEM form ("-----BEGIN PRIVATE KEY-----").',
+  cert_key_open: 'Others can read the key in {file}. Run: chmod 600 {file}',
+  cert_file_unreadable: '{file} cannot be read ({errno}). Is the path right, and may the user of Berth read it?',
+  cert_not_issued_http:
+    '{authority} did not issue a certificate for {names}: {text}. The authority must reach port 80 of these names; console.tls.httpPort listens there. Berth tries again by itself.',
+  cert_not_issued_dns:
+    '{authority} did not issue a certificate for {names}: {text}. Check what {program} does. Berth tries again by itself.',
 } as const

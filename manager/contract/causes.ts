@@ -2,6 +2,7 @@ import { ADMINISTRATION_CAUSES } from './administration-causes.ts'
 import { AGENT_CAUSES } from './agent-causes.ts'
 import { DOCTOR_CAUSES } from './doctor-causes.ts'
 import { HOST_CAUSES } from './host-causes.ts'
+import { LOCAL_CAUSES } from './local-causes.ts'
 import { SESSION_CAUSES } from './session-causes.ts'
 import { type Placeholders } from './placeholders.ts'
 
@@ -426,6 +427,7 @@ const ALL = {
   ...ADMINISTRATION_CAUSES,
   ...AGENT_CAUSES,
   ...HOST_CAUSES,
+  ...LOCAL_CAUSES,
   ...SESSION_CAUSES,
 }
 

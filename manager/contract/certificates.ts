@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TextKeys } from './cause-fields.ts'
 
 /** What a TLS certificate says about itself. Public: every client sees it. */
 export const CertificateFacts = z.object({
@@ -30,6 +31,7 @@ export const CertificateReport = z.strictObject({
     .max(1_000)
     .nullable()
     .describe('Why the last renewal or change of the files failed; null if it did not.'),
+  problemKeys: TextKeys.optional().describe('The same for translations.'),
 })
 export type CertificateReport = z.infer<typeof CertificateReport>
 

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { SessionId } from '#manager/contract'
-import { AppError, LASTING_TUNNEL_PROTOCOL, PING_INTERVAL_MS, TUNNEL_PROTOCOL } from '#manager/contract/light'
+import { AppError, because, LASTING_TUNNEL_PROTOCOL, PING_INTERVAL_MS, TUNNEL_PROTOCOL } from '#manager/contract/light'
 import { connectDirectly } from '../network/connect-directly.ts'
 import { environmentNetwork } from '../network/environment-network.ts'
 import type { Network } from '../network/network.ts'
@@ -65,7 +65,7 @@ export async function dialWire(options: WireOptions): Promise<Socket> {
   if (signal?.aborted) abort()
   else signal?.addEventListener('abort', abort, { once: true })
   const timer = setTimeout(
-    () => socket.destroy(new AppError('unavailable', { why: `The manager did not answer within ${timeoutMs} ms.` })),
+    () => socket.destroy(new AppError('unavailable', because('manager_silent_for', { seconds: timeoutMs / 1_000 }))),
     timeoutMs,
   )
   try {

@@ -122,19 +122,16 @@ function refusal({ status, headers, body }: Answer): AppError {
     const problem = parseJson(body)
     if (isProblem(problem)) return fromProblem(problem)
   }
-  return new AppError('unavailable', {
-    why: `The manager answered HTTP ${status} instead of opening the tunnel.`,
-    status,
-  })
+  return new AppError('unavailable', { ...because('manager_opened_no_tunnel', { status }), status })
 }
 
 function oneLine(name: string, value: string): string {
-  if (/[\r\n\0]/.test(value)) throw new AppError('bad_request', { why: `The header ${name} holds a line break.` })
+  if (/[\r\n\0]/.test(value)) throw new AppError('bad_request', because('header_line_break', { name }))
   return value
 }
 
-function notOurs(what: string): AppError {
-  return new AppError('unavailable', { why: `The server at the manager's address is not a manager: ${what}.` })
+function notOurs(text: string): AppError {
+  return new AppError('unavailable', because('not_a_manager_there', { text }))
 }
 
 function gone(cause?: Error): AppError {

@@ -155,7 +155,10 @@ export function createPath<Line = Socket>(deps: PathDeps<Line>): Path<Line> {
 }
 
 function waitedTooLong(lastError: string | null): AppError {
-  return new AppError('unavailable', { why: `The session could not be reached in time. ${lastError ?? ''}`.trim() })
+  return new AppError(
+    'unavailable',
+    lastError === null ? because('not_reached_in_time') : because('not_reached_in_time_because', { text: lastError }),
+  )
 }
 
 /** Text for the console: the message of a coded error, a plain sentence for a network failure, and no internals otherwise. */

@@ -1,6 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { once } from 'node:events'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 
 export interface LoopbackListener {
   readonly port: number
@@ -66,7 +66,7 @@ async function bind(host: string, port: number, { onConnection, create = plainSe
   } catch (error) {
     // EACCES: Windows reports this for ports that another program holds exclusively.
     if (isErrno(error, 'EADDRINUSE') || isErrno(error, 'EACCES')) {
-      throw new AppError('port_in_use', { port, why: `Port ${port} on ${host} is taken.` }, { cause: error })
+      throw new AppError('port_in_use', { port, ...because('port_taken_on', { port, host }) }, { cause: error })
     }
     throw error
   }

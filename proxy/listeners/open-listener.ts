@@ -1,5 +1,5 @@
 import { type Socket } from 'node:net'
-import { AppError, isAppError } from '#manager/contract'
+import { AppError, type Because, because, isAppError } from '#manager/contract'
 import { listenOnLoopback, type LoopbackListener } from './loopback-listener.ts'
 import { findPortHolder, type PortHolder } from './port-holder.ts'
 
@@ -41,13 +41,18 @@ async function explain(port: number, request: ListenerRequest, cause: unknown): 
     : process
       ? { kind: 'process', name: process.name, pid: process.pid }
       : null
-  const why = `Port ${port} is taken by ${nameOf(tunnel, process)}. Choose another port, for example ${offered}, or use a random one.`
-  return new AppError('port_in_use', { port, holder, offered, why }, { cause })
+  const why = tunnel
+    ? because('port_of_tunnel', { port, offered, app: tunnel.app, session: tunnel.sessionName })
+    : whyOfProcess(process, { port, offered })
+  return new AppError('port_in_use', { port, holder, offered, ...why }, { cause })
 }
 
-function nameOf(tunnel: { sessionName: string; app: string } | undefined, process: PortHolder | undefined): string {
-  if (tunnel) return `the ${tunnel.app} tunnel of session "${tunnel.sessionName}"`
-  return process ? `${process.name || 'a program'} (process ${process.pid})` : 'another program'
+function whyOfProcess(process: PortHolder | undefined, ports: { port: number; offered: number }): Because {
+  if (!process) return because('port_of_nobody_known', ports)
+  const { name, pid } = process
+  return name === ''
+    ? because('port_of_unknown_program', { ...ports, pid })
+    : because('port_of_program', { ...ports, pid, program: name })
 }
 
 /** A port that is free at this moment on both addresses; an offer, not a promise. */

@@ -4,6 +4,7 @@ import {
   type ApiClient,
   type App,
   AppError,
+  because,
   type Grant,
   InjectedHeader,
   isAppError,
@@ -220,8 +221,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
     id,
     snapshot,
     issueUrl(path) {
-      if (!origin)
-        throw new AppError('bad_request', { why: `${deps.appName} is not a web app. Open its port instead.` })
+      if (!origin) throw new AppError('bad_request', because('no_web_app', { app: deps.appName }))
       return origin.issueUrl(path)
     },
     wake: () => {
@@ -240,10 +240,7 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
 function injectionOf({ inject, app }: Grant): Grant['inject'] {
   const checked = InjectedHeader.nullable().safeParse(inject)
   if (checked.success) return checked.data
-  throw new AppError('app_failed', {
-    app: app.name,
-    why: 'The agent asks for a request header that Berth does not add.',
-  })
+  throw new AppError('app_failed', { app: app.name, ...because('header_not_added') })
 }
 
 function sum(clients: Iterable<Socket>, of: (client: Socket) => number): number {

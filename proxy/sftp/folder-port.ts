@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type ApiClient, AppError } from '#manager/contract'
+import { type ApiClient, AppError, because } from '#manager/contract'
 import { type FolderKit, type FolderPort, FolderPortSpec, type HostApi } from '#proxy/contract'
 import { writeFileAtomically } from '../files.ts'
 import { type LoopbackListener } from '../listeners/loopback-listener.ts'
@@ -101,8 +101,8 @@ export function createFolderPorts(deps: FolderPortDeps): FolderPorts {
     if (opened && spec.port !== undefined && spec.port !== opened.listener.port && spec.onPortTaken === 'fail') {
       const { port, connections } = stateOf(opened)
       if (connections > 0) {
-        const why = `The folders are open on port ${port} with ${connections} open connections. Close these first.`
-        throw new AppError('app_open_elsewhere', { port, connections, why })
+        const why = because('folders_open_elsewhere', { port, connections })
+        throw new AppError('app_open_elsewhere', { port, connections, ...why })
       }
       await close()
     }

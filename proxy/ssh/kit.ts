@@ -82,5 +82,5 @@ export function siteFileOf({ tunnel, user, identityFile }: SshKit): KeyFile {
 function checked(sent: SshAccess): SshAccess {
   const { success, data } = SshAccess.safeParse(sent)
   if (success) return data
-  throw new AppError('bad_request', { why: 'The manager sent SSH data that is not safe to use.' })
+  throw new AppError('bad_request', because('ssh_data_unsafe'))
 }

@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 
 /** Reads the length-prefixed fields of SSH (RFC 4251 section 5). */
 export interface SshReader {
@@ -64,8 +64,8 @@ export function parseOpensshKey(text: string): PrivateKey {
     if (inner.uint32() !== inner.uint32()) throw new Error('the check numbers differ')
     return { ...privateFields(inner), publicBlob, comment: inner.bytes().toString() }
   } catch (error) {
-    const why = error instanceof Error ? error.message : 'unreadable'
-    throw new AppError('bad_request', { why: `The private key cannot be read: ${why}.` }, { cause: error })
+    const text = error instanceof Error ? error.message : 'unreadable'
+    throw new AppError('bad_request', because('ssh_key_damaged', { text }), { cause: error })
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { z } from 'zod'
-import { AppError, parseJson } from '#manager/contract'
+import { AppError, type Because, because, parseJson } from '#manager/contract'
 
 /** Text (base64) with an Ed25519 signature (base64) over a prefix and its bytes. */
 export const SignedText = z.object({ signed: z.base64(), signature: z.base64() })
@@ -29,8 +29,7 @@ export const fingerprintOf = (publicKey: string): string =>
   createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex')
 
 /** @returns AppError `forbidden` for a list of updates that is not believed */
-export const refuseList = (why: string): AppError =>
-  new AppError('forbidden', { why: `The list of updates is not used: ${why}.` })
+export const refuseList = (why: Because): AppError => new AppError('forbidden', why)
 
 /** Verifies a signature before anything is parsed. @returns the bytes; undefined if another key signed them, or for something else */
 export function openSigned(text: SignedText, prefix: string, publicKey: string): Buffer | undefined {
@@ -57,15 +56,15 @@ export function followHandovers(pinned: string, handovers: readonly SignedText[]
     const bytes = openSigned(handover, HANDOVER_SIGNED_AS, current)
     if (bytes === undefined) {
       if (keys.length === 1) continue
-      throw refuseList('its signing key was not handed over by the makers of this Berth')
+      throw refuseList(because('updates_key_foreign'))
     }
     const next = Handover.safeParse(parseJson(bytes.toString())).data?.publicKey
     // A key that was replaced never comes back.
-    if (next === undefined || !keyOf(next) || keys.includes(next)) throw refuseList('a handover of its key is damaged')
+    if (next === undefined || !keyOf(next) || keys.includes(next)) throw refuseList(because('updates_key_damaged'))
     keys.push((current = next))
   }
   if (seen?.pinned === fingerprintOf(pinned) && !keys.map(fingerprintOf).includes(seen.current))
-    throw refuseList('it is signed by a key that the makers of this Berth have replaced')
+    throw refuseList(because('updates_key_replaced'))
   return current
 }
 

@@ -1,4 +1,4 @@
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type Fetch } from '../network/network.ts'
 import { type KeySeen } from './keys.ts'
 import {
@@ -24,15 +24,11 @@ export async function lookForUpdate(source: UpdateSource, seen: Seen, fetch: Fet
   const { host } = new URL(source.url)
   const reply = await fetch(source.url, { redirect: 'error', signal: AbortSignal.timeout(WITHIN_MS) }).catch(
     (error: unknown) => {
-      throw new AppError(
-        'unavailable',
-        { why: `${host} does not answer, so nobody knows of updates.` },
-        { cause: error },
-      )
+      throw new AppError('unavailable', because('updates_away', { host }), { cause: error })
     },
   )
   if (!reply.ok || !reply.body)
-    throw new AppError('unavailable', { why: `${host} has no list of updates (HTTP ${reply.status}).` })
+    throw new AppError('unavailable', because('updates_no_list', { host, status: reply.status }))
   const { manifest, key } = readManifest(await textOf(reply.body), source.publicKey, seen.key)
   return { manifest, key, isNewer: isNewer(manifest, seen) }
 }
@@ -42,7 +38,7 @@ async function textOf(body: ReadableStream<Uint8Array>): Promise<string> {
   let bytes = 0
   for await (const chunk of body) {
     bytes += chunk.length
-    if (bytes > MAX_MANIFEST_BYTES) throw new AppError('forbidden', { why: 'The list of updates is too long.' })
+    if (bytes > MAX_MANIFEST_BYTES) throw new AppError('forbidden', because('updates_list_long'))
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AppError, parseJson } from '#manager/contract'
+import { AppError, because, parseJson } from '#manager/contract'
 import {
   followHandovers,
   fingerprintOf,
@@ -74,12 +74,12 @@ export interface SignedManifest {
  */
 export function readManifest(text: string, publicKey: string, seen: KeySeen | undefined): SignedManifest {
   const envelope = Envelope.safeParse(parseJson(text))
-  if (!envelope.success) throw refuseList('it is damaged')
+  if (!envelope.success) throw refuseList(because('updates_list_damaged'))
   const current = followHandovers(publicKey, envelope.data.handovers, seen)
   const bytes = openSigned(envelope.data, SIGNED_AS, current)
-  if (bytes === undefined) throw refuseList('it is not signed by the makers of this Berth')
+  if (bytes === undefined) throw refuseList(because('updates_list_unsigned'))
   const manifest = UpdateManifest.safeParse(parseJson(bytes.toString()))
-  if (!manifest.success) throw refuseList('this Berth does not understand it')
+  if (!manifest.success) throw refuseList(because('updates_list_newer'))
   return { manifest: manifest.data, key: { pinned: fingerprintOf(publicKey), current: fingerprintOf(current) } }
 }
 
@@ -100,13 +100,10 @@ export interface Seen {
  */
 export function isNewer(manifest: UpdateManifest, seen: Seen): boolean {
   if (manifest.serial < seen.serial) {
-    throw new AppError('forbidden', {
-      why: 'The list of updates is older than one that was seen before. It is not used.',
-    })
+    throw new AppError('forbidden', because('updates_list_older'))
   }
   if (Date.parse(manifest.expiresAt) <= seen.now.getTime()) {
-    const why = `The list of updates has expired (${manifest.expiresAt}). It is not used; newer versions may be there.`
-    throw new AppError('forbidden', { why })
+    throw new AppError('forbidden', because('updates_list_expired', { time: manifest.expiresAt }))
   }
   return compareVersions(manifest.version, seen.version) > 0
 }

@@ -4,7 +4,7 @@ import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type Fetch } from '../network/network.ts'
 import { type UpdateFile } from './manifest.ts'
 
@@ -40,12 +40,11 @@ export async function stageFile({ file, listUrl, folder, fetch, signal }: StageO
   } catch (error) {
     await rm(part, { force: true })
     if (error instanceof AppError) throw error
-    throw new AppError('unavailable', { why: `${file.name} could not be downloaded.` }, { cause: error })
+    throw new AppError('unavailable', because('update_not_downloaded', { file: file.name }), { cause: error })
   }
 }
 
-const notSigned = (name: string) =>
-  new AppError('forbidden', { why: `${name} is not the file that was signed. It was removed.` })
+const notSigned = (name: string) => new AppError('forbidden', because('update_not_signed', { file: name }))
 
 /** Ends a download that is longer than signed, before it fills the disk. */
 function atMost(bytes: number): Transform {
@@ -53,7 +52,7 @@ function atMost(bytes: number): Transform {
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       left -= chunk.length
-      if (left < 0) done(new AppError('forbidden', { why: 'The download is longer than signed. It was removed.' }))
+      if (left < 0) done(new AppError('forbidden', because('update_longer')))
       else done(null, chunk)
     },
   })

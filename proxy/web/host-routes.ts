@@ -172,7 +172,7 @@ interface Circumstances extends Pick<HostRoutesDeps, 'version' | 'proxyFaults'> 
 function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumstances): HostApi {
   const forTerminals = () =>
     Promise.reject(new AppError('bad_request', { why: 'A page opens the terminal WebSocket of the manager itself.' }))
-  const inBrowser = () => Promise.reject(new AppError('forbidden', { why: 'Only the desktop app has this.' }))
+  const inBrowser = () => Promise.reject(new AppError('forbidden', because('only_desktop_app')))
   const fixedEndpoint = { kind: 'fixed', url: '' } as const
   const here = <F>(act: F): F => {
     if (place === 'local') return act

@@ -9,7 +9,15 @@ export interface ToldText {
 }
 
 /** Catalogues of causes; those of administrators are loaded with their pages. */
-const FEATURES = ['causes', 'session-causes', 'host-causes', 'admin-causes', 'admin-agent-causes', 'admin-doctor']
+const FEATURES = [
+  'causes',
+  'session-causes',
+  'host-causes',
+  'local-causes',
+  'admin-causes',
+  'admin-agent-causes',
+  'admin-doctor',
+]
 
 /** The text in the language of the page; undefined in English, without a key, and if a sentence of it is not translated. */
 export function causeText({ cause, values, more }: ToldText): string | undefined {

@@ -5,6 +5,7 @@ import {
   type ConsoleCertificate,
   type FairShare,
   type ImageRequest,
+  keysOf,
   type Task,
   toProblem,
 } from '#manager/contract'
@@ -38,6 +39,12 @@ const opens =
     const dialog = page.getByRole('dialog').or(page.getByRole('alertdialog'))
     await dialog.getByText(text).first().waitFor()
   }
+const NOT_ISSUED = because('cert_not_issued_dns', {
+  authority: 'acme-v02.api.letsencrypt.org',
+  names: 'berth.example.org, *.apps.example.org',
+  text: 'no TXT record was found',
+  program: '/etc/berth/dns-hook',
+})
 const CERTIFICATE: ConsoleCertificate = {
   console: 'head-443',
   source: 'acme',
@@ -48,7 +55,8 @@ const CERTIFICATE: ConsoleCertificate = {
   notBefore: '2026-10-01T00:00:00.000Z',
   notAfter: '2026-12-30T00:00:00.000Z',
   isPublic: true,
-  problem: 'acme-v02.api.letsencrypt.org did not issue a certificate: no TXT record was found.',
+  problem: NOT_ISSUED.why,
+  problemKeys: keysOf(NOT_ISSUED),
   state: 'failed',
   seenAt: '2026-11-21T09:00:00.000Z',
 }

@@ -15,7 +15,7 @@ export interface KeyringEntry {
 export type OpenEntry = (service: string, account: string) => KeyringEntry
 
 export interface KeyringDeps {
-  /** Called when a sign-in is kept in memory only, with a sentence for the user. */
+  /** Called when a sign-in is kept in memory only, with what the store said. */
   readonly onUnusable: (why: string) => void
   readonly openEntry?: OpenEntry
   readonly probeTimeoutMs?: number
@@ -65,9 +65,7 @@ export function createKeyringCredentials({
         return
       }
       await memory.set(endpoint, token)
-      onUnusable(
-        `The credential store of this computer does not work, so you have to sign in again after quitting. (${why})`,
-      )
+      onUnusable(why)
     },
     async delete(endpoint) {
       await memory.delete(endpoint)

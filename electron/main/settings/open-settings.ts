@@ -1,6 +1,7 @@
 import { rename } from 'node:fs/promises'
 import { isAppError } from '#manager/contract'
 import { type ElectronSlice } from '../electron-slice.ts'
+import { type Language, wordsOf } from '../windows/words.ts'
 import { openSettingsFile, type SettingsFile } from './settings-file.ts'
 
 /**
@@ -11,17 +12,19 @@ import { openSettingsFile, type SettingsFile } from './settings-file.ts'
 export async function openSettings(
   dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'>,
   file: string,
+  language: Language,
 ): Promise<SettingsFile | undefined> {
   try {
     return await openSettingsFile(file)
   } catch (error) {
     const why = isAppError(error) ? String(error.detail['why']) : String(error)
+    const words = wordsOf(language)
     const { response } = await dialog.showMessageBox({
       type: 'error',
-      title: 'Berth: settings',
-      message: 'The settings of Berth cannot be read.',
-      detail: `${why}\n\nStarting without them keeps the file as ${file}.unreadable. Sessions are not affected.`,
-      buttons: ['Start without them', 'Quit'],
+      title: words.settingsTitle,
+      message: words.settingsUnreadable,
+      detail: `${why}\n\n${words.settingsKeptAs(`${file}.unreadable`)}`,
+      buttons: [words.startWithout, words.quit],
       defaultId: 0,
       cancelId: 1,
       noLink: true,

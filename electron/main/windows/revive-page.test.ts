@@ -9,7 +9,7 @@ beforeEach(() => {
   stub.questions.length = 0
   stub.answer = 0
   page = new StubContents()
-  reviveAfterCrash(page, { electron, log, now: () => clock })
+  reviveAfterCrash(page, { electron, language: () => 'en', log, now: () => clock })
 })
 const crash = (reason = 'crashed') => page.emit('render-process-gone', new StubEvent(), { reason })
 

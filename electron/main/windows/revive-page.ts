@@ -1,10 +1,12 @@
 import { type ContentsSlice, type ElectronSlice } from '../electron-slice.ts'
+import { type Language, wordsOf } from './words.ts'
 
 export interface ReviveDeps {
   readonly electron: {
     readonly dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'>
     readonly app: Pick<ElectronSlice['app'], 'quit'>
   }
+  readonly language: () => Language
   readonly log: { error(detail: object, message: string): void }
   readonly now?: () => number
 }
@@ -19,7 +21,7 @@ const SOON_MS = 60_000
  */
 export function reviveAfterCrash(
   contents: ContentsSlice,
-  { electron, log, now = () => performance.now() }: ReviveDeps,
+  { electron, language, log, now = () => performance.now() }: ReviveDeps,
 ): void {
   let crashes: number[] = []
   contents.on('render-process-gone', (_event, { reason }) => {
@@ -36,12 +38,13 @@ export function reviveAfterCrash(
 
   async function ask(): Promise<void> {
     crashes = []
+    const words = wordsOf(language())
     const { response } = await electron.dialog.showMessageBox({
       type: 'error',
       title: 'Berth',
-      message: 'The page of Berth crashed several times in a minute.',
-      detail: 'Sessions and open tunnels are not affected. The computer may be short of memory.',
-      buttons: ['Load the page again', 'Quit Berth'],
+      message: words.pageCrashed,
+      detail: words.pageCrashedDetail,
+      buttons: [words.loadAgain, words.quit],
       defaultId: 0,
       cancelId: 0,
       noLink: true,

@@ -4,6 +4,7 @@ import { type Duplex } from 'node:stream'
 import {
   type ApiClient,
   AppError,
+  because,
   type AppsAddress,
   authorityOf,
   type Grant,
@@ -180,10 +181,7 @@ export function refuseRaw(socket: Duplex, { status, headers, body }: PublicPage)
 function injectionOf({ inject, app }: Grant): Grant['inject'] {
   const checked = InjectedHeader.nullable().safeParse(inject)
   if (checked.success) return checked.data
-  throw new AppError('app_failed', {
-    app: app.name,
-    why: 'The agent asks for a request header that Berth does not add.',
-  })
+  throw new AppError('app_failed', { app: app.name, ...because('header_not_added') })
 }
 
 /** Node keeps the first of repeated fields, and the app might take another one. */

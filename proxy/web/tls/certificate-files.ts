@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
+import { because } from '#manager/contract'
 import { type Log } from '../../log.ts'
 import { readCertificate, type ServedCertificate, unusable } from './certificate.ts'
 
@@ -20,7 +21,7 @@ async function read(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    throw unusable(`${file} cannot be read (${code}). Is the path right, and may the user of Berth read it?`, error)
+    const errno = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    throw unusable(because('cert_file_unreadable', { file, errno }), error)
   }
 }

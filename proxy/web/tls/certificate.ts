@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { rootCertificates } from 'node:tls'
-import { AppError, type CertificateFacts } from '#manager/contract'
+import { AppError, type Because, because, type CertificateFacts } from '#manager/contract'
 
 /** A certificate with its key, checked: the server can present it. */
 export interface ServedCertificate {
@@ -27,18 +27,14 @@ export function readCertificate(
   const [leaf, ...chain] = parseChain(pem.cert, named.cert)
   const key = parseKey(pem.key, named.key)
   if (!leaf.checkPrivateKey(key)) {
-    throw unusable(
-      `The key in ${named.key} does not belong to the certificate in ${named.cert}. Give both of one order.`,
-    )
+    throw unusable(because('cert_key_of_other', named))
   }
   const facts = factsOf(leaf, chain)
   if (now > leaf.validToDate) {
-    throw unusable(`The certificate in ${named.cert} ended on ${facts.notAfter}. Renew it, and replace both files.`)
+    throw unusable(because('cert_ended', { cert: named.cert, time: facts.notAfter }))
   }
   if (now < leaf.validFromDate) {
-    throw unusable(
-      `The certificate in ${named.cert} is valid from ${facts.notBefore} only. Check the clock of this computer, or give another certificate.`,
-    )
+    throw unusable(because('cert_not_yet', { cert: named.cert, time: facts.notBefore }))
   }
   return { ...pem, facts }
 }
@@ -46,29 +42,24 @@ export function readCertificate(
 function parseChain(pem: string, named: string): [X509Certificate, ...X509Certificate[]] {
   const [first, ...more] = pem.match(BLOCK) ?? []
   if (first === undefined) {
-    throw unusable(
-      `${named} has no certificate in PEM form ("-----BEGIN CERTIFICATE-----"). Convert it: openssl x509 -inform DER -in FILE.`,
-    )
+    throw unusable(because('cert_no_pem', { file: named }))
   }
   try {
     return [new X509Certificate(first), ...more.map(block => new X509Certificate(block))]
   } catch (error) {
-    throw unusable(`A certificate in ${named} is damaged. Copy the file again.`, error)
+    throw unusable(because('cert_damaged', { file: named }), error)
   }
 }
 
 /** @throws AppError `certificate_unusable` */
 export function parseKey(pem: string, named: string): KeyObject {
   if (/ENCRYPTED/.test(pem)) {
-    throw unusable(
-      `The key in ${named} is encrypted, and Berth starts without anybody who could type its password. ` +
-        'Write it without one, into a file of mode 0600: openssl pkey -in FILE -out NEW-FILE.',
-    )
+    throw unusable(because('cert_key_encrypted', { file: named }))
   }
   try {
     return createPrivateKey(pem)
   } catch (error) {
-    throw unusable(`${named} has no private key in PEM form ("-----BEGIN PRIVATE KEY-----").`, error)
+    throw unusable(because('cert_no_key', { file: named }), error)
   }
 }
 
@@ -119,7 +110,7 @@ function isSignedByPublicRoot(leaf: X509Certificate, chain: readonly X509Certifi
 const isIssued = (certificate: X509Certificate, by: X509Certificate) =>
   certificate.checkIssued(by) && certificate.verify(by.publicKey)
 
-export const unusable = (why: string, cause?: unknown) => new AppError('certificate_unusable', { why }, { cause })
+export const unusable = (why: Because, cause?: unknown) => new AppError('certificate_unusable', why, { cause })
 
 /** Whether the certificate is good for a host name or an address; `*` stands for one label. */
 export function coversName({ names }: { readonly names: readonly string[] }, name: string): boolean {

@@ -1,4 +1,11 @@
-import { type CertificateReport, type CertificateSource, whyOf } from '#manager/contract'
+import {
+  causeIn,
+  type CertificateReport,
+  type CertificateSource,
+  isAppError,
+  type TextKeys,
+  whyOf,
+} from '#manager/contract'
 import { type Log } from '../../log.ts'
 import { type ServedCertificate } from './certificate.ts'
 
@@ -14,12 +21,15 @@ export interface Supply {
   look(now: Date): Promise<ServedCertificate>
 }
 
+/** A text, with its key for translations where it has one. */
+export type Reason = { readonly why: string } & TextKeys
+
 /** The certificate that the server presents, kept up to date. */
 export interface CertificateKeeper extends Disposable {
   readonly source: CertificateSource
   readonly current: ServedCertificate
   /** Why the last look failed; undefined if it did not. */
-  readonly problem: string | undefined
+  readonly problem: Reason | undefined
   /** Called with each new certificate and with each change of `problem`. */
   onChange(listener: () => void): void
   /** Looks now instead of at the next interval. */
@@ -27,7 +37,15 @@ export interface CertificateKeeper extends Disposable {
 }
 
 export function reportOf({ source, current, problem }: CertificateKeeper): CertificateReport {
-  return { source, ...current.facts, problem: problem ?? null }
+  if (!problem) return { source, ...current.facts, problem: null }
+  const { why, ...problemKeys } = problem
+  return { source, ...current.facts, problem: why, problemKeys }
+}
+
+/** Why a look has failed. */
+export function reasonOf(error: unknown): Reason {
+  const because = isAppError(error) ? causeIn(error.detail) : undefined
+  return because ?? { why: whyOf(error) ?? String(error) }
 }
 
 const LOOK_EVERY_MS = 15_000
@@ -47,7 +65,7 @@ export async function keepCertificate(
   }: { log: Log; everyMs?: number | undefined; now?: () => Date },
 ): Promise<CertificateKeeper> {
   let current = await supply.look(now())
-  let problem: string | undefined
+  let problem: Reason | undefined
   let looking: Promise<void> | undefined
   const listeners: (() => void)[] = []
   const tell = () => {
@@ -55,19 +73,20 @@ export async function keepCertificate(
   }
 
   async function look(): Promise<void> {
-    let failure: string | undefined
+    let failure: Reason | undefined
     const before = current
     try {
       current = await supply.look(now())
     } catch (error) {
-      failure = whyOf(error) ?? String(error)
+      failure = reasonOf(error)
     }
     if (current !== before) {
       const { fingerprint, notAfter } = current.facts
       log.info({ fingerprint, notAfter }, 'new connections get another certificate')
     }
-    if (failure !== undefined && failure !== problem) log.warn({ why: failure }, 'the certificate was not renewed')
-    const isNews = current !== before || failure !== problem
+    const hasOther = failure?.why !== problem?.why
+    if (failure && hasOther) log.warn({ why: failure.why }, 'the certificate was not renewed')
+    const isNews = current !== before || hasOther
     problem = failure
     if (isNews) tell()
   }

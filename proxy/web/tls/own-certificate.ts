@@ -18,6 +18,7 @@ import {
   SubjectAlternativeNameExtension,
   X509CertificateGenerator,
 } from '@peculiar/x509'
+import { because } from '#manager/contract'
 import { readIfThere, writeFileAtomically } from '../../files.ts'
 import { parseKey, readCertificate, type ServedCertificate, unusable } from './certificate.ts'
 
@@ -70,7 +71,7 @@ export async function openKey(file: string): Promise<string> {
 async function keepOut(file: string): Promise<void> {
   if (process.platform === 'win32' || ((await stat(file)).mode & 0o077) === 0) return
   await chmod(file, 0o600).catch((error: unknown) => {
-    throw unusable(`Others can read the key in ${file}. Run: chmod 600 ${file}`, error)
+    throw unusable(because('cert_key_open', { file }), error)
   })
 }
 

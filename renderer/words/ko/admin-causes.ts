@@ -112,4 +112,20 @@ export default {
   container_strayed:
     '{agent} 에이전트에서 실행되던 컨테이너의 세션은 끝났거나, 다른 곳에서 실행 중이거나, 그런 컨테이너가 없습니다. 컨테이너를 제거합니다.',
   invitation_domain_inactive: '"{domain}" 도메인이 비활성 상태입니다. 도메인을 다시 활성화하면 링크를 쓸 수 있습니다.',
+  cert_key_of_other: '{key} 파일의 키가 {cert} 파일의 인증서에 속하지 않습니다. 한 주문의 두 파일을 지정하세요.',
+  cert_ended: '{cert} 파일의 인증서가 {time}에 끝났습니다. 갱신하고 두 파일을 바꾸세요.',
+  cert_not_yet: '{cert} 파일의 인증서는 {time}부터 유효합니다. 이 컴퓨터의 시계를 확인하거나 다른 인증서를 지정하세요.',
+  cert_no_pem:
+    '{file} 파일에 PEM 형식의 인증서("-----BEGIN CERTIFICATE-----")가 없습니다. 변환하세요: openssl x509 -inform DER -in FILE.',
+  cert_damaged: '{file} 파일의 인증서가 손상되었습니다. 파일을 다시 복사하세요.',
+  cert_key_encrypted:
+    '{file} 파일의 키가 암호화되어 있는데, Berth는 비밀번호를 입력할 사람 없이 시작합니다. 암호 없이 권한이 0600인 파일에 쓰세요: openssl pkey -in FILE -out NEW-FILE.',
+  cert_no_key: '{file} 파일에 PEM 형식의 개인 키("-----BEGIN PRIVATE KEY-----")가 없습니다.',
+  cert_key_open: '다른 사용자가 {file} 파일의 키를 읽을 수 있습니다. 실행하세요: chmod 600 {file}',
+  cert_file_unreadable:
+    '{file} 파일을 읽을 수 없습니다({errno}). 경로가 맞는지, Berth의 사용자가 읽을 수 있는지 확인하세요.',
+  cert_not_issued_http:
+    '{authority} 인증 기관이 {names} 인증서를 발급하지 않았습니다: {text}. 인증 기관이 이 이름들의 80번 포트에 연결할 수 있어야 하며, 그곳에서 console.tls.httpPort가 기다립니다. Berth가 스스로 다시 시도합니다.',
+  cert_not_issued_dns:
+    '{authority} 인증 기관이 {names} 인증서를 발급하지 않았습니다: {text}. {program} 프로그램이 하는 일을 확인하세요. Berth가 스스로 다시 시도합니다.',
 } satisfies Translation<typeof ADMINISTRATION_CAUSES>

@@ -64,7 +64,7 @@ test('a refused order keeps the certificate of our own, and says why and what to
   // Nothing listens where the authority looks.
   const { web, directory } = await startWebConsole(stack, { tls: { ...byHttp(), httpPort: undefined } as TlsConfig })
   await expect
-    .poll(() => web.certificate?.problem, PATIENT)
+    .poll(() => web.certificate?.problem?.why, PATIENT)
     .toMatch(/did not issue a certificate for berth\.example\.org: .*port 80/s)
   expect(web.certificate?.current.facts.issuer).toBe('Berth')
   // The pause lasts over a restart, which must not use up the limits of the authority.
@@ -75,7 +75,7 @@ test('a refused order keeps the certificate of our own, and says why and what to
     tls: { ...byHttp(), httpPort: undefined } as TlsConfig,
     dataDir: directory,
   })
-  await expect.poll(() => again.web.certificate?.problem, PATIENT).toContain('did not issue')
+  await expect.poll(() => again.web.certificate?.problem?.why, PATIENT).toContain('did not issue')
   expect(await readFile(failures, 'utf8')).toBe(before)
 }, 90_000)
 
@@ -84,7 +84,7 @@ test('a program that fails is named with what it printed', async () => {
   const dnsHook = join(path, 'hook')
   await writeFile(dnsHook, '#!/bin/sh\necho the provider of the DNS is away >&2\nexit 3\n', { mode: 0o755 })
   const { web } = await startWebConsole(stack, { tls: { ...byHttp(), httpPort: undefined, dnsHook } as TlsConfig })
-  await expect.poll(() => web.certificate?.problem, PATIENT).toContain('the provider of the DNS is away')
+  await expect.poll(() => web.certificate?.problem?.why, PATIENT).toContain('the provider of the DNS is away')
 }, 90_000)
 
 test('a renewal comes after two thirds of the time, with the same key; when it fails, the old one stays', async () => {

@@ -149,7 +149,7 @@ test('files that do not fit each other are told of, and change nothing; the righ
   const made = await start({ source: 'files', names: NAMES, ...files })
   const other = stack.use(await createAuthority())
   await writeFile(files.key, other.server.key)
-  await expect.poll(() => made.web.certificate?.problem, { timeout: 20_000 }).toContain('does not belong')
+  await expect.poll(() => made.web.certificate?.problem?.why, { timeout: 20_000 }).toContain('does not belong')
   const dialled = connectTls({ host: '127.0.0.1', port: made.web.port, servername: 'localhost', ca: authority.ca })
   await once(dialled, 'secureConnect')
   dialled.destroy()

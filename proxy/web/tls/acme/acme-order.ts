@@ -1,4 +1,4 @@
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type Challenges } from './challenges.ts'
 import { runDnsHook } from './dns-hook.ts'
 
@@ -57,11 +57,11 @@ export async function orderCertificate(config: AcmeConfig, keys: OrderKeys, chal
     })
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
+    const values = { authority: new URL(directory).host, names: ordered.join(', '), text: reason.slice(0, 500) }
     const why =
-      `${new URL(directory).host} did not issue a certificate for ${ordered.join(', ')}: ${reason.slice(0, 500)}. ` +
-      (dnsHook === undefined
-        ? 'The authority must reach port 80 of these names; console.tls.httpPort listens there. Berth tries again by itself.'
-        : `Check what ${dnsHook} does. Berth tries again by itself.`)
-    throw new AppError('certificate_order_failed', { why }, { cause: error })
+      dnsHook === undefined
+        ? because('cert_not_issued_http', values)
+        : because('cert_not_issued_dns', { ...values, program: dnsHook })
+    throw new AppError('certificate_order_failed', why, { cause: error })
   }
 }

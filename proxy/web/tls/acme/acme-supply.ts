@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { z } from 'zod'
-import { isAppError, parseJson, whyOf } from '#manager/contract'
+import { AppError, CauseFields, isAppError, parseJson } from '#manager/contract'
 import { readIfThere, writeFileAtomically } from '../../../files.ts'
 import { coversName, readCertificate, type ServedCertificate } from '../certificate.ts'
-import { type Supply } from '../keeper.ts'
+import { type Reason, reasonOf, type Supply } from '../keeper.ts'
 import { openKey } from '../own-certificate.ts'
 import { type AcmeConfig, orderCertificate } from './acme-order.ts'
 import { type Challenges } from './challenges.ts'
@@ -22,6 +22,7 @@ const FailuresOnDisk = z.object({
   count: z.int().min(1),
   lastAt: z.number(),
   why: z.string(),
+  ...CauseFields,
   /** What was ordered: a changed configuration is tried at once. */
   of: z.string(),
 })
@@ -52,7 +53,7 @@ export function acmeSupply(config: AcmeConfig, deps: AcmeSupplyDeps): Supply {
     }
   }
 
-  async function failures(): Promise<Failures | undefined> {
+  async function failures(): Promise<(Failures & Reason) | undefined> {
     const { data } = FailuresOnDisk.safeParse(parseJson((await readIfThere(file('acme-failures.json'))) ?? ''))
     return data?.of === about ? data : undefined
   }
@@ -70,8 +71,7 @@ export function acmeSupply(config: AcmeConfig, deps: AcmeSupplyDeps): Supply {
       await writeFileAtomically(file('acme-failures.json'), '{}')
       return readCertificate({ cert, key: keys.certificate }, files, new Date(Math.max(now.getTime(), Date.now())))
     } catch (error) {
-      const why = whyOf(error) ?? String(error)
-      const next = { count: (before?.count ?? 0) + 1, lastAt: now.getTime(), why, of: about }
+      const next = { count: (before?.count ?? 0) + 1, lastAt: now.getTime(), ...reasonOf(error), of: about }
       await writeFileAtomically(file('acme-failures.json'), JSON.stringify(next))
       throw error
     }
@@ -86,15 +86,12 @@ export function acmeSupply(config: AcmeConfig, deps: AcmeSupplyDeps): Supply {
       if (known && isGood(known, now)) return known
       if (isFirst) return known ?? (await own.look(now))
       const failed = await failures()
-      if (failed && now.getTime() < retryAt(failed)) throw new StillFailing(failed.why)
+      if (failed && now.getTime() < retryAt(failed)) throw stillFailing(failed)
       return (known = await orderNow(now))
     },
   }
 }
 
 /** The last order failed, and its pause is not over: what was presented so far stays. */
-class StillFailing extends Error {
-  override toString(): string {
-    return this.message
-  }
-}
+const stillFailing = ({ why, cause, values, more }: Reason) =>
+  new AppError('certificate_order_failed', { why, cause, values, more })

@@ -1,0 +1,46 @@
+/** Causes that the programs on the computer of a user report, the local proxy and the desktop app: see `CAUSES`. */
+export const LOCAL_CAUSES = {
+  // tunnels
+  not_reached_in_time: 'The session could not be reached in time.',
+  not_reached_in_time_because: 'The session could not be reached in time. {text}',
+  ended_while_opening: 'The session ended while its tunnel was being opened.',
+  program_closing: 'The program is closing its connections.',
+  manager_silent_for: 'The manager did not answer within {seconds} s.',
+  manager_opened_no_tunnel: 'The manager answered HTTP {status} instead of opening the tunnel.',
+  not_a_manager_there: "The server at the manager's address is not a manager: {text}.",
+  header_line_break: 'The header {name} holds a line break.',
+  no_web_app: '{app} is not a web app. Open its port instead.',
+  header_not_added: 'The agent asks for a request header that Berth does not add.',
+  port_of_tunnel:
+    'Port {port} is taken by the {app} tunnel of session "{session}". Choose another port, for example {offered}, or use a random one.',
+  port_of_program:
+    'Port {port} is taken by {program} (process {pid}). Choose another port, for example {offered}, or use a random one.',
+  port_of_unknown_program:
+    'Port {port} is taken by a program (process {pid}). Choose another port, for example {offered}, or use a random one.',
+  port_of_nobody_known:
+    'Port {port} is taken by another program. Choose another port, for example {offered}, or use a random one.',
+  port_taken_on: 'Port {port} on {host} is taken.',
+  folders_open_elsewhere:
+    'The folders are open on port {port} with {connections, plural, one {# open connection} other {# open connections}}. Close these first.',
+  ssh_data_unsafe: 'The manager sent SSH data that is not safe to use.',
+  ssh_key_damaged: 'The private key cannot be read: {text}.',
+  only_desktop_app: 'Only the desktop app has this.',
+
+  // updates
+  updates_away: '{host} does not answer, so nobody knows of updates.',
+  updates_no_list: '{host} has no list of updates (HTTP {status}).',
+  updates_list_long: 'The list of updates is too long.',
+  updates_list_damaged: 'The list of updates is not used: it is damaged.',
+  updates_list_unsigned: 'The list of updates is not used: it is not signed by the makers of this Berth.',
+  updates_list_newer: 'The list of updates is not used: this Berth does not understand it.',
+  updates_key_foreign:
+    'The list of updates is not used: its signing key was not handed over by the makers of this Berth.',
+  updates_key_damaged: 'The list of updates is not used: a handover of its key is damaged.',
+  updates_key_replaced:
+    'The list of updates is not used: it is signed by a key that the makers of this Berth have replaced.',
+  updates_list_older: 'The list of updates is older than one that was seen before. It is not used.',
+  updates_list_expired: 'The list of updates has expired ({time}). It is not used; newer versions may be there.',
+  update_not_downloaded: '{file} could not be downloaded.',
+  update_not_signed: '{file} is not the file that was signed. It was removed.',
+  update_longer: 'The download is longer than signed. It was removed.',
+} as const

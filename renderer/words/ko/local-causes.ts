@@ -1,0 +1,45 @@
+import { type LOCAL_CAUSES } from '#manager/contract'
+import { type Translation } from '../message-types.ts'
+
+/** Causes that the programs on the computer of a user report, by key. English is their text (`manager/contract/local-causes.ts`). */
+export default {
+  not_reached_in_time: '세션에 제시간에 연결하지 못했습니다.',
+  not_reached_in_time_because: '세션에 제시간에 연결하지 못했습니다. {text}',
+  ended_while_opening: '터널을 여는 동안 세션이 끝났습니다.',
+  program_closing: '프로그램이 연결을 닫고 있습니다.',
+  manager_silent_for: '매니저가 {seconds}초 안에 응답하지 않았습니다.',
+  manager_opened_no_tunnel: '매니저가 터널을 여는 대신 HTTP {status} 상태로 응답했습니다.',
+  not_a_manager_there: '매니저의 주소에 있는 서버가 매니저가 아닙니다: {text}.',
+  header_line_break: '{name} 헤더에 줄바꿈이 있습니다.',
+  no_web_app: '{app}은(는) 웹 앱이 아닙니다. 대신 포트를 여세요.',
+  header_not_added: '에이전트가 Berth가 추가하지 않는 요청 헤더를 요구합니다.',
+  port_of_tunnel:
+    '{port}번 포트는 "{session}" 세션의 {app} 터널이 쓰고 있습니다. {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
+  port_of_program:
+    '{port}번 포트는 {program}(프로세스 {pid})이(가) 쓰고 있습니다. {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
+  port_of_unknown_program:
+    '{port}번 포트는 어떤 프로그램(프로세스 {pid})이 쓰고 있습니다. {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
+  port_of_nobody_known:
+    '{port}번 포트는 다른 프로그램이 쓰고 있습니다. {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
+  port_taken_on: '{host}의 {port}번 포트는 이미 쓰이고 있습니다.',
+  folders_open_elsewhere:
+    '폴더가 {port}번 포트에서 열려 있고 연결이 {connections}개 있습니다. 먼저 이 연결을 닫으세요.',
+  ssh_data_unsafe: '매니저가 보낸 SSH 데이터는 안전하게 쓸 수 없습니다.',
+  ssh_key_damaged: '개인 키를 읽을 수 없습니다: {text}.',
+  only_desktop_app: '데스크톱 앱에서만 쓸 수 있습니다.',
+
+  updates_away: '{host} 서버가 응답하지 않아 업데이트가 있는지 알 수 없습니다.',
+  updates_no_list: '{host} 서버에 업데이트 목록이 없습니다(HTTP {status}).',
+  updates_list_long: '업데이트 목록이 너무 깁니다.',
+  updates_list_damaged: '업데이트 목록이 손상되어 쓰지 않았습니다.',
+  updates_list_unsigned: '업데이트 목록에 이 Berth를 만든 사람들의 서명이 없어 쓰지 않았습니다.',
+  updates_list_newer: '이 Berth가 이해하지 못하는 업데이트 목록이라 쓰지 않았습니다.',
+  updates_key_foreign: '업데이트 목록의 서명 키를 이 Berth를 만든 사람들이 넘겨준 것이 아니어서 쓰지 않았습니다.',
+  updates_key_damaged: '업데이트 목록의 키를 넘겨준 기록이 손상되어 쓰지 않았습니다.',
+  updates_key_replaced: '이 Berth를 만든 사람들이 이미 바꾼 키로 서명된 업데이트 목록이라 쓰지 않았습니다.',
+  updates_list_older: '전에 받은 것보다 오래된 업데이트 목록이라 쓰지 않았습니다.',
+  updates_list_expired: '업데이트 목록의 기한이 지나({time}) 쓰지 않았습니다. 더 새로운 버전이 있을 수 있습니다.',
+  update_not_downloaded: '{file} 파일을 내려받지 못했습니다.',
+  update_not_signed: '{file} 파일은 서명된 파일이 아니어서 지웠습니다.',
+  update_longer: '내려받은 파일이 서명된 것보다 길어서 지웠습니다.',
+} satisfies Translation<typeof LOCAL_CAUSES>
