@@ -140,8 +140,8 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   async function makeWay(key: string, tunnel: LocalTunnel) {
     const { port, connections } = tunnel.snapshot()
     if (connections > 0) {
-      const why = `The app is open on port ${port} with ${connections} open connections. Close these first.`
-      throw new AppError('app_open_elsewhere', { port, connections, why })
+      const why = because('app_open_elsewhere', { port, connections })
+      throw new AppError('app_open_elsewhere', { port, connections, ...why })
     }
     await finish(key, 'user')
   }
@@ -150,10 +150,9 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
   async function runningSession(id: SessionId): Promise<{ readonly id: SessionId; readonly name: string }> {
     const session = await api.getSession({ params: { id } })
     if (session.status !== 'RUNNING') {
-      const why = isFinished(session.status)
-        ? 'The session has ended.'
-        : `The session is ${session.status}. Wait until it is RUNNING.`
-      throw new AppError('session_not_running', { status: session.status, why })
+      const { status } = session
+      const why = isFinished(status) ? because('session_ended') : because('session_not_yet_running', { status })
+      throw new AppError('session_not_running', { status, ...why })
     }
     return { id: session.id, name: session.name }
   }

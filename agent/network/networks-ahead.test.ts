@@ -91,12 +91,19 @@ test('ready networks are released when sessions need the range, and created agai
   await expect.poll(() => engine.ready().length).toBe(SIZE)
 })
 
-test('an engine that refuses a network leaves those that are ready', async () => {
+test('a network that another agent was quicker to get is made at another place of the range', async () => {
+  await using engine = networksInMemory('10.250.76.0/23')
+  engine.refuse(1)
+  engine.ahead.refill()
+  await expect.poll(() => engine.ready().length).toBe(SIZE)
+})
+
+test('an engine that refuses every network leaves those that are ready', async () => {
   await using engine = networksInMemory('10.250.76.0/23')
   engine.ahead.refill()
   await expect.poll(() => engine.ready().length).toBe(SIZE)
   expect(engine.ahead.take('first')).toBeDefined()
-  engine.refuse(1)
+  engine.refuse(8)
   engine.ahead.refill()
   await delay(50)
   expect(engine.ready()).toEqual(['first'])

@@ -21,6 +21,8 @@ import {
 const BRIDGE_PREFIX = 'berth'
 /** Another agent on this engine, or another program, may take a subnet between our look and our call. */
 const ATTEMPTS = 8
+/** Another agent with this range looks for the first free subnet as we do: after a refusal we search from another place. */
+const placeOf = (attempt: number) => (attempt === 0 ? 0 : Math.random())
 /**
  * Networks are created ahead only while the range has this many /28 that no session uses, ready ones included: they take no address
  * that a session may need.
@@ -163,7 +165,7 @@ export function createSessionNetworks(
     key: string,
     managerId: string,
     present: readonly NetworkInspectInfo[],
-    from = 0,
+    from: number,
   ): Promise<SessionNetwork | undefined> {
     const subnet = freeSubnet(present.flatMap(subnetsOf), from)
     reserved.add(subnet)
@@ -217,17 +219,19 @@ export function createSessionNetworks(
       const present = await listUsable()
       const found = mayExist ? present.find(isNetworkOf(key, managerId)) : undefined
       if (found) return { id: found.Id, name: networkName(key) }
-      // Another agent with this range looks for the first free subnet as we do: after a refusal we search from another place.
-      const network = await tryCreate(key, managerId, present, attempt === 0 ? 0 : Math.random())
+      const network = await tryCreate(key, managerId, present, placeOf(attempt))
       if (network) return network
     }
     throw new AppError('kernel_create_failed', because('docker_refused_networks'))
   }
 
   async function createAhead(key: string, managerId: string, ready: number): Promise<AheadOutcome> {
-    const present = await listUsable()
-    if (!isRoomAhead(present, ready)) return 'short'
-    return (await tryCreate(key, managerId, present)) ? 'created' : 'refused'
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const present = await listUsable()
+      if (!isRoomAhead(present, ready)) return 'short'
+      if (await tryCreate(key, managerId, present, placeOf(attempt))) return 'created'
+    }
+    return 'refused'
   }
 
   function isRoomAhead(present: readonly NetworkInspectInfo[], ready: number): boolean {

@@ -20,6 +20,9 @@ export const LOCAL_CAUSES = {
   port_of_nobody_known:
     'Port {port} is taken by another program. Choose another port, for example {offered}, or use a random one.',
   port_taken_on: 'Port {port} on {host} is taken.',
+  app_open_elsewhere:
+    'The app is open on port {port} with {connections, plural, one {# open connection} other {# open connections}}. Close these first.',
+  session_not_yet_running: 'The session is {status}. Wait until it is RUNNING.',
   folders_open_elsewhere:
     'The folders are open on port {port} with {connections, plural, one {# open connection} other {# open connections}}. Close these first.',
   ssh_data_unsafe: 'The manager sent SSH data that is not safe to use.',

@@ -165,7 +165,7 @@ const KO: Words = {
   storeUnusable: why => `이 컴퓨터의 자격 증명 저장소를 쓸 수 없어, 종료한 뒤에는 다시 로그인해야 합니다. (${why})`,
   settingsTitle: 'Berth: 설정',
   settingsUnreadable: 'Berth의 설정을 읽을 수 없습니다.',
-  settingsKeptAs: file => `설정 없이 시작하면 파일을 ${file}(으)로 남겨 둡니다. 세션에는 영향이 없습니다.`,
+  settingsKeptAs: file => `설정 없이 시작하면 파일을 다음 이름으로 남겨 둡니다: ${file}. 세션에는 영향이 없습니다.`,
   startWithout: '설정 없이 시작',
   pageCrashed: 'Berth의 페이지가 1분 안에 여러 번 비정상 종료되었습니다.',
   pageCrashedDetail: '세션과 열린 터널에는 영향이 없습니다. 컴퓨터의 메모리가 부족할 수 있습니다.',

@@ -11,17 +11,19 @@ export default {
   manager_opened_no_tunnel: '매니저가 터널을 여는 대신 HTTP {status} 상태로 응답했습니다.',
   not_a_manager_there: '매니저의 주소에 있는 서버가 매니저가 아닙니다: {text}.',
   header_line_break: '{name} 헤더에 줄바꿈이 있습니다.',
-  no_web_app: '{app}은(는) 웹 앱이 아닙니다. 대신 포트를 여세요.',
+  no_web_app: '웹 앱이 아닌 앱입니다: {app}. 대신 포트를 여세요.',
   header_not_added: '에이전트가 Berth가 추가하지 않는 요청 헤더를 요구합니다.',
   port_of_tunnel:
     '{port}번 포트는 "{session}" 세션의 {app} 터널이 쓰고 있습니다. {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
   port_of_program:
-    '{port}번 포트는 {program}(프로세스 {pid})이(가) 쓰고 있습니다. {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
+    '{port}번 포트를 쓰는 프로그램: {program}(프로세스 {pid}). {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
   port_of_unknown_program:
     '{port}번 포트는 어떤 프로그램(프로세스 {pid})이 쓰고 있습니다. {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
   port_of_nobody_known:
     '{port}번 포트는 다른 프로그램이 쓰고 있습니다. {offered}번 같은 다른 포트를 고르거나 임의의 포트를 쓰세요.',
   port_taken_on: '{host}의 {port}번 포트는 이미 쓰이고 있습니다.',
+  app_open_elsewhere: '앱이 {port}번 포트에서 열려 있고 연결이 {connections}개 있습니다. 먼저 이 연결을 닫으세요.',
+  session_not_yet_running: '세션이 {status} 상태입니다. RUNNING이 될 때까지 기다리세요.',
   folders_open_elsewhere:
     '폴더가 {port}번 포트에서 열려 있고 연결이 {connections}개 있습니다. 먼저 이 연결을 닫으세요.',
   ssh_data_unsafe: '매니저가 보낸 SSH 데이터는 안전하게 쓸 수 없습니다.',

@@ -50,7 +50,9 @@ async function startConsole(stack: AsyncDisposableStack, { headMs = HEAD_MS, sta
   const port = Number(new URL(victim.ready.url as string).port)
   const head = (line: string, more = '') => `${line}\r\nHost: localhost:${port}\r\n${more}\r\n`
   const isServed = async () =>
-    (await exchange(port, head('GET / HTTP/1.1', 'Connection: close\r\n'), { timeoutMs: 2_000 })).text.includes('Berth')
+    (await exchange(port, head('GET / HTTP/1.1', 'Connection: close\r\n'), { timeoutMs: 10_000 })).text.includes(
+      'Berth',
+    )
   expect(await isServed()).toBe(true)
   return { victim, port, head, isServed, manager, before: await victim.descriptors() }
 }

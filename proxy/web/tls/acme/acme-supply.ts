@@ -86,12 +86,9 @@ export function acmeSupply(config: AcmeConfig, deps: AcmeSupplyDeps): Supply {
       if (known && isGood(known, now)) return known
       if (isFirst) return known ?? (await own.look(now))
       const failed = await failures()
-      if (failed && now.getTime() < retryAt(failed)) throw stillFailing(failed)
+      // The pause after the last failure is not over: what was presented so far stays.
+      if (failed && now.getTime() < retryAt(failed)) throw new AppError('certificate_order_failed', { ...failed })
       return (known = await orderNow(now))
     },
   }
 }
-
-/** The last order failed, and its pause is not over: what was presented so far stays. */
-const stillFailing = ({ why, cause, values, more }: Reason) =>
-  new AppError('certificate_order_failed', { why, cause, values, more })
