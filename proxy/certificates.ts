@@ -1,4 +1,4 @@
-import { AppError, type ErrorDetail, isAppError } from '#manager/contract/light'
+import { AppError, because, type ErrorDetail, isAppError } from '#manager/contract/light'
 
 let done = false
 
@@ -28,18 +28,14 @@ const REFUSED = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/
 const causeOf = (error: unknown) => (error instanceof Error && error.cause !== undefined ? error.cause : error)
 
 /** Whether a request failed because the server's certificate is signed by no known authority, or not valid. */
-export const isUntrusted = (error: unknown): boolean => untrustedWhy(error) !== undefined
+export const isUntrusted = (error: unknown): boolean => refusalOf(error) !== undefined
 
-/** @returns what a person must know about an untrusted certificate; undefined if the request failed for another reason */
-export function untrustedWhy(error: unknown): string | undefined {
+/** @returns what OpenSSL says about an untrusted certificate; undefined if the request failed for another reason */
+function refusalOf(error: unknown): string | undefined {
   const cause = causeOf(error)
   const isRefused =
     cause instanceof Error && 'code' in cause && typeof cause.code === 'string' && REFUSED.test(cause.code)
-  if (!isRefused) return undefined
-  return (
-    `The certificate of the server is not trusted: ${cause.message}. Add its certificate authority to this system, ` +
-    "or set NODE_EXTRA_CA_CERTS to the authority's file."
-  )
+  return isRefused ? cause.message : undefined
 }
 
 /**
@@ -50,8 +46,8 @@ export function untrustedWhy(error: unknown): string | undefined {
 export function knownFailure(error: unknown): ErrorDetail | undefined {
   const known = [error, causeOf(error)].find(isAppError)
   if (known?.code === 'unavailable') return known.detail
-  const why = untrustedWhy(error)
-  return why === undefined ? undefined : { why }
+  const text = refusalOf(error)
+  return text === undefined ? undefined : because('certificate_untrusted', { text })
 }
 
 /**
@@ -61,6 +57,6 @@ export function knownFailure(error: unknown): ErrorDetail | undefined {
  */
 export function explainFailure(url: string, error: unknown): never {
   if (error instanceof Error && error.name === 'AbortError') throw error
-  const why = `${new URL(url).origin} does not answer. Is the address right, and is Berth running there?`
-  throw new AppError('unavailable', knownFailure(error) ?? { why }, { cause: error })
+  const { origin } = new URL(url)
+  throw new AppError('unavailable', knownFailure(error) ?? because('berth_away', { server: origin }), { cause: error })
 }

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import {
   type ApiClient,
   AppError,
+  type CodeSource,
   emptyLogText,
   type FolderMountSpec,
   type Session,
@@ -17,6 +18,7 @@ import { everyPage } from './every-page.ts'
 import { findSession } from './find-session.ts'
 import { changedFolders, collectFolder, type RestartFolders } from './folder-flag.ts'
 import { findImageDefaults } from './image-defaults.ts'
+import { importedBefore, importOption } from './import-flag.ts'
 import { parseAmountOf } from './limit-flags.ts'
 import { addSessionImageCommand } from './session-image.ts'
 import { addSessionLabelCommands, collectTag } from './session-labels.ts'
@@ -43,6 +45,7 @@ interface CreateFlags {
   env?: Record<string, string>
   count?: number
   command?: string
+  import?: CodeSource
   imageCommand?: boolean
   batch?: boolean
   idleTimeout?: number
@@ -98,7 +101,17 @@ export function addSessionCommands(program: Command): void {
     .option('--env <NAME=VALUE>', 'environment variable, may be repeated', collectVariable)
     .option('--count <number>', 'how many sessions to launch (default: 1)', parseCount)
     .option('--command <line>', 'command that the shell of the image runs when the session starts')
-    .option('--image-command', 'run the program of the image (ENTRYPOINT and CMD) when the session starts')
+    .option(
+      '--import <address>',
+      'https address of a Git repository or a notebook, which the session fetches into its home before the command',
+      importOption,
+    )
+    .addOption(
+      new Option(
+        '--image-command',
+        'run the program of the image (ENTRYPOINT and CMD) when the session starts',
+      ).conflicts('import'),
+    )
     .option('--batch', 'run the command as a batch job: the session ends with its exit code')
     .option('--idle-timeout <time>', 'end the session when it is idle for this time, e.g. 90m', durationOption)
     .option('--max-lifetime <time>', 'end the session this time after its start, e.g. 8h', durationOption)
@@ -364,10 +377,12 @@ function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
   }
   const { startupCommand: _command, runImageCommand: _program, ...settings } = template ?? {}
   const program = command === undefined && !flags.imageCommand ? template : undefined
+  const own = command ?? program?.startupCommand
+  const startupCommand = flags.import ? importedBefore(own, flags.import) : own
   return {
     ...settings,
-    ...(program?.startupCommand === undefined ? {} : { startupCommand: program.startupCommand }),
-    ...(program?.runImageCommand ? { runImageCommand: true } : {}),
+    ...(startupCommand === undefined ? {} : { startupCommand }),
+    ...(program?.runImageCommand && !flags.import ? { runImageCommand: true } : {}),
     image,
     resources: { ...template?.resources, ...resources },
     ...(flags.batch ? { kind: 'batch' as const } : {}),
@@ -387,7 +402,6 @@ function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
     ...(flags.folder === undefined ? {} : { folders: flags.folder }),
     ...(flags.automount === false ? { automount: false } : {}),
     ...(shm === undefined ? {} : { shmem: shm }),
-    ...(command === undefined ? {} : { startupCommand: command }),
     ...(flags.imageCommand ? { runImageCommand: true } : {}),
     ...(flags.startAt === undefined ? {} : { startsAt: flags.startAt }),
     ...(flags.owner === undefined ? {} : { owner: flags.owner }),

@@ -1,7 +1,7 @@
 import { type Endpoint, type EndpointChoice, type HostApi, type HostEvents } from '#proxy/contract'
 import { isUntrusted, knownFailure, trustSystemCertificates } from '#proxy/certificates'
 import { type Fetch } from '#proxy/network'
-import { AppError, type UserId } from '#manager/contract'
+import { AppError, because, type UserId } from '#manager/contract'
 import { openAccount, type Account } from './console/account.ts'
 import { type CredentialStore } from './credentials/credential-store.ts'
 import { type EmbeddedStack } from './stack/embedded-stack.ts'
@@ -139,14 +139,10 @@ async function answering(
   const reply = await reach().catch((error: unknown) => {
     throw new AppError(
       'unavailable',
-      { endpoint: origin, ...(knownFailure(error) ?? { why: `${origin} does not answer. Check the address.` }) },
+      { endpoint: origin, ...(knownFailure(error) ?? because('berth_away', { server: origin })) },
       { cause: error },
     )
   })
-  if (!reply.ok)
-    throw new AppError('unavailable', {
-      endpoint: origin,
-      why: `The server at ${origin} is not a Berth manager. Check the address.`,
-    })
+  if (!reply.ok) throw new AppError('unavailable', { endpoint: origin, ...because('not_a_manager', { where: origin }) })
   return origin
 }

@@ -122,7 +122,7 @@ export const CAUSES = {
   proxy_no_way: 'The proxy {proxy} of your network could not connect to {server} (HTTP {status}).',
   proxy_refused: 'The proxy {proxy} of your network refused to connect to {server} (HTTP {status}).',
   proxy_sign_in: 'The proxy {proxy} of your network asks for a name and a password.',
-  proxy_socks_refused: 'The proxy {proxy} of your network could not connect to {server}: {why}.',
+  proxy_socks_refused: 'The proxy {proxy} of your network could not connect to {server}: {text}.',
   proxy_sign_in_kind: 'The proxy {proxy} of your network asks for a sign-in that Berth cannot do: {kinds}.',
   proxy_sign_in_wrong: 'The proxy {proxy} of your network refused the name or the password.',
   host_name_unknown: 'This server does not answer to that host name. Add it to BERTH_ALLOWED_HOSTS if it should.',

@@ -1,5 +1,10 @@
 /** Causes that the programs on the computer of a user report, the local proxy and the desktop app: see `CAUSES`. */
 export const LOCAL_CAUSES = {
+  // servers
+  berth_away: '{server} does not answer. Is the address right, and is Berth running there?',
+  certificate_untrusted:
+    "The certificate of the server is not trusted: {text}. Add its certificate authority to this system, or set NODE_EXTRA_CA_CERTS to the authority's file.",
+
   // tunnels
   not_reached_in_time: 'The session could not be reached in time.',
   not_reached_in_time_because: 'The session could not be reached in time. {text}',

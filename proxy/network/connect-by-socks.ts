@@ -39,8 +39,8 @@ export async function connectBySocks({ proxy, target, signal }: ByProxy): Promis
     socket.write(Buffer.from([5, 1, 0, ...addressOf(host), port >> 8, port & 0xff]))
     const [, reply = 0, , form = 0] = await take(socket, 4)
     if (reply !== 0) {
-      const why = REPLIES[reply] ?? String(reply)
-      throw new AppError('unavailable', because('proxy_socks_refused', { proxy: proxy.url, server: target.host, why }))
+      const text = REPLIES[reply] ?? String(reply)
+      throw new AppError('unavailable', because('proxy_socks_refused', { proxy: proxy.url, server: target.host, text }))
     }
     // Its own end of the connection, which nobody needs.
     const length = form === 1 ? 4 : form === 4 ? 16 : ((await take(socket, 1))[0] ?? 0)

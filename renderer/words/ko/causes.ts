@@ -115,7 +115,7 @@ export default {
   proxy_no_way: '네트워크의 {proxy} 프록시가 {server}에 연결하지 못했습니다(HTTP {status}).',
   proxy_refused: '네트워크의 {proxy} 프록시가 {server} 연결을 거부했습니다(HTTP {status}).',
   proxy_sign_in: '네트워크의 {proxy} 프록시가 이름과 비밀번호를 요구합니다.',
-  proxy_socks_refused: '네트워크의 {proxy} 프록시가 {server}에 연결하지 못했습니다: {why}.',
+  proxy_socks_refused: '네트워크의 {proxy} 프록시가 {server}에 연결하지 못했습니다: {text}.',
   proxy_sign_in_kind: '네트워크의 {proxy} 프록시가 Berth가 지원하지 않는 로그인 방식을 요구합니다: {kinds}.',
   proxy_sign_in_wrong: '네트워크의 {proxy} 프록시가 이름 또는 비밀번호를 거부했습니다.',
   host_name_unknown: '이 서버는 그 호스트 이름의 요청을 받지 않습니다. 받아야 한다면 BERTH_ALLOWED_HOSTS에 추가하세요.',

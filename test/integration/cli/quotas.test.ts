@@ -100,6 +100,22 @@ test('sessions are created from a template, for later, and for another user', as
   expect((await berth(['session', 'create', '--name', 'none'])).err).toContain('Name an image with --image')
 })
 
+test('a session fetches a repository before its command; other addresses are refused', async () => {
+  const create = ['session', 'create', '--image', 'berth/python:3.13', '--start-at', '+2h']
+  const address = 'https://git.example.org/team/tools.git'
+  const made = await json<Session>(...create, '--import', address, '--command', 'echo ready', '--name', 'with-tools')
+  expect(made.startupCommand?.split('\n')).toEqual([
+    `[ -e '/home/work/tools' ] || GIT_TERMINAL_PROMPT=0 git clone --depth 1 -- '${address}' '/home/work/tools'`,
+    'echo ready',
+  ])
+  for (const [wrong, why] of [
+    [['--import', 'http://git.example.org/tools'], 'https address of a Git repository'],
+    [['--import', address, '--image-command'], 'cannot be used with'],
+  ] as const) {
+    expect(await berth([...create, ...wrong])).toMatchObject({ code: 2, err: expect.stringContaining(why) as string })
+  }
+})
+
 test('sessions begin with the defaults of their image where the command line says so', async () => {
   const image = 'berth/python:3.13'
   const defaults = (...words: string[]) => berth(['image', 'defaults', ...words])

@@ -9,6 +9,19 @@ export interface CodeSource {
   readonly name: string
 }
 
+/** The parts of an address, which both Node and browsers have; this folder is compiled without the types of either. */
+interface Address {
+  readonly protocol: string
+  readonly username: string
+  readonly password: string
+  readonly href: string
+  hostname: string
+  pathname: string
+  search: string
+  hash: string
+}
+declare const URL: { new (url: string | Address): Address; canParse(url: string): boolean }
+
 const LONGEST = 2000
 /** The page of a file or directory. Its address does not tell where the name of the branch ends, which may have slashes. */
 const PART_OF_REPOSITORY = /^\/[^/]+\/.+\/(?:-\/)?(?:tree|blob)\//
@@ -28,7 +41,7 @@ export function readCodeSource(text: string): CodeSource | undefined {
   return url.pathname.endsWith('.ipynb') ? notebookAt(url) : repositoryAt(url)
 }
 
-function notebookAt(url: URL): CodeSource | undefined {
+function notebookAt(url: Address): CodeSource | undefined {
   const name = nameOf(url.pathname.split('/').at(-1) ?? '')
   // Pages of GitHub and GitLab show a notebook; the file itself has an address of its own.
   const page = /^\/([^/]+\/[^/]+)\/blob\/(.+)$/.exec(url.pathname)
@@ -40,7 +53,7 @@ function notebookAt(url: URL): CodeSource | undefined {
   return name === undefined ? undefined : { kind: 'notebook', url: raw.href, branch: undefined, name }
 }
 
-function repositoryAt(url: URL): CodeSource | undefined {
+function repositoryAt(url: Address): CodeSource | undefined {
   const repository = new URL(url)
   repository.search = ''
   let branch: string | undefined

@@ -1,0 +1,15 @@
+import { InvalidArgumentError } from 'commander'
+import { type CodeSource, fetchCommand, readCodeSource, SESSION_HOME } from '#manager/contract'
+
+/** The value of `--import`. @throws InvalidArgumentError for an address of something else */
+export function importOption(text: string): CodeSource {
+  const source = readCodeSource(text)
+  if (source) return source
+  throw new InvalidArgumentError(
+    'It must be the https address of a Git repository, of one of its branches, or of a notebook (.ipynb), without a password.',
+  )
+}
+
+/** The startup command with the line before it that fetches the source into the home of the session. */
+export const importedBefore = (command: string | undefined, source: CodeSource): string =>
+  [fetchCommand(source, SESSION_HOME), ...(command === undefined ? [] : [command])].join('\n')
