@@ -32,7 +32,14 @@ const PAGES: readonly Scene[] = [
   { name: 'sign-in-key', path: '/sign-in?with=key', world: { signedIn: false } },
   { name: 'summary', path: '/summary', world: { ...LIMITED } },
   { name: 'sessions', path: '/sessions' },
-  { name: 'launch', path: '/sessions', act: page => page.keyboard.press('n') },
+  {
+    name: 'launch',
+    path: '/sessions',
+    async act(page) {
+      await page.keyboard.press('n')
+      await page.getByRole('dialog').getByRole('heading').first().waitFor()
+    },
+  },
   { name: 'data', path: '/data', world: { folders: variedFolders() } },
   { name: 'statistics', path: '/statistics', world: { ...LIMITED, history: HISTORY } },
   { name: 'account', path: '/account', world: { keypairs: [aKeypair(0)], logins: [THIS_LOGIN, OTHER_LOGIN] } },
