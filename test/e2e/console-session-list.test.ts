@@ -102,7 +102,7 @@ test('charts show the chosen time, are kept in the address, and agree with their
   await expect.poll(() => it.page.locator('.chart-plot canvas').count()).toBe(5)
   await button(it.page, '7 days').click()
   await expect.poll(() => asked).toEqual([1, 168])
-  expect(it.page.url()).toContain('tab=charts&range=7d')
+  await expect.poll(() => it.page.url()).toContain('tab=charts&range=7d')
   await button(it.page, 'Show as table').click()
   const cpu = it.page.getByRole('region', { name: 'CPU cores' })
   await cpu.getByText('Requested: 2').waitFor()
