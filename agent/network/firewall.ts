@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
-import { AppError, type Because, because, causeIn, isAppError } from '#manager/contract'
+import { AppError, type Because, because, becauseOf } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type Chain, firewallChains, type FirewallSpec, nameServersOf, restoreInput } from './firewall-rules.ts'
 
@@ -153,7 +153,7 @@ function call(program: string, args: readonly string[], input?: string): Promise
 }
 
 function reasonOf(error: unknown): Because {
-  const known = isAppError(error) ? causeIn(error.detail) : undefined
+  const known = becauseOf(error)
   if (known) return known
   const message = error instanceof Error ? error.message : String(error)
   if (message.includes('ENOENT')) return because('iptables_not_installed')

@@ -21,8 +21,6 @@ import {
 const BRIDGE_PREFIX = 'berth'
 /** Another agent on this engine, or another program, may take a subnet between our look and our call. */
 const ATTEMPTS = 8
-/** Another agent with this range looks for the first free subnet as we do: after a refusal we search from another place. */
-const placeOf = (attempt: number) => (attempt === 0 ? 0 : Math.random())
 /**
  * Networks are created ahead only while the range has this many /28 that no session uses, ready ones included: they take no address
  * that a session may need.
@@ -191,6 +189,26 @@ export function createSessionNetworks(
     }
   }
 
+  /**
+   * Creates a network at a free place, unless a look at the networks that are there answers the question.
+   * @returns the look's answer, or the new network; undefined if others were quicker at every try
+   */
+  async function createUnless<T>(
+    key: string,
+    managerId: string,
+    answerOf: (present: readonly NetworkInspectInfo[]) => T | undefined,
+  ): Promise<T | SessionNetwork | undefined> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const present = await listUsable()
+      const answer = answerOf(present)
+      if (answer !== undefined) return answer
+      // Another agent with this range looks for the first free subnet as we do: after a refusal we search from another place.
+      const network = await tryCreate(key, managerId, present, attempt === 0 ? 0 : Math.random())
+      if (network) return network
+    }
+    return undefined
+  }
+
   async function removeByKey(key: string, managerId: string): Promise<void> {
     for (const { id } of (await list(managerId)).filter(network => network.key === key)) {
       await engine.calls
@@ -215,23 +233,19 @@ export function createSessionNetworks(
   async function create(member: NetworkMember, managerId: string): Promise<SessionNetwork> {
     const key = networkKeyOf(member)
     const mayExist = isShared(member) || member.network !== undefined
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const present = await listUsable()
+    const network = await createUnless(key, managerId, present => {
       const found = mayExist ? present.find(isNetworkOf(key, managerId)) : undefined
-      if (found) return { id: found.Id, name: networkName(key) }
-      const network = await tryCreate(key, managerId, present, placeOf(attempt))
-      if (network) return network
-    }
+      return found && { id: found.Id, name: networkName(key) }
+    })
+    if (network) return network
     throw new AppError('kernel_create_failed', because('docker_refused_networks'))
   }
 
   async function createAhead(key: string, managerId: string, ready: number): Promise<AheadOutcome> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const present = await listUsable()
-      if (!isRoomAhead(present, ready)) return 'short'
-      if (await tryCreate(key, managerId, present, placeOf(attempt))) return 'created'
-    }
-    return 'refused'
+    const isShort = (present: readonly NetworkInspectInfo[]) => !isRoomAhead(present, ready)
+    const made = await createUnless(key, managerId, present => (isShort(present) ? 'short' : undefined))
+    if (made === 'short') return made
+    return made ? 'created' : 'refused'
   }
 
   function isRoomAhead(present: readonly NetworkInspectInfo[], ready: number): boolean {

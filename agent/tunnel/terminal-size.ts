@@ -27,7 +27,8 @@ export function followSize(
   let isRunning = false
 
   async function run(): Promise<void> {
-    for (let tries = 0; wanted && !signal.aborted;) {
+    let tries = 0
+    while (wanted && !signal.aborted) {
       const size = wanted
       try {
         await apply(size)
@@ -38,16 +39,17 @@ export function followSize(
         await delay(betweenTriesMs, undefined, { signal })
       }
     }
+    // Here, and not once the promise is settled: a size that comes in between would be left.
+    isRunning = false
   }
 
   return size => {
     wanted = size
     if (isRunning) return
     isRunning = true
-    run()
-      .catch((error: unknown) => {
-        if (!signal.aborted) onGivenUp(error)
-      })
-      .finally(() => (isRunning = false))
+    run().catch((error: unknown) => {
+      isRunning = false
+      if (!signal.aborted) onGivenUp(error)
+    })
   }
 }

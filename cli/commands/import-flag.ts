@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import { type CodeSource, fetchCommand, readCodeSource, SESSION_HOME } from '#manager/contract'
+import { type CodeSource, readCodeSource } from '#manager/contract'
 
 /** The value of `--import`. @throws InvalidArgumentError for an address of something else */
 export function importOption(text: string): CodeSource {
@@ -9,7 +9,3 @@ export function importOption(text: string): CodeSource {
     'It must be the https address of a Git repository, of one of its branches, or of a notebook (.ipynb), without a password.',
   )
 }
-
-/** The startup command with the line before it that fetches the source into the home of the session. */
-export const importedBefore = (command: string | undefined, source: CodeSource): string =>
-  [fetchCommand(source, SESSION_HOME), ...(command === undefined ? [] : [command])].join('\n')

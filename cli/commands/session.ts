@@ -4,8 +4,10 @@ import {
   AppError,
   type CodeSource,
   emptyLogText,
+  fetchFirst,
   type FolderMountSpec,
   type Session,
+  SESSION_HOME,
   SessionSort,
   type SessionSpec,
 } from '#manager/contract'
@@ -18,7 +20,7 @@ import { everyPage } from './every-page.ts'
 import { findSession } from './find-session.ts'
 import { changedFolders, collectFolder, type RestartFolders } from './folder-flag.ts'
 import { findImageDefaults } from './image-defaults.ts'
-import { importedBefore, importOption } from './import-flag.ts'
+import { importOption } from './import-flag.ts'
 import { parseAmountOf } from './limit-flags.ts'
 import { addSessionImageCommand } from './session-image.ts'
 import { addSessionLabelCommands, collectTag } from './session-labels.ts'
@@ -378,7 +380,7 @@ function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
   const { startupCommand: _command, runImageCommand: _program, ...settings } = template ?? {}
   const program = command === undefined && !flags.imageCommand ? template : undefined
   const own = command ?? program?.startupCommand
-  const startupCommand = flags.import ? importedBefore(own, flags.import) : own
+  const startupCommand = flags.import ? fetchFirst(own ?? '', flags.import, SESSION_HOME) : own
   return {
     ...settings,
     ...(startupCommand === undefined ? {} : { startupCommand }),

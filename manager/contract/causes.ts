@@ -1,6 +1,7 @@
 import { ADMINISTRATION_CAUSES } from './administration-causes.ts'
 import { AGENT_CAUSES } from './agent-causes.ts'
 import { DOCTOR_CAUSES } from './doctor-causes.ts'
+import { isAppError } from './errors.ts'
 import { HOST_CAUSES } from './host-causes.ts'
 import { LOCAL_CAUSES } from './local-causes.ts'
 import { SESSION_CAUSES } from './session-causes.ts'
@@ -481,3 +482,7 @@ export function causeIn({ why, cause, values, more }: Readonly<Record<string, un
   if (typeof why !== 'string' || typeof cause !== 'string' || !isCauseKey(cause)) return undefined
   return { why, cause, ...(values ? { values } : {}), ...(more ? { more } : {}) } as Because
 }
+
+/** The cause that an error tells; undefined for an error without one. Not in `errors.ts`: pages load that, and have no table of English texts. */
+export const becauseOf = (error: unknown): Because | undefined =>
+  isAppError(error) ? causeIn(error.detail) : undefined

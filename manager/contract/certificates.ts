@@ -31,7 +31,7 @@ export const CertificateReport = z.strictObject({
     .max(1_000)
     .nullable()
     .describe('Why the last renewal or change of the files failed; null if it did not.'),
-  problemKeys: TextKeys.optional().describe('The same for translations.'),
+  problemBy: TextKeys.optional().describe('The same for translations.'),
 })
 export type CertificateReport = z.infer<typeof CertificateReport>
 

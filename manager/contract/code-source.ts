@@ -97,3 +97,7 @@ export function fetchCommand({ kind, url, branch, name }: CodeSource, directory:
   const part = quoted(`${directory}/${name}.part`)
   return `[ -e ${target} ] || { curl -fsSL --proto '=https' -o ${part} --url ${quoted(url)} && mv -f ${part} ${target}; }`
 }
+
+/** A startup command, which may be empty, after a line that fetches the source. */
+export const fetchFirst = (command: string, source: CodeSource, directory: string): string =>
+  [fetchCommand(source, directory), command.trim()].filter(Boolean).join('\n')

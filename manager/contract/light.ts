@@ -8,6 +8,7 @@ export { type AGENT_CAUSES } from './agent-causes.ts'
 export {
   because,
   type Because,
+  becauseOf,
   causeIn,
   type CauseKey,
   type CAUSES,

@@ -1,19 +1,11 @@
 import { type Socket } from 'node:net'
 import { randomUUID } from 'node:crypto'
-import {
-  type ApiClient,
-  type App,
-  AppError,
-  because,
-  type Grant,
-  InjectedHeader,
-  isAppError,
-  type Session,
-} from '#manager/contract'
+import { type ApiClient, type App, AppError, because, type Grant, isAppError, type Session } from '#manager/contract'
 import { type Tunnel, type TunnelId } from '#proxy/contract'
 import { type TunnelOutcome } from '#manager/tunnel-end'
 import { type Line } from '../dial/dial-line.ts'
 import { createKeptWires } from '../dial/kept-wires.ts'
+import { injectionOf } from '../grants/injection.ts'
 import { createPath, type Path, type PathLimits } from '../grants/path.ts'
 import { createAppOrigin, type AppOrigin } from '../http-origins/app-origin.ts'
 import { type LoopbackListener } from '../listeners/loopback-listener.ts'
@@ -234,13 +226,6 @@ export async function openLocalTunnel(deps: LocalTunnelDeps): Promise<LocalTunne
     },
     close,
   }
-}
-
-/** @throws AppError `app_failed` for a header that must not be added to requests: an agent chose it */
-function injectionOf({ inject, app }: Grant): Grant['inject'] {
-  const checked = InjectedHeader.nullable().safeParse(inject)
-  if (checked.success) return checked.data
-  throw new AppError('app_failed', { app: app.name, ...because('header_not_added') })
 }
 
 function sum(clients: Iterable<Socket>, of: (client: Socket) => number): number {

@@ -56,7 +56,7 @@ const CERTIFICATE: ConsoleCertificate = {
   notAfter: '2026-12-30T00:00:00.000Z',
   isPublic: true,
   problem: NOT_ISSUED.why,
-  problemKeys: keysOf(NOT_ISSUED),
+  problemBy: keysOf(NOT_ISSUED),
   state: 'failed',
   seenAt: '2026-11-21T09:00:00.000Z',
 }

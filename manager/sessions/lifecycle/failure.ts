@@ -1,4 +1,4 @@
-import { because, causeIn, isAppError, type Reason, reasonOf, together, toWireError } from '#manager/contract'
+import { because, becauseOf, isAppError, type Reason, reasonOf, together, toWireError } from '#manager/contract'
 import { type Change } from '../transition.ts'
 
 /**
@@ -26,7 +26,7 @@ export interface Failure {
 export function failureOn(host: string, error: unknown): Failure {
   const isHosts = isAppError(error) && HOST_UNFIT.has(error.code)
   const started = because('start_failed_on', { host })
-  const known = isAppError(error) ? causeIn(error.detail) : undefined
+  const known = becauseOf(error)
   const code = isHosts ? 'host_unfit' : 'create_failed'
   const isFinal = isAppError(error) && SAME_EVERYWHERE.has(error.code)
   // A cause without a key stays whole in English.

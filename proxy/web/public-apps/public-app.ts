@@ -3,15 +3,13 @@ import { BlockList, isIPv6 } from 'node:net'
 import { type Duplex } from 'node:stream'
 import {
   type ApiClient,
-  AppError,
-  because,
   type AppsAddress,
   authorityOf,
   type Grant,
-  InjectedHeader,
   isAppError,
   type ServedApp,
 } from '#manager/contract'
+import { injectionOf } from '../../grants/injection.ts'
 import { createPath } from '../../grants/path.ts'
 import { answerHeaders } from '../../http-origins/app-origin.ts'
 import { createAppForward } from '../../http-origins/app-forward.ts'
@@ -175,13 +173,6 @@ export function sendPage(response: ServerResponse, { status, headers, body }: Pu
 
 export function refuseRaw(socket: Duplex, { status, headers, body }: PublicPage): void {
   answerRaw(socket, { status, type: headers['content-type'] ?? 'text/html', body: body('en') })
-}
-
-/** @throws AppError `app_failed` for a header that must not be added to requests: an agent chose it */
-function injectionOf({ inject, app }: Grant): Grant['inject'] {
-  const checked = InjectedHeader.nullable().safeParse(inject)
-  if (checked.success) return checked.data
-  throw new AppError('app_failed', { app: app.name, ...because('header_not_added') })
 }
 
 /** Node keeps the first of repeated fields, and the app might take another one. */

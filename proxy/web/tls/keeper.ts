@@ -1,11 +1,4 @@
-import {
-  causeIn,
-  type CertificateReport,
-  type CertificateSource,
-  isAppError,
-  type TextKeys,
-  whyOf,
-} from '#manager/contract'
+import { becauseOf, type CertificateReport, type CertificateSource, type TextKeys, whyOf } from '#manager/contract'
 import { type Log } from '../../log.ts'
 import { type ServedCertificate } from './certificate.ts'
 
@@ -38,14 +31,13 @@ export interface CertificateKeeper extends Disposable {
 
 export function reportOf({ source, current, problem }: CertificateKeeper): CertificateReport {
   if (!problem) return { source, ...current.facts, problem: null }
-  const { why, ...problemKeys } = problem
-  return { source, ...current.facts, problem: why, problemKeys }
+  const { why, ...problemBy } = problem
+  return { source, ...current.facts, problem: why, problemBy }
 }
 
 /** Why a look has failed. */
 export function reasonOf(error: unknown): Reason {
-  const because = isAppError(error) ? causeIn(error.detail) : undefined
-  return because ?? { why: whyOf(error) ?? String(error) }
+  return becauseOf(error) ?? { why: whyOf(error) ?? String(error) }
 }
 
 const LOOK_EVERY_MS = 15_000
