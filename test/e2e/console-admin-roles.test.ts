@@ -2,6 +2,7 @@ import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Role, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { ADMIN_PARTS } from '../../renderer/features/admin/pages.ts'
+import { ADMIN_FORMS } from './admin-form-rows.ts'
 import { agentId } from './admin-world-agents.ts'
 import { ADMIN_WORLD, aUser } from './admin-world.ts'
 import { openConsole, startBrowser } from './console-open.ts'
@@ -24,6 +25,7 @@ const PAGES = ADMIN_PARTS.flatMap(({ pages }) => pages)
 const EXAMPLES: Readonly<Record<string, string>> = {
   '/agents/:id': `/agents/${agentId(1)}`,
   '/users/:id': `/users/${aUser(3).id}`,
+  '/queue': '/queue?group=default',
 }
 function addressOf(path: string): string {
   const address = EXAMPLES[path] ?? path
@@ -40,7 +42,7 @@ const HIDDEN: Readonly<Record<string, Readonly<Record<string, RouteName>>>> = {
     'Delete default': 'deleteResourcePolicy',
     'Delete students': 'deleteResourcePolicy',
   },
-  '/queue': { 'Pause all starts': 'updateSettings' },
+  '/queue': { 'Pause all starts': 'pauseScheduling', 'Pause this group': 'updateResourceGroup' },
   '/users/:id': { 'Switch the second factor off': 'resetTotp', Unlink: 'removeUserIdentities' },
 }
 
@@ -138,5 +140,16 @@ describe('every page of administration', () => {
     expect(Object.fromEntries(hidden)).toEqual(Object.fromEntries(known))
     const sends = Object.values(HIDDEN).flatMap(buttons => Object.values(buttons))
     for (const name of sends) expect({ name, access: ROUTES[name].access }).toEqual({ name, access: 'superadmin' })
+    // What the forms show that these buttons send.
+    const filled = Object.values(HIDDEN).flatMap(buttons =>
+      Object.entries(buttons).flatMap(([name, route]) => {
+        const row = ADMIN_FORMS.find(({ open }) => [open].flat()[0] === name)
+        return row ? [{ name, route, sends: row.sends }] : []
+      }),
+    )
+    expect(filled.length).toBeGreaterThan(4)
+    expect(filled.map(({ name, route }) => ({ name, sends: route }))).toEqual(
+      filled.map(({ name, sends: sent }) => ({ name, sends: sent })),
+    )
   })
 })

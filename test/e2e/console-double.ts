@@ -74,7 +74,9 @@ export interface World {
   /** The next request of this route (`METHOD path`) fails with this error. */
   failures: Map<string, { code: ErrorCode; detail?: Record<string, unknown> }>
   /** Requests seen that change something, as `METHOD path`, with their bodies. */
-  changes: { request: string; body: unknown }[]
+  changes: { request: string; body: unknown; query?: string }[]
+  /** Answers of single routes (`METHOD path`), in place of the usual ones. */
+  replies?: Readonly<Record<string, { readonly status: number; readonly value: unknown }>>
   /** Never answer lists of sessions. */
   holdLists?: boolean
   folders?: Folder[]
@@ -175,12 +177,17 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
     const body = raw.length === 0 ? undefined : (JSON.parse(raw.toString()) as unknown)
     // Host methods are all POST, whether they change something or not.
     const isAsking = request.method === 'GET' || route.endsWith('/what-if') || url.pathname.startsWith('/host/')
-    if (!isAsking) world.changes.push({ request: route, body })
+    if (!isAsking) world.changes.push({ request: route, body, ...(url.search === '' ? {} : { query: url.search }) })
     if (world.hold?.includes(route)) return
     if (world.holdLists && route === 'GET /api/v1/sessions') return
     const failure = world.failures.get(route)
     if (failure) {
       sendError(response, failure.code, failure.detail)
+      return
+    }
+    const reply = world.replies?.[route]
+    if (reply) {
+      send(response, reply.status, reply.value)
       return
     }
     const isAuth = url.pathname.startsWith('/api/v1/auth/')

@@ -1,0 +1,7 @@
+import { type FormRow } from './admin-forms.ts'
+import { LIMIT_FORMS } from './admin-forms-limits.ts'
+import { PEOPLE_FORMS } from './admin-forms-people.ts'
+import { SYSTEM_FORMS } from './admin-forms-system.ts'
+
+/** All forms of administration. */
+export const ADMIN_FORMS: readonly FormRow[] = [...PEOPLE_FORMS, ...LIMIT_FORMS, ...SYSTEM_FORMS]

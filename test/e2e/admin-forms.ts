@@ -1,0 +1,77 @@
+import { type Locator, type Page } from 'playwright-core'
+import { type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
+import { type AdminWorld } from './console-double-admin.ts'
+import { type World } from './console-double.ts'
+
+/** One form or button of administration as a person uses it, and the request that it sends. Rows are tried by `console-admin-forms.test.ts`. */
+export interface FormRow {
+  /** What the person does. */
+  readonly title: string
+  /** The page below `/admin/`. */
+  readonly page: string
+  /** Buttons to press before the form is shown, by their labels. */
+  readonly open: string | readonly string[]
+  readonly fill?: readonly Step[]
+  /** The button that sends; left out where the last one of `open` sends at once. */
+  readonly submit?: string
+  readonly sends: RouteName
+  /** Parameters of the path. */
+  readonly params?: Readonly<Record<string, string>>
+  /** The query as it is sent, such as `?force=true`. */
+  readonly query?: string
+  readonly body?: unknown
+  /** The answer, where the page reads it. */
+  readonly reply?: unknown
+  /** A text that the page shows after the answer. */
+  readonly says: string
+  /** What the page is shown before, where it differs from `ADMIN_WORLD`. */
+  readonly world?: Partial<Omit<World, 'admin'>>
+  readonly admin?: Partial<AdminWorld>
+}
+
+/** One step of filling in a form. */
+export type Step = (form: Locator, page: Page) => Promise<void>
+
+/** Types into the field with this label. */
+export const type =
+  (label: string, text: string): Step =>
+  form =>
+    form.getByLabel(label, { exact: true }).fill(text)
+
+/** Chooses from a list that drops down. */
+export const choose =
+  (label: string, option: string): Step =>
+  async (form, page) => {
+    await form.getByRole('combobox', { name: label }).press('ArrowDown')
+    await page.getByRole('option', { name: option, exact: true }).click()
+  }
+
+export const check =
+  (label: string): Step =>
+  form =>
+    form.getByLabel(label, { exact: true }).check()
+
+export const uncheck =
+  (label: string): Step =>
+  form =>
+    form.getByLabel(label, { exact: true }).uncheck()
+
+/** `METHOD path`, as the double writes it down. */
+export function requestOf({ sends, params = {} }: Pick<FormRow, 'sends' | 'params'>): string {
+  const { method, path } = ROUTES[sends] as RouteSpec
+  const filled = path.replace(/:(\w+)/g, (_, name: string) => {
+    const value = params[name]
+    if (value === undefined) throw new Error(`${sends} needs the parameter ${name}`)
+    return encodeURIComponent(value)
+  })
+  return `${method} ${filled}`
+}
+
+/** Fills the form in and sends it. */
+export async function useForm(page: Page, { open, fill = [], submit }: FormRow): Promise<void> {
+  for (const name of [open].flat()) await page.getByRole('button', { name, exact: true }).click()
+  if (submit === undefined) return
+  const form = page.getByRole('dialog').or(page.getByRole('alertdialog')).last()
+  for (const step of fill) await step(form, page)
+  await form.getByRole('button', { name: submit, exact: true }).click()
+}
