@@ -50,6 +50,8 @@ export interface ConnectionDeps {
   readonly startProxy: StartUserProxy
   readonly emit: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
   readonly onUserChanged: () => void
+  /** The sign-in came after pages had asked for it in vain. */
+  readonly onSignedInLate: () => void
 }
 
 export async function openConnection(deps: ConnectionDeps): Promise<Connection> {
@@ -70,6 +72,7 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
     ticket: (stack ?? deps.fixed)?.ticket ?? null,
     credentials: deps.credentials,
     fetch: deps.fetch,
+    onSignedInLate: deps.onSignedInLate,
     async onSignedInAgain() {
       ;(await proxy)?.wake()
     },

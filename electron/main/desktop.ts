@@ -13,6 +13,7 @@ import { type ProxySignIns } from './network/proxy-sign-ins.ts'
 import { createConsoleHandler } from './console/serve-console.ts'
 import { type CredentialStore } from './credentials/credential-store.ts'
 import { type ElectronSlice, type NotificationSlice } from './electron-slice.ts'
+import { createLeave } from './leave.ts'
 import { createHostApi } from './ipc/create-host-api.ts'
 import { HOST_INPUTS } from './ipc/host-inputs.ts'
 import { serveHostApi } from './ipc/serve-host-api.ts'
@@ -30,7 +31,7 @@ import { createTerminals } from './terminal/terminals.ts'
 import { offerContextMenu } from './windows/context-menu.ts'
 import { type Updates } from './updates/updates.ts'
 import { type Language } from './windows/words.ts'
-import { askBeforeQuit } from './windows/ask-before-quit.ts'
+import { askBeforeUnload } from './windows/ask-before-unload.ts'
 import { createAppStatus } from './windows/app-status.ts'
 import { createConsoleWindows } from './windows/console-windows.ts'
 import { type DeepLinks } from './windows/deep-links.ts'
@@ -115,6 +116,7 @@ export function startDesktop(deps: DesktopDeps): void {
         status.heard(event, payload)
       },
       onUserChanged: () => terminals.closeAll(),
+      onSignedInLate: () => windows.reload(),
     })
   const connector = createConnector(
     () => {
@@ -148,7 +150,7 @@ export function startDesktop(deps: DesktopDeps): void {
       copy: text => void electron.clipboard.writeText(text),
       closeTunnel: id => ofProxy(proxy => proxy.tunnel.close(id)),
       closeFolderPort: () => ofProxy(proxy => proxy.sftp.close()),
-      stopAndQuit: () => void stop(),
+      stopAndQuit: () => void leave.stopAndQuit(),
     },
   })
   const status = createAppStatus({
@@ -216,6 +218,7 @@ export function startDesktop(deps: DesktopDeps): void {
       links: externalLinks,
       terminals,
       programs: deps.programs,
+      report: (page, report) => status.reported(page, report),
       desktop: {
         servers: () => Promise.resolve(settings.current.servers),
         async forgetServer(url) {
@@ -245,10 +248,6 @@ export function startDesktop(deps: DesktopDeps): void {
           deps.proxySignIns.forgetCancelled()
           return Promise.resolve()
         },
-        report(report) {
-          status.reported(report)
-          return Promise.resolve()
-        },
         notify(notice) {
           notify(notice)
           return Promise.resolve()
@@ -265,11 +264,16 @@ export function startDesktop(deps: DesktopDeps): void {
     // A reloaded page has lost its terminals; tunnels do not belong to the page and stay.
     contents.on('did-navigate', (_navigated, url) => {
       terminals.closePage(contents.id)
+      status.pageGone(contents.id)
       // Reloading is how a user tries again.
       if (!isQuestionUrl(url)) deps.proxySignIns.forgetCancelled()
     })
-    contents.on('destroyed', () => terminals.closePage(contents.id))
+    contents.on('destroyed', () => {
+      terminals.closePage(contents.id)
+      status.pageGone(contents.id)
+    })
   })
+  app.on('browser-window-created', (_event, window) => askBeforeUnload(window, { electron, language, onUnexpected }))
 
   /** Kept until they are closed: the click on a notification that was collected is lost. */
   const notifications = new Set<NotificationSlice>()
@@ -281,38 +285,28 @@ export function startDesktop(deps: DesktopDeps): void {
     shown.show()
   }
 
-  let leaving: 'no' | 'asking' | 'stopping' = 'no'
-  const stop = async () => {
-    if (leaving === 'stopping') return
-    leaving = 'stopping'
-    terminals.closeAll()
-    // A stack that is still starting ends by itself when it loses its channel to us.
-    const { known } = connector
-    if (known)
-      await Promise.resolve(known[Symbol.asyncDispose]()).catch((error: unknown) => onUnexpected('stop', error))
-    tray.destroy()
-    updates[Symbol.dispose]()
-    app.exit(0)
-  }
-  const leave = async () => {
-    if (leaving !== 'no') return
-    leaving = 'asking'
-    const running = await connector.known?.running()
-    const answer = running ? await askBeforeQuit(electron.dialog, running, language()) : 'stop'
-    leaving = 'no'
-    if (answer === 'stop') {
-      await stop()
-      return
-    }
-    if (answer === 'cancel') {
-      windows.show()
-      return
-    }
-    windows.hide()
-  }
+  const leave = createLeave({
+    electron,
+    language,
+    windows,
+    running: async () => (await connector.known?.running()) ?? { tunnels: 0, connections: 0, stack: false },
+    pageWork: () => status.work,
+    onUnexpected,
+    async end() {
+      windows.keepState()
+      terminals.closeAll()
+      // A stack that is still starting ends by itself when it loses its channel to us.
+      const { known } = connector
+      if (known)
+        await Promise.resolve(known[Symbol.asyncDispose]()).catch((error: unknown) => onUnexpected('stop', error))
+      tray.destroy()
+      updates[Symbol.dispose]()
+      await settings.saved()
+    },
+  })
   app.on('before-quit', event => {
     event.preventDefault()
-    void leave()
+    void leave.ask()
   })
   app.on('window-all-closed', () => {
     if (settings.current.keepInBackground) windows.hide()

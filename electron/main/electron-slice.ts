@@ -52,7 +52,8 @@ export interface AppSlice extends Pick<
     Listen<'before-quit', (event: Preventable) => void> &
     Quiet<'activate'> &
     Quiet<'window-all-closed'> &
-    Listen<'web-contents-created', (event: Preventable, contents: ContentsSlice) => void>
+    Listen<'web-contents-created', (event: Preventable, contents: ContentsSlice) => void> &
+    Listen<'browser-window-created', (event: Preventable, window: WindowSlice) => void>
 }
 
 export type SessionSlice = Pick<
@@ -68,6 +69,7 @@ export type SessionSlice = Pick<
 export interface WindowSlice extends Pick<
   Electron.BrowserWindow,
   | 'loadURL'
+  | 'close'
   | 'destroy'
   | 'show'
   | 'hide'
@@ -81,7 +83,8 @@ export interface WindowSlice extends Pick<
   | 'getNormalBounds'
 > {
   readonly webContents: ContentsSlice
-  readonly once: Quiet<'ready-to-show'> & Quiet<'close'> & Quiet<'closed'>
+  readonly once: Quiet<'ready-to-show'> & Quiet<'closed'>
+  readonly on: Quiet<'close'>
 }
 
 export interface ContentsSlice extends Pick<
@@ -100,6 +103,7 @@ export interface ContentsSlice extends Pick<
     Listen<'will-redirect', (event: Preventable, url: string) => void> &
     Listen<'will-attach-webview', (event: Preventable) => void> &
     Listen<'did-navigate', (event: Preventable, url: string) => void> &
+    Listen<'will-prevent-unload', (event: Preventable) => void> &
     Listen<
       'render-process-gone',
       (event: Preventable, details: Pick<Electron.RenderProcessGoneDetails, 'reason'>) => void

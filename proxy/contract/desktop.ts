@@ -43,6 +43,8 @@ export interface DesktopReport {
   readonly sessions: readonly { readonly id: SessionId; readonly name: string }[]
   /** Null while nothing is uploaded. */
   readonly uploads: { readonly fraction: number; readonly isPaused: boolean } | null
+  /** Whether a text has changes that are not saved. */
+  readonly hasEdits: boolean
 }
 
 /** A notification of the operating system. */

@@ -63,6 +63,7 @@ export const HOST_INPUTS = {
         unread: z.int().min(0).max(9_999),
         sessions: z.array(z.strictObject({ id: SessionId, name: z.string().max(200) })).max(50),
         uploads: z.strictObject({ fraction: z.number().min(0).max(1), isPaused: z.boolean() }).nullable(),
+        hasEdits: z.boolean(),
       }),
     ]),
     notify: z.tuple([

@@ -6,6 +6,7 @@ import { useSessions } from '../features/sessions/useSessions.ts'
 import { useTransfers } from '../features/transfers/useTransfers.ts'
 import { type Host } from '../host.ts'
 import { logError } from '../ui/error-log.ts'
+import { hasEdits } from '../ui/unload-guard.ts'
 
 const MOST_SESSIONS = 20
 
@@ -35,8 +36,8 @@ export function reportToDesktop(host: Pick<Host, 'desktop' | 'tunnel'>): void {
   const wake = () => void host.tunnel.wake().catch(logError)
 
   watch(
-    () => JSON.stringify([notices.unread, running(), uploads()]),
-    () => send({ unread: notices.unread, sessions: running(), uploads: uploads() }),
+    () => JSON.stringify([notices.unread, running(), uploads(), hasEdits.value]),
+    () => send({ unread: notices.unread, sessions: running(), uploads: uploads(), hasEdits: hasEdits.value }),
     { immediate: true },
   )
   // `online` tells that there is a network again, a change of the connection that it is another one.
@@ -46,6 +47,6 @@ export function reportToDesktop(host: Pick<Host, 'desktop' | 'tunnel'>): void {
   onScopeDispose(() => {
     globalThis.removeEventListener('online', wake)
     connection?.removeEventListener('change', wake)
-    send({ unread: 0, sessions: [], uploads: null })
+    send({ unread: 0, sessions: [], uploads: null, hasEdits: false })
   })
 }

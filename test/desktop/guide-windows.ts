@@ -129,7 +129,7 @@ async function takeMenu({ electron, page }: RunningApp, take: Take): Promise<voi
     }
   })
   // Any change of what the tray shows builds its menu again.
-  await page.evaluate(`host.desktop.report({ unread: 1, sessions: [], uploads: null })`)
+  await page.evaluate(`host.desktop.report({ unread: 1, sessions: [], uploads: null, hasEdits: false })`)
   await page.reload()
   await page.locator('tr.row').first().waitFor()
   await delay(1_000)

@@ -15,6 +15,7 @@ import {
   ELECTRON,
   openApp,
   openDesktop,
+  readSettings,
   startPlainApp,
   type Desktop,
   type RunningApp,
@@ -132,6 +133,38 @@ describe('the console window', () => {
     await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
   })
 
+  test('an upload is not cut without a question, whether its window closes or the app quits', async () => {
+    const files = Object.assign(filesOf({}), { frozen: 1 })
+    Object.assign(double.world, { folders: [aFolder()], files })
+    await page.evaluate(id => void (location.hash = `#/data/${id}`), FOLDER_ID)
+    await page.getByText('Drop files').first().click()
+    const buffer = Buffer.alloc(2 * 2 ** 20, 'berth')
+    await page
+      .locator('input[data-upload="files"]')
+      .setInputFiles([{ name: 'slow.bin', mimeType: 'application/octet-stream', buffer }])
+    await expect.poll(() => files.frozen).toBe(0)
+    const before = (await app.questions()).length
+    const asked = async () => (await app.questions()).slice(before)
+    await app.answer(0)
+    const close = () => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close())
+    await close()
+    await expect.poll(asked).toHaveLength(1)
+    expect(await asked()).toMatchObject([{ buttons: ['Stay', 'Leave'], detail: expect.stringContaining('Uploads') }])
+    await app.answer(2)
+    await app.electron.evaluate(({ app: main }) => main.quit())
+    await expect.poll(asked).toHaveLength(2)
+    expect((await asked())[1]).toMatchObject({
+      detail: expect.stringMatching(/^Uploads, which are at \d+ %, will stop\./),
+      buttons: ['Keep running in the background', 'Stop and quit', 'Cancel'],
+    })
+    expect(page.isClosed()).toBe(false)
+    await app.electron.evaluate(({ powerMonitor }) => powerMonitor.emit('resume'))
+    await page.getByRole('heading', { name: /files? uploaded/ }).waitFor()
+    expect(files.get('slow.bin')?.content.equals(buffer)).toBe(true)
+    await page.evaluate(() => void (location.hash = '#/sessions'))
+    await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
+  })
+
   test('refuses every other page, and offers no permission but writing the clipboard', async () => {
     await inPage(`location.href = 'https://evil.example/'`)
     expect(await inPage(`document.querySelector('h1').textContent`)).toBe('Sessions')
@@ -214,8 +247,10 @@ describe('beside the window', () => {
     await expect
       .poll(() => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isMinimized()))
       .toBe(false)
-    await inPage(`host.desktop.report({ unread: 0, sessions: [], uploads: { fraction: 0.5, isPaused: false } })`)
-    await inPage(`host.desktop.report({ unread: 0, sessions: [], uploads: null })`)
+    await inPage(
+      `host.desktop.report({ unread: 0, sessions: [], uploads: { fraction: 0.5, isPaused: false }, hasEdits: false })`,
+    )
+    await inPage(`host.desktop.report({ unread: 0, sessions: [], uploads: null, hasEdits: false })`)
     const { progress, menus } = await seen()
     expect(progress.slice(-2)).toEqual([0.5, -1])
     expect(labelsOf(menus.at(-1)!)).toEqual(['Open Berth', 'Stop and quit'])
@@ -299,10 +334,12 @@ describe('a link in a terminal', () => {
       await terminal.mouse.down()
       await terminal.mouse.up()
     }
+    const before = (await app.questions()).length
+    const asked = async () => (await app.questions()).slice(before)
     await app.answer(2)
     await click()
-    await expect.poll(() => app.questions()).toHaveLength(1)
-    expect(await app.questions()).toEqual([
+    await expect.poll(asked).toHaveLength(1)
+    expect(await asked()).toEqual([
       expect.objectContaining({
         message: 'Open docs.example.com in the browser?',
         detail: expect.stringContaining('https://docs.example.com/read') as string,
@@ -313,14 +350,14 @@ describe('a link in a terminal', () => {
     await app.answer(0)
     await click()
     await expect.poll(() => links.all()).toEqual(['https://docs.example.com/read'])
-    expect(await app.questions()).toHaveLength(2)
+    expect(await asked()).toHaveLength(2)
     // The two other ways out of the page: a new window asks the same, a link of Berth itself needs no question.
     await inPage(`void window.open('https://files.example.com/')`)
     await expect.poll(() => links.all()).toContain('https://files.example.com/')
     expect((await app.questions()).at(-1)?.message).toBe('Open files.example.com in the browser?')
     await inPage(`host.host.openExternal('http://127.0.0.1:43001/lab', 'berth')`)
     await expect.poll(() => links.all()).toContain('http://127.0.0.1:43001/lab')
-    expect(await app.questions()).toHaveLength(3)
+    expect(await asked()).toHaveLength(3)
     await terminal.close()
     await expect.poll(() => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().length)).toBe(1)
   })
@@ -340,15 +377,19 @@ describe('the end', () => {
     const windows = () =>
       app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().map(({ id }) => id))
     expect(await windows()).toHaveLength(2)
-    await app.electron.evaluate(({ BrowserWindow }) =>
-      BrowserWindow.getAllWindows()
-        .find(one => !one.webContents.getURL().includes('/terminal/'))
-        ?.close(),
-    )
+    await app.electron.evaluate(({ BrowserWindow }) => {
+      const console_ = BrowserWindow.getAllWindows().find(one => !one.webContents.getURL().includes('/terminal/'))
+      console_?.setBounds({ x: 60, y: 70, width: 900, height: 640 })
+      console_?.webContents.setZoomLevel(0.5)
+      console_?.close()
+    })
     await expect.poll(windows).toHaveLength(1)
     expect(terminal.isClosed()).toBe(false)
     await terminal.close()
     expect(await app.ended).toBe(0)
+    expect(await readSettings(app.configDir)).toMatchObject({
+      window: { bounds: { width: 900, height: 640 }, zoomLevel: 0.5, isMaximized: false },
+    })
   })
 })
 

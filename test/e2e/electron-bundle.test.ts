@@ -118,7 +118,14 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
     options: [],
     saveOptions: [{ openAtLogin: false, keepInBackground: false, checkSpelling: false, linkHosts: [] }],
     tryAgain: [],
-    report: [{ unread: 1, sessions: [{ id: SESSION, name: 'train' }], uploads: { fraction: 0.5, isPaused: false } }],
+    report: [
+      {
+        unread: 1,
+        sessions: [{ id: SESSION, name: 'train' }],
+        uploads: { fraction: 0.5, isPaused: false },
+        hasEdits: false,
+      },
+    ],
     notify: [{ text: 'train runs', to: `/sessions/${SESSION}` }],
   },
   terminal: {

@@ -24,12 +24,20 @@ export interface AccountDeps {
   readonly onUserChanged: () => Promise<void>
   /** Called when the same user has a new token. */
   readonly onSignedInAgain: () => Promise<void>
+  /** Called when the credential store gave its token late: pages have shown the sign-in page in the meantime. */
+  readonly onSignedInLate: () => void
 }
 
 export async function openAccount(deps: AccountDeps): Promise<Account> {
   const { endpoint, ticket, credentials, fetch } = deps
-  let token = await credentials.get(endpoint)
   let user: UserId | undefined
+  /** Somebody has signed in or out: a token of the store counts no longer. */
+  let isDecided = false
+  let token = await credentials.get(endpoint, late => {
+    if (isDecided) return
+    token = late
+    deps.onSignedInLate()
+  })
   const account: Account = {
     endpoint,
     headers: () => (token === null ? {} : { authorization: `Bearer ${token}` }),
@@ -39,6 +47,7 @@ export async function openAccount(deps: AccountDeps): Promise<Account> {
     async signIn(newToken, userId) {
       // If the same user signs in again (after an expired sign-in), the tunnels stay and continue with the new token.
       const before = user
+      isDecided = true
       token = newToken
       user = userId
       await credentials.set(endpoint, newToken)
@@ -46,6 +55,7 @@ export async function openAccount(deps: AccountDeps): Promise<Account> {
       else if (before !== undefined) await deps.onUserChanged()
     },
     async signOut() {
+      isDecided = true
       token = null
       user = undefined
       await credentials.delete(endpoint)

@@ -115,6 +115,7 @@ describe('requests to the manager', () => {
       credentials,
       fetch,
       onUserChanged: nothing,
+      onSignedInLate: () => undefined,
       onSignedInAgain: nothing,
     })
     const handle = handlerOf(() => Promise.resolve(account))
@@ -146,6 +147,7 @@ describe('requests to the manager', () => {
       credentials: createMemoryCredentials(),
       fetch,
       onUserChanged: nothing,
+      onSignedInLate: () => undefined,
       onSignedInAgain: nothing,
     })
     const abort = new AbortController()
@@ -166,6 +168,7 @@ describe('requests to the manager', () => {
       credentials,
       fetch,
       onUserChanged: nothing,
+      onSignedInLate: () => undefined,
       onSignedInAgain: nothing,
     })
     const slept = new AbortController()
@@ -193,6 +196,7 @@ describe('requests to the manager', () => {
       credentials: createMemoryCredentials(),
       fetch,
       onUserChanged: nothing,
+      onSignedInLate: () => undefined,
       onSignedInAgain: nothing,
     })
     const reply = await handlerOf(() => Promise.resolve(account))(new Request('berth://console/api/v1/me'))
@@ -208,6 +212,7 @@ describe('requests to the manager', () => {
       credentials: createMemoryCredentials(),
       fetch,
       onUserChanged: nothing,
+      onSignedInLate: () => undefined,
       onSignedInAgain: nothing,
     })
     expect(account.headers()).toEqual({ authorization: 'Bearer from-ticket' })

@@ -3,8 +3,11 @@
  * system's means or forgets it with the process. No implementation writes it to a file in the clear.
  */
 export interface CredentialStore {
-  /** @param endpoint origin of the manager, e.g. `https://berth.example:8400` */
-  get(endpoint: string): Promise<string | null>
+  /**
+   * @param endpoint origin of the manager, e.g. `https://berth.example:8400`
+   * @param onLate called with a token that comes after null was returned: the user has just unlocked the store
+   */
+  get(endpoint: string, onLate?: (token: string) => void): Promise<string | null>
   set(endpoint: string, token: string): Promise<void>
   delete(endpoint: string): Promise<void>
 }

@@ -47,9 +47,11 @@ test('a store that never answers is given up, although its calls cannot be cance
     deleteCredential: () => never,
   })
   const onUnusable = vi.fn()
-  const store = createKeyringCredentials({ openEntry: hung, onUnusable, probeTimeoutMs: 20 })
+  const store = createKeyringCredentials({ openEntry: hung, onUnusable, storeTimeoutMs: 60, waitMs: 5 })
   expect(await store.get('https://a.example')).toBeNull()
   await store.set('https://a.example', 'token')
+  expect(await store.get('https://a.example')).toBe('token')
+  await expect.poll(() => onUnusable).toHaveBeenCalledOnce()
   expect(onUnusable).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('may be locked'))
 })
 
@@ -85,4 +87,44 @@ test('a store that the user unlocks keeps the token of the next sign-in', async 
   expect(values.get('berth/https://a.example')).toBe('second')
   expect(await store.get('https://a.example')).toBe('second')
   expect(onUnusable).toHaveBeenCalledOnce()
+})
+
+test('a store that answers its probe and then hangs delays neither a read nor a sign-in; a token that comes late is told', async () => {
+  const { openEntry, values } = aKeyring()
+  values.set('berth/https://a.example', 'kept')
+  const unlocked = Promise.withResolvers<undefined>()
+  const slow: OpenEntry = (service, account) => {
+    const entry = openEntry(service, account)
+    if (account === 'probe') return entry
+    return {
+      setPassword: async token => (await unlocked.promise, entry.setPassword(token)),
+      getPassword: async () => (await unlocked.promise, entry.getPassword()),
+      deleteCredential: async () => (await unlocked.promise, entry.deleteCredential()),
+    }
+  }
+  const onUnusable = vi.fn()
+  const onLate = vi.fn()
+  const store = createKeyringCredentials({ openEntry: slow, onUnusable, waitMs: 5 })
+  expect(await store.get('https://a.example', onLate)).toBeNull()
+  await store.set('https://b.example', 'of b')
+  expect(await store.get('https://b.example')).toBe('of b')
+  unlocked.resolve(undefined)
+  await expect.poll(() => onLate).toHaveBeenCalledExactlyOnceWith('kept')
+  await expect.poll(() => values.get('berth/https://b.example')).toBe('of b')
+  expect(onUnusable).not.toHaveBeenCalled()
+})
+
+test('a sign-out that overtakes a slow store leaves no token in it', async () => {
+  const { openEntry, values } = aKeyring()
+  const unlocked = Promise.withResolvers<undefined>()
+  const slow: OpenEntry = (service, account) => ({
+    ...openEntry(service, account),
+    setPassword: async token => (await unlocked.promise, openEntry(service, account).setPassword(token)),
+  })
+  const store = createKeyringCredentials({ openEntry: slow, onUnusable: vi.fn(), waitMs: 5 })
+  await store.set('https://a.example', 'token')
+  await store.delete('https://a.example')
+  unlocked.resolve(undefined)
+  expect(await store.get('https://a.example')).toBeNull()
+  await expect.poll(() => values.size).toBe(0)
 })

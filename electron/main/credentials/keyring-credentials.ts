@@ -3,8 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createMemoryCredentials, type CredentialStore } from './credential-store.ts'
 
 const SERVICE = 'berth'
-/** A locked store may ask the user to unlock it, and answers when they have, or never. */
-const PROBE_TIMEOUT_MS = 10_000
+/** A locked store may ask the user to unlock it, and answers when they have, or never: each call to it ends after this time. */
+const STORE_TIMEOUT_MS = 15_000
+/** What waits for the store waits this long: the first answer to the page, and a sign-in. The store may answer later. */
+const WAIT_MS = 2_000
 
 /** The part of `@napi-rs/keyring` used here. */
 export interface KeyringEntry {
@@ -18,7 +20,8 @@ export interface KeyringDeps {
   /** Called when a sign-in is kept in memory only, with what the store said. */
   readonly onUnusable: (why: string) => void
   readonly openEntry?: OpenEntry
-  readonly probeTimeoutMs?: number
+  readonly storeTimeoutMs?: number
+  readonly waitMs?: number
 }
 
 /**
@@ -28,52 +31,83 @@ export interface KeyringDeps {
  * is not usable, a token stays in memory, and the user is told; there is no fallback to a file. Each sign-in tries again: the user
  * may have unlocked the store.
  *
- * Nothing is done before the first call, so that a store that hangs does not keep the app from opening its window.
+ * Nothing is done before the first call, and no call waits long: a store that hangs keeps the app neither from opening its window nor from
+ * signing in. Calls to it run one after the other, in the background if need be.
  */
 export function createKeyringCredentials({
   onUnusable,
   openEntry,
-  probeTimeoutMs = PROBE_TIMEOUT_MS,
+  storeTimeoutMs = STORE_TIMEOUT_MS,
+  waitMs = WAIT_MS,
 }: KeyringDeps): CredentialStore {
   const memory = createMemoryCredentials()
   let probed: Promise<Probed> | undefined
+  let isUnusable = false
 
   const look = async (): Promise<Probed> => {
     try {
       const entryOf = openEntry ?? (await loadKeyring())
-      await within(probeTimeoutMs, signal => probe(entryOf, signal))
+      await within(storeTimeoutMs, signal => probe(entryOf, signal))
+      isUnusable = false
       return { entryOf }
     } catch (error) {
-      return { why: error instanceof Error ? error.message : String(error) }
+      isUnusable = true
+      return { why: textOf(error) }
     }
   }
   const found = () => (probed ??= look())
+  let latest: Promise<unknown> = Promise.resolve()
+  /** Calls the store after earlier calls have ended. */
+  const inTurn = <T>(work: (probed: Probed) => Promise<T>): Promise<T> => {
+    const result = latest.then(async () => work(await found()))
+    latest = result.catch(() => undefined)
+    return result
+  }
+  const entry = (entryOf: OpenEntry, endpoint: string) => entryOf(SERVICE, endpoint)
+
+  async function keep(endpoint: string, token: string, { entryOf, why = '' }: Probed): Promise<void> {
+    // Another sign-in or a sign-out has come in the meantime.
+    if ((await memory.get(endpoint)) !== token) return
+    try {
+      if (!entryOf) throw new Error(why)
+      await within(storeTimeoutMs, signal => entry(entryOf, endpoint).setPassword(token, signal))
+      if ((await memory.get(endpoint)) === token) await memory.delete(endpoint)
+    } catch (error) {
+      onUnusable(textOf(error))
+    }
+  }
 
   return {
-    async get(endpoint) {
+    async get(endpoint, onLate) {
       const token = await memory.get(endpoint)
       if (token !== null) return token
-      const { entryOf } = await found()
-      return (await entryOf?.(SERVICE, endpoint).getPassword()) ?? null
+      const read = inTurn(async ({ entryOf }) => {
+        if (!entryOf) return null
+        const kept = await within(storeTimeoutMs, signal => entry(entryOf, endpoint).getPassword(signal))
+        return kept ?? null
+      }).catch(() => null)
+      const inTime = await Promise.race([read, delay(waitMs, undefined, { ref: false })])
+      if (inTime !== undefined) return inTime
+      if (onLate) void read.then(kept => (kept === null ? undefined : onLate(kept)))
+      return null
     },
     async set(endpoint, token) {
-      if (!(await found()).entryOf) probed = undefined
-      const { entryOf, why = '' } = await found()
-      if (entryOf) {
-        await entryOf(SERVICE, endpoint).setPassword(token)
-        await memory.delete(endpoint)
-        return
-      }
       await memory.set(endpoint, token)
-      onUnusable(why)
+      if (isUnusable) probed = undefined
+      const kept = inTurn(probe => keep(endpoint, token, probe))
+      await Promise.race([kept, delay(waitMs, undefined, { ref: false })])
     },
     async delete(endpoint) {
       await memory.delete(endpoint)
-      const { entryOf } = await found()
-      await entryOf?.(SERVICE, endpoint).deleteCredential()
+      const gone = inTurn(async ({ entryOf }) => {
+        if (entryOf) await within(storeTimeoutMs, signal => entry(entryOf, endpoint).deleteCredential(signal))
+      }).catch((error: unknown) => onUnusable(textOf(error)))
+      await Promise.race([gone, delay(waitMs, undefined, { ref: false })])
     },
   }
 }
+
+const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
 /** How a probe of the store went: either of the two. */
 interface Probed {
@@ -82,13 +116,13 @@ interface Probed {
 }
 
 /** Rejects in time also where the library ignores the signal, as it does once a native call has begun. */
-async function within(ms: number, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const end = new AbortController()
-  const late = delay(ms, undefined, { signal: end.signal, ref: false }).then(() => {
+  const late = delay(ms, undefined, { signal: end.signal, ref: false }).then((): never => {
     throw new Error('the store does not answer; it may be locked')
   })
   try {
-    await Promise.race([work(AbortSignal.timeout(ms)), late])
+    return await Promise.race([work(AbortSignal.timeout(ms)), late])
   } finally {
     end.abort()
     late.catch(() => undefined)

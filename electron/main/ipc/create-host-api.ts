@@ -1,4 +1,10 @@
-import { HOST_EVENT_CHANNEL, type Endpoint, type EndpointChoice, type HostApi } from '#proxy/contract'
+import {
+  type DesktopReport,
+  HOST_EVENT_CHANNEL,
+  type Endpoint,
+  type EndpointChoice,
+  type HostApi,
+} from '#proxy/contract'
 import { type Connection } from '../connection.ts'
 import { type ElectronSlice, type InvokeEvent } from '../electron-slice.ts'
 import { type Programs } from '../programs/open-program.ts'
@@ -12,7 +18,8 @@ export interface HostApiDeps {
   readonly setEndpoint: (choice: EndpointChoice) => Promise<Endpoint>
   readonly links: Links
   readonly terminals: Terminals
-  readonly desktop: HostApi['desktop']
+  readonly desktop: Omit<HostApi['desktop'], 'report'>
+  readonly report: (page: number, report: DesktopReport) => void
   readonly programs: Programs
 }
 
@@ -20,7 +27,7 @@ export interface HostApiDeps {
 export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) => HostApi {
   const { electron, terminals } = deps
   const proxy = async () => (await deps.connection()).proxy()
-  const shared: Omit<HostApi, 'terminal'> = {
+  const shared: Omit<HostApi, 'terminal' | 'desktop'> = {
     host: {
       info: () => Promise.resolve({ kind: 'electron', version: electron.app.getVersion(), platform: process.platform }),
       settings: async () => (await proxy()).settings(),
@@ -48,7 +55,6 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
       close: async () => (await proxy()).sftp.close(),
       keyFile: async format => (await proxy()).sftp.keyFile(format),
     },
-    desktop: deps.desktop,
     ssh: {
       connect: async spec => (await proxy()).ssh.connect(spec),
       keyFile: async (sessionId, format) => (await proxy()).ssh.keyFile(sessionId, format),
@@ -59,7 +65,11 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
       },
     },
   }
-  return sender => ({ ...shared, terminal: terminals.apiFor(terminalPage(sender)) })
+  return sender => ({
+    ...shared,
+    desktop: { ...deps.desktop, report: report => Promise.resolve(deps.report(sender.id, report)) },
+    terminal: terminals.apiFor(terminalPage(sender)),
+  })
 }
 
 function terminalPage(sender: InvokeEvent['sender']): TerminalPage {

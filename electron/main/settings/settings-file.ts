@@ -49,6 +49,8 @@ export function isEndpointUrl(text: string): boolean {
 export interface SettingsFile {
   readonly current: DesktopSettings
   update(change: Partial<DesktopSettings>): Promise<DesktopSettings>
+  /** Resolves when every change is in the file, or has failed to get there. */
+  saved(): Promise<void>
 }
 
 /** Settings of the desktop app itself, in one JSON file that is replaced atomically. It holds no secrets. */
@@ -62,14 +64,21 @@ export async function openSettingsFile(file: string): Promise<SettingsFile> {
     update(change) {
       current = { ...current, ...change }
       const text = JSON.stringify(current, null, 2) + '\n'
-      writing = writing.then(async () => {
-        await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
-        const temporary = `${file}.new`
-        await writeFile(temporary, text, { mode: 0o600 })
-        await rename(temporary, file)
-      })
+      writing = writing
+        .catch(() => undefined)
+        .then(async () => {
+          await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+          const temporary = `${file}.new`
+          await writeFile(temporary, text, { mode: 0o600 })
+          await rename(temporary, file)
+        })
       return writing.then(() => current)
     },
+    saved: () =>
+      writing.then(
+        () => undefined,
+        () => undefined,
+      ),
   }
 }
 

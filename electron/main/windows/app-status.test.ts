@@ -40,12 +40,17 @@ test('the tray is told of tunnels that open, change their state and close, not o
 
 test('badge and task bar follow the reports of the page', () => {
   const { status, setBadge, setProgress } = aStatus()
-  status.reported({ unread: 2, sessions: [], uploads: { fraction: 0.25, isPaused: false } })
-  status.reported({ unread: 2, sessions: [], uploads: { fraction: 0.5, isPaused: true } })
-  status.reported({ unread: 0, sessions: [], uploads: null })
+  status.reported(1, { unread: 2, sessions: [], uploads: { fraction: 0.25, isPaused: false }, hasEdits: false })
+  status.reported(1, { unread: 2, sessions: [], uploads: { fraction: 0.5, isPaused: true }, hasEdits: true })
+  expect(status.work).toEqual({ uploads: 0.5, hasEdits: true })
+  status.reported(2, { unread: 0, sessions: [], uploads: null, hasEdits: false })
+  expect(status.work).toEqual({ uploads: 0.5, hasEdits: true })
+  status.pageGone(1)
+  expect(status.work).toEqual({ uploads: null, hasEdits: false })
   expect(setBadge.mock.calls).toEqual([[2], [0]])
   expect(setProgress.mock.calls).toEqual([
     [0.25, 'normal'],
+    [0.5, 'paused'],
     [0.5, 'paused'],
     [-1, 'normal'],
   ])

@@ -1,4 +1,5 @@
 import { type DesktopReport, type FolderPort, type HostEvents, type Tunnel, type TunnelId } from '#proxy/contract'
+import { type PageWork } from './ask-before-quit.ts'
 
 /** What the tray shows. */
 export interface AppStatus {
@@ -10,7 +11,12 @@ export interface AppStatus {
 export interface AppStatusKeeper {
   /** Call with every event of the proxy. */
   heard<E extends keyof HostEvents>(event: E, payload: HostEvents[E]): void
-  reported(report: DesktopReport): void
+  /** A page has told its state; of several pages the latest decides, but for uploads and edits. */
+  reported(page: number, report: DesktopReport): void
+  /** The page was closed or loaded again: its work has ended. */
+  pageGone(page: number): void
+  /** What the pages would lose. */
+  readonly work: PageWork
 }
 
 export interface AppStatusDeps {
@@ -24,6 +30,7 @@ export interface AppStatusDeps {
 /** Keeps what the tray, the badge and the task bar show: tunnels by the proxy's events, the rest as the page reports it. */
 export function createAppStatus({ onChange, setBadge, setProgress }: AppStatusDeps): AppStatusKeeper {
   const tunnels = new Map<TunnelId, AppStatus['tunnels'][number]>()
+  const works = new Map<number, Pick<DesktopReport, 'uploads' | 'hasEdits'>>()
   let sessions: DesktopReport['sessions'] = []
   let folderPort: FolderPort | null = null
   let shown = ''
@@ -37,6 +44,17 @@ export function createAppStatus({ onChange, setBadge, setProgress }: AppStatusDe
     onChange(status)
   }
 
+  /** Of several windows with uploads, those that are furthest behind. */
+  function uploads(): DesktopReport['uploads'] {
+    const all = [...works.values()].flatMap(work => work.uploads ?? [])
+    return all.toSorted((a, b) => a.fraction - b.fraction)[0] ?? null
+  }
+
+  function showUploads(): void {
+    const shown = uploads()
+    setProgress(shown?.fraction ?? -1, shown?.isPaused === true ? 'paused' : 'normal')
+  }
+
   return {
     heard(event, payload) {
       if (event === 'tunnel:changed') {
@@ -47,12 +65,19 @@ export function createAppStatus({ onChange, setBadge, setProgress }: AppStatusDe
       else return
       update()
     },
-    reported({ unread, sessions: running, uploads }) {
+    reported(page, { unread, sessions: running, uploads, hasEdits }) {
       sessions = running
       if (unread !== badge) setBadge(unread)
       badge = unread
-      setProgress(uploads?.fraction ?? -1, uploads?.isPaused === true ? 'paused' : 'normal')
+      works.set(page, { uploads, hasEdits })
+      showUploads()
       update()
+    },
+    pageGone(page) {
+      if (works.delete(page)) showUploads()
+    },
+    get work() {
+      return { uploads: uploads()?.fraction ?? null, hasEdits: [...works.values()].some(work => work.hasEdits) }
     },
   }
 }

@@ -11,17 +11,31 @@ export interface Running {
   readonly stack: boolean
 }
 
+/** Work of the pages that would be lost. */
+export interface PageWork {
+  /** How far the uploads are, 0 to 1; null while there are none. */
+  readonly uploads: number | null
+  readonly hasEdits: boolean
+}
+
 /** The question, or undefined if nothing would be lost. */
-export function quitQuestion({ tunnels, connections, stack }: Running, language: Language): string | undefined {
-  if (tunnels === 0 && !stack) return undefined
+export function quitQuestion(
+  { tunnels, connections, stack, uploads, hasEdits }: Running & PageWork,
+  language: Language,
+): string | undefined {
   const words = wordsOf(language)
-  const parts = [tunnels > 0 && words.tunnelsCut(tunnels, connections), stack && words.stackStops, words.sessionsStay]
-  return parts.filter(part => part !== false).join('\n')
+  const parts = [
+    uploads !== null && words.uploadsStop(Math.floor(uploads * 100)),
+    hasEdits && words.editsLost,
+    tunnels > 0 && words.tunnelsCut(tunnels, connections),
+    stack && words.stackStops,
+  ].filter(part => part !== false)
+  return parts.length === 0 ? undefined : [...parts, words.sessionsStay].join('\n')
 }
 
 export async function askBeforeQuit(
   dialog: ElectronSlice['dialog'],
-  running: Running,
+  running: Running & PageWork,
   language: Language,
 ): Promise<QuitAnswer> {
   const detail = quitQuestion(running, language)

@@ -9,6 +9,10 @@ export interface ConsoleWindows {
   readonly emit: <E extends keyof HostEvents>(event: E, payload: HostEvents[E]) => void
   /** Hides the console's window; if there is none, opens a hidden one at the route: its page shows notifications and tells of sessions. */
   hide(route?: string): void
+  /** Remembers where the window is; call before the app exits, which closes no window. */
+  keepState(): void
+  /** Loads the console's page again, if it is open. */
+  reload(): void
   /** Opens another window at this route. */
   open(route: string): void
   /** Shows a progress bar at the window in the task bar; a negative fraction removes it. */
@@ -39,6 +43,13 @@ export function createConsoleWindows({ electron, preload, remembered, remember }
   const pages = new Map<number, Sender>()
   let main: WindowSlice | undefined
 
+  const keep = (window: WindowSlice) =>
+    remember({
+      bounds: window.getNormalBounds(),
+      isMaximized: window.isMaximized(),
+      zoomLevel: window.webContents.getZoomLevel(),
+    })
+
   const create = (route: string, isHidden = false): WindowSlice => {
     const before = remembered()
     const window = new electron.BrowserWindow({
@@ -58,13 +69,7 @@ export function createConsoleWindows({ electron, preload, remembered, remember }
       if (before) window.webContents.setZoomLevel(before.zoomLevel)
       if (!isHidden) window.show()
     })
-    window.once('close', () =>
-      remember({
-        bounds: window.getNormalBounds(),
-        isMaximized: window.isMaximized(),
-        zoomLevel: window.webContents.getZoomLevel(),
-      }),
-    )
+    window.on('close', () => keep(window))
     window.once('closed', () => {
       if (main === window) main = undefined
     })
@@ -83,6 +88,9 @@ export function createConsoleWindows({ electron, preload, remembered, remember }
       main.focus()
       if (route !== undefined) void main.loadURL(urlOf(route))
     },
+    keepState() {
+      if (main && !main.isDestroyed()) keep(main)
+    },
     hide(route) {
       if (main && !main.isDestroyed()) main.hide()
       else main = create(route ?? '/', true)
@@ -96,6 +104,9 @@ export function createConsoleWindows({ electron, preload, remembered, remember }
         webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
       })
       void window.loadURL(urlOf(route))
+    },
+    reload() {
+      if (main && !main.isDestroyed()) main.webContents.reload()
     },
     setProgress(fraction, mode) {
       if (main && !main.isDestroyed()) main.setProgressBar(fraction, { mode })

@@ -27,9 +27,10 @@ test.each([
 ])('the deep link %s is refused', link => expect(routeOfDeepLink(link)).toBeUndefined())
 
 test('quitting asks only if something would be cut', () => {
-  expect(quitQuestion({ tunnels: 0, connections: 0, stack: false }, 'en')).toBeUndefined()
-  expect(quitQuestion({ tunnels: 2, connections: 1, stack: false }, 'en')).toContain(
-    '2 open tunnels with 1 connection ',
-  )
-  expect(quitQuestion({ tunnels: 0, connections: 0, stack: true }, 'en')).toContain('services on this computer')
+  const nothing = { tunnels: 0, connections: 0, stack: false, uploads: null, hasEdits: false }
+  expect(quitQuestion(nothing, 'en')).toBeUndefined()
+  expect(quitQuestion({ ...nothing, tunnels: 2, connections: 1 }, 'en')).toContain('2 open tunnels with 1 connection ')
+  expect(quitQuestion({ ...nothing, stack: true }, 'en')).toContain('services on this computer')
+  expect(quitQuestion({ ...nothing, uploads: 0.429 }, 'en')).toContain('Uploads, which are at 42 %, will stop.')
+  expect(quitQuestion({ ...nothing, hasEdits: true }, 'ko')).toContain('저장하지 않은')
 })

@@ -46,6 +46,14 @@ const EN = {
   tunnelsCut: (tunnels: number, connections: number) =>
     `${count(tunnels, 'open tunnel')} with ${count(connections, 'connection')} (SSH, SFTP, Jupyter) will be cut.`,
   stackStops: 'The Berth services on this computer will stop, also for other people who use them.',
+  uploadsStop: (percent: number) => `Uploads, which are at ${String(percent)} %, will stop.`,
+  editsLost: 'A text has changes that are not saved.',
+  closeAnyway: 'Close this window although something is not finished?',
+  reloadAnyway: 'Load this page again although something is not finished?',
+  workLost:
+    'Uploads of this window stop, and changes of a text that are not saved are lost. Sessions and tunnels go on.',
+  stay: 'Stay',
+  leave: 'Leave',
   checkUpdates: 'Check for Updates…',
   updateReady: (version: string) => `Berth ${version} is ready to install.`,
   installUpdate: (file: string) =>
@@ -132,6 +140,13 @@ const KO: Words = {
   tunnelsCut: (tunnels, connections) =>
     `열린 터널 ${String(tunnels)}개와 연결 ${String(connections)}개(SSH, SFTP, Jupyter)가 끊어집니다.`,
   stackStops: '이 컴퓨터의 Berth 서비스가 중지되며, 다른 사용자도 사용할 수 없게 됩니다.',
+  uploadsStop: percent => `진행 중인 업로드(${String(percent)}%)가 중단됩니다.`,
+  editsLost: '저장하지 않은 텍스트 변경 사항이 있습니다.',
+  closeAnyway: '끝나지 않은 작업이 있습니다. 이 창을 닫을까요?',
+  reloadAnyway: '끝나지 않은 작업이 있습니다. 이 페이지를 다시 열까요?',
+  workLost: '이 창의 업로드가 중단되고 저장하지 않은 텍스트 변경 사항이 사라집니다. 세션과 터널은 계속됩니다.',
+  stay: '머무르기',
+  leave: '나가기',
   checkUpdates: '업데이트 확인…',
   updateReady: version => `Berth ${version}을 설치할 수 있습니다.`,
   installUpdate: file =>

@@ -324,6 +324,7 @@ describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
       credentials: createMemoryCredentials(),
       fetch,
       onUserChanged: () => Promise.resolve(),
+      onSignedInLate: () => undefined,
       onSignedInAgain: () => Promise.resolve(),
     })
     const me = await rawRequest(`${manager.url}/api/v1/me`, { headers: account.headers() })

@@ -1,0 +1,78 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { type ElectronSlice } from './electron-slice.ts'
+import { askBeforeQuit, type PageWork, type Running } from './windows/ask-before-quit.ts'
+import { type ConsoleWindows } from './windows/console-windows.ts'
+import { type Language } from './windows/words.ts'
+
+export interface LeaveDeps {
+  readonly electron: Pick<ElectronSlice, 'app' | 'dialog'>
+  readonly language: () => Language
+  readonly windows: Pick<ConsoleWindows, 'show' | 'hide'>
+  /** What the connection keeps running; nothing while there is none. */
+  readonly running: () => Promise<Running>
+  /** Uploads and edits of the pages. */
+  readonly pageWork: () => PageWork
+  /** What has to be done before the process ends. */
+  readonly end: () => Promise<void>
+  readonly onUnexpected: (where: string, error: unknown) => void
+  readonly answerWithinMs?: number
+}
+
+export interface Leave {
+  /** Asks if something would be lost, and then quits, stays, or goes on in the background. */
+  ask(): Promise<void>
+  /** Quits; asks only about uploads and edits, because the user has just said that everything else may stop. */
+  stopAndQuit(): Promise<void>
+}
+
+/** A connection that does not say in time what it keeps running does not keep the app from quitting. */
+const ANSWER_WITHIN_MS = 3_000
+const NOTHING: Running = { tunnels: 0, connections: 0, stack: false }
+
+/** The end of the app. Whatever fails on the way, the next request to quit is heard again. */
+export function createLeave(deps: LeaveDeps): Leave {
+  const { electron, language, windows, onUnexpected, answerWithinMs = ANSWER_WITHIN_MS } = deps
+  let leaving: 'no' | 'asking' | 'stopping' = 'no'
+
+  async function running(): Promise<Running> {
+    const late = new AbortController()
+    try {
+      return await Promise.race([
+        deps.running(),
+        delay(answerWithinMs, NOTHING, { signal: late.signal, ref: false }).catch(() => NOTHING),
+      ])
+    } catch (error) {
+      onUnexpected('quit', error)
+      return NOTHING
+    } finally {
+      late.abort()
+    }
+  }
+
+  async function stop(): Promise<void> {
+    leaving = 'stopping'
+    try {
+      await deps.end()
+    } catch (error) {
+      onUnexpected('stop', error)
+    }
+    electron.app.exit(0)
+  }
+
+  async function decide(find: () => Promise<Running>): Promise<void> {
+    if (leaving !== 'no') return
+    leaving = 'asking'
+    try {
+      const answer = await askBeforeQuit(electron.dialog, { ...(await find()), ...deps.pageWork() }, language())
+      if (answer === 'stop') await stop()
+      else if (answer === 'cancel') windows.show()
+      else windows.hide()
+    } catch (error) {
+      onUnexpected('quit', error)
+    } finally {
+      if (leaving === 'asking') leaving = 'no'
+    }
+  }
+
+  return { ask: () => decide(running), stopAndQuit: () => decide(() => Promise.resolve(NOTHING)) }
+}

@@ -1,0 +1,65 @@
+import { type ElectronSlice, type WindowSlice } from '../electron-slice.ts'
+import { type Language, wordsOf } from './words.ts'
+
+export interface UnloadDeps {
+  readonly electron: { readonly dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'> }
+  readonly language: () => Language
+  readonly onUnexpected: (where: string, error: unknown) => void
+}
+
+/**
+ * Asks before a window closes or loads its page again while the page would lose uploads or edits. The page asks for that by `beforeunload`, for which
+ * Electron shows no question: without one the window would stay, silently.
+ */
+export function askBeforeUnload(
+  window: WindowSlice,
+  { electron: { dialog }, language, onUnexpected }: UnloadDeps,
+): void {
+  const contents = window.webContents
+  let isClosing = false
+  let isAsking = false
+  let mayLeave = false
+
+  async function ask(act: 'close' | 'reload'): Promise<void> {
+    if (isAsking) return
+    isAsking = true
+    try {
+      const words = wordsOf(language())
+      const { response } = await dialog.showMessageBox({
+        type: 'question',
+        title: 'Berth',
+        message: act === 'close' ? words.closeAnyway : words.reloadAnyway,
+        detail: words.workLost,
+        buttons: [words.stay, words.leave],
+        defaultId: 0,
+        cancelId: 0,
+        noLink: true,
+      })
+      if (response !== 1 || window.isDestroyed()) return
+      mayLeave = true
+      if (act === 'close') window.close()
+      else contents.reload()
+    } finally {
+      isAsking = false
+    }
+  }
+
+  window.on('close', () => {
+    isClosing = true
+  })
+  contents.on('will-prevent-unload', event => {
+    const act = isClosing ? 'close' : 'reload'
+    isClosing = false
+    if (mayLeave) {
+      mayLeave = false
+      // Electron's meaning: the wish of the page is ignored, the window may go.
+      event.preventDefault()
+      return
+    }
+    ask(act).catch((error: unknown) => onUnexpected('unload', error))
+  })
+  contents.on('did-navigate', () => {
+    isClosing = false
+    mayLeave = false
+  })
+}
