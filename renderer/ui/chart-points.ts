@@ -39,7 +39,27 @@ export function ratesOf(totals: readonly number[], times: readonly number[]): (n
   })
 }
 
-/** Steps for an axis whose texts show no finer difference: 0.1, 0.2, 0.5, 1, … from `finest` on, which is a power of ten. */
-export function stepsFrom(finest: number): number[] {
+const POWERS_OF_TWO = Array.from({ length: 60 }, (_, power) => 2 ** power)
+/** Parts of an axis between 0 and its top. */
+const MOST_PARTS = 4
+
+/**
+ * Steps of an axis from 0 up: at most four, and the last of them is not below the highest value.
+ * @param high largest value to show
+ * @param finest smallest step, where texts show no finer difference: a power of ten
+ */
+export function axisSteps(high: number, { binary = false, finest }: { binary?: boolean; finest?: number }): number[] {
+  const most = Math.max(high, finest ?? 1)
+  const steps = binary ? POWERS_OF_TWO : stepsFrom(finest ?? 10 ** (Math.floor(Math.log10(most)) - 1))
+  const step = steps.find(one => most / one <= MOST_PARTS) ?? most
+  return Array.from({ length: Math.ceil(most / step) + 1 }, (_, index) => index * step)
+}
+
+/** The last value that was measured; null if none was. */
+export const lastKnown = (values: readonly (number | null | undefined)[]): number | null =>
+  values.findLast(value => typeof value === 'number') ?? null
+
+/** 0.1, 0.2, 0.5, 1, … from `finest` on, which is a power of ten. */
+function stepsFrom(finest: number): number[] {
   return Array.from({ length: 14 }, (_, power) => [1, 2, 5].map(digit => digit * finest * 10 ** power)).flat()
 }

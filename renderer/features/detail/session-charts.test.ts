@@ -17,6 +17,7 @@ const stats = (minute: number, change: Partial<SessionStats> = {}): SessionStats
 })
 const session = { requested: { cpu: '2', mem: '4g' }, clusterSize: 2 }
 const chartsOf = (...figures: SessionStats[]) => new Map(sessionCharts(session, figures, 60).map(one => [one.key, one]))
+const gpu = (utilization: number | null, memBytes: number | null = 0, uuid = 'a') => ({ uuid, utilization, memBytes })
 
 test('charts show the requests of all containers, and rates of the counters', () => {
   const charts = chartsOf(stats(0), stats(1))
@@ -28,7 +29,25 @@ test('charts show the requests of all containers, and rates of the counters', ()
 })
 
 test('the use of GPUs is their mean, and unknown if one of them is', () => {
-  const gpu = (utilization: number | null) => ({ uuid: 'a', utilization, memBytes: 0 })
   const charts = chartsOf(stats(0, { gpus: [gpu(40), gpu(80)] }), stats(1, { gpus: [gpu(40), gpu(null)] }))
   expect(charts.get('gpu')?.points.lines[0]?.values).toEqual([60, null])
+})
+
+test.each([
+  ['two whole GPUs', { 'cuda.device': '2' }, 1, 100],
+  ['a share of one GPU', { 'cuda.shares': '0.3' }, 1, 15],
+  ['a share of a GPU in each of two containers', { 'cuda.shares': '0.3' }, 2, 30],
+])('the line of what was requested is that of %s', (_name, requested, clusterSize, percent) => {
+  const figures = [stats(0, { gpus: [gpu(40), gpu(80, 0, 'b')] })]
+  const charts = sessionCharts({ requested, clusterSize }, figures, 60)
+  expect(charts.find(({ key }) => key === 'gpu')?.limit?.value).toBe(percent)
+})
+
+test('the memory of GPUs is their sum, and unknown if that of one is', () => {
+  const charts = chartsOf(
+    stats(0, { gpus: [gpu(40, 2 ** 30), gpu(80, 2 ** 31, 'b')] }),
+    stats(1, { gpus: [gpu(40, 2 ** 30), gpu(80, null, 'b')] }),
+  )
+  expect(charts.get('gpu-memory')?.points.lines[0]?.values).toEqual([3 * 2 ** 30, null])
+  expect(charts.get('gpu-memory')?.format(2 ** 31)).toBe('2 GiB')
 })

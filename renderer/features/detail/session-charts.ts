@@ -5,7 +5,7 @@ import { t } from './chart-words.ts'
 
 /** One chart of a session. */
 export interface SessionChart {
-  readonly key: 'cpu' | 'memory' | 'gpu' | 'disk' | 'network'
+  readonly key: 'cpu' | 'memory' | 'gpu' | 'gpu-memory' | 'disk' | 'network'
   readonly title: string
   readonly points: ChartPoints
   readonly format: (value: number) => string
@@ -24,6 +24,18 @@ function gpuUse({ gpus }: SessionStats): number | null {
     : null
 }
 
+/** Memory in use on all GPUs; null where the driver does not tell it. */
+function gpuMemory({ gpus }: SessionStats): number | null {
+  const known = gpus.flatMap(({ memBytes }) => (memBytes === null ? [] : [memBytes]))
+  return gpus.length > 0 && known.length === gpus.length ? known.reduce((sum, one) => sum + one, 0) : null
+}
+
+/** Most of the mean use that the GPUs allow: 100 % for whole ones, 30 % for a share of 0.3. @param count GPUs that were measured */
+function gpuShare({ requested, clusterSize }: Pick<Session, 'requested' | 'clusterSize'>, count: number): number {
+  const { 'cuda.device': gpus = 0, 'cuda.shares': shares = 0 } = parseSlots(requested)
+  return count === 0 ? 0 : Math.min(100, ((gpus * 100 + shares) * clusterSize) / count)
+}
+
 /**
  * The charts of a session, with what was asked for as a line.
  * @param step seconds between two figures
@@ -40,6 +52,8 @@ export function sessionCharts(
   const points = (...lines: ChartPoints['lines']) => withGaps({ times, lines }, step)
   const limit = (value: number) =>
     value > 0 ? { label: t('chartRequested'), value: value * session.clusterSize } : null
+  const gpuCount = Math.max(0, ...figures.map(({ gpus }) => gpus.length))
+  const share = gpuShare(session, gpuCount)
   const charts: SessionChart[] = [
     {
       key: 'cpu',
@@ -63,7 +77,15 @@ export function sessionCharts(
       points: points({ label: t('chartUsed'), values: of(gpuUse) }),
       format: value => formatPercent(value / 100),
       binary: false,
-      limit: { label: t('chartRequested'), value: 100 },
+      limit: share > 0 ? { label: t('chartRequested'), value: share } : null,
+    },
+    {
+      key: 'gpu-memory',
+      title: t('chartGpuMemory'),
+      points: points({ label: t('chartUsed'), values: of(gpuMemory) }),
+      format: value => formatBytes(value),
+      binary: true,
+      limit: null,
     },
     {
       key: 'disk',
@@ -88,6 +110,5 @@ export function sessionCharts(
       limit: null,
     },
   ]
-  const hasGpus = figures.some(({ gpus }) => gpus.length > 0)
-  return charts.filter(({ key }) => key !== 'gpu' || hasGpus)
+  return charts.filter(({ key }) => !key.startsWith('gpu') || gpuCount > 0)
 }

@@ -12,6 +12,7 @@ export default {
   chartCpu: 'CPU cores',
   chartMemory: 'Memory',
   chartGpu: 'GPU use',
+  chartGpuMemory: 'GPU memory',
   chartDisk: 'Disk',
   chartNetwork: 'Network',
   chartUsed: 'Used',

@@ -15,6 +15,7 @@ export default {
   chartCpu: 'CPU 코어',
   chartMemory: '메모리',
   chartGpu: 'GPU 사용률',
+  chartGpuMemory: 'GPU 메모리',
   chartDisk: '디스크',
   chartNetwork: '네트워크',
   chartUsed: '사용',
