@@ -45,11 +45,13 @@ test('one click repeats the last launch, in the chosen project', async () => {
   await using it = await openConsole(browser, '/summary', LIMITED)
   await button(it.page, 'New session').waitFor()
   expect(await button(it.page, 'Launch with the last settings').count()).toBe(0)
-  const last = { image: 'berth/python:3.13', cpu: 2000, mem: 2 ** 32, shmem: 2 ** 28, gpu: 1 }
-  await it.page.evaluate(text => localStorage.setItem('berth.launch', text), JSON.stringify(last))
+  const job = { kind: 'batch', startupCommand: 'python3 train.py' }
+  const last = { image: 'berth/python:3.13', cpu: 2000, mem: 2 ** 32, shmem: 2 ** 28, gpu: 1, ...job }
+  const key = `berth.launch.${aSession(1).ownerId}`
+  await it.page.evaluate(([name = '', text = '']) => localStorage.setItem(name, text), [key, JSON.stringify(last)])
   await it.page.evaluate(id => localStorage.setItem('berth.project', id), LIMITED.projects?.[1]?.id ?? '')
   await it.page.reload()
-  await it.page.getByText('Python 3.13 · 2 CPU cores · 4 GiB RAM · 1 GPU').waitFor()
+  await it.page.getByText('Python 3.13 · Batch · 2 CPU cores · 4 GiB RAM · 1 GPU').waitFor()
   await button(it.page, 'Launch with the last settings').click()
   await expect.poll(() => it.world.changes).toHaveLength(1)
   expect(it.world.changes[0]).toMatchObject({
@@ -58,8 +60,14 @@ test('one click repeats the last launch, in the chosen project', async () => {
       image: 'berth/python:3.13',
       resources: { cpu: '2', mem: String(2 ** 32), 'cuda.device': '1' },
       group: LIMITED.projects?.[1]?.id,
+      ...job,
     },
   })
+  // The next person at this browser finds nothing of it.
+  await button(it.page, 'Mira Holm').click()
+  await it.page.getByText('Sign out').click()
+  await it.page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  expect(await it.page.evaluate(name => localStorage.getItem(name), key)).toBeNull()
 })
 
 test('an announcement appears and disappears without a reload, and its text is only text', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { FolderMountSpecs } from '#manager/contract'
 import { aFolder } from '../../testing/a-folder.ts'
-import { aSession } from '../../testing/a-session.ts'
+import { aSession, OWNER } from '../../testing/a-session.ts'
 import { choiceFault, choiceOf, choicesFault, choicesLike, toMountSpecs, type FolderChoice } from './folder-choice.ts'
 import { defaultForm, formLike, limitsOf, toSpec } from './launch-form.ts'
 import { recall, remember } from './remembered.ts'
@@ -62,6 +62,8 @@ test('a copy of a session mounts the same folders at the same paths', () => {
     { folder: DATA.id },
     { folder: MODELS.id, path: 'in/models', readOnly: true },
   ])
+  // A dot-folder that the session did not mount is not mounted by itself either.
+  expect(toSpec(form, limitsOf(undefined, {}, form.mem)).automount).toBe(false)
 })
 
 test('the folders of the last launch are remembered; a damaged record is dropped whole', () => {
@@ -70,8 +72,8 @@ test('the folders of the last launch are remembered; a damaged record is dropped
     getItem: (key: string) => items.get(key) ?? null,
     setItem: (key: string, value: string) => void items.set(key, value),
   } as Storage
-  remember({ ...defaultForm(undefined, {}), folders: [at('sets')] }, storage)
-  expect(recall(storage)?.folders).toEqual([at('sets')])
+  remember(OWNER, { ...defaultForm(undefined, {}), folders: [at('sets')] }, storage)
+  expect(recall(OWNER, storage)?.folders).toEqual([at('sets')])
   for (const [key, text] of items) items.set(key, text.replace('"readOnly":false', '"readOnly":1'))
-  expect(recall(storage)).toBeNull()
+  expect(recall(OWNER, storage)).toBeNull()
 })

@@ -1,13 +1,14 @@
 import { type Image, type ResourceSlots, type SessionSpec } from '#manager/contract'
 import { amountText } from './amount-text.ts'
-import { defaultForm, fitForm, type LaunchForm, limitsOf, toSpec } from './launch-form.ts'
+import { defaultForm, fitForm, isBatch, type LaunchForm, limitsOf, toSpec } from './launch-form.ts'
 import { appToOpen } from './open-after.ts'
 import { type Remembered } from './remembered.ts'
+import { t } from './words.ts'
 
 /** The last launch of this computer, ready to be sent again. */
 export interface LastLaunch {
   readonly title: string
-  /** `2 CPU cores · 4 GiB RAM · 1 GPU` */
+  /** `2 sessions · Batch · 3 × 2 CPU cores · 4 GiB RAM · 1 GPU`, without what goes without saying. */
   readonly size: string
   readonly spec: SessionSpec
   /** Name of the app to open when the session runs; empty for none. */
@@ -32,7 +33,13 @@ export function lastLaunch(
   const gpu = limits.gpu && form.gpu > 0 ? [amountText(limits.gpu.slot, form.gpu)] : []
   return {
     title: image.title || image.reference,
-    size: [amountText('cpu', form.cpu), amountText('mem', form.mem), ...gpu].join(' · '),
+    size: [
+      ...(form.count > 1 ? [t('sessionCount', { count: form.count })] : []),
+      ...(isBatch(form) ? [t('batch')] : []),
+      `${form.clusterSize > 1 ? `${form.clusterSize} × ` : ''}${amountText('cpu', form.cpu)}`,
+      amountText('mem', form.mem),
+      ...gpu,
+    ].join(' · '),
     spec: toSpec(form, limits),
     opens: appToOpen(form, image),
   }

@@ -202,7 +202,8 @@ export function formLike(session: Session): LaunchForm {
     clusterSize: session.clusterSize,
     environ: Object.entries(session.environ).map(([name, value]) => ({ name, value })),
     folders: choicesLike(session),
-    automount: true,
+    // The folders are all that the session mounted: those that were mounted by themselves are among them.
+    automount: false,
     kind: session.kind,
     startupCommand: session.startupCommand ?? '',
     runImageCommand: session.runImageCommand,

@@ -1,32 +1,44 @@
-import { parseJson } from '#manager/contract'
+import { parseJson, type UserId } from '#manager/contract'
 import { type FolderChoice } from './folder-choice.ts'
+import { keyOf } from './forget-launch.ts'
 import { type LaunchForm } from './launch-form.ts'
 
-/**
- * The choices of the last launch, stored on this computer. The name is left out (it is taken now), and so are the values of
- * environment variables: they often hold passwords and keys, which do not belong in browser storage.
- */
-export type Remembered = Pick<LaunchForm, 'image' | 'cpu' | 'mem' | 'shmem' | 'gpu'> &
-  Partial<Pick<LaunchForm, 'project' | 'resourceGroup' | 'folders' | 'opens'>>
-
-const KEY = 'berth.launch'
 const NUMBERS = ['cpu', 'mem', 'shmem', 'gpu'] as const
-const TEXTS = ['project', 'resourceGroup', 'opens'] as const
+const COUNTS = ['count', 'clusterSize', 'priority'] as const
+const TEXTS = ['project', 'resourceGroup', 'startupCommand', 'maxLifetime', 'idleTimeout', 'opens'] as const
+const CHOICES = ['automount', 'runImageCommand', 'interruptible'] as const
+const KINDS: readonly unknown[] = ['interactive', 'batch'] satisfies LaunchForm['kind'][]
+const OPTIONAL = [...COUNTS, ...TEXTS, ...CHOICES, 'kind', 'folders'] as const
 
-export function remember(form: LaunchForm, storage: Storage = localStorage): void {
-  const { image, cpu, mem, shmem, gpu, project, resourceGroup, folders, opens } = form
-  const kept: Remembered = { image, cpu, mem, shmem, gpu, project, resourceGroup, folders, opens }
-  storage.setItem(KEY, JSON.stringify(kept))
+/**
+ * The choices of the last launch of an account, stored in this browser until it signs out. The name is left out (it is taken now),
+ * and so are the values of environment variables: they often hold passwords and keys, which do not belong in browser storage.
+ * What belongs to one launch only is left out too: its start time, the sessions that it waited for, and the owner.
+ */
+export type Remembered = Pick<LaunchForm, 'image' | (typeof NUMBERS)[number]> &
+  Partial<Pick<LaunchForm, (typeof OPTIONAL)[number]>>
+
+export function remember(user: UserId | undefined, form: LaunchForm, storage: Storage = localStorage): void {
+  const kept = Object.fromEntries((['image', ...NUMBERS, ...OPTIONAL] as const).map(name => [name, form[name]]))
+  storage.setItem(keyOf(user), JSON.stringify(kept))
 }
 
 /** Reads the remembered choices. @returns null if there are none, or they do not (or no longer) have the shape of `remember` */
-export function recall(storage: Storage = localStorage): Remembered | null {
-  const value = parseJson(storage.getItem(KEY) ?? 'null')
-  if (typeof value !== 'object' || value === null || !('image' in value) || typeof value.image !== 'string') return null
+export function recall(user: UserId | undefined, storage: Storage = localStorage): Remembered | null {
+  const value = parseJson(storage.getItem(keyOf(user)) ?? 'null')
+  if (typeof value !== 'object' || value === null) return null
   const record = value as Record<string, unknown>
-  if (TEXTS.some(name => record[name] !== undefined && typeof record[name] !== 'string')) return null
-  if (record['folders'] !== undefined && !isFolders(record['folders'])) return null
-  return NUMBERS.every(name => Number.isSafeInteger(record[name])) ? (value as Remembered) : null
+  const all = (names: readonly string[], isGood: (value: unknown) => boolean) =>
+    names.every(name => record[name] === undefined || isGood(record[name]))
+  const isGood =
+    typeof record['image'] === 'string' &&
+    NUMBERS.every(name => Number.isSafeInteger(record[name])) &&
+    all(COUNTS, Number.isSafeInteger) &&
+    all(TEXTS, text => typeof text === 'string') &&
+    all(CHOICES, choice => typeof choice === 'boolean') &&
+    all(['kind'], kind => KINDS.includes(kind)) &&
+    all(['folders'], isFolders)
+  return isGood ? (value as Remembered) : null
 }
 
 const isFolders = (value: unknown): value is FolderChoice[] =>

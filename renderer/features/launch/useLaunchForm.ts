@@ -59,7 +59,7 @@ export function useLaunchForm() {
   const folders = useFolders()
   const openAfter = useOpenAfter()
 
-  const last = recall()
+  const last = recall(account.user?.id)
   const chosen = chosenPlace()
   const form = ref<LaunchForm>({
     ...defaultForm(undefined, {}),
@@ -296,7 +296,7 @@ export function useLaunchForm() {
     try {
       const { items, notices } = await sessions.launch(toSpec(form.value, limits.value))
       openAfter(items, appToOpen(form.value, image.value))
-      if (form.value.owner === '') remember(form.value)
+      if (form.value.owner === '') remember(account.user?.id, form.value)
       for (const notice of notices) notifications.info(messageText(notice))
       return true
     } catch (error) {

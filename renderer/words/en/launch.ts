@@ -141,6 +141,7 @@ export default {
   limitsLeave: 'your limits leave {amount}.',
   quotaNote: 'Your limits leave {amount} for now',
   noSessionsLeft: 'Session limit reached: a new session waits until one of yours ends',
+  sessionCount: '{count, plural, one {# session} other {# sessions}}',
   sessionsLeft: '{count, plural, one {# session left} other {# sessions left}}',
   partsEnforced: '1.00 is one whole GPU. Memory limits are enforced: no session can use more than its share.',
   partsNotEnforced:

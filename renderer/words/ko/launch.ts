@@ -140,6 +140,7 @@ export default {
   limitsLeave: '한도에서 남은 자원: {amount}.',
   quotaNote: '지금 한도에서 남은 자원: {amount}',
   noSessionsLeft: '세션 한도에 도달했습니다. 내 세션 하나가 종료될 때까지 새 세션이 기다립니다',
+  sessionCount: '세션 {count}개',
   sessionsLeft: '세션 {count, number}개를 더 시작할 수 있습니다',
   partsEnforced: '1.00이 GPU 하나입니다. 메모리 한도를 강제하므로 어떤 세션도 제 몫보다 많이 쓸 수 없습니다.',
   partsNotEnforced:
