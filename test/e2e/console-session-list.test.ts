@@ -48,12 +48,16 @@ test.for([
   { width: 1920, role: 'superadmin' },
 ] as const)('figures of the disk and names have room in a window of $width px ($role)', async ({ width, role }) => {
   const gib = 2 ** 30
-  const figures = { ...statsOf(500, gib), diskReadBytes: 98.4 * gib, diskWriteBytes: 412 * gib }
-  const shown = [aSession(1, { name: 'train-resnet-50-again', stats: figures })]
+  const figures = { ...statsOf(3000, gib), diskReadBytes: 98.4 * gib, diskWriteBytes: 412 * gib }
+  const shown = [aSession(1, { name: 'train-resnet-50-again', stats: figures, clusterSize: 3 })]
   await using it = await openConsole(browser, '/sessions', { sessions: shown, role }, { width, height: 800 })
   const lines = it.page.locator('tr.row .col-io .sub')
   await expect.poll(() => lines.allTextContents()).toEqual(['98.4 GiB read', '412 GiB written'])
-  for (const line of await lines.all()) {
+  // Figures are those of all containers, and so is what they are a part of.
+  expect(await it.page.locator('tr.row').getByRole('meter', { name: 'CPU' }).getAttribute('aria-valuenow')).toBe('50')
+  const request = it.page.locator('tr.row .col-resources .figures')
+  expect(await request.textContent()).toBe('3 × 2 CPU · 4 GiB')
+  for (const line of [...(await lines.all()), request]) {
     await line.waitFor()
     expect(await line.evaluate(({ clientWidth, scrollWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0)
   }
@@ -99,7 +103,9 @@ test('charts show the chosen time, are kept in the address, and agree with their
     },
   })
   await it.page.getByRole('tab', { name: 'Charts' }).click()
-  await expect.poll(() => it.page.locator('.chart-plot canvas').count()).toBe(5)
+  await expect.poll(() => it.page.locator('.chart-plot canvas').count()).toBe(6)
+  // Without a pointer the legend has the last figures, not dashes.
+  await expect.poll(() => it.page.locator('.u-legend').first().textContent()).toMatch(/Used[\d.]+Requested2$/)
   await button(it.page, '7 days').click()
   await expect.poll(() => asked).toEqual([1, 168])
   await expect.poll(() => it.page.url()).toContain('tab=charts&range=7d')

@@ -155,7 +155,7 @@ export const SESSION_SCENES: readonly Scene[] = [
         const key = Object.keys(localStorage).find(name => name.startsWith('berth.visit.')) ?? ''
         localStorage.setItem(key, JSON.stringify({ since: null, seen: Date.now() - 20 * 3600_000 }))
         localStorage.setItem(
-          'berth.launch',
+          key.replace('visit', 'launch'),
           JSON.stringify({ image: 'berth/python:3.13', cpu: 2000, mem: 2 ** 32, shmem: 2 ** 28, gpu: 1 }),
         )
         // The page stores the visit when it closes; prevent that here.
@@ -241,7 +241,7 @@ export const SESSION_SCENES: readonly Scene[] = [
     name: 'session-charts',
     path: `/sessions/${aSession(7).id}?tab=charts&range=24h`,
     world: { sessions: [aSession(7)], figures: figuresOf },
-    act: page => page.locator('.chart-plot canvas').nth(4).waitFor(),
+    act: page => page.locator('.chart-plot canvas').nth(5).waitFor(),
   },
   {
     name: 'session-charts-table',

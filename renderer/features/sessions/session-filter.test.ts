@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { aSession } from '../../testing/a-session.ts'
 import { filterSessions, NEWEST_FIRST, sortSessions } from './session-filter.ts'
-import { canTerminate, imageText, resourceLines, resourcesText, statusText } from './session-text.ts'
+import {
+  canTerminate,
+  imageText,
+  resourceLines,
+  resourcesHint,
+  resourcesText,
+  statusText,
+  wholeRequest,
+} from './session-text.ts'
 
 describe('the list of sessions', () => {
   const sessions = [
@@ -58,11 +66,20 @@ describe('the texts of a session', () => {
     expect(canTerminate(lost)).toBe(true)
   })
 
+  const gpu = aSession(1, { requested: { cpu: '0.5', mem: '1536m', 'cuda.shares': '0.3' }, shmem: '64m' })
+
   test('image and resources have short names', () => {
     expect(imageText('registry.example.com:5000/team/python:3.13')).toBe('team/python:3.13')
     expect(imageText('berth/python:3.13')).toBe('berth/python:3.13')
-    const gpu = aSession(1, { requested: { cpu: '0.5', mem: '1536m', 'cuda.shares': '0.3' }, shmem: '64m' })
     expect(resourcesText(gpu)).toBe('0.5 CPU · 1.5 GiB · 0.3 fGPU')
     expect(resourceLines(gpu)).toEqual(['0.5 CPU · 1.5 GiB', '0.3 fGPU · 64 MiB shared'])
+  })
+
+  test('a session of several containers shows the resources of each, and how many there are', () => {
+    const three = { ...gpu, clusterSize: 3 }
+    expect(resourcesText(three)).toBe('3 × 0.5 CPU · 1.5 GiB · 0.3 fGPU')
+    expect(resourceLines(three)).toEqual(['3 × 0.5 CPU · 1.5 GiB', '0.3 fGPU · 64 MiB shared'])
+    expect(resourcesHint(three)).toBe('3 containers, each: 0.5 CPU · 1.5 GiB · 0.3 fGPU · 64 MiB shared')
+    expect(wholeRequest(three)).toEqual({ cpu: 1500, mem: 3 * 1536 * 2 ** 20, 'cuda.shares': 90 })
   })
 })

@@ -1,5 +1,14 @@
 import { mdiAlertCircle, mdiCheckCircle } from '@mdi/js'
-import { isFinished, parseAmount, parseSlots, type Session, type SessionStatus, type UserId } from '#manager/contract'
+import {
+  isFinished,
+  parseAmount,
+  parseSlots,
+  type ResourceSlots,
+  type Session,
+  type SessionStatus,
+  SLOT_NAMES,
+  type UserId,
+} from '#manager/contract'
 import { formatBytes, formatCores, formatNumber } from '../../ui/format.ts'
 import { t } from './words.ts'
 import { reasonText } from './reason-text.ts'
@@ -76,8 +85,18 @@ export function leftFiles({ status, startedAt, endedAt, kernels }: Left, now: Da
   return now.getTime() - Date.parse(endedAt) < KEPT_MS
 }
 
-/** `2 CPU · 4 GiB · 1 GPU` */
-export function resourcesText(session: Pick<Session, 'requested'>): string {
+type Request = Pick<Session, 'requested' | 'clusterSize'>
+
+/** What all containers of a session request together. */
+export function wholeRequest({ requested, clusterSize }: Request): ResourceSlots {
+  const slots = parseSlots(requested)
+  return Object.fromEntries(
+    SLOT_NAMES.flatMap(name => (slots[name] === undefined ? [] : [[name, slots[name] * clusterSize]])),
+  )
+}
+
+/** `2 CPU · 4 GiB · 1 GPU`; `3 × 2 CPU · 4 GiB · 1 GPU` for three containers. */
+export function resourcesText(session: Request): string {
   return [computeText(session), gpuText(session)].filter(Boolean).join(' · ')
 }
 
@@ -85,15 +104,24 @@ export function shmemText(session: Pick<Session, 'shmem'>): string {
   return t('sharedMemory', { size: formatBytes(parseAmount('mem', session.shmem) ?? 0) })
 }
 
-/** The resources on two short lines: `2 CPU · 4 GiB`, and GPUs with shared memory. */
-export function resourceLines(session: Pick<Session, 'requested' | 'shmem'>): readonly [string, string] {
+/** The resources on two short lines: `2 CPU · 4 GiB`, and GPUs with shared memory. The first has the number of containers. */
+export function resourceLines(session: Request & Pick<Session, 'shmem'>): readonly [string, string] {
   const shmem = t('sharedShort', { size: formatBytes(parseAmount('mem', session.shmem) ?? 0) })
   return [computeText(session), [gpuText(session), shmem].filter(Boolean).join(' · ')]
 }
 
-function computeText({ requested }: Pick<Session, 'requested'>): string {
+/** The lines of `resourceLines` as one, in words: for several containers it says that each has these resources. */
+export function resourcesHint(session: Request & Pick<Session, 'shmem'>): string {
+  const size = resourceLines({ ...session, clusterSize: 1 })
+    .filter(Boolean)
+    .join(' · ')
+  return session.clusterSize === 1 ? size : t('eachOf', { count: session.clusterSize, size })
+}
+
+function computeText({ requested, clusterSize }: Request): string {
   const { cpu = 0, mem = 0 } = parseSlots(requested)
-  return `${formatCores(cpu)} CPU · ${formatBytes(mem)}`
+  const one = `${formatCores(cpu)} CPU · ${formatBytes(mem)}`
+  return clusterSize === 1 ? one : `${clusterSize} × ${one}`
 }
 
 function gpuText({ requested }: Pick<Session, 'requested'>): string {

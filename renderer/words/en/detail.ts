@@ -58,6 +58,7 @@ export default {
   reference: 'Reference',
   digest: 'Digest',
   resources: 'Resources',
+  containersEach: '{count, plural, one {# container with} other {# containers, each with}}',
   homeFiles: 'Files in the home folder: {size}',
   diskSinceStart: 'Disk: {read} read, {written} written',
   networkSinceStart: 'Network: {received} received, {sent} sent',

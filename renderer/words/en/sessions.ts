@@ -107,6 +107,7 @@ export default {
   layerBytes: 'Layer {id}: {status}, {done} of {total}',
 
   // Usage
+  eachOf: '{count, plural, one {# container: {size}} other {# containers, each: {size}}}',
   cpuHint: 'CPU: {used} of {total} cores',
   ramHint: 'RAM: {used} of {total}; highest so far {peak}',
   gpuHint: 'GPU: {percent} on average of {count}, {memory} of GPU memory',

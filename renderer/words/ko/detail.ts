@@ -58,6 +58,7 @@ export default {
   reference: '참조',
   digest: '다이제스트',
   resources: '자원',
+  containersEach: '컨테이너 {count}개에 각각',
   homeFiles: '홈 폴더의 파일: {size}',
   diskSinceStart: '디스크: 읽음 {read}, 씀 {written}',
   networkSinceStart: '네트워크: 받음 {received}, 보냄 {sent}',

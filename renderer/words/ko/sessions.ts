@@ -105,6 +105,7 @@ export default {
   layer: '레이어 {id}: {status}',
   layerBytes: '레이어 {id}: {status}, {total} 중 {done}',
 
+  eachOf: '컨테이너 {count}개, 각각 {size}',
   cpuHint: 'CPU: {total}코어 중 {used}코어',
   ramHint: 'RAM: {total} 중 {used}, 최대 {peak}',
   gpuHint: 'GPU: {count}개 평균 {percent}, GPU 메모리 {memory}',
