@@ -2,8 +2,11 @@ import { randomBytes } from 'node:crypto'
 import {
   addSlots,
   type Agent,
+  AGENT_ORDERS,
   type AgentDevice,
   AgentId,
+  type AgentSort,
+  type AgentSummary,
   AppError,
   because,
   type Device,
@@ -34,7 +37,9 @@ import {
   readUsage,
   setAgent,
   setDevices,
+  type Usage,
 } from '../store/agents/agents.ts'
+import { type AgentFilter, type ListedAgent, listAgentPage } from '../store/agents/agent-list.ts'
 import { listResourceGroups, lockResourceGroup } from '../store/quotas/resource-groups.ts'
 import { listAgentLinks } from '../store/operation/managers.ts'
 import { noSuchAgent } from '../store/missing.ts'
@@ -48,6 +53,10 @@ import { type AgentGateway } from '../agent-link/gateway.ts'
 
 export interface AgentService {
   list(): Promise<Agent[]>
+  /** One page of agents, without their devices. */
+  summaries(query: AgentQuery): Promise<{ items: AgentSummary[]; nextCursor: string | null; total: number }>
+  /** One agent, also a forgotten one. @throws `agent_not_found` */
+  get(id: AgentId): Promise<Agent>
   /** @throws `agent_not_found` */
   setSchedulable(id: AgentId, schedulable: boolean): Promise<Agent>
   /** @throws `agent_not_found`, `device_not_found`, `device_mode_fixed`, `device_in_use` */
@@ -68,6 +77,12 @@ export interface AgentService {
   }): Promise<JoinToken>
   /** @param groups only the agents and sessions of these resource groups */
   resources(groups?: ReadonlySet<string>): Promise<Figures>
+}
+
+export interface AgentQuery extends AgentFilter {
+  readonly limit: number
+  readonly cursor?: string | undefined
+  readonly sort?: AgentSort | undefined
 }
 
 /** The figures that are the same for every user. */
@@ -111,6 +126,17 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       rows.map(row => row.id),
     )
     return rows.map(row => ({
+      ...commonOf(row, usage),
+      devices: row.devices.map(device =>
+        toDevice(device, usage.device(row.id, device.uuid), deps.deviceFigures(row.id)),
+      ),
+      managers: linksOf.get(row.id)?.map(({ id, url, via }) => ({ id, url, via })) ?? [],
+    }))
+  }
+
+  /** The part of an agent that lists have, too. */
+  function commonOf(row: AgentRow | ListedAgent, usage: Usage): Omit<Agent, 'devices' | 'managers'> {
+    return {
       id: row.id,
       name: row.name,
       resourceGroup: row.resource_group,
@@ -118,10 +144,6 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       schedulable: row.schedulable,
       capacity: formatSlots(row.capacity),
       occupied: formatSlots(usage.slots(row.id)),
-      devices: row.devices.map(device =>
-        toDevice(device, usage.device(row.id, device.uuid), deps.deviceFigures(row.id)),
-      ),
-      managers: linksOf.get(row.id)?.map(({ id, url, via }) => ({ id, url, via })) ?? [],
       networkIsolation: row.network_isolation,
       networkIsolationReason: row.network_isolation_reason,
       ...(row.network_isolation_reason_by && { networkIsolationReasonBy: row.network_isolation_reason_by }),
@@ -130,7 +152,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       problem: row.problem,
       ...(row.problem_by && { problemBy: row.problem_by }),
       lastSeenAt: (gateway.lastSeen(row.id) ?? row.last_seen_at).toISOString(),
-    }))
+    }
   }
 
   function announce(row: AgentRow): void {
@@ -141,6 +163,37 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
 
   return {
     list: async () => toAgents(await listAgents(store.db)),
+    async summaries({ limit, cursor, sort = 'name', ...filter }) {
+      const { rows, total } = await listAgentPage(store.db, {
+        ...filter,
+        limit: limit + 1,
+        after: cursor === undefined ? undefined : parseCursor(cursor),
+        order: AGENT_ORDERS.find(order => sort === order || sort === `-${order}`) ?? 'name',
+        descending: sort.startsWith('-'),
+      })
+      const page = rows.slice(0, limit)
+      const usage = await readUsage(
+        store.db,
+        page.map(({ id }) => id),
+      )
+      const items = page.map(row => ({
+        ...commonOf(row, usage),
+        gpus: row.gpus,
+        deviceProblems: row.broken.map(({ uuid, model, problem, problemBy }) => ({
+          uuid,
+          model,
+          problem,
+          ...(problemBy && { problemBy }),
+        })),
+      }))
+      return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total }
+    },
+    async get(id) {
+      const row = await findAgent(store.db, id)
+      const [agent] = row ? await toAgents([row]) : []
+      if (!agent) throw noSuchAgent(id)
+      return agent
+    },
     async setSchedulable(id, schedulable) {
       const row = await setAgent(store.db, id, { schedulable })
       const [agent] = row ? await toAgents([row]) : []
@@ -266,4 +319,10 @@ function largestOf(rooms: readonly Room[]): ResourceSlots {
     if (largest > 0 || slot === 'cpu' || slot === 'mem') slots[slot] = largest
   }
   return slots
+}
+
+function parseCursor(cursor: string): AgentId {
+  const parsed = AgentId.safeParse(cursor)
+  if (!parsed.success) throw new AppError('bad_request', because('cursor_wrong'))
+  return parsed.data
 }

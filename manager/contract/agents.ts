@@ -80,6 +80,27 @@ export const Agent = z
   .meta({ id: 'Agent' })
 export type Agent = z.infer<typeof Agent>
 
+/** An agent as a list shows it: its GPUs are a number, with those that have a problem. */
+export const AgentSummary = Agent.omit({ devices: true, managers: true })
+  .extend({
+    gpus: z.int().describe('Number of GPUs.'),
+    deviceProblems: z
+      .array(Device.pick({ uuid: true, model: true, problem: true, problemBy: true }))
+      .describe('The GPUs on which no session starts.'),
+  })
+  .meta({ id: 'AgentSummary' })
+export type AgentSummary = z.infer<typeof AgentSummary>
+
+/** States of an agent for administrators: `paused` is connected and takes no new sessions, `forgotten` is revoked. */
+export const AGENT_STATES = ['connected', 'paused', 'lost', 'forgotten'] as const
+export type AgentState = (typeof AGENT_STATES)[number]
+
+/** Orders of a list of agents; falling with a `-`. `cpu`, `mem` and `gpu` are the occupied part of the capacity. */
+export const AGENT_ORDERS = ['name', 'state', 'group', 'cpu', 'mem', 'gpu', 'problems', 'seen', 'version'] as const
+export type AgentOrder = (typeof AGENT_ORDERS)[number]
+export const AgentSort = z.enum(AGENT_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export type AgentSort = z.infer<typeof AgentSort>
+
 /** A container on an agent that names this Berth but has neither its signature nor a record. */
 export const UnknownContainer = z
   .object({

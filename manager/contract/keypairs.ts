@@ -24,6 +24,12 @@ export const Keypair = z
   .meta({ id: 'Keypair' })
 export type Keypair = z.infer<typeof Keypair>
 
+/** Orders of a list of keypairs; falling with a `-`. A keypair that was never used counts as the oldest use. */
+export const KEYPAIR_ORDERS = ['key', 'email', 'policy', 'rate', 'used', 'created', 'state'] as const
+export type KeypairOrder = (typeof KEYPAIR_ORDERS)[number]
+export const KeypairSort = z.enum(KEYPAIR_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export type KeypairSort = z.infer<typeof KeypairSort>
+
 export const NewKeypair = Keypair.extend({
   secretKey: z.string().length(40).describe('Shown only in this answer.'),
 }).meta({ id: 'NewKeypair' })

@@ -15,17 +15,22 @@ import { accessibleTo } from '../quotas/access.ts'
 import { listAgents } from '../store/agents/agents.ts'
 import { findDomain } from '../store/identity/domains.ts'
 import { resolveImageAlias } from '../store/images/image-aliases.ts'
+import { countHolders } from '../store/images/images.ts'
 import { setImageMinimum } from '../store/images/image-settings.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
-import { type KnownImages, readKnownImages, toImages } from './known-images.ts'
+import { type KnownImages, readImagesOn, readKnownImages, toImages } from './known-images.ts'
 
 type Notice = ReturnType<typeof belowLabels>[number]
 
 /** Images that can be launched, and an admin's settings for them. */
 export interface Images {
-  list(caller: Caller): Promise<Image[]>
+  /**
+   * @param agent the images on this agent only
+   * @throws AppError `forbidden` for an agent without being superadmin, who alone knows which agent has which image
+   */
+  list(caller: Caller, agent?: AgentId): Promise<Image[]>
   /** @throws AppError `image_not_found` */
   change(caller: Caller, change: ImageChange): Promise<{ image: Image; notices: Notice[] }>
 }
@@ -66,7 +71,15 @@ export function createImages({ store, events }: { store: Store; events: EventPub
   }
 
   return {
-    async list(caller) {
+    async list(caller, agent) {
+      if (agent !== undefined) {
+        if (!isSuperadmin(caller)) throw new AppError('forbidden', because('only_superadmin'))
+        const [known, holders] = await Promise.all([readImagesOn(db, agent), countHolders(db, agent)])
+        return toImages(known).map(({ agentIds: _, ...image }) => ({
+          ...image,
+          holders: holders.get(image.digest) ?? 1,
+        }))
+      }
       const images = toImages(await imagesOf(db, caller))
       const seen = await agentsSeenBy(db, caller)
       if (!seen) return images

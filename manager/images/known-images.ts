@@ -56,6 +56,23 @@ export async function readKnownImages(
   }
 }
 
+/** Reads the images on one agent, as if there were no other: copies on other agents do not change how an image is described. */
+export async function readImagesOn(db: Db, agentId: AgentId): Promise<KnownImages> {
+  const held = await listHeldImages(db, agentId)
+  const references = [...new Set(held.flatMap(({ image }) => image.references))]
+  const [rows, minimums, aliases] = await Promise.all([
+    references.length === 0 ? [] : listOfferedImages(db, { registries: null, references }),
+    readImageMinimums(db),
+    listImageAliases(db),
+  ])
+  return {
+    held,
+    offered: new Map(rows.map(row => [row.reference, toOffered(row)])),
+    minimums,
+    aliases: new Map(aliases.map(({ alias, reference }) => [alias, reference])),
+  }
+}
+
 /**
  * One description for all copies with the same image id, used before it is known where a session will run. The registry's
  * own description of that id comes first. Agents normally agree, because the id is a digest of the image. A differing agent

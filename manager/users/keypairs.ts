@@ -5,15 +5,19 @@ import {
   because,
   DEFAULT_RATE_LIMIT,
   type Keypair,
+  KEYPAIR_ORDERS,
   type KeypairChange,
+  type KeypairSort,
   type KeypairSpec,
   type NewKeypair,
 } from '#manager/contract'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import {
+  countKeypairs,
   deleteKeypair,
   findKeypair,
   insertKeypair,
+  type KeypairFilter,
   type KeypairRow,
   listKeypairs,
   lockKeypair,
@@ -33,8 +37,13 @@ import { type Caller, canSeeKeypair, isSuperadmin, visibleTo } from './authorize
 export interface Keypairs {
   list(
     caller: Caller,
-    query: { limit: number; cursor?: string | undefined; mine?: boolean | undefined },
-  ): Promise<{ items: Keypair[]; nextCursor: string | null }>
+    query: Pick<KeypairFilter, 'owner' | 'active' | 'search'> & {
+      readonly limit: number
+      readonly cursor?: string | undefined
+      readonly mine?: boolean | undefined
+      readonly sort?: KeypairSort | undefined
+    },
+  ): Promise<{ items: Keypair[]; nextCursor: string | null; total: number }>
   /** @throws AppError `forbidden` (for others without being admin, a rate limit without being superadmin), `user_not_found` */
   create(caller: Caller, spec: KeypairSpec): Promise<NewKeypair>
   /** @throws AppError `keypair_not_found`, `forbidden` (a rate limit, without being superadmin) */
@@ -67,12 +76,17 @@ export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
   }
 
   return {
-    async list(caller, { limit, cursor, mine = false }) {
-      const visible = mine ? { ownerId: caller.userId } : visibleTo(caller)
-      const after = cursor === undefined ? undefined : parseCursor(cursor)
-      const rows = await listKeypairs(db, { visible, limit: limit + 1, after })
+    async list(caller, { limit, cursor, mine = false, sort = 'key', ...wanted }) {
+      const filter = { ...wanted, visible: mine ? { ownerId: caller.userId } : visibleTo(caller) }
+      const page = {
+        limit: limit + 1,
+        after: cursor === undefined ? undefined : parseCursor(cursor),
+        order: KEYPAIR_ORDERS.find(order => sort === order || sort === `-${order}`),
+        descending: sort.startsWith('-'),
+      }
+      const [rows, total] = await Promise.all([listKeypairs(db, { ...filter, ...page }), countKeypairs(db, filter)])
       const items = rows.slice(0, limit).map(toKeypair)
-      return { items, nextCursor: rows.length > limit ? (items.at(-1)?.accessKey ?? null) : null }
+      return { items, nextCursor: rows.length > limit ? (items.at(-1)?.accessKey ?? null) : null, total }
     },
 
     async create(caller, { userId = caller.userId, rateLimit, active }) {

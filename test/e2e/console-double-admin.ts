@@ -1,5 +1,6 @@
 import {
   type Agent,
+  type AgentSummary,
   type AgentCleanUp,
   type AuditEntry,
   type Backups,
@@ -94,6 +95,10 @@ function diagnosisOf(isAgent: boolean): Diagnosis {
   }
 }
 
+function summaryOf({ devices, managers: _, ...agent }: Agent): AgentSummary {
+  return { ...agent, gpus: devices.length, deviceProblems: devices.filter(({ problem }) => problem !== null) }
+}
+
 /** Routes of administration. @returns undefined for a route that is none, or one that this role may not use */
 export function answerAdmin(world: World, route: string, url: URL, body: unknown): AdminAnswer {
   const { admin } = world
@@ -107,6 +112,11 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     const agent = admin.agents?.find(({ id }) => id === agentId)
     if (!agent) return undefined
     return { status: 200, value: { ...agent, ...(body as Partial<Agent>) } }
+  }
+  const asked = /^GET \/api\/v1\/agents\/([0-9a-f-]{36})$/.exec(route)?.[1]
+  if (asked) {
+    const agent = admin.agents?.find(({ id }) => id === asked)
+    return agent && { status: 200, value: agent }
   }
   const shared = /^GET \/api\/v1\/resource-groups\/[^/]+\/fair-share$/.test(route)
   if (shared) return { status: 200, value: admin.shares ?? { capacity: {}, items: [], reserved: null } }
@@ -140,6 +150,8 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
   }
   if (/^GET \/api\/v1\/resource-groups\/[^/]+\/access$/.test(route)) return list(admin.access)
   switch (route) {
+    case 'GET /api/v1/agent-summaries':
+      return list(admin.agents?.map(summaryOf))
     case 'GET /api/v1/agents':
       return list(admin.agents)
     case 'POST /api/v1/agents/join-tokens':

@@ -351,9 +351,12 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     case 'GET /api/v1/resource-groups':
       send(response, 200, { items: world.resourceGroups ?? [] })
       return
-    case 'GET /api/v1/images':
-      send(response, 200, { items: world.images })
+    case 'GET /api/v1/images': {
+      const on = url.searchParams.get('agent')
+      const has = ({ agentIds = [] }: Image) => on === null || agentIds.some(id => id === on)
+      send(response, 200, { items: world.images.filter(has) })
       return
+    }
     case 'GET /api/v1/sessions':
       send(response, 200, pageOf(world, url))
       return

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { Agent, DeviceMode, Resources, UnknownContainer } from '../agents.ts'
+import { Agent, AGENT_STATES, AgentSort, AgentSummary, DeviceMode, Resources, UnknownContainer } from '../agents.ts'
 import { AgentId, KernelId } from '../ids.ts'
-import { type RouteSpec } from './route-spec.ts'
+import { PlainText } from '../plain-text.ts'
+import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Agents and what they offer. */
 export const AGENT_ROUTES = {
@@ -27,6 +28,31 @@ export const AGENT_ROUTES = {
     access: 'superadmin',
     summary: 'Agents with devices, capacity and use.',
     reply: z.object({ items: z.array(Agent) }),
+  },
+  listAgentSummaries: {
+    method: 'GET',
+    path: '/api/v1/agent-summaries',
+    access: 'superadmin',
+    summary:
+      'Agents page by page, by name unless `sort` says otherwise: capacity, use and problems, without their devices.',
+    query: Page.extend({
+      state: z.enum(AGENT_STATES).optional().describe('Default: all but forgotten agents.'),
+      resourceGroup: z.string().max(64).optional(),
+      problems: z.stringbool().optional().describe('Only agents with problems (true), or without (false).'),
+      sort: AgentSort.optional().describe('Order, falling with a `-`; agents with the same value by age.'),
+      search: PlainText.max(254)
+        .optional()
+        .describe('Part of the name, resource group, version or id, in any letter case.'),
+    }),
+    reply: pageOf(AgentSummary).extend({ total: z.int().describe('Number of all matches.') }),
+  },
+  getAgent: {
+    method: 'GET',
+    path: '/api/v1/agents/:id',
+    access: 'superadmin',
+    summary: 'One agent with devices, capacity and use; also one that was forgotten.',
+    params: z.object({ id: AgentId }),
+    reply: Agent,
   },
   createJoinToken: {
     method: 'POST',

@@ -9,6 +9,7 @@ import {
   PullSpec,
   RemovalSpec,
 } from '../images.ts'
+import { AgentId } from '../ids.ts'
 import { CauseFields } from '../cause-fields.ts'
 import { Task } from '../tasks.ts'
 import { type RouteSpec } from './route-spec.ts'
@@ -22,6 +23,7 @@ export const IMAGE_ROUTES = {
     path: '/api/v1/images',
     access: 'user',
     summary: 'List the images that can be launched: those on agents, and those of registries that your domain may use.',
+    query: z.object({ agent: AgentId.optional().describe('For superadmins: the images on this agent only.') }),
     reply: z.object({ items: z.array(Image) }),
   },
   updateImage: {

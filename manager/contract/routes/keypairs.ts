@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import { AccessKey, Keypair, KeypairChange, KeypairSpec, NewKeypair } from '../keypairs.ts'
+import { AccessKey, Keypair, KeypairChange, KeypairSort, KeypairSpec, NewKeypair } from '../keypairs.ts'
+import { UserId } from '../ids.ts'
+import { PlainText } from '../plain-text.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Keypairs that scripts sign requests with. */
@@ -8,9 +10,18 @@ export const KEYPAIR_ROUTES = {
     method: 'GET',
     path: '/api/v1/keypairs',
     access: 'user',
-    summary: 'List your own keypairs, ordered by access key. Admins see the keypairs of the users they manage.',
-    query: Page.extend({ mine: z.stringbool().optional() }),
-    reply: pageOf(Keypair),
+    summary:
+      'List your own keypairs, by access key unless `sort` says otherwise. Admins see the keypairs of the users they manage.',
+    query: Page.extend({
+      mine: z.stringbool().optional(),
+      owner: UserId.optional().describe('Keypairs of this user only.'),
+      active: z.stringbool().optional(),
+      sort: KeypairSort.optional().describe('Order, falling with a `-`; keypairs with the same value by access key.'),
+      search: PlainText.max(254)
+        .optional()
+        .describe('Part of the access key, the e-mail address or the policy, in any letter case.'),
+    }),
+    reply: pageOf(Keypair).extend({ total: z.int().describe('Number of all matches.') }),
   },
   createKeypair: {
     method: 'POST',

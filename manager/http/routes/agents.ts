@@ -4,6 +4,8 @@ import { type Handlers } from '../handlers.ts'
 
 type AgentRoutes =
   | 'listAgents'
+  | 'listAgentSummaries'
+  | 'getAgent'
   | 'createJoinToken'
   | 'updateAgent'
   | 'setDeviceMode'
@@ -20,6 +22,8 @@ export function createAgentRoutes({
 }): Pick<Handlers, AgentRoutes> {
   return {
     listAgents: async () => ({ items: await agents.list() }),
+    listAgentSummaries: (_context, { query }) => agents.summaries(query),
+    getAgent: (_context, { params }) => agents.get(params.id),
     createJoinToken: ({ caller }, { body }) => agents.createJoinToken({ ...body, createdBy: caller.userId }),
     updateAgent: (_context, { params, body }) => agents.setSchedulable(params.id, body.schedulable),
     setDeviceMode: (_context, { params, body }) => agents.setDeviceMode(params.id, params.uuid, body.mode),

@@ -22,7 +22,7 @@ export function createImageRoutes(deps: {
 }): Pick<Handlers, ImageRoutes> {
   const { images, aliases, pulls, cleanUp } = deps
   return {
-    listImages: async ({ caller }) => ({ items: await images.list(caller) }),
+    listImages: async ({ caller }, { query }) => ({ items: await images.list(caller, query.agent) }),
     updateImage: ({ caller }, { body }) => images.change(caller, body),
     listImageAliases: async () => ({ items: await aliases.list() }),
     putImageAlias: (_context, { body }) => aliases.put(body),

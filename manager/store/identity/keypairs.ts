@@ -1,6 +1,6 @@
-import { type Insertable, type Selectable } from 'kysely'
-import { type Role, type UserId } from '#manager/contract'
-import { type Db } from '../schema.ts'
+import { type ExpressionBuilder, type Insertable, type RawBuilder, type Selectable, sql } from 'kysely'
+import { type KeypairOrder, type Role, type UserId } from '#manager/contract'
+import { type Database, type Db } from '../schema.ts'
 import { type KeypairsTable } from '../tables/accounts.ts'
 
 export type KeypairRow = Selectable<KeypairsTable> & {
@@ -29,30 +29,80 @@ export function findKeypair(db: Db, accessKey: string): Promise<KeypairRow | und
   return withOwner(db).where('access_key', '=', accessKey).executeTakeFirst()
 }
 
-/** Keypairs ordered by access key; `after` is the last access key of the previous page. */
+export interface KeypairFilter {
+  /** Keypairs of `ownerId` and, if `domain` is set, of all its users except superadmins; undefined for all keypairs. */
+  readonly visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
+  readonly owner?: UserId | undefined
+  readonly active?: boolean | undefined
+  /** Part of the access key, the owner's e-mail address or the policy, in any letter case. */
+  readonly search?: string | undefined
+}
+
+const ORDER_BY: Readonly<Record<Exclude<KeypairOrder, 'key'>, RawBuilder<unknown>>> = {
+  email: sql`lower(users.email)`,
+  policy: sql`lower(keypairs.resource_policy)`,
+  rate: sql`keypairs.rate_limit`,
+  used: sql`coalesce(keypairs.last_used_at, timestamptz '-infinity')`,
+  created: sql`keypairs.created_at`,
+  state: sql`not keypairs.active`,
+}
+
+/** @param page `after`: the last access key of the previous page; the list ends early if that keypair was deleted meanwhile */
 export function listKeypairs(
   db: Db,
-  filter: {
-    /** Keypairs of `ownerId` and, if `domain` is set, of all its users except superadmins; undefined for all keypairs. */
-    visible?: { readonly ownerId: UserId; readonly domain?: string } | undefined
-    limit: number
-    after?: string | undefined
+  page: KeypairFilter & {
+    readonly limit: number
+    readonly after?: string | undefined
+    readonly order?: KeypairOrder | undefined
+    readonly descending?: boolean | undefined
   },
 ): Promise<KeypairRow[]> {
-  let query = withOwner(db).orderBy('access_key').limit(filter.limit)
-  if (filter.visible !== undefined) {
-    const { ownerId, domain } = filter.visible
-    query = query.where(eb =>
-      eb.or([
-        eb('user_id', '=', ownerId),
-        ...(domain === undefined
-          ? []
-          : [eb.and([eb('users.domain', '=', domain), eb('users.role', '<>', 'superadmin')])]),
-      ]),
-    )
+  const { order = 'key', descending = false, limit, after } = page
+  const direction = descending ? 'desc' : 'asc'
+  const comes = sql.raw(descending ? '<' : '>')
+  const query = withOwner(db).where(matching(page)).limit(limit)
+  if (order === 'key') {
+    const from = after === undefined ? query : query.where(sql<boolean>`access_key ${comes} ${after}`)
+    return from.orderBy('access_key', direction).execute()
   }
-  if (filter.after !== undefined) query = query.where('access_key', '>', filter.after)
-  return query.execute()
+  const by = ORDER_BY[order]
+  const last = sql`(select ${by}, access_key from keypairs join users on users.id = keypairs.user_id where access_key = ${after})`
+  const from = after === undefined ? query : query.where(sql<boolean>`(${by}, access_key) ${comes} ${last}`)
+  return from.orderBy(by, direction).orderBy('access_key', direction).execute()
+}
+
+export async function countKeypairs(db: Db, filter: KeypairFilter): Promise<number> {
+  const { count } = await db
+    .selectFrom('keypairs')
+    .innerJoin('users', 'users.id', 'keypairs.user_id')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where(matching(filter))
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+function matching({ visible, owner, active, search }: KeypairFilter) {
+  return (eb: ExpressionBuilder<Database, 'keypairs' | 'users'>) =>
+    eb.and([
+      ...(visible === undefined ? [] : [seenBy(eb, visible)]),
+      ...(owner === undefined ? [] : [eb('keypairs.user_id', '=', owner)]),
+      ...(active === undefined ? [] : [eb('keypairs.active', '=', active)]),
+      ...(search
+        ? [
+            sql<boolean>`position(${search.toLowerCase()} in
+              lower(keypairs.access_key || ' ' || users.email || ' ' || keypairs.resource_policy)) > 0`,
+          ]
+        : []),
+    ])
+}
+
+function seenBy(
+  eb: ExpressionBuilder<Database, 'keypairs' | 'users'>,
+  { ownerId, domain }: NonNullable<KeypairFilter['visible']>,
+) {
+  const own = eb('keypairs.user_id', '=', ownerId)
+  if (domain === undefined) return own
+  return eb.or([own, eb.and([eb('users.domain', '=', domain), eb('users.role', '<>', 'superadmin')])])
 }
 
 /** Deactivates all keypairs of a user: nothing can be opened with them any more. */

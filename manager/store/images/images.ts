@@ -8,9 +8,12 @@ export interface HeldImage {
   readonly image: AgentImage
 }
 
-/** Every image on every agent that is not revoked. Copies of one image are ordered by when their agents joined. */
-export async function listHeldImages(db: Db): Promise<HeldImage[]> {
-  const rows = await db
+/**
+ * Every image on every agent that is not revoked. Copies of one image are ordered by when their agents joined.
+ * @param agentId the images on this agent only
+ */
+export async function listHeldImages(db: Db, agentId?: AgentId): Promise<HeldImage[]> {
+  const query = db
     .selectFrom('agent_images')
     .innerJoin('agents', 'agents.id', 'agent_images.agent_id')
     .select(['agent_images.agent_id', 'agent_images.image'])
@@ -18,8 +21,21 @@ export async function listHeldImages(db: Db): Promise<HeldImage[]> {
     .orderBy('agent_images.digest')
     .orderBy('agents.joined_at')
     .orderBy('agents.id')
-    .execute()
+  const rows = await (agentId === undefined ? query : query.where('agent_images.agent_id', '=', agentId)).execute()
   return rows.map(row => ({ agentId: row.agent_id, image: row.image }))
+}
+
+/** How many agents that are not revoked hold each image of this agent, by digest. */
+export async function countHolders(db: Db, agentId: AgentId): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('agent_images')
+    .innerJoin('agents', 'agents.id', 'agent_images.agent_id')
+    .select(({ fn }) => ['agent_images.digest', fn.countAll<number>().as('holders')])
+    .where('agents.status', '<>', 'REVOKED')
+    .where('agent_images.digest', 'in', db.selectFrom('agent_images').select('digest').where('agent_id', '=', agentId))
+    .groupBy('agent_images.digest')
+    .execute()
+  return new Map(rows.map(({ digest, holders }) => [digest, holders]))
 }
 
 /** How an agent describes its own copy of an image; undefined if it holds none. */

@@ -217,6 +217,61 @@ describe('an agent', () => {
   })
 })
 
+describe('the list of agents', () => {
+  test('the server searches, filters, sorts and pages; GPUs are a number, with those that have a problem', async () => {
+    const [sick] = gpus(2)
+    const broken = { ...sick, uuid: 'GPU-9', problem: 'fell off the bus' } as ReturnType<typeof gpus>[number]
+    const room = { cpu: 8_000, mem: 32 * 2 ** 30 }
+    const busy = await cluster.join({ name: 'busy', capacity: room, devices: [...gpus(2), broken] })
+    const idle = await cluster.join({ name: 'Idle', capacity: room })
+    const gone = await cluster.join({ name: 'gone', capacity: room })
+    await cluster.api.updateAgent({ params: { id: idle.id }, body: { schedulable: false } })
+    await cluster.api.updateAgent({ params: { id: gone.id }, body: { schedulable: false } })
+    const { id } = await cluster.launch({ resources: { cpu: '2', mem: '1g' } })
+    await cluster.reach(id, 'RUNNING')
+    const ask = (query: Parameters<typeof cluster.api.listAgentSummaries>[0]) =>
+      cluster.api.listAgentSummaries(query).then(page => ({ ...page, names: page.items.map(({ name }) => name) }))
+    expect(await ask({})).toMatchObject({ names: ['busy', 'gone', 'Idle'], total: 3, nextCursor: null })
+    const first = await ask({ query: { limit: 2, sort: '-name' } })
+    expect(first).toMatchObject({ names: ['Idle', 'gone'], total: 3 })
+    const rest = await ask({ query: { limit: 2, sort: '-name', cursor: first.nextCursor ?? '' } })
+    expect(rest).toMatchObject({ names: ['busy'], nextCursor: null, total: 3 })
+    expect(await ask({ query: { sort: '-cpu', limit: 1 } })).toMatchObject({ names: ['busy'] })
+    expect(await ask({ query: { state: 'paused', sort: 'name' } })).toMatchObject({ names: ['gone', 'Idle'] })
+    expect(await ask({ query: { search: 'IDL' } })).toMatchObject({ names: ['Idle'] })
+    expect(await ask({ query: { resourceGroup: 'elsewhere' } })).toMatchObject({ names: [], total: 0 })
+    const { items } = await ask({ query: { problems: 'true' } })
+    expect(items).toMatchObject([{ id: busy.id, gpus: 3, occupied: { cpu: '2' } }])
+    expect(items[0]?.deviceProblems).toMatchObject([{ uuid: 'GPU-9', problem: 'fell off the bus' }])
+    expect(Object.keys(items[0] ?? {})).not.toContain('devices')
+    await cluster.api.forgetAgent({ params: { id: gone.id } })
+    expect(await ask({})).toMatchObject({ names: ['busy', 'Idle'] })
+    expect(await ask({ query: { state: 'forgotten', search: gone.id } })).toMatchObject({ names: ['gone'] })
+  })
+
+  test('one agent has its devices, also when it was forgotten; its images are those on it', async () => {
+    const other = { ...PYTHON, id: `sha256:${'b'.repeat(64)}`, references: ['made/here:1'] }
+    const agent = await cluster.join({ devices: gpus(2), images: [PYTHON, other] })
+    await cluster.join({ images: [PYTHON] })
+    const imagesOf = async (id: AgentId) => (await cluster.api.listImages({ query: { agent: id } })).items
+    await expect.poll(async () => (await imagesOf(agent.id)).length).toBe(2)
+    const images = await imagesOf(agent.id)
+    expect(images.map(({ reference, holders }) => [reference, holders])).toEqual(
+      expect.arrayContaining([
+        ['made/here:1', 1],
+        ['berth/python:3.13', 2],
+      ]),
+    )
+    const user = await cluster.addUser('images@example.org')
+    expect((await refusal(user.listImages({ query: { agent: agent.id } }))).code).toBe('forbidden')
+    expect((await cluster.api.getAgent({ params: { id: agent.id } })).devices).toHaveLength(2)
+    await cluster.api.forgetAgent({ params: { id: agent.id } })
+    expect(await cluster.api.getAgent({ params: { id: agent.id } })).toMatchObject({ status: 'REVOKED' })
+    const nobody = newId(AgentId)
+    expect((await refusal(cluster.api.getAgent({ params: { id: nobody } }))).code).toBe('agent_not_found')
+  })
+})
+
 describe('reconciliation of reported containers with records', () => {
   test('a container without a record is imported with its slots, and can be ended', async () => {
     const agent = await cluster.join()

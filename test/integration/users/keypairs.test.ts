@@ -57,6 +57,34 @@ test('keypairs are hidden from others; a superadmin sees and changes all, and on
   await expect(admin.createKeypair({ body: { userId } })).rejects.toMatchObject({ code: 'user_not_found' })
 })
 
+test('lists of keypairs are searched, filtered, sorted and paged by the server, within what the caller may see', async () => {
+  const [ann, bob] = [await manager.addUser('ann.list@example.org'), await manager.addUser('bob.list@example.org')]
+  const admin = (await manager.signIn()).api
+  const keys = [
+    (await ann.api.createKeypair({ body: {} })).accessKey,
+    (await bob.api.createKeypair({ body: { active: false } })).accessKey,
+    (await bob.api.createKeypair({ body: {} })).accessKey,
+  ]
+  await admin.updateKeypair({ params: { accessKey: keys[2] ?? '' }, body: { rateLimit: 7 } })
+  const ask = async (query: NonNullable<Parameters<typeof admin.listKeypairs>[0]>['query'], api = admin) => {
+    const { items, total, nextCursor } = await api.listKeypairs({ query: { search: '.LIST@', ...query } })
+    return { keys: items.map(({ accessKey }) => accessKey), total, nextCursor }
+  }
+  expect(await ask({ sort: 'created' })).toEqual({ keys, total: 3, nextCursor: null })
+  const first = await ask({ sort: '-created', limit: 2 })
+  expect(first).toMatchObject({ keys: [keys[2], keys[1]], total: 3 })
+  const rest = await ask({ sort: '-created', limit: 2, cursor: first.nextCursor ?? '' })
+  expect(rest).toEqual({ keys: [keys[0]], total: 3, nextCursor: null })
+  expect(await ask({ sort: 'rate', limit: 1 })).toMatchObject({ keys: [keys[2]] })
+  // Never used ones count as the oldest, and the order pages through equal values.
+  const second = await ask({ sort: '-used', limit: 2 })
+  const last = await ask({ sort: '-used', limit: 2, cursor: second.nextCursor ?? '' })
+  expect([...second.keys, ...last.keys].toSorted()).toEqual(keys.toSorted())
+  expect(await ask({ owner: bob.id, active: 'false' })).toMatchObject({ keys: [keys[1]], total: 1 })
+  expect(await ask({ search: (keys[0] ?? '').slice(6).toLowerCase() })).toMatchObject({ keys: [keys[0]] })
+  expect(await ask({ owner: bob.id }, ann.api)).toMatchObject({ keys: [], total: 0 })
+})
+
 test('the database holds no secret in the clear, a rotation seals all again, and a used keypair cannot be deleted', async () => {
   await using data = await temporaryDirectory()
   const made = await (async () => {

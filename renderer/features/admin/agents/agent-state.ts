@@ -1,9 +1,7 @@
-import { parseSlots, type Agent, type AgentDevice } from '#manager/contract'
+import { parseSlots, type Agent, type AgentDevice, type AgentState, type AgentSummary } from '#manager/contract'
 import { textBy } from '../../../ui/cause-text.ts'
 import { clusterMeters, type Meter } from '../../usage/usage-text.ts'
 import { t } from './words.ts'
-
-export type AgentState = 'connected' | 'paused' | 'lost' | 'forgotten'
 
 export function stateOf({ status, schedulable }: Pick<Agent, 'status' | 'schedulable'>): AgentState {
   if (status === 'REVOKED') return 'forgotten'
@@ -26,14 +24,15 @@ export const gpuBar = (agent: Pick<Agent, 'capacity' | 'occupied'>): Meter | und
   slotBars(agent).find(({ key }) => key.startsWith('cuda'))
 
 /** What an administrator should look at, in words; empty for a healthy agent. */
-export function problemsOf(agent: Agent): readonly string[] {
+export function problemsOf(agent: Agent | AgentSummary): readonly string[] {
+  const devices = 'devices' in agent ? agent.devices : agent.deviceProblems
   return [
     ...(stateOf(agent) === 'lost' ? [t('lostWhy')] : []),
     ...(agent.problem ? [textBy(agent.problemBy, agent.problem)] : []),
     ...(agent.networkIsolationReason
       ? [t('partlyIsolated', { why: textBy(agent.networkIsolationReasonBy, agent.networkIsolationReason) })]
       : []),
-    ...agent.devices.flatMap(({ model, problem, problemBy }) =>
+    ...devices.flatMap(({ model, problem, problemBy }) =>
       problem === null ? [] : [t('deviceProblem', { model, problem: textBy(problemBy, problem) })],
     ),
   ]
