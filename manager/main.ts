@@ -245,6 +245,7 @@ export async function startManager(
       db: store.db,
       box,
       bus,
+      fileWatches: folders.fileWatches,
       metrics,
       warnings: () => [...cluster.warnings(), ...judgeDatabaseClock(store.clock.lastStep())],
       check: () => store.check(),

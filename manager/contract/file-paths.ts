@@ -3,6 +3,8 @@ const LONGEST_NAME = 255
 
 /** Paths in one request to move, copy or delete files. */
 export const MOST_PATHS = 1_000
+/** Directories in one request for the event stream: pages show them, and want hints of changes by sessions. */
+export const MOST_SHOWN_DIRECTORIES = 16
 
 /** A byte of a name that is not valid UTF-8. */
 const ESCAPED_BYTE = /[\uef80-\uefff]/g

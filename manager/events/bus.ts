@@ -168,6 +168,9 @@ function usersOf(audience: Exclude<Receivers, string>): ReadonlySet<UserId> {
   return new Set('members' in audience ? [...own, ...audience.members] : own)
 }
 
+/** Frame of a hint that only some streams get. Without an id: a stream that resumes does not get it again. */
+export const hintFrame = (hint: EventHint): string => frameOf('hint', hint)
+
 /** @see WHATWG HTML 9.2.6; JSON holds no line breaks */
 function frameOf(event: string, data: unknown, id?: string): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`

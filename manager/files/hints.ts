@@ -7,7 +7,7 @@ import { listProjectMembers } from '../store/storage/folders.ts'
 
 /** Changes of one directory within this time become one hint. */
 const COLLECT_MS = 200
-/** Members of a larger project get no hints: their pages refresh when they become visible again. */
+/** Members of a larger project are told by the watch of the directory that they see (`watches.ts`). */
 const MOST_TOLD = 200
 
 /** Tells pages that show a directory that its entries have changed. Disposing drops hints that were not sent yet. */

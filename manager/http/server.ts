@@ -21,6 +21,7 @@ import {
 import { type AuditRecorder } from '../audit/recorder.ts'
 import { recordRequests } from './record-requests.ts'
 import { type EventBus } from '../events/bus.ts'
+import { type FileWatches } from '../files/watches.ts'
 import { type Log } from '../log.ts'
 import { type Metrics } from '../metrics.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
@@ -82,6 +83,7 @@ export interface HttpServerDeps extends Forwarders {
   /** Seals the answers that are kept for retries with an idempotency key. */
   readonly box: SecretBox
   readonly bus: EventBus
+  readonly fileWatches: FileWatches
   readonly metrics: Metrics
   /** Problems of the managers on this database. */
   readonly warnings: () => readonly ManagerWarning[]
@@ -204,7 +206,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       bodyDeadlines,
     })
     registerSsoCallback(app, deps.sso)
-    registerEventRoute(app, { bus: deps.bus, logins, signers, db: deps.db })
+    registerEventRoute(app, { bus: deps.bus, fileWatches: deps.fileWatches, logins, signers, db: deps.db })
     registerOperationsRoutes(app, {
       metrics,
       authenticators: { logins, signers },

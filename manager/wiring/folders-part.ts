@@ -13,6 +13,7 @@ import { createFolderOpener, type FolderOpener } from '../files/open-folder.ts'
 import { parentOf } from '../files/places.ts'
 import { createDownloadTickets } from '../files/tickets.ts'
 import { startSweeps } from '../files/sweeps.ts'
+import { createFileWatches, type FileWatches } from '../files/watches.ts'
 import { createFolderRoom, type FolderRoom } from '../folders/room.ts'
 import { createFolders } from '../folders/service.ts'
 import { createSharing } from '../folders/sharing.ts'
@@ -47,6 +48,7 @@ export interface FoldersPart extends AsyncDisposable {
   readonly open: FolderOpener
   readonly room: FolderRoom
   readonly fileHints: FileHints
+  readonly fileWatches: FileWatches
   readonly handlers: ReturnType<typeof createFolderRoutes> &
     ReturnType<typeof createFolderSharingRoutes> &
     ReturnType<typeof createUploadRoutes> &
@@ -66,6 +68,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   const removals = stack.use(startRemovals({ store, storage, log }))
   const sweeps = stack.use(startSweeps({ storage, log }))
   const fileHints = stack.use(createFileHints({ store, events, log }))
+  const fileWatches = stack.use(createFileWatches({ store, storage, log }))
   const copies = createCopyTasks(stack.use(createTasks({ store, events, log })))
   const open = createFolderOpener({ db: store.db, storage })
   const parts = stack.use(startParts({ store, storage, log }))
@@ -94,6 +97,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
     open,
     room,
     fileHints,
+    fileWatches,
     handlers: {
       ...createFolderRoutes(folders),
       ...createFolderSharingRoutes(createSharing({ store, hints, mailer, settings, log })),

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { watch } from 'vue'
-import { type EventHint, type SessionId } from '#manager/contract'
+import { type EventHint, type FolderId, type SessionId } from '#manager/contract'
 import { idOf } from '../testing/a-session.ts'
 import { createEventStream } from './event-stream.ts'
 import { openTabChannel, type TabMessage } from './tab-channel.ts'
@@ -157,6 +157,32 @@ describe('the event stream of a browser', () => {
     server.open[0]!.send('stats', { sessionId: B, stats: STATS })
     server.open[0]!.send('stats', { sessionId: A, stats: STATS })
     await expect.poll(() => figures).toHaveLength(3)
+    first.stop()
+    second.stop()
+  })
+
+  test('the stream names the directories that tabs show, and those of pages that were left no longer', async () => {
+    const server = aServer()
+    const newTab = aBrowser(server)
+    const [first, second] = [newTab(), newTab()]
+    const named = () => new URL(server.open[0]?.url ?? '', 'http://x').searchParams.getAll('directory')
+    first.start()
+    second.start()
+    await expect.poll(() => second.connection.value.state).toBe('live')
+    const folderId = A as string as FolderId
+    const leave = first.watchDirectory(folderId, '')
+    const leaveOther = second.watchDirectory(folderId, '한글/a&b, c')
+    await expect.poll(named).toEqual([`${A}/`, `${A}/한글/a&b, c`])
+    leave()
+    const leaveNext = first.watchDirectory(folderId, 'next')
+    await expect.poll(named).toEqual([`${A}/next`, `${A}/한글/a&b, c`])
+    leaveNext()
+    leaveOther()
+    await expect.poll(() => server.open[0]?.url).toBe('/api/v1/events')
+    // Too long for the address: the page looks again when it gets the focus.
+    first.watchDirectory(folderId, '가'.repeat(1_000))
+    first.watchDirectory(folderId, 'short')
+    await expect.poll(named).toEqual([`${A}/short`])
     first.stop()
     second.stop()
   })

@@ -2,8 +2,10 @@ import { shallowReadonly, shallowRef, type Ref } from 'vue'
 import {
   isEventHint,
   isSessionStats,
+  MOST_SHOWN_DIRECTORIES,
   parseJson,
   type EventHint,
+  type FolderId,
   type SessionId,
   type SessionStats,
 } from '#manager/contract'
@@ -28,6 +30,8 @@ export interface EventStream {
   onResync(listener: () => void): () => void
   /** Calls `listener` with live figures of these sessions only, once per second. @returns a function that stops watching */
   watch(sessionIds: readonly SessionId[], listener: StatsListener): () => void
+  /** Asks for hints of changes that sessions make in a directory of a folder, which this page shows. @returns a function that stops watching */
+  watchDirectory(folderId: FolderId, path: string): () => void
   /** Opens the stream; call it after signing in. Idempotent. */
   start(): void
   /** Closes the stream; call it before signing out. */
@@ -51,6 +55,8 @@ export interface EventStreamDeps {
  * this tab come first, then those of the tabs that reported last.
  */
 const MAX_WATCHED = 80
+/** Upper bound of the directories in the URL, in characters. Servers on the way take 8 KiB. */
+const LONGEST_DIRECTORIES = 4_000
 
 export function createEventStream(deps: EventStreamDeps): EventStream {
   const { fetch, openChannel = openTabChannel, settleMs = 300 } = deps
@@ -61,10 +67,11 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
   const hintListeners = new Set<(hint: EventHint) => void>()
   const resyncListeners = new Set<() => void>()
   const watches = new Set<{ ids: readonly SessionId[]; listener: StatsListener }>()
+  const shown = new Set<{ directory: string }>()
   let channel: TabChannel | undefined
   let sse: SseConnection | undefined
   let lastEventId: string | undefined
-  let watched = ''
+  let watched: Wanted = { sessions: [], directories: [] }
   let settling: ReturnType<typeof setTimeout> | undefined
 
   const dispatch = ({ event, data, id }: SseEvent) => {
@@ -93,11 +100,10 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
     if (info.state === 'live' && isLost) [isLost, backAt] = [false, performance.now()]
     connection.value = info
   }
-  const ownIds = () => [...new Set([...watches].flatMap(watch => watch.ids))]
-  const wantedIds = () => {
-    const all = new Set([...ownIds(), ...(channel?.peerIds() ?? [])])
-    return [...all].slice(0, MAX_WATCHED).toSorted().join(',')
-  }
+  const ownIds = () => [
+    ...new Set([...[...watches].flatMap(watch => watch.ids), ...[...shown].map(({ directory }) => directory)]),
+  ]
+  const wantedNow = () => chooseWanted(new Set([...ownIds(), ...(channel?.peerIds() ?? [])]))
 
   /**
    * A stream that was open when the network went away looks alive until it has been silent for long, and the pause before the next
@@ -109,11 +115,11 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
   }
 
   const lead = () => {
-    watched = wantedIds()
+    watched = wantedNow()
     sse = connectSse({
       fetch,
       lastEventId,
-      url: () => `/api/v1/events${watched && `?watch=${watched}`}`,
+      url: () => addressOf(watched),
       onEvent: deliver,
       onState: (state, detail) => {
         // A stream without a resume point has missed everything since this page fetched what it shows.
@@ -130,12 +136,8 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
     if (!sse) return
     clearTimeout(settling)
     settling = setTimeout(() => {
-      const next = wantedIds()
-      if (!sse || next === watched) return
-      // A smaller set is no reason to reconnect: figures of sessions that are no longer watched are ignored.
-      const held = new Set(watched.split(','))
-      const grown = next.split(',').some(id => id !== '' && !held.has(id))
-      if (!grown && next !== '') return
+      const next = wantedNow()
+      if (!sse || (isServed(next.sessions, watched.sessions) && isServed(next.directories, watched.directories))) return
       watched = next
       sse.reconnect()
     }, settleMs)
@@ -152,6 +154,15 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
       watchesChanged()
       return () => {
         watches.delete(watch)
+        watchesChanged()
+      }
+    },
+    watchDirectory(folderId, path) {
+      const one = { directory: `${folderId}/${path}` }
+      shown.add(one)
+      watchesChanged()
+      return () => {
+        shown.delete(one)
         watchesChanged()
       }
     },
@@ -184,6 +195,39 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
       else channel?.send({ kind: 'reconnect' })
     },
   }
+}
+
+/** What one connection asks for: ids of sessions, and directories as folder id, `/` and path. */
+interface Wanted {
+  readonly sessions: readonly string[]
+  readonly directories: readonly string[]
+}
+
+/** @param names what the tabs watch, the most important first; only a directory has a `/` in its name */
+function chooseWanted(names: ReadonlySet<string>): Wanted {
+  const sessions = [...names].filter(name => !name.includes('/')).slice(0, MAX_WATCHED)
+  let room = LONGEST_DIRECTORIES
+  const directories = [...names].filter(name => {
+    const length = queryOf(name).length
+    if (!name.includes('/') || length > room) return false
+    room -= length
+    return true
+  })
+  return { sessions: sessions.toSorted(), directories: directories.slice(0, MOST_SHOWN_DIRECTORIES).toSorted() }
+}
+
+/** A smaller set is no reason to reconnect, unless nothing is left: what is no longer wanted is ignored. */
+function isServed(wanted: readonly string[], held: readonly string[]): boolean {
+  if (wanted.length === 0) return held.length === 0
+  return wanted.every(name => held.includes(name))
+}
+
+const queryOf = (directory: string) => `directory=${encodeURIComponent(directory.toWellFormed())}`
+
+function addressOf({ sessions, directories }: Wanted): string {
+  const watch = sessions.length === 0 ? [] : [`watch=${sessions.join(',')}`]
+  const query = [...watch, ...directories.map(queryOf)].join('&')
+  return `/api/v1/events${query && `?${query}`}`
 }
 
 function subscribe<T>(set: Set<T>, listener: T): () => void {

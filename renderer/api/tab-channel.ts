@@ -1,4 +1,3 @@
-import { type SessionId } from '#manager/contract'
 import { type ConnectionInfo } from './connection-info.ts'
 import { type SseEvent } from './sse-parser.ts'
 
@@ -6,7 +5,7 @@ import { type SseEvent } from './sse-parser.ts'
 export type TabMessage =
   | { readonly kind: 'event'; readonly event: SseEvent }
   | { readonly kind: 'connection'; readonly info: ConnectionInfo }
-  | { readonly kind: 'watching'; readonly tab: string; readonly ids: readonly SessionId[] }
+  | { readonly kind: 'watching'; readonly tab: string; readonly ids: readonly string[] }
   | { readonly kind: 'left'; readonly tab: string }
   /** Sent by a new tab or a new leader: every tab replies with what it watches, the leader also with the connection state. */
   | { readonly kind: 'hello' }
@@ -28,9 +27,10 @@ export interface TabChannelOptions {
 
 export interface TabChannel {
   send(message: TabMessage): void
-  setOwnIds(ids: readonly SessionId[]): void
-  /** Sessions that other tabs watch, the tab that reported last first: a tab that crashed never said that it left. */
-  peerIds(): SessionId[]
+  /** @param ids names of what this tab watches */
+  setOwnIds(ids: readonly string[]): void
+  /** What other tabs watch, the tab that reported last first: a tab that crashed never said that it left. */
+  peerIds(): string[]
   close(): void
 }
 
@@ -43,9 +43,9 @@ export function openTabChannel(options: TabChannelOptions): TabChannel {
   const page = options.page ?? (globalThis as Partial<typeof globalThis>).window
   const locks = 'locks' in options ? options.locks : (globalThis.navigator as Partial<Navigator>).locks
   const tab = crypto.randomUUID()
-  const peers = new Map<string, readonly SessionId[]>()
+  const peers = new Map<string, readonly string[]>()
   const leaving = new AbortController()
-  let own: readonly SessionId[] = []
+  let own: readonly string[] = []
   let release: (() => void) | undefined
   let leading = false
 
@@ -116,7 +116,7 @@ export function openTabChannel(options: TabChannelOptions): TabChannel {
   return {
     send,
     setOwnIds(ids) {
-      if (ids.join() === own.join()) return
+      if (JSON.stringify(ids) === JSON.stringify(own)) return
       own = ids
       say()
     },

@@ -25,6 +25,7 @@ export function testEvents(): TestEvents {
   return {
     connection,
     onHint: listener => (hints.add(listener), () => void hints.delete(listener)),
+    watchDirectory: () => () => undefined,
     onResync: listener => (resyncs.add(listener), () => void resyncs.delete(listener)),
     watch(ids, listener) {
       const watch = { ids, listener }

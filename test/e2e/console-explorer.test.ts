@@ -294,4 +294,24 @@ describe('finding and downloading', () => {
     it.double.emit('hint', { topic: 'files', id: FOLDER_ID, version: 1 })
     await row(it.page, 'fresh.txt').waitFor()
   })
+
+  test('hints of other directories cause no listing, and a storm of hints only a few, each to its end', async () => {
+    const files = filesOf(SOME)
+    await using it = await open(files)
+    await row(it.page, 'notes.txt').waitFor()
+    await expect.poll(() => it.double.streams()).toBe(1)
+    let listed = 0
+    it.page.on('requestfinished', request => {
+      if (request.url().includes('/entries?')) listed++
+    })
+    const hint = (path: string) => it.double.emit('hint', { topic: 'files', id: FOLDER_ID, version: 1, path })
+    hint('elsewhere')
+    files.set('last.txt', { content: Buffer.from(''), modifiedAt: new Date().toISOString(), version: 1 })
+    for (let n = 0; n < 100; n++) {
+      hint('')
+      await it.page.waitForTimeout(10)
+    }
+    await row(it.page, 'last.txt').waitFor()
+    expect(listed).toBeLessThan(8)
+  })
 })

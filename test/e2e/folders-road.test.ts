@@ -92,6 +92,26 @@ test('a folder is made on its page and mounted by the launch dialog, and a file 
   await terminal.close()
 })
 
+test('the explorer shows at once what the running session writes, and the session reads what the explorer uploads', async () => {
+  const explorer = await admin.openTab('/data')
+  await explorer.getByRole('link', { name: FOLDER, exact: true }).click()
+  await explorer.getByRole('link', { name: 'test_file', exact: true }).waitFor(SOON)
+  // Not a second look by the focus.
+  await explorer.evaluate(() => window.addEventListener('focus', event => event.stopImmediatePropagation(), true))
+  const terminal = await openTerminal(page, 'first-look')
+  await typeLine(terminal, `touch ~/${FOLDER}/from-the-session`)
+  await explorer.getByRole('link', { name: 'from-the-session', exact: true }).waitFor(SOON)
+  const note = { name: 'to-the-session', mimeType: 'text/plain', buffer: Buffer.from('sent by the page\n') }
+  await explorer.locator('input[data-upload="files"]').setInputFiles([note])
+  await explorer.getByRole('link', { name: note.name, exact: true }).waitFor(SOON)
+  await typeLine(terminal, `cd ~/${FOLDER}; clear; cat to-the-session; rm from-the-session to-the-session`)
+  await screen(terminal).filter({ hasText: 'sent by the page' }).waitFor(SOON)
+  for (const name of ['from-the-session', note.name])
+    await explorer.getByRole('link', { name, exact: true }).waitFor({ state: 'detached', ...SOON })
+  await terminal.close()
+  await explorer.close()
+})
+
 test('the folder shows which session uses it, and cannot go to the trash before that session has ended', async () => {
   await toFolders()
   await page.getByText('In use: first-look').waitFor()

@@ -1,7 +1,8 @@
 import { type FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { AppError, because, SessionId } from '#manager/contract'
-import { type EventBus } from '../../events/bus.ts'
+import { AppError, because, FolderId, MOST_SHOWN_DIRECTORIES, SessionId } from '#manager/contract'
+import { type EventBus, hintFrame } from '../../events/bus.ts'
+import { type FileWatches } from '../../files/watches.ts'
 import { type Db } from '../../store/schema.ts'
 import { type Caller, isSuperadmin } from '../../users/authorize.ts'
 import { type Logins } from '../../users/logins.ts'
@@ -28,6 +29,14 @@ const Query = z.object({
     .describe('Comma-separated session ids whose live figures (`stats`) are wanted.')
     .transform(text => (text ? text.split(',') : []))
     .refine(ids => ids.every(id => SessionId.safeParse(id).success), 'must be a list of session ids'),
+  directory: z
+    .union([z.string(), z.array(z.string())])
+    .optional()
+    .describe(
+      `Folder id, "/" and a directory of the folder that is shown, at most ${MOST_SHOWN_DIRECTORIES} times: hints \`files\` then also tell of changes by sessions.`,
+    )
+    .transform(given => (given === undefined ? [] : [given].flat()))
+    .pipe(z.array(z.string().max(5_000).transform(toDirectory)).max(MOST_SHOWN_DIRECTORIES)),
   lastEventId: z
     .string()
     .max(64)
@@ -35,8 +44,16 @@ const Query = z.object({
     .describe('The same as the header Last-Event-ID, for the first connection.'),
 })
 
+function toDirectory(text: string, context: z.RefinementCtx): { folderId: FolderId; path: string } {
+  const folderId = FolderId.safeParse(text.slice(0, text.indexOf('/')))
+  if (folderId.success) return { folderId: folderId.data, path: text.slice(text.indexOf('/') + 1) }
+  context.addIssue({ code: 'custom', message: 'must be a folder id, "/" and a path' })
+  return z.NEVER
+}
+
 export interface EventRouteDeps {
   readonly bus: EventBus
+  readonly fileWatches: Pick<FileWatches, 'watch'>
   readonly logins: Pick<Logins, 'onEnd' | 'onChange' | 'recheck'>
   readonly signers: Pick<Signers, 'onEnd' | 'watch'>
   /** Tells which callers have lost their standing since their stream was opened. */
@@ -59,7 +76,7 @@ interface Stream {
  */
 export function registerEventRoute(
   app: FastifyInstance,
-  { bus, logins, signers, db, pingMs = PING_MS }: EventRouteDeps,
+  { bus, fileWatches, logins, signers, db, pingMs = PING_MS }: EventRouteDeps,
 ): void {
   const streams = new Map<string, Set<Stream>>()
   /** Ends all streams of a sign-in or keypair. */
@@ -149,6 +166,7 @@ export function registerEventRoute(
         },
         request.headers['last-event-id']?.toString() ?? request.query.lastEventId,
       )
+      const stopFiles = fileWatches.watch(caller, request.query.directory, hint => write(hintFrame(hint)))
       own.add(stream)
       streams.set(endsWith, own)
       signers.watch(endsWith)
@@ -156,6 +174,7 @@ export function registerEventRoute(
       void endOutdated([stream]).catch(() => undefined)
       const leave = () => {
         stop()
+        stopFiles()
         own.delete(stream)
         if (own.size === 0 && streams.get(endsWith) === own) streams.delete(endsWith)
       }

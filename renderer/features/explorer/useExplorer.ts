@@ -1,6 +1,7 @@
 import { computed, inject, onScopeDispose, provide, shallowRef, watch, type InjectionKey, type Ref } from 'vue'
 import { useRoute, useRouter, type LocationQueryRaw } from 'vue-router'
 import { ERRORS, isAppError, type Folder, type FolderId } from '#manager/contract'
+import { createPaced } from '../../api/paced.ts'
 import { useServices } from '../../services.ts'
 import { useUntilBack } from '../../ui/useUntilBack.ts'
 import { readView, writeView, type ExplorerView } from './explorer-query.ts'
@@ -29,6 +30,9 @@ export interface Explorer {
   refresh(): Promise<void>
 }
 
+/** Least distance in milliseconds between two listings while files are changed without end. */
+const BUSY_MS = 5_000
+
 const EXPLORER: InjectionKey<Explorer> = Symbol('explorer')
 
 /** Returns the explorer of the page. For components within ExplorerPage. */
@@ -53,6 +57,8 @@ export function provideExplorer(): Explorer {
   const selection = shallowRef<Selection>(NOTHING)
   const client = shallowRef(clientOf(folderId.value))
   const listing = shallowRef<Listing>(listingOf(view.value.sort))
+
+  let unwatch = () => {}
 
   function clientOf(id: FolderId): FilesClient {
     return createFilesClient({ folderId: id, api, secret })
@@ -81,6 +87,8 @@ export function provideExplorer(): Explorer {
     }
     if (!isOtherPlace && !isOtherOrder) return
     path.value = nextPath
+    unwatch()
+    unwatch = events.watchDirectory(nextId, nextPath)
     if (isOtherPlace) selection.value = NOTHING
     listing.value.stop()
     listing.value = listingOf(view.value.sort)
@@ -106,13 +114,17 @@ export function provideExplorer(): Explorer {
   }
 
   watch(() => route.fullPath, follow, { immediate: true })
-  // Sessions change files without a hint: look again when the reader comes back to the page.
+  const refreshes = createPaced({ run: () => refresh().then(() => true), gatherMs: 60, busyMs: BUSY_MS })
+  // Not every directory is watched, and hints of changes by sessions are not repeated after an interruption.
   const onVisible = () => {
     if (document.visibilityState === 'visible' && isHere()) void refresh()
   }
   window.addEventListener('focus', onVisible)
-  const stopHints = events.onHint(({ topic, id }) => {
-    if (topic === 'files' && id === folderId.value) void refresh()
+  watch(events.connection, ({ state }, before) => {
+    if (state === 'live' && before.state === 'waiting') refreshes.ask()
+  })
+  const stopHints = events.onHint(({ topic, id, path: changed = path.value }) => {
+    if (topic === 'files' && id === folderId.value && changed === path.value) refreshes.ask()
     // Its name, or what the reader may do with it; also that it is shared no more.
     if (topic === 'folder' && (id === folderId.value || id === 'all')) void loadFolder()
   })
@@ -125,6 +137,8 @@ export function provideExplorer(): Explorer {
   )
   onScopeDispose(() => {
     window.removeEventListener('focus', onVisible)
+    unwatch()
+    refreshes.cancel()
     stopHints()
     stopResync()
     listing.value.stop()
