@@ -148,7 +148,11 @@ export const MOST_TEXT_BYTES = 4 * 1024 * 1024
 /** Request for a link by which a browser downloads files. */
 export const DownloadSpec = z
   .strictObject({
-    paths: z.array(FilePath).min(1).max(100).describe('One file, or files and directories that come as a ZIP file.'),
+    paths: z
+      .array(FilePath)
+      .min(1)
+      .max(MOST_PATHS)
+      .describe('One file, or files and directories that come as a ZIP file.'),
   })
   .meta({ id: 'DownloadSpec' })
 export type DownloadSpec = z.infer<typeof DownloadSpec>

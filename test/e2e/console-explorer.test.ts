@@ -105,6 +105,18 @@ describe('browsing', () => {
 })
 
 describe('changing files', () => {
+  test('all entries are selected, also those that are not loaded, and deleted', async () => {
+    const files = filesOf(Object.fromEntries(Array.from({ length: 1_200 }, (_, index) => [`f${index}.txt`, ''])))
+    await using it = await open(files)
+    await row(it.page, 'f0.txt').click()
+    await it.page.keyboard.press('Control+a')
+    await button(it.page, 'Select all of this directory').click()
+    await it.page.getByText('1,200 selected').waitFor()
+    await it.page.keyboard.press('Delete')
+    await button(it.page, 'Delete permanently').click()
+    await expect.poll(() => files.size).toBe(0)
+  })
+
   test('a directory is made, and a taken name is reported', async () => {
     const files = filesOf(SOME)
     await using it = await open(files)

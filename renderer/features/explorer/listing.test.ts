@@ -36,6 +36,17 @@ describe('the list of a directory', () => {
     expect([listing.nameAt(249), listing.indexOf('000150'), listing.nameAt(250)]).toEqual(['000249', 150, undefined])
   })
 
+  test('all names are fetched without keeping their pages, unless there are too many', async () => {
+    const { fetchPage, asked } = directory(numbered(2_500))
+    const listing = createListing(fetchPage, { page: 100 })
+    await listing.refresh()
+    expect(await listing.allNames(2_500)).toEqual(numbered(2_500))
+    expect(listing.state.value).toMatchObject({ count: 100, complete: false })
+    asked.length = 0
+    expect(await listing.allNames(1_500)).toBeUndefined()
+    expect(asked).toEqual([null, '000999'])
+  })
+
   test('a bounded number of pages is kept, and a dropped page is fetched again when it comes into view', async () => {
     const { fetchPage, asked } = directory(numbered(1000))
     const listing = createListing(fetchPage, { page: 10, kept: 5 })

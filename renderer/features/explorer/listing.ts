@@ -3,6 +3,8 @@ import { type Entry, type EntryPage } from './files-client.ts'
 import { type Rows } from './selection.ts'
 
 const PAGE = 500
+/** The largest page of the API, for requests that show no rows. */
+const NAMES_PAGE = 1_000
 /** Pages that are kept, around the rows on screen: 30,000 entries. Others are fetched again when they come into view. */
 const KEPT = 60
 
@@ -39,6 +41,8 @@ export interface Listing extends Rows {
   show(start: number, end: number): void
   /** Fetches what is held again; what is shown stays until then: `quietly` also a failure, because no person waits. */
   refresh(options?: { readonly quietly?: boolean }): Promise<void>
+  /** Names of all entries, fetched anew. @returns undefined if there are more than `most` */
+  allNames(most: number): Promise<readonly string[] | undefined>
   /** Drops pending requests. */
   stop(): void
 }
@@ -59,6 +63,7 @@ export function createListing(fetchPage: FetchPage, { page = PAGE, kept = KEPT }
   let next: string | null = null
   let range: readonly [number, number] = [0, 0]
   let aborter = new AbortController()
+  const ended = new AbortController()
   /** Cursors whose page is on its way. */
   const pending = new Set<string | null>()
 
@@ -160,6 +165,17 @@ export function createListing(fetchPage: FetchPage, { page = PAGE, kept = KEPT }
     }
   }
 
+  async function allNames(most: number): Promise<readonly string[] | undefined> {
+    const names: string[] = []
+    let after: string | null = null
+    do {
+      const reply: EntryPage = await fetchPage(after, NAMES_PAGE, ended.signal)
+      names.push(...reply.items.map(({ name }) => name))
+      after = reply.next
+    } while (after !== null && names.length <= most)
+    return names.length > most ? undefined : names
+  }
+
   // Both read the state, so that what is computed from them follows its changes.
   const entryAt = (index: number) => {
     const at = index < state.value.count ? pageOf(index) : -1
@@ -185,6 +201,10 @@ export function createListing(fetchPage: FetchPage, { page = PAGE, kept = KEPT }
     isGone: name => state.value.complete && pages.every(({ items }) => items) && indexOf(name) === -1,
     show,
     refresh,
-    stop: () => aborter.abort(),
+    allNames,
+    stop() {
+      aborter.abort()
+      ended.abort()
+    },
   }
 }

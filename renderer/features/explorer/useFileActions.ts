@@ -1,4 +1,5 @@
 import { shallowRef, type ShallowRef } from 'vue'
+import { MOST_PATHS } from '#manager/contract'
 import { useCopy } from '../../ui/useCopy.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { type ConflictAnswer, type ConflictQuestion, throughConflicts } from './conflicts.ts'
@@ -139,6 +140,10 @@ export function useFileActions(explorer: Explorer): FileActions {
       await transfer(files.mode, files.paths, explorer.path.value)
     },
     async download(names) {
+      if (names.length > MOST_PATHS) {
+        notifications.info(t('tooManyToDownload', { most: MOST_PATHS }))
+        return
+      }
       try {
         startDownload(await explorer.client.value.downloadAddress(names.map(pathOf)))
       } catch (error) {

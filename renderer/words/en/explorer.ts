@@ -33,6 +33,11 @@ export default {
   kindOther: 'Special file',
   selected: '{count, number} selected',
   clearSelection: 'Clear selection',
+  selectRest: 'Select all of this directory',
+  tooManyToDownload:
+    'At most {most, number} entries are downloaded at once. Download their directory, or select fewer.',
+  tooManyToSelect:
+    'The directory has more than {most, number} entries. Select a part of it, or delete or download the whole directory.',
 
   // Actions
   open: 'Open',

@@ -36,6 +36,11 @@ export default {
   kindOther: '특수 파일',
   selected: '{count, number}개 선택됨',
   clearSelection: '선택 해제',
+  selectRest: '이 디렉터리의 모든 항목 선택',
+  tooManyToDownload:
+    '한 번에 최대 {most, number}개 항목을 다운로드할 수 있습니다. 상위 디렉터리를 다운로드하거나 더 적게 선택하세요.',
+  tooManyToSelect:
+    '이 디렉터리에는 항목이 {most, number}개보다 많습니다. 일부만 선택하거나 디렉터리 전체를 삭제 또는 다운로드하세요.',
 
   // Actions
   open: '열기',
