@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { aFolder, filesOf, FOLDER_ID, type DoubleFiles } from './console-double-files.ts'
@@ -25,6 +28,17 @@ const file = (name: string, content: string | Buffer) => ({
 })
 const choose = (page: Page, ...files: ReturnType<typeof file>[]) =>
   page.locator('input[data-upload="files"]').setInputFiles(files)
+/** Drags files and directories of this computer onto an element, as a file manager does. */
+async function dropFiles(page: Page, selector: string, paths: readonly string[]): Promise<void> {
+  const box = await page.locator(selector).boundingBox()
+  if (!box) throw new Error(`${selector} is not visible`)
+  const at = { x: box.x + box.width / 2, y: box.y + box.height / 2 }
+  const devtools = await page.context().newCDPSession(page)
+  const data = { items: [], files: [...paths], dragOperationsMask: 1 }
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+    await devtools.send('Input.dispatchDragEvent', { type, ...at, data })
+  await devtools.detach()
+}
 const LARGE = Buffer.alloc(5 * 1024 * 1024, 'berth')
 
 describe('uploads', () => {
@@ -104,5 +118,54 @@ describe('uploads', () => {
     await panel(it.page).getByRole('heading', { name: '1 file uploaded' }).waitFor()
     expect(files.get('large.bin')?.content.equals(LARGE)).toBe(true)
     expect(files.uploads?.size).toBe(1)
+  })
+
+  test('dropped files and directories are uploaded with their paths, also empty ones', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'berth-test-drop-'))
+    try {
+      await mkdir(join(folder, 'run', 'logs', 'empty'), { recursive: true })
+      await writeFile(join(folder, 'run', 'model.txt'), 'weights')
+      await writeFile(join(folder, 'run', 'logs', 'out.txt'), 'done')
+      await writeFile(join(folder, 'note.txt'), 'hello')
+      const files = filesOf({ 'old.txt': 'x' })
+      await using it = await open(files)
+      await it.page.getByText('1 entry').waitFor()
+      await dropFiles(it.page, '.explorer-card', [join(folder, 'run'), join(folder, 'note.txt')])
+      await panel(it.page).getByRole('heading', { name: '3 files uploaded' }).waitFor()
+      await it.page.getByRole('link', { name: 'run' }).waitFor()
+      const contents = ['run/model.txt', 'run/logs/out.txt', 'note.txt'].map(name =>
+        files.get(name)?.content.toString(),
+      )
+      expect(contents).toEqual(['weights', 'done', 'hello'])
+      expect(files.has('run/logs/empty/')).toBe(true)
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  })
+
+  test('cancelled and discarded uploads are gone, also at the server', async () => {
+    const files = Object.assign(filesOf({ 'old.txt': 'x' }), { cuts: 3 })
+    await using it = await open(files)
+    await it.page.getByText('1 entry').waitFor()
+    await choose(it.page, file('one.bin', LARGE))
+    await panel(it.page).getByText('No connection.').waitFor()
+    await button(it.page, 'Cancel one.bin').click()
+    await expect.poll(() => files.uploads?.size).toBe(0)
+
+    await choose(it.page, file('two.bin', LARGE), file('three.bin', LARGE))
+    await expect.poll(() => panel(it.page).getByText('No connection.').count()).toBe(2)
+    await button(it.page, 'Cancel all').click()
+    await expect.poll(() => files.uploads?.size).toBe(0)
+
+    files.cuts = 1
+    await choose(it.page, file('four.bin', LARGE))
+    await panel(it.page).getByText('No connection.').waitFor()
+    await button(it.page, 'Pause four.bin').click()
+    await it.page.reload()
+    await it.page.getByText('1 upload into this folder is not finished.').waitFor()
+    await button(it.page, 'Continue…').click()
+    await button(it.page, 'Discard four.bin').click()
+    await expect.poll(() => files.uploads?.size).toBe(0)
+    expect([...files.keys()]).toEqual(['old.txt'])
   })
 })
