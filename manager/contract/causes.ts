@@ -206,6 +206,8 @@ export const CAUSES = {
 
   // folders and files
   archive_at_most: 'An archive takes at most {limit} files. Download directories one by one.',
+  archive_bytes_at_most:
+    'An archive takes at most {limit}. Sparse files count as a whole. Download directories one by one.',
   archive_only_files: '"{name}" is neither a file nor a directory. Leave it out.',
   bundle_file_too_large: '"{path}" has more than 1 MiB. Download it by itself.',
   clone_left_over: 'The copy ended early, and the new folder "{name}" could not be deleted yet: it is incomplete.',
@@ -296,7 +298,6 @@ export const CAUSES = {
   name_an_entry: 'Name a file or directory in the folder.',
   neither_file_nor_directory: '"{name}" is neither a file nor a directory.',
   nested_copy: '"{name}" is nested more than {levels} directories deep. Copy directories further down one by one.',
-  nested_walk: '"{path}…" is nested more than {levels} directories deep. Choose a directory further down.',
   no_byte_arrived: 'No byte arrived for a minute.',
   path_is_folder: 'The path names the folder itself. Name a file in it.',
   path_names_file: 'The path must name a file in the folder.',
@@ -304,8 +305,12 @@ export const CAUSES = {
   storage_entries_full: '"{name}" cannot be made: the storage allows no more entries here.',
   quota_folder_full:
     '"{name}" may have {limit} bytes, has {used}, and this needs {bytes} more. Delete files, or ask whoever manages the folder for a higher limit.',
+  quota_folder_staged:
+    '"{name}" may have {limit} bytes. It has {used} with the {staged} of uploads that are not finished, and this needs {bytes} more. Finish or cancel uploads, delete files, or ask whoever manages the folder for a higher limit.',
   quota_total_full:
     'All folders of the owner of "{name}" may have {limit} bytes, have {used}, and this needs {bytes} more. Delete files or folders, also from the trash, or ask an admin for another resource policy.',
+  quota_total_staged:
+    'All folders of the owner of "{name}" may have {limit} bytes. They have {used} with the {staged} of uploads that are not finished, and this needs {bytes} more. Finish or cancel uploads, delete files or folders, also from the trash, or ask an admin for another resource policy.',
   storage_full: 'The storage "{storage}" is full.',
   storage_no_space: '"{name}" cannot be written: the storage has no space left.',
   storage_quota_full: '"{name}" cannot be written: the quota on the storage is used up.',

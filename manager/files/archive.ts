@@ -2,39 +2,73 @@ import { AppError, because, shownFileName } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { chunksOf } from './content.ts'
 import { openPlace } from './places.ts'
-import { passOver, walk } from './walk.ts'
+import { MOST_LEVELS, passOver, walk } from './walk.ts'
 import { type ZipEntry } from './zip.ts'
 
 const MOST_FILES = 200_000
+/** A sparse file takes no room on the storage, and would be sent as zeros for years. */
+const MOST_BYTES = 4 * 2 ** 40
+/** Paths of directories that the note in an archive names. */
+const MOST_NAMED = 100
 
 /**
  * Refuses an archive of too many files before its first byte is sent. @throws AppError `too_many_files`, `file_not_found`
  */
 export async function requireFewFiles(top: Directory, paths: readonly string[], signal: AbortSignal): Promise<void> {
   let count = 0
+  let sum = 0
   for (const path of paths) {
     if (path !== '') {
       await using place = await openPlace(top, path)
-      const { kind } = await place.directory.lstat(place.name)
+      const { kind, size } = await place.directory.lstat(place.name)
+      if (kind === 'file' && (sum += size) > MOST_BYTES) throw tooLarge(MOST_BYTES)
       if (kind === 'file') continue
       if (kind !== 'directory') throw notForArchives(place.name)
     }
     await using directory = await top.walk(path)
-    for await (const { name: _ } of walk(directory, signal)) if (++count > MOST_FILES) throw tooMany()
+    for await (const { name: _ } of walk(directory, signal, () => undefined)) if (++count > MOST_FILES) throw tooMany()
   }
+}
+
+export interface ArchiveSpec {
+  readonly paths: readonly string[]
+  /** Name of the directory that the whole folder becomes. */
+  readonly name: string
+  readonly signal: AbortSignal
+  readonly limits?: { readonly files: number; readonly bytes: number }
 }
 
 /**
  * Entries of an archive: each file and directory of these paths, under its own name. Links, pipes, sockets and devices are left
- * out, and so is what cannot be read or is gone.
+ * out, and so is what cannot be read or is gone. What lies too deep is left out too; a note at the end names it.
+ *
+ * A session may add entries faster than they are sent, and an archive takes memory for each: they are counted again.
+ *
+ * @throws AppError `too_many_files`
  */
 export async function* entriesOf(
   top: Directory,
-  { paths, name, signal }: { paths: readonly string[]; name: string; signal: AbortSignal },
+  { limits: { files, bytes } = { files: MOST_FILES, bytes: MOST_BYTES }, ...spec }: ArchiveSpec,
+): AsyncGenerator<ZipEntry, void, undefined> {
+  const leftOut: string[] = []
+  let count = 0
+  let sum = 0
+  for await (const entry of allEntries(top, { ...spec, onTooDeep: path => leftOut.push(path) })) {
+    sum += entry.size
+    if (++count > files + spec.paths.length) throw tooMany()
+    if (sum > bytes) throw tooLarge(bytes)
+    yield entry
+  }
+  if (leftOut.length > 0) yield noteOf(leftOut)
+}
+
+async function* allEntries(
+  top: Directory,
+  { paths, name, signal, onTooDeep }: Omit<ArchiveSpec, 'limits'> & { onTooDeep: (path: string) => void },
 ): AsyncGenerator<ZipEntry, void, undefined> {
   for (const path of paths) {
     if (path === '') {
-      yield* directoryEntries(top, safePath(name), signal)
+      yield* directoryEntries(top, safePath(name), { signal, onTooDeep })
       continue
     }
     await using place = await openPlace(top, path)
@@ -42,13 +76,17 @@ export async function* entriesOf(
     if (kind === 'file') yield* fileEntry(place.directory, place.name, safePath(place.name))
     if (kind !== 'directory') continue
     await using directory = await place.directory.enter(place.name)
-    yield* directoryEntries(directory, safePath(place.name), signal)
+    yield* directoryEntries(directory, safePath(place.name), { signal, onTooDeep })
   }
 }
 
-async function* directoryEntries(directory: Directory, path: string, signal: AbortSignal) {
+async function* directoryEntries(
+  directory: Directory,
+  path: string,
+  { signal, onTooDeep }: { signal: AbortSignal; onTooDeep: (path: string) => void },
+): AsyncGenerator<ZipEntry, void, undefined> {
   yield await directoryEntry(directory, path)
-  for await (const found of walk(directory, signal)) {
+  for await (const found of walk(directory, signal, below => onTooDeep(`${path}/${safePath(below)}`))) {
     const at = `${path}/${safePath(found.path)}`
     if (found.kind === 'file') yield* fileEntry(found.directory, found.name, at)
     if (found.kind !== 'directory') continue
@@ -75,6 +113,23 @@ function safePath(path: string): string {
     .split('/')
     .map(name => shownFileName(name).replace(/[\\:]/g, '_'))
     .join('/')
+}
+
+/** A text file that says what the archive lacks. */
+function noteOf(leftOut: readonly string[]): ZipEntry {
+  const lines = [
+    `The entries of these directories are not in this archive: they are nested more than ${MOST_LEVELS} directories deep.`,
+    'Download directories further down one by one, or use SFTP or `berth folder download`.',
+    '',
+    ...leftOut.slice(0, MOST_NAMED),
+    ...(leftOut.length > MOST_NAMED ? [`… and ${leftOut.length - MOST_NAMED} more`] : []),
+  ]
+  const bytes = Buffer.from(`${lines.join('\n')}\n`)
+  return { path: 'LEFT-OUT.txt', size: bytes.length, modifiedAt: new Date(), mode: 0o644, bytes: [bytes] }
+}
+
+function tooLarge(bytes: number): AppError {
+  return new AppError('too_many_files', because('archive_bytes_at_most', { limit: `${bytes / 2 ** 40} TiB` }))
 }
 
 function tooMany(): AppError {

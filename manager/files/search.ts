@@ -6,7 +6,10 @@ import { passOver, walk } from './walk.ts'
 const MOST_VISITED = 1_000_000
 const SEARCH_MS = 10_000
 
-/** Searches the names below a directory. Ends early after ten seconds, a million entries, or enough hits. */
+/**
+ * Searches the names below a directory. Ends early after ten seconds, a million entries, or enough hits. What lies too deep is
+ * passed over, and the result is then not complete.
+ */
 export async function searchNames(
   top: Directory,
   { path, text, limit }: FileSearchQuery,
@@ -16,8 +19,12 @@ export async function searchNames(
   const items: FilesFound['items'] = []
   const deadline = performance.now() + SEARCH_MS
   let visited = 0
+  let complete = true
+  const onTooDeep = () => {
+    complete = false
+  }
   await using directory = await top.walk(path)
-  for await (const found of walk(directory, signal)) {
+  for await (const found of walk(directory, signal, onTooDeep)) {
     visited++
     if (found.name.toLowerCase().includes(wanted)) {
       if (items.length >= limit) return { items, complete: false }
@@ -27,5 +34,5 @@ export async function searchNames(
     if (visited >= MOST_VISITED || (visited % 256 === 0 && performance.now() > deadline))
       return { items, complete: false }
   }
-  return { items, complete: true }
+  return { items, complete }
 }

@@ -1,10 +1,9 @@
-import { AppError, because } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { type Entry } from '../storage/listing.ts'
 import { isCode, joinPath } from './places.ts'
 
 /** Each level of directories holds two descriptors. */
-const MOST_LEVELS = 128
+export const MOST_LEVELS = 128
 
 /** An entry below a directory, with the open directory that holds it: valid until the next entry is taken. */
 export interface Found extends Entry {
@@ -15,28 +14,37 @@ export interface Found extends Entry {
 
 /**
  * Everything below a directory, a directory before its entries. Follows no link. Directories that vanish, or become something
- * else, are passed over.
+ * else, are passed over, and so is what lies deeper than 128 directories.
  *
- * @throws AppError `path_invalid` if directories are nested too deeply; the reason of the signal
+ * @param onTooDeep called for a directory whose entries are passed over because it lies too deep
+ * @throws the reason of the signal
  */
 export async function* walk(
   directory: Directory,
   signal: AbortSignal,
-  path = '',
-  level = 1,
+  onTooDeep: (path: string) => void,
+): AsyncGenerator<Found, void, undefined> {
+  yield* walkFrom(directory, { path: '', level: 1 }, { signal, onTooDeep })
+}
+
+async function* walkFrom(
+  directory: Directory,
+  { path, level }: { path: string; level: number },
+  rules: { readonly signal: AbortSignal; readonly onTooDeep: (path: string) => void },
 ): AsyncGenerator<Found, void, undefined> {
   if (level > MOST_LEVELS) {
-    throw new AppError('path_invalid', because('nested_walk', { path: path.slice(0, 200), levels: MOST_LEVELS }))
+    rules.onTooDeep(path)
+    return
   }
   await using listing = await directory.list()
   for (let batch = await listing.next(); batch.length > 0; batch = await listing.next()) {
     for (const { name, kind } of batch) {
-      signal.throwIfAborted()
+      rules.signal.throwIfAborted()
       const found = { directory, name, kind, path: joinPath(path, name) }
       yield found
       if (kind !== 'directory') continue
       await using next = await directory.enter(name).catch(passOver)
-      if (next) yield* walk(next, signal, found.path, level + 1)
+      if (next) yield* walkFrom(next, { path: found.path, level: level + 1 }, rules)
     }
   }
 }

@@ -1,10 +1,17 @@
-import { type FolderId } from '#manager/contract'
+import { type AppError, type FolderId } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Store } from '../store/open-store.ts'
-import { addUsage, listOfSameOwner, listUnenforced, readSizes, saveEnforced } from '../store/storage/folder-usage.ts'
+import {
+  addUsage,
+  type FolderSizes,
+  listOfSameOwner,
+  listUnenforced,
+  readSizes,
+  saveEnforced,
+} from '../store/storage/folder-usage.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
-import { enforceable, isLimited, sizeFault } from './size-rules.ts'
+import { enforceable, isLimited, sizeFault, stagedFault } from './size-rules.ts'
 import { type FolderUsages } from './usage.ts'
 
 /**
@@ -14,6 +21,13 @@ import { type FolderUsages } from './usage.ts'
 export interface FolderRoom extends AsyncDisposable {
   /** @throws AppError `quota_folder_full`, `quota_total_full` */
   require(row: LimitedRow, bytes: number): Promise<void>
+  /**
+   * For an upload of so many bytes that is on record: it has to fit beside all others that are not finished. Two that are begun at once both
+   * count, so both may be refused, but they never share the last room.
+   *
+   * @throws as `require`
+   */
+  requireStaged(row: LimitedRow, bytes: number): Promise<void>
   /** Notes bytes that are about to be written. @throws as `require` */
   take(row: LimitedRow, bytes: number): Promise<void>
   /** Takes back what was not written after all. */
@@ -50,15 +64,17 @@ export interface FolderRoomDeps {
 }
 
 export function createFolderRoom({ store: { db }, storage, usages, log }: FolderRoomDeps): FolderRoom {
-  async function require(row: LimitedRow, bytes: number): Promise<void> {
+  const require = (row: LimitedRow, bytes: number): Promise<void> => judge(row, sizes => sizeFault(sizes, bytes))
+
+  async function judge(row: LimitedRow, faultOf: (sizes: FolderSizes) => AppError | undefined): Promise<void> {
     if (!isLimited(row)) return
     usages.look([row])
     const sizes = await readSizes(db, row.id)
-    if (!sizes || (sizes.bytes !== null && !sizeFault(sizes, bytes))) return
+    if (!sizes || (sizes.bytes !== null && !faultOf(sizes))) return
     // Files may have been deleted since the last count.
     await usages.again(row.owner_max_bytes === null ? [row] : await listOfSameOwner(db, row.id))
     const counted = await readSizes(db, row.id)
-    const fault = counted && sizeFault(counted, bytes)
+    const fault = counted && faultOf(counted)
     if (fault) throw fault
   }
 
@@ -100,6 +116,7 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
 
   return {
     require,
+    requireStaged: (row, bytes) => judge(row, sizes => stagedFault(sizes, bytes)),
     take,
     giveBack,
     enforce,

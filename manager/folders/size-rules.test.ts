@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { enforceable, sizeFault } from './size-rules.ts'
+import { enforceable, sizeFault, stagedFault } from './size-rules.ts'
 
 const FREE = { name: 'data', max_bytes: null, owner_max_bytes: null, owned: 50, bytes: 50 }
 
@@ -13,6 +13,23 @@ test.each([
   ['already over the limit', { ...FREE, max_bytes: 40 }, 0, 'quota_folder_full'],
 ])('a write is judged: %s', (_case, sizes, bytes, code) => {
   expect(sizeFault(sizes, bytes)?.code).toBe(code)
+})
+
+test.each([
+  ['alone', { max_bytes: 100, staged: 50, owned_staged: 50 }, 50, undefined],
+  ['beside others', { max_bytes: 100, staged: 80, owned_staged: 80 }, 40, { code: 'quota_folder_full', staged: 40 }],
+  ['too large by itself', { max_bytes: 100, staged: 60, owned_staged: 60 }, 60, { code: 'quota_folder_full' }],
+  [
+    'beside others of the owner',
+    { owner_max_bytes: 100, staged: 20, owned_staged: 60 },
+    20,
+    { code: 'quota_total_full', staged: 40 },
+  ],
+  ['a project', { max_bytes: 100, owned: null, staged: 50, owned_staged: 0 }, 50, undefined],
+])('an upload is judged beside those that are not finished: %s', (_case, sizes, bytes, expected) => {
+  const fault = stagedFault({ ...FREE, ...sizes }, bytes)
+  const found = fault && { code: fault.code, ...('staged' in fault.detail ? { staged: fault.detail.staged } : {}) }
+  expect(found).toEqual(expected)
 })
 
 test('a file system enforces the smaller limit', () => {

@@ -53,7 +53,8 @@ export interface Uploads {
   list(caller: Caller, folderId: FolderId): Promise<Upload[]>
   /**
    * @param body the first bytes
-   * @throws AppError `folder_not_found`, `forbidden`, `over_upload_limit`, `file_exists`, `disk_full`, `storage_away`; for the
+   * @throws AppError `folder_not_found`, `forbidden`, `over_upload_limit`, `quota_folder_full`,
+   *   `quota_total_full`, `file_exists`, `disk_full`, `storage_away`; for the
    *   bytes as `append`
    */
   create(caller: Caller, folderId: FolderId, request: NewUploadRequest): Promise<Upload>
@@ -90,6 +91,8 @@ export interface WritableFolder {
   readonly storageHost: string
   /** @throws AppError `quota_folder_full`, `quota_total_full` */
   requireRoom(bytes: number): Promise<void>
+  /** Checks the room for an upload that is on record, beside all others. @throws as `requireRoom` */
+  requireStaged(bytes: number): Promise<void>
   /** Takes room for bytes that are put into the folder now. @throws as `requireRoom` */
   takeRoom(bytes: number): Promise<void>
   /** Opens its top. @throws AppError `storage_away` */
@@ -270,6 +273,10 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
         await removePart(directory, id)
         throw new AppError('over_upload_limit', { limit: MOST, ...because('uploads_at_most', { limit: MOST }) })
       }
+      await folder.requireStaged(size).catch(async (error: unknown) => {
+        await discard(id, directory)
+        throw error
+      })
       if (!body && size > 0) return toUpload(row, 0)
       return await append(caller, { folderId, id }, { offset: 0, body })
     },

@@ -84,6 +84,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
       return {
         storageHost: row.storage_host,
         requireRoom: bytes => room.require(row, bytes),
+        requireStaged: bytes => room.requireStaged(row, bytes),
         takeRoom: bytes => room.take(row, bytes),
         open: () => storage.open(row.storage_host, folderId),
       }

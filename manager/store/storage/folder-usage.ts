@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { type FolderId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
@@ -34,6 +34,10 @@ export interface FolderSizes {
   readonly owned: number | null
   /** Null if it was not measured. */
   readonly bytes: number | null
+  /** Sizes of the uploads into the folder that are not finished. */
+  readonly staged: number
+  /** Of those into all folders of the owner; 0 for the folder of a project. */
+  readonly owned_staged: number
 }
 
 /** @returns undefined if the folder is gone */
@@ -45,6 +49,8 @@ export async function readSizes(db: Db, id: FolderId): Promise<FolderSizes | und
     .leftJoin('folder_usage as usage', 'usage.folder_id', 'folders.id')
     .select(['folders.name', 'folders.storage_host', 'folders.max_bytes', 'folders.enforced_bytes', 'usage.bytes'])
     .select(['policies.max_folder_bytes as owner_max_bytes', ownedBytes.as('owned')])
+    .select([stagedBytes(sql`f.id = folders.id`).as('staged')])
+    .select([stagedBytes(sql`f.user_id = folders.user_id`).as('owned_staged')])
     .where('folders.id', '=', id)
     .executeTakeFirst()
 }
@@ -52,6 +58,11 @@ export async function readSizes(db: Db, id: FolderId): Promise<FolderSizes | und
 const ownedBytes = sql<number | null>`(
   select sum(u.bytes)::bigint from folder_usage u join folders f on f.id = u.folder_id
   where f.user_id = folders.user_id and f.status <> 'deleting')`
+
+/** @param which condition on `f`, the folder of an upload */
+const stagedBytes = (which: RawBuilder<unknown>) => sql<number>`(
+  select coalesce(sum(up.size), 0)::bigint from uploads up join folders f on f.id = up.folder_id
+  where ${which} and f.status <> 'deleting' and not up.finished and up.expires_at > now())`
 
 /** Measured bytes of all folders that a user owns. */
 export async function readOwnedBytes(db: Db, userId: UserId): Promise<number> {

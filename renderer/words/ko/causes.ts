@@ -196,6 +196,8 @@ export default {
 
   // 폴더와 파일
   archive_at_most: '압축 파일에는 파일을 {limit}개까지 담을 수 있습니다. 디렉터리를 하나씩 다운로드하세요.',
+  archive_bytes_at_most:
+    '압축 파일에는 {limit}까지 담을 수 있습니다. 희소 파일은 전체 크기로 셉니다. 디렉터리를 하나씩 다운로드하세요.',
   archive_only_files: '"{name}" 항목은 파일도 디렉터리도 아닙니다. 제외하세요.',
   bundle_file_too_large: '"{path}" 파일이 1 MiB보다 큽니다. 따로 다운로드하세요.',
   clone_left_over: '복사가 일찍 끝났고, 불완전한 새 폴더 "{name}" 삭제가 아직 끝나지 않았습니다.',
@@ -284,7 +286,6 @@ export default {
   name_an_entry: '폴더 안의 파일이나 디렉터리를 지정하세요.',
   neither_file_nor_directory: '"{name}": 파일도 디렉터리도 아닙니다.',
   nested_copy: '"{name}" 디렉터리가 {levels}단계보다 깊습니다. 더 아래의 디렉터리를 하나씩 복사하세요.',
-  nested_walk: '"{path}…" 디렉터리가 {levels}단계보다 깊습니다. 더 아래의 디렉터리를 고르세요.',
   no_byte_arrived: '1분 동안 데이터가 도착하지 않았습니다.',
   path_is_folder: '경로가 폴더 자체를 가리킵니다. 폴더 안의 파일을 지정하세요.',
   path_names_file: '경로는 폴더 안의 파일을 가리켜야 합니다.',
@@ -292,8 +293,12 @@ export default {
   storage_entries_full: '"{name}" 항목을 만들 수 없습니다. 스토리지가 여기에 항목을 더 허용하지 않습니다.',
   quota_folder_full:
     '"{name}" 폴더는 {limit}바이트까지 쓸 수 있고, 지금 {used}바이트이며 {bytes}바이트가 더 필요합니다. 파일을 삭제하거나 폴더 관리자에게 제한을 늘려 달라고 요청하세요.',
+  quota_folder_staged:
+    '"{name}" 폴더는 {limit}바이트까지 쓸 수 있습니다. 끝나지 않은 업로드 {staged}바이트를 합쳐 지금 {used}바이트이며 {bytes}바이트가 더 필요합니다. 업로드를 끝내거나 취소하고, 파일을 삭제하거나 폴더 관리자에게 제한을 늘려 달라고 요청하세요.',
   quota_total_full:
     '"{name}" 폴더 소유자의 모든 폴더는 {limit}바이트까지 쓸 수 있고, 지금 {used}바이트이며 {bytes}바이트가 더 필요합니다. 파일이나 폴더를 휴지통에서도 삭제하거나 관리자에게 다른 자원 정책을 요청하세요.',
+  quota_total_staged:
+    '"{name}" 폴더 소유자의 모든 폴더는 {limit}바이트까지 쓸 수 있습니다. 끝나지 않은 업로드 {staged}바이트를 합쳐 지금 {used}바이트이며 {bytes}바이트가 더 필요합니다. 업로드를 끝내거나 취소하고, 파일이나 폴더를 휴지통에서도 삭제하거나 관리자에게 다른 자원 정책을 요청하세요.',
   storage_full: '"{storage}" 스토리지가 가득 찼습니다.',
   storage_no_space: '"{name}" 항목을 쓸 수 없습니다. 스토리지에 공간이 없습니다.',
   storage_quota_full: '"{name}" 항목을 쓸 수 없습니다. 스토리지의 할당량을 다 썼습니다.',

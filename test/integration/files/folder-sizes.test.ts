@@ -131,6 +131,46 @@ test('uploads, bundles and edits are refused at the limit, and leave nothing', a
   expect((await edit('small', { 'if-none-match': '*' }, Buffer.from('fits'))).status).toBe(200)
 })
 
+test('uploads that are not finished count together; a cancelled one makes room', async () => {
+  const folder = await api.createFolder({ body: { name: 'staged', maxBytes: 3 * MIB } })
+  const { token } = await apiOf(cluster.url).login({ body: { ...ADMIN, kind: 'token' } })
+  const authorization = `Bearer ${token ?? ''}`
+  const headers = { authorization, 'tus-resumable': TUS_VERSION, 'upload-length': String(MIB) }
+  const begin = async (path: string) => {
+    const metadata = { 'upload-metadata': `path ${Buffer.from(path).toString('base64')}` }
+    const address = `${cluster.url}/api/v1/folders/${folder.id}/uploads`
+    const reply = await fetch(address, { method: 'POST', headers: { ...headers, ...metadata } })
+    return { status: reply.status, location: reply.headers.get('location') ?? '', text: await reply.text() }
+  }
+  const statuses = async (names: readonly string[]) =>
+    (await Promise.all(names.map(begin))).map(({ status }) => status).toSorted()
+  const first = await begin('first')
+  expect([first.status, await statuses(['second']), await statuses(['third'])]).toEqual([201, [201], [201]])
+  // However many are begun at once, none gets in.
+  expect(await statuses(Array.from({ length: 8 }, (_, n) => `more-${n}`))).toEqual(Array<number>(8).fill(507))
+  expect((await begin('one-more')).text).toContain('"cause":"quota_folder_staged"')
+  expect(await readdir(join(storage, '..', 'uploads'))).toHaveLength(3)
+  const part = (
+    location: string,
+    method: string,
+    more: Record<string, string> = {},
+    body: Uint8Array<ArrayBuffer> | null = null,
+  ) =>
+    fetch(new URL(location, cluster.url), {
+      method,
+      headers: { authorization, 'tus-resumable': TUS_VERSION, ...more },
+      body,
+    })
+  expect((await part(first.location, 'DELETE')).status).toBe(204)
+  const again = await begin('again')
+  expect(again.status).toBe(201)
+  // What is on record is finished without counting twice.
+  const bytes = new Uint8Array(MIB).fill(1)
+  const patch = { 'upload-offset': '0', 'content-type': TUS_CONTENT }
+  expect((await part(again.location, 'PATCH', patch, bytes)).status).toBe(204)
+  expect(await readdir(join(storage, folder.id))).toEqual(['again'])
+})
+
 test('writes, longer files and directories by SFTP are refused at the limit', async () => {
   const folder = await almostFull('by-sftp')
   await using home = await temporaryDirectory()

@@ -1,0 +1,71 @@
+import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Directory, openTop } from '../storage/beneath.ts'
+import { createStorageCalls } from '../storage/calls.ts'
+import { entriesOf, requireFewFiles } from './archive.ts'
+import { searchNames } from './search.ts'
+import { MOST_LEVELS } from './walk.ts'
+
+const calls = createStorageCalls({ threads: 16 })('local')
+const { signal } = new AbortController()
+let path: string
+let top: Directory
+beforeEach(async () => {
+  path = await mkdtemp(join(tmpdir(), 'berth-test-archive-'))
+  top = await openTop(path, calls)
+})
+afterEach(async () => {
+  await top[Symbol.asyncDispose]()
+  await rm(path, { recursive: true, force: true })
+})
+
+const refused = (code: string): unknown => expect.objectContaining({ code })
+
+test('an archive of a directory that grows while it is sent ends', async () => {
+  await mkdir(join(path, 'grows'))
+  await writeFile(join(path, 'grows', 'file-0'), '')
+  await requireFewFiles(top, ['grows'], signal)
+  let made = 0
+  const sent = async () => {
+    const limits = { files: 60, bytes: 1_000 }
+    for await (const _entry of entriesOf(top, { paths: ['grows'], name: 'data', signal, limits })) {
+      // A directory in the last one: what is made in it is met in any case.
+      const deeper = join(path, 'grows', ...Array.from({ length: (made % 20) + 1 }, () => 'd'))
+      await mkdir(deeper, { recursive: true })
+      for (let n = 0; n < 4; n++) await writeFile(join(deeper, `file-${++made}`), '')
+    }
+  }
+  await expect(sent()).rejects.toEqual(refused('too_many_files'))
+})
+
+test('a sparse file is not sent without end', async () => {
+  await writeFile(join(path, 'zeros'), '')
+  await truncate(join(path, 'zeros'), 5 * 2 ** 40)
+  await expect(requireFewFiles(top, ['zeros'], signal)).rejects.toEqual(refused('too_many_files'))
+  const entries = entriesOf(top, { paths: [''], name: 'data', signal })
+  expect((await entries.next()).value).toMatchObject({ path: 'data/' })
+  await expect(entries.next()).rejects.toEqual(refused('too_many_files'))
+})
+
+test('what lies too deep is left out of an archive, which says so, and passed over by a search', async () => {
+  const deep = Array.from({ length: MOST_LEVELS + 5 }, () => 'd')
+  await mkdir(join(path, ...deep), { recursive: true })
+  await writeFile(join(path, ...deep, 'found-not'), '')
+  await writeFile(join(path, 'found'), 'text')
+  await requireFewFiles(top, [''], signal)
+  const paths: string[] = []
+  let note = ''
+  for await (const entry of entriesOf(top, { paths: [''], name: 'data', signal })) {
+    paths.push(entry.path)
+    if (entry.path === 'LEFT-OUT.txt') for await (const bytes of entry.bytes) note += Buffer.from(bytes).toString()
+  }
+  expect(paths).toContain('data/found')
+  expect(paths.filter(each => each.includes('found-not'))).toEqual([])
+  expect(paths.at(-1)).toBe('LEFT-OUT.txt')
+  expect(note).toContain(`data/${Array(MOST_LEVELS).fill('d').join('/')}\n`)
+
+  const { items, complete } = await searchNames(top, { path: '', text: 'found', limit: 10 }, signal)
+  expect([items.map(item => item.path), complete]).toEqual([['found'], false])
+})
