@@ -44,6 +44,7 @@ import {
 } from '#manager/contract'
 import { silentLog } from '../../proxy/log.ts'
 import { createStaticFiles } from '../../proxy/web/static-files.ts'
+import { OWNER } from './console-world.ts'
 import { answerSession } from './console-double-session.ts'
 import { answerAdmin, type AdminWorld } from './console-double-admin.ts'
 import { answerAccount } from './console-double-account.ts'
@@ -445,7 +446,9 @@ function pageOf(world: World, url: URL) {
     const items = world.sessions.filter(({ id }) => ids.has(id))
     return { items, nextCursor: null, total: items.length }
   }
-  const all = world.sessions.filter(session => hasStatus(session, status)).toSorted((a, b) => (a.id < b.id ? 1 : -1))
+  const isMine = ({ ownerId }: Session) => url.searchParams.get('mine') !== 'true' || ownerId === OWNER
+  const found = world.sessions.filter(session => hasStatus(session, status) && isMine(session))
+  const all = found.toSorted((a, b) => (a.id < b.id ? 1 : -1))
   const next = start + limit
   return { items: all.slice(start, next), nextCursor: next < all.length ? String(next) : null, total: all.length }
 }

@@ -1,7 +1,11 @@
 import { type Browser, type BrowserContext, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aWorld } from './console-world.ts'
-import { startConsoleDouble } from './console-double.ts'
+import { NO_ANNOUNCEMENT } from '#manager/contract'
+import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
+import { aFolder, filesOf, FOLDER_ID } from './console-double-files.ts'
+import { variedFolders } from './console-double-folders.ts'
+import { ago, aSession, aWorld, HISTORY, INVITATION, LIMITED, OWNER } from './console-world.ts'
+import { startConsoleDouble, type World } from './console-double.ts'
 import { startBrowser } from './console-open.ts'
 import { signIn } from './console-steps.ts'
 import { settle } from '../fixtures/browser.ts'
@@ -63,8 +67,9 @@ function apiRequests(page: Page): string[] {
   return sent
 }
 
-async function cold(signedIn: boolean, size = { width: 1280, height: 800 }) {
-  const double = await startConsoleDouble(aWorld({ signedIn, authOptions: { signUp: 'open', firstStart: true } }))
+async function cold(signedIn: boolean, size = { width: 1280, height: 800 }, change: Partial<World> = {}) {
+  const authOptions = { signUp: 'open', firstStart: true } as const
+  const double = await startConsoleDouble(aWorld({ signedIn, authOptions, ...change }))
   const context = await browser.newContext({ viewport: size, locale: 'en-GB', reducedMotion: 'reduce' })
   await watchShifts(context)
   const page = await context.newPage()
@@ -129,12 +134,92 @@ test.each(SIZES)('nothing moves while the sessions load, by a reload and by sign
   expect(signedIn.shift, signedIn.moved.join('\n')).toBeLessThan(UNMOVED)
 })
 
+/** Someone with everything that arrives late: projects, resource groups, an announcement, an invitation, and news since the last visit. */
+const FULL: Partial<World> = {
+  ...LIMITED,
+  folders: variedFolders(),
+  history: HISTORY,
+  keypairs: [aKeypair(0)],
+  logins: [THIS_LOGIN, OTHER_LOGIN],
+  invitations: [INVITATION],
+  announcement: { ...NO_ANNOUNCEMENT, id: 'a', text: 'Down on Saturday', level: 'info' },
+  sessions: Array.from({ length: 14 }, (_, index) =>
+    index < 7 ? aSession(index) : aSession(index, { status: 'ERROR', endedAt: ago(30 + index) }),
+  ),
+}
+/** Answers arrive one after the other, first to last or last to first, so that no part of the page may count on another one. */
+async function answerInTurn(page: Page, order: 'first asked' | 'last asked') {
+  let [asked, answered] = [0, 0]
+  await page.route(/\/(api|host)\//, async route => {
+    const { pathname } = new URL(route.request().url())
+    if (/\/(events|me)$/.test(pathname)) return route.continue()
+    const turn = asked++ % 10
+    await new Promise(resolve => setTimeout(resolve, 40 * (order === 'first asked' ? turn : 9 - turn)))
+    await route.continue()
+    answered += 1
+  })
+  return { isQuiet: () => asked > 0 && asked === answered }
+}
+const LATE_PAGES = [
+  { path: '/summary', there: 'Since your last visit' },
+  { path: '/data', there: 'experiments' },
+  { path: '/statistics', there: 'Table' },
+  { path: `/data/${FOLDER_ID}`, there: 'README.md' },
+  { path: '/account', there: 'Sign-ins' },
+] as const
+const TURNS = [
+  { ...SIZES[0], order: 'first asked' },
+  { ...SIZES[1], order: 'last asked' },
+] as const
+test.each(TURNS)(
+  'nothing moves on the pages of a person with everything, answers arriving $order first, at $width px',
+  async ({ order, ...size }) => {
+    const faults: Record<string, readonly string[]> = {}
+    for (const { path, there } of LATE_PAGES) {
+      await using it = await cold(true, size, FULL)
+      if (path.startsWith('/data/'))
+        Object.assign(it.double.world, {
+          folders: [aFolder()],
+          files: filesOf({ 'README.md': 'Read me', 'data.csv': '1' }),
+        })
+      const visit = JSON.stringify({ since: null, seen: Date.now() - 3 * 3_600_000 })
+      await it.page.addInitScript(({ key, text }) => localStorage.setItem(key, text), {
+        key: `berth.visit.${OWNER}`,
+        text: visit,
+      })
+      const answers = await answerInTurn(it.page, order)
+      await it.page.goto(`${it.double.url}/#${path}`)
+      await it.page.getByText(there).filter({ visible: true }).first().waitFor()
+      await expect.poll(answers.isQuiet).toBe(true)
+      await it.page.waitForTimeout(200)
+      const { shift, moved } = await shiftsOf(it.page)
+      if (shift >= UNMOVED) faults[path] = moved
+    }
+    expect(faults).toEqual({})
+  },
+)
+
 /** Left ends of these parts of the page, in pixels. */
 const leftsOf = (page: Page, selector: string) =>
   page.locator(selector).evaluateAll(all => all.map(each => each.getBoundingClientRect().left))
 /** Whether this part of the page is longer than its room. */
 const isLonger = (page: Page, selector: string) =>
   page.locator(selector).evaluate(each => each.scrollHeight > each.clientHeight)
+
+test('an interruption of the connection moves nothing', async () => {
+  await using it = await cold(true, undefined, FULL)
+  const { page, double } = it
+  await page.goto(`${double.url}/#/summary`)
+  await page.getByText('2 of 2 hosts connected').waitFor()
+  await expect.poll(double.streams).toBe(1)
+  const PARTS = 'main h1, main h2'
+  const topsOf = () => page.locator(PARTS).evaluateAll(all => all.map(each => each.getBoundingClientRect().top))
+  const before = await topsOf()
+  double.world.refuseStreams = true
+  double.drop()
+  await page.getByText('No connection to the manager.').waitFor()
+  expect(await topsOf()).toEqual(before)
+})
 
 test('a message that makes the sign-in page longer than the window moves nothing sideways', async () => {
   await using it = await cold(false)

@@ -23,6 +23,10 @@ test('the summary shows running and ended sessions of the person, not of others,
       aSession(3, { name: 'of-a-colleague', ...OTHER }),
       aSession(4, { name: 'mine-ended', status: 'TERMINATED', endedAt: ago(3) }),
       aSession(5, { name: 'mine-ended-first', status: 'ERROR', endedAt: ago(30) }),
+      // More of others than one page of the list has, all newer.
+      ...Array.from({ length: 600 }, (_, index) =>
+        aSession(10 + index, { ...OTHER, status: 'TERMINATED', endedAt: ago(1) }),
+      ),
     ],
   })
   await it.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()

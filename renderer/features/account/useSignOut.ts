@@ -1,4 +1,5 @@
 import { useRouter } from 'vue-router'
+import { useAnnouncement } from '../announcement/useAnnouncement.ts'
 import { useFolders } from '../folders/useFolders.ts'
 import { forgetLaunch } from '../launch/forget-launch.ts'
 import { useNotices } from '../notifications/useNotices.ts'
@@ -6,13 +7,23 @@ import { useResources } from '../sessions/useResources.ts'
 import { useResourceGroup } from '../project/useResourceGroup.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { useInvitations } from '../summary/useInvitations.ts'
+import { useOwnSessions } from '../summary/useOwnSessions.ts'
 import { useUsage } from '../usage/useUsage.ts'
 import { useAccount } from './useAccount.ts'
 
 /** Signs out, forgets everything that was loaded for the person and the choices of the last launch, and shows the sign-in page. */
 export function useSignOut(): () => Promise<void> {
   const account = useAccount()
-  const loaded = [useSessions(), useResources(), useUsage(), useResourceGroup(), useFolders(), useInvitations()]
+  const loaded = [
+    useSessions(),
+    useOwnSessions(),
+    useResources(),
+    useUsage(),
+    useResourceGroup(),
+    useFolders(),
+    useInvitations(),
+    useAnnouncement(),
+  ]
   const notices = useNotices()
   const router = useRouter()
   return async () => {

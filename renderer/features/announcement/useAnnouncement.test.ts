@@ -1,10 +1,14 @@
+// @vitest-environment happy-dom
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type Announcement, AppError, NO_ANNOUNCEMENT } from '#manager/contract'
 import { withServices } from '../../testing/services.ts'
 import { useAnnouncement } from './useAnnouncement.ts'
 
 const ABOUT = { ...NO_ANNOUNCEMENT, id: 'a', text: 'Down on *Saturday*' }
-beforeEach(() => vi.useFakeTimers())
+beforeEach(() => {
+  vi.useFakeTimers()
+  localStorage.clear()
+})
 afterEach(() => vi.useRealTimers())
 
 /** A manager that answers with `server.answer`, and a page that has begun to look. */
@@ -75,4 +79,22 @@ test('after a sign-out nothing is shown and nothing is asked', async () => {
   events.hint({ topic: 'announcement', id: 'all', version: 2 })
   await vi.advanceTimersByTimeAsync(10 * 60_000)
   expect(server.asked).toBe(1)
+})
+
+test('the next page shows the announcement before the manager has answered, unless it was dismissed or the person signed out', async () => {
+  const { store } = await start({ ...ABOUT, level: 'warning' })
+  const silent = () => {
+    const { app, pinia } = withServices({ getAnnouncement: () => new Promise(() => undefined) })
+    const next = app.runWithContext(() => useAnnouncement(pinia))
+    next.begin()
+    return next.shown?.text
+  }
+  expect(silent()).toBe('Down on *Saturday*')
+  if (store.shown) await store.dismiss(store.shown)
+  expect(silent()).toBeUndefined()
+  localStorage.setItem('berth.announcement', '{"id":1,"text":"x","level":"warning"}')
+  expect(silent()).toBeUndefined()
+  await start(ABOUT)
+  store.clear()
+  expect(silent()).toBeUndefined()
 })

@@ -1,6 +1,6 @@
 import { defineStore } from 'pinia'
-import { computed, shallowRef } from 'vue'
-import { type Announcement } from '#manager/contract'
+import { computed, ref, shallowRef } from 'vue'
+import { type Announcement, parseJson } from '#manager/contract'
 import { useServices } from '../../services.ts'
 
 /** An announcement that the page shows. */
@@ -11,10 +11,23 @@ const AGAIN_MS = 5_000
 /** Longest time in milliseconds that a timer is set to; it is set again after that. */
 const LONGEST_MS = 24 * 3_600_000
 
+/** The announcement as it was known last, so that its bar is there before the manager has answered, and moves nothing when it comes. */
+const KNOWN = 'berth.announcement'
+
+function readKnown(): Announcement | null {
+  const value = parseJson(globalThis.localStorage.getItem(KNOWN) ?? 'null')
+  if (typeof value !== 'object' || value === null || !('id' in value) || !('text' in value) || !('level' in value))
+    return null
+  const isWhole = [value.id, value.text, value.level].every(part => typeof part === 'string')
+  return isWhole ? { until: null, changesAt: null, ...(value as Announcement) } : null
+}
+
 /** The announcement of the administrators, kept current by event hints and by the times of its period. */
 export const useAnnouncement = defineStore('announcement', () => {
   const { api, events } = useServices()
   const answer = shallowRef<Announcement | null>(null)
+  /** True once the manager has answered, or could not. */
+  const isKnown = ref(false)
   let round = 0
   let hasBegun = false
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -30,16 +43,24 @@ export const useAnnouncement = defineStore('announcement', () => {
     const asked = ++round
     // The page works without an announcement. A failure of the manager is shown by the parts that need its answers.
     const next = await api.getAnnouncement().catch(() => null)
-    if (asked !== round || !next) return
+    if (asked !== round) return
+    isKnown.value = true
+    if (!next) return
     answer.value = next
+    remember()
     clearTimeout(timer)
     if (next.changesAt === null) return
     const left = Date.parse(next.changesAt) - Date.now()
     timer = setTimeout(() => void load(), Math.min(Math.max(left, AGAIN_MS), LONGEST_MS))
   }
+  function remember(): void {
+    if (shown.value === null) globalThis.localStorage.removeItem(KNOWN)
+    else globalThis.localStorage.setItem(KNOWN, JSON.stringify(shown.value))
+  }
   function begin(): void {
     if (hasBegun) return
     hasBegun = true
+    answer.value = readKnown()
     void load()
   }
   const again = () => {
@@ -54,18 +75,22 @@ export const useAnnouncement = defineStore('announcement', () => {
   async function dismiss({ id }: ShownAnnouncement): Promise<void> {
     const before = answer.value
     answer.value = before && { ...before, dismissed: true }
+    remember()
     try {
       await api.dismissAnnouncement({ body: { id } })
     } catch (error) {
       if (answer.value?.id === id) answer.value = before
+      remember()
       throw error
     }
   }
   function clear(): void {
     round += 1
     hasBegun = false
+    isKnown.value = false
     answer.value = null
     clearTimeout(timer)
+    globalThis.localStorage.removeItem(KNOWN)
   }
-  return { shown, begin, dismiss, clear }
+  return { shown, isKnown, begin, dismiss, clear }
 })

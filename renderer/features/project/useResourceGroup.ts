@@ -23,6 +23,8 @@ function readKnown(): readonly string[] {
 export const useResourceGroup = defineStore('resource-group', () => {
   const { api, events } = useServices()
   const names = ref(readKnown())
+  /** True once the manager has answered, or could not; also where the groups are known from before. */
+  const isKnown = ref(globalThis.localStorage.getItem(KNOWN) !== null)
   const chosenName = ref(globalThis.localStorage.getItem(KEY))
   /** Figures of groups by name, as they were when the menu was opened. */
   const room = shallowRef<ReadonlyMap<string, Resources>>(new Map())
@@ -41,6 +43,7 @@ export const useResourceGroup = defineStore('resource-group', () => {
     hasBegun = true
     // The page works without the list. A failure of the manager is shown by the parts that need its answers.
     const answer = await api.listResourceGroups().catch(() => null)
+    isKnown.value = true
     if (!answer) return
     names.value = answer.items.filter(({ active }: ResourceGroup) => active).map(({ name }) => name)
     globalThis.localStorage.setItem(KNOWN, JSON.stringify(names.value))
@@ -93,8 +96,9 @@ export const useResourceGroup = defineStore('resource-group', () => {
     figuresAgain.cancel()
     held.value = null
     names.value = []
+    isKnown.value = false
     room.value = new Map()
     globalThis.localStorage.removeItem(KNOWN)
   }
-  return { names, chosen, room, figures, load, look, follow, choose, clear }
+  return { names, isKnown, chosen, room, figures, load, look, follow, choose, clear }
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { type ScopeUsage } from '#manager/contract'
-import { clusterMeters, ownMeters, scopeMeters, scopeNote } from './usage-text.ts'
+import { aSession } from '../../testing/a-session.ts'
+import { clusterMeters, ownMeters, scopeMeters, scopeNote, shareOf } from './usage-text.ts'
 
 const GIB = 2 ** 30
 const CLUSTER = { capacity: { cpu: 2000, mem: 8 * GIB }, occupied: { cpu: 2000, mem: 2 * GIB }, sessions: 9 }
@@ -74,4 +75,13 @@ test('a scope says whose sessions count, and whether anything is limited', () =>
     'All members of the project together',
   )
   expect(clusterMeters({}, {})).toEqual([])
+})
+
+test('the share of a person in a project is what their sessions hold of it, each container of them', () => {
+  const share = shareOf([
+    aSession(1, { requested: { cpu: '2', mem: '4g', 'cuda.device': '1' }, clusterSize: 3 }),
+    aSession(2, { status: 'SCHEDULED', requested: { cpu: '0.5', mem: '1g' } }),
+    aSession(3, { status: 'PENDING', requested: { cpu: '8', mem: '64g' } }),
+  ])
+  expect(Object.fromEntries(share)).toMatchObject({ sessions: '2', cpu: '6.5', mem: '13 GiB', 'cuda.device': '3' })
 })

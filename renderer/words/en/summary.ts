@@ -1,5 +1,6 @@
 export default {
   summary: 'Summary',
+  loading: 'Loading the summary',
   start: 'Start',
   whatIsASession:
     'A session is your own container with the CPU, memory and GPUs that you choose. Open Jupyter or a terminal in it, or connect with SSH and SFTP.',

@@ -7,6 +7,7 @@ export default {
   hostsLost: '{lost} of {all} hosts lost',
   usage: 'Usage',
   noLimit: '{amount}, no limit',
+  share: 'Yours: {amount}',
   sessions: 'Sessions',
   running: '{count, number} running',
   clusterHolds: 'Cluster {amount}',

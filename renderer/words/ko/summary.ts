@@ -3,6 +3,7 @@ import { type Translation } from '../message-types.ts'
 
 export default {
   summary: '요약',
+  loading: '요약을 불러오는 중',
   start: '시작',
   whatIsASession:
     '세션은 CPU, 메모리, GPU를 골라 사용하는 나만의 컨테이너입니다. 세션에서 Jupyter나 터미널을 열거나 SSH와 SFTP로 연결하세요.',

@@ -10,6 +10,7 @@ export default {
   hostsLost: '호스트 {all}대 중 {lost}대의 연결이 끊김',
   usage: '사용량',
   noLimit: '{amount}, 한도 없음',
+  share: '내 사용량: {amount}',
   sessions: '세션',
   running: '{count, number}개 실행 중',
   clusterHolds: '클러스터 {amount}',

@@ -1,0 +1,46 @@
+import { inject, onBeforeUnmount, onMounted, provide, readonly, ref, watch, type InjectionKey, type Ref } from 'vue'
+
+/** Longest time in milliseconds that parts of a page wait for each other. */
+const LONGEST_WAIT_MS = 4_000
+
+/**
+ * Lets the parts of a page appear in one frame: a part that came later than others would push them away from under the pointer. What
+ * is slower than `LONGEST_WAIT_MS` comes when it comes.
+ *
+ * @param isTold whether all that the parts need has been answered, or has failed
+ * @returns whether the parts are shown; stays true
+ */
+export function useTogether(isTold: () => boolean): Readonly<Ref<boolean>> {
+  const isThere = ref(false)
+  const show = () => (isThere.value = true)
+  watch(isTold, told => told && show(), { immediate: true })
+  const latest = setTimeout(show, LONGEST_WAIT_MS)
+  onBeforeUnmount(() => clearTimeout(latest))
+  return readonly(isThere)
+}
+
+const AWAITED: InjectionKey<Ref<number>> = Symbol('awaited')
+
+/** The same for parts that fetch what they need by themselves, and say so with `useArrival`. */
+export function useArrivals(): Readonly<Ref<boolean>> {
+  const awaited = ref(0)
+  const isMounted = ref(false)
+  provide(AWAITED, awaited)
+  onMounted(() => (isMounted.value = true))
+  return useTogether(() => isMounted.value && awaited.value === 0)
+}
+
+/** Makes the other parts of the page wait for the first answer of this one. @returns `load`, which tells them when it has ended */
+export function useArrival<T>(load: () => Promise<T>): () => Promise<T> {
+  const awaited = inject(AWAITED, undefined)
+  if (awaited) awaited.value += 1
+  let isFirst = true
+  return async () => {
+    try {
+      return await load()
+    } finally {
+      if (awaited && isFirst) awaited.value -= 1
+      isFirst = false
+    }
+  }
+}
