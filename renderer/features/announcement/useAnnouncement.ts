@@ -19,7 +19,7 @@ function readKnown(): Announcement | null {
   if (typeof value !== 'object' || value === null || !('id' in value) || !('text' in value) || !('level' in value))
     return null
   const isWhole = [value.id, value.text, value.level].every(part => typeof part === 'string')
-  return isWhole ? { until: null, changesAt: null, ...(value as Announcement) } : null
+  return isWhole ? (value as Announcement) : null
 }
 
 /** The announcement of the administrators, kept current by event hints and by the times of its period. */
