@@ -70,6 +70,7 @@ interface CreateFlags {
 }
 interface LsFlags {
   readonly all?: boolean
+  readonly accessKey?: string
   readonly status?: string
   readonly tag?: string
   readonly search?: string
@@ -220,9 +221,10 @@ export function addSessionCommands(program: Command): void {
     .command('ls')
     .description('List live sessions, newest first. --all shows finished ones too.')
     .option('--all', 'also show finished sessions')
-    .option('--status <list>', 'live, finished, or statuses separated by commas')
+    .option('--status <list>', 'live, finished, failed, or statuses separated by commas')
     .option('--tag <tag>', 'only sessions with this tag')
-    .option('--search <text>', 'part of the name, the image or the e-mail address of the owner')
+    .option('--search <text>', 'part of the name, the image, the resource group or the e-mail address of the owner')
+    .option('--access-key <key>', 'only sessions that were launched with this keypair')
     .addOption(new Option('--sort <order>', 'order, falling with a minus: --sort=-name').choices(SessionSort.options))
     .option('--json', 'print JSON')
     .action(async (flags: JsonFlag & LsFlags) => {
@@ -230,7 +232,14 @@ export function addSessionCommands(program: Command): void {
       const status = flags.status ?? (flags.all ? undefined : 'live')
       const items = await everyPage(cursor =>
         api.listSessions({
-          query: { status: status || undefined, tag: flags.tag, search: flags.search, sort: flags.sort, ...cursor },
+          query: {
+            status: status || undefined,
+            tag: flags.tag,
+            search: flags.search,
+            accessKey: flags.accessKey,
+            sort: flags.sort,
+            ...cursor,
+          },
         }),
       )
       const me = await userId()

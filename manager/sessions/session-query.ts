@@ -29,6 +29,7 @@ export interface SessionQuery {
   readonly group?: GroupId | undefined
   readonly resourceGroup?: string | undefined
   readonly agent?: AgentId | undefined
+  readonly accessKey?: string | undefined
   readonly search?: string | undefined
   readonly sort?: SessionSort | undefined
 }
@@ -51,12 +52,15 @@ export function pageOf(
 ): SessionPage {
   const after = cursor === undefined ? undefined : SessionId.safeParse(cursor)
   if (after && !after.success) throw new AppError('bad_request', because('cursor_wrong'))
-  const visible = mine ? { ownerId: caller.userId } : withShared(caller, visibleTo(caller))
+  // A key of others tells a member with whom a session is shared nothing: a user searches only what is their own by keys.
+  const own = mine || (rest.accessKey !== undefined && caller.role === 'user')
+  const visible = own ? { ownerId: caller.userId } : withShared(caller, visibleTo(caller))
   const ids = named === undefined ? undefined : parseIds(named)
   const filter = {
     visible,
     ids,
     statuses: parseStatuses(status),
+    failed: status === 'failed' ? true : undefined,
     name,
     tag,
     ownerId: owner,
@@ -64,6 +68,7 @@ export function pageOf(
     domain: rest.domain,
     resourceGroup: rest.resourceGroup,
     agentId: rest.agent,
+    accessKey: rest.accessKey,
     search: rest.search,
   }
   // Sessions requested by id come on one page, whatever its usual size.
@@ -82,7 +87,7 @@ function withShared({ userId }: Caller, visible: Visible | undefined): SessionFi
 
 /** The schema of the route has checked the text. */
 function parseStatuses(text: string | undefined): readonly SessionStatus[] | undefined {
-  if (!text) return undefined
+  if (!text || text === 'failed') return undefined
   if (text === 'live') return LIVE_STATUSES
   if (text === 'finished') return FINISHED_STATUSES
   return text.split(',').map(status => SessionStatus.parse(status))

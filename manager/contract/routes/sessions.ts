@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { DomainName } from '../domains.ts'
+import { AccessKey } from '../keypairs.ts'
 import { AgentId, GroupId, SessionId, UserId } from '../ids.ts'
 import { PlainLines, PlainText } from '../plain-text.ts'
 import { ResourceGroupName } from '../resource-groups.ts'
@@ -58,13 +59,15 @@ export const SESSION_ROUTES = {
       status: z
         .string()
         .optional()
-        .describe('Comma-separated statuses, or "live" or "finished".')
+        .describe(
+          'Comma-separated statuses, or "live", "finished" or "failed": sessions that ended with an error, and batch jobs whose command failed.',
+        )
         .refine(
           text =>
             !text ||
-            ['live', 'finished'].includes(text) ||
+            ['live', 'finished', 'failed'].includes(text) ||
             text.split(',').every(s => SessionStatus.safeParse(s).success),
-          'must be "live", "finished" or a list of statuses',
+          'must be "live", "finished", "failed" or a list of statuses',
         ),
       ids: z
         .string()
@@ -84,12 +87,17 @@ export const SESSION_ROUTES = {
       group: GroupId.optional(),
       resourceGroup: ResourceGroupName.optional(),
       agent: AgentId.optional().describe('Only sessions with a container on this agent, now or at their end.'),
+      accessKey: AccessKey.optional().describe(
+        'Only sessions that were launched with this keypair. Users find their own.',
+      ),
       sort: SessionSort.default('-created').describe(
         'Order, falling with a `-`; sessions with the same value by age. By `ended`, those that have not ended come last.',
       ),
       search: PlainText.max(254)
         .optional()
-        .describe('Part of the name, the image or the e-mail address of the owner, in any letter case.'),
+        .describe(
+          'Part of the name, the image, the resource group or the e-mail address of the owner, in any letter case.',
+        ),
     }),
     reply: pageOf(Session).extend({
       total: z.int().describe('Number of all matches; from 10,000 on, it may be some seconds old.'),

@@ -1,4 +1,5 @@
 import { type Migration } from 'kysely/migration'
+import { failedSessions } from './0064-failed-sessions.ts'
 import { foundation } from './0001-foundation.ts'
 import { resourceGroups } from './0002-resource-groups.ts'
 import { keypairs } from './0003-keypairs.ts'
@@ -80,4 +81,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0055-certificates': certificates,
   '0056-diagnoses': diagnoses,
   '0058-agent-texts': agentTexts,
+  '0064-failed-sessions': failedSessions,
 }

@@ -22,12 +22,16 @@ export interface SessionFilter {
   readonly groupId?: GroupId | undefined
   readonly ownerId?: UserId | undefined
   readonly statuses?: readonly SessionStatus[] | undefined
+  /** Only sessions that ended with an error, and batch jobs whose command failed. */
+  readonly failed?: boolean | undefined
   readonly name?: string | undefined
   readonly tag?: string | undefined
   readonly resourceGroup?: string | undefined
   /** Sessions with a kernel on this agent. */
   readonly agentId?: AgentId | undefined
-  /** Part of the name, the image or the owner's address, in any letter case. */
+  /** Sessions that were launched with this keypair. */
+  readonly accessKey?: string | undefined
+  /** Part of the name, the image, the resource group or the owner's address, in any letter case. */
   readonly search?: string | undefined
 }
 
@@ -61,7 +65,14 @@ export async function countMatching(db: Db, filter: SessionFilter): Promise<numb
 /** Owners are found first: there are far fewer users than sessions. */
 const containing = (text: string) =>
   sql<boolean>`(position(${text} in lower(sessions.name)) > 0 or position(${text} in lower(sessions.image)) > 0
+    or position(${text} in lower(sessions.resource_group)) > 0
     or sessions.owner_id = any (array(select id from users where position(${text} in lower(email)) > 0)))`
+
+/** As the page says it (`hasFailed` of `session-text.ts`). Its first part is the condition of the index `sessions_failed`. */
+const hasFailed = sql<boolean>`((sessions.status = 'ERROR'
+    or sessions.status = 'TERMINATED' and sessions.kind = 'batch' and sessions.reason->>'code' = 'exited')
+  and (sessions.status = 'ERROR' or not exists (select from kernels
+    where kernels.session_id = sessions.id and kernels.role = 'main1' and kernels.exit_code = 0)))`
 
 function matching(filter: SessionFilter) {
   return (eb: ExpressionBuilder<Database, 'sessions'>) =>
@@ -86,6 +97,8 @@ function matching(filter: SessionFilter) {
       ...(filter.domain === undefined ? [] : [eb('sessions.domain', '=', filter.domain)]),
       ...(filter.groupId === undefined ? [] : [eb('sessions.group_id', '=', filter.groupId)]),
       ...(filter.statuses === undefined ? [] : [eb('sessions.status', 'in', filter.statuses)]),
+      ...(filter.failed === true ? [hasFailed] : []),
+      ...(filter.accessKey === undefined ? [] : [eb('sessions.keypair', '=', filter.accessKey)]),
       ...(filter.name === undefined ? [] : [eb('sessions.name', '=', filter.name)]),
       ...(filter.resourceGroup === undefined ? [] : [eb('sessions.resource_group', '=', filter.resourceGroup)]),
       ...(filter.agentId === undefined

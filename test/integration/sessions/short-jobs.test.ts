@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ScriptedAgent } from '../../fixtures/scripted-agent.ts'
+import { type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 let cluster: SessionsCluster
@@ -61,5 +61,33 @@ test('the session runs with the reply of its start; where the reply is missing, 
   await expect.poll(() => agent.requests('create_kernel').length).toBe(2)
   reply.resolve(undefined)
   expect((await cluster.reach(second.id, 'RUNNING')).reason.code).toBe('started')
+  await cluster.reset()
+})
+
+test('failed sessions are listed by the server: errors, and batch jobs whose command failed', async () => {
+  await using agent = await cluster.join()
+  agent.script.create_kernel = ({ spec }) => {
+    if (spec.sessionName === 'went-wrong') throw new ScriptedError('kernel_create_failed', 'no room on the disk')
+    const created = agent.run(spec)
+    const exitCode = spec.sessionName === 'job-fails' ? 3 : 0
+    if (spec.sessionName !== 'goes-on') setTimeout(() => agent.change(spec.kernelId, { ...EXITED, exitCode }), 5)
+    return Promise.resolve(created)
+  }
+  const job = { kind: 'batch', startupCommand: 'true' } as const
+  const fails = await cluster.launch({ name: 'job-fails', ...job })
+  const works = await cluster.launch({ name: 'job-works', ...job })
+  const wrong = await cluster.launch({ name: 'went-wrong' })
+  const ended = await cluster.launch({ name: 'goes-on' })
+  await cluster.reach(ended.id, 'RUNNING')
+  await cluster.api.deleteSession({ params: { id: ended.id } })
+  for (const { id } of [fails, works, ended]) await cluster.reach(id, 'TERMINATED')
+  await cluster.reach(wrong.id, 'ERROR')
+  const failed = await cluster.api.listSessions({ query: { status: 'failed', limit: 1 } })
+  expect([failed.items.map(({ name }) => name), failed.total]).toEqual([['went-wrong'], 2])
+  const next = await cluster.api.listSessions({
+    query: { status: 'failed', limit: 1, cursor: failed.nextCursor ?? undefined },
+  })
+  expect(next.items.map(({ name, result }) => [name, result])).toEqual([['job-fails', 'failure']])
+  expect(next.nextCursor).toBeNull()
   await cluster.reset()
 })

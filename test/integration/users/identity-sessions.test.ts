@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, type Role, type User } from '#manager/contract'
 import { listUsers } from '../../../manager/store/identity/users.ts'
 import { sql } from 'kysely'
-import { apiOf } from '../../fixtures/manager.ts'
+import { apiOf, signedApi } from '../../fixtures/manager.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 import { openTestStore } from '../../fixtures/test-store.ts'
 
@@ -69,6 +69,21 @@ test('sessions are found by a part of name, image or owner, by their agent and b
   // A search widens nothing: others do not find what they may not see.
   const stranger = await person('no-finder@example.org', 'default')
   expect((await stranger.api.listSessions({ query: { search: 'find-me' } })).items).toEqual([])
+  expect(await namesOf({ query: { search: 'EFAUL', status: 'live' } })).toHaveLength(2)
+
+  // By the keypair that launched it: admins in all that they see, users only in what is their own.
+  const keypair = await owner.api.createKeypair({ body: {} })
+  const { accessKey } = keypair
+  const signed = await cluster.launch({ name: 'by-keypair' }, signedApi(cluster.url, keypair))
+  expect(await namesOf({ query: { accessKey } })).toEqual(['by-keypair'])
+  expect((await owner.api.listSessions({ query: { accessKey } })).total).toBe(1)
+  await owner.api.shareSession({
+    params: { id: signed.id },
+    body: { email: 'no-finder@example.org', permission: 'view' },
+  })
+  expect((await stranger.api.listSessions()).total).toBe(1)
+  expect((await stranger.api.listSessions({ query: { accessKey } })).total).toBe(0)
+  expect((await refusal(cluster.api.listSessions({ query: { accessKey: 'no key' } }))).code).toBe('bad_request')
   await cluster.reset()
 })
 
