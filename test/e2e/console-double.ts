@@ -430,8 +430,9 @@ function askedFor(world: World, like: Session, change: Partial<Session>): Sessio
   }
 }
 
-function hasStatus({ status }: Session, wanted: string | null): boolean {
+function hasStatus({ status, result }: Session, wanted: string | null): boolean {
   if (wanted === null) return true
+  if (wanted === 'failed') return status === 'ERROR' || (status === 'TERMINATED' && result === 'failure')
   if (wanted === 'live' || wanted === 'finished') return isFinished(status) === (wanted === 'finished')
   return wanted.split(',').includes(status)
 }

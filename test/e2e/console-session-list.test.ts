@@ -36,11 +36,45 @@ describe('tabs', () => {
     await it.page.getByRole('tab', { name: 'Failed 1' }).click()
     await expect.poll(() => rowNames(it.page)).toEqual(['went-wrong'])
     await expect.poll(() => it.page.url()).toContain('list=failed')
-    await it.page.goBack()
+    // Logs of sessions that have ended are compared too; they cannot be terminated.
+    await it.page.getByRole('tab', { name: 'Finished 2' }).click()
+    await it.page.getByLabel('Select all shown').check()
+    expect(await button(it.page, 'Terminate…').count()).toBe(0)
+    await it.page.getByRole('link', { name: 'Logs', exact: true }).click()
+    await expect.poll(() => it.page.url()).toMatch(/logs\?ids=[^,]+,[^,]+$/)
+    for (let steps = 0; steps < 3; steps++) await it.page.goBack()
     await expect.poll(() => rowNames(it.page)).toEqual(['waits-now'])
     const link = await it.newTab('/sessions?list=failed')
     await expect.poll(() => rowNames(link)).toEqual(['went-wrong'])
   })
+})
+
+test('failed sessions are those of the server, also where few of the finished ones are loaded', async () => {
+  const ended = { status: 'TERMINATED', endedAt: ago(5) } as const
+  const many = [
+    ...Array.from({ length: 3 }, (_, index) =>
+      aSession(index, {
+        name: `broken-${index}`,
+        ...ended,
+        status: 'ERROR',
+        reason: { code: 'oom_killed', message: 'x' },
+      }),
+    ),
+    ...Array.from({ length: 520 }, (_, index) => aSession(100 + index, ended)),
+  ]
+  await using it = await openConsole(browser, '/sessions', { sessions: many })
+  const asked: string[] = []
+  it.page.on('request', request => asked.push(request.url()))
+  await it.page.reload()
+  await it.page.getByRole('tab', { name: 'Failed 3' }).waitFor()
+  await it.page.getByRole('tab', { name: 'Finished 523' }).waitFor()
+  // They are counted; only their tab loads them.
+  const failed = () =>
+    asked.filter(url => url.includes('status=failed')).map(url => new URL(url).searchParams.get('limit'))
+  expect(failed()).toEqual(['1'])
+  await it.page.getByRole('tab', { name: 'Failed 3' }).click()
+  await expect.poll(() => rowNames(it.page)).toEqual(['broken-0', 'broken-1', 'broken-2'])
+  expect(failed()).toEqual(['1', '500'])
 })
 
 test.for([
@@ -62,6 +96,60 @@ test.for([
     expect(await line.evaluate(({ clientWidth, scrollWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0)
   }
   expect(await it.page.locator('tr.row .name').evaluate(({ clientWidth }) => clientWidth)).toBeGreaterThan(140)
+})
+
+/** Sessions whose cells are as high as they become, and the resource groups of two hosts. */
+const full = [
+  aSession(1, { name: 'all-gauges', stats: statsOf(500, 2 ** 30, [40]), resourceGroup: 'gpu-west' }),
+  aSession(2, {
+    name: 'long-reason',
+    status: 'PENDING',
+    reason: { code: 'capacity', message: 'Waits for 4 GPUs. No host of the resource group has more than 2 of them.' },
+    queuePosition: 3,
+    ownerEmail: 'somebody.with.a.long.name@physics.example.com',
+  }),
+  aSession(3, {
+    name: 'pulls-image',
+    status: 'PULLING',
+    pull: { layersDone: 1, layersTotal: 3, bytesDone: 2 ** 29, bytesTotal: 2 ** 30, layers: [] },
+  }),
+]
+test.for([
+  ['comfortable', 62],
+  ['compact', 46],
+] as const)('every row of a %s list is as high as the list assumes, at any width', async ([density, height]) => {
+  const change = { sessions: full, role: 'superadmin' } as const
+  await using it = await openConsole(browser, '/sessions', change, { width: 1900, height: 800 })
+  await it.page.evaluate(value => localStorage.setItem('berth.density', value), density)
+  await it.page.reload()
+  await it.page.getByText('all-gauges').waitFor()
+  for (const width of [1980, 1400, 1180, 1000]) {
+    await it.page.setViewportSize({ width, height: 800 })
+    const heights = () =>
+      it.page.locator('tr.row').evaluateAll(rows => rows.map(row => row.getBoundingClientRect().height))
+    await expect.poll(heights).toEqual([height, height, height])
+    // What a cell holds keeps a distance from its borders.
+    const gaps = await it.page.locator('tr.row td').evaluateAll(cells =>
+      cells.flatMap(cell => {
+        const inner = [...cell.children].map(child => child.getBoundingClientRect()).filter(box => box.height > 0)
+        const outer = cell.getBoundingClientRect()
+        return inner.map(({ top, bottom }) => Math.min(top - outer.top, outer.bottom - bottom))
+      }),
+    )
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(2)
+  }
+})
+
+test('the resource group is a column of wide lists if there are several; it is searched and sorted by', async () => {
+  await using it = await openConsole(browser, '/sessions', { sessions: full }, { width: 1900, height: 800 })
+  await it.page.locator('tr.row .col-group').getByText('gpu-west').waitFor()
+  await button(it.page, 'Resource group').click()
+  await expect.poll(() => rowNames(it.page)).toEqual(['pulls-image', 'long-reason', 'all-gauges'])
+  await expect.poll(() => it.page.url()).toContain('sort=group')
+  await it.page.getByLabel('Search sessions').fill('gpu-west')
+  await expect.poll(() => rowNames(it.page)).toEqual(['all-gauges'])
+  await it.page.setViewportSize({ width: 1280, height: 800 })
+  await it.page.locator('tr.row .col-group').waitFor({ state: 'hidden' })
 })
 
 test('the rows are exported as a file that spreadsheets read and do not run', async () => {

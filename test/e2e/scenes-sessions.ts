@@ -27,10 +27,26 @@ export const SESSION_SCENES: readonly Scene[] = [
     },
   },
   {
+    name: 'sessions-compact',
+    path: '/sessions',
+    world: { role: 'superadmin' },
+    async act(page, double) {
+      await page.evaluate(() => localStorage.setItem('berth.density', 'compact'))
+      await page.reload()
+      await page.getByText('train-resnet-50').waitFor()
+      for (const session of double.world.sessions) {
+        if (session.stats) double.emit('stats', { sessionId: session.id, stats: session.stats })
+      }
+    },
+  },
+  {
     name: 'sessions-finished',
     alike: true,
     path: '/sessions?list=finished',
-    act: page => page.getByText('too-little-memory').waitFor(),
+    async act(page) {
+      await page.getByText('too-little-memory').waitFor()
+      await page.getByLabel('Select all shown').check()
+    },
   },
   {
     name: 'sessions-empty',

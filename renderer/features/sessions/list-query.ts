@@ -7,7 +7,8 @@ import { type ListName } from './sync-plan.ts'
 export const LIST_TABS = ['live', 'waiting', 'finished', 'failed'] as const
 export type ListTab = (typeof LIST_TABS)[number]
 /** The list that a tab shows, or shows a part of. */
-export const listOf = (tab: ListTab): ListName => (tab === 'live' || tab === 'waiting' ? 'live' : 'finished')
+export const listOf = (tab: ListTab): Exclude<ListName, 'failed'> =>
+  tab === 'live' || tab === 'waiting' ? 'live' : 'finished'
 
 /** The view of the sessions page. It is kept in the URL, so that links, Back and a reload restore it. */
 export interface ListView {
@@ -19,7 +20,7 @@ export interface ListView {
   readonly sort: Sort
 }
 
-const SORT_KEYS: readonly SortKey[] = ['name', 'status', 'created', 'owner']
+const SORT_KEYS: readonly SortKey[] = ['name', 'status', 'created', 'owner', 'group']
 const textOf = (value: LocationQuery[string] | undefined) => (typeof value === 'string' ? value : '')
 /** Statuses to filter a tab by; none where all of its sessions have the same. */
 export function statusesOf(tab: ListTab): readonly SessionStatus[] {

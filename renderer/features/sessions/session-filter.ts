@@ -1,14 +1,14 @@
 import { type Session, type SessionStatus } from '#manager/contract'
 import { shownStatus, statusText } from './session-text.ts'
 
-export type SortKey = 'name' | 'status' | 'created' | 'owner'
+export type SortKey = 'name' | 'status' | 'created' | 'owner' | 'group'
 export interface Sort {
   readonly key: SortKey
   readonly descending: boolean
 }
 export const NEWEST_FIRST: Sort = { key: 'created', descending: true }
 
-/** Filters by status and text: every word must occur in the name, image, state, reason, owner, tags, note or id. Case does not matter. */
+/** Filters by status and text: every word must occur in the name, image, state, reason, owner, project, resource group, tags, note or id. Case does not matter. */
 export function filterSessions(
   sessions: readonly Session[],
   { text, statuses, tag }: { text: string; statuses: readonly SessionStatus[]; tag: string },
@@ -20,8 +20,10 @@ export function filterSessions(
     if (tag !== '' && !session.tags.includes(tag)) return false
     if (words.length === 0) return true
     const { label, reason } = statusText(session)
-    const { name, image, ownerEmail, tags, note, id } = session
-    const hay = [name, image, label, reason, ownerEmail, ...tags, note, id].join(' ').toLowerCase()
+    const { name, image, ownerEmail, group, resourceGroup, tags, note, id } = session
+    const hay = [name, image, label, reason, ownerEmail, group?.name ?? '', resourceGroup, ...tags, note, id]
+      .join(' ')
+      .toLowerCase()
     return words.every(word => hay.includes(word))
   })
 }
@@ -44,6 +46,7 @@ const COMPARE: Readonly<Record<SortKey, (a: Session, b: Session) => number>> = {
   status: (a, b) => RANK[shownStatus(a)] - RANK[shownStatus(b)],
   created: (a, b) => (a.createdAt < b.createdAt ? -1 : a.createdAt > b.createdAt ? 1 : 0),
   owner: (a, b) => collator.compare(a.ownerEmail, b.ownerEmail),
+  group: (a, b) => collator.compare(a.resourceGroup, b.resourceGroup),
 }
 
 /** Sorts sessions. On a tie the newer session comes first: ids are UUIDs of version 7, which sort by age. */

@@ -1,6 +1,7 @@
 import { parseSlots, type Session } from '#manager/contract'
 import { csvOf } from '../../ui/csv.ts'
 import { t } from './words.ts'
+import { reasonText } from './reason-text.ts'
 import { statusText } from './session-text.ts'
 
 /** Sessions as CSV: amounts as plain numbers, times in UTC, so that programs read them. */
@@ -11,6 +12,7 @@ export function sessionsCsv(sessions: readonly Session[]): string {
     t('csvReason'),
     t('csvImage'),
     t('csvProject'),
+    t('resourceGroup'),
     t('csvOwner'),
     t('csvCpu'),
     t('csvMemory'),
@@ -30,9 +32,10 @@ export function sessionsCsv(sessions: readonly Session[]): string {
     return [
       session.name,
       label,
-      session.reason.message,
+      reasonText(session.reason),
       session.image,
       session.group?.name ?? null,
+      session.resourceGroup,
       session.ownerEmail,
       (cpu / 1000) * session.clusterSize,
       mem * session.clusterSize,

@@ -1,6 +1,8 @@
 import { isFinished, type Session, type SessionId } from '#manager/contract'
+import { hasFailed } from './session-text.ts'
 
-export type ListName = 'live' | 'finished'
+/** Lists of the server. Failed sessions are a part of the finished ones, which the server pages by themselves. */
+export type ListName = 'live' | 'finished' | 'failed'
 
 /** Read access to the sessions that the page holds. */
 export interface HeldSessions {
@@ -57,7 +59,8 @@ export function createSyncPlan(held: HeldSessions): SyncPlan {
   const hint = (id: SessionId, version: number) => {
     hinted.set(id, Math.max(version, hinted.get(id) ?? -1))
   }
-  const belongsTo = (list: ListName, session: Session) => isFinished(session.status) === (list === 'finished')
+  const belongsTo = (list: ListName, session: Session) =>
+    list === 'failed' ? hasFailed(session) : isFinished(session.status) === (list === 'finished')
 
   return {
     hint,

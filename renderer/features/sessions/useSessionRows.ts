@@ -3,6 +3,7 @@ import { type Session } from '#manager/contract'
 import { useAccount } from '../account/useAccount.ts'
 import { useProject } from '../project/useProject.ts'
 import { listOf, type ListTab } from './list-query.ts'
+import { type ListName } from './sync-plan.ts'
 import { filterSessions, sortSessions } from './session-filter.ts'
 import { hasFailed } from './session-text.ts'
 import { type useListView } from './useListView.ts'
@@ -22,10 +23,15 @@ export function useSessionRows({ tab, search, statuses, tag, sort }: View) {
     if (name === 'waiting') return whole.filter(({ status }) => status === 'PENDING')
     return name === 'failed' ? whole.filter(hasFailed) : whole
   }
+  /** The list of the server that has the whole tab. Where all finished sessions are loaded, the failed ones are among them. */
+  const sourceOf = (name: ListTab): ListName =>
+    name === 'failed' && !sessions.lists.finished.complete ? 'failed' : listOf(name)
   const all = computed(() => part(tab.value))
   const inProject = computed(() => (project.chosen ? all.value.filter(project.holds) : all.value))
   const searching = computed(() => search.value.trim() !== '' || statuses.value.length > 0 || tag.value !== '')
   return {
+    /** The list of the server that the tab shows, or shows a part of. */
+    source: computed(() => sourceOf(tab.value)),
     /** All of the tab. */
     all,
     /** Those of the chosen project. */
@@ -44,11 +50,17 @@ export function useSessionRows({ tab, search, statuses, tag, sort }: View) {
     }),
     /** Sessions of others are in the list: of everybody for admins, and those that are shared. */
     showOwner: computed(() => account.isAdmin || all.value.some(session => session.sharedAs !== null)),
-    /** The number beside a tab. The total on the server, for a list that is not loaded whole, knows nothing of the project. */
-    countOf: (name: ListTab): number => {
-      const { complete, total } = sessions.lists[listOf(name)]
+    /** Sessions of several resource groups are in the list. */
+    showGroup: computed(() => new Set(all.value.map(session => session.resourceGroup)).size > 1),
+    /**
+     * The number beside a tab; null until it is known. The total on the server, for a list that is not loaded whole, knows nothing
+     * of the project.
+     */
+    countOf: (name: ListTab): number | null => {
+      const { status, complete, total } = sessions.lists[sourceOf(name)]
+      if (status !== 'ready') return sourceOf(name) === 'failed' ? total : null
       if (project.chosen) return part(name).filter(project.holds).length
-      return complete || (name !== 'live' && name !== 'finished') ? part(name).length : total
+      return complete || name === 'waiting' ? part(name).length : total
     },
   }
 }

@@ -19,8 +19,8 @@ export { type ListName } from './sync-plan.ts'
 export interface ListState {
   readonly status: 'idle' | 'loading' | 'ready' | 'failed'
   readonly error: unknown
-  /** Number of sessions on the server; some of them may not be loaded yet. */
-  readonly total: number
+  /** Number of sessions on the server; some of them may not be loaded yet. Null until it is known. */
+  readonly total: number | null
   /** False while the server has older sessions that are not loaded; `more` fetches them. */
   readonly complete: boolean
 }
@@ -30,8 +30,9 @@ type LaunchAnswer = Awaited<ReturnType<ApiClient['createSession']>>
 const PAGE = 500
 /** Live sessions are all fetched, up to this number; finished ones page by page as the user scrolls to them. */
 const MAX_LIVE = 20_000
-const IDLE: ListState = { status: 'idle', error: null, total: 0, complete: true }
-const NAMES: readonly ListName[] = ['live', 'finished']
+const IDLE: ListState = { status: 'idle', error: null, total: null, complete: true }
+const NAMES: readonly ListName[] = ['live', 'finished', 'failed']
+const ALL_IDLE: Readonly<Record<ListName, ListState>> = { live: IDLE, finished: IDLE, failed: IDLE }
 const listOf = (session: Session): ListName => (isFinished(session.status) ? 'finished' : 'live')
 
 /** All sessions that this user may see, kept current by event hints. The newest version wins, in whatever order answers arrive. */
@@ -42,11 +43,12 @@ export const useSessions = defineStore('sessions', () => {
   const byId = shallowRef(new Map<SessionId, Session>())
   /** Kept apart from the sessions: figures arrive every second and must not make lists sort again. */
   const liveStats = shallowReactive(new Map<SessionId, SessionStats>())
-  const lists = ref<Record<ListName, ListState>>({ live: IDLE, finished: IDLE })
+  const lists = ref<Record<ListName, ListState>>(ALL_IDLE)
   /** Cursor of the next older page, and the number of loaded pages. */
   const ends: Record<ListName, { cursor: string | null; pages: number }> = {
     live: { cursor: null, pages: 0 },
     finished: { cursor: null, pages: 0 },
+    failed: { cursor: null, pages: 0 },
   }
   const fetchingMore = new Set<ListName>()
   /** Aborted by `clear`: an answer that arrives later belongs to somebody who is signed out. */
@@ -90,27 +92,29 @@ export const useSessions = defineStore('sessions', () => {
   const setList = (name: ListName, change: Partial<ListState>) => {
     lists.value = { ...lists.value, [name]: { ...lists.value[name], ...change } }
   }
+  /** Asks for the number of sessions of a list, which need not be loaded. @throws as the route */
+  async function count(name: ListName): Promise<void> {
+    const { signal } = life
+    const { total } = await api.listSessions({ query: { status: name, limit: 1 }, signal })
+    signal.throwIfAborted()
+    setList(name, { total })
+  }
   /** Asks for the totals of partly loaded lists, which only the server knows. */
   async function refreshTotals(): Promise<void> {
     if (!moved) return
     moved = false
     const { signal } = life
-    const partial = NAMES.filter(name => lists.value[name].status === 'ready' && !lists.value[name].complete)
-    await Promise.all(
-      partial.map(async name => {
-        const { total } = await api.listSessions({ query: { status: name, limit: 1 }, signal })
-        signal.throwIfAborted()
-        setList(name, { total })
-      }),
-    ).catch(() => {
+    const isWhole = ({ status, complete }: ListState) => status === 'ready' && complete
+    const partial = NAMES.filter(name => lists.value[name].total !== null && !isWhole(lists.value[name]))
+    await Promise.all(partial.map(count)).catch(() => {
       // Keep the old totals; the next round asks again.
       moved ||= !signal.aborted
     })
   }
 
-  /** Fetches the pages of a list from its newest on: all live sessions, and as many finished pages as are loaded. */
+  /** Fetches the pages of a list from its newest on: all live sessions, and as many pages of ended ones as are loaded. */
   async function fetchList(name: ListName, told: (page: ListPage) => void, signal: AbortSignal): Promise<void> {
-    const pages = name === 'live' ? MAX_LIVE / PAGE : Math.max(1, ends.finished.pages)
+    const pages = name === 'live' ? MAX_LIVE / PAGE : Math.max(1, ends[name].pages)
     let cursor: string | null = null
     for (let count = 1; count <= pages; count++) {
       const page: ListPage = await fetchPage(name, cursor, count, signal)
@@ -253,7 +257,7 @@ export const useSessions = defineStore('sessions', () => {
     sync.clear()
     byId.value = new Map()
     liveStats.clear()
-    lists.value = { live: IDLE, finished: IDLE }
+    lists.value = ALL_IDLE
     fresh.value = new Set()
     moved = false
     for (const name of NAMES) ends[name] = { cursor: null, pages: 0 }
@@ -266,6 +270,7 @@ export const useSessions = defineStore('sessions', () => {
     finished,
     fresh,
     load,
+    count,
     more,
     launch,
     fetchOne,

@@ -15,7 +15,7 @@ export default {
   state_PENDING: 'Waiting',
   state_RUNNING: 'Running',
   state_finished: 'Ended',
-  state_ERROR: 'Failed',
+  state_failed: 'Failed',
   state_all: 'All',
   only_owner: 'Owner: {name}',
   only_agent: 'Agent: {name}',

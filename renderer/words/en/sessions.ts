@@ -15,6 +15,7 @@ export default {
   loadingSessions: 'Loading sessions',
   clearSelection: 'Clear selection',
   selectedCount: '{count, number} selected',
+  mostLogs: 'At most {most} logs at once',
   terminateSelected: 'Terminate…',
   noneRunning: 'No sessions are running',
   noneRunningText:
@@ -42,6 +43,7 @@ export default {
   age: 'Age',
   ended: 'Ended',
   owner: 'Owner',
+  resourceGroup: 'Resource group',
   control: 'Control',
   selectAll: 'Select all shown',
   selectOne: 'Select {name}',

@@ -18,7 +18,7 @@ export default {
   state_PENDING: '대기 중',
   state_RUNNING: '실행 중',
   state_finished: '종료됨',
-  state_ERROR: '실패',
+  state_failed: '실패',
   state_all: '모두',
   only_owner: '소유자: {name}',
   only_agent: '에이전트: {name}',

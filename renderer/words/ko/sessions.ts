@@ -18,6 +18,7 @@ export default {
   loadingSessions: '세션을 불러오는 중',
   clearSelection: '선택 해제',
   selectedCount: '{count, number}개 선택됨',
+  mostLogs: '로그는 한 번에 {most}개까지',
   terminateSelected: '종료…',
   noneRunning: '실행 중인 세션이 없습니다',
   noneRunningText:
@@ -44,6 +45,7 @@ export default {
   age: '경과 시간',
   ended: '종료 시각',
   owner: '소유자',
+  resourceGroup: '자원 그룹',
   control: '작업',
   selectAll: '표시된 세션 모두 선택',
   selectOne: '{name} 선택',
