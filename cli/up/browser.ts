@@ -8,7 +8,7 @@ const OPENERS: Partial<Record<NodeJS.Platform, readonly string[]>> = {
 
 /** True if a person may be sitting in front of this computer's screen. */
 export function hasDisplay(env = process.env, platform = process.platform): boolean {
-  return platform !== 'linux' || Boolean(env.DISPLAY ?? env.WAYLAND_DISPLAY)
+  return platform !== 'linux' || Boolean(env.DISPLAY) || Boolean(env.WAYLAND_DISPLAY)
 }
 
 /**

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { AppError, isAppError, whyOf } from '#manager/contract'
+import { AppError, isAppError, toWireError, whyOf, type WireError } from '#manager/contract'
 import { environmentOf } from '../config/berth-toml/parse.ts'
-import { consolePortOf, readSettings } from '../config/berth-toml/read.ts'
+import { chosenConsolePort, consolePortOf, readSettings } from '../config/berth-toml/read.ts'
 import { type ServerName } from '../config/berth-toml/settings.ts'
 import { dataDirectory } from '../config/directories.ts'
 import { type Output } from '../output.ts'
@@ -13,6 +13,7 @@ import { openAppWindow } from './app-window.ts'
 import { hasDisplay, openBrowser } from './browser.ts'
 import { buildImages } from './build-images.ts'
 import { type Child, type ChildSpec, startChild } from './child.ts'
+import { findConsolePort } from './console-port.ts'
 import { askRunning, controlSocketPath, openControlSocket, type Running } from './control-socket.ts'
 import { openDesktop } from './desktop.ts'
 import { createSignInPage } from './sign-in-page.ts'
@@ -63,7 +64,7 @@ export async function up({
 }: UpOptions): Promise<void> {
   const directory = resolve(data)
   const settings = await readSettings(directory, config)
-  const port = consolePortOf(settings, portFlag)
+  const wantedPort = consolePortOf(settings, portFlag)
   await mkdir(join(directory, 'logs'), { recursive: true, mode: 0o711 })
   await using stack = new AsyncDisposableStack()
 
@@ -76,6 +77,9 @@ export async function up({
   }
   stack.use(lock)
 
+  const isAnyPort = ticket && chosenConsolePort(settings, portFlag) === undefined
+  const found = isAnyPort ? await findConsolePort(directory, wantedPort) : undefined
+  const port = found?.port ?? wantedPort
   const deps = { start: startChild, note: output.note }
   const spec: SpecOf = (name, script, environment) => ({
     name,
@@ -95,13 +99,13 @@ export async function up({
   const BERTH_DIRECT_KEY = randomBytes(32).toString('base64url')
   const managerSpec = spec('manager', 'manager/main', { BERTH_PORT: '0', BERTH_CONSOLE_SECRET })
   /** For the desktop app, which shows the steps of the start. */
-  const step = (name: ServerName, state: 'running' | 'done') => {
-    if (ticket) output.note(JSON.stringify({ step: name, state }))
+  const step = (name: ServerName, state: 'running' | 'done' | 'absent', error?: WireError) => {
+    if (ticket) output.note(JSON.stringify({ step: name, state, reason: error }))
   }
   const shown = async <T>(name: ServerName, start: Promise<T>): Promise<T> => {
     step(name, 'running')
     const started = await start
-    step(name, 'done')
+    if (started !== undefined) step(name, 'done')
     return started
   }
   const manager = stack.use(await shown('manager', supervise(managerSpec, samePort(managerSpec), deps)))
@@ -116,7 +120,9 @@ export async function up({
   })
   const specOfAgent: SpecOf = (name, script, environment) => spec(name, script, { ...environment, BERTH_DIRECT_KEY })
   const [agent, console_] = await startTogether(
-    engine ? shown('agent', startAgent(manager, specOfAgent, deps)) : Promise.resolve(undefined),
+    engine
+      ? shown('agent', startAgent(manager, specOfAgent, { ...deps, onAbsent: why => step('agent', 'absent', why) }))
+      : Promise.resolve(undefined),
     shown('console', supervise(consoleSpec, samePort(consoleSpec), deps)),
   )
   if (agent) stack.use(agent)
@@ -124,6 +130,7 @@ export async function up({
   signal.throwIfAborted()
 
   const url = String(console_.current.ready.url)
+  await found?.keep(portOf(url))
   const page = stack.use(createSignInPage(directory))
   describe = async () => {
     const { ticket } = (await manager.current.ask('create_sign_in_ticket')) as { ticket: string }
@@ -187,7 +194,12 @@ async function present(running: Running, { open, ticket, output, directory }: Pr
   if (!(await openBrowser(signInPage))) output.note('The browser could not be opened. Use the link above.')
 }
 
-async function startAgent(manager: Supervised, spec: SpecOf, deps: SupervisorDeps): Promise<Supervised | undefined> {
+interface AgentDeps extends SupervisorDeps {
+  /** The engine has another agent, so this computer's was not started. */
+  readonly onAbsent: (why: WireError) => void
+}
+
+async function startAgent(manager: Supervised, spec: SpecOf, deps: AgentDeps): Promise<Supervised | undefined> {
   const start = async (joinString: string, more: Record<string, string> = {}) => {
     const environment = { BERTH_MANAGER_URL: String(manager.current.ready.url), BERTH_JOIN: joinString, ...more }
     const agentSpec = { ...spec('agent', 'agent/main', environment), readyWithinMs: AGENT_WITHIN_MS }
@@ -215,6 +227,7 @@ async function startAgent(manager: Supervised, spec: SpecOf, deps: SupervisorDep
       `Berth is running without an agent on this computer. ${error.message} ${whyOf(error) ?? ''}\n` +
         'If that agent belongs to this Berth, replace it: berth admin agent join-token --replace AGENT, then berth agent --replace --join STRING.',
     )
+    deps.onAbsent(toWireError(error))
     return undefined
   }
 }

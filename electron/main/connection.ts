@@ -38,8 +38,10 @@ export interface Connection extends AsyncDisposable {
 
 export interface ConnectionDeps {
   readonly choice: EndpointChoice
-  /** Set if BERTH_ENDPOINT decides on the manager. The ticket is that of a sign-in link; null for a plain address. */
-  readonly fixed?: { readonly ticket: string | null } | undefined
+  /** BERTH_ENDPOINT decides on the manager: the user cannot choose another. */
+  readonly isFixed: boolean
+  /** Ticket of a sign-in link to this manager; null where there is none. */
+  readonly ticket: string | null
   readonly credentials: CredentialStore
   readonly fetch: Fetch
   /** Asks about a certificate that no authority vouches for; true: it is trusted from now on. */
@@ -69,7 +71,7 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
 
   const account = await openAccount({
     endpoint: url,
-    ticket: (stack ?? deps.fixed)?.ticket ?? null,
+    ticket: stack ? stack.ticket : deps.ticket,
     credentials: deps.credentials,
     fetch: deps.fetch,
     onSignedInLate: deps.onSignedInLate,
@@ -98,7 +100,7 @@ export async function openConnection(deps: ConnectionDeps): Promise<Connection> 
 
   const owned = cleanUp.move()
   return {
-    endpoint: { kind: deps.fixed ? 'fixed' : deps.choice.kind, url },
+    endpoint: { kind: deps.isFixed ? 'fixed' : deps.choice.kind, url },
     account,
     proxy() {
       if (!account.headers().authorization) return Promise.reject(new AppError('not_signed_in'))

@@ -119,6 +119,7 @@ async function aDesktop({
     credentials,
     checkDocker: () => Promise.resolve({ state: 'ready', command: null }),
     openServer: () => Promise.resolve(),
+    signInBegun: () => Promise.resolve(),
     logs: { folder: dir },
     loginItem: { isOn: () => Promise.resolve(false), set: () => Promise.resolve() },
     startsInBackground,
@@ -288,3 +289,11 @@ test.each(['http://berth.example', 'ftp://127.0.0.1', 'nonsense', 'http://user@l
     expect(stub.windows).toEqual([])
   },
 )
+
+test('the menu offers another server only where the environment does not decide', async () => {
+  const labels = () => JSON.stringify(stub.trays)
+  await aDesktop({ fixedEndpoint: ENDPOINT })
+  expect(labels()).not.toContain('Change Server…')
+  await aDesktop()
+  expect(labels()).toContain('Change Server…')
+})

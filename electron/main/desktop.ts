@@ -33,6 +33,7 @@ import { type Updates } from './updates/updates.ts'
 import { type Language } from './windows/words.ts'
 import { askBeforeUnload } from './windows/ask-before-unload.ts'
 import { createAppStatus } from './windows/app-status.ts'
+import { type Running } from './windows/ask-before-quit.ts'
 import { createConsoleWindows } from './windows/console-windows.ts'
 import { type DeepLinks } from './windows/deep-links.ts'
 import { installMenu } from './windows/menus.ts'
@@ -49,6 +50,10 @@ export interface DesktopDeps {
   readonly credentials: CredentialStore
   /** BERTH_ENDPOINT: an address or a sign-in link, which overrides the user's choice. */
   readonly fixedEndpoint?: string | undefined
+  /** Sign-in link of a Berth that was just started on this computer: used first, and the user may choose another. */
+  readonly signInLink?: string | undefined
+  /** The user was sent to a browser, perhaps to sign in at a provider: its answer is for this profile. */
+  readonly signInBegun: () => Promise<void>
   readonly startStack: (report: StackReport) => Promise<EmbeddedStack>
   readonly checkDocker: () => Promise<DockerCheck>
   /** Starts another app with its own settings, which connects to this server. */
@@ -92,8 +97,12 @@ export function startDesktop(deps: DesktopDeps): void {
   const onUnexpected = (where: string, error: unknown) => log.error({ where, err: error }, 'unexpected failure')
 
   const fixed = deps.fixedEndpoint === undefined ? undefined : checkedEndpoint(deps.fixedEndpoint)
-  const choice = (): EndpointChoice | null =>
-    fixed ? { kind: 'remote', url: fixed.endpoint } : settings.current.endpoint
+  /** Until the user chooses another Berth in this run. */
+  let given = deps.signInLink === undefined ? undefined : checkedEndpoint(deps.signInLink)
+  const choice = (): EndpointChoice | null => {
+    const first = fixed ?? given
+    return first ? { kind: 'remote', url: first.endpoint } : settings.current.endpoint
+  }
   const starter = createStackStarter({
     checkDocker: deps.checkDocker,
     start: deps.startStack,
@@ -104,7 +113,8 @@ export function startDesktop(deps: DesktopDeps): void {
   const connect = (to: EndpointChoice): Promise<Connection> =>
     openConnection({
       choice: to,
-      fixed,
+      isFixed: fixed !== undefined,
+      ticket: [fixed, given].find(one => to.kind === 'remote' && one?.endpoint === to.url)?.ticket ?? null,
       credentials: deps.credentials,
       fetch: deps.network.fetch,
       trust: origin => trust.ask(origin),
@@ -175,6 +185,7 @@ export function startDesktop(deps: DesktopDeps): void {
     connector.replace(next)
     terminals.closeAll()
     await before?.[Symbol.asyncDispose]()
+    given = undefined
     const { servers } = settings.current
     const { kind, url } = next.endpoint
     const first = kind === 'remote' ? [url] : []
@@ -192,6 +203,24 @@ export function startDesktop(deps: DesktopDeps): void {
     if (wanted === null) return { kind: 'none', url: '' }
     const url = wanted.kind === 'remote' ? wanted.url : ''
     return { kind: fixed ? 'fixed' : wanted.kind, url }
+  }
+
+  /** Another start has brought a sign-in link. What runs through the present server stays: another one opens beside it. */
+  const signInAt = async (link: string): Promise<void> => {
+    const wanted = checkedEndpoint(link)
+    const before = await connector.settled()
+    const isHere = before?.endpoint.url === wanted.endpoint
+    const running = await before?.running()
+    if (isHere ? before.account.headers().authorization !== undefined : fixed !== undefined || isBusy(running)) {
+      if (isHere) windows.show()
+      else await deps.openServer(link)
+      return
+    }
+    given = wanted
+    connector.replace(await connect({ kind: 'remote', url: wanted.endpoint }))
+    await before?.[Symbol.asyncDispose]()
+    windows.show('/')
+    windows.reload()
   }
 
   denyPermissions(electron)
@@ -216,6 +245,7 @@ export function startDesktop(deps: DesktopDeps): void {
       endpoint,
       setEndpoint,
       links: externalLinks,
+      sentToBrowser: () => void deps.signInBegun().catch((error: unknown) => onUnexpected('sign-in', error)),
       terminals,
       programs: deps.programs,
       report: (page, report) => status.reported(page, report),
@@ -322,6 +352,7 @@ export function startDesktop(deps: DesktopDeps): void {
       language: language(),
       showConsole: windows.show,
       showLogs: () => void showLogs(),
+      canChangeServer: fixed === undefined,
       checkUpdates: updates.isOn ? () => void updates.check() : undefined,
     })
   menu()
@@ -337,13 +368,22 @@ export function startDesktop(deps: DesktopDeps): void {
   const beginning = choice()
   const start = beginning === null || beginning.kind === 'embedded' ? '/start' : undefined
   let isHidden = deps.startsInBackground
-  deps.links.follow(route => {
-    const target = route ?? (connector.known ? undefined : start)
-    if (isHidden && route === undefined) windows.hide(target)
-    else windows.show(target)
-    isHidden = false
+  deps.links.follow({
+    show(route) {
+      const target = route ?? (connector.known ? undefined : start)
+      if (isHidden && route === undefined) windows.hide(target)
+      else windows.show(target)
+      isHidden = false
+    },
+    signIn(link) {
+      windows.show()
+      signInAt(link).catch((error: unknown) => onUnexpected('sign-in link', error))
+    },
   })
 }
+
+/** Whether a change of the server would cut something. */
+const isBusy = (running: Running | undefined) => running !== undefined && (running.tunnels > 0 || running.stack)
 
 /** @throws AppError `config_invalid` for an address that the user could not choose either */
 function checkedEndpoint(link: string): ReturnType<typeof parseSignInLink> {

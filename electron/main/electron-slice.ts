@@ -47,7 +47,7 @@ export interface AppSlice extends Pick<
   | 'getLoginItemSettings'
   | 'setLoginItemSettings'
 > {
-  readonly on: Listen<'second-instance', (event: Preventable, argv: string[]) => void> &
+  readonly on: Listen<'second-instance', (event: Preventable, argv: string[], folder: string, data: unknown) => void> &
     Listen<'open-url', (event: Preventable, url: string) => void> &
     Listen<'before-quit', (event: Preventable) => void> &
     Quiet<'activate'> &

@@ -15,19 +15,21 @@ import { createPrograms } from './programs/open-program.ts'
 import { BACKGROUND_SWITCH, createLoginItem } from './settings/login-item.ts'
 import { openSettings } from './settings/open-settings.ts'
 import { openSettingsFile } from './settings/settings-file.ts'
+import { createSignInOwner } from './sign-in-owner.ts'
 import { checkDocker, thisComputer } from './stack/docker-check.ts'
 import { type EmbeddedStack, startEmbeddedStack, type StackReport } from './stack/embedded-stack.ts'
 import { findPrograms } from './stack/find-programs.ts'
 import { packageKinds } from './updates/package-kinds.ts'
 import { createUpdates } from './updates/updates.ts'
-import { listenForDeepLinks } from './windows/deep-links.ts'
+import { listenForDeepLinks, type SecondStart } from './windows/deep-links.ts'
 import { languageOf, wordsOf } from './windows/words.ts'
 
 /**
  * Main process of the desktop app. Bundled into `dist/electron/main/main.js`; the page is `dist/renderer`, the preload
  * script `dist/electron/preload/index.cjs`.
  *
- * Environment: BERTH_ENDPOINT (an address or a sign-in link, instead of the user's choice), BERTH_CONFIG_DIR, BERTH_CONSOLE_DIR (the built
+ * Environment: BERTH_ENDPOINT (an address or a sign-in link, instead of the user's choice), BERTH_SIGN_IN_LINK (a link of a Berth that was
+ * just started here, which is used first; a second start hands it to the app that runs), BERTH_CONFIG_DIR, BERTH_CONSOLE_DIR (the built
  * page), BERTH_NODE (Node 24 that runs the embedded stack), BERTH_LOG. The stack reads BERTH_DATA and the rest itself.
  */
 const here = import.meta.dirname
@@ -55,7 +57,14 @@ function profileDir(name: string): string {
 
 registerConsoleScheme(electron)
 const links = listenForDeepLinks({ app, argv: process.argv, log })
-if (app.requestSingleInstanceLock()) {
+const signIns = createSignInOwner(path.join(baseDir, 'sign-in.json'), profile)
+const owner = signIns.otherProfile(process.argv)
+if (owner) {
+  // Only this link was wanted: the app of the other profile takes it, and starts if it does not run.
+  const [program, ...args] = startCommand(owner.profile)
+  spawnAnother(program, [...args, ...process.argv.filter(argument => argument.startsWith('berth://'))])
+  app.exit(0)
+} else if (isFirst()) {
   // Not awaited: Electron becomes ready only after this module has been evaluated.
   start().catch((error: unknown) => {
     log.error({ err: error }, 'the desktop app could not start')
@@ -68,9 +77,18 @@ if (app.requestSingleInstanceLock()) {
   app.exit(0)
 }
 
+/** Whether this is the first start of the profile; else the first one gets our links. */
+function isFirst(): boolean {
+  if (!env.BERTH_SIGN_IN_LINK) return app.requestSingleInstanceLock()
+  const told: SecondStart = { signInLink: env.BERTH_SIGN_IN_LINK }
+  return app.requestSingleInstanceLock(told)
+}
+
 async function start(): Promise<void> {
   await app.whenReady()
-  app.setAsDefaultProtocolClient('berth')
+  // Links reach the profile without a name, which passes on those of others.
+  const [appProgram, ...appArguments] = startCommand(undefined)
+  app.setAsDefaultProtocolClient('berth', appProgram, appArguments)
   const ofSystem = languageOf(app.getLocale())
   const settings = await openSettings(electron.dialog, path.join(configDir, 'desktop.json'), ofSystem)
   if (!settings) {
@@ -117,6 +135,8 @@ async function start(): Promise<void> {
     settings,
     credentials,
     fixedEndpoint: env.BERTH_ENDPOINT,
+    signInLink: env.BERTH_SIGN_IN_LINK,
+    signInBegun: () => signIns.begun(),
     logs: { folder: logs },
     updates: createUpdates({
       source: updateSourceOf(about),
@@ -134,7 +154,7 @@ async function start(): Promise<void> {
     loginItem: createLoginItem({
       app,
       platform: process.platform,
-      command: startCommand(),
+      command: startCommand(profile),
       configHome: env.XDG_CONFIG_HOME ?? path.join(app.getPath('home'), '.config'),
       name: profile === undefined ? 'berth' : `berth-${profile}`,
     }),
@@ -166,32 +186,34 @@ async function startStack(report: StackReport): Promise<EmbeddedStack> {
     command: await programs.command(tell),
     options: programs.options,
     onExit: code => log.error({ code }, 'the embedded stack ended'),
-    report: { onStep: (step, state) => report.onStep(step, state), onLog: tell },
+    report: { onStep: (...step) => report.onStep(...step), onLog: tell },
   })
   if (stack.owned)
     await programs.cleanUp().catch((error: unknown) => log.warn({ err: error }, 'programs of an older version stay'))
   return stack
 }
 
-/** Program and arguments that start this app again. An AppImage is mounted at another place each time. */
-function startCommand(): string[] {
-  const profileOption = profile === undefined ? [] : [`--profile=${profile}`]
+/** Program and arguments that start this app again, or another profile of it. An AppImage is mounted at another place each time. */
+function startCommand(of: string | undefined): [string, ...string[]] {
+  const profileOption = of === undefined ? [] : [`--profile=${of}`]
   return [env.APPIMAGE ?? process.execPath, ...(process.defaultApp ? [appRoot] : []), ...profileOption]
 }
 
-/** Starts a second app for another server; of a server that is open already it shows the window. */
+/** Starts a second app for another server; of a server that is open already it shows the window. @param url may be a sign-in link */
 async function openServer(url: string): Promise<void> {
   const { host, origin } = new URL(url)
   const name = host.replaceAll(/[^\w.-]/g, '_').slice(0, 100)
   const settings = await openSettingsFile(path.join(profileDir(name), 'desktop.json'))
   await settings.update({ endpoint: { kind: 'remote', url: origin } })
-  const clone = process.defaultApp ? [appRoot] : []
-  const { BERTH_ENDPOINT: _, ...others } = env
-  const child = spawn(process.execPath, [...clone, `--profile=${name}`], {
-    detached: true,
-    stdio: 'ignore',
-    env: { ...others, BERTH_CONFIG_DIR: baseDir },
-  })
+  const [program, ...args] = startCommand(name)
+  spawnAnother(program, args, url === origin ? {} : { BERTH_SIGN_IN_LINK: url })
+}
+
+/** Starts the app of another profile, which chooses its server by itself. */
+function spawnAnother(program: string, args: readonly string[], more: Record<string, string> = {}): void {
+  const { BERTH_ENDPOINT: _, BERTH_SIGN_IN_LINK: __, ...others } = env
+  const environment = { ...others, ...more, BERTH_CONFIG_DIR: baseDir }
+  const child = spawn(program, args, { detached: true, stdio: 'ignore', env: environment })
   child.on('error', error => log.error({ err: error }, 'another app could not be started'))
   child.unref()
 }

@@ -15,11 +15,14 @@ export interface DockerCheck {
 /** The start of Berth on this computer, as the start screen shows it. */
 export interface StackStart {
   readonly state: 'idle' | 'starting' | 'ready' | 'failed'
-  readonly steps: Readonly<Record<StackStep, 'waiting' | 'running' | 'done' | 'failed'>>
+  /** `absent`: the service was not started, and the others work without it. */
+  readonly steps: Readonly<Record<StackStep, 'waiting' | 'running' | 'done' | 'absent' | 'failed'>>
   /** The newest lines of the services, oldest first. */
   readonly log: readonly string[]
   /** With `failed`. */
   readonly error: WireError | null
+  /** Why there is no agent, e.g. because the Docker Engine has one of another Berth; else null. */
+  readonly agentMissing: WireError | null
   readonly docker: DockerCheck | null
 }
 

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -10,7 +11,7 @@ import { openLaunchDialog, rowOf, screen } from '../e2e/console-steps.ts'
 import { aWorld } from '../e2e/console-world.ts'
 import { managerIdOf } from '../fixtures/berth.ts'
 import { removeEverythingOf } from '../fixtures/leftovers.ts'
-import { openApp, openDesktop, readSettings, type Desktop } from './open-app.ts'
+import { openApp, openDesktop, readSettings, startPlainApp, type Desktop } from './open-app.ts'
 
 /** The first start of the desktop app: the start screen, and Berth on this computer from nothing to a terminal, with a real engine. */
 const run = promisify(execFile)
@@ -61,6 +62,24 @@ test('the first start asks where Berth is; a server is remembered and used by th
   await again.page.getByRole('link', { name: 'Change…' }).click()
   await again.page.getByRole('button', { name: new URL(server.url).host, exact: true }).waitFor()
   await rm(configDir, { recursive: true, force: true, maxRetries: 5 })
+})
+
+test('a sign-in link of a start from the command line is used, also by an app that runs, and another server can be chosen', async () => {
+  await using app = await openApp(desktop, { env: { BERTH_SIGN_IN_LINK: `${server.url}/#/sign-in?ticket=once` } })
+  await app.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
+  const places = () =>
+    app.electron.evaluate(({ Menu }) => Menu.getApplicationMenu()?.items[0]?.submenu?.items.map(({ label }) => label))
+  expect(await places()).toContain('Change Server…')
+  await using other = await startConsoleDouble(aWorld({ signedIn: false }))
+  const link = `${other.url}/#/sign-in?ticket=again`
+  const second = startPlainApp(desktop, app.configDir, [], { BERTH_SIGN_IN_LINK: link })
+  const [code] = (await once(second, 'exit')) as [number | null]
+  expect(code).toBe(0)
+  const endpoint = () => app.page.evaluate('host.host.endpoint()')
+  await expect.poll(endpoint).toMatchObject({ value: { kind: 'remote', url: other.url } })
+  await app.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
+  // A link is for this run: nothing was chosen for later starts.
+  expect(await readFile(join(app.configDir, 'desktop.json'), 'utf8').catch(() => '')).not.toContain(server.url)
 })
 
 test('without Docker Engine the start screen says so in the language of the system, with what to do', async () => {

@@ -149,12 +149,14 @@ describe('the console window', () => {
     const close = () => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close())
     await close()
     await expect.poll(asked).toHaveLength(1)
-    expect(await asked()).toMatchObject([{ buttons: ['Stay', 'Leave'], detail: expect.stringContaining('Uploads') }])
+    expect(await asked()).toEqual([
+      expect.objectContaining({ buttons: ['Stay', 'Leave'], detail: expect.stringContaining('Uploads') as string }),
+    ])
     await app.answer(2)
     await app.electron.evaluate(({ app: main }) => main.quit())
     await expect.poll(asked).toHaveLength(2)
     expect((await asked())[1]).toMatchObject({
-      detail: expect.stringMatching(/^Uploads, which are at \d+ %, will stop\./),
+      detail: expect.stringMatching(/^Uploads, which are at \d+ %, will stop\./) as string,
       buttons: ['Keep running in the background', 'Stop and quit', 'Cancel'],
     })
     expect(page.isClosed()).toBe(false)

@@ -26,9 +26,14 @@ const DEFAULT_PORT = 8400
 
 /** Console port: the flag, else BERTH_PORT, else the file, else 8400. @throws AppError `config_invalid` */
 export function consolePortOf(settings: Settings, flag: number | undefined, env = process.env): number {
+  return chosenConsolePort(settings, flag, env) ?? DEFAULT_PORT
+}
+
+/** Console port that somebody has chosen. @throws AppError `config_invalid` */
+export function chosenConsolePort(settings: Settings, flag: number | undefined, env = process.env): number | undefined {
   if (flag !== undefined) return flag
   const text = env.BERTH_PORT || settings.values.get('console.port')
-  if (text === undefined) return DEFAULT_PORT
+  if (text === undefined) return undefined
   const port = Number(text)
   if (!/^\d+$/.test(text) || port > 65_535)
     throw new AppError('config_invalid', {

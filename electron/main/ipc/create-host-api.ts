@@ -17,6 +17,8 @@ export interface HostApiDeps {
   readonly endpoint: () => Promise<Endpoint>
   readonly setEndpoint: (choice: EndpointChoice) => Promise<Endpoint>
   readonly links: Links
+  /** A link of Berth itself was opened in the browser. */
+  readonly sentToBrowser: () => void
   readonly terminals: Terminals
   readonly desktop: Omit<HostApi['desktop'], 'report'>
   readonly report: (page: number, report: DesktopReport) => void
@@ -33,6 +35,7 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
       settings: async () => (await proxy()).settings(),
       saveSettings: async settings => (await proxy()).saveSettings(settings),
       async openExternal(url, source) {
+        if (source === 'berth') deps.sentToBrowser()
         await deps.links.open(url, source)
         return true
       },

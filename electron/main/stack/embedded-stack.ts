@@ -11,16 +11,19 @@ const STOP_TIMEOUT_MS = 30_000
 /** Time for the last lines of a child that has ended. */
 const LAST_WORDS_MS = 1_000
 
-const Step = z.object({ step: z.enum(STACK_STEPS), state: z.enum(['running', 'done']) })
+const Coded = z.object({ code: z.string(), detail: z.record(z.string(), z.unknown()).optional() })
+const Step = z.object({
+  step: z.enum(STACK_STEPS),
+  state: z.enum(['running', 'done', 'absent']),
+  /** With `absent`: why the service was not started. */
+  reason: Coded.optional(),
+})
 const Ready = z.object({ url: z.string(), pid: z.int() })
-const Line = z.union([
-  z.object({ error: z.object({ code: z.string(), detail: z.record(z.string(), z.unknown()).optional() }) }),
-  Ready,
-])
+const Line = z.union([z.object({ error: Coded }), Ready])
 
 /** Receives how the start goes. */
 export interface StackReport {
-  onStep(step: StackStep, state: 'running' | 'done'): void
+  onStep(step: StackStep, state: 'running' | 'done' | 'absent', reason?: AppError): void
   onLog(line: string): void
 }
 
@@ -124,7 +127,7 @@ function notStarted(cause: unknown): AppError {
 function tell(report: StackReport, text: string): void {
   const value = parseJson(text)
   const step = Step.safeParse(value)
-  if (step.success) report.onStep(step.data.step, step.data.state)
+  if (step.success) report.onStep(step.data.step, step.data.state, step.data.reason && coded(step.data.reason))
   else if (typeof value !== 'object' && text.trim() !== '') report.onLog(text)
 }
 
@@ -132,7 +135,11 @@ function tell(report: StackReport, text: string): void {
 async function firstLine(child: ChildProcess): Promise<z.infer<typeof Ready>> {
   const line = await readLine(child)
   if ('url' in line) return line
-  throw new AppError(isErrorCode(line.error.code) ? line.error.code : 'internal', line.error.detail)
+  throw coded(line.error)
+}
+
+function coded({ code, detail }: z.infer<typeof Coded>): AppError {
+  return new AppError(isErrorCode(code) ? code : 'internal', detail)
 }
 
 /** The line that says how the start went: on standard output if it succeeded, among the progress on standard error if it failed. */

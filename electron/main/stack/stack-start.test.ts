@@ -66,3 +66,18 @@ test('a failure marks its step and keeps its code; a second start begins from no
   await starter.start()
   expect(starter.now).toMatchObject({ state: 'ready', error: null, log: ['Port 8400 is taken.'] })
 })
+
+test('a start without an agent is ready, and says why there is none', async () => {
+  const { starter } = aStarter({
+    start: report => {
+      report.onStep('agent', 'absent', new AppError('engine_already_managed', { owner: 'host-2' }))
+      return Promise.resolve(STACK)
+    },
+  })
+  await starter.start()
+  expect(starter.now).toMatchObject({
+    state: 'ready',
+    steps: { agent: 'absent', console: 'done' },
+    agentMissing: { code: 'engine_already_managed', detail: { owner: 'host-2' } },
+  })
+})

@@ -8,6 +8,7 @@ const IDLE: StackStart = {
   steps: { docker: 'waiting', manager: 'waiting', console: 'waiting', agent: 'waiting' },
   log: [],
   error: null,
+  agentMissing: null,
   docker: null,
 }
 
@@ -33,7 +34,10 @@ export function createStackStarter({ checkDocker, start, onChange }: StackStarte
   const step = (name: StackStep, state: StackStart['steps'][StackStep]) =>
     change({ steps: { ...now.steps, [name]: state } })
   const report: StackReport = {
-    onStep: step,
+    onStep(name, state, reason) {
+      step(name, state)
+      if (reason) change({ agentMissing: toWireError(reason) })
+    },
     onLog: line => change({ log: [...now.log, line].slice(-LOG_LINES) }),
   }
 
@@ -55,7 +59,9 @@ export function createStackStarter({ checkDocker, start, onChange }: StackStarte
       change({ ...IDLE, state: 'starting' })
       try {
         const stack = await begin()
-        const done = Object.fromEntries(STACK_STEPS.map(name => [name, 'done'])) as Record<StackStep, 'done'>
+        const done = Object.fromEntries(
+          STACK_STEPS.map(name => [name, now.steps[name] === 'absent' ? 'absent' : 'done']),
+        ) as Record<StackStep, 'absent' | 'done'>
         change({ state: 'ready', steps: done })
         return stack
       } catch (error) {

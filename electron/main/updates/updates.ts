@@ -1,3 +1,5 @@
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type Fetch } from '#proxy/network'
 import { lookForUpdate, stageFile, type UpdateFile, type UpdateSource } from '#proxy/updates'
 import { whyOf } from '#manager/contract'
@@ -46,6 +48,8 @@ export function createUpdates(deps: UpdatesDeps): Updates {
   const stop = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
+  /** Somebody waits for the answer, also of a look that the app has begun by itself. */
+  let isAsked = false
 
   async function look(from: UpdateSource): Promise<{ version: string; path: string } | undefined> {
     const { updateSerial: serial, updateKey } = settings.current
@@ -60,10 +64,19 @@ export function createUpdates(deps: UpdatesDeps): Updates {
     if (!isNewer || !file) return undefined
     const folder = `${deps.folder}/${manifest.version}`
     const path = await stageFile({ file, listUrl: from.url, folder, fetch: deps.fetch, signal: stop.signal })
+    await removeOthers(manifest.version).catch((error: unknown) =>
+      log.warn({ err: error }, 'older downloads of updates stay'),
+    )
     return { version: manifest.version, path }
   }
 
-  async function tell(isAsked: boolean): Promise<void> {
+  /** A newer version has taken their place. */
+  async function removeOthers(version: string): Promise<void> {
+    const others = (await readdir(deps.folder)).filter(name => name !== version)
+    await Promise.all(others.map(name => rm(join(deps.folder, name), { recursive: true, force: true })))
+  }
+
+  async function tell(): Promise<void> {
     if (!source) return
     const words = wordsOf(language())
     try {
@@ -90,8 +103,12 @@ export function createUpdates(deps: UpdatesDeps): Updates {
     }
   }
 
-  function check(isAsked: boolean): Promise<void> {
-    running ??= tell(isAsked).finally(() => (running = undefined))
+  function check(asks: boolean): Promise<void> {
+    isAsked ||= asks
+    running ??= tell().finally(() => {
+      running = undefined
+      isAsked = false
+    })
     return running
   }
   function later(ms: number) {

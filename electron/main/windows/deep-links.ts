@@ -1,10 +1,21 @@
+import { z } from 'zod'
 import { type ElectronSlice } from '../electron-slice.ts'
 import { deepLinkOf, routeOfDeepLink } from './deep-link.ts'
 
 export interface DeepLinks {
   /** Calls `show` at once, with the target of the latest earlier link, if any, and from now on with the target of each link. */
-  follow(show: (route?: string) => void): void
+  follow(acts: LinkActs): void
 }
+
+export interface LinkActs {
+  show(route?: string): void
+  /** Another start of the app, by its user, has brought a sign-in link. */
+  signIn(link: string): void
+}
+
+/** What a second start tells the first one. Only programs of the same user can. */
+const SecondStart = z.object({ signInLink: z.string().max(2048) })
+export type SecondStart = z.infer<typeof SecondStart>
 
 export interface DeepLinksDeps {
   readonly app: Pick<ElectronSlice['app'], 'on'>
@@ -18,20 +29,27 @@ export interface DeepLinksDeps {
  */
 export function listenForDeepLinks({ app, argv, log }: DeepLinksDeps): DeepLinks {
   let latest = deepLinkOf(argv)
-  let show = (route?: string) => {
-    latest = route ?? latest
+  let signInLink: string | undefined
+  let acts: LinkActs = {
+    show: route => void (latest = route ?? latest),
+    signIn: link => void (signInLink = link),
   }
-  app.on('second-instance', (_event, others) => show(deepLinkOf(others)))
+  app.on('second-instance', (_event, others, _folder, data) => {
+    const told = SecondStart.safeParse(data)
+    if (told.success) acts.signIn(told.data.signInLink)
+    else acts.show(deepLinkOf(others))
+  })
   app.on('open-url', (event, url) => {
     event.preventDefault()
     const route = routeOfDeepLink(url)
     if (route === undefined) log.warn({ url }, 'deep link refused')
-    show(route)
+    acts.show(route)
   })
   return {
     follow(next) {
-      show = next
-      show(latest)
+      acts = next
+      acts.show(latest)
+      if (signInLink !== undefined) acts.signIn(signInLink)
     },
   }
 }

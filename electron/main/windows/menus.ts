@@ -7,12 +7,15 @@ export interface MenuDeps {
   readonly language: Language
   readonly showConsole: (route?: string) => void
   readonly showLogs: () => void
+  /** False: the environment decides on the server. */
+  readonly canChangeServer: boolean
   /** Undefined: this app looks for no updates. */
   readonly checkUpdates: (() => void) | undefined
 }
 
 /** The application menu. The console's page is the interface; the menu has its places, and the keys that people expect. Reload keeps tunnels: they are not in the page. */
-export function installMenu({ electron, language, showConsole, showLogs, checkUpdates }: MenuDeps): void {
+export function installMenu(deps: MenuDeps): void {
+  const { electron, language, showConsole, showLogs, canChangeServer, checkUpdates } = deps
   const words = wordsOf(language)
   const place = (label: string, route: string, accelerator?: string): MenuItemConstructorOptions => ({
     label,
@@ -28,7 +31,7 @@ export function installMenu({ electron, language, showConsole, showLogs, checkUp
         place(words.tunnels, '/tunnels', 'CmdOrCtrl+3'),
         { type: 'separator' },
         place(words.preferences, '/preferences', 'CmdOrCtrl+,'),
-        place(words.changeServer, '/start'),
+        ...(canChangeServer ? [place(words.changeServer, '/start')] : []),
         { type: 'separator' },
         { label: words.quit, accelerator: 'CmdOrCtrl+Q', click: () => electron.app.quit() },
       ],

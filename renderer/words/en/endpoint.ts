@@ -23,6 +23,9 @@ export default {
   runningStep: 'in progress',
   doneStep: 'done',
   failedStep: 'failed',
+  absentStep: 'not started',
+  withoutAgent: 'Berth runs, but not sessions on this computer: its Docker Engine has an agent of another Berth.',
+  openAnyway: 'Open the console',
   dockerMissing: 'Docker Engine is not installed. Run this line in a terminal, then try again.',
   dockerStopped: 'Docker Engine is installed but does not answer. Run this line in a terminal, then try again.',
   dockerDenied:
