@@ -64,6 +64,7 @@ export function addSshCommands(program: Command): void {
         blocks.push(folderBlock(files, berth, options))
       }
       process.stdout.write(`${blocks.join('\n\n')}\n`)
+      await warnOfForwards(sessions)
     })
 
   program
@@ -82,6 +83,19 @@ export function addSshCommands(program: Command): void {
 }
 
 const KEYPAIR_NOTE = `# Set BERTH_ACCESS_KEY and BERTH_SECRET_KEY where ssh runs: this file does not have the keys.\n`
+
+/** A forward of the user's for all hosts holds for sessions too, where programs of others could use it. */
+async function warnOfForwards(sessions: readonly Session[]): Promise<void> {
+  const { inheritedBy } = await import('#proxy')
+  const { name } = sessions[0] ?? {}
+  if (name === undefined) return
+  const { forwards } = await inheritedBy(`berth-${name}`)
+  if (forwards.length === 0) return
+  createOutput(false).note(
+    `berth: Your ~/.ssh/config forwards ports for every host, also for sessions: ${forwards.join(', ')}. ` +
+      'Programs in a session could use a RemoteForward to reach services of this computer. Put these lines into a block "Host * !berth-*".',
+  )
+}
 
 /** Placeholder host name, never resolved: HostName and HostKeyAlias are given. */
 const HOST = 'berth-session'

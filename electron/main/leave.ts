@@ -32,7 +32,8 @@ const NOTHING: Running = { tunnels: 0, connections: 0, stack: false }
 /** The end of the app. Whatever fails on the way, the next request to quit is heard again. */
 export function createLeave(deps: LeaveDeps): Leave {
   const { electron, language, windows, onUnexpected, answerWithinMs = ANSWER_WITHIN_MS } = deps
-  let leaving: 'no' | 'asking' | 'stopping' = 'no'
+  let isAsking = false
+  let isStopping = false
 
   async function running(): Promise<Running> {
     const late = new AbortController()
@@ -50,7 +51,7 @@ export function createLeave(deps: LeaveDeps): Leave {
   }
 
   async function stop(): Promise<void> {
-    leaving = 'stopping'
+    isStopping = true
     try {
       await deps.end()
     } catch (error) {
@@ -60,8 +61,8 @@ export function createLeave(deps: LeaveDeps): Leave {
   }
 
   async function decide(find: () => Promise<Running>): Promise<void> {
-    if (leaving !== 'no') return
-    leaving = 'asking'
+    if (isAsking || isStopping) return
+    isAsking = true
     try {
       const answer = await askBeforeQuit(electron.dialog, { ...(await find()), ...deps.pageWork() }, language())
       if (answer === 'stop') await stop()
@@ -70,7 +71,7 @@ export function createLeave(deps: LeaveDeps): Leave {
     } catch (error) {
       onUnexpected('quit', error)
     } finally {
-      if (leaving === 'asking') leaving = 'no'
+      isAsking = false
     }
   }
 

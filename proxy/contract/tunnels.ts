@@ -54,6 +54,8 @@ export const SshKit = z.object({
   hostKeyFingerprint: z.string(),
   /** True where the Include line and the Host block are in the user's ~/.ssh/config. */
   configInstalled: z.boolean(),
+  /** Forwards of the user's for all hosts, which programs that read ~/.ssh/config open for the session too, e.g. `RemoteForward 8080 …`. */
+  forwards: z.array(z.string()),
   /** Path of the id_container that was written (0600); null where the host writes no files (browser on another computer). */
   identityFile: z.string().nullable(),
   commands: z.object({ ssh: z.string(), sftp: z.string(), scp: z.string(), rsync: z.string(), psftp: z.string() }),

@@ -9,9 +9,13 @@ export interface Connection {
   readonly installed: Installed
 }
 
-/** Command lines to copy. With the Include in place the alias is enough; without it, ssh is told to read our file. */
+/**
+ * Command lines to copy. With the Include in place the alias is enough; without it, or where the user's own file forwards ports for all hosts,
+ * ssh is told to read our file alone.
+ */
 export function commandsFor({ port, user, hostKeyFingerprint, installed }: Connection): SshKit['commands'] {
-  const { alias, included } = installed
+  const { alias } = installed
+  const included = installed.included && installed.forwards.length === 0
   const option = included ? '' : ` -F ${quoteForTerminal(installed.configFile)}`
   const rsyncShell = included ? '' : ` -e ${quoteForTerminal(`ssh -F ${quoteForShell(installed.configFile)}`)}`
   const ppk = quoteForTerminal(`${installed.identityFile}.ppk`)

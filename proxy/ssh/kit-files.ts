@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, mkdir, open, readdir, realpath, rm, stat } from 'node:fs/promises'
+import { chmod, mkdir, open, readdir, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readIfThere, writeFileAtomically } from '../files.ts'
 import { computerId } from './computer-id.ts'
+import { inheritedBy } from './inherited.ts'
 import { quoteForSshConfig } from './quoting.ts'
 import {
   type Block,
@@ -15,6 +16,7 @@ import {
   type Owner,
   parseBlocks,
   withInclude,
+  withoutSendEnv,
 } from './ssh-config.ts'
 
 /**
@@ -59,6 +61,8 @@ export interface Installed {
   readonly configFile: string
   /** Whether the user's own configuration includes ours. */
   readonly included: boolean
+  /** Forwards of the user's for all hosts, which hold for this alias too. */
+  readonly forwards: readonly string[]
 }
 
 /** OpenSSH takes the home directory from the user database, not from $HOME; so do we. */
@@ -129,7 +133,8 @@ export function createKitFiles(sshDirectory: string, owner: Owner): KitFiles {
         return { blocks: [block, ...others], result: chosen }
       })
       const included = kit.include && (await include(sshDirectory, configFile))
-      return { alias, identityFile: keyFile(alias), knownHostsFile, configFile, included }
+      const forwards = included ? await forwardsOf(alias, sshDirectory) : []
+      return { alias, identityFile: keyFile(alias), knownHostsFile, configFile, included, forwards }
     },
     remove: sessionId =>
       update(live =>
@@ -144,21 +149,32 @@ export function createKitFiles(sshDirectory: string, owner: Owner): KitFiles {
 
 type Change<T> = (blocks: readonly Block[]) => Promise<{ blocks: readonly Block[]; result: T }>
 
+const isDefault = (sshDirectory: string) => resolve(sshDirectory) === resolve(defaultSshDirectory())
+
 /** @returns false where the user's configuration cannot be written, e.g. because a tool keeps it read-only */
-async function include(sshDirectory: string, configFile: string): Promise<boolean> {
-  const isDefault = resolve(sshDirectory) === resolve(defaultSshDirectory())
-  const line = `Include ${isDefault ? '~/.ssh/berth/config' : quoteForSshConfig(configFile)}`
-  const path = join(sshDirectory, 'config')
-  // Many users link their configuration from a repository: write to the link's target.
-  const target = await realpath(path).catch(() => path)
+function include(sshDirectory: string, configFile: string): Promise<boolean> {
+  const line = `Include ${isDefault(sshDirectory) ? '~/.ssh/berth/config' : quoteForSshConfig(configFile)}`
+  return changeConfig(sshDirectory, before => withInclude(before, Buffer.from(line).toString('latin1')))
+}
+
+/** The forwards that the alias inherits. Variables that it inherits are taken back. */
+async function forwardsOf(alias: string, sshDirectory: string): Promise<readonly string[]> {
+  const file = isDefault(sshDirectory) ? undefined : join(sshDirectory, 'config')
+  const { forwards, sendsEnvironment } = await inheritedBy(alias, file)
+  if (sendsEnvironment) await changeConfig(sshDirectory, withoutSendEnv)
+  return forwards
+}
+
+/** @param change gets and returns the text of the user's configuration, byte by byte */
+async function changeConfig(sshDirectory: string, change: (config: string) => string): Promise<boolean> {
   try {
-    const before = (await readIfThere(target, 'latin1')) ?? ''
-    const after = withInclude(before, Buffer.from(line).toString('latin1'))
+    const target = await targetOf(join(sshDirectory, 'config'))
+    const before = await readIfThere(target, 'latin1')
+    const after = change(before ?? '')
     if (after === before) return true
-    const mode = await stat(target).then(
-      found => found.mode & 0o777,
-      () => 0o600,
-    )
+    const mode = before === undefined ? 0o600 : (await stat(target)).mode & 0o777
+    // A rename would replace a file that its owner has made read-only.
+    if ((mode & 0o200) === 0) return false
     await writeFileAtomically(target, after, mode, 'latin1')
     return true
   } catch (error) {
@@ -166,6 +182,17 @@ async function include(sshDirectory: string, configFile: string): Promise<boolea
     if (error instanceof Error && 'code' in error) return false
     throw error
   }
+}
+
+/**
+ * The file to write: many users link their configuration from a repository. @throws if the link leads to a folder that is not there, e.g.
+ * on a volume that is not mounted
+ */
+async function targetOf(path: string): Promise<string> {
+  const link = await readlink(path).catch(() => undefined)
+  if (link === undefined) return path
+  const target = resolve(dirname(path), link)
+  return await realpath(target).catch(async () => join(await realpath(dirname(target)), basename(target)))
 }
 
 async function makeDirectory(directory: string) {

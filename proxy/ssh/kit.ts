@@ -50,6 +50,7 @@ export function createSshKits({ api, files }: SshKitsDeps): SshKits {
         hostAlias: installed.alias,
         hostKeyFingerprint,
         configInstalled: installed.included,
+        forwards: [...installed.forwards],
         identityFile: installed.identityFile,
         commands: commandsFor(connection),
         vscodeUrl: vscodeUrlFor(installed.alias),

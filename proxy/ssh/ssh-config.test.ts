@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { parseInherited } from './inherited.ts'
 import { quoteForShell, quoteForSshConfig, quoteForTerminal } from './quoting.ts'
-import { aliasFor, blockOf, formatConfig, parseBlocks, withInclude } from './ssh-config.ts'
+import { aliasFor, blockOf, formatConfig, parseBlocks, withInclude, withoutSendEnv } from './ssh-config.ts'
 
 const INCLUDE = 'Include ~/.ssh/berth/config'
 const entry = {
@@ -59,4 +60,18 @@ test('a word for the shell is quoted if necessary', () => {
 test('a word to copy on Windows has the quotes of its shells', () => {
   expect(quoteForTerminal('C:\\Users\\ada\\id.ppk', 'win32')).toBe('C:\\Users\\ada\\id.ppk')
   expect(quoteForTerminal('C:\\Users\\A B\\id.ppk', 'win32')).toBe('"C:\\Users\\A B\\id.ppk"')
+})
+
+test('the block that takes variables back stays the last one, once', () => {
+  const block = '# berth: programs in sessions get no variables of this computer\nHost berth-*\n  SendEnv -*\n'
+  const once = withoutSendEnv('Host *\n  SendEnv FOO')
+  expect(once).toBe(`Host *\n  SendEnv FOO\n\n${block}`)
+  expect(withoutSendEnv(once)).toBe(once)
+  expect(withoutSendEnv(`${once}Host b\n`)).toBe(`Host *\n  SendEnv FOO\n\nHost b\n\n${block}`)
+})
+
+test('forwards and variables are found in what ssh says of a host; those of the language do not count', () => {
+  const said = 'host berth-a\nforwardagent no\nsendenv LANG\nsendenv LC_ALL\nlocalforward 80 [a]:80\n'
+  expect(parseInherited(said)).toEqual({ forwards: ['LocalForward 80 [a]:80'], sendsEnvironment: false })
+  expect(parseInherited('sendenv AWS_*\r\n')).toEqual({ forwards: [], sendsEnvironment: true })
 })

@@ -66,7 +66,8 @@ export function formatConfig(blocks: readonly Block[]): string {
  * The rest would break the connection: another way to sign in, a command of one's own in place of that of sftp, a shared
  * connection of a session that had the port before. Options of the command line (`ssh -A`, `-L`, `-D`) still count, as the user asks
  * for them; that is why the agent of the environment stays (`none` would take it from `-A` too), and no agent of another block replaces
- * it. `IdentitiesOnly` keeps the agent's keys from being offered. ssh has no way to refuse `SendEnv`, `LocalForward` and further `IdentityFile` of another block.
+ * it. `IdentitiesOnly` keeps the agent's keys from being offered. `SendEnv` and forwards of all blocks add up: `withoutSendEnv` takes back the first; a block
+ * that refused forwards would refuse `ssh -L` too, so where the user has some, commands name our file alone and the user is warned (`inherited.ts`).
  */
 export const NOT_INHERITED: readonly (readonly [string, string])[] = [
   ['ForwardAgent', 'no'],
@@ -119,4 +120,17 @@ export function withInclude(config: string, include: string): string {
     if (line.trim() === include) return config
   }
   return `${include}${eol}${config}`
+}
+
+const NO_VARIABLES = '# berth: programs in sessions get no variables of this computer\nHost berth-*\n  SendEnv -*\n'
+
+/**
+ * The user's configuration with a block at its end that takes back the variables that other blocks send; unchanged if it is the last one
+ * already. Only there it is read after them.
+ */
+export function withoutSendEnv(config: string): string {
+  const eol = config.includes('\r\n') ? '\r\n' : '\n'
+  const block = NO_VARIABLES.replaceAll('\n', eol)
+  if (config.trimEnd().endsWith(block.trimEnd())) return config
+  return `${config.replace(block, '').trimEnd()}${eol}${eol}${block}`
 }

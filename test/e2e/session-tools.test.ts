@@ -46,6 +46,7 @@ const KIT: SshKit = {
   hostAlias: 'berth-protein-folding',
   hostKeyFingerprint: 'SHA256:Zk1uJ5p8q2QmD0cT7VbXyR9eWfLh3sNaGo4iKtUvPwE',
   configInstalled: true,
+  forwards: [],
   identityFile: '/home/mira/.ssh/berth/id_container',
   commands: {
     ssh: 'ssh berth-protein-folding',

@@ -70,7 +70,13 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
   }
   return sender => ({
     ...shared,
-    desktop: { ...deps.desktop, report: report => Promise.resolve(deps.report(sender.id, report)) },
+    desktop: {
+      ...deps.desktop,
+      report(report) {
+        deps.report(sender.id, report)
+        return Promise.resolve()
+      },
+    },
     terminal: terminals.apiFor(terminalPage(sender)),
   })
 }

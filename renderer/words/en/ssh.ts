@@ -22,6 +22,8 @@ export default {
   howToConnect: 'How to connect',
   commands: 'Commands',
   editors: 'Editors',
+  forwardsInherited:
+    'Your ~/.ssh/config forwards ports for every host, so also for this session: <code>{forwards}</code>. Programs in the session could use a RemoteForward to reach services of this computer. The commands below leave your file out; for editors, put these lines into a block <code>Host * !berth-*</code>.',
   hostInConfig: 'While this is open, <code>ssh {alias}</code> is all you need: the host is in your ~/.ssh/config.',
   shell: 'Shell',
   filesInteractive: 'Files, interactive',

@@ -24,6 +24,8 @@ export default {
   howToConnect: '연결 방법',
   commands: '명령',
   editors: '편집기',
+  forwardsInherited:
+    '사용자의 ~/.ssh/config가 모든 호스트에 대해, 따라서 이 세션에 대해서도 포트를 전달합니다: <code>{forwards}</code>. 세션의 프로그램이 RemoteForward를 통해 이 컴퓨터의 서비스에 접근할 수 있습니다. 아래 명령은 사용자의 파일을 읽지 않습니다. 편집기를 위해서는 이 줄들을 <code>Host * !berth-*</code> 블록으로 옮기세요.',
   hostInConfig:
     '연결이 열려 있는 동안에는 <code>ssh {alias}</code> 명령이면 충분합니다. 호스트가 ~/.ssh/config에 등록되어 있습니다.',
   shell: '셸',

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -117,6 +117,47 @@ test("the user's settings for all hosts do not lend the agent or the screen to a
   expect(await ssh('-o', 'BatchMode=yes', hostAlias, 'hostname')).toBe('ran hostname')
   // Asked for by the user, for this one connection.
   expect(await ssh('-A', '-G', hostAlias)).toContain('forwardagent yes')
+})
+
+test("the user's forwards and variables for all hosts do not reach a session by our commands, and are told", async () => {
+  const { proxy, spec, ssh, config, sshDirectory } = await setUp()
+  await mkdir(sshDirectory, { recursive: true })
+  const forwards = ['LocalForward 18080 localhost:80', 'RemoteForward 19090 localhost:90', 'DynamicForward 11080']
+  const mine = `Match all\n  SendEnv AWS_* LANG\nHost *\n${forwards.map(line => `  ${line}\n`).join('')}`
+  await writeFile(config, mine)
+  const { hostAlias, commands, forwards: told } = await proxy.ssh.connect(spec)
+  expect(told).toEqual([
+    'DynamicForward 11080',
+    'LocalForward 18080 [localhost]:80',
+    'RemoteForward 19090 [localhost]:90',
+  ])
+  expect(commands.ssh).toBe(`ssh -F '${join(sshDirectory, 'berth', 'config')}' berth-my-session`)
+  const { stdout } = await run('sh', ['-c', commands.ssh.replace('ssh ', 'ssh -G ')])
+  expect(stdout).not.toMatch(/^(local|remote|dynamic)forward |^sendenv/m)
+  // Programs that read the user's file send no variables either, and the user's block is as it was.
+  expect(await ssh('-G', hostAlias)).not.toMatch(/^sendenv/m)
+  expect(await ssh('-G', 'elsewhere.example')).toContain('sendenv AWS_*')
+  expect(await readFile(config, 'utf8')).toContain(mine)
+  await proxy.ssh.connect(spec)
+  expect((await readFile(config, 'utf8')).match(/SendEnv -/g)).toHaveLength(1)
+})
+
+test('a configuration that is read-only is left alone, and so is a link to a place that is not there', async () => {
+  const { proxy, spec, config, sshDirectory } = await setUp()
+  await mkdir(sshDirectory, { recursive: true })
+  await writeFile(config, 'Host a\n', { mode: 0o400 })
+  expect((await proxy.ssh.connect(spec)).configInstalled).toBe(false)
+  expect(await readFile(config, 'utf8')).toBe('Host a\n')
+  await rm(config)
+  await symlink('/nowhere/at/all', config)
+  expect((await proxy.ssh.connect(spec)).configInstalled).toBe(false)
+  expect(await readlink(config)).toBe('/nowhere/at/all')
+  await rm(config)
+  const dotfiles = join(sshDirectory, 'dotfiles-config')
+  await symlink('dotfiles-config', config)
+  expect((await proxy.ssh.connect(spec)).configInstalled).toBe(true)
+  expect(await readlink(config)).toBe('dotfiles-config')
+  expect(await readFile(dotfiles, 'utf8')).toContain('Include')
 })
 
 test('another host key is refused', async () => {
