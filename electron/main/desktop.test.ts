@@ -39,6 +39,7 @@ const eventually = (check: () => void) => vi.waitFor(check, 15_000)
 interface Fake {
   stopped: string[]
   tunnels: Tunnel[]
+  wakes: number
   listeners: ((payload: HostEvents['tunnel:changed']) => void)[]
 }
 
@@ -74,7 +75,7 @@ async function aDesktop({
   links = someLinks(),
   startsInBackground = false,
 }: Options = {}): Promise<Fake> {
-  const fake: Fake = { stopped: [], tunnels: [], listeners: [] }
+  const fake: Fake = { stopped: [], tunnels: [], wakes: 0, listeners: [] }
   const proxy: UserProxy = {
     tunnel: {
       open: () => Promise.resolve(TUNNEL),
@@ -98,7 +99,7 @@ async function aDesktop({
     on: (event, listener) => {
       if (event === 'tunnel:changed') fake.listeners.push(listener as Fake['listeners'][number])
     },
-    wake: () => undefined,
+    wake: () => void fake.wakes++,
     [Symbol.asyncDispose]: () => Promise.resolve(void fake.stopped.push('proxy')),
   }
   const stack: EmbeddedStack = {
@@ -296,4 +297,16 @@ test('the menu offers another server only where the environment does not decide'
   expect(labels()).not.toContain('Change Server…')
   await aDesktop()
   expect(labels()).toContain('Change Server…')
+})
+
+test('tunnels are woken when the computer is, and when its page says that the network is back', async () => {
+  const fake = await aDesktop()
+  await openTunnel(fake)
+  const { powerMonitor } = electron as unknown as { powerMonitor: NodeJS.EventEmitter }
+  powerMonitor.emit('resume')
+  await eventually(() => expect(fake.wakes).toBe(1))
+  powerMonitor.emit('unlock-screen')
+  await eventually(() => expect(fake.wakes).toBe(2))
+  expect(await stub.handlers.get('host:tunnel.wake')!(fromThePage(), [])).toEqual({ ok: true, value: undefined })
+  expect(fake.wakes).toBe(3)
 })

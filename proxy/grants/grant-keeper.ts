@@ -20,7 +20,10 @@ export interface GrantKeeper extends Disposable {
   current(): Promise<Grant>
   /** The manager did not accept the grant: the next `current` requests another one. */
   reject(grant: Grant): void
-  /** Renews now (the network came back, the user signed in again) instead of at the planned time. */
+  /**
+   * Renews now (the network came back, the user signed in again) instead of at the planned time. A request in flight, which may hang on
+   * a connection that is dead, is given up; its callers get an error.
+   */
   renewNow(): void
 }
 
@@ -40,7 +43,7 @@ const RETRY_MS = { first: 1_000, last: 15_000 }
 export function createGrantKeeper(deps: GrantKeeperDeps): GrantKeeper {
   const now = deps.now ?? (() => performance.now())
   let held: { readonly grant: Grant; readonly until: number } | undefined
-  let asking: Promise<Grant> | undefined
+  let asking: { readonly grant: Promise<Grant>; readonly stop: AbortController } | undefined
   let timer: NodeJS.Timeout | undefined
   let retryMs = RETRY_MS.first
   let disposed = false
@@ -61,30 +64,37 @@ export function createGrantKeeper(deps: GrantKeeperDeps): GrantKeeper {
   }
 
   function ask(): Promise<Grant> {
-    asking ??= obtain().finally(() => {
-      asking = undefined
+    if (asking) return asking.grant
+    const stop = new AbortController()
+    const grant = obtain(stop.signal).finally(() => {
+      if (asking?.stop === stop) asking = undefined
     })
-    return asking
+    asking = { grant, stop }
+    return grant
   }
 
-  async function obtain(): Promise<Grant> {
+  async function obtain(stopped: AbortSignal): Promise<Grant> {
     if (disposed) throw new AppError('tunnel_not_found')
+    const within = (ms: number) => AbortSignal.any([stopped, AbortSignal.timeout(ms)])
     if (held && held.until > now()) {
       try {
         const headers = { [GRANT_HEADER]: held.grant.grant }
-        return hold(await deps.api.renewGrant({ headers, signal: AbortSignal.timeout(RENEW_TIMEOUT_MS) }))
+        return hold(await deps.api.renewGrant({ headers, signal: within(RENEW_TIMEOUT_MS) }))
       } catch (error) {
         if (!isAppError(error) || error.code !== 'grant_invalid') throw error
         held = undefined
       }
     }
     const params = { id: deps.sessionId, app: deps.app }
-    return hold(await deps.api.createGrant({ params, signal: AbortSignal.timeout(CREATE_TIMEOUT_MS) }))
+    return hold(await deps.api.createGrant({ params, signal: within(CREATE_TIMEOUT_MS) }))
   }
 
   function renewInBackground() {
-    ask().then(deps.onRenewed, (error: unknown) => {
-      if (disposed) return
+    const grant = ask()
+    const stop = asking?.stop
+    grant.then(deps.onRenewed, (error: unknown) => {
+      // The request that took its place tells how it goes.
+      if (disposed || stop?.signal.aborted) return
       plan(retryMs * (0.5 + Math.random()))
       retryMs = Math.min(retryMs * 2, RETRY_MS.last)
       deps.onRenewalFailed(error)
@@ -96,9 +106,14 @@ export function createGrantKeeper(deps: GrantKeeperDeps): GrantKeeper {
     reject(grant) {
       if (held?.grant.grant === grant.grant) held = undefined
     },
-    renewNow: renewInBackground,
+    renewNow() {
+      asking?.stop.abort()
+      asking = undefined
+      renewInBackground()
+    },
     [Symbol.dispose]() {
       disposed = true
+      asking?.stop.abort(new AppError('tunnel_not_found'))
       held = undefined
       clearTimeout(timer)
     },

@@ -37,7 +37,7 @@ export interface Path<Line = Socket> extends Disposable {
   connect(signal: AbortSignal): Promise<Line>
   /** The current grant, obtained if there is none. @throws AppError */
   grant(): Promise<Grant>
-  /** Something changed: retry now. */
+  /** Something changed: retry now, also what is in flight, because its connection may be dead without a word. */
   wake(): void
   /** Updates the state after a connection that the manager had accepted failed behind it. */
   judge(error: unknown): void
@@ -50,6 +50,8 @@ export function createPath<Line = Socket>(deps: PathDeps<Line>): Path<Line> {
   const limits = { ...LIMITS, ...deps.limits }
   const backoff = createBackoff({ minMs: 100, maxMs: 1_000 })
   const over = new AbortController()
+  /** Aborted by the next wake, for attempts that began before it. */
+  let waking = new AbortController()
   let state: PathState = 'open'
   let lastError: string | null = null
   let parked = 0
@@ -85,9 +87,9 @@ export function createPath<Line = Socket>(deps: PathDeps<Line>): Path<Line> {
     return verdict !== 'ended' && verdict !== 'fail'
   }
 
-  async function attempt(signal: AbortSignal): Promise<Line> {
+  async function attempt(signal: AbortSignal, woken: AbortSignal): Promise<Line> {
     const grant = await keeper.current()
-    using attempted = linkSignals([signal], limits.dialMs)
+    using attempted = linkSignals([signal, woken], limits.dialMs)
     try {
       return await deps.dial(grant, attempted.signal)
     } catch (error) {
@@ -103,13 +105,15 @@ export function createPath<Line = Socket>(deps: PathDeps<Line>): Path<Line> {
     try {
       for (let round = 0; ; round++) {
         signal.throwIfAborted()
+        const woken = waking.signal
         try {
-          const line = await attempt(signal)
+          const line = await attempt(signal, woken)
           backoff.reset()
           move('open', null)
           return line
         } catch (error) {
           if (signal.aborted) throw error
+          if (woken.aborted) continue
           if (verdictOf(error) === 'new_grant' && round === 0) continue
           if (!judge(error)) throw error
         }
@@ -137,9 +141,20 @@ export function createPath<Line = Socket>(deps: PathDeps<Line>): Path<Line> {
       return lastError
     },
     connect,
-    grant: () => keeper.current(),
+    async grant() {
+      for (;;) {
+        const woken = waking.signal
+        try {
+          return await keeper.current()
+        } catch (error) {
+          if (!woken.aborted || state === 'ended') throw error
+        }
+      }
+    },
     wake() {
       if (state === 'ended') return
+      waking.abort(new Error('the network of this computer has changed'))
+      waking = new AbortController()
       backoff.wake()
       keeper.renewNow()
     },

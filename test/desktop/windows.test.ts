@@ -249,6 +249,17 @@ describe('beside the window', () => {
     await expect
       .poll(() => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isMinimized()))
       .toBe(false)
+    await app.electron.evaluate(({ ipcMain }) => {
+      ipcMain.removeHandler('host:tunnel.wake')
+      ipcMain.handle('host:tunnel.wake', () => {
+        Object.assign(globalThis, { isWoken: true })
+        return { ok: true }
+      })
+    })
+    await inPage(`void dispatchEvent(new Event('online'))`)
+    await expect
+      .poll(() => app.electron.evaluate(() => (globalThis as never as { isWoken?: boolean }).isWoken))
+      .toBe(true)
     await inPage(
       `host.desktop.report({ unread: 0, sessions: [], uploads: { fraction: 0.5, isPaused: false }, hasEdits: false })`,
     )
