@@ -1,5 +1,7 @@
 import { AppError, because, type ErrorDetail, isAppError } from '#manager/contract/light'
 
+/** The authorities at the start of this process, those of the system once they were needed, and those of `trustAlso`. */
+const authorities: { node?: string[]; system: string[]; more: readonly string[] } = { system: [], more: [] }
 let done = false
 
 /**
@@ -13,11 +15,24 @@ let done = false
 export function trustSystemCertificates(endpoint: string): boolean {
   if (done || !endpoint.startsWith('https:')) return false
   done = true
+  return update(tls => {
+    authorities.system = tls.getCACertificates('system')
+  })
+}
+
+/** Adds more authorities, in PEM, in the place of those of the call before. @returns false where this Node cannot */
+export function trustAlso(certificates: readonly string[]): boolean {
+  authorities.more = certificates
+  return update(() => undefined)
+}
+
+function update(change: (tls: typeof import('node:tls')) => void): boolean {
   // Loaded on demand, by a synchronous function: loading TLS takes as long as starting Node.
   const tls = 'getBuiltinModule' in process ? process.getBuiltinModule('node:tls') : undefined
   if (tls === undefined || !('setDefaultCACertificates' in tls)) return false
-  const { getCACertificates, setDefaultCACertificates } = tls
-  setDefaultCACertificates([...new Set([...getCACertificates('default'), ...getCACertificates('system')])])
+  authorities.node ??= tls.getCACertificates('default')
+  change(tls)
+  tls.setDefaultCACertificates([...new Set([...authorities.node, ...authorities.system, ...authorities.more])])
   return true
 }
 

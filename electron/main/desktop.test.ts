@@ -123,6 +123,8 @@ async function aDesktop({
     signInBegun: () => Promise.resolve(),
     logs: { folder: dir },
     loginItem: { isOn: () => Promise.resolve(false), set: () => Promise.resolve() },
+    authorities: { apply: () => Promise.resolve(), choose: () => Promise.resolve() },
+    crashReports: { start: () => undefined, show: () => Promise.resolve(), tidy: () => Promise.resolve() },
     startsInBackground,
     updates: {
       isOn: false,

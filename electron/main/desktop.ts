@@ -1,10 +1,4 @@
-import {
-  type DesktopNotice,
-  type DesktopOptions,
-  type DockerCheck,
-  type EndpointChoice,
-  type Endpoint,
-} from '#proxy/contract'
+import { type DesktopNotice, type DockerCheck, type EndpointChoice, type Endpoint } from '#proxy/contract'
 import { AppError } from '#manager/contract'
 import { type Network } from '#proxy/network'
 import { openConnection, type Connection, type StartUserProxy, type UserProxy } from './connection.ts'
@@ -14,6 +8,10 @@ import { createConsoleHandler } from './console/serve-console.ts'
 import { type CredentialStore } from './credentials/credential-store.ts'
 import { type ElectronSlice, type NotificationSlice } from './electron-slice.ts'
 import { createLeave } from './leave.ts'
+import { createDesktopApi } from './desktop-api.ts'
+import { askUnresponsive } from './faults/ask-unresponsive.ts'
+import { type CrashReports } from './faults/crash-reports.ts'
+import { watchGraphics } from './faults/watch-graphics.ts'
 import { createHostApi } from './ipc/create-host-api.ts'
 import { HOST_INPUTS } from './ipc/host-inputs.ts'
 import { serveHostApi } from './ipc/serve-host-api.ts'
@@ -22,6 +20,7 @@ import { createLinks } from './security/open-links.ts'
 import { createServerTrust } from './security/server-trust.ts'
 import { denyPermissions, guardContents } from './security/guard-contents.ts'
 import { type Programs } from './programs/open-program.ts'
+import { type ExtraAuthorities } from './settings/extra-authorities.ts'
 import { type LoginItem } from './settings/login-item.ts'
 import { ENDPOINT_RULE, isEndpointUrl, type SettingsFile } from './settings/settings-file.ts'
 import { parseSignInLink } from './sign-in-link.ts'
@@ -61,6 +60,8 @@ export interface DesktopDeps {
   readonly logs: { readonly folder: string }
   readonly updates: Updates
   readonly loginItem: LoginItem
+  readonly authorities: ExtraAuthorities
+  readonly crashReports: CrashReports
   readonly programs: Programs
   /** The app begins in the tray: it was started by the sign-in to this computer. */
   readonly startsInBackground: boolean
@@ -140,12 +141,6 @@ export function startDesktop(deps: DesktopDeps): void {
 
   const account = async () => (await connector.current()).account
   const terminals = createTerminals({ account, agentFor: deps.network.agentFor })
-  const options = async (): Promise<DesktopOptions> => ({
-    openAtLogin: await deps.loginItem.isOn(),
-    keepInBackground: settings.current.keepInBackground,
-    checkSpelling: settings.current.checkSpelling,
-    linkHosts: settings.current.linkHosts,
-  })
   const ofProxy = (act: (proxy: UserProxy) => Promise<void>) =>
     void connector
       .current()
@@ -223,6 +218,7 @@ export function startDesktop(deps: DesktopDeps): void {
     windows.reload()
   }
 
+  watchGraphics({ electron, settings, language, log })
   denyPermissions(electron)
   const externalLinks = createLinks({ electron, settings, language, log })
   let untilSleep = new AbortController()
@@ -249,48 +245,31 @@ export function startDesktop(deps: DesktopDeps): void {
       terminals,
       programs: deps.programs,
       report: (page, report) => status.reported(page, report),
-      desktop: {
-        servers: () => Promise.resolve(settings.current.servers),
-        async forgetServer(url) {
-          const servers = settings.current.servers.filter(other => other !== url)
-          const { [url]: _forgotten, ...certificates } = settings.current.certificates
-          return (await settings.update({ servers, certificates })).servers
-        },
+      desktop: createDesktopApi({
+        electron,
+        settings,
+        loginItem: deps.loginItem,
+        authorities: deps.authorities,
+        crashReports: deps.crashReports,
         openServer: deps.openServer,
-        stack: () => Promise.resolve(starter.now),
+        stack: () => starter.now,
         showLogs,
-        async language(language) {
-          if (settings.current.language === language) return
-          await settings.update({ language })
+        onLanguage() {
           menu()
           tray.update()
         },
-        options,
-        async saveOptions({ openAtLogin, keepInBackground, checkSpelling, linkHosts: kept }) {
-          await deps.loginItem.set(openAtLogin)
-          // Only the answer to the question adds a host.
-          const linkHosts = settings.current.linkHosts.filter(host => kept.includes(host))
-          await settings.update({ keepInBackground, checkSpelling, linkHosts })
-          electron.session.defaultSession.setSpellCheckerEnabled(checkSpelling)
-          return options()
-        },
-        tryAgain() {
-          deps.proxySignIns.forgetCancelled()
-          return Promise.resolve()
-        },
-        notify(notice) {
-          notify(notice)
-          return Promise.resolve()
-        },
-      },
+        tryAgain: () => deps.proxySignIns.forgetCancelled(),
+        notify,
+      }),
     }),
     onUnexpected,
   })
   app.on('web-contents-created', (_event, contents) => {
     guardContents(contents, { links: externalLinks, preload: deps.preload, log })
     windows.adopt(contents)
-    reviveAfterCrash(contents, { electron, language: () => language(), log })
-    offerContextMenu(contents, { electron, language: () => language() })
+    reviveAfterCrash(contents, { electron, language, log })
+    askUnresponsive(contents, { electron, language, log })
+    offerContextMenu(contents, { electron, language })
     // A reloaded page has lost its terminals; tunnels do not belong to the page and stay.
     contents.on('did-navigate', (_navigated, url) => {
       terminals.closePage(contents.id)

@@ -19,7 +19,9 @@ export interface ElectronSlice {
     handle(channel: string, listener: (event: InvokeEvent, ...args: unknown[]) => unknown): void
   }
   readonly shell: Pick<Real['shell'], 'openExternal' | 'openPath' | 'showItemInFolder'>
+  readonly crashReporter: Pick<Real['crashReporter'], 'start'>
   readonly dialog: Pick<Real['dialog'], 'showErrorBox'> & {
+    showOpenDialog(options: Electron.OpenDialogOptions): Promise<{ canceled: boolean; filePaths: string[] }>
     showMessageBox(options: Electron.MessageBoxOptions): Promise<{ response: number; checkboxChecked: boolean }>
   }
   readonly powerMonitor: { readonly on: Quiet<'resume'> & Quiet<'unlock-screen'> }
@@ -40,6 +42,7 @@ export interface AppSlice extends Pick<
   | 'exit'
   | 'getVersion'
   | 'getPath'
+  | 'setPath'
   | 'getLocale'
   | 'setAsDefaultProtocolClient'
   | 'isPackaged'
@@ -50,6 +53,10 @@ export interface AppSlice extends Pick<
   readonly on: Listen<'second-instance', (event: Preventable, argv: string[], folder: string, data: unknown) => void> &
     Listen<'open-url', (event: Preventable, url: string) => void> &
     Listen<'before-quit', (event: Preventable) => void> &
+    Listen<
+      'child-process-gone',
+      (event: Preventable, details: Pick<Electron.Details, 'type' | 'reason' | 'exitCode'>) => void
+    > &
     Quiet<'activate'> &
     Quiet<'window-all-closed'> &
     Listen<'web-contents-created', (event: Preventable, contents: ContentsSlice) => void> &
@@ -95,6 +102,7 @@ export interface ContentsSlice extends Pick<
   | 'setWindowOpenHandler'
   | 'getURL'
   | 'reload'
+  | 'forcefullyCrashRenderer'
   | 'getZoomLevel'
   | 'setZoomLevel'
   | 'replaceMisspelling'
@@ -104,6 +112,8 @@ export interface ContentsSlice extends Pick<
     Listen<'will-attach-webview', (event: Preventable) => void> &
     Listen<'did-navigate', (event: Preventable, url: string) => void> &
     Listen<'will-prevent-unload', (event: Preventable) => void> &
+    Quiet<'unresponsive'> &
+    Quiet<'responsive'> &
     Listen<
       'render-process-gone',
       (event: Preventable, details: Pick<Electron.RenderProcessGoneDetails, 'reason'>) => void

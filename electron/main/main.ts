@@ -7,11 +7,15 @@ import { startProxy } from '#proxy'
 import { createNetwork, parsePacAnswer } from '#proxy/network'
 import { updateSourceOf } from '#proxy/updates'
 import { createKeyringCredentials } from './credentials/keyring-credentials.ts'
+import { createCrashReports } from './faults/crash-reports.ts'
+import { listenForUnexpected } from './faults/unexpected.ts'
 import { registerConsoleScheme, startDesktop } from './desktop.ts'
 import { openLogFile } from './log-file.ts'
 import { createProxyQuestions } from './network/proxy-question.ts'
 import { createProxySignIns } from './network/proxy-sign-ins.ts'
 import { createPrograms } from './programs/open-program.ts'
+import { readEarlySettings } from './settings/early-settings.ts'
+import { createExtraAuthorities } from './settings/extra-authorities.ts'
 import { BACKGROUND_SWITCH, createLoginItem } from './settings/login-item.ts'
 import { openSettings } from './settings/open-settings.ts'
 import { openSettingsFile } from './settings/settings-file.ts'
@@ -55,6 +59,11 @@ function profileDir(name: string): string {
   return path.join(baseDir, 'profiles', name)
 }
 
+const settingsFile = path.join(configDir, 'desktop.json')
+const early = readEarlySettings(settingsFile)
+if (!early.graphicsAcceleration) app.disableHardwareAcceleration()
+const crashReports = createCrashReports(electron, path.join(configDir, 'crashes'))
+if (early.crashReports) crashReports.start()
 registerConsoleScheme(electron)
 const links = listenForDeepLinks({ app, argv: process.argv, log })
 const signIns = createSignInOwner(path.join(baseDir, 'sign-in.json'), profile)
@@ -90,7 +99,7 @@ async function start(): Promise<void> {
   const [appProgram, ...appArguments] = startCommand(undefined)
   app.setAsDefaultProtocolClient('berth', appProgram, appArguments)
   const ofSystem = languageOf(app.getLocale())
-  const settings = await openSettings(electron.dialog, path.join(configDir, 'desktop.json'), ofSystem)
+  const settings = await openSettings(electron.dialog, settingsFile, ofSystem)
   if (!settings) {
     app.exit(1)
     return
@@ -100,6 +109,18 @@ async function start(): Promise<void> {
   // Right after the start Chromium answers DIRECT until it has read them.
   const settingsRead = defaultSession.forceReloadProxyConfig()
   const language = () => settings.current.language ?? ofSystem
+  listenForUnexpected({
+    process,
+    dialog: electron.dialog,
+    showLogs: () => void electron.shell.openPath(logs),
+    language,
+    log,
+  })
+  crashReports.tidy().catch((error: unknown) => log.warn({ err: error }, 'old crash reports stay'))
+  const authorities = createExtraAuthorities(electron.dialog, settings)
+  await authorities
+    .apply()
+    .catch((error: unknown) => log.error({ err: error }, 'the certificate authorities of the settings are not trusted'))
   const credentials = createKeyringCredentials({
     onUnusable: why => {
       log.warn({ why }, 'the sign-in is kept in memory')
@@ -150,6 +171,8 @@ async function start(): Promise<void> {
       language,
       log,
     }),
+    authorities,
+    crashReports,
     programs: createPrograms({ platform: process.platform, env }),
     loginItem: createLoginItem({
       app,
@@ -163,7 +186,7 @@ async function start(): Promise<void> {
       (process.platform === 'darwin' && app.getLoginItemSettings().wasOpenedAtLogin),
     checkDocker: async () => checkDocker(await thisComputer()),
     openServer,
-    startStack,
+    startStack: report => startStack(report, settings.current.caFile),
     startProxy: options => startProxy({ ...options, dataDir: configDir, network, log }),
     network,
     proxySignIns,
@@ -174,7 +197,7 @@ async function start(): Promise<void> {
 }
 
 /** Starts Berth on this computer. A package of the app unpacks its programs before, if this version has not done so yet. */
-async function startStack(report: StackReport): Promise<EmbeddedStack> {
+async function startStack(report: StackReport, caFile: string | null): Promise<EmbeddedStack> {
   const { isPackaged } = app
   const places = { isPackaged, appRoot, resources: process.resourcesPath, env, home: app.getPath('home') }
   const programs = findPrograms(places)
@@ -185,6 +208,8 @@ async function startStack(report: StackReport): Promise<EmbeddedStack> {
   const stack = await startEmbeddedStack({
     command: await programs.command(tell),
     options: programs.options,
+    // The services are Node, which reads it.
+    environment: caFile === null ? {} : { NODE_EXTRA_CA_CERTS: caFile },
     onExit: code => log.error({ code }, 'the embedded stack ended'),
     report: { onStep: (...step) => report.onStep(...step), onLog: tell },
   })

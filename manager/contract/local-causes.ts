@@ -3,7 +3,8 @@ export const LOCAL_CAUSES = {
   // servers
   berth_away: '{server} does not answer. Is the address right, and is Berth running there?',
   certificate_untrusted:
-    "The certificate of the server is not trusted: {text}. Add its certificate authority to this system, or set NODE_EXTRA_CA_CERTS to the authority's file.",
+    "The certificate of the server is not trusted: {text}. Add its certificate authority to this system, choose the authority's file in the desktop app, or name it in NODE_EXTRA_CA_CERTS for the command line.",
+  no_certificates_in: 'There is no certificate of an authority (PEM) in {file}.',
 
   // tunnels
   not_reached_in_time: 'The session could not be reached in time.',

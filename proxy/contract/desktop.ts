@@ -34,8 +34,14 @@ export interface DesktopOptions {
   readonly keepInBackground: boolean
   /** Marks misspelled words in text fields. Except on macOS, Chromium downloads a dictionary for it, once. */
   readonly checkSpelling: boolean
+  /** Off from the next start on, for computers whose graphics driver crashes. */
+  readonly graphicsAcceleration: boolean
+  /** Writes a report of each crash into a folder; it is sent nowhere. Off from the next start on. */
+  readonly crashReports: boolean
   /** Hosts whose links open without a question, the latest first. Saving can only take some out. */
   readonly linkHosts: readonly string[]
+  /** PEM file of more certificate authorities. Saving can only take it out. */
+  readonly caFile: string | null
 }
 
 /** What the console's page tells the app, for badge, tray and task bar. */

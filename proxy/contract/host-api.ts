@@ -114,6 +114,10 @@ export interface HostApi {
     stack(): Promise<StackStart>
     /** Shows the folder of the log files. */
     showLogs(): Promise<void>
+    /** Shows the folder of the crash reports. */
+    showCrashReports(): Promise<void>
+    /** The user chooses a PEM file of certificate authorities that are trusted from now on. @throws `bad_request` for another file */
+    chooseCaFile(): Promise<DesktopOptions>
     /** Language of menus and questions: that of the page. */
     language(language: 'en' | 'ko'): Promise<void>
     options(): Promise<DesktopOptions>
@@ -159,6 +163,8 @@ export const HOST_METHODS = {
     openServer: true,
     stack: true,
     showLogs: true,
+    showCrashReports: true,
+    chooseCaFile: true,
     language: true,
     options: true,
     saveOptions: true,

@@ -224,6 +224,8 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumst
       openServer: inBrowser,
       stack: inBrowser,
       showLogs: inBrowser,
+      showCrashReports: inBrowser,
+      chooseCaFile: inBrowser,
       language: () => Promise.resolve(),
       options: inBrowser,
       saveOptions: inBrowser,

@@ -287,7 +287,7 @@ describe('beside the window', () => {
     const isOn = () => app.electron.evaluate(({ session }) => session.defaultSession.isSpellCheckerEnabled())
     const choose = (checkSpelling: boolean) =>
       inPage(
-        `host.desktop.saveOptions({ openAtLogin: false, keepInBackground: false, checkSpelling: ${checkSpelling}, linkHosts: [] })`,
+        `host.desktop.saveOptions({ openAtLogin: false, keepInBackground: false, checkSpelling: ${checkSpelling}, graphicsAcceleration: true, crashReports: false, linkHosts: [], caFile: null })`,
       )
     expect(await isOn()).toBe(false)
     await choose(true)

@@ -116,7 +116,19 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
     showLogs: [],
     language: ['en'],
     options: [],
-    saveOptions: [{ openAtLogin: false, keepInBackground: false, checkSpelling: false, linkHosts: [] }],
+    saveOptions: [
+      {
+        openAtLogin: false,
+        keepInBackground: false,
+        checkSpelling: false,
+        graphicsAcceleration: true,
+        crashReports: false,
+        linkHosts: [],
+        caFile: null,
+      },
+    ],
+    showCrashReports: [],
+    chooseCaFile: [],
     tryAgain: [],
     report: [
       {

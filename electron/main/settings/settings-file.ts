@@ -31,6 +31,10 @@ const Settings = z.object({
   updateKey: z.object({ pinned: z.string(), current: z.string() }).nullable().default(null),
   keepInBackground: z.boolean().default(false),
   checkSpelling: z.boolean().default(false),
+  graphicsAcceleration: z.boolean().default(true),
+  crashReports: z.boolean().default(false),
+  /** PEM file of more certificate authorities. */
+  caFile: z.string().max(4096).nullable().default(null),
   window: z
     .object({ bounds: Bounds, isMaximized: z.boolean(), zoomLevel: z.number().min(-10).max(10) })
     .nullable()

@@ -42,6 +42,8 @@ export interface StackDeps {
   readonly command: readonly [string, ...string[]]
   /** More arguments of `up`. */
   readonly options?: readonly string[]
+  /** Variables besides those of this process. */
+  readonly environment?: Readonly<Record<string, string>>
   /** Called when the stack ended without a request; it is then restarted. */
   readonly onExit: (code: number | null) => void
   readonly report?: StackReport
@@ -97,11 +99,12 @@ export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack
   }
 }
 
-function launch({ command, options = [], report }: StackDeps): ChildProcess {
+function launch({ command, options = [], environment = {}, report }: StackDeps): ChildProcess {
   const [program, ...args] = command
   const child = attempt(() =>
     spawn(program, [...args, 'up', '--json', '--no-open', '--ticket', ...options], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: { ...process.env, ...environment },
       // A terminal's Ctrl-C reaches the whole process group; we stop the stack ourselves, after asking the user.
       detached: process.platform !== 'win32',
     }),

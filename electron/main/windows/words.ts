@@ -93,6 +93,17 @@ const EN = {
   pageCrashed: 'The page of Berth crashed several times in a minute.',
   pageCrashedDetail: 'Sessions and open tunnels are not affected. The computer may be short of memory.',
   loadAgain: 'Load the page again',
+  pageSilent: 'The page of Berth does not answer.',
+  pageSilentDetail:
+    'It may be busy. Loading it again ends the uploads of its window. Sessions and open tunnels are not affected.',
+  wait: 'Wait',
+  graphicsCrashed: 'The graphics process of Berth has crashed several times.',
+  graphicsCrashedDetail:
+    'The graphics driver may be faulty. Without acceleration Berth needs more of the processor. The choice counts from the next start; Preferences take it back.',
+  withoutGraphics: 'Start without acceleration',
+  unexpected: 'Something in Berth failed unexpectedly.',
+  unexpectedDetail:
+    'Berth goes on, but a part of it may not work until you quit and start it again. The logs say what failed.',
 }
 export type Words = typeof EN
 
@@ -185,6 +196,16 @@ const KO: Words = {
   pageCrashed: 'Berth의 페이지가 1분 안에 여러 번 비정상 종료되었습니다.',
   pageCrashedDetail: '세션과 열린 터널에는 영향이 없습니다. 컴퓨터의 메모리가 부족할 수 있습니다.',
   loadAgain: '페이지 다시 열기',
+  pageSilent: 'Berth의 페이지가 응답하지 않습니다.',
+  pageSilentDetail: '작업 중일 수 있습니다. 다시 열면 이 창의 업로드가 끝납니다. 세션과 열린 터널에는 영향이 없습니다.',
+  wait: '기다리기',
+  graphicsCrashed: 'Berth의 그래픽 프로세스가 여러 번 비정상 종료되었습니다.',
+  graphicsCrashedDetail:
+    '그래픽 드라이버에 문제가 있을 수 있습니다. 가속 없이 실행하면 프로세서를 더 많이 사용합니다. 다음 시작부터 적용되며, 환경설정에서 되돌릴 수 있습니다.',
+  withoutGraphics: '가속 없이 시작',
+  unexpected: 'Berth에서 예기치 않은 오류가 발생했습니다.',
+  unexpectedDetail:
+    'Berth는 계속 실행되지만, 종료하고 다시 시작할 때까지 일부가 작동하지 않을 수 있습니다. 로그에서 원인을 확인하세요.',
 }
 
 export const wordsOf = (language: Language): Words => (language === 'ko' ? KO : EN)

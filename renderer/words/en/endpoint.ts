@@ -3,6 +3,7 @@ export default {
   thisComputer: 'this computer',
   change: 'Change…',
   connect: 'Connect',
+  chooseCaFile: 'Choose certificate file…',
   address: 'Address',
   enterAddress: 'Enter an address, such as berth.example.org',
   welcome: 'Welcome to Berth',

@@ -67,5 +67,13 @@ export default {
   linkHosts: 'Links to these hosts open without a question: {hosts}',
   askAgain: 'Ask again',
   checkSpelling: 'Check the spelling in text fields',
+  graphicsAcceleration: 'Use graphics acceleration (from the next start)',
+  crashReports: 'Keep reports of crashes on this computer',
+  crashHint: 'Crash reports may contain names and texts that Berth had in memory; they are sent nowhere.',
+  showCrashReports: 'Show crash reports',
+  noCaFile: 'Servers are trusted by the certificate authorities of this computer.',
+  caFile: 'Also trusted: the certificate authorities in {file}',
+  chooseCaFile: 'Choose certificate file…',
+  removeCaFile: 'Remove (from the next start)',
   spellingHint: 'Except on macOS, a dictionary of your language is downloaded from Google for this, once.',
 } as const

@@ -6,6 +6,7 @@ export default {
   thisComputer: '이 컴퓨터',
   change: '변경…',
   connect: '연결',
+  chooseCaFile: '인증서 파일 선택…',
   address: '주소',
   enterAddress: '주소를 입력하세요. 예: berth.example.org',
   welcome: 'Berth에 오신 것을 환영합니다',

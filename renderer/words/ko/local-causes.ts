@@ -5,7 +5,8 @@ import { type Translation } from '../message-types.ts'
 export default {
   berth_away: '{server} 서버가 응답하지 않습니다. 주소가 맞는지, 그곳에서 Berth가 실행 중인지 확인하세요.',
   certificate_untrusted:
-    '서버의 인증서를 신뢰할 수 없습니다: {text}. 인증 기관을 이 시스템에 추가하거나, NODE_EXTRA_CA_CERTS에 인증 기관의 파일을 지정하세요.',
+    '서버의 인증서를 신뢰할 수 없습니다: {text}. 인증 기관을 이 시스템에 추가하거나, 데스크톱 앱에서 인증 기관의 파일을 선택하거나, 명령줄에서는 NODE_EXTRA_CA_CERTS에 파일을 지정하세요.',
+  no_certificates_in: '{file}에 인증 기관의 인증서(PEM)가 없습니다.',
 
   not_reached_in_time: '세션에 제시간에 연결하지 못했습니다.',
   not_reached_in_time_because: '세션에 제시간에 연결하지 못했습니다. {text}',

@@ -70,5 +70,13 @@ export default {
   linkHosts: '묻지 않고 링크를 여는 호스트: {hosts}',
   askAgain: '다시 묻기',
   checkSpelling: '입력란의 맞춤법 검사',
+  graphicsAcceleration: '그래픽 가속 사용(다음 시작부터)',
+  crashReports: '비정상 종료 보고서를 이 컴퓨터에 보관',
+  crashHint: '보고서에는 Berth가 메모리에 두었던 이름과 텍스트가 들어 있을 수 있으며, 어디로도 전송되지 않습니다.',
+  showCrashReports: '보고서 보기',
+  noCaFile: '이 컴퓨터의 인증 기관으로 서버를 신뢰합니다.',
+  caFile: '추가로 신뢰하는 인증 기관: {file}',
+  chooseCaFile: '인증서 파일 선택…',
+  removeCaFile: '제거(다음 시작부터)',
   spellingHint: 'macOS가 아니면 사용하는 언어의 사전을 Google에서 한 번 내려받습니다.',
 } satisfies Translation<typeof en>

@@ -8,6 +8,7 @@ import { type Authority, createAuthority } from '../../fixtures/authority.ts'
 import { cleanEnvironment } from '../../fixtures/environment.ts'
 
 /** The desktop app and the certificate of a laboratory's server; each connection is made in a process of its own. */
+const AUTHORITIES = join(import.meta.dirname, '../../../electron/main/settings/extra-authorities.ts')
 const CONNECTION = join(import.meta.dirname, '../../../electron/main/connection.ts')
 
 let authority: Authority
@@ -26,8 +27,10 @@ afterAll(async () => {
 })
 
 /** @returns the endpoint, or why there is none */
-async function connect(environment: NodeJS.ProcessEnv): Promise<string> {
+async function connect(environment: NodeJS.ProcessEnv, caFile: string | null = null): Promise<string> {
   const script = `
+    const { createExtraAuthorities } = await import(${JSON.stringify(AUTHORITIES)})
+    await createExtraAuthorities({}, { current: { caFile: ${JSON.stringify(caFile)} } }).apply()
     const { openConnection } = await import(${JSON.stringify(CONNECTION)})
     const credentials = { get: async () => null, set: async () => {}, delete: async () => {} }
     const choice = { kind: 'remote', url: ${JSON.stringify(url)} }
@@ -49,4 +52,9 @@ test('a certificate of an unknown authority is told apart from a server that is 
   const why = await connect({})
   expect(why).toContain('The certificate of the server is not trusted')
   expect(why).toContain('NODE_EXTRA_CA_CERTS')
+})
+
+test('an authority of a file that the user has chosen is trusted, beside those of the system', async () => {
+  expect(await connect({}, authority.file)).toBe(url)
+  expect(await connect({ SSL_CERT_FILE: authority.file }, authority.file)).toBe(url)
 })
