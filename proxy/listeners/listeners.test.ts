@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -6,8 +7,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { listenOnLoopback } from './loopback-listener.ts'
-import { findPortHolder, listeningInodes } from './port-holder.ts'
+import { findPortHolder } from './port-holder.ts'
 import { createPortMemory } from './port-memory.ts'
+import { listeningInodes } from './port-tables.ts'
 
 let directory = ''
 beforeEach(async () => void (directory = await mkdtemp(join(tmpdir(), 'berth-test-ports-'))))
@@ -61,6 +63,20 @@ test.runIf(process.platform === 'linux')('the process that holds a port is named
   await listener.close()
   expect(await findPortHolder(listener.port)).toBeUndefined()
 })
+
+test.runIf(process.platform === 'linux')(
+  'the program on a port is told with its script, not by the name of its thread',
+  async () => {
+    const script = join(directory, 'my-server.mjs')
+    const code = `import { createServer } from 'node:net'
+    const server = createServer().listen(0, '127.0.0.1', () => console.log(server.address().port))`
+    await writeFile(script, code)
+    const child = spawn(process.execPath, [script, '--password=secret'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const [port] = (await once(child.stdout, 'data')) as [Buffer]
+    expect(await findPortHolder(Number(port))).toEqual({ pid: child.pid, name: 'node my-server.mjs' })
+    child.kill()
+  },
+)
 
 test.runIf(process.platform === 'linux')('the kernel probes a silent connection within half a minute', async () => {
   const accepted = Promise.withResolvers<Socket>()

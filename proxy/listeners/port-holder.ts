@@ -1,42 +1,65 @@
+import { execFile } from 'node:child_process'
 import { readdir, readFile, readlink } from 'node:fs/promises'
+import { posix } from 'node:path'
+import { promisify } from 'node:util'
+import { listeningInodes, parseLsof, parseNetstat, parseTasklist, programName } from './port-tables.ts'
 
 export interface PortHolder {
   readonly pid: number
+  /** E.g. `node server.js`, or `chrome.exe`; empty if it is not known. */
   readonly name: string
 }
 
+const TIMEOUT_MS = 3_000
+
 /**
- * The process that listens on a local TCP port. Linux only, and only for processes we may inspect; otherwise undefined, and the
- * user is told the port alone.
+ * The process that listens on a local TCP port, as far as this user may see it; otherwise undefined, and the user is told the port alone.
  */
-export async function findPortHolder(port: number): Promise<PortHolder | undefined> {
+export async function findPortHolder(port: number, platform = process.platform): Promise<PortHolder | undefined> {
   try {
-    const inodes = new Set([
-      ...listeningInodes(await readFile('/proc/net/tcp', 'utf8'), port),
-      ...listeningInodes(await readFile('/proc/net/tcp6', 'utf8').catch(() => ''), port),
-    ])
-    if (inodes.size === 0) return undefined
-    for (const pid of await readdir('/proc')) {
-      if (!/^\d+$/.test(pid)) continue
-      if (await ownsOneOf(pid, inodes)) {
-        const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')
-        return { pid: Number(pid), name: name.trim() }
-      }
+    switch (platform) {
+      case 'linux':
+        return await onLinux(port)
+      case 'darwin':
+        return parseLsof(await output('/usr/sbin/lsof', ['-nP', `-iTCP:${String(port)}`, '-sTCP:LISTEN', '-Fpc']))
+      case 'win32':
+        return await onWindows(port)
+      default:
+        return undefined
     }
   } catch {
-    // There is no readable /proc here: the holder stays unknown.
+    // There is no such table or program here: the holder stays unknown.
+    return undefined
   }
-  return undefined
 }
 
-/** @param table text of /proc/net/tcp: `sl local_address rem_address st … inode`, addresses and ports in hex, 0A = listening */
-export function listeningInodes(table: string, port: number): string[] {
-  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
-  return table
-    .split('\n')
-    .map(line => line.trim().split(/\s+/))
-    .filter(columns => columns[1]?.endsWith(suffix) && columns[3] === '0A')
-    .flatMap(columns => columns[9] ?? [])
+async function output(program: string, args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(program, [...args], { timeout: TIMEOUT_MS, windowsHide: true })
+  return stdout
+}
+
+async function onWindows(port: number): Promise<PortHolder | undefined> {
+  const pid = parseNetstat(await output('netstat', ['-ano', '-p', 'TCP']), port)
+  if (pid === undefined) return undefined
+  const list = await output('tasklist', ['/fi', `PID eq ${String(pid)}`, '/fo', 'csv', '/nh']).catch(() => '')
+  return { pid, name: parseTasklist(list, pid) }
+}
+
+async function onLinux(port: number): Promise<PortHolder | undefined> {
+  const inodes = new Set([
+    ...listeningInodes(await readFile('/proc/net/tcp', 'utf8'), port),
+    ...listeningInodes(await readFile('/proc/net/tcp6', 'utf8').catch(() => ''), port),
+  ])
+  if (inodes.size === 0) return undefined
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid) || !(await ownsOneOf(pid, inodes))) continue
+    const read = (name: string) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')
+    const executable = await readlink(`/proc/${pid}/exe`).catch(() => '')
+    const name = programName(posix.basename(executable), (await read('cmdline')).split('\0'))
+    // The name of the main thread, which programs choose freely ("MainThread").
+    return { pid: Number(pid), name: name || (await read('comm')).trim() }
+  }
+  return undefined
 }
 
 async function ownsOneOf(pid: string, inodes: ReadonlySet<string>): Promise<boolean> {

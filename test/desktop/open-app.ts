@@ -75,14 +75,17 @@ export interface AppOptions {
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly configDir?: string
+  /** Settings that are there at the start. */
+  readonly settings?: object
 }
 
 /** The real app in a real Electron, with windows on the desktop's screen. */
 export async function openApp(
   desktop: Desktop,
-  { args = [], env = {}, configDir }: AppOptions = {},
+  { args = [], env = {}, configDir, settings }: AppOptions = {},
 ): Promise<RunningApp> {
   const config = configDir ?? (await mkdtemp(join(tmpdir(), 'berth-test-electron-')))
+  if (settings) await writeFile(join(config, 'desktop.json'), JSON.stringify(settings))
   const electron = await _electron.launch({
     executablePath: ELECTRON,
     args: ['-r', HOLD_READY, '--disable-gpu', `--user-data-dir=${join(config, 'chromium')}`, desktop.app, ...args],

@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -34,7 +34,8 @@ beforeAll(async () => {
   desktop = await openDesktop()
   double = await startConsoleDouble(aWorld({ signedIn: false }))
   links = await keepOpenedLinks()
-  app = await openApp(desktop, { env: { BERTH_ENDPOINT: double.url, PATH: links.PATH } })
+  const env = { BERTH_ENDPOINT: double.url, PATH: links.PATH }
+  app = await openApp(desktop, { env, settings: { crashReports: true } })
   page = app.page
 })
 afterAll(async () => {
@@ -52,6 +53,12 @@ interface Seen {
 }
 
 const labelsOf = (menu: string) => (JSON.parse(menu) as { label?: string }[]).flatMap(({ label }) => label ?? [])
+
+/** Names of the crash reports of an app. */
+async function crashReports({ configDir }: RunningApp): Promise<string[]> {
+  const names = await readdir(join(configDir, 'crashes'), { recursive: true }).catch(() => [])
+  return names.filter(name => name.endsWith('.dmp'))
+}
 
 /** Titles of the windows that are on the screen. */
 async function windowsOnScreen(): Promise<string[]> {
@@ -191,6 +198,7 @@ describe('the console window', () => {
     await expect.poll(state).toMatchObject({ isCrashed: false, isLoading: false })
     const heading = `document.querySelector('h1')?.textContent`
     await expect.poll(() => inPage(heading)).toBe('Sessions')
+    await expect.poll(() => crashReports(app)).not.toEqual([])
     // Nobody has clicked in the new page yet: a script in it starts no program of this computer.
     const openIn = `host.ssh.openIn('terminal', '${double.world.sessions[0]!.id}')`
     expect(await inPage(openIn)).toMatchObject({
@@ -434,6 +442,16 @@ describe.concurrent('a start that is not the usual one', () => {
     await expect
       .poll(async () => (await late.questions()).map(({ message }) => message), { timeout: 30_000 })
       .toContain('You are signed in until Berth quits.')
+    await late.electron.evaluate(({ BrowserWindow }) => {
+      const { webContents } = BrowserWindow.getAllWindows()[0]!
+      webContents.once('render-process-gone', () => Object.assign(globalThis, { isGone: true }))
+      webContents.forcefullyCrashRenderer()
+    })
+    await expect
+      .poll(() => late.electron.evaluate(() => (globalThis as never as { isGone?: boolean }).isGone))
+      .toBe(true)
+    // Without the user's wish there are no reports.
+    expect(await crashReports(late)).toEqual([])
   })
 
   test('the processes of pages run in the sandbox of Chromium', async ({ expect }) => {

@@ -1,0 +1,61 @@
+import { posix } from 'node:path'
+
+/** @param table text of /proc/net/tcp: `sl local_address rem_address st … inode`, addresses and ports in hex, 0A = listening */
+export function listeningInodes(table: string, port: number): string[] {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  return table
+    .split('\n')
+    .map(line => line.trim().split(/\s+/))
+    .filter(columns => columns[1]?.endsWith(suffix) && columns[3] === '0A')
+    .flatMap(columns => columns[9] ?? [])
+}
+
+const INTERPRETER = /^(node|nodejs|bun|deno|python[\d.]*|ruby[\d.]*|perl[\d.]*|php[\d.]*|java|bash|sh|dash)$/
+
+/**
+ * The name by which a person knows a program: of an interpreter with its script. Other arguments are left out: they may hold secrets.
+ *
+ * @param executable name of the file; empty if it is not known
+ * @param args its command line, with its own name first
+ */
+export function programName(executable: string, args: readonly string[]): string {
+  const own = executable.replace(/ \(deleted\)$/, '') || posix.basename(args[0] ?? '')
+  if (!INTERPRETER.test(own)) return own
+  const at = args.findIndex((argument, index) => index > 0 && (!argument.startsWith('-') || argument === '-m'))
+  const [first = '', module = ''] = args.slice(Math.max(at, 0), at + 2)
+  const script = at < 0 ? '' : first === '-m' ? module : posix.basename(first)
+  return script === '' ? own : `${own} ${script}`
+}
+
+/** @param text of `lsof -Fpc`: a line `p` with the process, then one `c` with its name */
+export function parseLsof(text: string): { pid: number; name: string } | undefined {
+  const pid = Number(/^p(\d+)$/m.exec(text)?.[1])
+  if (!Number.isInteger(pid)) return undefined
+  // lsof writes characters that do not print, also spaces, as \xHH.
+  const name = /^c(.*)$/m.exec(text)?.[1] ?? ''
+  return { pid, name: name.replaceAll(/\\x([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16))) }
+}
+
+/**
+ * @param text of `netstat -ano`; the name of the state is in the language of the system, the address of the other end of a listener is not
+ * @returns the process
+ */
+export function parseNetstat(text: string, port: number): number | undefined {
+  for (const line of text.split(/\r?\n/)) {
+    const [protocol, local = '', foreign = '', ...rest] = line.trim().split(/\s+/)
+    if (protocol !== 'TCP' || !local.endsWith(`:${String(port)}`)) continue
+    if (!['0.0.0.0:0', '[::]:0', '*:*'].includes(foreign)) continue
+    const pid = Number(rest.at(-1))
+    if (Number.isInteger(pid) && pid > 0) return pid
+  }
+  return undefined
+}
+
+/** @param text of `tasklist /fo csv /nh`: `"node.exe","1234","Console","1","45,678 K"` @returns the name, or an empty text */
+export function parseTasklist(text: string, pid: number): string {
+  for (const line of text.split(/\r?\n/)) {
+    const [name, id] = [...line.matchAll(/"((?:[^"]|"")*)"/g)].map(([, value = '']) => value.replaceAll('""', '"'))
+    if (name !== undefined && id === String(pid)) return name
+  }
+  return ''
+}
