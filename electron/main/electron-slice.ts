@@ -109,6 +109,7 @@ export interface ContentsSlice extends Pick<
 > {
   readonly on: Listen<'will-navigate', (event: Preventable, url: string) => void> &
     Listen<'will-redirect', (event: Preventable, url: string) => void> &
+    Listen<'will-frame-navigate', (event: Preventable & { readonly isMainFrame?: boolean }) => void> &
     Listen<'will-attach-webview', (event: Preventable) => void> &
     Listen<'did-navigate', (event: Preventable, url: string) => void> &
     Listen<'will-prevent-unload', (event: Preventable) => void> &

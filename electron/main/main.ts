@@ -64,6 +64,8 @@ const early = readEarlySettings(settingsFile)
 if (!early.graphicsAcceleration) app.disableHardwareAcceleration()
 const crashReports = createCrashReports(electron, path.join(configDir, 'crashes'))
 if (early.crashReports) crashReports.start()
+// Every window has it in its preferences; one that forgot it would have it too.
+if (!app.commandLine.hasSwitch('no-sandbox')) app.enableSandbox()
 registerConsoleScheme(electron)
 const links = listenForDeepLinks({ app, argv: process.argv, log })
 const signIns = createSignInOwner(path.join(baseDir, 'sign-in.json'), profile)

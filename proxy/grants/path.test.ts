@@ -21,8 +21,8 @@ function aPath() {
   const network = { isDead: true }
   const answer = (signal: AbortSignal) => (network.isDead ? blackHole(signal) : Promise.resolve(GRANT))
   const api = {
-    createGrant: vi.fn(({ signal }: { signal?: AbortSignal }) => answer(signal!)),
-    renewGrant: vi.fn(({ signal }: { signal?: AbortSignal }) => answer(signal!)),
+    createGrant: vi.fn((input?: { signal?: unknown }) => answer(input?.signal as AbortSignal)),
+    renewGrant: vi.fn((input?: { signal?: unknown }) => answer(input?.signal as AbortSignal)),
   }
   const dial = vi.fn((_grant: Grant, signal: AbortSignal) =>
     network.isDead ? blackHole(signal) : Promise.resolve('line'),

@@ -174,6 +174,43 @@ describe('the console window', () => {
     await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
   })
 
+  test('has menus in the language of the page, and the context menu of text fields', async () => {
+    const titles = () => app.electron.evaluate(({ Menu }) => Menu.getApplicationMenu()?.items.map(({ label }) => label))
+    expect(await titles()).toEqual(['Berth', 'Edit', 'View', 'Window', 'Help'])
+    await inPage(`host.desktop.language('ko')`)
+    await expect.poll(titles).toEqual(['Berth', '편집', '보기', '창', '도움말'])
+    await inPage(`host.desktop.language('en')`)
+    await expect.poll(titles).toContain('Help')
+    await app.electron.evaluate(({ Menu, shell }) => {
+      const popups: string[][] = []
+      Object.assign(globalThis, { popups })
+      Menu.prototype.popup = function popup() {
+        popups.push(this.items.map(({ label }) => label))
+      }
+      shell.openPath = path => {
+        popups.push([path])
+        return Promise.resolve('')
+      }
+    })
+    const popups = () => app.electron.evaluate(() => (globalThis as never as { popups: string[][] }).popups)
+    await page.getByRole('heading', { name: 'Sessions', level: 1 }).click({ button: 'right' })
+    await page.evaluate(() => {
+      const field = document.createElement('input')
+      field.id = 'field'
+      field.style.cssText = 'position: fixed; top: 0; left: 50%; z-index: 9999'
+      document.body.append(field)
+    })
+    await page.locator('#field').click({ button: 'right' })
+    await page.evaluate(() => document.querySelector('#field')?.remove())
+    await expect.poll(popups).toEqual([['Cut', 'Copy', 'Paste', '', 'Select All']])
+    await app.electron.evaluate(({ Menu }) => {
+      const help = Menu.getApplicationMenu()?.items.find(({ role }) => role === 'help')
+      help?.submenu?.items.find(({ label }) => label === 'Show Logs')?.click()
+    })
+    await expect.poll(async () => (await popups()).at(-1)).toEqual([join(app.configDir, 'logs')])
+    expect(await readFile(join(app.configDir, 'logs/desktop.log'), 'utf8')).not.toBe('')
+  })
+
   test('refuses every other page, and offers no permission but writing the clipboard', async () => {
     await inPage(`location.href = 'https://evil.example/'`)
     expect(await inPage(`document.querySelector('h1').textContent`)).toBe('Sessions')
@@ -182,6 +219,59 @@ describe('the console window', () => {
       ['camera', 'microphone', 'geolocation', 'notifications', 'clipboard-read', 'clipboard-write']
         .map(name => navigator.permissions.query({ name }).then(({ state }) => state)))`)
     expect(states).toEqual(['denied', 'denied', 'denied', 'denied', 'denied', 'granted'])
+  })
+
+  test('has the preferences of security in every window, and neither frames nor webviews get anywhere', async () => {
+    const opened = app.electron.waitForEvent('window')
+    await inPage(`void window.open('berth://console/#/terminal/${double.world.sessions[0]!.id}')`)
+    const terminal = await opened
+    const preferences = await app.electron.evaluate(({ webContents }) =>
+      webContents.getAllWebContents().map(contents => {
+        const { sandbox, contextIsolation, nodeIntegration, webviewTag, webSecurity, ...others } = (
+          contents as never as { getLastWebPreferences(): Electron.WebPreferences }
+        ).getLastWebPreferences()
+        const { allowRunningInsecureContent, experimentalFeatures = false, enableBlinkFeatures = '' } = others
+        return {
+          sandbox,
+          contextIsolation,
+          nodeIntegration,
+          webviewTag,
+          webSecurity,
+          allowRunningInsecureContent,
+          experimentalFeatures,
+          enableBlinkFeatures,
+        }
+      }),
+    )
+    const secure = {
+      sandbox: true,
+      contextIsolation: true,
+      nodeIntegration: false,
+      webviewTag: false,
+      webSecurity: true,
+      allowRunningInsecureContent: false,
+      experimentalFeatures: false,
+      enableBlinkFeatures: '',
+    }
+    expect(preferences).toEqual([secure, secure])
+    await terminal.close()
+    const contents = () => app.electron.evaluate(({ webContents }) => webContents.getAllWebContents().length)
+    await expect.poll(contents).toBe(1)
+    await inPage(`for (const [tag, src] of [['webview', 'https://evil.example/'], ['iframe', '${double.url}']])
+      document.body.append(Object.assign(document.createElement(tag), { src, id: 'strange' }))`)
+    const frames = await app.electron.evaluate(({ BrowserWindow }) =>
+      BrowserWindow.getAllWindows().flatMap(one => {
+        try {
+          return one.webContents.mainFrame.framesInSubtree.map(({ url }) => url)
+        } catch {
+          // A frame whose page was refused is gone.
+          return []
+        }
+      }),
+    )
+    expect(frames.filter(url => /evil|127\.0\.0\.1/.test(url))).toEqual([])
+    expect(await contents()).toBe(1)
+    await inPage(`document.querySelectorAll('#strange').forEach(one => one.remove())`)
   })
 
   test('a page that crashes is loaded again', async () => {
@@ -415,7 +505,7 @@ describe('the end', () => {
 })
 
 describe.concurrent('a start that is not the usual one', () => {
-  test('settings that cannot be read: a window says so', async ({ expect }) => {
+  test('settings that cannot be read: a window says so, and the app starts without them', async ({ expect }) => {
     await using temporary = await openTemporary()
     await writeFile(
       join(temporary.path, 'desktop.json'),
@@ -423,6 +513,15 @@ describe.concurrent('a start that is not the usual one', () => {
     )
     const child = startPlainApp(desktop, temporary.path)
     await expect.poll(windowsOnScreen).toContainEqual('Berth: settings')
+    const kept = join(temporary.path, 'desktop.json.unreadable')
+    const choose = ['search', '--onlyvisible', '--name', '^Berth: settings$', 'windowfocus', '--sync', 'key', 'Return']
+    // Windows of the other tests come to the front in the meantime.
+    const afterChoice = async () => {
+      await run('xdotool', choose, { env: { ...process.env, ...desktop.env } }).catch(() => undefined)
+      return readFile(kept, 'utf8').catch(() => '')
+    }
+    await expect.poll(afterChoice, { interval: 500, timeout: 20_000 }).toContain('far.example')
+    await expect.poll(windowsOnScreen).not.toContainEqual('Berth: settings')
     child.kill('SIGKILL')
     await exitOf(child)
   })

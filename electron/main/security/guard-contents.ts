@@ -23,6 +23,10 @@ export function guardContents(contents: ContentsSlice, { links, preload, log }: 
   }
   contents.on('will-navigate', stay)
   contents.on('will-redirect', stay)
+  // Frames within the page: it has none, and its policy allows none.
+  contents.on('will-frame-navigate', event => {
+    if (event.isMainFrame === false) event.preventDefault()
+  })
   contents.on('will-attach-webview', event => event.preventDefault())
   contents.setWindowOpenHandler(({ url }) => {
     if (isConsoleUrl(url) && !isQuestionUrl(contents.getURL())) {

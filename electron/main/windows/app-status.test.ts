@@ -20,8 +20,9 @@ const TUNNEL: Tunnel = {
   openedAt: '2026-11-20T12:00:00.000Z',
 }
 
+let clock = 0
 function aStatus() {
-  const deps = { onChange: vi.fn(), setBadge: vi.fn(), setProgress: vi.fn() }
+  const deps = { onChange: vi.fn(), setBadge: vi.fn(), setProgress: vi.fn(), now: () => clock }
   return { ...deps, status: createAppStatus(deps) }
 }
 
@@ -36,6 +37,22 @@ test('the tray is told of tunnels that open, change their state and close, not o
   status.heard('tunnel:closed', { id: TUNNEL.id, reason: 'user' })
   expect(onChange).toHaveBeenCalledTimes(4)
   expect(onChange).toHaveBeenLastCalledWith(expect.objectContaining({ tunnels: [], sessions: [] }))
+})
+
+test('the tray learns now and then what tunnels have carried', () => {
+  const { status, onChange } = aStatus()
+  status.heard('tunnel:changed', TUNNEL)
+  const traffic = (bytesUp: number) =>
+    status.heard('tunnel:traffic', [{ id: TUNNEL.id, bytesUp, bytesDown: 2, upPerSecond: 1, downPerSecond: 1 }])
+  traffic(1_000)
+  expect(onChange).toHaveBeenCalledOnce()
+  clock += 10_000
+  traffic(1_500_000)
+  traffic(1_600_000)
+  expect(onChange).toHaveBeenCalledTimes(2)
+  expect(onChange).toHaveBeenLastCalledWith(
+    expect.objectContaining({ tunnels: [expect.objectContaining({ bytesUp: 1_500_000, bytesDown: 2 })] }),
+  )
 })
 
 test('badge and task bar follow the reports of the page', () => {
@@ -82,6 +99,15 @@ test('the tray leads to running sessions, their terminals, and open tunnels; tex
   expect(acts.copy).toHaveBeenCalledWith('127.0.0.1:30001')
   item('JupyterLab of train && test: 127.0.0.1:30001', 'Close')()
   expect(acts.closeTunnel).toHaveBeenCalledWith(TUNNEL.id)
+  expect(
+    JSON.stringify(
+      trayMenu({ ...status, tunnels: [{ ...TUNNEL, state: 'reconnecting', bytesUp: 1_500_000 }] }, 'en', {
+        ...acts,
+        closeFolderPort: vi.fn(),
+        stopAndQuit: vi.fn(),
+      }),
+    ),
+  ).toContain('Reconnecting · ↑ 1.5 MB · ↓ 0 B')
   item('SFTP of all folders: 127.0.0.1:30022', 'Copy Address')()
   expect(acts.copy).toHaveBeenLastCalledWith('127.0.0.1:30022')
 })

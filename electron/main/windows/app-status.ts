@@ -4,7 +4,10 @@ import { type PageWork } from './ask-before-quit.ts'
 /** What the tray shows. */
 export interface AppStatus {
   readonly sessions: DesktopReport['sessions']
-  readonly tunnels: readonly Pick<Tunnel, 'id' | 'sessionName' | 'app' | 'host' | 'port' | 'state'>[]
+  readonly tunnels: readonly Pick<
+    Tunnel,
+    'id' | 'sessionName' | 'app' | 'host' | 'port' | 'state' | 'bytesUp' | 'bytesDown'
+  >[]
   readonly folderPort: FolderPort | null
 }
 
@@ -25,15 +28,21 @@ export interface AppStatusDeps {
   readonly setBadge: (count: number) => void
   /** A negative fraction removes the bar. */
   readonly setProgress: (fraction: number, mode: 'normal' | 'paused') => void
+  readonly now?: () => number
 }
 
+/** A menu that is open must not change all the time. */
+const TRAFFIC_EVERY_MS = 10_000
+
 /** Keeps what the tray, the badge and the task bar show: tunnels by the proxy's events, the rest as the page reports it. */
-export function createAppStatus({ onChange, setBadge, setProgress }: AppStatusDeps): AppStatusKeeper {
+export function createAppStatus(deps: AppStatusDeps): AppStatusKeeper {
+  const { onChange, setBadge, setProgress, now = () => performance.now() } = deps
   const tunnels = new Map<TunnelId, AppStatus['tunnels'][number]>()
   const works = new Map<number, Pick<DesktopReport, 'uploads' | 'hasEdits'>>()
   let sessions: DesktopReport['sessions'] = []
   let folderPort: FolderPort | null = null
   let shown = ''
+  let shownAt = -Infinity
   let badge = 0
 
   function update(): void {
@@ -41,6 +50,7 @@ export function createAppStatus({ onChange, setBadge, setProgress }: AppStatusDe
     const text = JSON.stringify([sessions, status.tunnels, folderPort?.port])
     if (text === shown) return
     shown = text
+    shownAt = now()
     onChange(status)
   }
 
@@ -58,10 +68,18 @@ export function createAppStatus({ onChange, setBadge, setProgress }: AppStatusDe
   return {
     heard(event, payload) {
       if (event === 'tunnel:changed') {
-        const { id, sessionName, app, host, port, state } = payload as HostEvents['tunnel:changed']
-        tunnels.set(id, { id, sessionName, app, host, port, state })
+        const { id, sessionName, app, host, port, state, bytesUp, bytesDown } = payload as HostEvents['tunnel:changed']
+        const before = tunnels.get(id)
+        const bytes = before ? { bytesUp: before.bytesUp, bytesDown: before.bytesDown } : { bytesUp, bytesDown }
+        tunnels.set(id, { id, sessionName, app, host, port, state, ...bytes })
       } else if (event === 'tunnel:closed') tunnels.delete((payload as HostEvents['tunnel:closed']).id)
-      else if (event === 'sftp:changed') folderPort = payload as HostEvents['sftp:changed']
+      else if (event === 'tunnel:traffic') {
+        if (now() - shownAt < TRAFFIC_EVERY_MS) return
+        for (const { id, bytesUp, bytesDown } of payload as HostEvents['tunnel:traffic']) {
+          const tunnel = tunnels.get(id)
+          if (tunnel) tunnels.set(id, { ...tunnel, bytesUp, bytesDown })
+        }
+      } else if (event === 'sftp:changed') folderPort = payload as HostEvents['sftp:changed']
       else return
       update()
     },

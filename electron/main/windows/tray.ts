@@ -60,18 +60,23 @@ export function trayMenu(status: AppStatus, language: Language, acts: TrayActs):
     what: string,
     { host, port }: { readonly host: string; readonly port: number },
     close: () => void,
+    more: readonly MenuItemConstructorOptions[] = [],
   ) => ({
     label: `${plain(what)}: ${host}:${port}`,
     submenu: [
+      ...more,
       { label: words.copyAddress, click: () => acts.copy(`${host}:${port}`) },
       { label: words.closeTunnel, click: close },
     ],
   })
-  const tunnels = status.tunnels
-    .slice(0, MOST_TUNNELS)
-    .map(tunnel =>
-      listener(words.tunnelOf(tunnel.app.title, tunnel.sessionName), tunnel, () => acts.closeTunnel(tunnel.id)),
-    )
+  const tunnels = status.tunnels.slice(0, MOST_TUNNELS).map(tunnel =>
+    listener(words.tunnelOf(tunnel.app.title, tunnel.sessionName), tunnel, () => acts.closeTunnel(tunnel.id), [
+      {
+        label: `${words.tunnelStates[tunnel.state]} · ↑ ${amount(tunnel.bytesUp)} · ↓ ${amount(tunnel.bytesDown)}`,
+        enabled: false,
+      },
+    ]),
+  )
   const folders = status.folderPort ? [listener(words.folderPort, status.folderPort, acts.closeFolderPort)] : []
   const separator = { type: 'separator' } as const
   const part = (title: string, items: readonly MenuItemConstructorOptions[]): MenuItemConstructorOptions[] =>
@@ -83,6 +88,14 @@ export function trayMenu(status: AppStatus, language: Language, acts: TrayActs):
     separator,
     { label: words.stopAndQuit, click: acts.stopAndQuit },
   ]
+}
+
+/** An amount of bytes, e.g. `1.5 MB`. */
+function amount(bytes: number): string {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB']
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)))
+  const value = bytes / 1000 ** power
+  return `${value < 10 && power > 0 ? value.toFixed(1) : value.toFixed(0)} ${units[power] ?? ''}`
 }
 
 /** A text of others as a label: `&` would mark the next letter as a key of the menu, and a long text would fill the screen. */
