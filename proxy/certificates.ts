@@ -1,3 +1,4 @@
+import type * as Tls from 'node:tls'
 import { AppError, because, type ErrorDetail, isAppError } from '#manager/contract/light'
 
 /** The authorities at the start of this process, those of the system once they were needed, and those of `trustAlso`. */
@@ -26,7 +27,7 @@ export function trustAlso(certificates: readonly string[]): boolean {
   return update(() => undefined)
 }
 
-function update(change: (tls: typeof import('node:tls')) => void): boolean {
+function update(change: (tls: typeof Tls) => void): boolean {
   // Loaded on demand, by a synchronous function: loading TLS takes as long as starting Node.
   const tls = 'getBuiltinModule' in process ? process.getBuiltinModule('node:tls') : undefined
   if (tls === undefined || !('setDefaultCACertificates' in tls)) return false

@@ -17,16 +17,11 @@ const TIMEOUT_MS = 3_000
  */
 export async function findPortHolder(port: number, platform = process.platform): Promise<PortHolder | undefined> {
   try {
-    switch (platform) {
-      case 'linux':
-        return await onLinux(port)
-      case 'darwin':
-        return parseLsof(await output('/usr/sbin/lsof', ['-nP', `-iTCP:${String(port)}`, '-sTCP:LISTEN', '-Fpc']))
-      case 'win32':
-        return await onWindows(port)
-      default:
-        return undefined
-    }
+    if (platform === 'linux') return await onLinux(port)
+    if (platform === 'win32') return await onWindows(port)
+    if (platform === 'darwin')
+      return parseLsof(await output('/usr/sbin/lsof', ['-nP', `-iTCP:${String(port)}`, '-sTCP:LISTEN', '-Fpc']))
+    return undefined
   } catch {
     // There is no such table or program here: the holder stays unknown.
     return undefined
