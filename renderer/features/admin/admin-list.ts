@@ -12,6 +12,8 @@ export interface AdminList<T> {
   readonly total: number | null
   /** Whether a search or a filter leaves rows out. */
   readonly narrowed: boolean
+  /** Number of rows that the list leaves out by itself, without a filter that somebody chose; 0 if that is not known. */
+  readonly hidden: number
   readonly error: unknown
   readonly load: () => Promise<void>
   /** The end of the loaded rows is near. */
@@ -43,6 +45,8 @@ function useFreshness(topics: readonly Topic[], load: () => Promise<void>): void
     stops.forEach(stop => stop())
   })
 }
+
+const isNarrowed = ({ search, filters }: ListState) => search !== '' || Object.keys(filters).length > 0
 
 /** A list that the server sends whole: searched and sorted here. */
 export function useWholeList<T>(options: {
@@ -84,7 +88,10 @@ export function useWholeList<T>(options: {
       return rows.value?.length ?? null
     },
     get narrowed() {
-      return all.value !== null && all.value.length > 0
+      return isNarrowed(view.state)
+    },
+    get hidden() {
+      return isNarrowed(view.state) ? 0 : (all.value?.length ?? 0) - (rows.value?.length ?? 0)
     },
     get error() {
       return error.value
@@ -185,8 +192,9 @@ export function usePagedList<T>(options: {
       return total.value
     },
     get narrowed() {
-      return view.state.search !== '' || Object.keys(view.state.filters).length > 0
+      return isNarrowed(view.state)
     },
+    hidden: 0,
     get error() {
       return error.value
     },

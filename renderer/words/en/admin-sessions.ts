@@ -29,14 +29,6 @@ export default {
   forceText:
     'The session of {owner} has not ended yet: its agent has not confirmed it. Forcing records the end now. Containers that are left are removed once the agent answers, and hold their resources until then.',
   forced: '{name} has ended.',
-  closeGroup: 'Pause this group',
-  closeGroupTitle: 'Pause the resource group {name}?',
-  closeGroupText: 'Nothing new starts in it, and sessions wait. Running sessions continue.',
-  closeGroupNotice: 'Message for users (optional)',
-  closeGroupHint: 'Shown with waiting sessions and where sessions are launched: why, and for how long.',
-  openGroup: 'Open it again',
-  groupOpened: 'Sessions start in {name} again.',
-  groupPaused: 'Nothing starts in {name} now.',
   endSelected: 'End',
   messageOf: 'Message to the owner of {name}',
 

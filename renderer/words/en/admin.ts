@@ -11,6 +11,9 @@ export default {
   loading: 'Loading',
   noMatch: 'Nothing matches',
   noMatchText: 'No row has all these words and settings.',
+  allHidden: 'Nothing active',
+  allHiddenText: '{count, plural, one {# row is inactive and not shown.} other {# rows are inactive and not shown.}}',
+  showAll: 'Show all',
   clearSearch: 'Clear search and filters',
   rowCount: '{count, plural, one {# row matches} other {# rows match}}',
   control: 'Control',
@@ -64,4 +67,14 @@ export default {
   messageSend: 'Send',
   messageSent:
     '{count, plural, =0 {No session, so nobody got the message.} one {# owner got the message.} other {# owners got the message.}}',
+
+  // Closing a resource group
+  closeGroup: 'Pause this group',
+  closeGroupTitle: 'Pause the resource group {name}?',
+  closeGroupText: 'Nothing new starts in it, and sessions wait. Running sessions continue.',
+  closeGroupNotice: 'Message for users (optional)',
+  closeGroupHint: 'Shown with waiting sessions and where sessions are launched: why, and for how long.',
+  openGroup: 'Open it again',
+  groupOpened: 'Sessions start in {name} again.',
+  groupPaused: 'Nothing starts in {name} now.',
 } as const

@@ -32,14 +32,6 @@ export default {
   forceText:
     '{owner} 님의 세션이 아직 종료되지 않았습니다. 에이전트가 종료를 확인하지 않았습니다. 강제 종료하면 지금 종료로 기록합니다. 남은 컨테이너는 에이전트가 응답하면 삭제하며, 그때까지 자원을 점유합니다.',
   forced: '{name} 세션을 종료했습니다.',
-  closeGroup: '이 그룹 일시 중지',
-  closeGroupTitle: '{name} 자원 그룹을 일시 중지할까요?',
-  closeGroupText: '새 세션이 시작되지 않고 대기합니다. 실행 중인 세션은 계속됩니다.',
-  closeGroupNotice: '사용자에게 보일 메시지 (선택)',
-  closeGroupHint: '대기 중인 세션과 세션을 시작하는 곳에 표시합니다. 사유와 기간을 적어 주세요.',
-  openGroup: '다시 열기',
-  groupOpened: '{name} 그룹에서 세션을 다시 시작합니다.',
-  groupPaused: '{name} 그룹에서는 이제 세션이 시작되지 않습니다.',
   endSelected: '종료',
   messageOf: '{name} 소유자에게 메시지 보내기',
 

@@ -14,6 +14,9 @@ export default {
   loading: '불러오는 중',
   noMatch: '일치하는 항목이 없습니다',
   noMatchText: '모든 검색어와 조건에 맞는 행이 없습니다.',
+  allHidden: '활성 항목이 없습니다',
+  allHiddenText: '비활성 항목 {count}개가 숨겨져 있습니다.',
+  showAll: '모두 보기',
   clearSearch: '검색과 조건 지우기',
   rowCount: '{count, plural, other {#개 행이 일치합니다}}',
   control: '작업',
@@ -67,4 +70,14 @@ export default {
   messageSend: '보내기',
   messageSent:
     '{count, plural, =0 {세션이 없어 메시지를 받은 사람이 없습니다.} other {소유자 #명에게 메시지를 보냈습니다.}}',
+
+  // Closing a resource group
+  closeGroup: '이 그룹 일시 중지',
+  closeGroupTitle: '{name} 자원 그룹을 일시 중지할까요?',
+  closeGroupText: '새 세션이 시작되지 않고 대기합니다. 실행 중인 세션은 계속됩니다.',
+  closeGroupNotice: '사용자에게 보일 메시지 (선택)',
+  closeGroupHint: '대기 중인 세션과 세션을 시작하는 곳에 표시합니다. 사유와 기간을 적어 주세요.',
+  openGroup: '다시 열기',
+  groupOpened: '{name} 그룹에서 세션을 다시 시작합니다.',
+  groupPaused: '{name} 그룹에서는 이제 세션이 시작되지 않습니다.',
 } satisfies Translation<typeof en>
