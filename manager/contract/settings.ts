@@ -197,6 +197,11 @@ export type StoredSettings = z.infer<typeof StoredSettings>
 
 /** The settings as a superadmin sees them; the password of the mail server is never shown. */
 export const SystemSettings = StoredSettings.extend({
+  changes: z
+    .record(z.string(), z.object({ by: z.string(), at: z.iso.datetime() }))
+    .describe(
+      'By setting: the e-mail address of the last who changed it, and when. Settings never changed are left out.',
+    ),
   smtpPasswordSet: z.boolean(),
   mailReady: z.boolean().describe('Mail server, sender and public address are set: links are mailed.'),
 }).meta({ id: 'SystemSettings' })

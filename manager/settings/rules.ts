@@ -4,7 +4,7 @@ import {
   type Because,
   StoredSettings,
   SYSTEM_SETTINGS_DEFAULTS,
-  type SystemSettings,
+  SystemSettings,
   type SystemSettingsChange,
 } from '#manager/contract'
 
@@ -58,8 +58,43 @@ export function isMailReady(settings: StoredSettings, smtpPasswordSet: boolean):
   return smtpHost !== null && smtpFrom !== null && publicUrl !== null && (smtpUser === null || smtpPasswordSet)
 }
 
-export function toSystemSettings(settings: StoredSettings, smtpPasswordSet: boolean): SystemSettings {
-  return { ...settings, smtpPasswordSet, mailReady: isMailReady(settings, smtpPasswordSet) }
+export function toSystemSettings(
+  settings: StoredSettings,
+  smtpPasswordSet: boolean,
+  changes: SettingChanges = {},
+): SystemSettings {
+  return { ...settings, changes, smtpPasswordSet, mailReady: isMailReady(settings, smtpPasswordSet) }
+}
+
+/** Who changed which setting last, and when. */
+export type SettingChanges = SystemSettings['changes']
+
+/** Parses what is stored; anything else counts as no change at all. */
+export function parseChanges(kept: unknown): SettingChanges {
+  const parsed = SystemSettings.shape.changes.safeParse(kept)
+  return parsed.success ? parsed.data : {}
+}
+
+/** Notes the settings that differ between two states, and the password of the mail server if a change names it. */
+export function noteChanges(
+  changes: SettingChanges,
+  {
+    before,
+    next,
+    named,
+    ...change
+  }: {
+    readonly before: StoredSettings
+    readonly next: StoredSettings
+    readonly named: SystemSettingsChange
+    readonly by: string
+    readonly at: string
+  },
+): SettingChanges {
+  const keys = Object.keys(next) as (keyof StoredSettings)[]
+  const changed: string[] = keys.filter(key => before[key] !== next[key])
+  if (named.smtpPassword !== undefined) changed.push('smtpPassword')
+  return { ...changes, ...Object.fromEntries(changed.map(key => [key, change])) }
 }
 
 export function toAuthOptions(settings: SystemSettings): Omit<AuthOptions, 'firstStart' | 'providers'> {

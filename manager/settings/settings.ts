@@ -20,7 +20,16 @@ import { SMTP_PASSWORD_PLACE } from '../secrets/sealed.ts'
 import { findDismissed, putDismissed } from '../store/operation/announcements.ts'
 import { holdSystemSettings, readSystemSettings, writeSystemSettings } from '../store/operation/system-settings.ts'
 import { announcementAt } from './announcement.ts'
-import { applyChange, keepsPassword, parseSettings, refusal, toAuthOptions, toSystemSettings } from './rules.ts'
+import {
+  applyChange,
+  keepsPassword,
+  noteChanges,
+  parseChanges,
+  parseSettings,
+  refusal,
+  toAuthOptions,
+  toSystemSettings,
+} from './rules.ts'
 
 /** How to reach the mail server. */
 export interface MailServer {
@@ -37,8 +46,11 @@ export interface MailServer {
  */
 export interface Settings {
   read(): Promise<SystemSettings>
-  /** @throws AppError `bad_request` for settings that contradict each other, `domain_not_found` */
-  change(change: SystemSettingsChange): Promise<SystemSettings>
+  /**
+   * @param by the person who changes them, noted with each setting
+   * @throws AppError `bad_request` for settings that contradict each other, `domain_not_found`
+   */
+  change(by: { readonly email: string }, change: SystemSettingsChange): Promise<SystemSettings>
   authOptions(): Promise<AuthOptions>
   announcement(userId: UserId): Promise<Announcement>
   /** @param id of the announcement; one that is over meanwhile does no harm */
@@ -65,21 +77,22 @@ export function createSettings({
   const { db } = store
 
   async function read(): Promise<SystemSettings> {
-    const { system, smtpPassword } = await readSystemSettings(db)
-    return toSystemSettings(parseSettings(system), smtpPassword !== null)
+    const { system, smtpPassword, changes } = await readSystemSettings(db)
+    return toSystemSettings(parseSettings(system), smtpPassword !== null, parseChanges(changes))
   }
 
   return {
     read,
 
-    async change(change) {
+    async change({ email: by }, change) {
       if (change.passwordSignIn === 'superadmins') await requireWorkingProvider()
       const { smtpPassword } = change
       const sealed = typeof smtpPassword === 'string' ? box.seal(smtpPassword, SMTP_PASSWORD_PLACE) : smtpPassword
       await store.transaction(async trx => {
         if (change.passwordSignIn === 'superadmins') await requireWayIn(trx)
         await holdSystemSettings(trx)
-        const before = parseSettings((await readSystemSettings(trx)).system)
+        const kept = await readSystemSettings(trx)
+        const before = parseSettings(kept.system)
         const next = applyChange(before, change)
         const contradiction = refusal(next)
         if (contradiction) throw new AppError('bad_request', contradiction)
@@ -89,7 +102,12 @@ export function createSettings({
         if (change.signUpDomain !== undefined && !(await findDomain(trx, next.signUpDomain))) {
           throw noSuchDomain(next.signUpDomain)
         }
-        await writeSystemSettings(trx, next, keepsPassword(before, next) ? sealed : (sealed ?? null))
+        const at = new Date(store.now()).toISOString()
+        await writeSystemSettings(trx, {
+          system: next,
+          changes: noteChanges(parseChanges(kept.changes), { before, next, named: change, by, at }),
+          smtpPassword: keepsPassword(before, next) ? sealed : (sealed ?? null),
+        })
       })
       return read()
     },

@@ -75,6 +75,14 @@ const NO_BACKUPS: Backups = {
   lastDone: null,
 }
 
+const settingsOf = (admin: AdminWorld): SystemSettings => ({
+  ...SYSTEM_SETTINGS_DEFAULTS,
+  changes: { smtpHost: { by: 'admin@localhost', at: '2026-11-20T09:00:00.000Z' } },
+  smtpPasswordSet: false,
+  mailReady: false,
+  ...admin.settings,
+})
+
 export type AdminAnswer = { status: number; value?: unknown } | undefined
 
 function diagnosisOf(isAgent: boolean): Diagnosis {
@@ -190,7 +198,7 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     case 'GET /api/v1/settings':
       return {
         status: 200,
-        value: { ...SYSTEM_SETTINGS_DEFAULTS, smtpPasswordSet: false, mailReady: false, ...admin.settings },
+        value: settingsOf(admin),
       }
     case 'GET /api/v1/usage/report':
       return { status: 200, value: { from: '', to: '', items: admin.report ?? [] } }
@@ -223,7 +231,7 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
       admin.settings = { ...admin.settings, ...(body as Partial<SystemSettings>) }
       return {
         status: 200,
-        value: { ...SYSTEM_SETTINGS_DEFAULTS, smtpPasswordSet: false, mailReady: false, ...admin.settings },
+        value: settingsOf(admin),
       }
     case 'GET /api/v1/sign-up-requests':
       return list(admin.signUpRequests)

@@ -27,8 +27,8 @@ export function createSettingsRoutes({
 }: SettingsRouteDeps): SettingsHandlers {
   return {
     getSettings: () => settings.read(),
-    async updateSettings(_context, { body }) {
-      const changed = await settings.change(body)
+    async updateSettings({ caller }, { body }) {
+      const changed = await settings.change(caller, body)
       if (Object.keys(body).some(key => key.startsWith('announcement'))) {
         events.publish({ topic: 'announcement', id: 'all', version: now() }, 'everyone')
       }
