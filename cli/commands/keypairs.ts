@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { type Keypair, type KeypairSpec } from '#manager/contract'
+import { AppError, type Keypair, type KeypairSpec } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
+import { readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
 import { everyPage } from './every-page.ts'
 import { findUserId } from './find-user.ts'
@@ -9,6 +10,9 @@ import { age } from './text.ts'
 
 interface KeypairFlags {
   rateLimit?: number
+  policy?: string
+  accessKey?: string
+  secretStdin?: boolean
   active?: boolean
   inactive?: boolean
   json?: boolean
@@ -44,14 +48,19 @@ function addManaged(keypair: Command): void {
     .command('create <user>')
     .description('Make a keypair for a user (address or id). The secret key is shown only this once.')
     .option('--rate-limit <n>', 'requests per 15 minutes (superadmins only)', parseCount)
+    .option('--policy <name>', 'resource policy (superadmins only)')
+    .option('--access-key <key>', 'use this access key instead of a random one; with --secret-stdin')
+    .option('--secret-stdin', 'read the secret key for --access-key from standard input')
     .option('--inactive', 'inactive at first')
     .option('--json', 'print JSON')
-    .action(async (user: string, { rateLimit, inactive = false, json = false }: KeypairFlags) => {
+    .action(async (user: string, { inactive = false, json = false, ...flags }: KeypairFlags) => {
       const { api } = await connect()
-      const limit = rateLimit === undefined ? {} : { rateLimit }
-      await create({ active: !inactive, userId: await findUserId(api, user), ...limit }, json)
+      const keys = await chosenKeys(flags)
+      await create({ active: !inactive, userId: await findUserId(api, user), ...limitsOf(flags), ...keys }, json)
     })
-  addUpdate(keypair).option('--rate-limit <n>', 'requests per 15 minutes (superadmins only)', parseCount)
+  addUpdate(keypair)
+    .option('--rate-limit <n>', 'requests per 15 minutes (superadmins only)', parseCount)
+    .option('--policy <name>', 'resource policy (superadmins only)')
   addRemove(keypair)
 }
 
@@ -87,9 +96,26 @@ async function create(body: KeypairSpec, json: boolean): Promise<void> {
   createOutput(json).data(made, () => `access key  ${made.accessKey}\nsecret key  ${made.secretKey}`)
 }
 
-async function update(accessKey: string, { rateLimit, active, json = false }: KeypairFlags): Promise<void> {
+/** The secret key is never an argument: other users can see those. */
+async function chosenKeys({
+  accessKey,
+  secretStdin,
+}: KeypairFlags): Promise<Pick<KeypairSpec, 'accessKey' | 'secretKey'>> {
+  if (accessKey === undefined && !secretStdin) return {}
+  if (accessKey === undefined || !secretStdin) {
+    throw new AppError('bad_request', { why: 'Give --access-key and --secret-stdin together.' })
+  }
+  return { accessKey, secretKey: await readStandardInput() }
+}
+
+const limitsOf = ({ rateLimit, policy }: KeypairFlags) => ({
+  ...(rateLimit === undefined ? {} : { rateLimit }),
+  ...(policy === undefined ? {} : { resourcePolicy: policy }),
+})
+
+async function update(accessKey: string, { active, json = false, ...flags }: KeypairFlags): Promise<void> {
   const { api } = await connect()
-  const body = { ...(active === undefined ? {} : { active }), ...(rateLimit === undefined ? {} : { rateLimit }) }
+  const body = { ...(active === undefined ? {} : { active }), ...limitsOf(flags) }
   const changed = await api.updateKeypair({ params: { accessKey }, body })
   createOutput(json).data(changed, () => keypairTable([changed]))
 }

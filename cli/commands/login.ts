@@ -22,6 +22,7 @@ interface LoginFlags {
   passwordStdin?: boolean
   totp?: string
   totpStdin?: boolean
+  newPasswordStdin?: boolean
   json?: boolean
 }
 
@@ -42,6 +43,10 @@ export function addLoginCommands(program: Command): void {
     .option('--password-stdin', 'read the password from standard input')
     .option('--totp <code>', 'code from your authenticator app, or a recovery code')
     .option('--totp-stdin', 'read the code from standard input, from the line after the password')
+    .option(
+      '--new-password-stdin',
+      'where an administrator requires a new password: read it from the last line of standard input',
+    )
     .option('--json', 'print JSON')
     .action(async (flags: LoginFlags) => {
       const endpoint = endpointOf(flags.endpoint ?? process.env.BERTH_ENDPOINT, flags.allowHttp)
@@ -118,9 +123,12 @@ async function signInWithPassword(api: ApiClient, flags: LoginFlags): Promise<Ro
   if (email === undefined) {
     throw new AppError('bad_request', { why: 'Give --email ADDRESS, or --sso to sign in at a provider.' })
   }
-  const { password, totp } = await readSecrets({ ...flags, email })
+  const { password, totp, newPassword } = await readSecrets({ ...flags, email })
   const body = { email, password, kind: 'token', label: label() } as const
-  return await withCode(code => api.login({ body: { ...body, ...code } }), totp)
+  return await withNewPassword(
+    next => withCode(code => api.login({ body: { ...body, ...next, ...code } }), totp),
+    newPassword,
+  )
 }
 
 async function signInAtProvider(api: ApiClient, flags: LoginFlags): Promise<RouteReply<'login'>> {
@@ -132,13 +140,20 @@ async function signInAtProvider(api: ApiClient, flags: LoginFlags): Promise<Rout
   return await withCode(code => api.finishSso({ body: { ...body, ...code } }), flags.totp)
 }
 
-async function readSecrets(
-  flags: LoginFlags & { email: string },
-): Promise<{ password: string; totp: string | undefined }> {
-  if (flags.totpStdin) {
-    if (!flags.passwordStdin) throw new AppError('bad_request', { why: '--totp-stdin needs --password-stdin.' })
-    const [password = '', totp] = (await readStandardInput()).split(/\r?\n/)
-    return { password, totp }
+async function readSecrets(flags: LoginFlags & { email: string }): Promise<{
+  password: string
+  totp: string | undefined
+  newPassword?: string | undefined
+}> {
+  const { totpStdin, newPasswordStdin } = flags
+  if (totpStdin || newPasswordStdin) {
+    if (!flags.passwordStdin) {
+      const flag = totpStdin ? '--totp-stdin' : '--new-password-stdin'
+      throw new AppError('bad_request', { why: `${flag} needs --password-stdin.` })
+    }
+    const [password = '', ...lines] = (await readStandardInput()).split(/\r?\n/)
+    const totp = totpStdin ? lines.shift() : flags.totp
+    return { password, totp, newPassword: newPasswordStdin ? lines.shift() : undefined }
   }
   const password = flags.passwordStdin ? await readStandardInput() : await promptSecret(`Password of ${flags.email}: `)
   return { password, totp: flags.totp }
@@ -154,6 +169,22 @@ async function withCode(
   } catch (error) {
     if (!isAppError(error) || error.code !== 'totp_required' || !process.stdin.isTTY) throw error
     return await signIn({ totp: await promptSecret('Code from your authenticator app: ', '--totp or --totp-stdin') })
+  }
+}
+
+/** Signs in; asks for a new password, twice, if an administrator requires one and there is a terminal. */
+async function withNewPassword(
+  signIn: (next: { newPassword?: string }) => Promise<RouteReply<'login'>>,
+  newPassword: string | undefined,
+): Promise<RouteReply<'login'>> {
+  try {
+    return await signIn(newPassword === undefined ? {} : { newPassword })
+  } catch (error) {
+    if (!isAppError(error) || error.code !== 'password_change_required' || !process.stdin.isTTY) throw error
+    const chosen = await promptSecret('An administrator requires a new password: ', '--new-password-stdin')
+    const again = await promptSecret('The new password again: ', '--new-password-stdin')
+    if (chosen !== again) throw new AppError('bad_request', { why: 'The two passwords differ. Nothing was changed.' })
+    return await signIn({ newPassword: chosen })
   }
 }
 

@@ -36,6 +36,9 @@ interface UserFlags {
   inactive?: boolean
   password?: boolean
   passwordStdin?: boolean
+  description?: string
+  policy?: string
+  requirePasswordChange?: boolean
   json?: boolean
 }
 
@@ -186,13 +189,21 @@ function withSettings(command: Command): Command {
     .addOption(new Option('--role <role>', 'what the user may do').choices(Role.options))
     .option('--domain <name>', 'domain of the user (default: your own)')
     .option('--groups <names>', 'projects of the domain, separated by commas, instead of "default"', parseNames)
+    .option('--description <text>', 'a note about the account')
+    .option('--policy <name>', 'resource policy of the user (superadmins only)')
+    .option('--require-password-change', 'the next sign-in with the password has to set a new one')
+    .option('--no-require-password-change', 'the password may stay')
     .option('--json', 'print JSON')
 }
 
 const parseNames = (text: string) => text.split(',').filter(name => name !== '')
 
-function changeOf({ name, role, domain, groups }: UserFlags): Pick<UserChange, 'name' | 'role' | 'domain' | 'groups'> {
+function changeOf(flags: UserFlags): Omit<UserChange, 'active' | 'password'> {
+  const { name, role, domain, groups, description, policy, requirePasswordChange } = flags
   return {
+    ...(description === undefined ? {} : { description }),
+    ...(policy === undefined ? {} : { resourcePolicy: policy }),
+    ...(requirePasswordChange === undefined ? {} : { mustChangePassword: requirePasswordChange }),
     ...(name === undefined ? {} : { name }),
     ...(role === undefined ? {} : { role }),
     ...(domain === undefined ? {} : { domain }),

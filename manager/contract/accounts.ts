@@ -3,6 +3,7 @@ import { CauseFields } from './cause-fields.ts'
 import { DomainName } from './domains.ts'
 import { UserId } from './ids.ts'
 import { PlainLines, PlainText } from './plain-text.ts'
+import { ResourcePolicyName } from './policy-name.ts'
 import { GroupNames, User } from './users.ts'
 
 /** Token that we issued for an invitation, or for a link that confirms an address or resets a password. */
@@ -61,6 +62,7 @@ export const SignUpAcceptance = z
       'Default: the domain of the request. Only superadmins may choose another one.',
     ),
     groups: GroupNames.optional().describe('Ids or names of groups of the domain. Default: its group "default".'),
+    resourcePolicy: ResourcePolicyName.optional().describe('Limits of the user; only superadmins set it.'),
   })
   .meta({ id: 'SignUpAcceptance' })
 export type SignUpAcceptance = z.infer<typeof SignUpAcceptance>

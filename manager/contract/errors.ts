@@ -64,6 +64,8 @@ export const ERRORS = {
   master_key_mismatch: { status: 409, retry: false, title: 'The master key does not fit this database' },
   not_signed_in: { status: 401, retry: false, title: 'Sign in first' },
   over_dotfile_limit: { status: 409, retry: false, title: 'The dotfiles are too many or too large' },
+  password_change_required: { status: 403, retry: false, title: 'Choose a new password to sign in' },
+  keypair_exists: { status: 409, retry: false, title: 'The access key is taken' },
   password_unchanged: { status: 400, retry: false, title: 'The new password is the same as the old one' },
   signature_invalid: { status: 401, retry: false, title: 'The signature of the request is not valid' },
   signature_replayed: { status: 401, retry: false, title: 'This signed request was received before' },

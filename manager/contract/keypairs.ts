@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { UserId } from './ids.ts'
+import { ResourcePolicyName } from './policy-name.ts'
 import { ACCESS_KEY } from './sign-request.ts'
 
 /** `AKIA` and 80 random bits in base32. */
@@ -35,14 +36,43 @@ export const NewKeypair = Keypair.extend({
 }).meta({ id: 'NewKeypair' })
 export type NewKeypair = z.infer<typeof NewKeypair>
 
-/** Request for a keypair. Only admins name another `userId`; only superadmins set `rateLimit`. */
+/** So many different characters of a chosen secret key keep out texts that somebody typed without a generator. */
+const DIFFERENT = 12
+
+/** Whether a chosen secret key has the form of those that Berth makes, and could be random. */
+export const isSecretKey = (text: string): boolean =>
+  /^[A-Za-z0-9_-]{40}$/.test(text) && new Set(text).size >= DIFFERENT
+
+/**
+ * Request for a keypair. Only admins name another `userId` or choose the keys; only superadmins set `rateLimit` and
+ * `resourcePolicy`.
+ */
 export const KeypairSpec = z
-  .strictObject({ userId: UserId.optional(), rateLimit: RateLimit.optional(), active: z.boolean().default(true) })
+  .strictObject({
+    userId: UserId.optional(),
+    rateLimit: RateLimit.optional(),
+    resourcePolicy: ResourcePolicyName.optional().describe('Default: `default`.'),
+    active: z.boolean().default(true),
+    accessKey: AccessKey.optional().describe('A key that exists elsewhere; left out: a random one. With `secretKey`.'),
+    secretKey: z
+      .string()
+      .max(200)
+      .refine(isSecretKey, `must be 40 random letters, digits, "-" or "_", ${DIFFERENT} of them different`)
+      .optional(),
+  })
+  .refine(({ accessKey, secretKey }) => (accessKey === undefined) === (secretKey === undefined), {
+    message: 'name both keys, or none',
+    path: ['secretKey'],
+  })
   .meta({ id: 'KeypairSpec' })
 export type KeypairSpec = z.infer<typeof KeypairSpec>
 
 /** Change of a keypair. A key that is left out keeps its value. */
 export const KeypairChange = z
-  .strictObject({ rateLimit: RateLimit.optional(), active: z.boolean().optional() })
+  .strictObject({
+    rateLimit: RateLimit.optional(),
+    resourcePolicy: ResourcePolicyName.optional(),
+    active: z.boolean().optional(),
+  })
   .meta({ id: 'KeypairChange' })
 export type KeypairChange = z.infer<typeof KeypairChange>

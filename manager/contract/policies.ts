@@ -1,11 +1,8 @@
 import { z } from 'zod'
 import { UserId } from './ids.ts'
 import { AccessKey } from './keypairs.ts'
+import { ResourcePolicyName } from './policy-name.ts'
 import { WireSlots } from './resource-slots.ts'
-
-export const ResourcePolicyName = z
-  .string()
-  .regex(/^(?=.{1,64}$)[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/, 'must be letters, digits or inner "-", "_", "."')
 
 /** Policy of users and keypairs for which none is named. It cannot be deleted. */
 export const DEFAULT_POLICY = 'default'

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { DomainName, GroupRef } from './domains.ts'
 import { UserId } from './ids.ts'
-import { PlainText } from './plain-text.ts'
+import { PlainLines, PlainText } from './plain-text.ts'
+import { ResourcePolicyName } from './policy-name.ts'
 
 /** Roles in rising order: each may do more than the one before. */
 export const Role = z.enum(['user', 'domain_admin', 'superadmin'])
@@ -17,6 +18,7 @@ export const User = z
     id: UserId,
     email: z.string(),
     name: z.string(),
+    description: z.string().describe('A note about the account, which the user sees too.'),
     role: Role,
     domain: z.string(),
     groups: z.array(GroupRef).describe('Projects that the user is in, by name.'),
@@ -25,6 +27,7 @@ export const User = z
       .boolean()
       .describe('False: the user has signed up, but must confirm the address before signing in.'),
     secondFactor: z.boolean().describe('Signing in needs a code from an authenticator app.'),
+    mustChangePassword: z.boolean().describe('The next sign-in with the password has to set a new one.'),
     resourcePolicy: z.string().describe('Limits all sessions of the user together.'),
     createdAt: z.iso.datetime(),
   })
@@ -54,6 +57,15 @@ export const Email = z
 
 export const GroupNames = z.array(PlainText.min(1).max(64)).max(200)
 
+/** What a user may be given at once when the account is made, and later on its own. */
+const given = {
+  description: PlainLines.max(500).describe('A note about the account.'),
+  mustChangePassword: z
+    .boolean()
+    .describe('The next sign-in with the password has to set a new one; nothing else is possible before.'),
+  resourcePolicy: ResourcePolicyName.describe('Limits of the user; only superadmins set it.'),
+}
+
 export const UserSpec = z
   .strictObject({
     email: Email,
@@ -62,6 +74,9 @@ export const UserSpec = z
     role: Role.default('user'),
     domain: DomainName.optional().describe('Default: your own domain.'),
     groups: GroupNames.optional().describe('Ids or names of groups of the domain. Default: its group "default".'),
+    description: given.description.default(''),
+    mustChangePassword: given.mustChangePassword.default(false),
+    resourcePolicy: given.resourcePolicy.optional(),
   })
   .meta({ id: 'UserSpec' })
 export type UserSpec = z.infer<typeof UserSpec>
@@ -78,6 +93,9 @@ export const UserChange = z
     groups: GroupNames.optional().describe('Ids or names of all groups of the user; the user leaves other groups.'),
     active: z.boolean().optional(),
     password: z.string().max(1024).optional(),
+    description: given.description.optional(),
+    mustChangePassword: given.mustChangePassword.optional(),
+    resourcePolicy: given.resourcePolicy.optional(),
   })
   .meta({ id: 'UserChange' })
 export type UserChange = z.infer<typeof UserChange>

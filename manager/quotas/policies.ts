@@ -19,6 +19,7 @@ import {
   type PolicySettings,
   updateResourcePolicy,
 } from '../store/quotas/resource-policies.ts'
+import { noSuchPolicy } from '../store/missing.ts'
 import { type Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 
@@ -39,7 +40,7 @@ export interface ResourcePolicies {
 export function createResourcePolicies({ db, onChanged }: { db: Db; onChanged: () => void }): ResourcePolicies {
   async function view(name: string): Promise<ResourcePolicy> {
     const row = await findResourcePolicy(db, name)
-    if (!row) throw notFound(name)
+    if (!row) throw noSuchPolicy(name)
     return toPolicy(row)
   }
 
@@ -52,14 +53,14 @@ export function createResourcePolicies({ db, onChanged }: { db: Db; onChanged: (
       return view(name)
     },
     async change(name, change) {
-      if (!(await updateResourcePolicy(db, name, toSettings(change)))) throw notFound(name)
+      if (!(await updateResourcePolicy(db, name, toSettings(change)))) throw noSuchPolicy(name)
       onChanged()
       return view(name)
     },
     async assign(name, { userId, accessKey }) {
       const to = userId === undefined ? { accessKey: accessKey ?? '' } : { userId }
       const assigned = await assignResourcePolicy(db, name, to).catch((error: unknown) => {
-        throw isForeignKeyViolation(error) ? notFound(name) : error
+        throw isForeignKeyViolation(error) ? noSuchPolicy(name) : error
       })
       if (!assigned) throw new AppError(userId === undefined ? 'keypair_not_found' : 'user_not_found', { ...to })
       onChanged()
@@ -76,7 +77,7 @@ export function createResourcePolicies({ db, onChanged }: { db: Db; onChanged: (
         const why = because('policy_used', { policy: name })
         throw new AppError('resource_policy_in_use', { name, ...why }, { cause: error })
       })
-      if (!deleted) throw notFound(name)
+      if (!deleted) throw noSuchPolicy(name)
     },
   }
 }
@@ -90,9 +91,6 @@ const UNLIMITED = {
   max_folders: null,
   max_folder_bytes: null,
 }
-
-const notFound = (name: string) =>
-  new AppError('resource_policy_not_found', { name, ...because('policy_unknown', { policy: name }) })
 
 /** The settings named in the change; fields that are left out stay out. */
 function toSettings(change: ResourcePolicyChange): Partial<PolicySettings> {

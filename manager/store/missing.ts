@@ -10,6 +10,10 @@ export function noSuchDomain(name: string, options?: ErrorOptions): AppError {
   return new AppError('domain_not_found', { name, ...because('domain_unknown', { domain: name }) }, options)
 }
 
+export function noSuchPolicy(name: string, options?: ErrorOptions): AppError {
+  return new AppError('resource_policy_not_found', { name, ...because('policy_unknown', { policy: name }) }, options)
+}
+
 export function noSuchResourceGroup(name: string): AppError {
   return new AppError('resource_group_not_found', { name, ...because('resource_group_unknown', { group: name }) })
 }

@@ -1,13 +1,16 @@
 import { AppError, because, DEFAULT_GROUP, type GroupId, UserId } from '#manager/contract'
 import { holdDomain } from '../store/identity/domains.ts'
 import { addMembers, findGroups, type GroupRow, keepMemberships } from '../store/identity/groups.ts'
-import { noSuchDomain } from '../store/missing.ts'
+import { noSuchDomain, noSuchPolicy } from '../store/missing.ts'
+import { isForeignKeyViolation } from '../store/violations.ts'
 import { newId } from '../store/new-id.ts'
 import { type Db } from '../store/schema.ts'
 import { insertUser, lockUser, type NewUser, type UserRow } from '../store/identity/users.ts'
 
-export type AccountSpec = Omit<NewUser, 'id' | 'domain'> & {
+export type AccountSpec = Omit<NewUser, 'id' | 'domain' | 'resource_policy'> & {
   readonly domain: string
+  /** The policy `default` if left out. */
+  readonly resourcePolicy?: string | undefined
   /** Ids or names; the group `default` of the domain if left out. */
   readonly groups?: readonly string[] | undefined
 }
@@ -16,13 +19,15 @@ export type AccountSpec = Omit<NewUser, 'id' | 'domain'> & {
  * Inserts an account and puts it into its groups; call inside a transaction. Every account is made here: by an admin, by a
  * sign-up, by the first start.
  *
- * @throws AppError `user_exists`, `domain_not_found`, `group_not_found`
+ * @throws AppError `user_exists`, `domain_not_found`, `group_not_found`, `resource_policy_not_found`
  */
-export async function insertAccount(trx: Db, { groups, ...spec }: AccountSpec): Promise<UserRow> {
+export async function insertAccount(trx: Db, { groups, resourcePolicy, ...spec }: AccountSpec): Promise<UserRow> {
   const id = newId(UserId)
   await requireDomain(trx, spec.domain)
   const ids = await groupIds(trx, spec.domain, groups)
-  if (!(await insertUser(trx, { ...spec, id, email: spec.email.toLowerCase() }))) {
+  const policy = resourcePolicy === undefined ? {} : { resource_policy: resourcePolicy }
+  const account = { ...spec, ...policy, id, email: spec.email.toLowerCase() }
+  if (!(await withKnownPolicy(resourcePolicy, () => insertUser(trx, account)))) {
     throw new AppError('user_exists', because('choose_other_address'))
   }
   await addMembers(trx, ids, id)
@@ -45,6 +50,18 @@ export async function replaceGroups(
   const ids = await groupIds(trx, domain, groups)
   await keepMemberships(trx, userId, ids)
   await addMembers(trx, ids, userId)
+}
+
+const POLICY_REFERENCES = ['users_resource_policy_fkey', 'keypairs_resource_policy_fkey']
+
+/** Runs what writes the name of a resource policy. @throws AppError `resource_policy_not_found` */
+export async function withKnownPolicy<T>(policy: string | undefined, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    const isUnknown = POLICY_REFERENCES.some(name => isForeignKeyViolation(error, name))
+    throw policy !== undefined && isUnknown ? noSuchPolicy(policy, { cause: error }) : error
+  }
 }
 
 async function requireDomain(trx: Db, name: string): Promise<void> {

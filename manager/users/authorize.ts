@@ -141,6 +141,11 @@ export function requireAnother(caller: Pick<Caller, 'userId'>, userId: UserId, o
   if (caller.userId === userId) throw new AppError('forbidden', because('own_account_elsewhere', { request: own }))
 }
 
+/** Limits are the superadmins': who may set them could give out everything. @throws AppError `forbidden` */
+export function requireMayGivePolicy(caller: Pick<Caller, 'role'>, policy: string | undefined): void {
+  if (policy !== undefined && !isSuperadmin(caller)) throw new AppError('forbidden', because('only_superadmin_policy'))
+}
+
 /**
  * Checks the role and the domain that an account is to have: an admin of a domain assigns roles up to their own, and only
  * their own domain; a superadmin assigns any.

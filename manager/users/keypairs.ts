@@ -28,7 +28,8 @@ import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { holdUser } from '../store/identity/users.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
-import { type Caller, canSeeKeypair, isSuperadmin, visibleTo } from './authorize.ts'
+import { withKnownPolicy } from './accounts.ts'
+import { type Caller, canSeeKeypair, isSuperadmin, requireMayGivePolicy, visibleTo } from './authorize.ts'
 
 /**
  * Keypairs of users. Everybody manages their own, admins those of the accounts that they manage. The secret is given out
@@ -44,9 +45,12 @@ export interface Keypairs {
       readonly sort?: KeypairSort | undefined
     },
   ): Promise<{ items: Keypair[]; nextCursor: string | null; total: number }>
-  /** @throws AppError `forbidden` (for others without being admin, a rate limit without being superadmin), `user_not_found` */
+  /**
+   * @throws AppError `forbidden` (for others or with chosen keys without being admin, a rate limit or a policy without being
+   *   superadmin), `user_not_found`, `resource_policy_not_found`, `keypair_exists`
+   */
   create(caller: Caller, spec: KeypairSpec): Promise<NewKeypair>
-  /** @throws AppError `keypair_not_found`, `forbidden` (a rate limit, without being superadmin) */
+  /** @throws AppError `keypair_not_found`, `forbidden` (a rate limit or a policy, without being superadmin), `resource_policy_not_found` */
   change(caller: Caller, accessKey: string, change: KeypairChange): Promise<Keypair>
   /** @throws AppError `keypair_not_found`, `keypair_in_use` (a session, live or finished, was made with it) */
   remove(caller: Caller, accessKey: string): Promise<void>
@@ -57,9 +61,11 @@ export interface KeypairsDeps {
   readonly box: SecretBox
   /** Called when a keypair cannot be used any more: everything opened with it ends, as do the sign-ins that it made. */
   readonly onEnd: (accessKey: string, loginIds: readonly string[]) => void
+  /** Called when a keypair has another policy: waiting sessions may start now, or no longer may. */
+  readonly onLimitsChanged?: () => void
 }
 
-export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
+export function createKeypairs({ store, box, onEnd, onLimitsChanged }: KeypairsDeps): Keypairs {
   const { db } = store
 
   /** Locks the owner until the transaction ends, so that nobody acts on the keypair of a user who is just being promoted. */
@@ -89,36 +95,48 @@ export function createKeypairs({ store, box, onEnd }: KeypairsDeps): Keypairs {
       return { items, nextCursor: rows.length > limit ? (items.at(-1)?.accessKey ?? null) : null, total }
     },
 
-    async create(caller, { userId = caller.userId, rateLimit, active }) {
+    async create(caller, { userId = caller.userId, rateLimit, resourcePolicy, active, ...chosen }) {
       if (userId !== caller.userId && caller.role === 'user') {
         throw new AppError('forbidden', because('only_admin_makes_keypairs'))
       }
+      if (chosen.accessKey !== undefined && caller.role === 'user') {
+        throw new AppError('forbidden', because('only_admin_chooses_keys'))
+      }
       checkRateLimit(caller, rateLimit)
-      const [access_key, secretKey] = [newAccessKey(), newSecretKey()]
+      requireMayGivePolicy(caller, resourcePolicy)
+      const { accessKey: access_key = newAccessKey(), secretKey = newSecretKey() } = chosen
       const sealed_secret = box.seal(secretKey, placeOfKeypair(access_key))
       const rate_limit = rateLimit ?? DEFAULT_RATE_LIMIT
       const made = await store.transaction(async trx => {
         const owner = await holdUser(trx, userId)
         if (!owner || !canSeeKeypair(caller, owner)) throw new AppError('user_not_found')
-        await insertKeypair(trx, { access_key, user_id: userId, sealed_secret, active, rate_limit })
+        const policy = resourcePolicy === undefined ? {} : { resource_policy: resourcePolicy }
+        const keypair = { access_key, user_id: userId, sealed_secret, active, rate_limit, ...policy }
+        if (!(await withKnownPolicy(resourcePolicy, () => insertKeypair(trx, keypair)))) {
+          throw new AppError('keypair_exists', { accessKey: access_key })
+        }
         return find(trx, access_key)
       })
       return { ...made, secretKey }
     },
 
-    async change(caller, accessKey, { active, rateLimit }) {
+    async change(caller, accessKey, { active, rateLimit, resourcePolicy }) {
       const { changed, ended } = await store.transaction(async trx => {
         await requireVisible(trx, caller, accessKey)
         checkRateLimit(caller, rateLimit)
+        requireMayGivePolicy(caller, resourcePolicy)
         await lockKeypair(trx, accessKey)
-        await updateKeypair(trx, accessKey, {
+        const change = {
           ...(active === undefined ? {} : { active }),
           ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
-        })
+          ...(resourcePolicy === undefined ? {} : { resource_policy: resourcePolicy }),
+        }
+        await withKnownPolicy(resourcePolicy, () => updateKeypair(trx, accessKey, change))
         const ended = active === false ? await deleteLogins(trx, { keypair: accessKey }) : []
         return { changed: await find(trx, accessKey), ended }
       })
       if (active === false) onEnd(accessKey, ended)
+      if (resourcePolicy !== undefined) onLimitsChanged?.()
       return changed
     },
 

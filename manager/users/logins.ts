@@ -32,6 +32,7 @@ import { type Signer } from '../store/identity/signing.ts'
 import { findUserByEmail, holdUser, type UserRow } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
+import { duePasswordRefusal, replaceDuePassword } from './due-password.ts'
 import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'
 import { type KeypairCheck } from './keypair-check.ts'
 import { type Passwords } from './passwords.ts'
@@ -84,13 +85,16 @@ export interface NewSignIn {
 export interface Logins extends Disposable {
   /**
    * @throws AppError `login_failed` (also for inactive and unknown users), `login_throttled`, `rate_limited`; only to a
-   *   caller who has the password: `password_sign_in_off`, `email_unverified`, `totp_required`, `totp_invalid`, `domain_inactive`
+   *   caller who has the password: `password_sign_in_off`, `email_unverified`, `password_change_required`, `weak_password`,
+   *   `password_unchanged`, `totp_required`, `totp_invalid`, `domain_inactive`
    */
   signIn(request: {
     email: string
     password: string
     /** Code of the authenticator app or recovery code, where the account has a second factor. */
     totp?: string | undefined
+    /** Where an admin requires another password: the password from now on. */
+    newPassword?: string | undefined
     kind: 'browser' | 'token'
     label?: string | undefined
     address: string
@@ -307,7 +311,7 @@ export function createLogins(deps: LoginsDeps): Logins {
   }
 
   return {
-    async signIn({ email, password, totp, address, ...options }) {
+    async signIn({ email, password, newPassword, totp, address, ...options }) {
       const user = await findUserByEmail(db, email)
       let refusal = wrongCredentials()
       const good = await withBackOff(store, { email, address }, async () => {
@@ -321,6 +325,11 @@ export function createLogins(deps: LoginsDeps): Logins {
           refusal = new AppError('email_unverified', because('confirm_by_mail'))
           return 'undecided'
         }
+        const due = duePasswordRefusal(user, { password, newPassword })
+        if (due) {
+          refusal = due
+          return 'undecided'
+        }
         if (user.totp_confirmed_at === null) return true
         if (totp === undefined) {
           refusal = new AppError('totp_required', because('code_from_app_or_recovery'))
@@ -330,15 +339,28 @@ export function createLogins(deps: LoginsDeps): Logins {
         return secondFactor.check(user, totp)
       })
       if (good !== true || !user) throw refusal
-      return start({ ...options, address }, async trx => {
-        const held = await holdUser(trx, user.id)
+      const replacing = user.must_change_password && newPassword !== undefined
+      const password_hash = replacing ? await passwords.hash(newPassword) : user.password_hash
+      let ended: readonly string[] = []
+      const signedIn = await start({ ...options, address }, async trx => {
+        const replaced = replacing ? await replaceDuePassword(trx, user, password_hash) : undefined
+        ended = replaced?.ended ?? []
+        const held = replaced?.user ?? (await holdUser(trx, user.id))
         // The check took a while: the account may have changed since.
-        if (!held?.active || held.password_hash !== user.password_hash) throw wrongCredentials()
+        if (!held?.active || held.password_hash !== password_hash) throw wrongCredentials()
         if (!(await holdDomain(trx, held.domain))?.active) {
           throw new AppError('domain_inactive', because('domain_deactivated', { domain: held.domain }))
         }
+        const due = duePasswordRefusal(held, { password })
+        if (due) throw due
         return held
       })
+      await tellEnd(ended)
+      if (replacing) {
+        forget(user.id)
+        userChanged.tell(user.id)
+      }
+      return signedIn
     },
 
     async signInWithTicket({ ticket, kind, label = 'sign-in link', address }) {

@@ -87,7 +87,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
         // Either the owner of the address got the link by mail, or an admin handed it over: the address is confirmed.
         const email_verified_at = held.email_verified_at ?? new Date(store.now())
-        await updateUser(trx, user.id, { password_hash, email_verified_at })
+        await updateUser(trx, user.id, { password_hash, email_verified_at, must_change_password: false })
         return endAccess(trx, user.id)
       })
       await logins.tellEnd(ended)

@@ -29,7 +29,7 @@ import { findUserByEmail, listAdminAddresses } from '../store/identity/users.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { insertAccountWithLink, passwordLink } from './account-with-link.ts'
-import { type Caller, isSuperadmin, requireMayAssign } from './authorize.ts'
+import { type Caller, isSuperadmin, requireMayAssign, requireMayGivePolicy } from './authorize.ts'
 import { addressCounts, isWithinLimit, limitRequests } from './back-off.ts'
 import { linkTo } from './links.ts'
 import { type Passwords } from './passwords.ts'
@@ -181,9 +181,10 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
         const request = await takeSignUpRequest(trx, id, seen(caller))
         if (!request) throw notFound()
         const { email, name } = request
-        const { domain = request.domain, groups } = as
+        const { domain = request.domain, groups, resourcePolicy } = as
         requireMayAssign(caller, { role: 'user', domain })
-        return insertAccountWithLink(trx, { email, name, role: 'user', domain, groups, password_hash })
+        requireMayGivePolicy(caller, resourcePolicy)
+        return insertAccountWithLink(trx, { email, name, role: 'user', domain, groups, resourcePolicy, password_hash })
       })
       const { user } = made
       announce(user.id, user.domain, { userId: user.id })

@@ -16,9 +16,11 @@ export async function toUser(db: Db, row: UserRow): Promise<User> {
 }
 
 function view(row: UserRow, groups: GroupRef[]): User {
-  const { id, email, name, role, domain, active, resource_policy: resourcePolicy } = row
+  const { id, email, name, description, role, domain, active, resource_policy: resourcePolicy } = row
+  const mustChangePassword = row.must_change_password
   const emailVerified = row.email_verified_at !== null
   const secondFactor = row.totp_confirmed_at !== null
   const createdAt = row.created_at.toISOString()
-  return { id, email, name, role, domain, groups, active, emailVerified, secondFactor, resourcePolicy, createdAt }
+  const state = { active, emailVerified, secondFactor, mustChangePassword }
+  return { id, email, name, description, role, domain, groups, ...state, resourcePolicy, createdAt }
 }

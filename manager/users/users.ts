@@ -30,8 +30,15 @@ import {
   updateUser,
   type UserRow,
 } from '../store/identity/users.ts'
-import { insertAccount, replaceGroups } from './accounts.ts'
-import { type Caller, managesAccount, requireAnother, requireMayAssign, visibleAccounts } from './authorize.ts'
+import { insertAccount, replaceGroups, withKnownPolicy } from './accounts.ts'
+import {
+  type Caller,
+  managesAccount,
+  requireAnother,
+  requireMayAssign,
+  requireMayGivePolicy,
+  visibleAccounts,
+} from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { endAccess } from './end-access.ts'
 import { type Logins } from './logins.ts'
@@ -98,13 +105,13 @@ export interface UsersDeps {
   readonly passwords: Passwords
   readonly logins: Logins
   readonly events: EventPublisher
-  /** Called when accounts were activated or deactivated: their waiting sessions may start, or not any more. */
-  readonly onActiveChanged?: () => void
+  /** Called when accounts were activated or deactivated, or have other limits: their waiting sessions may start, or not any more. */
+  readonly onChanged?: () => void
   /** Called when a user may have left projects. */
   readonly onMembersLeft?: (userIds: readonly UserId[]) => void
 }
 
-export function createUsers({ store, passwords, logins, events, onActiveChanged, onMembersLeft }: UsersDeps): Users {
+export function createUsers({ store, passwords, logins, events, onChanged, onMembersLeft }: UsersDeps): Users {
   const { db } = store
   const announce = (user: UserRow) =>
     events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
@@ -131,16 +138,19 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged,
       return toUser(db, user)
     },
 
-    async create(caller, { password, domain = caller.domain, ...spec }) {
+    async create(caller, { password, domain = caller.domain, mustChangePassword, resourcePolicy, ...spec }) {
       requireMayAssign(caller, { role: spec.role, domain })
+      requireMayGivePolicy(caller, resourcePolicy)
       const password_hash = await passwords.hash(password)
-      const created = await store.transaction(trx => insertAccount(trx, { ...spec, domain, password_hash }))
+      const given = { password_hash, must_change_password: mustChangePassword, resourcePolicy }
+      const created = await store.transaction(trx => insertAccount(trx, { ...spec, ...given, domain }))
       announce(created)
       return toUser(db, created)
     },
 
-    async change(caller, id, { password, groups, ...change }) {
+    async change(caller, id, { password, groups, resourcePolicy, mustChangePassword, ...change }) {
       if (password !== undefined) requireAnother(caller, id, 'POST /api/v1/me/password, with the old password')
+      requireMayGivePolicy(caller, resourcePolicy)
       const password_hash = password === undefined ? undefined : await passwords.hash(password)
       const { user, changed, ended } = await store.transaction(async trx => {
         await lockSuperadmins(trx)
@@ -150,7 +160,10 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged,
         requireMayAssign(caller, { role, domain })
         const moves = domain !== user.domain
         if (moves || groups) await replaceGroups(trx, id, { domain, groups })
-        const changed = await mustFind(updateUser(trx, id, defined({ ...change, password_hash })))
+        const columns = { password_hash, must_change_password: mustChangePassword, resource_policy: resourcePolicy }
+        const changed = await withKnownPolicy(resourcePolicy, () =>
+          mustFind(updateUser(trx, id, defined({ ...change, ...columns }))),
+        )
         // Admins who managed the account so far may know the secrets of its keypairs.
         if (rank(role) > rank(user.role) || moves) await deactivateKeypairs(trx, id)
         if (user.role === 'superadmin') await requireSuperadmin(trx)
@@ -164,7 +177,7 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged,
       logins.forget(id)
       announce(changed)
       if (groups || changed.domain !== user.domain) onMembersLeft?.([id])
-      if (changed.active !== user.active) onActiveChanged?.()
+      if (changed.active !== user.active || changed.resource_policy !== user.resource_policy) onChanged?.()
       return toUser(db, changed)
     },
 
@@ -202,7 +215,7 @@ export function createUsers({ store, passwords, logins, events, onActiveChanged,
         const held = await mustFind(lockUser(trx, user.id))
         // Another password was set during the check: a caller who knows only the old one must not replace it.
         if (held.password_hash !== user.password_hash) throw wrong()
-        await updateUser(trx, user.id, { password_hash })
+        await updateUser(trx, user.id, { password_hash, must_change_password: false })
         return endAccess(trx, user.id, caller.loginId ?? undefined)
       })
       await logins.tellEnd(ended)

@@ -104,7 +104,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
   const restoredAt = await readRestoredAt(store.db)
   const signers = stack.use(createSigners({ store, box, log, restoredAt, peers }))
   logins.onChange(() => void signers.recheck().catch(() => undefined))
-  const users = createUsers({ store, passwords, logins, events, onActiveChanged: onLimitsChanged, onMembersLeft })
+  const users = createUsers({ store, passwords, logins, events, onChanged: onLimitsChanged, onMembersLeft })
 
   const client = createProviderClient({ now: () => store.now() })
   const providers = createSignInProviders({ store, box, client, settings, logins })
@@ -162,7 +162,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       }),
       ...createSshKeypairRoutes(createSshKeypairs(store)),
       ...createHomeFileRoutes(createHomeFiles({ store, box })),
-      ...createKeypairRoutes(createKeypairs({ store, box, onEnd: endKeypair })),
+      ...createKeypairRoutes(createKeypairs({ store, box, onEnd: endKeypair, onLimitsChanged })),
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

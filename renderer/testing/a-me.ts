@@ -6,6 +6,8 @@ export const aMe = (id: UserId): Me => ({
     id,
     email: `${id}@example.com`,
     name: 'Mira',
+    description: '',
+    mustChangePassword: false,
     role: 'user',
     domain: 'default',
     groups: [],

@@ -1,5 +1,5 @@
 import { ADMIN_WORLD, aUser } from './admin-world.ts'
-import { choose, type FormRow, type } from './admin-forms.ts'
+import { check, choose, type FormRow, type } from './admin-forms.ts'
 import { aKeypair } from './console-double-account.ts'
 
 const FIVE = aUser(5)
@@ -11,6 +11,7 @@ const [DEFAULT_PROJECT, VISION] = ADMIN_WORLD.admin?.groups ?? []
 const KEYPAIR = aKeypair(1)
 const KEYPAIRS = { keypairs: [KEYPAIR, { ...aKeypair(2), active: false }] }
 const LINK = { url: 'https://berth.example.org/#/reset-password?token=abc', expiresAt: '2026-12-01T00:00:00.000Z' }
+const SECRET_KEY = 'kq3Vx0Zr8yT1mB5cW9xLhA2nE7uGdF4s_-aBcDeF'
 const PASSWORD = 'correct-horse-7!'
 
 /** Users, invitations, requests for an account, and keypairs. */
@@ -21,32 +22,44 @@ export const PEOPLE_FORMS: readonly FormRow[] = [
     open: 'Create a user',
     fill: [
       type('E-mail address', 'ada@example.org'),
-      type('Name', 'Ada Lovelace'),
+      type('Full name', 'Ada Lovelace'),
       choose('Role', 'Domain administrator'),
+      choose('Resource policy', 'students'),
+      type('Description', 'Guest of the vision group'),
       type('Password', PASSWORD),
+      type('Repeat the password', PASSWORD),
+      check('Require a new password at the next sign-in'),
     ],
     submit: 'Create',
     sends: 'createUser',
     body: {
       email: 'ada@example.org',
       name: 'Ada Lovelace',
+      description: 'Guest of the vision group',
       role: 'domain_admin',
       domain: 'default',
       groups: [DEFAULT_PROJECT?.id],
+      mustChangePassword: true,
+      resourcePolicy: 'students',
       password: PASSWORD,
     },
-    reply: { ...FIVE, email: 'ada@example.org', resourcePolicy: 'default' },
+    reply: { ...FIVE, email: 'ada@example.org' },
     says: 'ada@example.org created.',
   },
   {
     title: 'edits a user',
     page: 'users',
     open: `Edit ${FIVE.email}`,
-    fill: [type('Name', 'Ada Byron'), type('New password', PASSWORD)],
+    fill: [
+      type('Full name', 'Ada Byron'),
+      choose('Resource policy', 'default'),
+      type('New password', PASSWORD),
+      type('Repeat the password', PASSWORD),
+    ],
     submit: 'Save',
     sends: 'updateUser',
     params: { id: FIVE.id },
-    body: { name: 'Ada Byron', groups: [VISION?.id], password: PASSWORD },
+    body: { name: 'Ada Byron', resourcePolicy: 'default', groups: [VISION?.id], password: PASSWORD },
     reply: FIVE,
     says: `${FIVE.email} saved.`,
   },
@@ -124,8 +137,8 @@ export const PEOPLE_FORMS: readonly FormRow[] = [
     submit: 'Accept',
     sends: 'acceptSignUpRequest',
     params: { id: WANTED?.id ?? '' },
-    body: { domain: 'default', groups: [DEFAULT_PROJECT?.id] },
-    reply: { user: { ...FIVE, resourcePolicy: 'default' }, link: null },
+    body: { domain: 'default', groups: [DEFAULT_PROJECT?.id], resourcePolicy: 'default' },
+    reply: { user: FIVE, link: null },
     says: `${WANTED?.email} has an account.`,
   },
   {
@@ -140,28 +153,55 @@ export const PEOPLE_FORMS: readonly FormRow[] = [
     says: `Request of ${OTHER?.email} declined.`,
   },
   {
-    title: 'creates a keypair, whose secret key is shown',
+    title: 'creates a keypair under a policy in one step, and its secret key is shown',
     page: 'credentials',
     open: 'Create a keypair',
-    fill: [choose('User', 'researcher-5@lab.example.org'), type('Requests in 15 minutes', '500')],
+    fill: [
+      choose('User', 'researcher-5@lab.example.org'),
+      type('Requests in 15 minutes', '500'),
+      choose('Resource policy', 'students'),
+    ],
     submit: 'Create',
     sends: 'createKeypair',
-    body: { rateLimit: 500, userId: FIVE.id },
+    body: { rateLimit: 500, resourcePolicy: 'students', userId: FIVE.id },
     reply: { ...KEYPAIR, email: FIVE.email, secretKey: 's'.repeat(40) },
     says: 's'.repeat(40),
+    admin: { users: [FIVE] },
+  },
+  {
+    title: 'creates a keypair with keys of its own',
+    page: 'credentials',
+    open: 'Create a keypair',
+    fill: [
+      choose('User', 'researcher-5@lab.example.org'),
+      check('Advanced: choose the keys'),
+      type('Access key', 'AKIA2345ABCDEFGHIJKL'),
+      type('Secret key', SECRET_KEY),
+    ],
+    submit: 'Create',
+    sends: 'createKeypair',
+    body: {
+      rateLimit: 1000,
+      resourcePolicy: 'default',
+      accessKey: 'AKIA2345ABCDEFGHIJKL',
+      secretKey: SECRET_KEY,
+      userId: FIVE.id,
+    },
+    reply: { ...KEYPAIR, email: FIVE.email, secretKey: SECRET_KEY },
+    says: SECRET_KEY,
     admin: { users: [FIVE] },
   },
   {
     title: 'edits a keypair',
     page: 'credentials',
     open: `Edit ${KEYPAIR.accessKey}`,
-    fill: [type('Requests in 15 minutes', '20')],
+    fill: [type('Requests in 15 minutes', '20'), choose('Resource policy', 'students')],
     submit: 'Save',
     sends: 'updateKeypair',
     params: { accessKey: KEYPAIR.accessKey },
-    body: { rateLimit: 20 },
+    body: { rateLimit: 20, resourcePolicy: 'students' },
     reply: KEYPAIR,
-    says: 'mira@example.com',
+    says: `${KEYPAIR.accessKey} saved.`,
     world: KEYPAIRS,
   },
   {

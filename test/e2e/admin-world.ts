@@ -13,7 +13,7 @@ import {
   type User,
 } from '#manager/contract'
 import { agentId, AGENTS, GIB } from './admin-world-agents.ts'
-import { OTHER_LOGIN } from './console-double-account.ts'
+import { aKeypair, OTHER_LOGIN } from './console-double-account.ts'
 import { type World } from './console-double.ts'
 import { ago, aSession, IMAGES, LIMITED } from './console-world.ts'
 
@@ -21,6 +21,8 @@ export const aUser = (index: number, change: Partial<User> = {}): User => ({
   id: `01990000-0000-7000-8000-00000000ad${String(index).padStart(2, '0')}` as User['id'],
   email: `researcher-${index}@lab.example.org`,
   name: ['Mira Holm', 'Jonas Lindqvist', 'Aiko Tanaka', 'Sofia Marques'][index % 4] ?? '',
+  description: '',
+  mustChangePassword: false,
   role: 'user',
   domain: 'default',
   groups: [{ id: '01990000-0000-7000-8000-0000000000b1' as never, name: 'vision' }],
@@ -196,6 +198,7 @@ export const ADMIN_WORLD: Partial<World> = {
       ],
     }),
   ],
+  keypairs: [aKeypair(1)],
   presets: LIMITED.presets ?? [],
   resourceGroups: LIMITED.resourceGroups ?? [],
   images: IMAGES.map(image => ({ ...image, agentIds: [agentId(1)] })),

@@ -72,6 +72,8 @@ export const aUser = (change: Partial<User> = {}): User => ({
   id: '01990000-0000-7000-8000-0000000000d1' as User['id'],
   email: 'jonas@example.com',
   name: 'Jonas Lindqvist',
+  description: '',
+  mustChangePassword: false,
   role: 'user',
   domain: 'default',
   groups: [],

@@ -135,6 +135,27 @@ describe('signing in', () => {
     await it.page.getByRole('heading', { name: 'Summary' }).waitFor()
   })
 
+  test('a person of whom a new password is required signs in by choosing one, typed twice', async () => {
+    const failures = new Map([['POST /api/v1/auth/login', { code: 'password_change_required' }]] as const)
+    await using it = await open('/sign-in', { signedIn: false, failures })
+    const fill = (label: string, text: string) => it.page.getByLabel(label, { exact: true }).fill(text)
+    await fill('E-mail address', 'mira@example.com')
+    await fill('Password', 'Given-one-1')
+    await button(it.page, 'Sign in').click()
+    await it.page.getByText('wants you to choose another password').waitFor()
+    failures.clear()
+    await fill('New password', 'Given-one-1')
+    await button(it.page, 'Sign in').click()
+    await fill('New password', 'Chosen-one-2')
+    await fill('New password again', 'Chosen-one-3')
+    await button(it.page, 'Sign in').click()
+    expect(it.world.changes).toHaveLength(1)
+    await fill('New password again', 'Chosen-one-2')
+    await button(it.page, 'Sign in').click()
+    await it.page.getByRole('heading', { name: 'Summary' }).waitFor()
+    expect(it.world.changes.at(-1)?.body).toMatchObject({ password: 'Given-one-1', newPassword: 'Chosen-one-2' })
+  })
+
   test('signing in again after the sign-in ended keeps what was typed', async () => {
     await using it = await open('/sessions')
     await button(it.page, 'New session').click()

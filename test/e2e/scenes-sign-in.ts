@@ -49,6 +49,20 @@ export const SIGN_IN_SCENES: readonly Scene[] = [
     },
   },
   {
+    name: 'sign-in-new-password',
+    path: '/sign-in',
+    world: {
+      signedIn: false,
+      failures: new Map([['POST /api/v1/auth/login', { code: 'password_change_required' }]]),
+    },
+    async act(page) {
+      await page.getByLabel('E-mail address').fill('mira@example.com')
+      await page.getByLabel('Password', { exact: true }).fill('Given-one-1')
+      await button(page, 'Sign in').click()
+      await page.getByText('wants you to choose another password').waitFor()
+    },
+  },
+  {
     name: 'sign-in-unverified',
     alike: true,
     path: '/sign-in',

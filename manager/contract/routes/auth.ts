@@ -27,6 +27,11 @@ export const AUTH_ROUTES = {
       email: PlainText.min(1).max(254),
       password: z.string().max(1024),
       totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),
+      newPassword: z
+        .string()
+        .max(1024)
+        .optional()
+        .describe('After `password_change_required`: the password from now on. Every other sign-in ends.'),
       kind: z.enum(['browser', 'token']).default('browser').describe('A cookie for browsers, or a bearer token.'),
       label: PlainText.max(100).optional().describe('Description that is kept with the sign-in, e.g. the host name.'),
     }),

@@ -37,7 +37,7 @@ export const KEYPAIR_ROUTES = {
     method: 'PATCH',
     path: '/api/v1/keypairs/:accessKey',
     access: 'user',
-    summary: 'Activate or deactivate a keypair; superadmins can set its rate limit.',
+    summary: 'Activate or deactivate a keypair; superadmins can set its rate limit and resource policy.',
     params: z.object({ accessKey: AccessKey }),
     body: KeypairChange,
     reply: Keypair,

@@ -11,7 +11,7 @@ export type KeypairRow = Selectable<KeypairsTable> & {
 }
 export type NewKeypair = Pick<
   Insertable<KeypairsTable>,
-  'access_key' | 'user_id' | 'sealed_secret' | 'active' | 'rate_limit'
+  'access_key' | 'user_id' | 'sealed_secret' | 'active' | 'rate_limit' | 'resource_policy'
 >
 
 const withOwner = (db: Db) =>
@@ -21,8 +21,14 @@ const withOwner = (db: Db) =>
     .selectAll('keypairs')
     .select(['users.email', 'users.role', 'users.domain'])
 
-export async function insertKeypair(db: Db, keypair: NewKeypair): Promise<void> {
-  await db.insertInto('keypairs').values(keypair).execute()
+/** @returns false if the access key is taken */
+export async function insertKeypair(db: Db, keypair: NewKeypair): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('keypairs')
+    .values(keypair)
+    .onConflict(conflict => conflict.column('access_key').doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
 }
 
 export function findKeypair(db: Db, accessKey: string): Promise<KeypairRow | undefined> {
@@ -124,7 +130,7 @@ export async function listAccessKeys(db: Db, ownerId: UserId): Promise<string[]>
 export async function updateKeypair(
   db: Db,
   accessKey: string,
-  change: { active?: boolean; rate_limit?: number },
+  change: { active?: boolean; rate_limit?: number; resource_policy?: string },
 ): Promise<void> {
   if (Object.keys(change).length === 0) return
   await db.updateTable('keypairs').set(change).where('access_key', '=', accessKey).execute()

@@ -6,7 +6,18 @@ import { type UsersTable } from '../tables/accounts.ts'
 export type UserRow = Selectable<UsersTable>
 export type NewUser = Pick<
   Insertable<UsersTable>,
-  'id' | 'email' | 'name' | 'role' | 'password_hash' | 'password_set' | 'domain' | 'active' | 'email_verified_at'
+  | 'id'
+  | 'email'
+  | 'name'
+  | 'description'
+  | 'role'
+  | 'password_hash'
+  | 'password_set'
+  | 'must_change_password'
+  | 'domain'
+  | 'active'
+  | 'resource_policy'
+  | 'email_verified_at'
 >
 
 /**
@@ -217,7 +228,19 @@ export function touchUser(db: Db, id: UserId): Promise<UserRow | undefined> {
 }
 
 export type UserUpdate = Partial<
-  Pick<UserRow, 'name' | 'role' | 'active' | 'domain' | 'password_hash' | 'password_set' | 'email_verified_at'>
+  Pick<
+    UserRow,
+    | 'name'
+    | 'description'
+    | 'role'
+    | 'active'
+    | 'domain'
+    | 'password_hash'
+    | 'password_set'
+    | 'must_change_password'
+    | 'resource_policy'
+    | 'email_verified_at'
+  >
 >
 
 /**

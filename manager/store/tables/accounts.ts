@@ -13,6 +13,10 @@ export interface UsersTable {
   password_set: Default<boolean>
   active: Default<boolean>
   resource_policy: Default<string>
+  /** A note of administrators. */
+  description: Default<string>
+  /** The next sign-in with the password has to set a new one. */
+  must_change_password: Default<boolean>
   /** Set by default. Null only after a sign-up: that account cannot sign in until its e-mail link is used. */
   email_verified_at: MaybeTime
   /** TOTP secret, sealed at place `totp:<user id>`. Sign-in asks for codes only once it is confirmed. */

@@ -92,9 +92,16 @@ export const useAccount = defineStore('account', () => {
     }
   }
 
-  /** @param totp after `totp_required`: a code of the authenticator app, or a recovery code */
-  async function signIn(email: string, password: string, totp?: string): Promise<void> {
-    signedIn(await api.login({ body: { email: email.trim(), password, ...(totp === undefined ? {} : { totp }) } }))
+  /**
+   * @param more `totp`: after `totp_required`, a code of the authenticator app or a recovery code; `newPassword`: after
+   *   `password_change_required`
+   */
+  async function signIn(
+    email: string,
+    password: string,
+    more: { readonly totp?: string; readonly newPassword?: string } = {},
+  ): Promise<void> {
+    signedIn(await api.login({ body: { email: email.trim(), password, ...more } }))
   }
 
   async function signInWithKeypair(accessKey: string, secretKey: string): Promise<void> {

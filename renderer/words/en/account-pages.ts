@@ -37,6 +37,8 @@ export default {
   accountReady: 'You have an account',
   signInWithNew: 'Sign in with your new password.',
 
+  newPasswordDue: 'Choose a new password',
+  newPasswordDueText: 'An administrator wants you to choose another password before you go on.',
   newPasswordAgain: 'New password again',
   passwordAgain: 'Password again',
   currentPassword: 'Current password',

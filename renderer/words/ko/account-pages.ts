@@ -39,6 +39,8 @@ export default {
   accountReady: '계정이 준비되었습니다',
   signInWithNew: '새 비밀번호로 로그인하세요.',
 
+  newPasswordDue: '새 비밀번호를 정하세요',
+  newPasswordDueText: '관리자가 다른 비밀번호를 정한 뒤 계속하도록 요청했습니다.',
   newPasswordAgain: '새 비밀번호 다시 입력',
   passwordAgain: '비밀번호 다시 입력',
   currentPassword: '현재 비밀번호',

@@ -80,3 +80,23 @@ test('a sign-in with a second factor fails with exit code 3 without a code and s
   expect(off.code).toBe(0)
   expect((await login(`${ADMIN.password}\n`)).code).toBe(0)
 })
+
+test('a required new password is read from standard input; users and keypairs get notes, policies and keys', async () => {
+  expect((await login(`${ADMIN.password}\n`)).code).toBe(0)
+  expect((await berth(['admin', 'policy', 'create', 'course'])).code).toBe(0)
+  const create = ['admin', 'user', 'create', 'due@example.org', '--password-stdin', '--require-password-change']
+  const made = await berth([...create, '--policy', 'course', '--description', 'Course 7', '--json'], 'Given-one-1')
+  expect(json(made)).toMatchObject({ mustChangePassword: true, resourcePolicy: 'course', description: 'Course 7' })
+
+  const secret = 'kq3Vx0Zr8yT1mB5cW9xLhA2nE7uGdF4s_-aBcDeF'
+  const keypair = ['admin', 'keypair', 'create', 'due@example.org', '--policy', 'course', '--json']
+  const chosen = await berth([...keypair, '--access-key', 'AKIA2345ABCDEFGHIJKL', '--secret-stdin'], secret)
+  expect(json(chosen)).toMatchObject({ accessKey: 'AKIA2345ABCDEFGHIJKL', resourcePolicy: 'course' })
+  expect((await berth([...keypair, '--access-key', 'AKIA2345ABCDEFGHIJKM'])).err).toContain('--secret-stdin')
+
+  const signIn = ['login', '--endpoint', manager.url, '--email', 'due@example.org', '--password-stdin']
+  const refused = await berth(signIn, 'Given-one-1')
+  expect(refused.err).toContain('password_change_required')
+  expect((await berth([...signIn, '--new-password-stdin'], 'Given-one-1\nChosen-one-2\n')).code).toBe(0)
+  expect((await berth(['whoami'])).out).toContain('due@example.org')
+})

@@ -2,13 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type AppError, type UserId } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { addMasterKey, openSecretBox } from '../../../manager/secrets/open-secret-box.ts'
 import { createSecretBox } from '../../../manager/secrets/secret-box.ts'
 import { readMasterKeys } from '../../../manager/secrets/master-key-file.ts'
 import { findKeypair } from '../../../manager/store/identity/keypairs.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
-import { startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
+import { signedApi, startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
 
 let manager: TestManager
 beforeAll(async () => {
@@ -83,6 +84,41 @@ test('lists of keypairs are searched, filtered, sorted and paged by the server, 
   expect(await ask({ owner: bob.id, active: 'false' })).toMatchObject({ keys: [keys[1]], total: 1 })
   expect(await ask({ search: (keys[0] ?? '').slice(6).toLowerCase() })).toMatchObject({ keys: [keys[0]] })
   expect(await ask({ owner: bob.id }, ann.api)).toMatchObject({ keys: [], total: 0 })
+})
+
+test('a keypair is made under a policy and with chosen keys in one step, or not at all', async () => {
+  const owner = await manager.addUser('chosen@example.org')
+  const lead = await manager.addUser('chosen-lead@example.org', 'domain_admin')
+  const admin = (await manager.signIn()).api
+  const userId = owner.id as UserId
+  await admin.createResourcePolicy({ body: { name: 'scripts' } })
+  const keys = { accessKey: 'AKIA2345ABCDEFGHIJKL', secretKey: 'kq3Vx0Zr8yT1mB5cW9xLhA2nE7uGdF4s_-aBcDeF' }
+  const made = await admin.createKeypair({ body: { userId, resourcePolicy: 'scripts', ...keys } })
+  expect(made).toMatchObject({ ...keys, resourcePolicy: 'scripts', email: 'chosen@example.org' })
+  expect(await signedApi(manager.url, keys).me()).toMatchObject({ user: { email: 'chosen@example.org' } })
+
+  const count = async () => (await admin.listKeypairs({ query: {} })).items.filter(one => one.userId === userId).length
+  const codeOf = (body: object) =>
+    admin.createKeypair({ body: { userId, ...body } }).catch((error: unknown) => (error as AppError).code)
+  expect(await codeOf({ resourcePolicy: 'nowhere' })).toBe('resource_policy_not_found')
+  expect(await codeOf(keys)).toBe('keypair_exists')
+  for (const secretKey of ['a'.repeat(40), 'too-short', undefined]) {
+    expect(await codeOf({ accessKey: 'AKIA2345ABCDEFGHIJKM', secretKey })).toBe('bad_request')
+  }
+  expect(await count()).toBe(1)
+  const other = { accessKey: 'AKIA2345ABCDEFGHIJKN', secretKey: keys.secretKey }
+  await expect(owner.api.createKeypair({ body: other })).rejects.toMatchObject({ code: 'forbidden' })
+  const byLead = { userId, resourcePolicy: 'scripts' }
+  await expect(lead.api.createKeypair({ body: byLead })).rejects.toMatchObject({ code: 'forbidden' })
+  expect(await lead.api.createKeypair({ body: { userId, ...other } })).toMatchObject(other)
+
+  const params = { accessKey: keys.accessKey }
+  const change = { params, body: { rateLimit: 7, resourcePolicy: 'default' } }
+  expect(await admin.updateKeypair(change)).toMatchObject({ rateLimit: 7, resourcePolicy: 'default' })
+  const unknown = admin.updateKeypair({ params, body: { rateLimit: 8, resourcePolicy: 'nowhere' } })
+  await expect(unknown).rejects.toMatchObject({ code: 'resource_policy_not_found' })
+  const { items } = await admin.listKeypairs({ query: {} })
+  expect(items.find(one => one.accessKey === keys.accessKey)).toMatchObject({ rateLimit: 7 })
 })
 
 test('the database holds no secret in the clear, a rotation seals all again, and a used keypair cannot be deleted', async () => {

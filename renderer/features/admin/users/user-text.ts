@@ -1,4 +1,4 @@
-import { type ApiClient, type Role, type User } from '#manager/contract'
+import { type Role, type User } from '#manager/contract'
 import { t } from './words.ts'
 
 export const ROLES = ['user', 'domain_admin', 'superadmin'] as const satisfies readonly Role[]
@@ -13,12 +13,3 @@ export function userState({ active, emailVerified }: Pick<User, 'active' | 'emai
 }
 
 export const projectsText = ({ groups }: Pick<User, 'groups'>): string => groups.map(({ name }) => name).join(', ')
-
-/** Puts a user under a resource policy, unless it is the policy of the user already. Superadmins only. */
-export async function givePolicy(
-  api: Pick<ApiClient, 'assignResourcePolicy'>,
-  { id, resourcePolicy }: Pick<User, 'id' | 'resourcePolicy'>,
-  name: string,
-): Promise<void> {
-  if (name !== resourcePolicy) await api.assignResourcePolicy({ params: { name }, body: { userId: id } })
-}
