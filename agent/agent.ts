@@ -31,6 +31,7 @@ import { saveSession } from './images/save-session.ts'
 import { createUnusedImages } from './images/unused-images.ts'
 import { bootTime } from './kernel/exit.ts'
 import { createKernelFiles } from './kernel/kernel-files.ts'
+import { createLiveFolders } from './kernel/live-folders.ts'
 import { createKernelManager, type KernelManager } from './kernel/kernel-manager.ts'
 import { createLog, type Log } from './log.ts'
 import { startGuards } from './limits/guards.ts'
@@ -130,6 +131,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       networks,
       files,
       storage,
+      liveFolders: createLiveFolders({ directory: config.directory, files, storage, onChange: changed, log }),
       toolbox,
       devices,
       trust: identity,
@@ -239,6 +241,14 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
           kernels.destroy(kernelId, graceMs, attempt, keepFilesMs),
         async warn_kernel({ kernelId, at }) {
           await kernels.warn(kernelId, at)
+          return {}
+        },
+        async mount_folder({ kernelId, folder }) {
+          await kernels.mountFolder(kernelId, folder)
+          return {}
+        },
+        async unmount_folder({ kernelId, folder, force }) {
+          await kernels.unmountFolder(kernelId, folder, force)
           return {}
         },
         get_ssh: ({ kernelId }) => kernels.ssh(kernelId),

@@ -5,6 +5,7 @@ import {
   Device,
   DeviceFigures,
   KernelId,
+  MOST_FOLDERS,
   PullProgress,
   SessionId,
   SessionStats,
@@ -12,6 +13,7 @@ import {
 } from '#manager/contract'
 import { Amounts, Attempt, Bytes, CEILINGS, ContainerId, ExitCode, ImageName, Milliseconds } from './fields.ts'
 import { KernelApp } from './kernel-app.ts'
+import { KernelFolder } from './kernel-folder.ts'
 
 /** Messages that the agent sends without a request: its full state, and notices of changes before the next report. */
 
@@ -67,16 +69,6 @@ export const KernelState = z.discriminatedUnion('state', [
 ])
 export type KernelState = z.infer<typeof KernelState>
 
-/** A signed container as found on the engine; `label` is a KernelLabel. */
-export const KernelReport = z.object({
-  kernelId: KernelId,
-  sessionId: SessionId,
-  attempt: Attempt,
-  state: KernelState,
-  label: z.unknown(),
-})
-export type KernelReport = z.infer<typeof KernelReport>
-
 const Values = z.record(Token(64), z.union([z.number(), CleanLine()]))
 
 /** Keys and values of a text beside it, for translations; left out by older agents. */
@@ -88,6 +80,27 @@ const ReportedKeys = z.object({
     .max(10)
     .optional(),
 })
+
+/** Folders that were added to a running container. */
+export const KernelMounts = z.object({
+  /** Why folders can be neither added nor taken out now; null if they can. */
+  closed: CleanLine().nullable(),
+  closedBy: ReportedKeys.optional(),
+  folders: z.array(KernelFolder).max(MOST_FOLDERS),
+})
+export type KernelMounts = z.infer<typeof KernelMounts>
+
+/** A signed container as found on the engine; `label` is a KernelLabel. */
+export const KernelReport = z.object({
+  kernelId: KernelId,
+  sessionId: SessionId,
+  attempt: Attempt,
+  state: KernelState,
+  label: z.unknown(),
+  /** Left out while it does not run, and by older agents. */
+  mounts: KernelMounts.optional(),
+})
+export type KernelReport = z.infer<typeof KernelReport>
 
 const ReportedDevice = Device.extend({
   uuid: Token(128),

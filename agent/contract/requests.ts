@@ -3,6 +3,7 @@ import {
   AppOptions,
   Diagnosis,
   DotfileSpec,
+  FolderId,
   InjectedHeader,
   KernelId,
   LogLines,
@@ -133,6 +134,16 @@ export const REQUESTS = {
    */
   warn_kernel: {
     input: z.object({ kernelId: KernelId, at: z.iso.datetime().nullable() }),
+    reply: z.object({}),
+  },
+  /**
+   * Mounts a folder into a running kernel, and makes a link to it in the home. Fails with `session_folders_fixed` where that is
+   * not possible, `folder_path_taken`, `storage_away`.
+   */
+  mount_folder: { input: z.object({ kernelId: KernelId, folder: KernelFolder }), reply: z.object({}) },
+  /** Takes such a folder out again; one that is not there is no error. Without `force`, `folder_busy` if programs use it. */
+  unmount_folder: {
+    input: z.object({ kernelId: KernelId, folder: FolderId, force: z.boolean() }),
     reply: z.object({}),
   },
   get_ssh: { input: z.object({ kernelId: KernelId }), reply: KernelSsh },

@@ -34,6 +34,8 @@ export interface ContainerPlan {
   readonly paths: { readonly scratch: string; readonly control: string; readonly etc: string }
   /** Folders: directories of the engine's host, and where the session sees them. */
   readonly folders: readonly { readonly source: string; readonly target: string; readonly readOnly: boolean }[]
+  /** Directory of the host in which folders are mounted later; undefined where that is not possible. */
+  readonly laterFolders?: string | undefined
   readonly labels: Readonly<Record<string, string>>
   /** Cores to pin to; empty = any. */
   readonly cpus: readonly number[]
@@ -47,6 +49,8 @@ export interface ContainerPlan {
 
 export const HOME = '/home/work'
 export const TOOLBOX = '/opt/berth'
+/** Folders that are added while a session runs; links in the home lead here. */
+export const LATER_FOLDERS = '/run/berth-folders'
 const BUSYBOX = `${TOOLBOX}/bin/busybox`
 const SHELL = `${TOOLBOX}/bin/berth-shell`
 /** Processes and threads per session: stops fork bombs, leaves room for Java and Jupyter kernels. */
@@ -61,6 +65,11 @@ export const TERMINALS = {
 } as const
 /** Neither file systems that are mounted below a folder on the host come along, nor any that are mounted later. */
 const NOTHING_BELOW = { Propagation: 'rprivate', NonRecursive: true } as const
+/**
+ * What the agent mounts there on the host appears in the container, and nothing comes back (ADR 57). The directory belongs to root,
+ * and holds nothing but mount points: a session can neither write in it nor reach the mounts of another.
+ */
+const LATER = { Propagation: 'rslave', NonRecursive: true } as const
 /** Docker refuses a smaller limit. */
 const MINIMUM_MEMORY = 6 * 2 ** 20
 
@@ -129,6 +138,9 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
           ReadOnly: readOnly,
           BindOptions: NOTHING_BELOW,
         })),
+        ...(plan.laterFolders === undefined
+          ? []
+          : [laterFolders(plan.laterFolders)]),
         terminals(plan.labels),
       ],
       ...gpuRequests(deviceIds(spec)),
@@ -137,6 +149,10 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
       ? { NetworkingConfig: { EndpointsConfig: { [plan.networkName]: { Aliases: [spec.role] } } } }
       : {}),
   }
+}
+
+function laterFolders(Source: string): MountSettings {
+  return { Type: 'bind', Source, Target: LATER_FOLDERS, ReadOnly: true, BindOptions: LATER }
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   type ContainerPlan,
   type EngineLimits,
   HOME,
+  LATER_FOLDERS,
   sessionEnvironment,
   type SessionUser,
 } from '../docker/container-config.ts'
@@ -15,12 +16,14 @@ import { type HeldImage } from '../images/pull.ts'
 import { type Devices } from '../gpu/devices.ts'
 import { type SessionNetworks } from '../network/session-networks.ts'
 import { type MountedStorage } from '../storage/mounted-storage.ts'
+import { dropLink } from '../storage/folder-links.ts'
 import { makeMountPoint } from '../storage/mount-points.ts'
 import { type Toolbox } from '../toolbox/toolbox.ts'
 import { removeContainer } from '../docker/remove-container.ts'
 import { type FoundContainer, inspectContainer, listContainers } from './containers.ts'
 import { placeDotfiles } from './dotfiles.ts'
 import { type KernelFiles } from './kernel-files.ts'
+import { type LiveFolders } from './live-folders.ts'
 import { startFailure } from './start-failure.ts'
 import { type StartPace } from './start-pace.ts'
 
@@ -29,6 +32,7 @@ export interface CreateDeps {
   readonly networks: SessionNetworks
   readonly files: KernelFiles
   readonly storage: Pick<MountedStorage, 'directoryOf'>
+  readonly liveFolders: LiveFolders
   readonly toolbox: Toolbox
   readonly devices: Pick<Devices, 'settled' | 'limit'>
   readonly trust: LabelTrust
@@ -74,12 +78,13 @@ export async function createKernel(deps: CreateDeps, creation: Creation): Promis
 
 /** Removes what a creation may have left behind, complete or not. Safe to repeat. */
 export async function undoKernel(
-  { engine, files }: Pick<CreateDeps, 'engine' | 'files'>,
+  { engine, files, liveFolders }: Pick<CreateDeps, 'engine' | 'files' | 'liveFolders'>,
   { managerId, kernelId }: KernelLabel,
   leaveNetwork: () => Promise<void>,
 ): Promise<void> {
   await removeContainersOf(engine, { managerId, kernelId })
   await leaveNetwork()
+  await liveFolders.discard(kernelId)
   await files.discard(kernelId, { scratch: 'remove' })
 }
 
@@ -102,16 +107,17 @@ async function build(
   { spec, label, limits, cpus, signal }: Creation,
   image: HeldImage,
 ): Promise<CreatedKernel> {
-  const { engine, networks, files, toolbox, devices, trust } = deps
+  const { engine, networks, files, liveFolders, toolbox, devices, trust } = deps
   // A container left by an agent that crashed while undoing an attempt may hold the network and the devices.
   const cleared = removeContainersOf(engine, label)
   // No leftover can hold a network that was created ahead: its key is new.
   const networkFree = label.network === undefined ? cleared : Promise.resolve()
-  const [toolboxVolume, user, ssh, network] = await allDone([
+  const [toolboxVolume, user, ssh, network, place] = await allDone([
     toolbox.volume(),
     files.user(),
     files.createControl(spec.kernelId, spec.authorizedKeys),
     networkFree.then(() => networks.create(label, label.managerId)),
+    cleared.then(() => liveFolders.prepare(spec.kernelId)),
     files.createScratch(spec.kernelId, spec.filesOf),
     cleared.then(() => devices.settled(spec)),
   ])
@@ -131,6 +137,7 @@ async function build(
     toolboxVolume,
     paths: files.paths(spec.kernelId),
     folders,
+    laterFolders: place,
     // App commands come from this engine's copy of the image, never from the manager, which may have them from another agent.
     labels: signKernelLabel({ ...label, apps: appsOfImage(image.labels) }, trust.labelKey),
     cpus,
@@ -182,6 +189,8 @@ async function prepareFolders(
     signal.throwIfAborted()
     const source = await storage.directoryOf(folder)
     await files.ownFolder(source, signal)
+    // The home may come from a session to which the folder was added while it ran.
+    await dropLink(home, folder.path, target => target.startsWith(`${LATER_FOLDERS}/`))
     await makeMountPoint(home, folder.path, user)
     prepared.push({ source, target: `${HOME}/${folder.path}`, readOnly: folder.readOnly })
   }

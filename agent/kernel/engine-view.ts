@@ -9,6 +9,7 @@ import { type NetworksAhead } from '../network/networks-ahead.ts'
 import { inspectContainer, listContainers } from './containers.ts'
 import { type Entry, type KernelEntries } from './kernel-entries.ts'
 import { type KernelFiles } from './kernel-files.ts'
+import { type LiveFolders } from './live-folders.ts'
 import { sortContainers } from './kernel-rules.ts'
 import { removeVolumesOf, sweepVolumes } from './kernel-volumes.ts'
 import { type NetworkUse } from './network-use.ts'
@@ -34,6 +35,7 @@ export interface EngineView {
 export interface EngineViewDeps {
   readonly engine: EngineClient
   readonly files: Pick<KernelFiles, 'user' | 'ownScratch' | 'discard' | 'sweep'>
+  readonly liveFolders: Pick<LiveFolders, 'look' | 'discard' | 'sweep'>
   readonly entries: KernelEntries
   readonly networkUse: Pick<NetworkUse, 'leave' | 'sweep'>
   readonly ahead: Pick<NetworksAhead, 'refill' | 'forget'>
@@ -49,7 +51,7 @@ export interface EngineViewDeps {
 const GONE_AGAIN_MS = 1_000
 
 export function createEngineView(deps: EngineViewDeps): EngineView {
-  const { engine, files, entries, networkUse, ahead, stop, log } = deps
+  const { engine, files, liveFolders, entries, networkUse, ahead, stop, log } = deps
   let limits: EngineLimits = { cpus: 0, memBytes: 0 }
   let known = false
   let sweeping: Promise<void> | undefined
@@ -96,7 +98,7 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
     const { kernelId, managerId } = entry.label
     const clearing = Promise.all([
       networkUse.leave(entry.label),
-      files.discard(kernelId, { scratch: 'keep' }),
+      liveFolders.discard(kernelId).then(() => files.discard(kernelId, { scratch: 'keep' })),
       removeVolumesOf(engine, managerId, kernelId),
     ])
     entries.set(kernelId, { ...entry, state: { state: 'gone' }, address: null, pid: 0, clearing })
@@ -130,6 +132,7 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
       // If the removal fails now, the sweep retries it.
       await clearGone(entry).catch(complainOfLeftover)
     }
+    for (const kernel of entries.running()) await liveFolders.look(kernel).catch(complainOfLeftover)
     known = true
     ahead.refill()
   }
@@ -137,6 +140,7 @@ export function createEngineView(deps: EngineViewDeps): EngineView {
   /** Networks, volumes and files without a kernel were left by a crashed agent, or by containers that someone else removed. */
   async function sweep(managerId: ManagerId): Promise<void> {
     await networkUse.sweep(managerId, complainOfLeftover)
+    await liveFolders.sweep(entries.isLive, complainOfLeftover)
     await sweepVolumes(engine, managerId, { isLive: entries.isLive, complain: complainOfLeftover })
     // In the background, one at a time: removing a large home takes minutes, and neither a look nor a manager should wait.
     sweeping ??= files

@@ -51,6 +51,8 @@ export interface KernelCreationDeps extends CreateDeps {
   readonly ahead: Pick<NetworksAhead, 'take' | 'refill'>
   /** The control plane that the kernels belong to; undefined before the first welcome. */
   readonly manager: () => ManagerId | undefined
+  /** Notes whether folders can be added to a kernel that has started. */
+  readonly lookAtFolders: (kernelId: KernelId) => Promise<void>
   /** A kernel was created: its SSH keys are those of this start. */
   readonly onCreated: (kernelId: KernelId) => void
   readonly onPull: (kernelId: KernelId, progress: PullProgress) => void
@@ -148,6 +150,7 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
       deps.onCreated(kernelId)
       unheard.watch(kernelId, spec.attempt, options.deadline.startBy - performance.now())
       entries.adopt(container)
+      await deps.lookAtFolders(kernelId)
       // Engine events during the creation were ignored: look again.
       view.containerChanged(kernelId)
       if (container.state.state === 'running') {
@@ -195,7 +198,8 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
           onImage: () => setPhase('preparing'),
         })
       } catch (error) {
-        if (!isNoAnswer(error)) throw error
+        const withoutPlace = deps.liveFolders.learnRefusal(error)
+        if (!isNoAnswer(error) && !withoutPlace) throw error
         held = undefined
         log.warn({ kernelId, why: engineMessage(error) }, 'the engine gave no answer; the start is tried again')
         await undo(label)

@@ -5,6 +5,7 @@ import { type Log } from '../log.ts'
 import { endContainer } from './end-container.ts'
 import { type Entry, type KernelEntries } from './kernel-entries.ts'
 import { type KernelFiles } from './kernel-files.ts'
+import { type LiveFolders } from './live-folders.ts'
 import { type NetworkUse } from './network-use.ts'
 
 /** How kernels end: on request with everything that they hold, or by a kill that the next report explains. */
@@ -28,6 +29,7 @@ export interface KernelEnd {
 export interface KernelEndDeps {
   readonly engine: EngineClient
   readonly files: Pick<KernelFiles, 'discard'>
+  readonly liveFolders: Pick<LiveFolders, 'discard'>
   readonly entries: KernelEntries
   readonly networkUse: Pick<NetworkUse, 'leave'>
   /** Whether the entries match the engine: then a kernel without an entry does not exist. */
@@ -38,7 +40,9 @@ export interface KernelEndDeps {
 /** Reply for a kernel that has left nothing to tell of. */
 const NO_WORDS: RequestReply<'destroy_kernel'> = { exitCode: null, logTail: '' }
 
-export function createKernelEnd({ engine, files, entries, networkUse, isKnown, log }: KernelEndDeps): KernelEnd {
+export function createKernelEnd(deps: KernelEndDeps): KernelEnd {
+  const { engine, files, liveFolders, entries, networkUse, isKnown, log } = deps
+
   async function takeDown(entry: Entry, graceMs: number, keepMs: number): Promise<RequestReply<'destroy_kernel'>> {
     const { kernelId } = entry.label
     if (entry.creation) {
@@ -58,6 +62,7 @@ export function createKernelEnd({ engine, files, entries, networkUse, isKnown, l
         ? new AppError('engine_unreachable', because('docker_says', { text: engineMessage(error) }), { cause: error })
         : error
     }
+    await liveFolders.discard(kernelId)
     await files.discard(kernelId, { scratch: 'keep', keepMs })
     entries.forget(kernelId)
     log.info({ kernelId, exitCode: words.exitCode }, 'kernel ended')
@@ -69,6 +74,7 @@ export function createKernelEnd({ engine, files, entries, networkUse, isKnown, l
       const entry = entries.get(kernelId)
       if (!entry) {
         if (!isKnown()) throw new AppError('engine_unreachable', because('docker_not_read'))
+        await liveFolders.discard(kernelId)
         // Its home may have been kept for a kernel that will not come.
         await files.discard(kernelId, { scratch: 'keep', keepMs: keepFilesMs })
         return NO_WORDS

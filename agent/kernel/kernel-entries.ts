@@ -1,4 +1,4 @@
-import { type KernelReport, type RequestReply, type StoppedFor } from '#agent/contract'
+import { type KernelMounts, type KernelReport, type RequestReply, type StoppedFor } from '#agent/contract'
 import { type AppError } from '#manager/contract'
 import { type RunningKernel } from '../running-kernel.ts'
 import { type FoundContainer } from './containers.ts'
@@ -44,11 +44,13 @@ export interface KernelEntries {
 export interface KernelEntriesDeps {
   /** How many starts a waiting start has before it; undefined if it does not wait. */
   readonly aheadOf: (kernelId: string) => number | undefined
+  /** The folders that were added to a kernel; undefined if that is not known. */
+  readonly mountsOf: (kernelId: string) => KernelMounts | undefined
   readonly onChange: (report: KernelReport) => void
   readonly onForgotten: (kernelId: string) => void
 }
 
-export function createKernelEntries({ aheadOf, onChange, onForgotten }: KernelEntriesDeps): KernelEntries {
+export function createKernelEntries({ aheadOf, mountsOf, onChange, onForgotten }: KernelEntriesDeps): KernelEntries {
   const entries = new Map<string, Entry>()
   /** Reasons why this process has killed containers, by container id. */
   const halted = new Map<string, StoppedFor>()
@@ -71,6 +73,10 @@ export function createKernelEntries({ aheadOf, onChange, onForgotten }: KernelEn
 
   function reportOf({ label, state }: Entry): KernelReport {
     const { kernelId, sessionId, attempt } = label
+    if (state.state === 'running') {
+      const mounts = mountsOf(kernelId)
+      return { kernelId, sessionId, attempt, state, label, ...(mounts && { mounts }) }
+    }
     if (state.state !== 'starting') return { kernelId, sessionId, attempt, state, label }
     const ahead = aheadOf(kernelId)
     return { kernelId, sessionId, attempt, state: { ...state, ...(ahead === undefined ? {} : { ahead }) }, label }

@@ -5,6 +5,7 @@ import { AgentId, KernelId, ManagerId, SessionId, UserId } from '#manager/contra
 import { type EngineClient } from '../docker/engine-client.ts'
 import { signKernelLabel } from '../docker/kernel-labels.ts'
 import { type KernelFiles } from './kernel-files.ts'
+import { NO_LIVE_FOLDERS } from '../../test/fixtures/no-live-folders.ts'
 import { createKernelManager, type KernelManagerDeps } from './kernel-manager.ts'
 
 const uuid = (end: string) => `01900000-0000-7000-8000-${end.padStart(12, '0')}`
@@ -71,6 +72,7 @@ function kernelsOn(inspect: () => Promise<unknown>) {
   const deps = {
     engine: { calls, streams: calls } as unknown as EngineClient,
     files,
+    liveFolders: NO_LIVE_FOLDERS,
     networks: { list: () => Promise.resolve([]) },
     trust: { labelKey: LABEL_KEY, inherited: new Set() },
     agentId: LABEL.agentId,

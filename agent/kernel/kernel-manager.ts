@@ -1,5 +1,5 @@
-import { type KernelReport, type KernelSsh, type RequestReply } from '#agent/contract'
-import { AppError, because, type KernelId, type ManagerId } from '#manager/contract'
+import { type KernelFolder, type KernelReport, type KernelSsh, type RequestReply } from '#agent/contract'
+import { AppError, because, type FolderId, type KernelId, type ManagerId } from '#manager/contract'
 import { engineMessage, isNoAnswer } from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
 import { createNetworksAhead } from '../network/networks-ahead.ts'
@@ -40,6 +40,10 @@ export interface KernelManager extends Kernels, AsyncDisposable {
   readonly destroy: KernelEnd['destroy']
   ssh(kernelId: KernelId): Promise<KernelSsh>
   logs(kernelId: KernelId, tail: number, timestamps?: boolean): Promise<RequestReply<'get_logs'>>
+  /** Adds a folder to a running kernel. @see LiveFolders.add */
+  mountFolder(kernelId: KernelId, folder: KernelFolder): Promise<void>
+  /** @see LiveFolders.take */
+  unmountFolder(kernelId: KernelId, folder: FolderId, force: boolean): Promise<void>
   reports(): KernelReport[]
   running(): RunningKernel[]
   /** Whether the list of kernels matches the engine; false until the first look, and while the engine is away. */
@@ -65,7 +69,7 @@ const BUSY_PAUSE_MS = 2_000
  * Wires the parts: `entries` is what is known, `view` makes it equal to the engine, `creation` and `end` change what runs.
  */
 export function createKernelManager(deps: KernelManagerDeps): KernelManager {
-  const { engine, files, networks, log } = deps
+  const { engine, files, liveFolders, networks, log } = deps
   const stopping = new AbortController()
   const stop = stopping.signal
   let managerId: ManagerId | undefined
@@ -74,6 +78,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   const pace = createStartPace({ now: () => performance.now(), isBusy: isNoAnswer, pauseMs: BUSY_PAUSE_MS })
   const entries = createKernelEntries({
     aheadOf: kernelId => pace.ahead(kernelId),
+    mountsOf: kernelId => liveFolders.mountsOf(kernelId),
     onChange: deps.onChange,
     onForgotten(kernelId) {
       networkUse.forget(kernelId)
@@ -96,7 +101,7 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
   const releaseAddress = deps.releaseAddress ?? (() => Promise.resolve())
   const networkUse = createNetworkUse(networks, entries.values, key => ahead.has(key), releaseAddress)
   const view = createEngineView({ ...deps, entries, networkUse, ahead, manager, stop })
-  const end = createKernelEnd({ engine, files, entries, networkUse, isKnown: () => view.known, log })
+  const end = createKernelEnd({ engine, files, liveFolders, entries, networkUse, isKnown: () => view.known, log })
   const creation = createKernelCreation({
     ...deps,
     pace,
@@ -106,9 +111,16 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     networkUse,
     ahead,
     manager,
+    async lookAtFolders(kernelId) {
+      const kernel = entries.find(kernelId)
+      if (kernel) await liveFolders.look(kernel)
+    },
     onCreated: kernelId => sshRenewal.settle(kernelId),
     stop,
   })
+
+  /** The kernel while its container runs and nothing ends it. */
+  const settled = (kernelId: string) => (entries.isBusy(kernelId) ? undefined : entries.find(kernelId))
 
   return {
     find: entries.find,
@@ -127,6 +139,9 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
       if (!containerId) throw new AppError('kernel_not_found', { kernelId })
       return readLogs(engine, containerId, { tail, limitBytes: LOG_LIMIT_BYTES, timestamps })
     },
+    mountFolder: (kernelId, folder) => liveFolders.add(kernelId, folder, () => settled(kernelId)),
+    unmountFolder: (kernelId, folder, force) =>
+      liveFolders.take(kernelId, folder, { find: () => settled(kernelId), force }),
     reports: entries.reports,
     running: entries.running,
     get known() {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { type KernelSpec } from '#agent/contract'
 import { AgentId, AppError, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
+import { NO_LIVE_FOLDERS } from '../../test/fixtures/no-live-folders.ts'
 import { createKernelManager, type KernelManagerDeps } from './kernel-manager.ts'
 
 const uuid = (end: string) => `01900000-0000-7000-8000-${end.padStart(12, '0')}`
@@ -115,6 +116,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
       readSsh: () => Promise.resolve(ssh),
       discard: nothing,
     },
+    liveFolders: NO_LIVE_FOLDERS,
     networks: {
       list: () => Promise.resolve([]),
       create: () => Promise.resolve({ name: 'network' }),

@@ -49,6 +49,27 @@ export async function makeDirectories(home: string, parts: readonly string[], us
   }
 }
 
+/**
+ * Opens a directory in a home, without following a link.
+ *
+ * @returns undefined where there is none
+ * @throws an error for which `isInTheWay` where a file or a link is in the way
+ */
+export async function findDirectory(home: string, parts: readonly string[]): Promise<FileHandle | undefined> {
+  let at = await open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(unlessMissing)
+  for (const part of parts) {
+    if (!at) return undefined
+    const next: FileHandle | undefined = await open(
+      `/proc/self/fd/${at.fd}/${part}`,
+      O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+    )
+      .catch(unlessMissing)
+      .finally(() => at?.close())
+    at = next
+  }
+  return at
+}
+
 async function enter(parent: FileHandle, part: string, { uid, gid }: SessionUser): Promise<FileHandle> {
   const child = `/proc/self/fd/${parent.fd}/${part}`
   const isNew = await mkdir(child, 0o755).then(
@@ -71,4 +92,8 @@ async function enter(parent: FileHandle, part: string, { uid, gid }: SessionUser
 
 function isCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!isCode(error, 'ENOENT')) throw error
 }

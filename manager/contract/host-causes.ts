@@ -54,6 +54,17 @@ export const HOST_CAUSES = {
     '{range} overlaps {route} on {device}. Start the agent with another BERTH_AGENT_NETWORK_RANGE.',
   mount_over_file:
     'A folder is to be mounted at "{path}", where the home of the session has a file. Choose another path.',
+  folder_path_taken:
+    'In the home of the session, there is something at "{path}" or in the way to it. Choose another path, or move it away.',
+  folder_busy:
+    'Programs of the session have files open in "{path}", or run in that directory. Close the files and leave the directory; with force, it disappears at once, and programs keep only the files that are open.',
+  folders_container_older:
+    'Its container was made without a place for more folders: by an earlier version of Berth, or while its host could not make one. Start the session again.',
+  folders_agent_apart:
+    'The agent of its host runs in another mount namespace than Docker, so what it mounts does not reach sessions. Admins: docs/admin/storage.md says how to run it beside Docker.',
+  folders_agent_not_root: 'The agent of its host does not run as root, so it cannot mount folders.',
+  folders_cannot_mount: 'The agent of its host cannot mount folders: {text}',
+  folder_not_seen: 'The folder at "{path}" was mounted on the host, but did not appear in the session.',
   storage_of_folder_away: 'The storage of the folder at "{path}" is not mounted on this host, or does not answer.',
   files_of_mount_gone:
     'The files of the folder at "{path}" are not on its storage any more. Launch the session without the folder.',

@@ -14,9 +14,8 @@ export function longestMount(mountinfo: string, path: string): Mount | undefined
   let best: Mount | undefined
   for (const line of mountinfo.split('\n')) {
     const [before = '', after = ''] = line.split(' - ')
-    const mountPoint = before
-      .split(' ')[4]
-      ?.replaceAll(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(parseInt(code, 8)))
+    const field = before.split(' ')[4]
+    const mountPoint = field === undefined ? undefined : plainField(field)
     const [type, , options] = after.split(' ')
     if (mountPoint === undefined || type === undefined || options === undefined) continue
     const isAbove = mountPoint === '/' || path === mountPoint || path.startsWith(`${mountPoint}/`)
@@ -25,4 +24,9 @@ export function longestMount(mountinfo: string, path: string): Mount | undefined
     }
   }
   return best
+}
+
+/** A field of mountinfo without its escapes: `\\040` is a space. */
+export function plainField(text: string): string {
+  return text.replaceAll(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(parseInt(code, 8)))
 }

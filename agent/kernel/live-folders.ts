@@ -1,0 +1,283 @@
+import { mkdir, readdir, readFile, realpath, rm, rmdir } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { z } from 'zod'
+import { KernelFolder, type KernelMounts } from '#agent/contract'
+import { AppError, because, type Because, type FolderId, keysOf, parseJson, UUID } from '#manager/contract'
+import { LATER_FOLDERS } from '../docker/container-config.ts'
+import { type Log } from '../log.ts'
+import { type RunningKernel } from '../running-kernel.ts'
+import { dropLink, putLink, requireFree } from '../storage/folder-links.ts'
+import { isMountedAt, mount, mountsSeenBy, unmount } from '../storage/mount-programs.ts'
+import { folderOptions, isReached, mountAt, mountsFrom } from '../storage/mount-table.ts'
+import { type MountedStorage } from '../storage/mounted-storage.ts'
+import { createTurns } from '../turns.ts'
+import { KERNEL_DIRECTORY, listNames } from './homes.ts'
+import { type KernelFiles } from './kernel-files.ts'
+import { putFile } from './put-file.ts'
+
+/**
+ * Folders that are added to running kernels and taken out again (docs/adr/0057), below DATA/agent:
+ *
+ *     mounts/<kernel>/          a shared mount of its own, at /run/berth-folders of the container
+ *     mounts/<kernel>/<folder>  a folder of a storage
+ *     mounts/<kernel>.json      what was asked for, and the paths of the links in the home
+ *     mounts/staging/<kernel>   the folder before its restrictions are set; nobody sees it
+ *
+ * Threat model: mounts/ belongs to root, and sessions see their part of it read-only. A session can write only inside its folders, which
+ * are mounted without devices and set-user-id programs; the path in its home is a link, which the agent never follows. What is mounted here
+ * are files of users: they must survive whatever happens to the session, so nothing in this file removes more than an empty directory
+ * (`rmdir`), a link, or its own record, and the homes are elsewhere.
+ */
+export interface LiveFolders {
+  /** Makes the place for folders of a new kernel. Safe to repeat. @returns undefined where this host cannot */
+  prepare(kernelId: string): Promise<string | undefined>
+  /** Learns that no container gets a place for folders here, because the engine refused one. @returns whether it did */
+  learnRefusal(error: unknown): boolean
+  /** Looks at what a running kernel has, and whether that can change. */
+  look(kernel: RunningKernel): Promise<void>
+  /** What the last look saw; undefined before the first. */
+  mountsOf(kernelId: string): KernelMounts | undefined
+  /**
+   * Safe to repeat. @param find the kernel while it runs
+   * @throws AppError `kernel_not_found`, `session_folders_fixed`, `folder_path_taken`, `storage_away`, `folder_not_found`
+   */
+  add(kernelId: string, folder: KernelFolder, find: () => RunningKernel | undefined): Promise<void>
+  /** Safe to repeat. @throws AppError `kernel_not_found`, `folder_busy` */
+  take(kernelId: string, folder: FolderId, options: TakeOptions): Promise<void>
+  /** Takes everything out of a kernel whose container is gone. */
+  discard(kernelId: string): Promise<void>
+  /** Discards what kernels have left that are not live. @param complain called for each that stays for now */
+  sweep(isLive: (kernelId: string) => boolean, complain: (error: unknown) => void): Promise<void>
+}
+
+export interface TakeOptions {
+  readonly find: () => RunningKernel | undefined
+  /** Also while programs use it: they keep the files that they have open. */
+  readonly force: boolean
+}
+
+export interface LiveFoldersDeps {
+  /** DATA/agent, absolute. */
+  readonly directory: string
+  readonly files: Pick<KernelFiles, 'user' | 'ownFolder' | 'paths'>
+  readonly storage: Pick<MountedStorage, 'directoryOf'>
+  readonly onChange: () => void
+  readonly log: Log
+}
+
+const Records = z.array(KernelFolder)
+const NO_ROOM: LiveFolders['prepare'] = () => Promise.resolve(undefined)
+/** Of the runtime, if the mount that the agent made is not there in its own namespace. */
+const NOT_SHARED = /not a shared (or slave )?mount/
+const OURS = (target: string) => target.startsWith(`${LATER_FOLDERS}/`)
+
+export function createLiveFolders({ directory, files, storage, onChange, log }: LiveFoldersDeps): LiveFolders {
+  const inTurn = createTurns()
+  const seen = new Map<string, KernelMounts>()
+  let blocked: Because | undefined = process.getuid?.() === 0 ? undefined : because('folders_agent_not_root')
+  let root: Promise<string> | undefined
+
+  /** Without links, as mountinfo names it. */
+  function base(): Promise<string> {
+    root ??= mkdir(join(directory, 'mounts'), { recursive: true, mode: 0o711 })
+      .then(() => realpath(join(directory, 'mounts')))
+      .catch((error: unknown) => {
+        root = undefined
+        throw error
+      })
+    return root
+  }
+  const placeOf = async (kernelId: string, ...rest: string[]) => join(await base(), kernelId, ...rest)
+  const recordPath = async (kernelId: string) => join(await base(), `${kernelId}.json`)
+  const homeOf = (kernelId: string) => files.paths(kernelId).scratch
+
+  async function readRecords(kernelId: string): Promise<KernelFolder[]> {
+    const text = await readFile(await recordPath(kernelId), 'utf8').catch(() => '[]')
+    return Records.safeParse(parseJson(text)).data ?? []
+  }
+
+  const writeRecords = async (kernelId: string, records: readonly KernelFolder[]) =>
+    putFile(await recordPath(kernelId), JSON.stringify(records), { mode: 0o600 })
+
+  async function prepare(kernelId: string): Promise<string | undefined> {
+    if (blocked) return undefined
+    try {
+      const place = await placeOf(kernelId)
+      await mkdir(place, { recursive: true, mode: 0o755 })
+      if (await isMountedAt(place)) return place
+      // Private first: a mount of a shared directory would tell all who see that directory.
+      await mount('--bind', '--make-private', place, place)
+      await mount('--make-shared', place)
+      return place
+    } catch (error) {
+      blocked = because('folders_cannot_mount', { text: firstLine(error) })
+      log.warn({ why: blocked.why }, 'no folders can be added to running sessions')
+      return undefined
+    }
+  }
+
+  async function see(kernel: RunningKernel): Promise<KernelMounts> {
+    const place = await placeOf(kernel.kernelId)
+    const [own, inside] = await Promise.all([mountsSeenBy(), mountsSeenBy(kernel.pid)])
+    const closed = whyClosed()
+    const records = await readRecords(kernel.kernelId)
+    return {
+      closed: closed?.why ?? null,
+      ...(closed && { closedBy: keysOf(closed) }),
+      folders: records.filter(({ folder }) => mountAt(own, join(place, folder)) !== undefined),
+    }
+
+    function whyClosed(): Because | undefined {
+      if (isReached({ mounts: own, source: place }, { mounts: inside, target: LATER_FOLDERS })) return undefined
+      if (blocked) return blocked
+      const isOlder = mountAt(inside, LATER_FOLDERS) === undefined && inside.length > 0
+      return because(isOlder ? 'folders_container_older' : 'folders_agent_apart')
+    }
+  }
+
+  async function look(kernel: RunningKernel): Promise<void> {
+    const { kernelId } = kernel
+    const found = await see(kernel)
+    const isNews = JSON.stringify(seen.get(kernelId)) !== JSON.stringify(found)
+    seen.set(kernelId, found)
+    if (isNews) onChange()
+  }
+
+  async function requireOpen(find: () => RunningKernel | undefined, kernelId: string): Promise<RunningKernel> {
+    const kernel = find()
+    if (!kernel) throw new AppError('kernel_not_found', { kernelId })
+    await look(kernel)
+    const { closed, closedBy } = seen.get(kernelId) ?? { closed: null }
+    if (closed === null) return kernel
+    throw new AppError('session_folders_fixed', { why: closed, ...closedBy })
+  }
+
+  /** Mounts the folder beside the tree that sessions see, restricts it there, and only then shows it. */
+  async function show(kernelId: string, source: string, target: string, readOnly: boolean): Promise<void> {
+    const staging = await placeOf('staging', kernelId)
+    // An agent that crashed here has left a mount.
+    await hide(staging)
+    await mkdir(staging, { recursive: true, mode: 0o700 })
+    await mkdir(target, { recursive: true, mode: 0o755 })
+    try {
+      // Private: what is mounted below the folder on the host, now or later, stays out of the session.
+      await mount('--bind', '--make-private', source, staging)
+      const made = mountAt(await mountsSeenBy(), staging)
+      await mount('-o', `remount,${folderOptions(made?.options ?? [], readOnly)}`, source, staging)
+      await mount('--bind', staging, target)
+    } finally {
+      await hide(staging)
+    }
+  }
+
+  /** Unmounts what is at a directory and below it, and removes the directory itself: the system refuses that if anything is in it. */
+  async function hide(path: string): Promise<void> {
+    for (const { at } of mountsFrom(await mountsSeenBy(), path)) await unmount(at, { lazily: true })
+    await rmdir(path).catch(unlessMissing)
+  }
+
+  const discard: LiveFolders['discard'] = kernelId =>
+    inTurn(kernelId, async () => {
+      seen.delete(kernelId)
+      for (const { path } of await readRecords(kernelId)) await dropLink(homeOf(kernelId), path, OURS)
+      await hide(await placeOf('staging', kernelId))
+      const place = await placeOf(kernelId)
+      for (const name of await listNames(place, UUID)) await hide(join(place, name))
+      await hide(place)
+      await rm(await recordPath(kernelId), { force: true })
+    })
+
+  async function forgetFolder(kernelId: string, folder: string, records: readonly KernelFolder[]): Promise<void> {
+    for (const { path } of records.filter(record => record.folder === folder)) {
+      await dropLink(homeOf(kernelId), path, target => target === `${LATER_FOLDERS}/${folder}`)
+    }
+    await writeRecords(
+      kernelId,
+      records.filter(record => record.folder !== folder),
+    )
+  }
+
+  return {
+    prepare: process.platform === 'linux' ? prepare : NO_ROOM,
+    learnRefusal(error) {
+      if (blocked || !NOT_SHARED.test(String(error instanceof Error ? error.message : error))) return false
+      blocked = because('folders_agent_apart')
+      log.warn({ why: blocked.why }, 'no folders can be added to running sessions')
+      return true
+    },
+    look: kernel => inTurn(kernel.kernelId, () => look(kernel)),
+    mountsOf: kernelId => seen.get(kernelId),
+    add: (kernelId, folder, find) =>
+      inTurn(kernelId, async () => {
+        const kernel = await requireOpen(find, kernelId)
+        const target = await placeOf(kernelId, folder.folder)
+        const link = `${LATER_FOLDERS}/${folder.folder}`
+        const records = await readRecords(kernelId)
+        const isThere = await isMountedAt(target)
+        if (isThere && records.some(record => isSame(record, folder))) {
+          return putLink(homeOf(kernelId), folder.path, link, await files.user())
+        }
+        await requireFree(homeOf(kernelId), folder.path, link)
+        const source = await storage.directoryOf(folder)
+        await files.ownFolder(source, AbortSignal.timeout(OWN_MS))
+        // It was there with other settings, which the manager does not know of.
+        if (isThere) await hide(target)
+        await forgetFolder(kernelId, folder.folder, records)
+        const others = records.filter(record => record.folder !== folder.folder)
+        // Written first, so that a link that follows is found again.
+        await writeRecords(kernelId, [...others, folder])
+        try {
+          await show(kernelId, source, target, folder.readOnly)
+          if (mountAt(await mountsSeenBy(kernel.pid), link) === undefined) {
+            throw new AppError('session_folders_fixed', because('folder_not_seen', { path: folder.path }))
+          }
+          await putLink(homeOf(kernelId), folder.path, link, await files.user())
+        } catch (error) {
+          await hide(target)
+          await forgetFolder(kernelId, folder.folder, [...others, folder])
+          throw error
+        } finally {
+          await look(kernel)
+        }
+      }),
+    take: (kernelId, folder, { find, force }) =>
+      inTurn(kernelId, async () => {
+        const kernel = find()
+        if (!kernel) throw new AppError('kernel_not_found', { kernelId })
+        const records = await readRecords(kernelId)
+        const target = await placeOf(kernelId, folder)
+        if (!force && (await isMountedAt(target))) {
+          await unmount(target, { lazily: false }).catch(async (error: unknown) => {
+            if (!(await isMountedAt(target))) throw error
+            const path = records.find(record => record.folder === folder)?.path ?? ''
+            throw new AppError('folder_busy', { path, ...because('folder_busy', { path }) }, { cause: error })
+          })
+        }
+        await hide(target)
+        await forgetFolder(kernelId, folder, records)
+        await look(kernel)
+      }),
+    discard,
+    async sweep(isLive, complain) {
+      const names = await readdir(join(directory, 'mounts')).catch(() => [])
+      const left = new Set(names.map(name => basename(name, '.json')).filter(name => KERNEL_DIRECTORY.test(name)))
+      for (const kernelId of left) if (!isLive(kernelId)) await discard(kernelId).catch(complain)
+    },
+  }
+}
+
+/** A folder that root has filled is given to the user of sessions, file by file. */
+const OWN_MS = 10 * 60_000
+
+function isSame(a: KernelFolder, b: KernelFolder): boolean {
+  return a.folder === b.folder && a.storage === b.storage && a.path === b.path && a.readOnly === b.readOnly
+}
+
+function firstLine(error: unknown): string {
+  const text = error instanceof Error && 'stderr' in error ? String(error.stderr) : String(error)
+  return text.trim().split('\n', 1)[0]?.slice(0, 200) ?? ''
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+}
