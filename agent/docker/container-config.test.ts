@@ -231,6 +231,27 @@ test.each([
   expect(() => containerConfig(aSpec({ slots }), plan)).toThrow(expect.objectContaining({ code }))
 })
 
+test('what is mounted later comes in by propagation and is read-only itself; the folders of the launch take no part in it', () => {
+  const folders = [{ source: '/srv/folders/1', target: '/home/work/data', readOnly: false }]
+  const { HostConfig } = containerConfig(aSpec(), { ...plan, folders, laterFolders: '/data/mounts/1' })
+  expect(HostConfig?.Mounts?.filter(({ BindOptions }) => BindOptions !== undefined)).toEqual([
+    {
+      Type: 'bind',
+      Source: '/srv/folders/1',
+      Target: '/home/work/data',
+      ReadOnly: false,
+      BindOptions: { Propagation: 'rprivate', NonRecursive: true },
+    },
+    {
+      Type: 'bind',
+      Source: '/data/mounts/1',
+      Target: '/run/berth-folders',
+      ReadOnly: true,
+      BindOptions: { Propagation: 'rslave', NonRecursive: true },
+    },
+  ])
+})
+
 test('a session that needs fewer than all cores is pinned to the least used ones', () => {
   expect(chooseCores(1000, 4, [])).toEqual([0])
   expect(chooseCores(1500, 4, [[0], [1]])).toEqual([2, 3])

@@ -138,9 +138,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
           ReadOnly: readOnly,
           BindOptions: NOTHING_BELOW,
         })),
-        ...(plan.laterFolders === undefined
-          ? []
-          : [laterFolders(plan.laterFolders)]),
+        ...(plan.laterFolders === undefined ? [] : [laterFolders(plan.laterFolders)]),
         terminals(plan.labels),
       ],
       ...gpuRequests(deviceIds(spec)),

@@ -51,8 +51,6 @@ export interface KernelCreationDeps extends CreateDeps {
   readonly ahead: Pick<NetworksAhead, 'take' | 'refill'>
   /** The control plane that the kernels belong to; undefined before the first welcome. */
   readonly manager: () => ManagerId | undefined
-  /** Notes whether folders can be added to a kernel that has started. */
-  readonly lookAtFolders: (kernelId: KernelId) => Promise<void>
   /** A kernel was created: its SSH keys are those of this start. */
   readonly onCreated: (kernelId: KernelId) => void
   readonly onPull: (kernelId: KernelId, progress: PullProgress) => void
@@ -149,8 +147,9 @@ export function createKernelCreation(deps: KernelCreationDeps): KernelCreation {
       const { container, ssh } = await createInTime(spec, label, { ...options, held })
       deps.onCreated(kernelId)
       unheard.watch(kernelId, spec.attempt, options.deadline.startBy - performance.now())
+      // First, so that the notice of the start says whether folders can be added.
+      await deps.liveFolders.look({ kernelId, pid: container.pid })
       entries.adopt(container)
-      await deps.lookAtFolders(kernelId)
       // Engine events during the creation were ignored: look again.
       view.containerChanged(kernelId)
       if (container.state.state === 'running') {

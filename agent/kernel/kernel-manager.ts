@@ -111,10 +111,6 @@ export function createKernelManager(deps: KernelManagerDeps): KernelManager {
     networkUse,
     ahead,
     manager,
-    async lookAtFolders(kernelId) {
-      const kernel = entries.find(kernelId)
-      if (kernel) await liveFolders.look(kernel)
-    },
     onCreated: kernelId => sshRenewal.settle(kernelId),
     stop,
   })

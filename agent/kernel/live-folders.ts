@@ -34,7 +34,7 @@ export interface LiveFolders {
   /** Learns that no container gets a place for folders here, because the engine refused one. @returns whether it did */
   learnRefusal(error: unknown): boolean
   /** Looks at what a running kernel has, and whether that can change. */
-  look(kernel: RunningKernel): Promise<void>
+  look(kernel: Seen): Promise<void>
   /** What the last look saw; undefined before the first. */
   mountsOf(kernelId: string): KernelMounts | undefined
   /**
@@ -49,6 +49,8 @@ export interface LiveFolders {
   /** Discards what kernels have left that are not live. @param complain called for each that stays for now */
   sweep(isLive: (kernelId: string) => boolean, complain: (error: unknown) => void): Promise<void>
 }
+
+type Seen = Pick<RunningKernel, 'kernelId' | 'pid'>
 
 export interface TakeOptions {
   readonly find: () => RunningKernel | undefined
@@ -116,7 +118,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
     }
   }
 
-  async function see(kernel: RunningKernel): Promise<KernelMounts> {
+  async function see(kernel: Seen): Promise<KernelMounts> {
     const place = await placeOf(kernel.kernelId)
     const [own, inside] = await Promise.all([mountsSeenBy(), mountsSeenBy(kernel.pid)])
     const closed = whyClosed()
@@ -135,7 +137,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
     }
   }
 
-  async function look(kernel: RunningKernel): Promise<void> {
+  async function look(kernel: Seen): Promise<void> {
     const { kernelId } = kernel
     const found = await see(kernel)
     const isNews = JSON.stringify(seen.get(kernelId)) !== JSON.stringify(found)

@@ -59,13 +59,12 @@ export async function findDirectory(home: string, parts: readonly string[]): Pro
   let at = await open(home, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(unlessMissing)
   for (const part of parts) {
     if (!at) return undefined
-    const next: FileHandle | undefined = await open(
-      `/proc/self/fd/${at.fd}/${part}`,
-      O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
-    )
-      .catch(unlessMissing)
-      .finally(() => at?.close())
-    at = next
+    const parent: FileHandle = at
+    try {
+      at = await open(`/proc/self/fd/${parent.fd}/${part}`, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(unlessMissing)
+    } finally {
+      await parent.close()
+    }
   }
   return at
 }

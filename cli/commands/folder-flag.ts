@@ -31,12 +31,15 @@ export function changedFolders(
   { folder: more = [], withoutFolder: without = [] }: RestartFolders,
 ): FolderMountSpec[] | undefined {
   if (more.length === 0 && without.length === 0) return undefined
-  const isMeant = ({ folderId, name }: FolderMount, reference: string) =>
-    folderId === reference.toLowerCase() || name.toLowerCase() === reference.toLowerCase()
   for (const reference of without) {
     if (had.some(mount => isMeant(mount, reference))) continue
     throw new AppError('folder_not_found', { name: reference, why: `The session has no folder "${reference}".` })
   }
   const kept = had.filter(mount => !without.some(reference => isMeant(mount, reference)))
   return [...kept.map(({ folderId, path, readOnly }) => ({ folder: folderId, path, readOnly })), ...more]
+}
+
+/** @param reference id or name, in any letter case */
+export function isMeant({ folderId, name }: FolderMount, reference: string): boolean {
+  return folderId === reference.toLowerCase() || name.toLowerCase() === reference.toLowerCase()
 }

@@ -22,6 +22,7 @@ import { changedFolders, collectFolder, type RestartFolders } from './folder-fla
 import { findImageDefaults } from './image-defaults.ts'
 import { importOption } from './import-flag.ts'
 import { parseAmountOf } from './limit-flags.ts'
+import { addSessionFolderCommands } from './session-folders.ts'
 import { addSessionImageCommand } from './session-image.ts'
 import { addSessionLabelCommands, collectTag } from './session-labels.ts'
 import { addSessionSharingCommands } from './session-sharing.ts'
@@ -196,6 +197,7 @@ export function addSessionCommands(program: Command): void {
       await tellOfCreated({ api, output: createOutput(flags.json ?? false), items: [next], wait: flags.wait })
     })
 
+  addSessionFolderCommands(session)
   addSessionLabelCommands(session)
   addSessionSharingCommands(session)
   addSessionImageCommand(session)

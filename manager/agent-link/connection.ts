@@ -212,6 +212,8 @@ const CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'engine_busy',
   'engine_unreachable',
   'files_gone',
+  'folder_busy',
+  'folder_path_taken',
   'image_not_found',
   'image_without_program',
   'kernel_create_failed',
@@ -219,6 +221,7 @@ const CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'network_range_taken',
   'port_silent',
   'request_too_large',
+  'session_folders_fixed',
   'toolbox_missing',
   'unavailable',
 ])

@@ -1,5 +1,5 @@
 import { type AgentId, type DeviceFigures, type KernelId } from '#manager/contract'
-import { type AgentImage } from '#agent/contract'
+import { type AgentImage, type KernelMounts } from '#agent/contract'
 import { type Stray } from '../scheduler/strays.ts'
 import { type DeviceModes } from './devices.ts'
 import { createProblems, type Problems } from './problems.ts'
@@ -27,6 +27,8 @@ export interface AgentMemory {
   missing: ReadonlySet<KernelId>
   /** Markers of the storages that are mounted on it. */
   storage: ReadonlySet<string>
+  /** Folders that were added to running kernels, as it reports them. */
+  mounts: ReadonlyMap<KernelId, KernelMounts>
   /** Containers that occupy resources the database considers free. */
   strays: readonly Stray[]
   /** Reported ends that may belong to a start in flight at another manager, with the time of the first report. */
@@ -72,6 +74,7 @@ function emptyMemory(): AgentMemory {
     images: undefined,
     missing: new Set(),
     storage: NONE,
+    mounts: new Map(),
     strays: [],
     endedSince: new Map(),
   }

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type AgentId, type Because, type DeviceFigures, type KernelId, type PullProgress } from '#manager/contract'
-import { type Report } from '#agent/contract'
+import { type KernelMounts, type Report } from '#agent/contract'
 import { type AgentListener } from '../agent-link/listener.ts'
 import { createAgentReads } from '../agent-link/reads.ts'
 import { type Stray } from '../scheduler/strays.ts'
+import { type ChangedMounts } from '../sessions/added-folders.ts'
 import { isStarting } from '../sessions/transition.ts'
 import { type LiveFigures } from '../stats/live.ts'
 import { type StatsRecorder } from '../stats/recorder.ts'
@@ -15,11 +16,13 @@ import { inOne, networkProblem } from './problems.ts'
 import { createImageWriter } from './reported-images.ts'
 import { createReportedKernels, type ReportedKernels, type ReportedKernelsDeps } from './reported-kernels.ts'
 import { createStateWriter } from './reported-state.ts'
+import { noteMounts } from './reported-mounts.ts'
 import { createModesTeller, type SendDeviceModes } from './tell-modes.ts'
 
 export interface ReportsDeps extends Omit<ReportedKernelsDeps, 'reads' | 'memories' | 'kernels'> {
   readonly live: LiveFigures
   readonly recorder: Pick<StatsRecorder, 'add'>
+  readonly onMounts: (changed: ChangedMounts) => void
   readonly onImagePull: (agentId: AgentId, pullId: string, progress: PullProgress) => void
   readonly tellDeviceModes: SendDeviceModes
 }
@@ -38,6 +41,8 @@ export interface Reports extends Omit<AgentListener, 'came' | 'gone'>, Omit<Repo
   isUnfit(agentId: AgentId): boolean
   /** Markers of the storages that are mounted on the agent. */
   storage(agentId: AgentId): ReadonlySet<string>
+  /** Folders that were added to the kernel, as its agent reports them. */
+  mounts(agentId: AgentId, kernelId: KernelId): KernelMounts | undefined
   /** Figures of its devices, from its last report. */
   deviceFigures(agentId: AgentId): readonly DeviceFigures[]
   /** Sends the device modes set by an admin to the agent, if it is connected here. */
@@ -89,12 +94,14 @@ export function createReports(deps: ReportsDeps): Reports {
     const storage = new Set(report.storage)
     const otherStorage = !isDeepStrictEqual(storage, memory.storage)
     memory.storage = storage
+    const mounts = noteMounts(memory, report.kernels, true)
     memory.deviceFigures = report.deviceFigures ?? []
     memory.engineDownSince = report.engine.reachable ? undefined : (memory.engineDownSince ?? arrivedAt)
     const otherState = await writeState(agentId, memory, report)
     if (otherState) publishResources()
     tellModes(agentId, memory, report.devices)
     const failed = await takeUpKernels(agentId, memory, { report, arrivedAt })
+    if (mounts.kernelIds.length > 0) deps.onMounts(mounts)
     if (isUnfit !== wasUnfit) publishResources()
     if (otherState || otherImages || otherStorage || isUnfit !== wasUnfit) deps.onAgentChanged()
     return failed
@@ -172,6 +179,7 @@ export function createReports(deps: ReportsDeps): Reports {
     engineIsDown: agentId => performance.now() - (memories.find(agentId)?.engineDownSince ?? Infinity) > ENGINE_LOST_MS,
     isUnfit: agentId => memories.find(agentId)?.problems.has('network') ?? false,
     storage: agentId => memories.find(agentId)?.storage ?? new Set(),
+    mounts: (agentId, kernelId) => memories.find(agentId)?.mounts.get(kernelId),
     strays: agentId => memories.find(agentId)?.strays ?? [],
     deviceFigures: agentId => memories.find(agentId)?.deviceFigures ?? [],
     async modesChanged(agentId) {
@@ -193,6 +201,7 @@ export function createReports(deps: ReportsDeps): Reports {
         case 'kernel_changed': {
           // The reply to create_kernel says the same in a moment; should it be lost, the next report says it.
           const { kernelId, attempt, state } = message.kernel
+          noteMounts(memories.of(agentId), [message.kernel], false)
           if (state.state === 'running' && lifecycle.isStarting(kernelId, { agentId, attempt })) return []
           const memory = memories.of(agentId)
           const failed = await kernels.apply(agentId, [message.kernel], { complete: false, arrivedAt })

@@ -153,6 +153,7 @@ export const CAUSES = {
   only_members_download_key:
     'Only the owner of a session, and members whom the owner lets use it, can download its key.',
   only_members_open_apps: 'Only the owner of a session, and members whom the owner lets use it, can open its apps.',
+  only_owner_changes_folders: 'Only the owner of a session adds folders to it and takes them out.',
   only_owner_labels: 'Only the owner of a session can change its tags and its note.',
   only_owner_publishes: 'Only the owner of a session can publish its apps.',
   only_owner_restarts: 'Only the owner of a session can start it again with its files.',
@@ -172,6 +173,8 @@ export const CAUSES = {
   session_is: 'The session is {status}.',
   session_just_ended: 'The session has just ended.',
   session_member_unknown: 'The project "{project}" of the session has no active member {email}.',
+  session_used_by_others:
+    'Others may use this session, and all of your sessions use "{name}". Withdraw their access first, or add another folder.',
   session_mounts_dot_folder:
     'The session mounts your folder "{name}", which all of your sessions use. Others can view this session; to let them use one, launch it without the folders that are mounted by themselves.',
   session_named: 'You have a live session named "{name}". Choose another name.',
@@ -258,7 +261,11 @@ export const CAUSES = {
   folder_filling: 'The folder "{name}" is still being filled with a copy. Wait until the copy has ended.',
   folder_filling_mount:
     'The folder "{name}" is still being filled with a copy. Wait until the copy has ended, or leave the folder out.',
+  folder_from_launch:
+    'The session has had "{name}" since it started, so it stays until the session ends. Start the session again without it.',
+  folder_in_session: 'The session has "{name}" already, at "{path}". Take it out first.',
   folder_in_trash: '"{name}" is in the trash. Restore it first.',
+  folder_not_in_session: 'The session has no such folder.',
   folder_not_own: 'Nobody can be invited to their own folder, and nobody can invite themselves.',
   folder_not_trashed_first:
     '"{name}" is not in the trash. Move it there first; after that it can be deleted permanently.',
@@ -277,6 +284,10 @@ export const CAUSES = {
   folder_unknown: 'You have no folder "{name}".',
   folder_used_by: 'Live sessions use "{name}": {sessions}. End them first.',
   folder_used_by_more: 'Live sessions use "{name}": {sessions} and {more} more. End them first.',
+  folders_in_session_at_most: 'A session mounts at most {limit} folders.',
+  folders_not_told:
+    'Its host has not said that it can: the agent there is of an earlier version, or not connected. Try again in a moment.',
+  folders_of_running: 'Folders are added to running sessions. This one is {status}.',
   folders_at_most:
     'Resource policy "{policy}" allows {limit} folders, and you have {count}. Delete one, also from the trash, or ask an admin for another policy.',
   folders_at_most_one:

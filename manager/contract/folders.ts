@@ -239,6 +239,10 @@ export const isAutomount = (name: string): boolean => name.startsWith('.')
 
 export const FolderMountSpecs = z.array(FolderMountSpec).max(MOST_FOLDERS)
 
+/** What an agent was asked to do with a folder of a running session, and has not confirmed. */
+export const PendingFolder = z.enum(['mount', 'unmount'])
+export type PendingFolder = z.infer<typeof PendingFolder>
+
 /** A folder in a session. */
 export const FolderMount = z
   .object({
@@ -246,6 +250,10 @@ export const FolderMount = z
     name: FolderName,
     path: z.string().describe('Absolute, in the session.'),
     readOnly: z.boolean(),
+    added: z.literal(true).optional().describe('It was added while the session runs, and can be taken out again.'),
+    pending: PendingFolder.optional().describe(
+      'The host has not confirmed yet that it is there, or that it is gone; left out where it has.',
+    ),
   })
   .meta({ id: 'FolderMount' })
 export type FolderMount = z.infer<typeof FolderMount>

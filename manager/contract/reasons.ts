@@ -32,6 +32,8 @@ export const REASON_CODES = [
   'idle_timeout', // the session was idle for too long
   'max_lifetime', // the session reached its maximum lifetime
   'extended', // somebody postponed its end
+  'folder_added', // to the running session
+  'folder_taken_out',
   'interruption_announced', // it will be stopped to make room for a session of higher priority, and then waits to continue
   'interruption_called_off', // the room is not needed any more
   'interrupted', // it was stopped to make room, and waits to continue

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DeviceFigures } from './agents.ts'
 import { AllowedOptions, EnvironmentName, RESERVED_ENVIRONMENT } from './app-options.ts'
+import { CauseFields } from './cause-fields.ts'
 import { GroupRef } from './domains.ts'
 import { FolderMount, FolderMountSpecs } from './folders.ts'
 import { AgentId, KernelId, SessionId, UserId } from './ids.ts'
@@ -309,6 +310,12 @@ export const Session = z
       .describe('Time at which it is stopped for a session of higher priority; null while that is not announced.'),
     interruptions: z.int().describe('How often it was interrupted.'),
     folders: z.array(FolderMount).describe('Folders that it mounts; without those that were deleted since.'),
+    foldersFixed: z
+      .object({ message: z.string(), ...CauseFields })
+      .nullable()
+      .describe(
+        'Why folders can be neither added to it nor taken out now; null if they can be, and for sessions that do not run.',
+      ),
     shmem: z.string(),
     environ: z.record(z.string(), z.string()).describe('Empty for callers who may only view it.'),
     startupCommand: z.string().nullable(),

@@ -97,7 +97,8 @@ function findByName(folders: readonly FolderRow[], { userId }: Caller, wanted: s
 /** Project of a folder, or address of its owner. */
 const placeOf = ({ group_name, owner_email }: FolderRow): string => group_name ?? owner_email ?? ''
 
-function refuseOverlap(mounts: readonly Mount[]): void {
+/** @throws AppError `bad_request` */
+export function refuseOverlap(mounts: readonly Pick<Mount, 'name' | 'path' | 'automatic'>[]): void {
   const sorted = mounts.toSorted((a, b) => (`${a.path}/` < `${b.path}/` ? -1 : 1))
   for (const [index, mount] of sorted.entries()) {
     const before = sorted[index - 1]

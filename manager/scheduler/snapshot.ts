@@ -1,4 +1,12 @@
-import { addSlots, type AgentId, type Reason, type ResourceSlots, type SessionId } from '#manager/contract'
+import { type KernelMounts } from '#agent/contract'
+import {
+  addSlots,
+  type AgentId,
+  type KernelId,
+  type Reason,
+  type ResourceSlots,
+  type SessionId,
+} from '#manager/contract'
 import { type Stray } from './strays.ts'
 import { type AgentRow, listAgents, readUsage } from '../store/agents/agents.ts'
 import { type LimitsNow, readLimits } from './read-limits.ts'
@@ -37,6 +45,12 @@ import {
 export interface AgentPresence {
   /** Whether work may be sent to the agent: it is connected, its state is reconciled, and its engine answers. */
   isReady(id: AgentId): boolean
+}
+
+/** What agents say about the folders of running sessions. */
+export interface MountsPresence {
+  /** Undefined before the agent has said it, on this connection. */
+  mounts(agentId: AgentId, kernelId: KernelId): KernelMounts | undefined
 }
 
 /** Further state of agents that placing needs. */

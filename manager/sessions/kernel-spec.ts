@@ -57,7 +57,7 @@ function filesOf({ interruptions, files_of }: OwnedSessionRow, kernel: KernelRow
   return from === null ? {} : { filesOf: from }
 }
 
-function toKernelFolder({
+export function toKernelFolder({
   marker: storage,
   folder_id: folder,
   path,

@@ -22,6 +22,7 @@ export async function requireManaged(db: Db, caller: Caller, id: SessionId): Pro
 }
 
 type OnlyOwner =
+  | 'only_owner_changes_folders'
   | 'only_owner_labels'
   | 'only_owner_publishes'
   | 'only_owner_restarts'

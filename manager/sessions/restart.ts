@@ -51,7 +51,8 @@ export async function mountsOf(db: Db, id: SessionId): Promise<FolderMountSpec[]
     throw new AppError('folder_not_found', { name: deleted, ...why })
   }
   const folders = (await listSessionFolders(db, [id])).get(id) ?? []
-  return folders.map(folder => ({ folder: folder.folder_id, path: folder.path, readOnly: folder.read_only }))
+  const kept = folders.filter(({ pending }) => pending !== 'unmount')
+  return kept.map(folder => ({ folder: folder.folder_id, path: folder.path, readOnly: folder.read_only }))
 }
 
 /** The home directory that a restarted session takes over. */

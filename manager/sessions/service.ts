@@ -16,7 +16,7 @@ import {
   type WhatIf,
 } from '#manager/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
-import { type PlacingPresence } from '../scheduler/snapshot.ts'
+import { type MountsPresence, type PlacingPresence } from '../scheduler/snapshot.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { listSessionEvents } from '../store/sessions/session-events.ts'
 import { countMatching, listSessions } from '../store/sessions/session-list.ts'
@@ -95,7 +95,7 @@ export interface Ending {
 
 export interface SessionServiceDeps extends Omit<ViewDeps, 'presence' | 'caller'>, EnqueueDeps {
   readonly agents: AgentRequests
-  readonly presence: PlacingPresence
+  readonly presence: PlacingPresence & MountsPresence
   readonly lifecycle: Pick<Lifecycle, 'terminate' | 'endUnconfirmed'>
   readonly changes: Pick<SessionChanges, 'hint'>
 }

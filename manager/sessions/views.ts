@@ -1,4 +1,5 @@
 import {
+  type Because,
   type FolderMount,
   formatAmount,
   formatSlots,
@@ -6,10 +7,11 @@ import {
   SESSION_NAME,
   type Session,
   type SessionId,
+  toldBy,
 } from '#manager/contract'
 import { type LiveFigures } from '../stats/live.ts'
 import { sumStats } from '../stats/sum-stats.ts'
-import { type AgentPresence } from '../scheduler/snapshot.ts'
+import { type AgentPresence, type MountsPresence } from '../scheduler/snapshot.ts'
 import { listAgentNames } from '../store/agents/agents.ts'
 import { type KernelRow, listKernelDevices, listKernels } from '../store/sessions/kernels.ts'
 import { type Db } from '../store/schema.ts'
@@ -18,6 +20,7 @@ import { listPastKernels } from '../store/sessions/past-runs.ts'
 import { readLastMinutes } from '../store/sessions/session-stats.ts'
 import { listSessionFolders, type SessionFolderRow } from '../store/sessions/session-folders.ts'
 import { usageOf } from '../stats/usage.ts'
+import { whyFixed } from './added-folders.ts'
 import { appsOf } from '../images/apps.ts'
 import { endOf, toSessionEnd } from './lifetime/ends.ts'
 import { lifetimeOf } from './lifetime/lifetime-of.ts'
@@ -26,7 +29,7 @@ import { resultOf } from '../scheduler/result.ts'
 
 export interface ViewDeps {
   readonly live: LiveFigures
-  readonly presence: AgentPresence
+  readonly presence: AgentPresence & MountsPresence
   readonly positionOf: (id: SessionId) => number | null
   /** The sessions are made for their eyes. */
   readonly caller: Pick<Caller, 'userId' | 'role' | 'domain'>
@@ -104,6 +107,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       interruptAt: (running && row.interrupt_at?.toISOString()) || null,
       interruptions: row.interruptions,
       folders: (folders.get(row.id) ?? []).map(toMount),
+      foldersFixed: running ? toText(whyFixed(own.map(kernel => mountsOf(kernel, deps)))) : null,
       shmem: String(row.shmem_bytes),
       // Secrets are often here: a member who may only look at the session does not see them.
       environ: isManaged || canEnter(deps.caller, owned) ? row.environ : {},
@@ -149,9 +153,21 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
   })
 }
 
-function toMount({ folder_id: folderId, name, path, read_only: readOnly }: SessionFolderRow): FolderMount {
-  return { folderId, name, path: `${SESSION_HOME}/${path}`, readOnly }
+function toMount({ folder_id, name, path, read_only, added, pending }: SessionFolderRow): FolderMount {
+  return {
+    folderId: folder_id,
+    name,
+    path: `${SESSION_HOME}/${path}`,
+    readOnly: read_only,
+    ...(added ? { added } : {}),
+    ...(pending === null ? {} : { pending }),
+  }
 }
+
+const mountsOf = ({ id, agent_id }: KernelRow, { presence }: ViewDeps) =>
+  agent_id === null ? undefined : presence.mounts(agent_id, id)
+
+const toText = (why: Because | undefined) => (why ? toldBy(why) : null)
 
 /**
  * Pull progress of the session. Its kernels pull the same image on the same engine, so the first one that has progress

@@ -13,6 +13,7 @@ import { createPresets } from '../quotas/presets.ts'
 import { createResourceGroups } from '../quotas/resource-groups.ts'
 import { requireOwner } from '../sessions/launch-owner.ts'
 import { createLifetimeService } from '../sessions/lifetime/service.ts'
+import { createLiveFolders } from '../sessions/live-folders.ts'
 import { createSetPriority } from '../sessions/priority.ts'
 import { createSessionService } from '../sessions/service.ts'
 import { createSessionImages } from '../sessions/session-images.ts'
@@ -76,6 +77,15 @@ export function createSessionHandlers(
     positionOf: id => scheduler.positionOf(id),
     onEnqueued: trigger,
   })
+  const liveFolders = createLiveFolders({
+    store,
+    agents,
+    presence,
+    changes,
+    get: (...given) => sessions.get(...given),
+    log,
+  })
+  core.watchMounts(changed => liveFolders.reported(changed))
   const lifetimes = createLifetimeService({ store, changes, live, get: (...given) => sessions.get(...given) })
   const setPriority = createSetPriority({
     store,
@@ -87,6 +97,7 @@ export function createSessionHandlers(
   const handlers = {
     ...createSessionRoutes({
       sessions,
+      liveFolders,
       lifetimes,
       setPriority,
       templates: createSessionTemplates({ store }),

@@ -2,6 +2,7 @@ import { type AgentId, type ManagerId, type SessionId } from '#manager/contract'
 import { type AgentGateway, startAgentGateway } from '../agent-link/gateway.ts'
 import { type ManagerKey } from '../agent-link/manager-key.ts'
 import { createLiveFigures } from '../stats/live.ts'
+import { type ChangedMounts } from '../sessions/added-folders.ts'
 import { createReports } from '../agents/reports.ts'
 import { type Cluster } from '../cluster/cluster.ts'
 import { type Audit } from '../audit/recorder.ts'
@@ -13,7 +14,7 @@ import { createImagesPart } from './images-part.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { createInterruptions } from '../scheduler/interruptions.ts'
 import { createSchedulingSwitch } from '../scheduler/pause.ts'
-import { type PlacingPresence } from '../scheduler/snapshot.ts'
+import { type MountsPresence, type PlacingPresence } from '../scheduler/snapshot.ts'
 import { startScheduler } from '../scheduler/tick.ts'
 import { listAgents } from '../store/agents/agents.ts'
 import { startStatsRecorder } from '../stats/recorder.ts'
@@ -76,12 +77,13 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   })
 
   // Gateway, reports, lifecycle and scheduler know each other only through these two; both are set before anything runs.
-  const presence: PlacingPresence = {
+  const presence: PlacingPresence & MountsPresence = {
     isReady: id => gateway.isConnected(id) && reports.isReady(id),
     strays: id => reports.strays(id),
     engineIsDown: id => reports.engineIsDown(id),
     isUnfit: id => reports.isUnfit(id),
     storage: id => reports.storage(id),
+    mounts: (agentId, kernelId) => reports.mounts(agentId, kernelId),
   }
   const agents = {
     ...presence,
@@ -109,6 +111,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     if (effects.ended || effects.interrupted) recorder.end(sessionId)
   })
   const { preparingMs, replyMarginMs } = { ...DEFAULT_TIMINGS, ...timings }
+  let onMounts: (changed: ChangedMounts) => Promise<void> = () => Promise.resolve()
   const reports = createReports({
     store,
     managerId,
@@ -127,6 +130,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
         () => undefined,
       ),
     log,
+    onMounts: changed => void onMounts(changed),
     onImagePull: (...given) => images.pulls.onProgress(...given),
     tellDeviceModes: (agentId, modes) =>
       agents.request(agentId, 'set_device_modes', { modes }, { timeoutMs: DEVICE_MODES_MS }),
@@ -246,6 +250,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     grants,
     trigger,
     limitsChanged,
+    watchMounts: (then: typeof onMounts) => void (onMounts = then),
     watchTraffic: (of: (id: SessionId) => SessionActivity) => void (activityOf = of),
     onSessionEnded: (listener: (id: SessionId) => void) => void endedListeners.push(listener),
     onAgentGone: (listener: (id: AgentId) => void) => void goneListeners.push(listener),

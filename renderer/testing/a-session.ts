@@ -32,6 +32,7 @@ export function aSession(index: number, change: Partial<Session> = {}): Session 
     interruptions: 0,
     dependsOn: [],
     folders: [],
+    foldersFixed: null,
     shmem: '64m',
     environ: {},
     startupCommand: null,

@@ -63,6 +63,7 @@ export function aSession(index: number, change: Partial<Session> = {}): Session 
     interruptible: false,
     interruptAt: null,
     interruptions: 0,
+    foldersFixed: null,
     dependsOn: [],
     folders: [],
     shmem: String(GIB / 4),

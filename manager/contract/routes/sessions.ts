@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { DomainName } from '../domains.ts'
 import { AccessKey } from '../keypairs.ts'
-import { AgentId, GroupId, SessionId, UserId } from '../ids.ts'
+import { FolderMountSpec } from '../folders.ts'
+import { AgentId, FolderId, GroupId, SessionId, UserId } from '../ids.ts'
 import { PlainLines, PlainText } from '../plain-text.ts'
 import { ResourceGroupName } from '../resource-groups.ts'
 import { SessionChange, SessionTag } from '../session-labels.ts'
@@ -168,6 +169,31 @@ export const SESSION_ROUTES = {
     // The server reads null where no body was sent.
     body: SessionRestart.nullish(),
     status: 201,
+    reply: Session,
+  },
+  addSessionFolder: {
+    method: 'POST',
+    path: '/api/v1/sessions/:id/folders',
+    access: 'user',
+    summary:
+      'Add a folder to a running session of your own, if `foldersFixed` is null. Safe to repeat. If the host does not answer, the folder stays `pending` and is added when it does.',
+    params: session,
+    body: FolderMountSpec,
+    status: 201,
+    reply: Session,
+  },
+  removeSessionFolder: {
+    method: 'DELETE',
+    path: '/api/v1/sessions/:id/folders/:folderId',
+    access: 'user',
+    summary: 'Take a folder that was added out of a running session of your own. Its files stay in the folder.',
+    params: session.extend({ folderId: FolderId }),
+    query: z.object({
+      force: z
+        .stringbool()
+        .optional()
+        .describe('Also while programs of the session use it: they keep only the files that they have open.'),
+    }),
     reply: Session,
   },
   getSessionStats: {

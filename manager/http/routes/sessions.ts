@@ -1,4 +1,5 @@
 import { type LifetimeService } from '../../sessions/lifetime/service.ts'
+import { type LiveFolders } from '../../sessions/live-folders.ts'
 import { type createSetPriority } from '../../sessions/priority.ts'
 import { type ImageDefaultsService } from '../../sessions/image-defaults.ts'
 import { type SessionImages } from '../../sessions/session-images.ts'
@@ -17,6 +18,8 @@ type SessionRoutes =
   | 'deleteSession'
   | 'extendSession'
   | 'restartSession'
+  | 'addSessionFolder'
+  | 'removeSessionFolder'
   | 'getSessionStats'
   | 'listSessionEvents'
   | 'getSessionLogs'
@@ -41,6 +44,7 @@ type SessionRoutes =
 
 export function createSessionRoutes({
   sessions,
+  liveFolders,
   lifetimes,
   setPriority,
   templates,
@@ -49,6 +53,7 @@ export function createSessionRoutes({
   sessionImages,
 }: {
   sessions: SessionService
+  liveFolders: LiveFolders
   lifetimes: LifetimeService
   setPriority: ReturnType<typeof createSetPriority>
   templates: SessionTemplates
@@ -66,6 +71,9 @@ export function createSessionRoutes({
     deleteSession: ({ caller }, { params, query }) => sessions.terminate(caller, params.id, query),
     extendSession: ({ caller }, { params, body }) => lifetimes.extend(caller, params.id, body.seconds),
     restartSession: ({ caller, keyed }, { params, body }) => sessions.restart(caller, params.id, body ?? {}, keyed),
+    addSessionFolder: ({ caller }, { params, body }) => liveFolders.add(caller, params.id, body),
+    removeSessionFolder: ({ caller }, { params, query }) =>
+      liveFolders.take(caller, params.id, params.folderId, query.force ?? false),
     getSessionStats: ({ caller }, { params, query }) => lifetimes.stats(caller, params.id, query),
     setSessionPriority: ({ caller }, { params, body }) => setPriority(caller, params.id, body.priority),
     listSessionEvents: async ({ caller }, { params }) => ({ items: await sessions.events(caller, params.id) }),

@@ -39,6 +39,7 @@ import { usageDays } from './0053-usage-days.ts'
 import { certificates } from './0055-certificates.ts'
 import { diagnoses } from './0056-diagnoses.ts'
 import { agentTexts } from './0058-agent-texts.ts'
+import { addedFolders } from './0060-added-folders.ts'
 import { accountNotes } from './0070-account-notes.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
@@ -82,6 +83,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0055-certificates': certificates,
   '0056-diagnoses': diagnoses,
   '0058-agent-texts': agentTexts,
+  '0060-added-folders': addedFolders,
   '0064-failed-sessions': failedSessions,
   '0070-account-notes': accountNotes,
 }

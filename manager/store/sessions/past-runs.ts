@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { KernelId, LIVE_STATUSES, type SessionId } from '#manager/contract'
 import { newId } from '../new-id.ts'
+import { startWithAdded } from './session-folders.ts'
 import { type Db } from '../schema.ts'
 import { type HeldDevice } from '../tables/scheduling.ts'
 
@@ -9,6 +10,7 @@ import { type HeldDevice } from '../tables/scheduling.ts'
  * continue with their homes. Call it in the transaction of the transition, before the session's `started_at` is cleared.
  */
 export async function beginNextRun(db: Db, sessionId: SessionId): Promise<void> {
+  await startWithAdded(db, sessionId)
   await sql`
     insert into past_kernels
       (kernel_id, session_id, agent_id, attempt, container_id, exit_code, log_tail, devices, started_at, ended_at, cpu_seconds)

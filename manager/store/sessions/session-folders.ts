@@ -1,4 +1,5 @@
-import { type FolderId, type SessionId } from '#manager/contract'
+import { sql } from 'kysely'
+import { type FolderId, type KernelId, type PendingFolder, type SessionId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
 export interface NewSessionFolder {
@@ -8,9 +9,12 @@ export interface NewSessionFolder {
   readonly name: string
   readonly path: string
   readonly read_only: boolean
+  /** Added while the session runs. */
+  readonly added?: boolean
+  readonly pending?: PendingFolder | null
 }
 
-export interface SessionFolderRow extends NewSessionFolder {
+export interface SessionFolderRow extends Required<NewSessionFolder> {
   /** Marker of its storage host. */
   readonly marker: string
 }
@@ -30,6 +34,7 @@ export async function listSessionFolders(
     .innerJoin('folders', 'folders.id', 'session_folders.folder_id')
     .innerJoin('storage_hosts', 'storage_hosts.name', 'folders.storage_host')
     .select(['session_folders.session_id', 'session_folders.path', 'session_folders.read_only'])
+    .select(['session_folders.added', 'session_folders.pending'])
     .select(['folders.id as folder_id', 'folders.name', 'storage_hosts.marker'])
     .where('session_folders.session_id', 'in', ids)
     .orderBy('session_folders.path')
@@ -79,4 +84,71 @@ export async function listDeletedFolders(db: Db, id: SessionId): Promise<string[
     .orderBy('path')
     .execute()
   return rows.map(({ name }) => name)
+}
+
+/** The running sessions of these kernels. @param options `also`: only sessions that have added folders by their records, and those of these kernels */
+export async function listRunningSessionsOf(
+  db: Db,
+  kernelIds: readonly KernelId[],
+  { also }: { readonly also?: readonly KernelId[] } = {},
+): Promise<SessionId[]> {
+  if (kernelIds.length === 0) return []
+  const hasAdded = sql<boolean>`exists (select from session_folders f where f.session_id = sessions.id and f.added)`
+  const rows = await db
+    .selectFrom('kernels')
+    .innerJoin('sessions', 'sessions.id', 'kernels.session_id')
+    .select('sessions.id')
+    .distinct()
+    .where('kernels.id', '=', sql<KernelId>`any(${kernelIds}::uuid[])`)
+    .where('sessions.status', '=', 'RUNNING')
+    .$if(also !== undefined, query =>
+      query.where(sql<boolean>`(${hasAdded} or kernels.id = any(${also ?? []}::uuid[]))`),
+    )
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Notes what the agent is asked for, or that nothing is open. @returns whether that is news of a folder that was added */
+export async function setPending(
+  db: Db,
+  { session_id, folder_id }: Pick<NewSessionFolder, 'session_id' | 'folder_id'>,
+  pending: PendingFolder | null,
+): Promise<boolean> {
+  const rows = await db
+    .updateTable('session_folders')
+    .set({ pending })
+    .where('session_id', '=', session_id)
+    .where('folder_id', '=', folder_id)
+    .where('added', '=', true)
+    .where('pending', 'is distinct from', pending)
+    .returning('path')
+    .execute()
+  return rows.length > 0
+}
+
+/** @returns whether such a folder was there */
+export async function deleteAdded(
+  db: Db,
+  { session_id, folder_id }: Pick<NewSessionFolder, 'session_id' | 'folder_id'>,
+): Promise<boolean> {
+  const rows = await db
+    .deleteFrom('session_folders')
+    .where('session_id', '=', session_id)
+    .where('folder_id', '=', folder_id)
+    .where('added', '=', true)
+    .returning('path')
+    .execute()
+  return rows.length > 0
+}
+
+/** Makes the folders that were added to a run of a session those with which its next run starts. */
+export async function startWithAdded(db: Db, sessionId: SessionId): Promise<void> {
+  const ofSession = db.deleteFrom('session_folders').where('session_id', '=', sessionId)
+  await ofSession.where('pending', '=', 'unmount').execute()
+  await db
+    .updateTable('session_folders')
+    .set({ added: false, pending: null })
+    .where('session_id', '=', sessionId)
+    .where('added', '=', true)
+    .execute()
 }

@@ -1,3 +1,4 @@
+import { type ColumnType } from 'kysely'
 import {
   type FolderId,
   type FolderInvitationId,
@@ -6,6 +7,7 @@ import {
   type FolderUsageMode,
   type GroupId,
   type FileConflict,
+  type PendingFolder,
   type SessionId,
   type UploadId,
   type UserId,
@@ -84,6 +86,10 @@ export interface SessionFoldersTable {
   /** Relative to the home of the session. */
   path: string
   read_only: boolean
+  /** Added while the session runs, and not part of its container. */
+  added: Default<boolean>
+  /** What the agent was asked for and has not confirmed; null if it has. */
+  pending: ColumnType<PendingFolder | null, PendingFolder | null | undefined, PendingFolder | null>
 }
 
 /** Tickets with which browsers download files by a link. */

@@ -29,6 +29,8 @@ export default {
   imported: 'Found running on a host.',
   idle_timeout: 'The session was idle for too long.',
   max_lifetime: 'The session reached its maximum lifetime.',
+  folder_added: 'A folder was added to the session.',
+  folder_taken_out: 'A folder was taken out of the session.',
   extended: 'The end of the session was postponed.',
   interruption_announced: 'Makes room for a session of higher priority soon, and continues later.',
   interruption_called_off: 'The interruption is called off: its room is not needed any more.',

@@ -143,6 +143,7 @@ export default {
   not_shared_with: '이 사용자와 공유한 세션이 아닙니다.',
   only_members_download_key: '세션의 키는 소유자와 사용 권한을 받은 구성원만 다운로드할 수 있습니다.',
   only_members_open_apps: '세션의 앱은 소유자와 사용 권한을 받은 구성원만 열 수 있습니다.',
+  only_owner_changes_folders: '세션에 폴더를 더하거나 빼는 것은 소유자만 할 수 있습니다.',
   only_owner_labels: '세션의 태그와 메모는 소유자만 바꿀 수 있습니다.',
   only_owner_publishes: '세션의 앱은 소유자만 공개할 수 있습니다.',
   only_owner_restarts: '세션은 소유자만 파일과 함께 다시 시작할 수 있습니다.',
@@ -162,6 +163,8 @@ export default {
   session_is: '세션의 상태: {status}',
   session_just_ended: '세션이 방금 종료되었습니다.',
   session_member_unknown: '세션의 "{project}" 프로젝트에 다음 활성 구성원이 없습니다: {email}',
+  session_used_by_others:
+    '다른 사람이 이 세션을 사용할 수 있고, "{name}" 폴더는 내 모든 세션에서 사용됩니다. 먼저 그 사람의 권한을 거두거나 다른 폴더를 더하세요.',
   session_mounts_dot_folder:
     '이 세션은 모든 세션이 함께 쓰는 "{name}" 폴더를 마운트합니다. 다른 사람은 이 세션을 볼 수만 있습니다. 사용하게 하려면 자동 마운트 없이 세션을 시작하세요.',
   session_named: '"{name}" 이름의 실행 중인 세션이 있습니다. 다른 이름을 고르세요.',
@@ -247,7 +250,11 @@ export default {
   folder_dot_of_project: '프로젝트의 폴더 이름은 점으로 시작할 수 없습니다.',
   folder_filling: '"{name}" 폴더에 아직 복사하고 있습니다. 복사가 끝날 때까지 기다리세요.',
   folder_filling_mount: '"{name}" 폴더에 아직 복사하고 있습니다. 복사가 끝날 때까지 기다리거나 폴더를 빼세요.',
+  folder_from_launch:
+    '"{name}" 폴더는 세션을 시작할 때부터 있어서 세션이 종료될 때까지 남습니다. 이 폴더 없이 세션을 다시 시작하세요.',
+  folder_in_session: '세션의 "{path}"에 이미 "{name}" 폴더가 있습니다. 먼저 그 폴더를 빼세요.',
   folder_in_trash: '"{name}" 폴더는 휴지통에 있습니다. 먼저 복원하세요.',
+  folder_not_in_session: '세션에 그런 폴더가 없습니다.',
   folder_not_own: '폴더의 소유자나 자신을 초대할 수는 없습니다.',
   folder_not_trashed_first: '"{name}" 폴더가 휴지통에 없습니다. 먼저 휴지통으로 옮기면 완전히 삭제할 수 있습니다.',
   folder_of_session_deleted:
@@ -265,6 +272,10 @@ export default {
   folder_unknown: '"{name}" 폴더가 없습니다.',
   folder_used_by: '실행 중인 세션이 "{name}" 폴더를 사용합니다: {sessions}. 먼저 종료하세요.',
   folder_used_by_more: '실행 중인 세션이 "{name}" 폴더를 사용합니다: {sessions} 외 {more}개. 먼저 종료하세요.',
+  folders_in_session_at_most: '세션에는 폴더를 {limit}개까지 마운트할 수 있습니다.',
+  folders_not_told:
+    '호스트가 할 수 있다고 알리지 않았습니다. 그 에이전트의 버전이 낮거나 연결되어 있지 않습니다. 잠시 후 다시 시도하세요.',
+  folders_of_running: '폴더는 실행 중인 세션에 더합니다. 이 세션의 상태는 {status}입니다.',
   folders_at_most:
     '"{policy}" 자원 정책은 폴더를 {limit}개까지 허용하고, 지금 {count}개가 있습니다. 하나를 휴지통에서도 삭제하거나 관리자에게 다른 정책을 요청하세요.',
   folders_at_most_one:

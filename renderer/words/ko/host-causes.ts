@@ -58,6 +58,17 @@ export default {
   network_range_overlaps:
     '{range} 범위가 {device}의 {route} 경로와 겹칩니다. 에이전트를 다른 BERTH_AGENT_NETWORK_RANGE로 시작하세요.',
   mount_over_file: '폴더를 마운트할 "{path}" 경로에 세션 홈의 파일이 있습니다. 다른 경로를 선택하세요.',
+  folder_path_taken:
+    '세션의 홈에서 "{path}" 경로나 그 중간에 이미 다른 것이 있습니다. 다른 경로를 선택하거나 그것을 옮기세요.',
+  folder_busy:
+    '세션의 프로그램이 "{path}"의 파일을 열어 두었거나 그 디렉터리에서 실행 중입니다. 파일을 닫고 디렉터리에서 나오세요. 강제로 빼면 폴더가 바로 사라지고 프로그램에는 열어 둔 파일만 남습니다.',
+  folders_container_older:
+    '이 세션의 컨테이너에는 폴더를 더할 자리가 없습니다. 이전 버전의 Berth가 만들었거나, 만들 때 호스트에서 자리를 마련하지 못했습니다. 세션을 다시 시작하세요.',
+  folders_agent_apart:
+    '호스트의 에이전트가 Docker와 다른 마운트 네임스페이스에서 실행되어, 에이전트가 마운트한 것이 세션에 나타나지 않습니다. 관리자: Docker와 나란히 실행하는 방법은 docs/admin/storage.md에 있습니다.',
+  folders_agent_not_root: '호스트의 에이전트가 root로 실행되지 않아 폴더를 마운트할 수 없습니다.',
+  folders_cannot_mount: '호스트의 에이전트가 폴더를 마운트할 수 없습니다. {text}',
+  folder_not_seen: '"{path}"의 폴더를 호스트에 마운트했지만 세션에 나타나지 않았습니다.',
   storage_of_folder_away:
     '"{path}" 경로에 마운트할 폴더의 스토리지가 이 호스트에 마운트되지 않았거나 응답하지 않습니다.',
   files_of_mount_gone:

@@ -28,6 +28,8 @@ export default {
   imported: '호스트에서 실행 중인 세션을 찾았습니다.',
   idle_timeout: '세션이 너무 오래 유휴 상태여서 종료되었습니다.',
   max_lifetime: '세션의 최대 수명이 끝났습니다.',
+  folder_added: '세션에 폴더를 더했습니다.',
+  folder_taken_out: '세션에서 폴더를 뺐습니다.',
   extended: '세션의 종료가 연기되었습니다.',
   interruption_announced: '곧 우선순위가 높은 세션에 자리를 내주고, 나중에 이어서 실행됩니다.',
   interruption_called_off: '자리가 더는 필요하지 않아 중단이 취소되었습니다.',

@@ -59,6 +59,8 @@ const ENTERS: readonly string[] = [
   'startApp',
   'publishApp',
   'restartSession',
+  'addSessionFolder',
+  'removeSessionFolder',
   'updateSession',
   'shareSession',
   'saveSession',
@@ -70,6 +72,7 @@ const FOR_OTHERS: readonly string[] = ['createAccountLink', 'resetTotp', 'endUse
 /** Bodies that the schema takes, so that what is tried is the right to do it. */
 const BODIES: Partial<Record<RouteName, unknown>> = {
   startApp: {},
+  addSessionFolder: { folder: 'none' },
   saveSession: { reference: 'made/here:1' },
   publishApp: {},
   updateUser: { name: 'Same' },

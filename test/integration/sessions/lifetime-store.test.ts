@@ -114,7 +114,7 @@ describe('lifetimes', () => {
     const id = await anIdleSession(1800, 3600)
     const live = createLiveFigures(store.now)
     const caller = { userId: ownerId, role: 'user' as const, domain: 'default' }
-    const deps = { live, presence: { isReady: () => true }, positionOf: () => null, caller }
+    const deps = { live, presence: { isReady: () => true, mounts: () => undefined }, positionOf: () => null, caller }
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3600_000 })
     try {
       const row = await findSession(store.db, id)

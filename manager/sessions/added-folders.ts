@@ -1,0 +1,59 @@
+import { type KernelMounts } from '#agent/contract'
+import { because, type Because, causeIn, type FolderId, type KernelId } from '#manager/contract'
+import { type SessionFolderRow } from '../store/sessions/session-folders.ts'
+
+/** What an agent reports about the folders of running kernels, where that differs from its last report. */
+export interface ChangedMounts {
+  /** Kernels of which the agent says something else than before, or something for the first time. */
+  readonly kernelIds: readonly KernelId[]
+  /** Those of them that have folders. */
+  readonly withFolders: readonly KernelId[]
+  /** Those of them to which folders can be added now, or can no longer. */
+  readonly turned: readonly KernelId[]
+}
+
+/** What has to be done so that records and mounts of one session agree again. */
+export type Repair =
+  /** The mount is there: note that it is confirmed. */
+  | { do: 'confirm'; folder: SessionFolderRow }
+  /** It is to be there and is not, at least in one kernel. */
+  | { do: 'mount'; folder: SessionFolderRow }
+  /** It is to be gone and is still there. */
+  | { do: 'unmount'; folder: SessionFolderRow }
+  /** It is to be gone, and is. */
+  | { do: 'forget'; folder: SessionFolderRow }
+  /** It is there and no record says so, as after a restore of the database: the record protects the folder. */
+  | { do: 'record'; folder: KernelMounts['folders'][number] }
+
+/**
+ * Compares the folders that were added to a session with what the agent reports of all its kernels. Pure. The records are what is
+ * wanted; a crash or a lost answer leaves them ahead of the mounts.
+ */
+export function repairsOf(rows: readonly SessionFolderRow[], kernels: readonly KernelMounts[]): Repair[] {
+  const added = rows.filter(row => row.added)
+  const isIn = ({ folders }: KernelMounts, id: FolderId) => folders.some(({ folder }) => folder === id)
+  const repairs = added.flatMap((folder): Repair[] => {
+    const [isEverywhere, isSomewhere] = [
+      kernels.every(kernel => isIn(kernel, folder.folder_id)),
+      kernels.some(kernel => isIn(kernel, folder.folder_id)),
+    ]
+    if (folder.pending === 'unmount') return [{ do: isSomewhere ? 'unmount' : 'forget', folder }]
+    if (!isEverywhere) return [{ do: 'mount', folder }]
+    return folder.pending === 'mount' ? [{ do: 'confirm', folder }] : []
+  })
+  const known = new Set(added.map(row => row.folder_id))
+  const unknown = new Map(
+    kernels.flatMap(({ folders }) => folders.filter(({ folder }) => !known.has(folder)).map(one => [one.folder, one])),
+  )
+  return [...repairs, ...Array.from(unknown.values(), (folder): Repair => ({ do: 'record', folder }))]
+}
+
+/** Why the folders of a running session cannot be changed now; undefined if they can. @param kernels what the agent says of each */
+export function whyFixed(kernels: readonly (KernelMounts | undefined)[]): Because | undefined {
+  for (const mounts of kernels) {
+    if (!mounts) return because('folders_not_told')
+    const { closed: why, closedBy } = mounts
+    if (why !== null) return causeIn({ why, ...closedBy }) ?? because('docker_says', { text: why })
+  }
+  return kernels.length === 0 ? because('folders_not_told') : undefined
+}

@@ -1,0 +1,230 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type ApiClient, type Folder, type FolderMountSpec, type Session, type SessionSpec } from '#manager/contract'
+import { createCli } from '../../fixtures/cli.ts'
+import { type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+/** Folders that are added to running sessions and taken out, as the manager sees it (ADR 57). */
+let cluster: SessionsCluster
+let agent: ScriptedAgent
+let marker: string
+beforeAll(async () => {
+  cluster = await startSessionsCluster()
+  marker = (await readFile(join(cluster.source.dataDir, 'storage/.berth-storage'), 'utf8')).trim()
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+beforeEach(async () => {
+  agent = await cluster.join({ storage: [marker] })
+})
+afterEach(() => cluster.reset())
+
+let made = 0
+const make = (name = `folder-${++made}`, api: ApiClient = cluster.api) => api.createFolder({ body: { name } })
+const get = ({ id }: Session) => cluster.api.getSession({ params: { id } })
+async function running(spec: Partial<SessionSpec> = {}, api?: ApiClient): Promise<Session> {
+  const { id } = await cluster.launch({ automount: false, ...spec }, api)
+  const session = await cluster.reach(id, 'RUNNING')
+  await expect.poll(async () => (await get(session)).foldersFixed).toBeNull()
+  return session
+}
+const add = ({ id }: Session, folder: Folder, more: Partial<FolderMountSpec> = {}, api: ApiClient = cluster.api) =>
+  api.addSessionFolder({ params: { id }, body: { folder: folder.id, ...more } })
+const take = ({ id }: Session, { id: folderId }: Folder, force = false) =>
+  cluster.api.removeSessionFolder({ params: { id, folderId }, query: force ? { force: 'true' } : {} })
+const trash = ({ id }: Folder) => cluster.api.trashFolder({ params: { id } })
+const mountsOf = ({ kernels }: Session) =>
+  kernels.map(({ id }) => agent.containers.get(id)?.mounts?.folders.map(({ path }) => path))
+const places = async (session: Session) => (await get(session)).folders.map(({ path, pending }) => [path, pending])
+
+test('a folder is added, protected while it is there, seen in the timeline and the audit log, and taken out', async () => {
+  const [launched, folder] = [await make(), await make()]
+  const session = await running({ folders: [{ folder: launched.id }] })
+  const after = await add(session, folder, { path: 'deep/data', readOnly: true })
+  const mount = { folderId: folder.id, name: folder.name, path: '/home/work/deep/data', readOnly: true, added: true }
+  expect(after.folders).toContainEqual(mount)
+  expect((await add(session, folder, { path: 'deep/data', readOnly: true })).folders).toEqual(after.folders)
+  const wanted = { storage: marker, folder: folder.id, path: 'deep/data', readOnly: true }
+  expect(agent.requests('mount_folder').map(({ folder: sent }) => sent)).toEqual([wanted, wanted])
+  expect(await refusal(trash(folder))).toMatchObject({ code: 'folder_in_use' })
+  // What came with the launch stays.
+  expect(await refusal(take(session, launched))).toMatchObject({
+    code: 'session_folders_fixed',
+    detail: { cause: 'folder_from_launch' },
+  })
+
+  expect((await take(session, folder)).folders).toHaveLength(1)
+  expect(await refusal(take(session, folder))).toMatchObject({ code: 'folder_not_found' })
+  expect((await trash(folder)).status).toBe('trashed')
+  const { items: events } = await cluster.api.listSessionEvents({ params: { id: session.id } })
+  expect(events.slice(-2)).toMatchObject([
+    { from: 'RUNNING', to: 'RUNNING', actor: 'admin@localhost', reason: { code: 'folder_added' } },
+    { to: 'RUNNING', reason: { code: 'folder_taken_out', values: { path: '/home/work/deep/data' } } },
+  ])
+  const { items: entries } = await cluster.api.listAuditLog({ query: { limit: '50' } })
+  const named = JSON.stringify(entries)
+  expect([named.includes('addSessionFolder'), named.includes('removeSessionFolder')]).toEqual([true, true])
+})
+
+test('the rules are those of a launch', async () => {
+  const other = await cluster.addUser('other@localhost')
+  const [folder, theirs, gone] = [await make(), await make(undefined, other), await make()]
+  const at = await make()
+  await trash(gone)
+  const session = await running({ folders: [{ folder: at.id, path: 'at' }] })
+  const refused = async (...call: Parameters<typeof add>) => (await refusal(add(...call))).code
+  expect(await refused(session, folder, {}, other)).toBe('session_not_found')
+  expect(await refused(session, theirs)).toBe('folder_not_found')
+  expect(await refused(session, gone)).toBe('folder_not_found')
+  for (const path of ['at', 'at/below', '.bashrc', '../out'])
+    expect(await refused(session, folder, { path })).toBe('bad_request')
+  await add(session, folder, { path: 'one' })
+  expect(await refused(session, folder, { path: 'two' })).toBe('bad_request')
+  expect(await refused(session, await make(), { path: 'one/below' })).toBe('bad_request')
+
+  // A folder that is shared to be read is read-only, whatever is asked for.
+  await other.inviteToFolder({ params: { id: theirs.id }, body: { email: 'admin@localhost', permission: 'ro' } })
+  const invitation = (await cluster.api.listFolderInvitations()).items.at(-1)
+  if (!invitation) throw new Error('no invitation')
+  await cluster.api.acceptFolderInvitation({ params: { id: invitation.id } })
+  expect((await add(session, theirs, { readOnly: false })).folders).toContainEqual(
+    expect.objectContaining({ folderId: theirs.id, readOnly: true }),
+  )
+
+  agent.storage = []
+  agent.report()
+  await expect.poll(async () => refused(session, await make())).toBe('storage_away')
+  await cluster.api.deleteSession({ params: { id: session.id } })
+  await cluster.reach(session.id, 'TERMINATED')
+  expect(await refused(session, await make())).toBe('session_not_running')
+  // A restart keeps the set.
+  agent.storage = [marker]
+  agent.report()
+  const next = await cluster.api.restartSession({ params: { id: session.id } })
+  expect(next.folders.map(({ path, added }) => [path, added])).toEqual(
+    ['at', 'one', theirs.name].toSorted().map(path => [`/home/work/${path}`, undefined]),
+  )
+})
+
+test('where the host cannot, the session says why and the request is refused', async () => {
+  const session = await running()
+  const [kernel] = session.kernels
+  const container = kernel && agent.containers.get(kernel.id)
+  if (!container) throw new Error('no container')
+  container.mounts = {
+    closed: 'Its container is older.',
+    closedBy: { cause: 'folders_container_older' },
+    folders: [],
+  }
+  agent.report()
+  await expect.poll(async () => (await get(session)).foldersFixed?.cause).toBe('folders_container_older')
+  expect(await refusal(add(session, await make()))).toMatchObject({
+    code: 'session_folders_fixed',
+    detail: { cause: 'folders_container_older' },
+  })
+  // An agent of an earlier version says nothing.
+  delete container.mounts
+  agent.report()
+  await expect.poll(async () => (await get(session)).foldersFixed?.cause).toBe('folders_not_told')
+  expect(agent.requests('mount_folder')).toEqual([])
+})
+
+test('what the agent refuses leaves no record; in a cluster, all kernels have the folder or none', async () => {
+  const folder = await make()
+  const session = await running({ clusterSize: 2 })
+  const [, second] = session.kernels
+  agent.script.mount_folder = ({ kernelId, folder: sent }) => {
+    if (kernelId === second?.id) throw new ScriptedError('folder_path_taken', 'taken')
+    return agent.mount(kernelId, sent)
+  }
+  expect(await refusal(add(session, folder))).toMatchObject({ code: 'folder_path_taken' })
+  expect([mountsOf(session), await places(session)]).toEqual([[[], []], []])
+  agent.script.mount_folder = ({ kernelId, folder: sent }) => agent.mount(kernelId, sent)
+  await add(session, folder)
+  expect(mountsOf(session)).toEqual([[folder.name], [folder.name]])
+
+  agent.script.unmount_folder = ({ kernelId, folder: sent, force }) => {
+    if (kernelId === second?.id && !force) throw new ScriptedError('folder_busy', 'busy')
+    return agent.unmount(kernelId, sent)
+  }
+  expect(await refusal(take(session, folder))).toMatchObject({ code: 'folder_busy' })
+  expect(mountsOf(session)).toEqual([[folder.name], [folder.name]])
+  expect(await places(session)).toEqual([[`/home/work/${folder.name}`, undefined]])
+  await take(session, folder, true)
+  expect([mountsOf(session), await places(session)]).toEqual([[[], []], []])
+})
+
+test('an answer that is lost, a crash and a restore leave records that the next report sets right', async () => {
+  const [first, second, third] = [await make(), await make(), await make()]
+  const session = await running()
+  const [kernel] = session.kernels
+  if (!kernel) throw new Error('no kernel')
+  agent.script.mount_folder = async ({ kernelId, folder }) => {
+    agent.mount(kernelId, folder)
+    await agent.disconnect()
+    return {}
+  }
+  expect(await refusal(add(session, first))).toMatchObject({ code: 'agent_unreachable' })
+  expect(await places(session)).toEqual([[`/home/work/${first.name}`, 'mount']])
+  expect(await refusal(trash(first))).toMatchObject({ code: 'folder_in_use' })
+  agent.script.mount_folder = ({ kernelId, folder }) => agent.mount(kernelId, folder)
+  await agent.connect()
+  await expect.poll(() => places(session)).toEqual([[`/home/work/${first.name}`, undefined]])
+
+  // The mount is lost: it is made again. One without a record is recorded, so that nobody deletes the folder.
+  agent.unmount(kernel.id, first.id)
+  agent.mount(kernel.id, { storage: marker, folder: second.id, path: 'found', readOnly: false })
+  agent.report()
+  await expect.poll(() => places(session)).toContainEqual(['/home/work/found', undefined])
+  await expect.poll(() => mountsOf(session)).toEqual([['found', first.name]])
+  expect(await refusal(trash(second))).toMatchObject({ code: 'folder_in_use' })
+
+  // The manager stops between the wish and the answer.
+  agent.script.unmount_folder = () => new Promise(() => undefined)
+  agent.script.mount_folder = () => new Promise(() => undefined)
+  const open = [take(session, second).catch(() => undefined), add(session, third).catch(() => undefined)]
+  await expect.poll(() => places(session)).toContainEqual(['/home/work/found', 'unmount'])
+  agent.script.unmount_folder = ({ kernelId, folder }) => agent.unmount(kernelId, folder)
+  agent.script.mount_folder = ({ kernelId, folder }) => agent.mount(kernelId, folder)
+  await cluster.restart()
+  await Promise.all(open)
+  await agent.connect()
+  await expect.poll(() => places(session), { timeout: 10_000 }).not.toContainEqual(['/home/work/found', 'unmount'])
+  expect((await places(session)).map(([path]) => path)).not.toContain('/home/work/found')
+  expect((await trash(second)).status).toBe('trashed')
+})
+
+test('a folder that all sessions use is not added to a session that others use', async () => {
+  const dotted = await make('.local')
+  const member = await cluster.addUser('member@localhost')
+  const { user } = await member.me()
+  const group = await cluster.api.createGroup({ body: { name: 'together' } })
+  for (const { id } of [user, (await cluster.api.me()).user])
+    await cluster.api.addGroupMember({ params: { id: group.id, userId: id } })
+  const session = await running({ group: 'together' })
+  const share = (permission: 'use' | 'view') =>
+    cluster.api.shareSession({ params: { id: session.id }, body: { email: 'member@localhost', permission } })
+  await share('use')
+  expect(await refusal(add(session, dotted))).toMatchObject({ code: 'session_share_refused' })
+  await share('view')
+  await add(session, dotted)
+  expect(await refusal(share('use'))).toMatchObject({ code: 'session_share_refused' })
+  expect(await refusal(add(session, await make(), {}, member))).toMatchObject({ code: 'forbidden' })
+})
+
+test('berth session mount and unmount', async () => {
+  await using cli = await createCli()
+  await cli.signIn(cluster.url)
+  const folder = await make()
+  const { name } = await running()
+  const mounted = await cli.run(['session', 'mount', name, `${folder.name}:in/data:ro`])
+  expect(mounted).toMatchObject({ code: 0, out: `${folder.name}  /home/work/in/data  read-only\n` })
+  agent.script.unmount_folder = ({ kernelId, folder: sent, force }) => {
+    if (!force) throw new ScriptedError('folder_busy', 'Programs use it.')
+    return agent.unmount(kernelId, sent)
+  }
+  expect(await cli.run(['session', 'unmount', name, folder.name])).toMatchObject({ code: 1 })
+  expect(await cli.run(['session', 'unmount', name, folder.name.toUpperCase(), '--force'])).toMatchObject({ code: 0 })
+  expect(await cli.run(['session', 'unmount', name, folder.name])).toMatchObject({ code: 4 })
+})
