@@ -1,5 +1,8 @@
 import {
+  because,
   type ErrorCode,
+  type Folder,
+  type FolderMountSpec,
   type Session,
   type SessionChange,
   type SessionShare,
@@ -13,11 +16,16 @@ export interface SessionsWorld {
   sessions: Session[]
   /** Members of every session. */
   members?: SessionShare[]
+  folders?: Folder[]
+  /** Programs use every folder. */
+  foldersBusy?: boolean
   /** Logs by the id of the session; with times if they are asked for. */
   logs?: Readonly<Record<string, string>>
 }
 
-type Answer = { readonly status: number; readonly value: unknown } | { readonly error: ErrorCode }
+type Answer =
+  | { readonly status: number; readonly value: unknown }
+  | { readonly error: ErrorCode; readonly detail?: Record<string, unknown> }
 
 /** Answers a call about one session; undefined for calls that are answered elsewhere. */
 export function answerSession(
@@ -25,6 +33,7 @@ export function answerSession(
   session: Session,
   route: string,
   body: unknown,
+  search = '',
 ): Answer | undefined {
   const [method = '', path = ''] = route.split(' ')
   if (path.endsWith('/logs')) {
@@ -37,6 +46,8 @@ export function answerSession(
     return { status: 201, value: { grant: 'a-grant', sessionId: session.id, app: value, expiresAt, inject: null } }
   }
   if (path.endsWith('/image')) return { status: 200, value: { request: null, task: null } }
+  const aboutFolder = answerMounts(world, session, `${route}${search}`, body)
+  if (aboutFolder) return aboutFolder
   if (method === 'PATCH') {
     Object.assign(session, body as SessionChange, { version: session.version + 1 })
     return { status: 200, value: session }
@@ -63,4 +74,29 @@ export function answerSession(
 function change({ members = [] }: SessionsWorld, session: Session): void {
   session.sharedWith = members.length
   session.version += 1
+}
+
+/** Folders of a running session. */
+function answerMounts(world: SessionsWorld, session: Session, route: string, body: unknown): Answer | undefined {
+  const [, method, folderId, force] =
+    /^(\w+) \/api\/v1\/sessions\/[^/]+\/folders(?:\/([^?]+))?(\?force=true)?$/.exec(route) ?? []
+  if (method === undefined) return undefined
+  if (method === 'POST') {
+    const { folder, path, readOnly = false } = body as FolderMountSpec
+    const found = world.folders?.find(one => one.id === folder)
+    if (!found) return { error: 'folder_not_found' }
+    if (path === 'taken') return { error: 'folder_path_taken', detail: because('folder_path_taken', { path }) }
+    const at = path?.startsWith('/') ? path : `/home/work/${path ?? found.name}`
+    session.folders = [
+      ...session.folders,
+      { folderId: found.id, name: found.name, path: at, readOnly, added: true as const },
+    ]
+  } else {
+    const path = session.folders.find(one => one.folderId === folderId)?.path ?? ''
+    if (world.foldersBusy && force === undefined)
+      return { error: 'folder_busy', detail: because('folder_busy', { path }) }
+    session.folders = session.folders.filter(one => !(one.added && one.folderId === folderId))
+  }
+  change(world, session)
+  return { status: method === 'POST' ? 201 : 200, value: session }
 }

@@ -262,9 +262,9 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     send(response, 200, { items: [{ ...event, reason: { code: 'requested', message: 'Asked for' } }] })
     return
   }
-  const aboutSession = session && answerSession(world, session, route, body)
+  const aboutSession = session && answerSession(world, session, route, body, url.search)
   if (aboutSession) {
-    if ('error' in aboutSession) sendError(response, aboutSession.error)
+    if ('error' in aboutSession) sendError(response, aboutSession.error, aboutSession.detail)
     else send(response, aboutSession.status, aboutSession.value)
     return
   }

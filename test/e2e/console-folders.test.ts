@@ -2,6 +2,7 @@ import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aFolder, LOCAL, variedFolders } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
+import { aSession, ENDED_KERNEL } from './console-world.ts'
 import { button } from './scene.ts'
 
 /** The page "Data & Storage" against a double of the manager: what people do there, the address, long lists. */
@@ -107,4 +108,63 @@ test('the notice of a storage that is away goes by itself when the storage is ba
   await page.getByText('imagenet-2012-train-and-validation-sets').first().waitFor()
   world.storageHosts = [LOCAL, { ...LOCAL, name: 'archive' }]
   await notice.waitFor({ state: 'detached' })
+})
+
+test('folders are added to a running session and taken out; where that is not possible, it starts again with others', async () => {
+  const [experiments] = variedFolders()
+  if (!experiments) throw new Error('no folder')
+  const launched = { folderId: experiments.id, name: 'experiments', path: '/home/work/experiments', readOnly: false }
+  const session = aSession(7, { folders: [launched] })
+  const change = { sessions: [session], folders: variedFolders(), foldersBusy: true }
+  await using console = await openConsole(browser, `/sessions/${session.id}?tab=details`, change)
+  const { page, world } = console
+  await page.getByText('Folders that the session started with stay').waitFor()
+  await button(page, 'Add folder').click()
+  const dialog = page.getByRole('dialog', { name: `Add a folder to ${session.name}` })
+  const submit = dialog.getByRole('button', { name: 'Add folder' })
+  await submit.click()
+  await dialog.getByText('Choose a folder.').waitFor()
+  await dialog.getByRole('combobox', { name: 'Folder' }).press('ArrowDown')
+  await page.getByRole('option', { name: /papers/ }).click()
+  const path = dialog.getByLabel('Path in the session')
+  await path.fill('experiments/below')
+  await dialog.getByText('Same path as “experiments”').waitFor()
+  await path.fill('taken')
+  await submit.click()
+  await dialog.getByText('there is something at "taken"').waitFor()
+  await path.fill('')
+  await dialog.getByLabel('Read only').check()
+  await submit.click()
+  await page.getByText(`papers is in ${session.name} now.`).waitFor()
+  expect(world.sessions[0]?.folders.at(-1)).toMatchObject({ path: '/home/work/papers', readOnly: true, added: true })
+
+  await button(page, 'Take out papers').click()
+  const question = page.getByRole('alertdialog')
+  await question.getByRole('button', { name: 'Take out' }).click()
+  await question.getByText('Close the files and leave the directory').waitFor()
+  await question.getByLabel('Also while programs use it').check()
+  await question.getByRole('button', { name: 'Take out' }).click()
+  await page.getByText(`papers is not in ${session.name} any more.`).waitFor()
+  expect(world.sessions[0]?.folders).toEqual([launched])
+
+  // An ended session starts again with other folders.
+  Object.assign(session, {
+    status: 'TERMINATED',
+    kernels: [ENDED_KERNEL],
+    endedAt: new Date().toISOString(),
+    version: session.version + 1,
+  })
+  await page.reload()
+  await button(page, 'Start again with other folders').click()
+  const again = page.getByRole('dialog', { name: `Start ${session.name} again with other folders` })
+  await again.getByRole('button', { name: 'Do not mount experiments' }).click()
+  await again.getByRole('combobox', { name: 'Choose folders to mount' }).press('ArrowDown')
+  await page.getByRole('option', { name: /papers/ }).click()
+  await page.keyboard.press('Escape')
+  await again.getByRole('button', { name: 'Start again' }).click()
+  await page.getByText('is started again.').waitFor()
+  expect(world.changes.at(-1)).toMatchObject({
+    request: `POST /api/v1/sessions/${session.id}/restart`,
+    body: { folders: [{ folder: aFolder(5).id }] },
+  })
 })

@@ -1,7 +1,13 @@
-import { NO_ANNOUNCEMENT } from '#manager/contract'
+import { because, type FolderMount, NO_ANNOUNCEMENT, toldBy } from '#manager/contract'
+import { aFolder, variedFolders } from './console-double-folders.ts'
 import { ago, aSession, figuresOf, HISTORY, INVITATION, LIMITED, OTHER } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 
+/** One folder from the launch, and one that was added. */
+const MOUNTED: FolderMount[] = [
+  { folderId: aFolder(1).id, name: 'experiments', path: '/home/work/experiments', readOnly: false },
+  { folderId: aFolder(4).id, name: 'models', path: '/home/work/in/models', readOnly: true, added: true },
+]
 const NO_PROGRAM = 'Nothing in the session listens on port 7860.'
 
 /** Summary, lists and pages of sessions, statistics, and what every page has. */
@@ -139,6 +145,31 @@ export const SESSION_SCENES: readonly Scene[] = [
     path: `/sessions/${aSession(7).id}?tab=details`,
     world: { sessions: [aSession(7)] },
     act: page => page.getByRole('heading', { name: 'Identity' }).waitFor(),
+  },
+  {
+    name: 'session-folders',
+    path: `/sessions/${aSession(7).id}?tab=details`,
+    world: { sessions: [aSession(7, { folders: MOUNTED })], folders: variedFolders() },
+    async act(page) {
+      await page.getByRole('button', { name: 'Add folder' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Add a folder to' })
+      await dialog.getByRole('combobox', { name: 'Folder' }).press('ArrowDown')
+      await page.getByRole('option', { name: /papers/ }).click()
+      await dialog.getByText('At /home/work/papers').waitFor()
+    },
+  },
+  {
+    name: 'session-folders-fixed',
+    path: `/sessions/${aSession(7).id}?tab=details`,
+    world: {
+      sessions: [aSession(7, { folders: MOUNTED, foldersFixed: toldBy(because('folders_container_older')) })],
+      folders: variedFolders(),
+    },
+    async act(page) {
+      await page.getByText('Folders cannot be added now').waitFor()
+      await page.getByRole('button', { name: 'Start again with other folders' }).click()
+      await page.getByText('It runs now').waitFor()
+    },
   },
   {
     name: 'session-image',

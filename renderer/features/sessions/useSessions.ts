@@ -2,6 +2,8 @@ import { defineStore } from 'pinia'
 import { computed, ref, shallowReactive, shallowRef, triggerRef, watch } from 'vue'
 import {
   type ApiClient,
+  type FolderId,
+  type FolderMountSpec,
   isFinished,
   MOST_SESSION_IDS,
   type Session,
@@ -221,9 +223,20 @@ export const useSessions = defineStore('sessions', () => {
     await shown(api.deleteSession({ params: { id }, ...(why === '' ? {} : { query: { why } }) }))
   }
 
-  /** Starts the session again on the same agent with its files. @throws as the route */
-  async function restart(id: SessionId): Promise<Session> {
-    return await unlessCleared(api.restartSession({ params: { id } }), next => putFresh([next]))
+  /** Starts the session again on the same agent with its files. @param folders in place of those that it had @throws as the route */
+  async function restart(id: SessionId, folders?: FolderMountSpec[]): Promise<Session> {
+    const body = folders === undefined ? {} : { body: { folders } }
+    return await unlessCleared(api.restartSession({ params: { id }, ...body }), next => putFresh([next]))
+  }
+
+  /** Adds a folder to a running session. @throws as the route */
+  async function addFolder(id: SessionId, body: FolderMountSpec): Promise<void> {
+    await shown(api.addSessionFolder({ params: { id }, body }))
+  }
+
+  /** Takes a folder out of a running session. @throws as the route */
+  async function takeFolder(id: SessionId, folderId: FolderId, force: boolean): Promise<void> {
+    await shown(api.removeSessionFolder({ params: { id, folderId }, query: force ? { force: 'true' } : {} }))
   }
 
   /** Launches sessions; they show with the answer, before any hint. @throws as the route */
@@ -277,6 +290,8 @@ export const useSessions = defineStore('sessions', () => {
     put,
     extend,
     restart,
+    addFolder,
+    takeFolder,
     terminate,
     watchStats,
     statsOf,

@@ -187,8 +187,6 @@ export default {
   mountNothing:
     'No folder is mounted. When the session ends, its home folder is kept for about a day while there is room; all other files are deleted. Save in a mounted folder what you want to keep.',
   mountNothingShort: 'No folder is mounted.',
-  mountLater:
-    'Docker mounts folders only when a session starts. To use another folder, launch a session like this one with it.',
   mountGone: '“{name}” is gone or cannot be mounted any more: remove it',
   mountOutside: 'Must be a path below /home/work',
   mountReserved: 'Sessions use this path themselves; choose another',

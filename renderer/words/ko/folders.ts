@@ -185,8 +185,6 @@ export default {
   mountNothing:
     '마운트한 폴더가 없습니다. 세션이 종료되면 홈 폴더는 공간이 있는 동안 약 하루 보관되고 다른 파일은 모두 삭제됩니다. 보존할 파일은 마운트한 폴더에 저장하세요.',
   mountNothingShort: '마운트한 폴더가 없습니다.',
-  mountLater:
-    'Docker는 세션이 시작될 때만 폴더를 마운트합니다. 다른 폴더를 쓰려면 그 폴더를 선택해 같은 세션을 다시 시작하세요.',
   mountGone: '“{name}” 폴더가 없거나 더는 마운트할 수 없습니다. 목록에서 제거하세요',
   mountOutside: '/home/work 아래의 경로여야 합니다',
   mountReserved: '세션이 직접 사용하는 경로입니다. 다른 경로를 고르세요',
