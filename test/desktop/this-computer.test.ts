@@ -11,6 +11,7 @@ import { openLaunchDialog, rowOf, screen } from '../e2e/console-steps.ts'
 import { aWorld } from '../e2e/console-world.ts'
 import { managerIdOf } from '../fixtures/berth.ts'
 import { removeEverythingOf } from '../fixtures/leftovers.ts'
+import { unmountBelow } from '../fixtures/unmount-below.ts'
 import { openApp, openDesktop, readSettings, startPlainApp, type Desktop } from './open-app.ts'
 
 /** The first start of the desktop app: the start screen, and Berth on this computer from nothing to a terminal, with a real engine. */
@@ -27,6 +28,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await removeEverythingOf(await managerIdOf(data))
   await run('docker', ['volume', 'rm', '-f', `berth-test-${basename(data)}`]).catch(() => undefined)
+  await unmountBelow(data)
   await rm(data, { recursive: true, force: true, maxRetries: 5 })
   await server[Symbol.asyncDispose]()
   await desktop[Symbol.asyncDispose]()

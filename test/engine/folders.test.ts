@@ -104,6 +104,34 @@ test('a restarted session has its folders again', async () => {
   await berth.cli('session', 'rm', next.name, '--wait')
 })
 
+test('a folder is added to a running session by the command line, seen on the storage, and taken out with its files kept', async () => {
+  await berth.cli('folder', 'create', 'later')
+  const session = await launch('running')
+  const api = await berth.api()
+  const now = () => api.getSession({ params: { id: session.id } })
+  expect((await now()).foldersFixed).toBeNull()
+  const mounted = await berth.cli('session', 'mount', 'running', 'later:in/later')
+  expect(mounted).toMatchObject({ code: 0, stdout: 'later  /home/work/in/later\n' })
+  await inSession(session, 'echo written > ~/in/later/note')
+  const folderId = (await now()).folders[0]?.folderId ?? ''
+  const note = join(berth.data, 'storage', 'folders', folderId, 'note')
+  expect(await readFile(note, 'utf8')).toBe('written\n')
+  expect((await berth.cli('folder', 'rm', 'later')).stderr).toContain('running')
+  expect(await berth.cli('session', 'unmount', 'running', 'later')).toMatchObject({ code: 0 })
+  expect(await inSession(session, 'ls ~/in')).toBe('')
+
+  // Ended with the folder in it, and started again with it.
+  await berth.cli('session', 'mount', 'running', 'later:in/later:ro')
+  await berth.cli('session', 'rm', 'running', '--wait')
+  expect(await readFile(note, 'utf8')).toBe('written\n')
+  await berth.cli('session', 'restart', 'running', '--wait')
+  const [again] = (await api.listSessions({ query: { name: 'running', status: 'RUNNING' } })).items
+  expect(again?.folders).toMatchObject([{ path: '/home/work/in/later', readOnly: true }])
+  if (again)
+    expect(await inSession(again, 'cat ~/in/later/note; test -L ~/in/later || echo no link')).toBe('written\nno link')
+  await berth.cli('session', 'rm', 'running', '--wait')
+})
+
 test('folders .ssh and .local are in each session, and the session keeps its own SSH key', async () => {
   for (const name of ['.ssh', '.local']) await berth.cli('folder', 'create', name)
   const session = await launch('dotted')

@@ -182,3 +182,24 @@ test('a session that continues with the files mounts the folder at the same plac
   await isWhole(data)
   await isWhole(other)
 })
+
+test('under an agent in a mount namespace of its own, sessions start without a place for folders, and say why', async () => {
+  agent.kill('SIGKILL')
+  await agent.exited
+  agent = await spawnAgent(home, environment(), ['unshare', '--mount'])
+  await agent.firstLine
+  const session = await start()
+  await expect.poll(() => manager.kernel(session.kernelId)?.mounts?.closedBy?.cause).toBe('folders_agent_apart')
+  await expect(add(session.kernelId, await aFolder('data'))).rejects.toMatchObject({ code: 'session_folders_fixed' })
+  expect(await inside(session, 'ls /run/berth-folders')).toContain('No such file')
+  await end(session.kernelId)
+
+  // Beside the engine again, it serves new sessions; one without a place is told from that.
+  const older = await start()
+  agent.kill('SIGKILL')
+  await agent.exited
+  agent = await spawnAgent(home, environment())
+  await agent.firstLine
+  await expect.poll(() => manager.kernel(older.kernelId)?.mounts?.closedBy?.cause).toBe('folders_container_older')
+  await end(older.kernelId)
+})
