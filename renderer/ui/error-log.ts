@@ -1,5 +1,5 @@
 import { shallowRef } from 'vue'
-import { isAppError } from '#manager/contract'
+import { isAppError, parseJson } from '#manager/contract'
 
 /** One error of this page. */
 export interface LoggedError {
@@ -7,9 +7,46 @@ export interface LoggedError {
   readonly text: string
 }
 
-const MOST_KEPT = 100
-/** The last errors of this page, newest first. In memory only: they may name files and sessions. */
-export const errorLog = shallowRef<readonly LoggedError[]>([])
+/** Enough for a report about a day of work. */
+const MOST_KEPT = 2_000
+const MOST_CHARACTERS = 1_000
+const KEY = 'berth.errors'
+
+/**
+ * The last errors of this tab, newest first; a reload keeps them. They may name files and sessions, so they end with the tab, or when
+ * the person signs out.
+ */
+export const errorLog = shallowRef<readonly LoggedError[]>(readStored())
+
+function readStored(): LoggedError[] {
+  const stored = (globalThis as Partial<typeof globalThis>).sessionStorage?.getItem(KEY)
+  const lines = parseJson(stored ?? '[]')
+  if (!Array.isArray(lines)) return []
+  return lines.flatMap((line: unknown) => {
+    if (!Array.isArray(line) || typeof line[0] !== 'number' || typeof line[1] !== 'string') return []
+    return [{ at: new Date(line[0]), text: line[1] }]
+  })
+}
+function store(): void {
+  try {
+    const lines = errorLog.value.map(({ at, text }) => [at.getTime(), text])
+    globalThis.sessionStorage.setItem(KEY, JSON.stringify(lines))
+  } catch {
+    // Storage that is full or denied: the list stays in memory.
+  }
+}
+
+/** For the next person at this tab. */
+export function clearErrors(): void {
+  errorLog.value = []
+  store()
+}
+/** One line an error, oldest first, as in a log file. */
+export const errorLogText = () =>
+  errorLog.value
+    .toReversed()
+    .map(({ at, text }) => `${at.toISOString()} ${text}\n`)
+    .join('')
 
 export function logError(error: unknown): void {
   const text = isAppError(error)
@@ -17,7 +54,8 @@ export function logError(error: unknown): void {
     : error instanceof Error
       ? `${error.name}: ${error.message}`
       : String(error)
-  errorLog.value = [{ at: new Date(), text }, ...errorLog.value].slice(0, MOST_KEPT)
+  errorLog.value = [{ at: new Date(), text: text.slice(0, MOST_CHARACTERS) }, ...errorLog.value].slice(0, MOST_KEPT)
+  store()
 }
 
 /** Notes what no part of the page has caught. The browser still writes it to its console. */

@@ -1,4 +1,5 @@
 import { useRouter } from 'vue-router'
+import { clearErrors } from '../../ui/error-log.ts'
 import { useAnnouncement } from '../announcement/useAnnouncement.ts'
 import { useFolders } from '../folders/useFolders.ts'
 import { forgetLaunch } from '../launch/forget-launch.ts'
@@ -31,6 +32,7 @@ export function useSignOut(): () => Promise<void> {
     await account.signOut()
     for (const store of loaded) store.clear()
     notices.reset()
+    clearErrors()
     await router.replace({ name: 'sign-in' })
   }
 }

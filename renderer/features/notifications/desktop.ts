@@ -10,8 +10,10 @@ type AppNotify = ((notice: DesktopNotice) => Promise<void>) | undefined
 /**
  * Notifications of the desktop. In a browser they are off until the person switches them on; in the desktop app on until switched off.
  * The choice is kept on this computer.
+ *
+ * @param isInFront whether the person looks at the console; they need no notification then
  */
-export function desktopNotices(appNotify: AppNotify) {
+export function desktopNotices(appNotify: AppNotify, isInFront = () => Promise.resolve(document.hasFocus())) {
   const chosen = () => globalThis.localStorage.getItem(KEY)
 
   function state(): DesktopState {
@@ -29,9 +31,9 @@ export function desktopNotices(appNotify: AppNotify) {
       if (isOn && state() === 'off') await Notification.requestPermission()
       return state()
     },
-    /** Shows one, unless the page is in front. @param id of the event: several tabs show it once */
+    /** Shows one, unless the console is in front. @param id of the event: several tabs show it once */
     async show(id: string, text: string, to: string): Promise<void> {
-      if (state() !== 'on' || document.hasFocus()) return
+      if (state() !== 'on' || (await isInFront())) return
       if (appNotify) {
         // Messages of administrators may be long; a notification shows a few lines.
         await appNotify({ text: text.slice(0, 500), to })

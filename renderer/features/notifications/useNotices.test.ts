@@ -1,8 +1,12 @@
 // @vitest-environment happy-dom
 import { beforeEach, expect, test } from 'vitest'
-import { AppError, type Message } from '#manager/contract'
-import { idOf } from '../../testing/a-session.ts'
+import { AppError, type Message, type ReceivedFolderInvitation, type Session } from '#manager/contract'
+import { aMe } from '../../testing/a-me.ts'
+import { aSession, idOf, OWNER } from '../../testing/a-session.ts'
 import { withServices } from '../../testing/services.ts'
+import { useAccount } from '../account/useAccount.ts'
+import { useSessions } from '../sessions/useSessions.ts'
+import { useInvitations } from '../summary/useInvitations.ts'
 import { noticeText, useNotices } from './useNotices.ts'
 
 beforeEach(() => globalThis.localStorage.clear())
@@ -91,4 +95,61 @@ test('a message that could not be cleared comes back', async () => {
   notices.clear()
   expect(notices.items).toEqual([])
   await expect.poll(() => texts([...notices.items])).toEqual(['admin@localhost: First'])
+})
+
+/** A page of somebody with these sessions and invitations, which the test changes. */
+async function watching(server: { sessions: Session[]; invitations: ReceivedFolderInvitation[] }) {
+  const { app, pinia, events } = withServices({
+    me: () => Promise.resolve(aMe(OWNER)),
+    listMessages: () => Promise.resolve({ items: [] }),
+    listFolderInvitations: () => Promise.resolve({ items: server.invitations }),
+    listSessions: ({ query } = {}) => {
+      const items = server.sessions.filter(({ id }) => query?.ids === undefined || query.ids.split(',').includes(id))
+      return Promise.resolve({ items, nextCursor: null, total: items.length })
+    },
+  })
+  return await app.runWithContext(async () => {
+    await useAccount(pinia).begin()
+    const notices = useNotices(pinia)
+    notices.begin()
+    await expect.poll(() => useSessions(pinia).lists.live.status).toBe('ready')
+    await expect.poll(() => useInvitations(pinia).items).not.toBeNull()
+    return { notices, events }
+  })
+}
+const PERSON = { email: 'jonas@example.com', name: 'Jonas' }
+const anInvitation = (id: string, folder: string) =>
+  ({
+    id,
+    folder: { id, name: folder },
+    group: null,
+    from: PERSON,
+    permission: 'rw',
+  }) as unknown as ReceivedFolderInvitation
+
+test('invitations and sessions of others that arrive are notices; those that were there are not', async () => {
+  const shared = (index: number, name: string) =>
+    aSession(index, { name, ownerId: 'another' as Session['ownerId'], ownerEmail: PERSON.email, sharedAs: 'use' })
+  const server = { sessions: [shared(1, 'old')], invitations: [anInvitation('a', 'old')] }
+  const { notices, events } = await watching(server)
+  expect(notices.items).toEqual([])
+
+  server.sessions = [...server.sessions, shared(2, 'pair')]
+  server.invitations = [...server.invitations, anInvitation('b', 'datasets')]
+  events.hint({ topic: 'session', id: idOf(2), version: 1 })
+  events.hint({ topic: 'folder', id: 'b', version: 1 })
+  await expect.poll(() => notices.items.map(({ kind }) => kind).toSorted()).toEqual(['invitation', 'shared'])
+  expect(texts([...notices.items]).toSorted()).toEqual([
+    'Jonas invites you to the folder datasets',
+    'jonas@example.com shares the session pair with you',
+  ])
+  expect(notices.items.map(({ to }) => to).toSorted()).toEqual([`/sessions/${idOf(2)}`, '/summary'])
+})
+
+test('ended uploads are notices with their number of files', async () => {
+  const { notices } = await watching({ sessions: [], invitations: [] })
+  notices.add({ id: 'u1', kind: 'uploaded', name: '', count: 3, to: '/data/a' })
+  notices.add({ id: 'u2', kind: 'uploadFailed', name: '', count: 1, to: '/data/a' })
+  notices.add({ id: 'u2', kind: 'uploadFailed', name: '', count: 1, to: '/data/a' })
+  expect(texts([...notices.items])).toEqual(['1 file was not uploaded', '3 files were uploaded'])
 })

@@ -8,6 +8,7 @@ import { useTunnels } from '../apps/useTunnels.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { useInvitations } from '../summary/useInvitations.ts'
 import { desktopNotices } from './desktop.ts'
+import { watchFront } from './in-front.ts'
 import { noticeKind, readNotices, seenOf, type Notice, type NoticeKind, type Seen, warnedAtOf } from './notice.ts'
 import { createTunnelWatch } from './tunnel-watch.ts'
 import { t } from './words.ts'
@@ -35,7 +36,11 @@ export function noticeText({ kind, name, person = '', count = 0 }: Notice): stri
 /** What has happened to the person's sessions while a tab was open, and invitations. Kept on this computer, shared by its tabs. */
 export const useNotices = defineStore('notices', () => {
   const { api, events, host } = useServices()
-  const desktop = desktopNotices(host.isDesktop ? notice => host.desktop.notify(notice) : undefined)
+  const front = watchFront()
+  onScopeDispose(() => front.close())
+  const desktop = desktopNotices(host.isDesktop ? notice => host.desktop.notify(notice) : undefined, () =>
+    front.isInFront(),
+  )
   const account = useAccount()
   const sessions = useSessions()
   const invitations = useInvitations()

@@ -20,8 +20,9 @@ export default {
   checkWaiting: 'Interrupted; the page connects again by itself',
   checking: 'Checking…',
   errors: 'Errors of this page',
-  noErrors: 'No error since the page was opened.',
+  noErrors: 'No error since this tab was opened.',
   copyErrors: 'Copy all',
+  exportErrors: 'Save as text',
   errorsHint:
-    '{count, plural, one {One error.} other {The last # errors, newest first.}} They are on this page only and are sent to nobody.',
+    '{count, plural, one {One error.} other {The last # errors, newest first.}} A reload keeps them; they end with the tab or your sign-out, and are sent to nobody.',
 } as const

@@ -22,7 +22,9 @@ export default {
   checkWaiting: '연결이 끊겼습니다. 화면이 자동으로 다시 연결합니다',
   checking: '확인하는 중…',
   errors: '이 화면의 오류',
-  noErrors: '화면을 연 뒤로 오류가 없습니다.',
+  noErrors: '탭을 연 뒤로 오류가 없습니다.',
   copyErrors: '모두 복사',
-  errorsHint: '최근 오류 {count, number}개이며 최신순입니다. 이 화면에만 있으며 어디로도 보내지 않습니다.',
+  exportErrors: '텍스트로 저장',
+  errorsHint:
+    '최근 오류 {count, number}개이며 최신순입니다. 새로 고쳐도 남아 있으며, 탭을 닫거나 로그아웃하면 지워지고 어디로도 보내지 않습니다.',
 } satisfies Translation<typeof en>

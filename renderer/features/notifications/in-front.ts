@@ -1,0 +1,40 @@
+/** Time in milliseconds for other tabs to answer. Browsers let a timer of a tab in the background wait longer. */
+const ANSWER_MS = 200
+
+type FrontMessage = { readonly kind: 'ask'; readonly turn: string } | { readonly kind: 'here'; readonly turn: string }
+
+export interface FrontWatch {
+  /** Whether the person looks at this tab or at another tab of the console in this browser. */
+  isInFront(): Promise<boolean>
+  close(): void
+}
+
+/**
+ * Asks the other tabs whether one of them has the focus, which is known of one's own tab only. Any page of this origin may answer: at
+ * worst a notification is shown too much, or not.
+ */
+export function watchFront(hasFocus = () => document.hasFocus(), name = 'berth-front'): FrontWatch {
+  const channel = new BroadcastChannel(name)
+  const waiting = new Map<string, () => void>()
+  channel.onmessage = ({ data }: MessageEvent<FrontMessage>) => {
+    if (data.kind === 'here') waiting.get(data.turn)?.()
+    else if (hasFocus()) channel.postMessage({ kind: 'here', turn: data.turn } satisfies FrontMessage)
+  }
+  return {
+    async isInFront() {
+      if (hasFocus()) return true
+      const turn = crypto.randomUUID()
+      const { promise, resolve } = Promise.withResolvers<boolean>()
+      waiting.set(turn, () => resolve(true))
+      const timer = setTimeout(() => resolve(false), ANSWER_MS)
+      channel.postMessage({ kind: 'ask', turn } satisfies FrontMessage)
+      try {
+        return await promise
+      } finally {
+        clearTimeout(timer)
+        waiting.delete(turn)
+      }
+    },
+    close: () => channel.close(),
+  }
+}
