@@ -1,5 +1,6 @@
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { because, toldBy } from '#manager/contract'
 import { aFolder, LOCAL, variedFolders } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { aSession, ENDED_KERNEL } from './console-world.ts'
@@ -167,4 +168,26 @@ test('folders are added to a running session and taken out; where that is not po
     request: `POST /api/v1/sessions/${session.id}/restart`,
     body: { folders: [{ folder: aFolder(5).id }] },
   })
+})
+
+test('a running session whose folders are fixed says why, and is ended before it starts again with others', async () => {
+  const foldersFixed = toldBy(because('folders_container_older'))
+  const session = aSession(7, { foldersFixed })
+  await using it = await openConsole(browser, `/sessions/${session.id}?tab=details`, {
+    sessions: [session],
+    folders: variedFolders(),
+  })
+  const { page, world, double } = it
+  await page.getByText('Folders cannot be added now: Its container was made').waitFor()
+  expect(await button(page, 'Add folder').count()).toBe(0)
+  await button(page, 'Start again with other folders').click()
+  await button(page, 'End and start again').click()
+  await expect
+    .poll(() => world.changes.map(({ request }) => request))
+    .toEqual([`DELETE /api/v1/sessions/${session.id}`])
+  const version = session.version + 1
+  Object.assign(session, { status: 'TERMINATED', kernels: [ENDED_KERNEL], endedAt: new Date().toISOString(), version })
+  double.emit('hint', { topic: 'session', id: session.id, version })
+  await page.getByText('is started again.').waitFor()
+  expect(world.changes.at(-1)?.request).toBe(`POST /api/v1/sessions/${session.id}/restart`)
 })
