@@ -10,7 +10,7 @@ import { type ElectronApplication } from 'playwright-core'
 import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
 import { aWorld } from '../e2e/console-world.ts'
 import { root } from '../fixtures/berth.ts'
-import { launchBrowser } from '../fixtures/browser.ts'
+import { launchBrowser, withoutGutter } from '../fixtures/browser.ts'
 import { openApp, openDesktop, type RunningApp } from './open-app.ts'
 
 const folder = join(root, 'docs/guide/pages')
@@ -57,7 +57,10 @@ async function takeAll(language: 'en' | 'ko', theme: 'light' | 'dark'): Promise<
     }
     await using app = await openApp(desktop, { configDir, env, args: [`--lang=${language}`] })
     const { electron, page } = app
-    const take = (name: string) => picture(electron, `desktop-${name}-${language}-${theme}`)
+    const take = async (name: string) => {
+      await withoutGutter(page)
+      await picture(electron, `desktop-${name}-${language}-${theme}`)
+    }
     await electron.evaluate(({ nativeTheme }, source) => void (nativeTheme.themeSource = source), theme)
     await page.evaluate(next => localStorage.setItem('berth.language', next), language)
     // Playwright shows pages in light, whatever the system has.

@@ -206,6 +206,28 @@ const leftsOf = (page: Page, selector: string) =>
 const isLonger = (page: Page, selector: string) =>
   page.locator(selector).evaluate(each => each.scrollHeight > each.clientHeight)
 
+test('a page that nobody touches asks nothing for 30 seconds: hints tell what has changed', async () => {
+  await using it = await cold(true, undefined, FULL)
+  const { page, double, sent } = it
+  await page.clock.install()
+  const asked: Record<string, readonly string[]> = {}
+  for (const path of ['/summary', '/sessions', '/data', '/statistics', '/account', '/information']) {
+    await page.goto(`${double.url}/#${path}`)
+    await page.locator('h1').filter({ visible: true }).first().waitFor()
+    await expect.poll(double.streams).toBe(1)
+    await page.clock.runFor(5_000)
+    // What the page asks while it loads is answered.
+    await page.waitForTimeout(500)
+    sent.length = 0
+    await page.clock.runFor(30_000)
+    await page.waitForTimeout(300)
+    // A stream of hints that was silent is opened again.
+    const found = sent.filter(request => !request.endsWith('/events'))
+    if (found.length > 0) asked[path] = found
+  }
+  expect(asked).toEqual({})
+})
+
 test('an interruption of the connection moves nothing', async () => {
   await using it = await cold(true, undefined, FULL)
   const { page, double } = it

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { type Page } from 'playwright-core'
 import { NO_ANNOUNCEMENT } from '#manager/contract'
 import { root } from '../fixtures/berth.ts'
-import { inBothSchemes, launchBrowser, loadPage, settle, SIZES } from '../fixtures/browser.ts'
+import { inBothSchemes, launchBrowser, loadPage, settle, SIZES, withoutGutter } from '../fixtures/browser.ts'
 import { startConsoleDouble } from './console-double.ts'
 import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
 import { aSession, aWorld, figuresOf, HISTORY, INVITATION, LIMITED } from './console-world.ts'
@@ -19,11 +19,24 @@ import { APP_SCENES } from './scenes-apps.ts'
 import { FILE_SCENES } from './scenes-files.ts'
 import { FOLDER_SCENES } from './scenes-folders.ts'
 import { LAUNCH_SCENES } from './scenes-launch.ts'
+import { SESSION_SCENES } from './scenes-sessions.ts'
+import { SHARING_SCENES } from './scenes-sharing.ts'
 import { SIGN_IN_SCENES } from './scenes-sign-in.ts'
 
 /** Chapters of docs/guide/pages.md, and the scenes in them, which the tests look at, or which are made here. */
 const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
-  'Signing in': ['sign-in', 'sign-in-code', 'sign-in-with-key', 'sign-up', 'forgot-password', 'reset-password'],
+  'Signing in': [
+    'sign-in',
+    'sign-in-code',
+    'sign-in-with-key',
+    'sign-in-providers',
+    'sign-up',
+    'sign-up-request',
+    'verify',
+    'forgot-password',
+    'reset-password',
+    'expired',
+  ],
   'Summary and sessions': [
     'summary',
     'sessions',
@@ -33,9 +46,28 @@ const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
     'terminate',
     'usage',
     'projects',
+    'session-labels-edit',
+    'session-image',
+    'session-share-dialog',
+    'session-shared-with-me',
+    'logs-columns',
     'apps',
+    'apps-tensorboard',
+    'apps-options',
+    'apps-open-to-public',
+    'apps-viewer',
   ],
-  Launching: ['launch', 'launch-limits', 'launch-batch'],
+  Launching: [
+    'launch',
+    'launch-limits',
+    'launch-batch',
+    'launch-sections',
+    'launch-templates',
+    'launch-import',
+    'launch-opens',
+    'launch-variables',
+    'launch-folders',
+  ],
   'Data & Storage': [
     'folders',
     'folders-create',
@@ -43,6 +75,10 @@ const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
     'folders-invitations',
     'folders-trash',
     'folders-delete',
+    'folders-sftp',
+    'folders-clone',
+    'folders-leave',
+    'folders-move-to-trash',
   ],
   'Files of a folder': [
     'files',
@@ -52,9 +88,14 @@ const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
     'files-uploads',
     'files-preview-text',
     'files-preview-table',
+    'files-selected',
+    'files-move',
+    'files-unfinished',
   ],
   'Account and preferences': [
     'account',
+    'account-identities',
+    'account-links',
     'change-password',
     'second-factor-secret',
     'recovery-codes',
@@ -63,7 +104,7 @@ const CHAPTERS: Readonly<Record<string, readonly string[]>> = {
     'start',
     'edit-dotfile',
   ],
-  Everywhere: ['statistics', 'tunnels', 'palette', 'shortcuts', 'information'],
+  Everywhere: ['statistics', 'tunnels', 'palette', 'shortcuts', 'information', 'not-found'],
   'Administration: the cluster': [
     'admin-overview',
     'admin-sessions',
@@ -262,6 +303,8 @@ const SCENES: readonly Scene[] = [
   ...FOLDER_SCENES,
   ...APP_SCENES,
   ...ADMIN_SCENES,
+  ...SESSION_SCENES,
+  ...SHARING_SCENES,
 ]
 
 const folder = join(root, 'docs/guide/pages')
@@ -308,6 +351,7 @@ try {
       await dismiss.click()
     for (const language of ['en', 'ko'] as const) {
       await speak(page, language)
+      await withoutGutter(page)
       await inBothSchemes(page, async theme => {
         await settle(page)
         await picture(page, join(folder, `${name}-${language}-${theme}.webp`))

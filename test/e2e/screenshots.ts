@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path'
 import { type Page } from 'playwright-core'
 import { type ApiClient, type SessionId } from '#manager/contract'
 import { root, startBerth } from '../fixtures/berth.ts'
-import { inBothSchemes, launchBrowser, settle, SIZES, visit } from '../fixtures/browser.ts'
+import { inBothSchemes, launchBrowser, settle, SIZES, visit, withoutGutter } from '../fixtures/browser.ts'
 import {
   leaveDialog,
   openApp,
@@ -51,6 +51,7 @@ async function shoot(page: Page, name: string): Promise<void> {
     [SIZES.large, large],
   ] as const) {
     await page.setViewportSize(size)
+    await withoutGutter(page)
     await inBothSchemes(page, async scheme => {
       await settle(page)
       await page.screenshot({ path: join(folder, `${name}-${scheme}.png`), animations: 'disabled' })
