@@ -58,6 +58,7 @@ export interface UserQuery {
   readonly active?: boolean | undefined
   readonly domain?: string | undefined
   readonly group?: GroupId | undefined
+  readonly resourcePolicy?: string | undefined
   readonly role?: Role | undefined
   readonly search?: string | undefined
   readonly sort?: UserSort | undefined

@@ -113,6 +113,29 @@ test('a deactivation asks first, says what ends, and can be undone', async () =>
   expect(it.world.changes.map(({ body }) => body)).toEqual([{ active: false }, { active: true }])
 })
 
+test('a policy that is in use says by how many, and leads to them; their list says by what it is filtered', async () => {
+  await using it = await openConsole(browser, '/admin/policies', structuredClone(ADMIN_WORLD))
+  await button(it.page, 'Delete students').click()
+  const dialog = it.page.getByRole('alertdialog')
+  await dialog.getByText('7 keypairs').waitFor()
+  await dialog.getByRole('link', { name: '41 users' }).click()
+  await it.page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
+  await button(it.page, 'Resource policy: students').click()
+  await expect.poll(() => it.page.url()).not.toContain('policy=')
+})
+
+test('the page of a user has the keypairs, and follows the sessions', async () => {
+  const person = ADMIN_WORLD.admin?.users?.at(-1)
+  await using it = await openConsole(browser, `/admin/users/${person?.id}`, structuredClone(ADMIN_WORLD))
+  await it.page.getByText('AKIAABCDEFGHIJKLMNO1').waitFor()
+  await it.page.getByText('1 running or waiting session').waitFor()
+  it.world.sessions = []
+  it.double.emit('hint', { topic: 'session', id: '01990000-0000-7000-8000-000000000007', version: 2 })
+  await it.page.getByText('No session runs or waits.').waitFor()
+  await it.page.getByRole('link', { name: 'Manage' }).click()
+  await button(it.page, 'User: mira@example.com').waitFor()
+})
+
 test('an agent is paused from the list; the arrow keys go from agent to agent', async () => {
   await using it = await openConsole(browser, '/admin/agents', ADMIN_WORLD)
   const rows = it.page.locator('a.name')

@@ -139,7 +139,10 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
       world.bootstrapScript = { ...(body as { script: string }), changedAt: CHANGED_AT }
       return { status: 200, value: world.bootstrapScript }
     case 'GET /api/v1/keypairs':
-      return { status: 200, value: { items: world.keypairs ?? [], nextCursor: null } }
+      return {
+        status: 200,
+        value: { items: world.keypairs ?? [], nextCursor: null, total: world.keypairs?.length ?? 0 },
+      }
     case 'POST /api/v1/keypairs': {
       const keypair = aKeypair(world.keypairs?.length ?? 0)
       world.keypairs = [...(world.keypairs ?? []), keypair]

@@ -3,6 +3,7 @@ import { DomainName } from '../domains.ts'
 import { GroupId, UserId } from '../ids.ts'
 import { Login } from '../logins.ts'
 import { PlainText } from '../plain-text.ts'
+import { ResourcePolicyName } from '../policy-name.ts'
 import { UserImportReply, UserImportSpec } from '../user-import.ts'
 import { Role, User, UserChange, UserSort, UserSpec } from '../users.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
@@ -19,6 +20,7 @@ export const USER_ROUTES = {
       active: z.stringbool().optional(),
       domain: DomainName.optional(),
       group: GroupId.optional(),
+      resourcePolicy: ResourcePolicyName.optional(),
       role: Role.optional(),
       sort: UserSort.optional().describe('Order, falling with a `-`; users with the same value by age.'),
       search: PlainText.max(254).optional().describe('Part of the e-mail address or the name, in any letter case.'),

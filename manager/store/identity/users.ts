@@ -68,6 +68,7 @@ export interface UserFilter {
   readonly active?: boolean | undefined
   readonly domain?: string | undefined
   readonly group?: GroupId | undefined
+  readonly resourcePolicy?: string | undefined
   readonly role?: Role | undefined
   /** Part of the e-mail address or name, in any letter case. */
   readonly search?: string | undefined
@@ -119,7 +120,7 @@ export async function countMatchingUsers(db: Db, filter: UserFilter): Promise<nu
   return count
 }
 
-function matching({ active, domain, group, role, search, superadmins = true }: UserFilter) {
+function matching({ active, domain, group, resourcePolicy, role, search, superadmins = true }: UserFilter) {
   return (eb: ExpressionBuilder<Database, 'users'>) =>
     eb.and([
       ...(active === undefined ? [] : [eb('active', '=', active)]),
@@ -127,6 +128,7 @@ function matching({ active, domain, group, role, search, superadmins = true }: U
       ...(group === undefined
         ? []
         : [eb('id', 'in', eb.selectFrom('group_members').select('user_id').where('group_id', '=', group))]),
+      ...(resourcePolicy === undefined ? [] : [eb('resource_policy', '=', resourcePolicy)]),
       ...(role === undefined ? [] : [eb('role', '=', role)]),
       ...(search ? [sql<boolean>`position(${search.toLowerCase()} in lower(email) || ' ' || lower(name)) > 0`] : []),
       ...(superadmins ? [] : [eb('role', '<>', 'superadmin')]),

@@ -39,7 +39,7 @@ export default {
   storageHostsHint: 'Names with commas between them. Empty: all.',
   users: 'Users',
   keypairs: 'Keypairs',
-  deletePolicyText: 'No user and no keypair has it.',
+  deletePolicyText: 'It is deleted only when no user and no keypair has it.',
 
   // Domains
   domains: 'Domains',
@@ -59,8 +59,7 @@ export default {
   members: 'Members',
   deactivateProjectTitle: 'Deactivate the project {name}?',
   deactivateProjectText: 'No new session starts in it. Running sessions continue.',
-  deleteProjectText:
-    'A project is deleted only without members and sessions. It has {count, plural, one {# member} other {# members}} now. This cannot be undone.',
+  deleteProjectText: 'A project is deleted only without members and sessions. This cannot be undone.',
 
   // Resource groups
   groups: 'Resource groups',
@@ -69,6 +68,17 @@ export default {
   open: 'Open',
   closed: 'Closed',
   closedWith: 'Closed: {notice}',
+  requireIsolationHint:
+    'Agents whose host cannot separate sessions from each other and from the host get none. Their page says what is missing.',
+  splitSharesHint: 'A share that no single GPU has free is then spread evenly over several; programs see several GPUs.',
+  minRunHint: 'A session that has run for less is never interrupted.',
+  warnTimeHint: 'Time for programs to save their work: owners are told, and the session gets a signal.',
+  heldNow: 'Still in the way:',
+  held_users: '{count, plural, one {# user} other {# users}}',
+  held_keypairs: '{count, plural, one {# keypair} other {# keypairs}}',
+  held_projects: '{count, plural, one {# project} other {# projects}}',
+  held_agents: '{count, plural, one {# agent} other {# agents}}',
+  held_sessions: '{count, plural, one {# running or waiting session} other {# running or waiting sessions}}',
   closeNow: 'Close',
   openNow: 'Open again',
   closeOf: 'Close {name}',

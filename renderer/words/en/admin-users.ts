@@ -178,6 +178,8 @@ export default {
   requestsOf: '{count, number} of {limit, number} in 15 min',
   folders: 'Folders',
   folderCount: '{count, plural, one {# folder} other {# folders}}',
+  only_policy: 'Resource policy: {name}',
+  keypairFacts: '{policy} · last used: {time}',
   only_owner: 'User: {name}',
   keypairsOf: '{count, plural, one {# keypair} other {# keypairs}}',
   noKeypairsOf: 'No keypair.',

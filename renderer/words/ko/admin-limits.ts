@@ -42,7 +42,7 @@ export default {
   storageHostsHint: '쉼표로 구분한 이름. 비워 두면 모두 쓸 수 있습니다.',
   users: '사용자',
   keypairs: '키 쌍',
-  deletePolicyText: '이 정책을 쓰는 사용자와 키 쌍이 없습니다.',
+  deletePolicyText: '이 정책을 쓰는 사용자와 키 쌍이 없을 때만 삭제됩니다.',
 
   // Domains
   domains: '도메인',
@@ -62,8 +62,7 @@ export default {
   members: '구성원',
   deactivateProjectTitle: '{name} 프로젝트를 비활성화할까요?',
   deactivateProjectText: '새 세션을 시작하지 않습니다. 실행 중인 세션은 계속됩니다.',
-  deleteProjectText:
-    '구성원과 세션이 없는 프로젝트만 삭제할 수 있습니다. 지금 구성원은 {count, plural, other {#명}}입니다. 되돌릴 수 없습니다.',
+  deleteProjectText: '구성원과 세션이 없는 프로젝트만 삭제할 수 있습니다. 되돌릴 수 없습니다.',
 
   // Resource groups
   groups: '자원 그룹',
@@ -72,6 +71,17 @@ export default {
   open: '열림',
   closed: '닫힘',
   closedWith: '닫힘: {notice}',
+  requireIsolationHint:
+    '호스트가 세션끼리, 그리고 세션과 호스트를 분리할 수 없는 에이전트는 세션을 받지 않습니다. 부족한 점은 에이전트 페이지에 있습니다.',
+  splitSharesHint: '한 GPU에 빈자리가 모자라면 여러 GPU에 고르게 나눕니다. 프로그램에는 GPU가 여러 개 보입니다.',
+  minRunHint: '이보다 짧게 실행된 세션은 중단되지 않습니다.',
+  warnTimeHint: '프로그램이 작업을 저장할 시간입니다. 소유자에게 알리고 세션에 신호를 보냅니다.',
+  heldNow: '아직 사용 중입니다.',
+  held_users: '사용자 {count}명',
+  held_keypairs: '키 쌍 {count}개',
+  held_projects: '프로젝트 {count}개',
+  held_agents: '에이전트 {count}개',
+  held_sessions: '실행 중이거나 대기 중인 세션 {count}개',
   closeNow: '닫기',
   openNow: '다시 열기',
   closeOf: '{name} 닫기',

@@ -179,6 +179,8 @@ export default {
   requestsOf: '15분간 {limit, number}개 중 {count, number}개',
   folders: '폴더',
   folderCount: '폴더 {count}개',
+  only_policy: '자원 정책: {name}',
+  keypairFacts: '{policy} · 마지막 사용: {time}',
   only_owner: '사용자: {name}',
   keypairsOf: '키 쌍 {count}개',
   noKeypairsOf: '키 쌍이 없습니다.',

@@ -55,6 +55,8 @@ test('description and policy come with the account or not at all; only superadmi
   await admin.createResourcePolicy({ body: { name: 'course' } })
   const made = await create('course@example.org', { description: 'Course 7', resourcePolicy: 'course' })
   expect(made).toMatchObject({ description: 'Course 7', resourcePolicy: 'course' })
+  const held = await admin.listUsers({ query: { resourcePolicy: 'course' } })
+  expect(held).toMatchObject({ total: 1, items: [{ id: made.id }] })
   expect(await codeOf(create('lost@example.org', { resourcePolicy: 'nowhere' }))).toBe('resource_policy_not_found')
   expect((await admin.listUsers({ query: { search: 'lost@' } })).total).toBe(0)
   const params = { id: made.id }
