@@ -6,6 +6,7 @@ import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
 import { parseKeyValues } from './key-values.ts'
 import { parseMoment } from './moment.ts'
+import { age } from './text.ts'
 
 /** `berth admin settings …`, for superadmins. */
 export function addSettingsCommands(program: Command): void {
@@ -79,8 +80,11 @@ function meanings(text: string): unknown[] {
   return /^-?\d+(\.\d+)?$/.test(text) ? [Number(text), text] : [text]
 }
 
-const settingsTable = (settings: SystemSettings) =>
+const settingsTable = ({ changes, ...settings }: SystemSettings) =>
   table(
-    ['SETTING', 'VALUE'],
-    Object.entries(settings).map(([key, value]) => [key, value === null ? '-' : String(value)]),
+    ['SETTING', 'VALUE', 'CHANGED BY', 'AGE'],
+    Object.entries(settings).map(([key, value]) => {
+      const change = changes[key]
+      return [key, value === null ? '-' : String(value), change?.by ?? '', change ? age(change.at) : '']
+    }),
   )

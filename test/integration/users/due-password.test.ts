@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type AppError, type User, type UserId } from '#manager/contract'
+import { type AppError, type User } from '#manager/contract'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 
 let manager: TestManager
@@ -66,7 +66,7 @@ test('description and policy come with the account or not at all; only superadmi
   expect(changed).toMatchObject({ name: 'Ada', description: '', resourcePolicy: 'default' })
   const lead = await manager.addUser('lead@example.org', 'domain_admin')
   const body = { resourcePolicy: 'course' }
-  expect(await codeOf(lead.api.updateUser({ params: { id: made.id as UserId }, body }))).toBe('forbidden')
+  expect(await codeOf(lead.api.updateUser({ params, body }))).toBe('forbidden')
   expect(await lead.api.updateUser({ params, body: { description: 'By the lead' } })).toMatchObject({
     description: 'By the lead',
   })
