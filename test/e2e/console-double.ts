@@ -20,8 +20,7 @@ import {
   type Keypair,
   type Preset,
   NO_ANNOUNCEMENT,
-  type PublishedApp,
-  type Publishing,
+  type PublishSpec,
   type UsageHistory,
   type ResourceGroup,
   type Role,
@@ -45,6 +44,7 @@ import {
 import { silentLog } from '../../proxy/log.ts'
 import { createStaticFiles } from '../../proxy/web/static-files.ts'
 import { OWNER } from './console-world.ts'
+import { answerPublished, publish, type PublishedWorld } from './console-double-published.ts'
 import { answerSession } from './console-double-session.ts'
 import { answerAdmin, type AdminWorld } from './console-double-admin.ts'
 import { answerAccount } from './console-double-account.ts'
@@ -56,7 +56,7 @@ import { answerLaunch } from './console-double-launch.ts'
 const sendFile = createStaticFiles(new URL('../../dist/renderer/', import.meta.url).pathname, silentLog)
 
 /** The state behind the double's answers; tests change it while the page is open. */
-export interface World {
+export interface World extends PublishedWorld {
   signedIn: boolean
   role: Role
   sessions: Session[]
@@ -101,7 +101,6 @@ export interface World {
   proxyFaults?: readonly ProxyFault[]
   announcement?: Announcement
   messages?: Message[]
-  published?: { items: PublishedApp[]; publishing: Publishing }
   keypairs?: Keypair[]
   logins?: Login[]
   dotfiles?: Dotfile[]
@@ -252,6 +251,10 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
 function answer(world: World, route: string, url: URL, body: unknown, response: ServerResponse): void {
   const id = /^\w+ \/api\/v1\/sessions\/([0-9a-f-]{36})/.exec(route)?.[1]
   const session = world.sessions.find(candidate => candidate.id === id)
+  if (session && route.endsWith('/published')) {
+    send(response, 201, publish(world, session, route, body as PublishSpec))
+    return
+  }
   if (id && !session) {
     sendError(response, 'session_not_found')
     return
@@ -317,15 +320,15 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     send(response, 204, undefined)
     return
   }
+  const published = answerPublished(world, route)
+  if (published) {
+    send(response, published.status, published.value)
+    return
+  }
   switch (route) {
     case 'GET /api/v1/resources':
       send(response, 200, world.resourcesOf?.[url.searchParams.get('resourceGroup') ?? ''] ?? world.resources)
       return
-    case 'GET /api/v1/published-apps': {
-      const publishing = { on: false, maxHours: 168, ports: null }
-      send(response, 200, world.published ?? { items: [], publishing })
-      return
-    }
     case 'GET /api/v1/announcement':
       send(response, 200, world.announcement ?? NO_ANNOUNCEMENT)
       return
@@ -448,7 +451,9 @@ function pageOf(world: World, url: URL) {
     return { items, nextCursor: null, total: items.length }
   }
   const isMine = ({ ownerId }: Session) => url.searchParams.get('mine') !== 'true' || ownerId === OWNER
-  const found = world.sessions.filter(session => hasStatus(session, status) && isMine(session))
+  const search = url.searchParams.get('search') ?? ''
+  const isFound = ({ name, image }: Session) => `${name} ${image}`.includes(search)
+  const found = world.sessions.filter(each => hasStatus(each, status) && isMine(each) && isFound(each))
   const all = found.toSorted((a, b) => (a.id < b.id ? 1 : -1))
   const next = start + limit
   return { items: all.slice(start, next), nextCursor: next < all.length ? String(next) : null, total: all.length }

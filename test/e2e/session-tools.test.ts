@@ -103,7 +103,8 @@ const ok = (value: unknown) => ({ ok: true, value })
 const failed = (code: string, detail: object) => ({ ok: false, error: { code, message: code, detail } })
 
 async function open(path: string, replies: [string, unknown][] = []) {
-  const double = await startConsoleDouble(aWorld({ sessions: [SESSION, ...aWorld().sessions] }))
+  const world = aWorld({ sessions: [SESSION, ...aWorld().sessions] })
+  const double = await startConsoleDouble(world)
   const context = await browser.newContext({
     viewport: { width: 1280, height: 860 },
     colorScheme: 'light',
@@ -144,6 +145,7 @@ async function open(path: string, replies: [string, unknown][] = []) {
     context,
     host,
     double,
+    world,
     problems,
     async [Symbol.asyncDispose]() {
       await context.close()
@@ -193,6 +195,7 @@ test('the timeline, the log and the details of a session are shown', async () =>
   await page.getByRole('tab', { name: 'Details' }).click()
   await page.getByText('WANDB_API_KEY').waitFor()
   expect(await page.getByText('secret-of-mine').count()).toBe(0)
+  await page.getByText('runs only if that is chosen at the launch').waitFor()
   await look(page, 'detail-details', console.problems)
 })
 
@@ -249,6 +252,62 @@ test('a taken port names its holder, and a random port is used only by choice', 
     { port: 10_800, onPortTaken: 'random' },
   ])
   await look(page, 'apps-failed', console.problems)
+})
+
+test('a port that no app declares opens for a program, or in a tab', async () => {
+  await using console = await open('/sessions')
+  const { page, host, double, context } = console
+  const portApp = (name: string, protocol: 'http' | 'tcp') => ({ name, title: 'Port', protocol, path: '/' })
+  host.replies.set('tunnel/open', ok({ ...TUNNEL, id: 't5', port: 5432, app: portApp('tcp-5432', 'tcp') }))
+  const url = `${double.url.replace('127.0.0.1', 'localhost')}/icon.svg`
+  const web = { ...TUNNEL, id: 't6', port: 7860, app: portApp('http-7860', 'http') }
+  host.replies.set('tunnel/openApp', ok({ url, tunnel: web }))
+  await openApps(page)
+  const port = page.getByRole('textbox', { name: 'Port in the session' })
+  await port.fill('70000')
+  expect(await button(page, 'Open port').isDisabled()).toBe(true)
+  await port.fill('5432')
+  await button(page, 'For a program').click()
+  await button(page, 'Open port').click()
+  await page.getByRole('dialog').getByText('127.0.0.1:5432').first().waitFor()
+  await button(page, 'In the browser').click()
+  await port.fill('7860')
+  const [tab] = await Promise.all([context.waitForEvent('page'), button(page, 'Open port').click()])
+  await tab.waitForURL(url)
+  const specs = host.calls.filter(({ method }) => method.startsWith('tunnel/open')).map(({ args }) => args[0])
+  expect(specs).toMatchObject([
+    { sessionId: SESSION.id, app: 'tcp-5432', port: 5432, onPortTaken: 'random' },
+    { sessionId: SESSION.id, app: 'http-7860', port: 7860, onPortTaken: 'random' },
+  ])
+})
+
+test('a link for people without an account is made and ended; a refusal says why, and keeps what was typed', async () => {
+  await using console = await open('/sessions')
+  const { page, world } = console
+  world.published = { items: [], publishing: { on: true, maxHours: 168, ports: null } }
+  const route = `POST /api/v1/sessions/${SESSION.id}/apps/jupyterlab/published`
+  world.failures.set(route, { code: 'publishing_off' })
+  await openApps(page)
+  await button(page, 'New link').click()
+  await page.getByLabel('Password').first().fill('for-my-group')
+  await button(page, 'Make link').click()
+  await page.getByRole('alert').filter({ hasText: 'Apps cannot be published here' }).waitFor()
+  world.failures.delete(route)
+  await button(page, 'Make link').click()
+  await page.getByText('https://made.apps.example.org/').waitFor()
+  await page.getByText('asks for a password').waitFor()
+  expect(world.changes.at(-1)).toMatchObject({ request: route, body: { password: 'for-my-group' } })
+
+  // A link that could not be ended stays listed.
+  const end = `DELETE /api/v1/published-apps/${world.published.items[0]?.id ?? ''}`
+  world.failures.set(end, { code: 'unavailable' })
+  await button(page, 'End the link to JupyterLab').click()
+  await page.locator('.notification.error').waitFor()
+  await page.getByText('https://made.apps.example.org/').waitFor()
+  world.failures.delete(end)
+  await button(page, 'End the link to JupyterLab').click()
+  await expect.poll(() => page.getByText('https://made.apps.example.org/').count()).toBe(0)
+  expect(world.published.items).toEqual([])
 })
 
 test('an app opens in a tab of its own that cannot reach back to the console', async () => {

@@ -75,6 +75,8 @@ export default {
   noVariables: 'No variables set.',
   startupCommand: 'Startup command',
   runsImageProgram: 'The program of the image runs in this session.',
+  runsNoProgram:
+    'Nothing runs by itself: the program of the image (CMD, ENTRYPOINT) runs only if that is chosen at the launch.',
   identity: 'Identity',
   owner: 'Owner',
   resourceGroup: 'Resource group',

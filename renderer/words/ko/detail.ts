@@ -75,6 +75,8 @@ export default {
   noVariables: '설정한 변수가 없습니다.',
   startupCommand: '시작 명령',
   runsImageProgram: '이 세션에서는 이미지의 프로그램이 실행됩니다.',
+  runsNoProgram:
+    '자동으로 실행되는 프로그램이 없습니다. 이미지의 프로그램(CMD, ENTRYPOINT)은 시작할 때 선택한 경우에만 실행됩니다.',
   identity: '식별 정보',
   owner: '소유자',
   resourceGroup: '자원 그룹',
