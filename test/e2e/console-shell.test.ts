@@ -36,9 +36,30 @@ test('Ctrl+K finds pages, sessions and actions, by the keyboard alone', async ()
   const top = (await search.boundingBox())?.y
   await it.page.getByText('Nothing matches').waitFor()
   expect((await search.boundingBox())?.y).toBe(top)
+  // The server finds ended sessions, also by what the palette does not show.
+  await search.fill('too-little')
+  await it.page.getByRole('option', { name: 'too-little-memory' }).waitFor()
+  expect(await it.page.getByRole('option').count()).toBe(1)
   await search.fill('new')
   await it.page.keyboard.press('Enter')
   await it.page.getByRole('heading', { name: 'New session' }).waitFor()
+})
+
+test('the palette of an administrator has the pages of administration; it is in the menu of narrow windows, and changes the language', async () => {
+  await using it = await openConsole(browser, '/account', { role: 'superadmin' }, { width: 390, height: 800 })
+  const openPalette = async (menu: string) => {
+    await button(it.page, /Administrator/).click()
+    await it.page.locator('.v-list-item').filter({ hasText: menu }).first().click()
+  }
+  await openPalette('Search')
+  const search = it.page.getByRole('combobox', { name: 'Search pages, sessions and actions' })
+  await search.fill('audit')
+  await it.page.getByRole('option', { name: /Audit log/ }).click()
+  await expect.poll(() => it.page.url()).toContain('/admin/')
+  await openPalette('Search')
+  await search.fill('한국어')
+  await it.page.keyboard.press('Enter')
+  await expect.poll(() => it.page.evaluate(() => document.documentElement.lang)).toBe('ko')
 })
 
 test('changes of a session are listed under the bell in every tab until they are read', async () => {

@@ -1,12 +1,13 @@
 import { type Router } from 'vue-router'
-import { addTexts } from '../../words/language-choice.ts'
+import { addAdminTexts } from './admin-texts.ts'
 import { ADMIN_PARTS } from './pages.ts'
 import { titleOf } from './words.ts'
 
 /** Adds the addresses below `/admin` to the router, in place of the one that loads this file. */
 export async function addAdminPages(router: Router): Promise<void> {
   if (!router.hasRoute('administration')) return
-  await addTexts({ ko: () => import('../../words/administration-in-korean.ts') })
+  await addAdminTexts()
+  if (!router.hasRoute('administration')) return
   router.removeRoute('administration')
   router.addRoute({
     path: '/admin',

@@ -1,9 +1,11 @@
 /** Something that the palette offers. */
 export interface Command {
   readonly id: string
-  readonly group: 'pages' | 'sessions' | 'folders' | 'actions'
+  readonly group: 'pages' | 'administration' | 'sessions' | 'folders' | 'actions'
   readonly title: string
   readonly hint?: string
+  /** True: it matches, whatever the title and the hint say. */
+  readonly found?: true
   readonly run: () => void
 }
 
@@ -16,7 +18,8 @@ const MOST_SHOWN = 30
 export function matchCommands(commands: readonly Command[], text: string): readonly Command[] {
   const wanted = text.trim().toLowerCase()
   const words = wanted.split(/\s+/).filter(Boolean)
-  const matching = commands.filter(({ title, hint = '' }) => {
+  const matching = commands.filter(({ title, hint = '', found = false }) => {
+    if (found) return true
     const hay = `${title} ${hint}`.toLowerCase()
     return words.every(word => hay.includes(word))
   })

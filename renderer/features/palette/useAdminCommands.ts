@@ -1,0 +1,21 @@
+import { computed, shallowRef } from 'vue'
+import { logError } from '../../ui/error-log.ts'
+import { useAccount } from '../account/useAccount.ts'
+import { type Command } from './commands.ts'
+
+/** Commands for the pages of administration that the person may open. They are loaded with the palette of an administrator. */
+export function useAdminCommands(go: (to: string) => () => void) {
+  const account = useAccount()
+  const pages = shallowRef<readonly { readonly to: string; readonly title: () => string }[]>([])
+  if (account.isAdmin) {
+    // Without them the page of administration still leads there.
+    import('../admin/palette-pages.ts')
+      .then(async ({ loadPalettePages }) => {
+        pages.value = await loadPalettePages(account.isSuperadmin)
+      })
+      .catch(logError)
+  }
+  return computed<Command[]>(() =>
+    pages.value.map(({ to, title }) => ({ id: to, group: 'administration', title: title(), run: go(to) })),
+  )
+}
