@@ -16,6 +16,7 @@ import { IMAGE_ROUTES } from './routes/images.ts'
 import { KEYPAIR_ROUTES } from './routes/keypairs.ts'
 import { MANAGER_ROUTES } from './routes/managers.ts'
 import { MESSAGE_ROUTES } from './routes/messages.ts'
+import { OVERVIEW_ROUTES } from './routes/overview.ts'
 import { REGISTRY_ROUTES } from './routes/registries.ts'
 import { POLICY_ROUTES } from './routes/policies.ts'
 import { PUBLISHED_APP_ROUTES } from './routes/published-apps.ts'
@@ -68,6 +69,7 @@ export const ROUTES = {
   ...POLICY_ROUTES,
   ...PRESET_ROUTES,
   ...USAGE_ROUTES,
+  ...OVERVIEW_ROUTES,
 } as const
 
 export type RouteName = keyof typeof ROUTES

@@ -2,6 +2,7 @@ import {
   AppError,
   formatSlots,
   type GroupId,
+  type Overview,
   type Recalculation,
   type Resources,
   type ResourceSlots,
@@ -25,6 +26,7 @@ import { findUser } from '../store/identity/users.ts'
 import { administers, type Caller, managesAccount } from '../users/authorize.ts'
 import { withHeld } from '../scheduler/read-limits.ts'
 import { readHistoryOf } from './history.ts'
+import { type IdleQuery, listIdleOf, readOverviewOf } from './overview.ts'
 import { readReportOf } from './report.ts'
 import { recalculate, type RecalculateDeps } from './recalculate.ts'
 import { readResources, type ResourcesQuery } from './resources.ts'
@@ -39,17 +41,25 @@ export interface Usages {
   history(caller: Caller, query: UsageHistoryQuery): Promise<UsageHistory>
   /** @throws AppError `bad_request` */
   report(caller: Caller, query: UsageReportQuery): Promise<UsageReport>
+  /** As `readOverviewOf`. */
+  overview(caller: Caller): Promise<Overview>
+  /** As `listIdleOf`. */
+  idle(caller: Caller, query: IdleQuery): ReturnType<typeof listIdleOf>
   /** As `recalculate`. */
   recalculate(caller: Caller): Promise<Recalculation>
 }
 
-export function createUsages(deps: RecalculateDeps & { readonly figures: Pick<AgentService, 'resources'> }): Usages {
+export function createUsages(
+  deps: RecalculateDeps & { readonly figures: Pick<AgentService, 'resources' | 'summaries'> },
+): Usages {
   const { db } = deps.store
   return {
     of: (caller, query) => readUsageOf(db, caller, query),
     resources: (caller, query) => readResources({ db, agents: deps.figures }, caller, query),
     history: (caller, query) => readHistoryOf(deps.store, caller, query),
     report: (caller, query) => readReportOf(deps.store, caller, query),
+    overview: caller => readOverviewOf({ db, agents: deps.figures }, caller),
+    idle: (caller, query) => listIdleOf(db, caller, query),
     recalculate: caller => recalculate(deps, caller.email),
   }
 }

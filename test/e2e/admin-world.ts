@@ -3,6 +3,7 @@ import {
   type AuditEntry,
   type Domain,
   type Group,
+  type IdleOwner,
   type Invitation,
   type SignUpRequest,
   type Manager,
@@ -99,6 +100,24 @@ const ACCESS: ResourceGroupAccess[] = [
   { kind: 'domain', id: 'default', name: 'default' },
   { kind: 'user', id: '01990000-0000-7000-8000-00000000ad01', name: 'researcher-1@lab.example.org' },
 ]
+function idleOwner(
+  index: number,
+  sessions: readonly { readonly name: string; readonly gpus: number; readonly hours: number }[],
+): IdleOwner {
+  const user = USERS[index]
+  if (!user) throw new Error('no such user')
+  const idle = sessions.map(({ name, gpus, hours }, at) => ({
+    id: aSession(40 + 10 * index + at).id,
+    name,
+    image: 'berth/pytorch:2.6',
+    clusterSize: 1,
+    gpus,
+    since: ago(hours * 60),
+    gpuHours: gpus * hours,
+  }))
+  const sum = (of: 'gpus' | 'gpuHours') => idle.reduce((total, session) => total + session[of], 0)
+  return { ownerId: user.id, ownerEmail: user.email, gpus: sum('gpus'), gpuHours: sum('gpuHours'), sessions: idle }
+}
 const [FIRST] = AGENTS
 const SIGN_IN_PROVIDER: SignInProvider = {
   id: 'lab',
@@ -226,6 +245,13 @@ export const ADMIN_WORLD: Partial<World> = {
     audit: AUDIT,
     managers: MANAGERS,
     cleanUp: CLEAN_UP,
+    idle: [
+      idleOwner(2, [
+        { name: 'left-open', gpus: 4, hours: 38 },
+        { name: 'notebook', gpus: 1, hours: 3.5 },
+      ]),
+      idleOwner(5, [{ name: 'llama-eval', gpus: 2, hours: 1.2 }]),
+    ],
     report: USERS.slice(1, 9).map((user, index) => ({
       key: user.id,
       name: user.email,

@@ -146,3 +146,40 @@ test('an agent is paused from the list; the arrow keys go from agent to agent', 
   await it.page.getByText('No new session starts on gpu-host-1').waitFor()
   expect(it.world.changes).toMatchObject([{ body: { schedulable: false } }])
 })
+
+test('idle GPUs are listed by owner; their owner is reminded, and their sessions are ended, all at once', async () => {
+  await using it = await openConsole(browser, '/admin/usage', ADMIN_WORLD)
+  await it.page.getByText('7 GPU held, and without work for 30 minutes or more').waitFor()
+  const [first] = ADMIN_WORLD.admin?.idle ?? []
+  if (!first) throw new Error('an idle owner')
+  await it.page.getByText('5 GPU · 155.5 GPU-hours without work').waitFor()
+  await button(it.page, `Remind ${first.ownerEmail}`).click()
+  await it.page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
+  await expect.poll(() => it.world.changes.length).toBe(1)
+  const sessionIds = first.sessions.map(({ id }) => id)
+  expect(it.world.changes).toMatchObject([{ request: 'POST /api/v1/messages', body: { sessionIds } }])
+  await button(it.page, `End the sessions of ${first.ownerEmail}`).click()
+  await it.page.getByRole('dialog').getByText('notebook').waitFor()
+  await it.page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
+  await expect.poll(() => it.world.changes.length).toBe(3)
+  const ended = it.world.changes.slice(1).map(({ request }) => request)
+  expect(ended.toSorted()).toEqual(sessionIds.map(id => `DELETE /api/v1/sessions/${id}`).toSorted())
+})
+
+test('the overview loads settings and backups once, tells of a failed history, and leads to the dialogs of what is missing', async () => {
+  await using it = await openConsole(browser, '/admin', {
+    ...ADMIN_WORLD,
+    failures: new Map([['GET /api/v1/usage/history', { code: 'unavailable' }]]),
+  })
+  await it.page.getByText('5 GPU').or(it.page.getByText('7 GPU, 158 GPU-hours so far')).first().waitFor()
+  await button(it.page, 'Try again').click()
+  await it.page.locator('.chart-plot canvas').first().waitFor()
+  await it.page.getByRole('link', { name: 'Set up: A second superadmin' }).click()
+  await it.page
+    .getByRole('dialog')
+    .getByRole('button', { name: 'Create the link' })
+    .or(it.page.getByRole('dialog'))
+    .first()
+    .waitFor()
+  expect(it.page.url()).toContain('dialog=invite')
+})

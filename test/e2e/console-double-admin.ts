@@ -11,11 +11,14 @@ import {
   type Domain,
   type FairShare,
   type Group,
+  type IdleOwner,
   type ImageRequest,
   type Invitation,
   type Keypair,
   type Login,
   type Manager,
+  type Overview,
+  type Session,
   type ManagerWarning,
   type Recalculation,
   type Registry,
@@ -58,6 +61,7 @@ export interface AdminWorld {
   warnings?: readonly ManagerWarning[]
   recalculation?: Recalculation
   report?: UsageReport['items']
+  idle?: readonly IdleOwner[]
   backups?: Backups
   certificates?: readonly ConsoleCertificate[]
   shares?: FairShare
@@ -105,6 +109,42 @@ function diagnosisOf(isAgent: boolean): Diagnosis {
 
 function summaryOf({ devices, managers: _, ...agent }: Agent): AgentSummary {
   return { ...agent, gpus: devices.length, deviceProblems: devices.filter(({ problem }) => problem !== null) }
+}
+
+function idleOf({ idle = [] }: AdminWorld) {
+  const sum = (pick: (owner: IdleOwner) => number) => idle.reduce((total, owner) => total + pick(owner), 0)
+  const [sessions, gpus, gpuHours] = [sum(one => one.sessions.length), sum(one => one.gpus), sum(one => one.gpuHours)]
+  return { total: idle.length, sessions, gpus, gpuHours }
+}
+
+function reasonsOf(sessions: readonly Session[], status: Session['status']): Overview['waiting'] {
+  const found = sessions.filter(session => session.status === status)
+  const reasons = [...Map.groupBy(found, ({ reason }) => reason.code).values()].flatMap(same => {
+    const [newest] = same
+    return newest ? [{ count: same.length, newest: { id: newest.id, name: newest.name, reason: newest.reason } }] : []
+  })
+  return { total: found.length, reasons: reasons.toSorted((a, b) => b.count - a.count) }
+}
+
+function overviewOf({ sessions, role }: World, admin: AdminWorld): Overview {
+  const agents = (admin.agents ?? []).filter(({ status }) => status !== 'REVOKED')
+  const needy = agents
+    .map(summaryOf)
+    .filter(one => one.status === 'LOST' || one.problem !== null || one.deviceProblems.length > 0)
+  const connected = agents.filter(({ status }) => status === 'CONNECTED')
+  const gpus = connected.reduce((sum, { devices }) => sum + devices.length, 0)
+  return {
+    waiting: reasonsOf(sessions, 'PENDING'),
+    failed: reasonsOf(sessions, 'ERROR'),
+    idle: { ...idleOf(admin), owners: [...(admin.idle ?? [])] },
+    signUpRequests: admin.signUpRequests?.length ?? 0,
+    ...(role === 'superadmin'
+      ? {
+          agents: { needy: needy.length, first: needy, connected: connected.length, gpus },
+          superadmins: admin.users?.filter(user => user.role === 'superadmin').length ?? 0,
+        }
+      : { agents: null, superadmins: null }),
+  }
 }
 
 /** Routes of administration. @returns undefined for a route that is none, or one that this role may not use */
@@ -158,6 +198,10 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
   }
   if (/^GET \/api\/v1\/resource-groups\/[^/]+\/access$/.test(route)) return list(admin.access)
   switch (route) {
+    case 'GET /api/v1/overview':
+      return { status: 200, value: overviewOf(world, admin) }
+    case 'GET /api/v1/usage/idle':
+      return { status: 200, value: { items: admin.idle ?? [], nextCursor: null, ...idleOf(admin) } }
     case 'GET /api/v1/agent-summaries':
       return list(admin.agents?.map(summaryOf))
     case 'GET /api/v1/agents':

@@ -13,7 +13,7 @@ import { ADMIN_WORLD, aUser } from './admin-world.ts'
 import { agentId, AGENTS, GIB } from './admin-world-agents.ts'
 import { aKeypair } from './console-double-account.ts'
 import { type World } from './console-double.ts'
-import { ago, aSession, type HISTORY, statsOf, variedSessions } from './console-world.ts'
+import { ago, aSession, type HISTORY, variedSessions } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 
 type Act = NonNullable<Scene['act']>
@@ -241,23 +241,12 @@ export const ADMIN_SCENES: readonly Scene[] = [
     },
     { sessions: variedSessions() },
   ),
-  scene('admin-usage', 'usage', 'holds GPUs that do nothing now', {
-    sessions: [aSession(3, { name: 'left-open', requested: { 'cuda.device': '2' }, stats: statsOf(20, GIB, [0, 1]) })],
-  }),
+  scene('admin-usage', 'usage', 'held, and without work'),
   scene('admin-month', 'usage/month', 'By agent'),
-  scene(
-    'admin-remind',
-    'usage',
-    async page => {
-      await button(page, 'Remind the owner of left-open').click()
-      await page.getByRole('dialog').getByText('among their notifications').waitFor()
-    },
-    {
-      sessions: [
-        aSession(3, { name: 'left-open', requested: { 'cuda.device': '2' }, stats: statsOf(20, GIB, [0, 1]) }),
-      ],
-    },
-  ),
+  scene('admin-remind', 'usage', async page => {
+    await button(page, 'Remind researcher-2@lab.example.org').click()
+    await page.getByRole('dialog').getByText('among their notifications').waitFor()
+  }),
   scene('admin-agents', 'agents', 'gpu-host-3.cluster'),
   scene('admin-agent', `agents/${agentId(1)}`, 'Xid 79'),
   scene('admin-join', 'agents', opens('Join an agent', 'Waiting for the agent')),

@@ -19,6 +19,8 @@ type QuotaRoutes =
   | 'getUsageHistory'
   | 'getUsageReport'
   | 'recalculateUsage'
+  | 'getOverview'
+  | 'listIdleGpus'
 
 interface QuotaRouteDeps {
   readonly policies: ResourcePolicies
@@ -46,6 +48,8 @@ export function createQuotaRoutes(deps: QuotaRouteDeps): Pick<Handlers, QuotaRou
     getUsage: async ({ caller }, { query }) => ({ items: await usages.of(caller, query) }),
     getUsageHistory: ({ caller }, { query }) => usages.history(caller, query),
     getUsageReport: ({ caller }, { query }) => usages.report(caller, query),
+    getOverview: ({ caller }) => usages.overview(caller),
+    listIdleGpus: ({ caller }, { query }) => usages.idle(caller, query),
     recalculateUsage: ({ caller }) => usages.recalculate(caller),
   }
 }

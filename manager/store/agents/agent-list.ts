@@ -87,3 +87,11 @@ function matching({ state, resourceGroup, problems, search }: AgentFilter): RawB
   ]
   return sql<boolean>`${sql.join(conditions, sql` and `)}`
 }
+
+/** Connected agents, and their GPUs. */
+export async function countConnected(db: Db): Promise<{ connected: number; gpus: number }> {
+  const { rows } = await sql<{ connected: number; gpus: number }>`
+    select count(*)::int as connected, coalesce(sum(jsonb_array_length(devices)), 0)::int as gpus
+    from agents where status = 'CONNECTED'`.execute(db)
+  return rows[0] ?? { connected: 0, gpus: 0 }
+}

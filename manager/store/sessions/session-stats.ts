@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type SessionId } from '#manager/contract'
+import { IDLE_GPU_PERCENT, type SessionId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type KeptMinute, type StatsMinute } from '../tables/operation.ts'
 
@@ -18,9 +18,17 @@ export async function insertMinutes(db: Db, minutes: readonly SessionMinute[], a
   if (minutes.length === 0) return
   const ids = minutes.map(({ sessionId }) => sessionId)
   const stats = minutes.map(minute => JSON.stringify(minute.stats))
+  const idle = minutes.map(minute => isGpuIdle(minute.stats))
+  const at = sql`date_trunc('minute', now() - ${ageMs} * interval '1 millisecond')`
   await sql`
+    with idle as (
+      -- Rows change only when GPUs begin or stop to do nothing.
+      update sessions s set gpu_idle_since = case when v.idle then ${at} end
+      from (select unnest(${ids}::uuid[]) as id, unnest(${idle}::boolean[]) as idle) v
+      where s.id = v.id and v.idle = (s.gpu_idle_since is null)
+    )
     insert into session_stats_minutes as m (session_id, minute, stats)
-    select s.id, date_trunc('minute', now() - ${ageMs} * interval '1 millisecond'), v.stats
+    select s.id, ${at}, v.stats
     from (select unnest(${ids}::uuid[]) as id, unnest(${stats}::text[])::jsonb as stats) v join sessions s on s.id = v.id
     on conflict (session_id, minute) do update set stats = case
         when (excluded.stats->>'samples')::int >= (m.stats->>'samples')::int then excluded.stats else m.stats
@@ -29,6 +37,11 @@ export async function insertMinutes(db: Db, minutes: readonly SessionMinute[], a
         'memPeakBytes', greatest((excluded.stats->>'memPeakBytes')::float8, (m.stats->>'memPeakBytes')::float8),
         'kernels', (m.stats->'kernels') || (excluded.stats->'kernels')
       ))`.execute(db)
+}
+
+/** Whether every GPU is known to have done nothing in the minute. Unknown use is no idleness. */
+export function isGpuIdle({ gpus }: Pick<StatsMinute, 'gpus'>): boolean {
+  return gpus.length > 0 && gpus.every(({ utilization }) => utilization !== null && utilization < IDLE_GPU_PERCENT)
 }
 
 export interface StoredMinute {

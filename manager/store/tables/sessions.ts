@@ -72,6 +72,8 @@ export interface SessionsTable {
   interrupt_at: MaybeTime
   /** Number of runs that were interrupted. */
   interruptions: Default<number>
+  /** Begin of the minute since which all its GPUs have done nothing, as far as figures say; null if one does something, or without figures. */
+  gpu_idle_since: MaybeTime
   /** Whether `usage_days` contains it; false until some minutes after its end. */
   usage_summed: Default<boolean>
   tags: ColumnType<string[], string | undefined, string>

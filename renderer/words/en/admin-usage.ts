@@ -21,14 +21,15 @@ export default {
   nothing: 'None',
   none: 'No session ran in this time',
   noneText: 'Hours count from the start of a session to its end, with all that it holds.',
-  idleTitle:
-    '{count, plural, one {# session holds GPUs that do nothing now} other {# sessions hold GPUs that do nothing now}}',
-  idleFacts: '{owner} · {gpus} GPU',
+  idleTitle: '{gpus} GPU held, and without work for {minutes} minutes or more',
+  idleFacts: '{gpus} GPU · {hours} GPU-hours without work',
+  idleFor: 'for {time}',
+  moreOwners: '{count, plural, one {# more owner} other {# more owners}}',
   end: 'End…',
-  endOf: 'End {name}',
+  endOf: 'End the sessions of {name}',
   remind: 'Remind',
-  remindOf: 'Remind the owner of {name}',
-  remindAll: '{count, plural, other {Remind the owners of all #}}',
+  remindOf: 'Remind {name}',
+  remindAll: '{count, plural, other {Remind all # owners}}',
   remindText:
     'Your session holds GPUs that do nothing now, while others may wait for them. Please end it if you do not need it.',
 

@@ -1,54 +1,42 @@
 import { expect, test } from 'vitest'
-import { type Agent, type Backups, type Session } from '#manager/contract'
+import { type Backups } from '#manager/contract'
 import { missingChecks } from './checklist.ts'
-import { groupByReason } from './reason-groups.ts'
 import { gpusOf, heldPoints, rangeQuery } from './use-chart.ts'
-
-const agent = (change: Partial<Agent>) => ({ status: 'CONNECTED', devices: [], ...change }) as unknown as Agent
 
 test('the checklist names what is missing, in its order, and nothing that is there', () => {
   const none = { mailReady: false, publicUrl: null }
   const off = { nextAt: null, last: null }
-  expect(missingChecks({ agents: [], superadmins: 1, settings: none, backups: off, certificates: [] })).toEqual([
-    'agent',
-    'secondAdmin',
-    'https',
-    'mail',
-    'backup',
-    'gpu',
-  ])
+  expect(
+    missingChecks({
+      agents: { connected: 0, gpus: 0 },
+      superadmins: 1,
+      settings: none,
+      backups: off,
+      certificates: [],
+    }),
+  ).toEqual(['agent', 'secondAdmin', 'https', 'mail', 'backup', 'gpu'])
   const all = { mailReady: true, publicUrl: 'https://berth.example.org' }
   const last = { outcome: 'done' } as NonNullable<Backups['last']>
   const backups = { nextAt: '2026-05-05T03:00:00Z', last }
-  const devices = [{}] as unknown as Agent['devices']
   expect(
     missingChecks({
-      agents: [agent({ devices })],
+      agents: { connected: 1, gpus: 1 },
       superadmins: 2,
       settings: all,
       backups,
       certificates: [{ state: 'good' }],
     }),
   ).toEqual([])
-  // An agent that is not connected is no agent, and http is not enough.
+  // Http is not enough.
   expect(
     missingChecks({
-      agents: [agent({ status: 'LOST', devices })],
+      agents: { connected: 0, gpus: 0 },
       superadmins: 2,
       settings: { ...all, publicUrl: 'http://berth.example.org' },
       backups: { ...backups, last: { ...last, outcome: 'failed' } },
       certificates: [{ state: 'good' }, { state: 'failed' }],
     }),
   ).toEqual(['agent', 'https', 'certificate', 'backupFailed', 'gpu'])
-})
-
-test('sessions are grouped by the code of their reason, the most frequent first, with the newest as example', () => {
-  const session = (name: string, code: string) => ({ name, reason: { code, message: '' } }) as unknown as Session
-  const groups = groupByReason([session('a', 'user_policy'), session('b', 'capacity'), session('c', 'capacity')])
-  expect(groups.map(({ code, count, newest }) => [code, count, newest.name])).toEqual([
-    ['capacity', 2, 'b'],
-    ['user_policy', 1, 'a'],
-  ])
 })
 
 test('hours held become amounts held; the period that is not over counts over its passed part', () => {

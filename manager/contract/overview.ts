@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { AgentSummary } from './agents.ts'
+import { SessionId, UserId } from './ids.ts'
+import { Reason } from './reasons.ts'
+
+/** A GPU that is used less than this, in percent, in every minute does nothing. */
+export const IDLE_GPU_PERCENT = 5
+/** GPUs that do nothing for this long count as idle, unless a request says otherwise. */
+export const IDLE_GPU_MINUTES = 30
+
+export const IdleGpuQuery = z.object({
+  minutes: z.coerce
+    .number()
+    .int()
+    .min(5)
+    .max(10_080)
+    .default(IDLE_GPU_MINUTES)
+    .describe('For how long all GPUs of a session have done nothing, at least.'),
+})
+
+/** A running session whose GPUs have all done nothing for a while, as their figures say. */
+export const IdleSession = z.object({
+  id: SessionId,
+  name: z.string(),
+  image: z.string(),
+  clusterSize: z.int(),
+  gpus: z.number().describe('GPUs and GPU shares that it holds.'),
+  since: z.iso.datetime(),
+  gpuHours: z.number().describe('GPUs, times the hours since then.'),
+})
+export type IdleSession = z.infer<typeof IdleSession>
+
+/** Idle GPUs of one owner. */
+export const IdleOwner = z
+  .object({
+    ownerId: UserId,
+    ownerEmail: z.string(),
+    gpus: z.number(),
+    gpuHours: z.number(),
+    sessions: z.array(IdleSession).describe('The most GPU-hours first.'),
+  })
+  .meta({ id: 'IdleOwner' })
+export type IdleOwner = z.infer<typeof IdleOwner>
+
+/** All idle GPUs, however few owners an answer names. */
+export const IdleTotals = z.object({
+  total: z.int().describe('Number of owners.'),
+  sessions: z.int(),
+  gpus: z.number(),
+  gpuHours: z.number(),
+})
+export type IdleTotals = z.infer<typeof IdleTotals>
+
+/** Sessions with the same code of a reason. */
+export const ReasonCount = z
+  .object({
+    count: z.int(),
+    newest: z
+      .object({ id: SessionId, name: z.string(), reason: Reason })
+      .describe('The newest of them, as an example.'),
+  })
+  .meta({ id: 'ReasonCount' })
+export type ReasonCount = z.infer<typeof ReasonCount>
+
+const ByReason = z.object({
+  total: z.int(),
+  reasons: z.array(ReasonCount).describe('One for each code of a reason, the most frequent first.'),
+})
+
+/** Who waits, what failed, which agents need a hand and which GPUs do nothing, counted over everything that the caller administers. */
+export const Overview = z
+  .object({
+    waiting: ByReason,
+    failed: ByReason.describe('Sessions that failed in the last seven days.'),
+    idle: IdleTotals.extend({ owners: z.array(IdleOwner).describe('The first five, the most GPU-hours first.') }),
+    agents: z
+      .object({
+        needy: z.int().describe('Number of agents with problems.'),
+        first: z.array(AgentSummary).describe('The first five of them, the most problems first.'),
+        connected: z.int(),
+        gpus: z.int().describe('GPUs of connected agents.'),
+      })
+      .nullable()
+      .describe('For superadmins.'),
+    signUpRequests: z.int().describe('People who ask for an account.'),
+    superadmins: z.int().nullable().describe('Active superadmins; for superadmins.'),
+  })
+  .meta({ id: 'Overview' })
+export type Overview = z.infer<typeof Overview>

@@ -1,0 +1,23 @@
+import { IdleGpuQuery, IdleOwner, IdleTotals, Overview } from '../overview.ts'
+import { Page, pageOf, type RouteSpec } from './route-spec.ts'
+
+/** What administrators look at first. */
+export const OVERVIEW_ROUTES = {
+  getOverview: {
+    method: 'GET',
+    path: '/api/v1/overview',
+    access: 'domain_admin',
+    summary:
+      'Who waits, what failed, which agents need a hand and which GPUs do nothing. An admin of a domain sees its sessions.',
+    reply: Overview,
+  },
+  listIdleGpus: {
+    method: 'GET',
+    path: '/api/v1/usage/idle',
+    access: 'domain_admin',
+    summary:
+      'Running sessions whose GPUs do nothing, by owner, the most GPU-hours first. An admin of a domain sees its sessions.',
+    query: Page.extend(IdleGpuQuery.shape),
+    reply: pageOf(IdleOwner).extend(IdleTotals.shape),
+  },
+} as const satisfies Record<string, RouteSpec>

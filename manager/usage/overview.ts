@@ -1,0 +1,111 @@
+import {
+  AppError,
+  because,
+  IDLE_GPU_MINUTES,
+  type IdleOwner,
+  type IdleTotals,
+  type Overview,
+  type ReasonCount,
+} from '#manager/contract'
+import { type AgentService } from '../agents/service.ts'
+import { countConnected } from '../store/agents/agent-list.ts'
+import { countWaiting } from '../store/identity/sign-up-requests.ts'
+import { countMatchingUsers } from '../store/identity/users.ts'
+import { type IdleOwnerRow, type IdleTotalsRow, listIdleOwners } from '../store/sessions/idle-gpus.ts'
+import { countReasons, type ReasonCountRow } from '../store/sessions/reason-counts.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller, isSuperadmin, visibleAccounts } from '../users/authorize.ts'
+
+const FIRST = 5
+
+export interface IdleQuery {
+  readonly minutes: number
+  readonly limit: number
+  readonly cursor?: string | undefined
+}
+
+/** Idle GPUs by owner, among the sessions that the caller administers. @throws AppError `bad_request` for a wrong cursor */
+export async function listIdleOf(
+  db: Db,
+  caller: Caller,
+  { minutes, limit, cursor }: IdleQuery,
+): Promise<{ items: IdleOwner[]; nextCursor: string | null } & IdleTotals> {
+  const offset = cursor === undefined ? 0 : parseOffset(cursor)
+  const { domain } = visibleAccounts(caller)
+  const { rows, totals } = await listIdleOwners(db, { domain, minutes, limit, offset })
+  const next = offset + rows.length
+  return { items: rows.map(toOwner), nextCursor: next < totals.owners ? String(next) : null, ...toTotals(totals) }
+}
+
+/** What an administrator looks at first, counted over everything that the caller administers. */
+export async function readOverviewOf(
+  { db, agents }: { readonly db: Db; readonly agents: Pick<AgentService, 'summaries'> },
+  caller: Caller,
+): Promise<Overview> {
+  const { domain } = visibleAccounts(caller)
+  const [waiting, failed, idle, signUpRequests, ofSuperadmins] = await Promise.all([
+    countReasons(db, 'waiting', domain),
+    countReasons(db, 'failed', domain),
+    listIdleOwners(db, { domain, minutes: IDLE_GPU_MINUTES, limit: FIRST, offset: 0 }),
+    countWaiting(db, domain),
+    isSuperadmin(caller) ? readForSuperadmins(db, agents) : { agents: null, superadmins: null },
+  ])
+  return {
+    waiting: toReasons(waiting),
+    failed: toReasons(failed),
+    idle: { ...toTotals(idle.totals), owners: idle.rows.map(toOwner) },
+    signUpRequests,
+    ...ofSuperadmins,
+  }
+}
+
+async function readForSuperadmins(
+  db: Db,
+  agents: Pick<AgentService, 'summaries'>,
+): Promise<Pick<Overview, 'agents' | 'superadmins'>> {
+  const [needy, connected, superadmins] = await Promise.all([
+    agents.summaries({ problems: true, sort: '-problems', limit: FIRST }),
+    countConnected(db),
+    countMatchingUsers(db, { role: 'superadmin', active: true }),
+  ])
+  return { agents: { needy: needy.total, first: needy.items, ...connected }, superadmins }
+}
+
+function toReasons(rows: readonly ReasonCountRow[]): Overview['waiting'] {
+  return {
+    total: rows.reduce((sum, { count }) => sum + count, 0),
+    reasons: rows.map(({ count, id, name, reason }): ReasonCount => ({ count, newest: { id, name, reason } })),
+  }
+}
+
+function toOwner({ owner_id, email, gpus, gpu_hours, sessions }: IdleOwnerRow): IdleOwner {
+  return {
+    ownerId: owner_id,
+    ownerEmail: email,
+    gpus: rounded(gpus),
+    gpuHours: rounded(gpu_hours),
+    sessions: sessions.map(one => ({
+      id: one.id,
+      name: one.name,
+      image: one.image,
+      clusterSize: one.size,
+      gpus: rounded(one.gpus),
+      since: new Date(one.since).toISOString(),
+      gpuHours: rounded(one.hours),
+    })),
+  }
+}
+
+const toTotals = ({ owners, sessions, gpus, gpu_hours }: IdleTotalsRow): IdleTotals => ({
+  total: owners,
+  sessions,
+  gpus: rounded(gpus),
+  gpuHours: rounded(gpu_hours),
+})
+
+const rounded = (value: number) => Math.round(value * 1000) / 1000
+
+function parseOffset(cursor: string): number {
+  if (!/^[1-9]\d{0,6}$/.test(cursor)) throw new AppError('bad_request', because('cursor_wrong'))
+  return Number(cursor)
+}

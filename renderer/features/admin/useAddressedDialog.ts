@@ -1,0 +1,11 @@
+import { computed, type WritableComputedRef } from 'vue'
+import { useDialogAddress } from '../../ui/useDialogAddress.ts'
+
+/** Whether a dialog of the page is open, as its address says (`?dialog=NAME`), so that other pages can lead to it. */
+export function useAddressedDialog(name: string): WritableComputedRef<boolean> {
+  const address = useDialogAddress([name])
+  return computed({
+    get: () => address.shown.value !== null,
+    set: open => (open ? address.open(name) : address.close()),
+  })
+}

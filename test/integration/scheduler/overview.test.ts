@@ -1,0 +1,145 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { SessionId, UserId } from '#manager/contract'
+import { insertUser } from '../../../manager/store/identity/users.ts'
+import { newId } from '../../../manager/store/new-id.ts'
+import { type Store } from '../../../manager/store/open-store.ts'
+import { insertMinutes } from '../../../manager/store/sessions/session-stats.ts'
+import { insertSessions, type NewSession } from '../../../manager/store/sessions/sessions.ts'
+import { type StatsMinute } from '../../../manager/store/tables/operation.ts'
+import { listIdleOf, readOverviewOf } from '../../../manager/usage/overview.ts'
+import { type Caller } from '../../../manager/users/authorize.ts'
+import { aSessionRow } from '../../fixtures/session-rows.ts'
+import { openTestStore, type TestStore } from '../../fixtures/test-store.ts'
+
+/** Counts and idle GPUs of the overview, without a manager: nothing changes the sessions meanwhile. */
+
+let opened: TestStore
+let store: Store
+const [ann, bob] = [newId(UserId), newId(UserId)]
+const caller = (role: Caller['role'], domain = 'default'): Caller => ({
+  ...{ userId: opened.ownerId, email: 'a@b.c', loginId: 'x', keypair: null },
+  ...{ role, domain },
+})
+const agents = { summaries: () => Promise.resolve({ items: [], nextCursor: null, total: 0 }) }
+const overviewOf = (who: Caller) => readOverviewOf({ db: store.db, agents }, who)
+const idleOf = (who: Caller, query: Partial<Parameters<typeof listIdleOf>[2]> = {}) =>
+  listIdleOf(store.db, who, { minutes: 30, limit: 100, ...query })
+
+beforeAll(async () => {
+  opened = await openTestStore()
+  ;({ store } = opened)
+  await sql`insert into domains (name) values ('lab')`.execute(store.db)
+  for (const [id, email] of [
+    [ann, 'ann@example.org'],
+    [bob, 'bob@example.org'],
+  ] as const)
+    await insertUser(store.db, { id, email, name: 'U', role: 'user', password_hash: 'x' })
+})
+afterAll(() => opened[Symbol.asyncDispose]())
+
+const minute = (change: Partial<StatsMinute>): StatsMinute => ({
+  ...{ samples: 60, cpuMilli: 0, cpuSeconds: 0, memBytes: 0, memPeakBytes: 0, netRxBytes: 0, netTxBytes: 0 },
+  ...{ diskReadBytes: 0, diskWriteBytes: 0, scratchBytes: null, gpus: [] },
+  ...change,
+})
+const gpu = (...use: readonly (number | null)[]) =>
+  minute({ gpus: use.map((utilization, n) => ({ uuid: `GPU-${n}`, utilization, memBytes: 0 })) })
+
+/** A running session of some hours. @param minutes figures, by how many minutes ago they were taken */
+async function runs(
+  owner: UserId,
+  change: Partial<NewSession>,
+  minutes: readonly (readonly [ago: number, StatsMinute])[],
+): Promise<SessionId> {
+  const id = newId(SessionId)
+  const requested = { cpu: 1000, mem: 2 ** 30, 'cuda.device': 2 }
+  await insertSessions(store.db, [aSessionRow(owner, { id, requested, status: 'RUNNING', ...change })])
+  await sql`update sessions set started_at = now() - interval '6 hours' where id = ${id}`.execute(store.db)
+  for (const [ago, stats] of minutes) await insertMinutes(store.db, [{ sessionId: id, stats }], ago * 60_000)
+  return id
+}
+
+test('sessions are counted by reason beyond any page, each with its newest; a domain sees its own', async () => {
+  const waiting = (code: string, domain: string) =>
+    aSessionRow(ann, {
+      ...{ id: newId(SessionId), status: 'PENDING', domain },
+      reason: { code: code as 'capacity', message: code },
+    })
+  await insertSessions(store.db, [
+    ...Array.from({ length: 620 }, () => waiting('capacity', 'default')),
+    ...Array.from({ length: 30 }, () => waiting('user_policy', 'lab')),
+  ])
+  const newest = waiting('capacity', 'lab')
+  await insertSessions(store.db, [newest])
+  const failed = aSessionRow(bob, {
+    id: newId(SessionId),
+    status: 'ERROR',
+    reason: { code: 'create_failed', message: '' },
+  })
+  const old = aSessionRow(bob, { id: newId(SessionId), status: 'ERROR', reason: { code: 'agent_lost', message: '' } })
+  await insertSessions(store.db, [failed, old])
+  await sql`update sessions set ended_at = now() - case when id = ${old.id} then interval '8 days' else interval '6 days' end
+    where status = 'ERROR'`.execute(store.db)
+  const all = await overviewOf(caller('superadmin'))
+  expect(all.waiting.total).toBe(651)
+  expect(all.waiting.reasons.map(({ count, newest: one }) => [one.reason.code, count])).toEqual([
+    ['capacity', 621],
+    ['user_policy', 30],
+  ])
+  expect(all.waiting.reasons[0]?.newest.id).toBe(newest.id)
+  expect(all.failed).toMatchObject({ total: 1, reasons: [{ count: 1, newest: { id: failed.id } }] })
+  expect(all.agents).toEqual({ needy: 0, first: [], connected: 0, gpus: 0 })
+  const lab = await overviewOf(caller('domain_admin', 'lab'))
+  expect([lab.waiting.total, lab.failed.total, lab.agents, lab.superadmins]).toEqual([31, 0, null, null])
+})
+
+test('GPUs that do nothing are found by their figures, however old the session, and counted by owner', async () => {
+  // Busy 3 hours ago, idle since: one figure in an hour is enough, since nothing else was reported.
+  const forgotten = await runs(ann, { name: 'forgotten' }, [
+    [180, gpu(90, 0)],
+    [179, gpu(0, 4.9)],
+    [1, gpu(0, 0)],
+  ])
+  await runs(ann, { name: 'half', requested: { cpu: 1, mem: 1, 'cuda.shares': 50 } }, [
+    [60, gpu(0)],
+    [1, gpu(0)],
+  ])
+  await runs(bob, { name: 'busy' }, [
+    [60, gpu(0, 0)],
+    [1, gpu(0, 60)],
+  ])
+  await runs(bob, { name: 'unknown' }, [
+    [60, gpu(0, 0)],
+    [1, gpu(0, null)],
+  ])
+  await runs(bob, { name: 'just begun' }, [[2, gpu(0, 0)]])
+  await runs(bob, { name: 'away' }, [[100, gpu(0, 0)]])
+  await runs(bob, { name: 'lab', domain: 'lab' }, [
+    [40, gpu(0, 0)],
+    [1, gpu(0, 0)],
+  ])
+  const all = await idleOf(caller('superadmin'))
+  expect(all.items.map(({ ownerEmail, gpus, sessions }) => [ownerEmail, gpus, sessions.map(one => one.name)])).toEqual([
+    ['ann@example.org', 2.5, ['forgotten', 'half']],
+    ['bob@example.org', 2, ['lab']],
+  ])
+  expect(all).toMatchObject({ total: 2, sessions: 3, gpus: 4.5, nextCursor: null })
+  const [of] = all.items[0]?.sessions ?? []
+  expect(of?.id).toBe(forgotten)
+  // Two GPUs for 179 minutes, from the begin of that minute.
+  expect(of?.gpuHours).toBeGreaterThan((2 * 178) / 60)
+  expect(of?.gpuHours).toBeLessThan((2 * 181) / 60)
+  expect((await idleOf(caller('superadmin'), { minutes: 120 })).items[0]?.sessions).toHaveLength(1)
+  const first = await idleOf(caller('superadmin'), { limit: 1 })
+  expect(first).toMatchObject({ total: 2, gpus: 4.5, items: [{ ownerEmail: 'ann@example.org' }] })
+  const rest = await idleOf(caller('superadmin'), { limit: 1, cursor: first.nextCursor ?? '' })
+  expect(rest).toMatchObject({ items: [{ ownerEmail: 'bob@example.org' }], nextCursor: null })
+  expect((await idleOf(caller('domain_admin', 'lab'))).items.map(({ ownerEmail }) => ownerEmail)).toEqual([
+    'bob@example.org',
+  ])
+  expect((await overviewOf(caller('superadmin'))).idle).toMatchObject({ total: 2, sessions: 3, owners: { length: 2 } })
+  // It works again.
+  await insertMinutes(store.db, [{ sessionId: forgotten, stats: gpu(80, 0) }], 0)
+  expect((await idleOf(caller('superadmin'))).items[0]?.sessions.map(one => one.name)).not.toContain('forgotten')
+})
