@@ -1,10 +1,20 @@
-import { type Command } from 'commander'
-import { type ScopeUsage, SLOT_NAMES, SLOTS } from '#manager/contract'
+import { type Command, Option } from 'commander'
+import {
+  IDLE_GPU_MINUTES,
+  type IdleOwner,
+  type ScopeUsage,
+  SLOT_NAMES,
+  SLOTS,
+  USAGE_DIMENSIONS,
+  type UsageReport,
+} from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
+import { everyPage } from './every-page.ts'
 import { findGroup, findUserId } from './find-user.ts'
-import { bytes } from './text.ts'
+import { parseMoment } from './moment.ts'
+import { age, bytes } from './text.ts'
 
 interface UsageFlags {
   user?: string
@@ -34,6 +44,7 @@ export function addUsageCommands(program: Command): void {
     })
 
   const admin = adminOf(program)
+  addAdminUsage(admin)
   admin
     .command('recalculate')
     .description(
@@ -60,6 +71,76 @@ export function addUsageCommands(program: Command): void {
       })
     })
 }
+
+interface ReportFlags {
+  by: string
+  from?: string
+  to?: string
+  json?: boolean
+}
+
+/** `berth admin usage …`: what sessions held and used, and GPUs that do nothing. */
+function addAdminUsage(admin: Command): void {
+  const usage = admin.command('usage').description('What sessions held and used, and GPUs that do nothing.')
+  usage
+    .command('report')
+    .description('Hours held and used by sessions, with the GPU-hours that were held and not used.')
+    .addOption(new Option('--by <what>', 'add up by').choices(USAGE_DIMENSIONS).default('user'))
+    .option('--from <time>', 'begin of the period, such as 2026-11-01; 30 days before its end if left out', text =>
+      parseMoment(text),
+    )
+    .option('--to <time>', 'end of the period; now if left out', text => parseMoment(text))
+    .option('--json', 'print JSON')
+    .action(async ({ by, from, to, json = false }: ReportFlags) => {
+      const { api } = await connect()
+      const query = {
+        by: USAGE_DIMENSIONS.find(one => one === by) ?? 'user',
+        ...(from === undefined ? {} : { from }),
+        ...(to === undefined ? {} : { to }),
+      }
+      const report = await api.getUsageReport({ query })
+      const output = createOutput(json)
+      if (report.total > report.items.length) {
+        output.note(`The first ${report.items.length} of ${report.total} are listed, those with the most GPU-hours.`)
+      }
+      output.data(report.items, () => reportTable(report.items))
+    })
+  usage
+    .command('idle')
+    .description('Running sessions whose GPUs do nothing, by owner.')
+    .option('--minutes <number>', 'how long at least', String(IDLE_GPU_MINUTES))
+    .option('--json', 'print JSON')
+    .action(async ({ minutes, json = false }: { minutes: string; json?: boolean }) => {
+      const { api } = await connect()
+      const items = await everyPage(page => api.listIdleGpus({ query: { ...page, minutes } }))
+      createOutput(json).data(items, () => idleTable(items))
+    })
+}
+
+const part = (idle: number | null) => (idle === null ? '–' : `${Math.round(100 * (1 - idle))} %`)
+const reportTable = (items: UsageReport['items']) =>
+  table(
+    ['NAME', 'GPU-HOURS', 'GPU USED', 'WASTED', 'CORE-HOURS', 'CPU USED', 'GIB-HOURS', 'RAM USED', 'SESSIONS'],
+    items.map(one => [
+      one.name || '–',
+      one.gpuHours.toFixed(1),
+      part(one.gpuIdle),
+      one.gpuWastedHours?.toFixed(1) ?? '–',
+      one.cpuHours.toFixed(1),
+      part(one.cpuIdle),
+      one.memGibHours.toFixed(1),
+      part(one.memIdle),
+      String(one.sessions),
+    ]),
+  )
+
+const idleTable = (items: readonly IdleOwner[]) =>
+  table(
+    ['OWNER', 'SESSION', 'GPU', 'SINCE', 'GPU-HOURS'],
+    items.flatMap(({ ownerEmail, sessions }) =>
+      sessions.map(one => [ownerEmail, one.name, String(one.gpus), age(one.since), one.gpuHours.toFixed(1)]),
+    ),
+  )
 
 const usageTable = (items: readonly ScopeUsage[]) =>
   table(

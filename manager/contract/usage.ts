@@ -26,6 +26,9 @@ export const ScopeUsage = z
   .meta({ id: 'ScopeUsage' })
 export type ScopeUsage = z.infer<typeof ScopeUsage>
 
+const idle = (what: string) =>
+  z.number().nullable().describe(`Part of the held ${what} that was not used, 0 to 1; null without figures.`)
+
 /** Which sessions a history covers, and in what periods. */
 export const UsageHistoryQuery = z.object({
   by: z.enum(['hour', 'day', 'week']).default('day'),
@@ -48,10 +51,15 @@ export const UsageHistory = z
           cpuHours: z.number().describe('Cores held, times hours.'),
           memGibHours: z.number().describe('GiB of memory held, times hours.'),
           gpuHours: z.number().describe('GPUs and GPU shares held, times hours.'),
-          cpuIdle: z
+          cpuIdle: idle('CPU time'),
+          gpuIdle: idle('GPU time'),
+          memIdle: idle('memory'),
+          readBytes: z
             .number()
-            .nullable()
-            .describe('Part of the held CPU time that was not used, 0 to 1; null without figures.'),
+            .describe('Bytes read from disks, written, received and sent, spread evenly over each run.'),
+          writtenBytes: z.number(),
+          receivedBytes: z.number(),
+          sentBytes: z.number(),
         }),
       )
       .describe('Oldest first, without gaps.'),
@@ -82,13 +90,17 @@ export const UsageReport = z
           cpuHours: z.number().describe('Cores held, times hours.'),
           memGibHours: z.number().describe('GiB of memory held, times hours.'),
           gpuHours: z.number().describe('GPUs and GPU shares held, times hours.'),
-          cpuIdle: z
+          cpuIdle: idle('CPU time'),
+          gpuIdle: idle('GPU time'),
+          memIdle: idle('memory'),
+          gpuWastedHours: z
             .number()
             .nullable()
-            .describe('Part of the held CPU time that was not used, 0 to 1; null without figures.'),
+            .describe('GPU-hours that were held and not used, of those with figures; null without figures.'),
         }),
       )
       .describe('The largest GPU-hours first, then the largest core-hours; at most 5,000.'),
+    total: z.int().describe('Number of all users, projects and so on; more than `items` where those are cut.'),
   })
   .meta({ id: 'UsageReport' })
 export type UsageReport = z.infer<typeof UsageReport>

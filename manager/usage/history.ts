@@ -1,6 +1,7 @@
 import { AppError, because, type UsageHistory, type UsageHistoryQuery } from '#manager/contract'
 import { findGroup, listMemberships } from '../store/identity/groups.ts'
 import { type HistoryScope, readUsageHistory } from '../store/quotas/usage-history.ts'
+import { idleParts } from './idle-parts.ts'
 import { type Store } from '../store/open-store.ts'
 import { administers, type Caller, visibleTo } from '../users/authorize.ts'
 
@@ -41,10 +42,11 @@ export async function readHistoryOf(
       cpuHours: rounded(row.cpu_seconds / HOUR),
       memGibHours: rounded(row.mem_byte_seconds / GIB / HOUR),
       gpuHours: rounded(row.gpu_seconds / HOUR),
-      cpuIdle:
-        row.cpu_measured_seconds > 0
-          ? rounded(Math.min(1, Math.max(0, 1 - row.cpu_used_seconds / row.cpu_measured_seconds)))
-          : null,
+      ...idleParts(row),
+      readBytes: Math.round(row.read_bytes),
+      writtenBytes: Math.round(row.written_bytes),
+      receivedBytes: Math.round(row.received_bytes),
+      sentBytes: Math.round(row.sent_bytes),
     })),
   }
 }

@@ -1,4 +1,5 @@
 import { AppError, because, type UsageReport, type UsageReportQuery } from '#manager/contract'
+import { idleParts } from './idle-parts.ts'
 import { type Store } from '../store/open-store.ts'
 import { readUsageReport } from '../store/quotas/usage-report.ts'
 import { type Caller, visibleTo } from '../users/authorize.ts'
@@ -33,6 +34,7 @@ export async function readReportOf(
   return {
     from: from.toISOString(),
     to: to.toISOString(),
+    total: rows[0]?.rows ?? 0,
     items: rows.map(row => ({
       key: row.key,
       name: row.name,
@@ -40,9 +42,10 @@ export async function readReportOf(
       cpuHours: rounded(row.cpu_seconds / HOUR),
       memGibHours: rounded(row.mem_byte_seconds / GIB / HOUR),
       gpuHours: rounded(row.gpu_seconds / HOUR),
-      cpuIdle:
-        row.cpu_measured_seconds > 0
-          ? rounded(Math.min(1, Math.max(0, 1 - row.cpu_used_seconds / row.cpu_measured_seconds)))
+      ...idleParts(row),
+      gpuWastedHours:
+        row.gpu_measured_seconds > 0
+          ? rounded(Math.max(0, row.gpu_measured_seconds - row.gpu_used_seconds) / HOUR)
           : null,
     })),
   }

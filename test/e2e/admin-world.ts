@@ -260,6 +260,9 @@ export const ADMIN_WORLD: Partial<World> = {
       memGibHours: 18_200 / (index + 1),
       gpuHours: 512.5 / (index + 1),
       cpuIdle: index % 4 === 3 ? null : 0.2 + index / 12,
+      gpuIdle: index % 4 === 3 ? null : 0.1 + index / 10,
+      memIdle: index % 4 === 3 ? null : 0.4 + index / 20,
+      gpuWastedHours: index % 4 === 3 ? null : (512.5 / (index + 1)) * (0.1 + index / 10),
     })),
   },
 }

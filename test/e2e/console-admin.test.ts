@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_WORLD } from './admin-world.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { button } from './console-steps.ts'
+import { HISTORY } from './console-world.ts'
 
 /** The pages of administration: who sees which, and what they send. That the manager refuses the same is in the role matrix. */
 let browser: Browser
@@ -159,8 +160,8 @@ test('idle GPUs are listed by owner; their owner is reminded, and their sessions
   const sessionIds = first.sessions.map(({ id }) => id)
   expect(it.world.changes).toMatchObject([{ request: 'POST /api/v1/messages', body: { sessionIds } }])
   await button(it.page, `End the sessions of ${first.ownerEmail}`).click()
-  await it.page.getByRole('dialog').getByText('notebook').waitFor()
-  await it.page.getByRole('dialog').getByRole('button', { name: 'Terminate' }).click()
+  await it.page.getByRole('alertdialog').getByText('notebook').waitFor()
+  await it.page.getByRole('alertdialog').getByRole('button', { name: 'Terminate' }).click()
   await expect.poll(() => it.world.changes.length).toBe(3)
   const ended = it.world.changes.slice(1).map(({ request }) => request)
   expect(ended.toSorted()).toEqual(sessionIds.map(id => `DELETE /api/v1/sessions/${id}`).toSorted())
@@ -169,7 +170,8 @@ test('idle GPUs are listed by owner; their owner is reminded, and their sessions
 test('the overview loads settings and backups once, tells of a failed history, and leads to the dialogs of what is missing', async () => {
   await using it = await openConsole(browser, '/admin', {
     ...ADMIN_WORLD,
-    failures: new Map([['GET /api/v1/usage/history', { code: 'unavailable' }]]),
+    history: HISTORY,
+    failures: new Map([['GET /api/v1/usage/history', { code: 'forbidden' }]]),
   })
   await it.page.getByText('5 GPU').or(it.page.getByText('7 GPU, 158 GPU-hours so far')).first().waitFor()
   await button(it.page, 'Try again').click()

@@ -245,7 +245,7 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
         value: settingsOf(admin),
       }
     case 'GET /api/v1/usage/report':
-      return { status: 200, value: { from: '', to: '', items: admin.report ?? [] } }
+      return { status: 200, value: { from: '', to: '', items: admin.report ?? [], total: admin.report?.length ?? 0 } }
     case 'GET /api/v1/sign-in-providers': {
       const callbackUrl = 'https://berth.example.org/api/v1/auth/sso/callback'
       return { status: 200, value: { items: admin.signInProviders ?? [], callbackUrl } }

@@ -19,6 +19,8 @@ const HISTORY = [3, 2, 1, 0].map(day => ({
   memGibHours: day * 9,
   gpuHours: day,
   cpuIdle: day === 0 ? null : 0.25,
+  ...{ gpuIdle: day === 0 ? null : 0.5, memIdle: null },
+  ...{ readBytes: day * 2 ** 30, writtenBytes: 0, receivedBytes: 0, sentBytes: 0 },
 }))
 
 test('Ctrl+K finds pages, sessions and actions, by the keyboard alone', async () => {

@@ -135,6 +135,10 @@ export const HISTORY = Array.from({ length: 14 }, (_, index) => ({
   memGibHours: 90 + 40 * (index % 3),
   gpuHours: 4 + 5 * (index % 6),
   cpuIdle: index % 7 === 6 ? null : 0.2 + 0.1 * (index % 5),
+  gpuIdle: index % 7 === 6 ? null : 0.15 + 0.1 * (index % 4),
+  memIdle: index % 7 === 6 ? null : 0.4,
+  ...{ readBytes: (4 + (index % 5)) * 12e9, writtenBytes: (1 + (index % 3)) * 7e9 },
+  ...{ receivedBytes: (2 + (index % 4)) * 9e9, sentBytes: (1 + (index % 4)) * 2e9 },
 }))
 
 export const IMAGES: Image[] = [

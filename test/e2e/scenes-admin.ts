@@ -177,7 +177,8 @@ function aDay(): typeof HISTORY {
       cpuHours: held.cpu * passed,
       memGibHours: 0,
       gpuHours: held.gpu * passed,
-      cpuIdle: null,
+      ...{ cpuIdle: null, gpuIdle: null, memIdle: null },
+      ...{ readBytes: 0, writtenBytes: 0, receivedBytes: 0, sentBytes: 0 },
     }
   })
 }

@@ -38,6 +38,7 @@ import { sessionImages } from './0050-session-images.ts'
 import { usageDays } from './0053-usage-days.ts'
 import { certificates } from './0055-certificates.ts'
 import { diagnoses } from './0056-diagnoses.ts'
+import { usageMeasured } from './0069-usage-measured.ts'
 import { gpuIdle } from './0068-gpu-idle.ts'
 import { agentTexts } from './0058-agent-texts.ts'
 import { addedFolders } from './0060-added-folders.ts'
@@ -87,5 +88,8 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0060-added-folders': addedFolders,
   '0064-failed-sessions': failedSessions,
   '0068-gpu-idle': gpuIdle,
+  '0064-failed-sessions': failedSessions,
+  '0068-gpu-idle': gpuIdle,
+  '0069-usage-measured': usageMeasured,
   '0070-account-notes': accountNotes,
 }

@@ -2,17 +2,20 @@ import { type RawBuilder, sql } from 'kysely'
 
 /**
  * Joins to sessions (`s`) what they held, as a row for each kernel of each run, as a kernel holds its part until it ends by itself.
- * `part.agent_id` is where it ran. A session without records of its kernels is one row with the parts of all.
+ * `part.agent_id` is where it ran. A session without records of its kernels is one row with the parts of all. `part.stats` are the
+ * last figures of the session in the run, of `part.among` kernels together.
  */
 export const PARTS = sql`cross join lateral (
     select k.agent_id, s.started_at, greatest(coalesce(k.ended_at, s.ended_at, now()), s.started_at) as ended_at,
       case when k.id is null then s.cluster_size else 1 end as kernels,
-      (select (m.stats->>'cpuSeconds')::float8 / case when k.id is null then 1 else s.cluster_size end
-        from session_stats_minutes m where m.session_id = s.id order by m.minute desc limit 1) as used
+      case when k.id is null then 1 else s.cluster_size end as among,
+      (last.stats->>'cpuSeconds')::float8 / case when k.id is null then 1 else s.cluster_size end as used, last.stats
     from (select 1) one left join kernels k on k.session_id = s.id
+      left join lateral (
+        select m.stats from session_stats_minutes m where m.session_id = s.id order by m.minute desc limit 1) last on true
     where s.started_at is not null
     union all
-    select p.agent_id, p.started_at, p.ended_at, 1, p.cpu_seconds
+    select p.agent_id, p.started_at, p.ended_at, 1, s.cluster_size, p.cpu_seconds, p.stats
     from past_kernels p where s.interruptions > 0 and p.session_id = s.id
   ) part`
 
@@ -22,14 +25,50 @@ export const HELD_PARTS = sql`sessions s ${PARTS}`
 /** Whether a session can have held anything: none that has never run does. */
 export const HAS_RUN = sql`(s.started_at is not null or s.interruptions > 0)`
 
-/** Columns of such a row: when it began and ended, its amounts, and its share of the CPU time that the session used, if that is known. */
+const GPUS = sql`((coalesce((s.requested->>'cuda.device')::float8, 0) + coalesce((s.requested->>'cuda.shares')::float8, 0) / 100)
+    * part.kernels)`
+const WHOLE = sql`greatest(date_part('epoch', part.ended_at - part.started_at), 1)`
+const total = (name: string) => sql`(part.stats->'sums'->>${sql.lit(name)})::float8`
+/** The part of the time of the row in which there were figures, null without any: a kernel may end long before the session. */
+const known = (seconds: RawBuilder<unknown>) =>
+  sql`(case when ${seconds} is not null then least(1, ${seconds} / ${WHOLE}) end)`
+
+/**
+ * Columns of such a row: when it began and ended, its length, its amounts, and its share of the CPU time that the session used, if
+ * that is known. `gpus_known` and `mem_known` are amounts that it held with figures, and `gpus_used` and `mem_used` what it used of
+ * them, on average over the row; null without figures.
+ */
 export const HELD_COLUMNS = sql`
-  s.id, part.started_at, part.ended_at,
+  s.id, part.started_at, part.ended_at, ${WHOLE} as whole,
   coalesce((s.requested->>'cpu')::float8, 0) / 1000 * part.kernels as cores,
   coalesce((s.requested->>'mem')::float8, 0) * part.kernels as mem,
-  (coalesce((s.requested->>'cuda.device')::float8, 0) + coalesce((s.requested->>'cuda.shares')::float8, 0) / 100)
-    * part.kernels as gpus,
-  part.used`
+  ${GPUS} as gpus, part.used,
+  ${GPUS} * ${known(total('gpuSeconds'))} as gpus_known,
+  ${GPUS} * ${known(total('gpuSeconds'))} * ${total('gpuUsedSeconds')} / nullif(${total('gpuSeconds')}, 0) as gpus_used,
+  coalesce((s.requested->>'mem')::float8, 0) * part.kernels * ${known(total('seconds'))} as mem_known,
+  ${total('memByteSeconds')} / part.among / nullif(${total('seconds')}, 0) * ${known(total('seconds'))} as mem_used`
+
+/** Bytes that a row read, wrote, received and sent, as `HELD_COLUMNS` beside it. */
+export const IO_COLUMNS = sql.join(
+  (['diskReadBytes', 'diskWriteBytes', 'netRxBytes', 'netTxBytes'] as const).map(
+    (name, at) =>
+      sql`(part.stats->>${sql.lit(name)})::float8 / part.among as ${sql.ref(['io_read', 'io_written', 'io_received', 'io_sent'][at] ?? '')}`,
+  ),
+)
+
+/** Sums over rows with the seconds that each held in a time, as `held`: what was measured and used. */
+export const MEASURED_SUMS = sql`
+  coalesce(sum(gpus_used * held), 0) as gpu_used_seconds, coalesce(sum(gpus_known * held), 0) as gpu_measured_seconds,
+  coalesce(sum(mem_used * held), 0) as mem_used_byte_seconds, coalesce(sum(mem_known * held), 0) as mem_measured_byte_seconds`
+
+/** Names of those sums. */
+export const MEASURED = [
+  'gpu_used_seconds',
+  'gpu_measured_seconds',
+  'mem_used_byte_seconds',
+  'mem_measured_byte_seconds',
+] as const
+export type MeasuredSums = Readonly<Record<(typeof MEASURED)[number], number>>
 
 /**
  * Whether a run of a session (`s`) may have touched the time: every session that ran in it, and further ones that were interrupted.

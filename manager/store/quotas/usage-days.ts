@@ -1,7 +1,7 @@
 import { type RawBuilder, type Transaction, sql } from 'kysely'
 import { type SessionId } from '#manager/contract'
 import { type Database } from '../schema.ts'
-import { HAS_RUN, HELD_COLUMNS, HELD_PARTS, ranWithin } from './held-parts.ts'
+import { HAS_RUN, HELD_COLUMNS, HELD_PARTS, MEASURED, MEASURED_SUMS, ranWithin } from './held-parts.ts'
 
 /**
  * Sums of usage by day of UTC, in `usage_days`. They contain the sessions with `usage_summed`, all of which have ended; triggers note
@@ -83,7 +83,7 @@ export async function recountDays(trx: Transaction<Database>): Promise<{ correct
 async function totalsOf(trx: Transaction<Database>, days: readonly string[]): Promise<Map<string, readonly number[]>> {
   const { rows } = await sql<{ of: string; totals: number[] }>`
     select day || ' ' || dimension as of, array[count(*), sum(sessions), sum(begun), sum(cpu_seconds), sum(mem_byte_seconds),
-      sum(gpu_seconds), sum(cpu_used_seconds), sum(cpu_measured_seconds)]::float8[] as totals
+      sum(gpu_seconds), sum(cpu_used_seconds), sum(cpu_measured_seconds), ${sql.join(MEASURED.map(name => sql`sum(${sql.ref(name)})`))}]::float8[] as totals
     from usage_days where day = any(${days}::date[]) group by day, dimension`.execute(trx)
   return new Map(rows.map(({ of, totals }) => [of, totals]))
 }
@@ -110,8 +110,7 @@ async function addSums(
 ): Promise<void> {
   await sql`
     with parts as (
-      select ${HELD_COLUMNS}, s.interruptions, s.owner_id, s.group_id, s.domain, s.image, part.agent_id,
-        greatest(date_part('epoch', part.ended_at - part.started_at), 1) as whole
+      select ${HELD_COLUMNS}, s.interruptions, s.owner_id, s.group_id, s.domain, s.image, part.agent_id
       from ${HELD_PARTS} where ${HAS_RUN} and ${sessions}
     ), daily as (
       select parts.*, d.day, started_at >= d.start as begins,
@@ -122,11 +121,12 @@ async function addSums(
       ) d where (ended_at > d.start or started_at >= d.start) and ${days}
     )
     insert into usage_days
-      (dimension, day, domain, key, sessions, begun, cpu_seconds, mem_byte_seconds, gpu_seconds, cpu_used_seconds, cpu_measured_seconds)
+      (dimension, day, domain, key, sessions, begun, cpu_seconds, mem_byte_seconds, gpu_seconds, cpu_used_seconds, cpu_measured_seconds,
+        ${sql.join(MEASURED.map(name => sql.ref(name)))})
     select dimension, day, domain, coalesce(keyed.key, ''),
       count(distinct id) filter (where interruptions = 0), count(distinct id) filter (where interruptions = 0 and begins),
       sum(cores * held), sum(mem * held), sum(gpus * held), coalesce(sum(used * held / whole), 0),
-      coalesce(sum(cores * held) filter (where used is not null), 0)
+      coalesce(sum(cores * held) filter (where used is not null), 0), ${MEASURED_SUMS}
     from daily cross join lateral (values ('user', owner_id::text), ('project', group_id::text), ('domain', domain),
       ('image', image), ('agent', agent_id::text)) keyed (dimension, key)
     group by 1, 2, 3, 4
@@ -137,5 +137,8 @@ async function addSums(
       mem_byte_seconds = usage_days.mem_byte_seconds + excluded.mem_byte_seconds,
       gpu_seconds = usage_days.gpu_seconds + excluded.gpu_seconds,
       cpu_used_seconds = usage_days.cpu_used_seconds + excluded.cpu_used_seconds,
-      cpu_measured_seconds = usage_days.cpu_measured_seconds + excluded.cpu_measured_seconds`.execute(trx)
+      cpu_measured_seconds = usage_days.cpu_measured_seconds + excluded.cpu_measured_seconds,
+      ${sql.join(MEASURED.map(name => sql`${sql.ref(name)} = usage_days.${sql.ref(name)} + excluded.${sql.ref(name)}`))}`.execute(
+    trx,
+  )
 }

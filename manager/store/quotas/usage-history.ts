@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type GroupId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
-import { HAS_RUN, HELD_COLUMNS, HELD_PARTS } from './held-parts.ts'
+import { HAS_RUN, HELD_COLUMNS, HELD_PARTS, IO_COLUMNS, MEASURED_SUMS, type MeasuredSums } from './held-parts.ts'
 
 /** Whose sessions count. All fields that are set must match. */
 export interface HistoryScope {
@@ -19,7 +19,7 @@ export interface HistoryRange {
   readonly timeZone: string
 }
 
-export interface HistoryRow {
+export interface HistoryRow extends MeasuredSums {
   readonly at: Date
   readonly sessions: number
   /** Seconds that running sessions held a core, a byte, a GPU, times the amount. */
@@ -29,6 +29,10 @@ export interface HistoryRow {
   /** CPU time used by sessions with figures, and the seconds of cores that these held. */
   readonly cpu_used_seconds: number
   readonly cpu_measured_seconds: number
+  readonly read_bytes: number
+  readonly written_bytes: number
+  readonly received_bytes: number
+  readonly sent_bytes: number
 }
 
 const within = ({ ownerId, groupId, domain }: HistoryScope): RawBuilder<unknown> =>
@@ -55,14 +59,13 @@ export async function readUsageHistory(db: Db, scope: HistoryScope, range: Histo
         date_trunc(${unit}, ${from}::timestamptz at time zone ${timeZone}),
         ${to}::timestamptz at time zone ${timeZone}, ${`1 ${unit}`}::interval) g
     ), ran as (
-      select ${HELD_COLUMNS}
+      select ${HELD_COLUMNS}, ${IO_COLUMNS}
       from ${HELD_PARTS}
       where ${HAS_RUN} and part.started_at < (select max(stop) from periods)
         and (s.ended_at is null or s.ended_at > (select min(start) from periods)) and ${within(scope)}
     ), parts as (
       select p.start, r.*,
-        extract(epoch from least(r.ended_at, p.stop) - greatest(r.started_at, p.start))::float8 as held,
-        greatest(extract(epoch from r.ended_at - r.started_at)::float8, 1) as whole
+        extract(epoch from least(r.ended_at, p.stop) - greatest(r.started_at, p.start))::float8 as held
       from periods p join ran r on r.started_at < p.stop and r.ended_at > p.start
     )
     select p.start as at, count(distinct r.id)::int as sessions,
@@ -70,7 +73,10 @@ export async function readUsageHistory(db: Db, scope: HistoryScope, range: Histo
       coalesce(sum(r.mem * r.held), 0) as mem_byte_seconds,
       coalesce(sum(r.gpus * r.held), 0) as gpu_seconds,
       coalesce(sum(r.used * r.held / r.whole), 0) as cpu_used_seconds,
-      coalesce(sum(r.cores * r.held) filter (where r.used is not null), 0) as cpu_measured_seconds
+      coalesce(sum(r.cores * r.held) filter (where r.used is not null), 0) as cpu_measured_seconds,
+      ${MEASURED_SUMS},
+      coalesce(sum(io_read * held / whole), 0) as read_bytes, coalesce(sum(io_written * held / whole), 0) as written_bytes,
+      coalesce(sum(io_received * held / whole), 0) as received_bytes, coalesce(sum(io_sent * held / whole), 0) as sent_bytes
     from periods p left join parts r on r.start = p.start
     group by p.start order by p.start`.execute(db)
   return rows

@@ -1,9 +1,18 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type UsageReportQuery } from '#manager/contract'
 import { type Db } from '../schema.ts'
-import { HAS_RUN, HELD_COLUMNS, HELD_PARTS, PARTS, ranWithin } from './held-parts.ts'
+import {
+  HAS_RUN,
+  HELD_COLUMNS,
+  HELD_PARTS,
+  MEASURED,
+  MEASURED_SUMS,
+  type MeasuredSums,
+  PARTS,
+  ranWithin,
+} from './held-parts.ts'
 
-export interface ReportRow {
+export interface ReportRow extends MeasuredSums {
   readonly key: string
   readonly name: string
   readonly sessions: number
@@ -14,6 +23,8 @@ export interface ReportRow {
   /** CPU time used by sessions with figures, and the seconds of cores that these held. */
   readonly cpu_used_seconds: number
   readonly cpu_measured_seconds: number
+  /** Number of all rows, also of those beyond the limit. */
+  readonly rows: number
 }
 
 const MOST_ROWS = 5_000
@@ -56,16 +67,16 @@ export async function readUsageReport(
   const held = (spans: RawBuilder<unknown>, sessions: RawBuilder<unknown>) => sql`
     select group_key, count(distinct id) filter (where interruptions = 0 and (started_at >= start or start = ${from})) as sessions,
       sum(cores * held) as cpu, sum(mem * held) as mem, sum(gpus * held) as gpu, sum(used * held / whole) as used,
-      sum(cores * held) filter (where used is not null) as measured
+      sum(cores * held) filter (where used is not null) as measured, ${MEASURED_SUMS}
     from (
       select coalesce(${key}::text, '') as group_key, ${HELD_COLUMNS}, s.interruptions, spans.start,
-        date_part('epoch', least(part.ended_at, spans.stop) - greatest(part.started_at, spans.start)) as held,
-        greatest(date_part('epoch', part.ended_at - part.started_at), 1) as whole
+        date_part('epoch', least(part.ended_at, spans.stop) - greatest(part.started_at, spans.start)) as held
       from ${spans} cross join lateral (
         select * from sessions s where ${sessions} and ${HAS_RUN} and ${inDomain(sql`s.domain`)}
       ) s ${PARTS}
       where part.started_at < spans.stop and (part.ended_at > spans.start or part.started_at >= spans.start)
     ) of_span group by group_key`
+  const added = sql.join(MEASURED.map(name => sql`coalesce(sum(${sql.ref(name)}), 0) as ${sql.ref(name)}`))
   const { rows } = await sql<ReportRow>`
     with days as (
       select g::date as day, g at time zone 'UTC' as start, (g + interval '1 day') at time zone 'UTC' as stop,
@@ -78,21 +89,23 @@ export async function readUsageReport(
       where (start < ${from} or stop > ${to} or untrue) and start < ${to}
     ), found as (
       select key as group_key, sum(case when start = ${from} then sessions else begun end) as sessions, sum(cpu_seconds) as cpu,
-        sum(mem_byte_seconds) as mem, sum(gpu_seconds) as gpu, sum(cpu_used_seconds) as used, sum(cpu_measured_seconds) as measured
+        sum(mem_byte_seconds) as mem, sum(gpu_seconds) as gpu, sum(cpu_used_seconds) as used, sum(cpu_measured_seconds) as measured,
+        ${added}
       from summed join usage_days using (day) where dimension = ${by} and ${inDomain(sql`domain`)} group by key
       union all
       ${held(sql`spans`, sql`s.usage_summed and ${ranWithin({ from: sql`spans.start`, to: sql`spans.stop` })}`)}
       union all
       ${held(sql`(select ${from}::timestamptz as start, ${to}::timestamptz as stop) spans`, sql`not s.usage_summed`)}
       union all
-      select coalesce(${key}::text, ''), count(distinct s.id), 0, 0, 0, 0, 0 from ${HELD_PARTS}
+      select coalesce(${key}::text, ''), count(distinct s.id), 0, 0, 0, 0, 0, 0, 0, 0, 0 from ${HELD_PARTS}
       where s.interruptions > 0 and ${inDomain(sql`s.domain`)} and part.started_at < ${to}
         and (part.ended_at > ${from} or part.started_at >= ${from})
       group by 1
     ), totals as (
       select group_key as key, sum(sessions)::int as sessions, coalesce(sum(cpu), 0) as cpu_seconds,
         coalesce(sum(mem), 0) as mem_byte_seconds, coalesce(sum(gpu), 0) as gpu_seconds,
-        coalesce(sum(used), 0) as cpu_used_seconds, coalesce(sum(measured), 0) as cpu_measured_seconds
+        coalesce(sum(used), 0) as cpu_used_seconds, coalesce(sum(measured), 0) as cpu_measured_seconds, ${added},
+        count(*) over ()::int as rows
       from found group by group_key order by gpu_seconds desc, cpu_seconds desc, group_key limit ${MOST_ROWS}
     )
     select totals.*, coalesce(${name}, '') as name from totals order by gpu_seconds desc, cpu_seconds desc, key`.execute(

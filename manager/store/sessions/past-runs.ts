@@ -13,14 +13,17 @@ export async function beginNextRun(db: Db, sessionId: SessionId): Promise<void> 
   await startWithAdded(db, sessionId)
   await sql`
     insert into past_kernels
-      (kernel_id, session_id, agent_id, attempt, container_id, exit_code, log_tail, devices, started_at, ended_at, cpu_seconds)
+      (kernel_id, session_id, agent_id, attempt, container_id, exit_code, log_tail, devices, started_at, ended_at, cpu_seconds, stats)
     select k.id, s.id, k.agent_id, k.attempt, k.container_id, k.exit_code, k.log_tail,
       coalesce((select jsonb_agg(jsonb_build_object('uuid', d.uuid, 'slot', d.slot, 'amount', d.amount))
         from kernel_devices d where d.kernel_id = k.id), '[]'),
       coalesce(s.started_at, now()), coalesce(k.ended_at, now()),
-      (select (m.stats->>'cpuSeconds')::float8 / s.cluster_size from session_stats_minutes m
-        where m.session_id = s.id and m.minute >= date_trunc('minute', s.started_at) order by m.minute desc limit 1)
-    from sessions s join kernels k on k.session_id = s.id where s.id = ${sessionId}`.execute(db)
+      (last.stats->>'cpuSeconds')::float8 / s.cluster_size, last.stats - 'kernels' - 'gpus'
+    from sessions s join kernels k on k.session_id = s.id
+      left join lateral (
+        select m.stats from session_stats_minutes m
+        where m.session_id = s.id and m.minute >= date_trunc('minute', s.started_at) order by m.minute desc limit 1) last on true
+    where s.id = ${sessionId}`.execute(db)
   const kernels = await db
     .selectFrom('kernels')
     .select(['id', 'ended_at'])

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { IDLE_GPU_PERCENT, type SessionId } from '#manager/contract'
 import { type Db } from '../schema.ts'
-import { type KeptMinute, type StatsMinute } from '../tables/operation.ts'
+import { type KeptMinute, type StatsMinute, type StatsSums } from '../tables/operation.ts'
 
 export interface SessionMinute {
   readonly sessionId: SessionId
@@ -19,6 +19,7 @@ export async function insertMinutes(db: Db, minutes: readonly SessionMinute[], a
   const ids = minutes.map(({ sessionId }) => sessionId)
   const stats = minutes.map(minute => JSON.stringify(minute.stats))
   const idle = minutes.map(minute => isGpuIdle(minute.stats))
+  const own = minutes.map(minute => JSON.stringify(sumsOf(minute.stats)))
   const at = sql`date_trunc('minute', now() - ${ageMs} * interval '1 millisecond')`
   await sql`
     with idle as (
@@ -28,8 +29,15 @@ export async function insertMinutes(db: Db, minutes: readonly SessionMinute[], a
       where s.id = v.id and v.idle = (s.gpu_idle_since is null)
     )
     insert into session_stats_minutes as m (session_id, minute, stats)
-    select s.id, ${at}, v.stats
-    from (select unnest(${ids}::uuid[]) as id, unnest(${stats}::text[])::jsonb as stats) v join sessions s on s.id = v.id
+    select s.id, ${at}, v.stats || jsonb_build_object('sums', (
+        select jsonb_object_agg(key, value::float8 + coalesce((before.sums->>key)::float8, 0)) from jsonb_each_text(v.own)))
+    from (select unnest(${ids}::uuid[]) as id, unnest(${stats}::text[])::jsonb as stats, unnest(${own}::text[])::jsonb as own) v
+      join sessions s on s.id = v.id
+      left join lateral (
+        select b.stats->'sums' as sums from session_stats_minutes b
+        where b.session_id = s.id and b.minute < ${at}
+          and (s.interruptions = 0 or b.minute >= date_trunc('minute', s.started_at))
+        order by b.minute desc limit 1) before on true
     on conflict (session_id, minute) do update set stats = case
         when (excluded.stats->>'samples')::int >= (m.stats->>'samples')::int then excluded.stats else m.stats
       end || jsonb_strip_nulls(jsonb_build_object(
@@ -44,6 +52,18 @@ export function isGpuIdle({ gpus }: Pick<StatsMinute, 'gpus'>): boolean {
   return gpus.length > 0 && gpus.every(({ utilization }) => utilization !== null && utilization < IDLE_GPU_PERCENT)
 }
 
+/** What one minute adds to the sums of its session. Of several GPUs, the mean counts; GPUs of unknown use are not measured. */
+export function sumsOf({ samples, memBytes, gpus }: StatsMinute): StatsSums {
+  const known = gpus.flatMap(({ utilization }) => utilization ?? [])
+  const part = gpus.length === 0 ? 0 : samples / gpus.length
+  return {
+    seconds: samples,
+    memByteSeconds: memBytes * samples,
+    gpuSeconds: known.length * part,
+    gpuUsedSeconds: known.reduce((sum, percent) => sum + Math.min(100, percent) / 100, 0) * part,
+  }
+}
+
 export interface StoredMinute {
   readonly at: Date
   readonly stats: StatsMinute
@@ -53,7 +73,7 @@ export interface StoredMinute {
 export async function listMinutes(db: Db, id: SessionId, from: Date, to: Date): Promise<StoredMinute[]> {
   return db
     .selectFrom('session_stats_minutes')
-    .select(['minute as at', sql<StatsMinute>`stats - 'kernels'`.as('stats')])
+    .select(['minute as at', sql<StatsMinute>`stats - 'kernels' - 'sums'`.as('stats')])
     .where('session_id', '=', id)
     .where('minute', '>=', from)
     .where('minute', '<', to)

@@ -54,6 +54,15 @@ export interface StatsMinute extends Totals {
   readonly gpus: readonly DeviceFigures[]
 }
 
+/** Sums over the figures of a run up to the end of a minute; only seconds with figures count. */
+export interface StatsSums {
+  readonly seconds: number
+  readonly memByteSeconds: number
+  /** Seconds in which the use of its GPUs was known, and seconds in which they worked; with several GPUs, their mean. */
+  readonly gpuSeconds: number
+  readonly gpuUsedSeconds: number
+}
+
 export interface KeptMinute extends StatsMinute {
   /** Totals by kernel id, if the session has several: a finished kernel is not measured any more but still counts. */
   readonly kernels?: Readonly<Record<string, Totals>>

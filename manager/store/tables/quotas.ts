@@ -59,6 +59,10 @@ export interface UsageDaysTable {
   gpu_seconds: number
   cpu_used_seconds: number
   cpu_measured_seconds: number
+  gpu_used_seconds: number
+  gpu_measured_seconds: number
+  mem_used_byte_seconds: number
+  mem_measured_byte_seconds: number
 }
 
 /** Days whose sums are no longer true, from the first to the last. */

@@ -1,5 +1,5 @@
 import { type ColumnType, type Generated } from 'kysely'
-import { type Default, type Json, type MaybeTime, type Time } from './columns.ts'
+import { type Default, type Json, type MaybeJson, type MaybeTime, type Time } from './columns.ts'
 import {
   type AgentId,
   type App,
@@ -14,6 +14,7 @@ import {
   type SessionStatus,
   type UserId,
 } from '#manager/contract'
+import { type KeptMinute } from './operation.ts'
 import { type HeldDevice } from './scheduling.ts'
 
 export interface SessionsTable {
@@ -144,6 +145,8 @@ export interface PastKernelsTable {
   ended_at: Time
   /** Its part of the CPU time that the session used in that run. */
   cpu_seconds: number | null
+  /** The last figures of the session in that run, of all its kernels together; null in rows of older versions. */
+  stats: MaybeJson<KeptMinute>
 }
 
 export interface KernelDevicesTable {

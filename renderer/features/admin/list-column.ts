@@ -16,6 +16,8 @@ export interface ListColumn<T> {
   readonly from?: number
   /** Also a line of the card that stands for a row in a narrow list. */
   readonly card?: true
+  /** Numbers end where those of the other rows end. */
+  readonly numeric?: true
 }
 
 /** The column that tells active things from inactive ones. */

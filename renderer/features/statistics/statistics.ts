@@ -1,13 +1,13 @@
 import { type UsageHistory } from '#manager/contract'
 import { type ChartPoints } from '../../ui/chart-points.ts'
 import { csvOf } from '../../ui/csv.ts'
-import { formatPercent } from '../../ui/format.ts'
+import { formatBytes, formatPercent } from '../../ui/format.ts'
 import { numberFormat } from '../../words/number-format.ts'
 import { t } from './words.ts'
 
 export type Period = UsageHistory['items'][number]
 export interface StatisticsChart {
-  readonly key: 'gpu' | 'cpu' | 'memory' | 'sessions' | 'idle'
+  readonly key: 'gpu' | 'cpu' | 'memory' | 'sessions' | 'idle' | 'gpuIdle' | 'disks' | 'network'
   readonly title: string
   readonly points: ChartPoints
   readonly format: (value: number) => string
@@ -30,8 +30,22 @@ export function statisticsCharts(items: readonly Period[]): StatisticsChart[] {
     format: number,
     finest: 0.1,
   }
+  const gpuIdle: StatisticsChart = {
+    key: 'gpuIdle',
+    title: t('idleGpu'),
+    points: line(t('idleShare'), period => period.gpuIdle),
+    format: formatPercent,
+    finest: 0.01,
+  }
+  const bytes = (...of: readonly (readonly [label: string, read: (period: Period) => number])[]) => ({
+    points: { times, lines: of.map(([label, read]) => ({ label, values: items.map(read) })) },
+    format: (value: number) => formatBytes(value),
+    finest: 1024,
+  })
+  const hasGpus = items.some(({ gpuHours }) => gpuHours > 0)
   return [
-    ...(items.some(({ gpuHours }) => gpuHours > 0) ? [gpu] : []),
+    ...(hasGpus ? [gpu] : []),
+    ...(items.some(period => period.gpuIdle !== null) ? [gpuIdle] : []),
     {
       key: 'cpu',
       title: t('cpuHours'),
@@ -60,21 +74,38 @@ export function statisticsCharts(items: readonly Period[]): StatisticsChart[] {
       format: formatPercent,
       finest: 0.01,
     },
+    {
+      key: 'disks',
+      title: t('disks'),
+      ...bytes([t('read'), ({ readBytes }) => readBytes], [t('written'), ({ writtenBytes }) => writtenBytes]),
+    },
+    {
+      key: 'network',
+      title: t('network'),
+      ...bytes([t('received'), ({ receivedBytes }) => receivedBytes], [t('sent'), ({ sentBytes }) => sentBytes]),
+    },
   ]
 }
 
-/** The history as CSV: plain numbers, times in UTC, the idle share from 0 to 1. */
+/** The history as CSV: plain numbers, times in UTC, idle parts from 0 to 1, bytes. */
 export function statisticsCsv(items: readonly Period[]): string {
-  const head = [t('begin'), t('sessions'), t('cpuHours'), t('memHours'), t('gpuHours'), t('idleShare')]
+  const head = [
+    t('begin'),
+    t('sessions'),
+    t('cpuHours'),
+    t('memHours'),
+    t('gpuHours'),
+    t('idle'),
+    t('idleGpu'),
+    t('idleMemory'),
+  ]
+  head.push(t('read'), t('written'), t('received'), t('sent'))
   return csvOf([
     head,
-    ...items.map(({ at, sessions, cpuHours, memGibHours, gpuHours, cpuIdle }) => [
-      at,
-      sessions,
-      cpuHours,
-      memGibHours,
-      gpuHours,
-      cpuIdle,
+    ...items.map(one => [
+      ...[one.at, one.sessions, one.cpuHours, one.memGibHours, one.gpuHours],
+      ...[one.cpuIdle, one.gpuIdle, one.memIdle],
+      ...[one.readBytes, one.writtenBytes, one.receivedBytes, one.sentBytes],
     ]),
   ])
 }

@@ -18,11 +18,19 @@ export default {
   memHours: 'Memory, GiB-hours',
   gpuHours: 'GPU-hours',
   idle: 'Idle CPU',
+  idleGpu: 'Idle GPUs',
+  idleMemory: 'Idle memory',
+  disks: 'Disks',
+  network: 'Network',
+  read: 'Read',
+  written: 'Written',
+  received: 'Received',
+  sent: 'Sent',
   idleShare: 'Share not used',
   held: 'Held',
   begin: 'Begin',
   totals:
     '{sessions, plural, one {# session} other {# sessions}} at the busiest, {cpu} core-hours, {gpu} GPU-hours in all',
   howCounted:
-    'A session counts with all that it holds while it runs, used or not. Idle CPU compares that with the CPU time used, which counts evenly over the running time of a session.',
+    'A session counts with all that it holds while it runs, used or not. Idle CPU and GPUs compare that with what was used. What was used, read and sent counts evenly over the running time of a session.',
 } as const

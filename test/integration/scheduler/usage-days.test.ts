@@ -25,6 +25,15 @@ interface Run {
   readonly from: number
   readonly to: number
   readonly cpuSeconds: number | null
+  /** Sums of the figures of the session in the run, and of how many kernels they are. */
+  readonly sums: Sums | null
+  readonly among: number
+}
+interface Sums {
+  readonly seconds: number
+  readonly memByteSeconds: number
+  readonly gpuSeconds: number
+  readonly gpuUsedSeconds: number
 }
 interface Made {
   readonly id: SessionId
@@ -50,6 +59,14 @@ const random = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647
 const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T
 const someTime = () => START + Math.floor(random() * DAYS * 24 * HOUR)
 
+/** Sums of figures that were there for most of the time of a run; of its GPUs sometimes none. */
+function someSums(seconds: number): Sums {
+  const known = Math.floor(seconds * (0.5 + random() / 2))
+  const gpuSeconds = random() < 0.3 ? 0 : known * random()
+  const memByteSeconds = known * 2 ** 29 * random()
+  return { seconds: known, memByteSeconds, gpuSeconds, gpuUsedSeconds: gpuSeconds * random() }
+}
+
 async function insert(): Promise<Made> {
   const [id, owner, image, domain] = [newId(SessionId), pick(owners), pick(['a', 'b', 'c']), pick(['default', 'lab'])]
   const [cores, gpus, size] = [1 + Math.floor(random() * 4), Math.floor(random() * 3), random() < 0.2 ? 2 : 1]
@@ -59,6 +76,7 @@ async function insert(): Promise<Made> {
   const requested = { cpu: cores * 1000, mem: 2 ** 30, 'cuda.device': gpus }
   const agent = pick(agents)
   const measured = random() < 0.5 ? Math.floor(random() * 5000) : null
+  const sums = measured === null ? null : someSums((to - from) / 1000)
   const wasInterrupted = random() < 0.15
   const row = aSessionRow(owner, { id, image, domain, requested, status: 'TERMINATED', clusterSize: size })
   await insertSessions(store.db, [row])
@@ -73,18 +91,23 @@ async function insert(): Promise<Made> {
     await sql`update kernels set agent_id = ${agent}, ended_at = ${new Date(ended)} where id = ${kernel}`.execute(
       store.db,
     )
-    runs.push({ agent, from, to: ended, cpuSeconds: measured === null ? null : measured / size })
+    runs.push({ agent, from, to: ended, cpuSeconds: measured === null ? null : measured / size, sums, among: size })
   }
   if (measured !== null) {
     await sql`insert into session_stats_minutes (session_id, minute, stats)
-      values (${id}, ${new Date(from)}, ${JSON.stringify({ cpuSeconds: measured, samples: 60 })})`.execute(store.db)
+      values (${id}, ${new Date(from)}, ${JSON.stringify({ cpuSeconds: measured, samples: 60, sums })})`.execute(
+      store.db,
+    )
   }
   if (wasInterrupted) {
     // An earlier run elsewhere, days before.
     const earlier = from - Math.floor(random() * 50 * HOUR)
-    const run = { agent: pick(agents), from: earlier, to: earlier + Math.floor((from - earlier) / 3), cpuSeconds: null }
-    await sql`insert into past_kernels (kernel_id, session_id, agent_id, attempt, devices, started_at, ended_at)
-      values (${newId(KernelId)}, ${id}, ${run.agent}, 1, '[]', ${new Date(run.from)}, ${new Date(run.to)})`.execute(
+    const ended = earlier + Math.floor((from - earlier) / 3)
+    const then = random() < 0.5 ? someSums((ended - earlier) / 1000) : null
+    const run: Run = { agent: pick(agents), from: earlier, to: ended, cpuSeconds: null, sums: then, among: size }
+    const stats = then && JSON.stringify({ sums: then })
+    await sql`insert into past_kernels (kernel_id, session_id, agent_id, attempt, devices, started_at, ended_at, stats)
+      values (${newId(KernelId)}, ${id}, ${run.agent}, 1, '[]', ${new Date(run.from)}, ${new Date(run.to)}, ${stats}::jsonb)`.execute(
       store.db,
     )
     runs.push(run)
@@ -92,30 +115,53 @@ async function insert(): Promise<Made> {
   return { id, owner, image, domain, cores, gpus, runs }
 }
 
+interface Expected {
+  readonly ids: Set<string>
+  cpu: number
+  gpu: number
+  used: number
+  measured: number
+  gpuUsed: number
+  gpuMeasured: number
+  memUsed: number
+  memMeasured: number
+}
+
 /** What a report has to say, by key. */
 function expected(by: (typeof USAGE_DIMENSIONS)[number], from: number, to: number, domain: string | undefined) {
-  const found = new Map<string, { ids: Set<string>; cpu: number; gpu: number; used: number; measured: number }>()
+  const found = new Map<string, Expected>()
   for (const { id, owner, image, domain: its, cores, gpus, runs } of made) {
     if (domain !== undefined && its !== domain) continue
     for (const run of runs) {
       if (run.from >= to || !(run.to > from || run.from >= from)) continue
       const key = { user: owner, project: '', domain: its, image, agent: run.agent }[by]
-      const sum = found.get(key) ?? { ids: new Set(), cpu: 0, gpu: 0, used: 0, measured: 0 }
+      const none = { cpu: 0, gpu: 0, used: 0, measured: 0, gpuUsed: 0, gpuMeasured: 0, memUsed: 0, memMeasured: 0 }
+      const sum = found.get(key) ?? { ids: new Set(), ...none }
       found.set(key, sum)
       const held = (Math.min(run.to, to) - Math.max(run.from, from)) / 1000
       sum.ids.add(id)
       sum.cpu += cores * held
       sum.gpu += gpus * held
+      const whole = Math.max((run.to - run.from) / 1000, 1)
+      if (run.sums) {
+        const { seconds, memByteSeconds, gpuSeconds, gpuUsedSeconds } = run.sums
+        const [known, gpusKnown] = [Math.min(1, seconds / whole) * held, Math.min(1, gpuSeconds / whole) * held]
+        sum.memMeasured += 2 ** 30 * known
+        if (seconds > 0) sum.memUsed += (memByteSeconds / seconds / run.among) * known
+        sum.gpuMeasured += gpus * gpusKnown
+        if (gpuSeconds > 0) sum.gpuUsed += gpus * gpusKnown * (gpuUsedSeconds / gpuSeconds)
+      }
       if (run.cpuSeconds === null) continue
-      sum.used += (run.cpuSeconds * held) / Math.max((run.to - run.from) / 1000, 1)
+      sum.used += (run.cpuSeconds * held) / whole
       sum.measured += cores * held
     }
   }
   const rounded = (value: number) => Math.round(value * 1000) / 1000
   return Object.fromEntries(
-    [...found].map(([key, { ids, cpu, gpu, used, measured }]) => [
+    [...found].map(([key, { ids, memUsed, memMeasured, ...sums }]) => [
       key,
-      [ids.size, rounded(cpu), rounded(gpu), rounded(used), rounded(measured)],
+      // Bytes as MiB: the last digits of large sums depend on the order of adding.
+      [ids.size, ...[...Object.values(sums), memUsed / 2 ** 20, memMeasured / 2 ** 20].map(rounded)],
     ]),
   )
 }
@@ -126,9 +172,11 @@ const shown = (rows: readonly ReportRow[]) =>
       row.key,
       [
         row.sessions,
-        ...[row.cpu_seconds, row.gpu_seconds, row.cpu_used_seconds, row.cpu_measured_seconds].map(
-          value => Math.round(value * 1000) / 1000,
-        ),
+        ...[
+          ...[row.cpu_seconds, row.gpu_seconds, row.cpu_used_seconds, row.cpu_measured_seconds],
+          ...[row.gpu_used_seconds, row.gpu_measured_seconds],
+          ...[row.mem_used_byte_seconds / 2 ** 20, row.mem_measured_byte_seconds / 2 ** 20],
+        ].map(value => Math.round(value * 1000) / 1000),
       ],
     ]),
   )
@@ -217,7 +265,7 @@ test('a session that is changed, or deleted with its project, leaves the sums at
 test('maintenance finds wrong sums and corrects them', async () => {
   await sumAll()
   expect(await recountAll(store, silentLog)).toBe(0)
-  await sql`update usage_days set cpu_seconds = cpu_seconds + 1 where dimension = 'image' and day = '2026-03-04'`.execute(
+  await sql`update usage_days set gpu_used_seconds = gpu_used_seconds + 1 where dimension = 'image' and day = '2026-03-04'`.execute(
     store.db,
   )
   await sql`delete from usage_days where day = '2026-03-06'`.execute(store.db)

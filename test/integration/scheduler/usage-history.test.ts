@@ -40,15 +40,54 @@ beforeAll(async () => {
 })
 afterAll(() => stack.disposeAsync())
 
+/** Figures that these sessions lack. */
+const UNMEASURED = { gpuIdle: null, memIdle: null }
+const NO_IO = { readBytes: 0, writtenBytes: 0, receivedBytes: 0, sentBytes: 0 }
 const MARCH = { from: '2026-03-02T00:00:00Z', to: '2026-03-05T12:00:00Z' } as const
 
 test('usage counts on the days on which the session ran, and the days between are empty', async () => {
   const { items } = await ada.api.getUsageHistory({ query: { by: 'day', scope: 'mine', timeZone: 'UTC', ...MARCH } })
   expect(items).toEqual([
-    { at: '2026-03-02T00:00:00.000Z', sessions: 1, cpuHours: 12, memGibHours: 24, gpuHours: 3, cpuIdle: 0.5 },
-    { at: '2026-03-03T00:00:00.000Z', sessions: 0, cpuHours: 0, memGibHours: 0, gpuHours: 0, cpuIdle: null },
-    { at: '2026-03-04T00:00:00.000Z', sessions: 1, cpuHours: 4, memGibHours: 8, gpuHours: 1, cpuIdle: null },
-    { at: '2026-03-05T00:00:00.000Z', sessions: 1, cpuHours: 2, memGibHours: 4, gpuHours: 0.5, cpuIdle: null },
+    {
+      at: '2026-03-02T00:00:00.000Z',
+      sessions: 1,
+      cpuHours: 12,
+      memGibHours: 24,
+      gpuHours: 3,
+      cpuIdle: 0.5,
+      ...UNMEASURED,
+      ...NO_IO,
+    },
+    {
+      at: '2026-03-03T00:00:00.000Z',
+      sessions: 0,
+      cpuHours: 0,
+      memGibHours: 0,
+      gpuHours: 0,
+      cpuIdle: null,
+      ...UNMEASURED,
+      ...NO_IO,
+    },
+    {
+      at: '2026-03-04T00:00:00.000Z',
+      sessions: 1,
+      cpuHours: 4,
+      memGibHours: 8,
+      gpuHours: 1,
+      cpuIdle: null,
+      ...UNMEASURED,
+      ...NO_IO,
+    },
+    {
+      at: '2026-03-05T00:00:00.000Z',
+      sessions: 1,
+      cpuHours: 2,
+      memGibHours: 4,
+      gpuHours: 0.5,
+      cpuIdle: null,
+      ...UNMEASURED,
+      ...NO_IO,
+    },
   ])
 })
 
@@ -120,7 +159,16 @@ test('a report adds up the same figures as the history, by whatever it is asked 
   }
   const { items } = await admin.getUsageReport({ query: { ...query, by: 'user' } })
   expect(items).toMatchObject([
-    { key: ada.id, name: 'ada@localhost', sessions: 2, cpuHours: 18, memGibHours: 36, gpuHours: 4.5, cpuIdle: 0.5 },
+    {
+      key: ada.id,
+      name: 'ada@localhost',
+      sessions: 2,
+      cpuHours: 18,
+      memGibHours: 36,
+      gpuHours: 4.5,
+      cpuIdle: 0.5,
+      ...UNMEASURED,
+    },
   ])
   // Only what ran within the time counts, to the second.
   const hour = await admin.getUsageReport({

@@ -47,7 +47,8 @@ test('hours held become amounts held; the period that is not over counts over it
     cpuHours: 0,
     memGibHours: 0,
     gpuHours,
-    cpuIdle: null,
+    ...{ cpuIdle: null, gpuIdle: null, memIdle: null },
+    ...{ readBytes: 0, writtenBytes: 0, receivedBytes: 0, sentBytes: 0 },
   })
   const items = [item('2026-05-04T11:00:00Z', 4), item('2026-05-04T12:00:00Z', 2)]
   expect(heldPoints(items, 'gpuHours', 'Held', { range: 'day', now }).lines[0]?.values).toEqual([4, 4])
