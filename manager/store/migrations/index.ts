@@ -88,8 +88,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0060-added-folders': addedFolders,
   '0064-failed-sessions': failedSessions,
   '0068-gpu-idle': gpuIdle,
-  '0064-failed-sessions': failedSessions,
-  '0068-gpu-idle': gpuIdle,
   '0069-usage-measured': usageMeasured,
   '0070-account-notes': accountNotes,
 }

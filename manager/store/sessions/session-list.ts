@@ -69,7 +69,7 @@ const containing = (text: string) =>
     or sessions.owner_id = any (array(select id from users where position(${text} in lower(email)) > 0)))`
 
 /** As the page says it (`hasFailed` of `session-text.ts`). Its first part is the condition of the index `sessions_failed`. */
-const hasFailed = sql<boolean>`((sessions.status = 'ERROR'
+export const hasFailed = sql<boolean>`((sessions.status = 'ERROR'
     or sessions.status = 'TERMINATED' and sessions.kind = 'batch' and sessions.reason->>'code' = 'exited')
   and (sessions.status = 'ERROR' or not exists (select from kernels
     where kernels.session_id = sessions.id and kernels.role = 'main1' and kernels.exit_code = 0)))`

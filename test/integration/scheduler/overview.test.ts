@@ -78,9 +78,14 @@ test('sessions are counted by reason beyond any page, each with its newest; a do
     reason: { code: 'create_failed', message: '' },
   })
   const old = aSessionRow(bob, { id: newId(SessionId), status: 'ERROR', reason: { code: 'agent_lost', message: '' } })
-  await insertSessions(store.db, [failed, old])
+  // A batch job whose command failed counts, too: it has no container here that ended with 0.
+  const job = aSessionRow(bob, {
+    ...{ id: newId(SessionId), status: 'TERMINATED', kind: 'batch' },
+    reason: { code: 'exited', message: '' },
+  })
+  await insertSessions(store.db, [failed, old, job])
   await sql`update sessions set ended_at = now() - case when id = ${old.id} then interval '8 days' else interval '6 days' end
-    where status = 'ERROR'`.execute(store.db)
+    where status in ('ERROR', 'TERMINATED')`.execute(store.db)
   const all = await overviewOf(caller('superadmin'))
   expect(all.waiting.total).toBe(651)
   expect(all.waiting.reasons.map(({ count, newest: one }) => [one.reason.code, count])).toEqual([
@@ -88,7 +93,13 @@ test('sessions are counted by reason beyond any page, each with its newest; a do
     ['user_policy', 30],
   ])
   expect(all.waiting.reasons[0]?.newest.id).toBe(newest.id)
-  expect(all.failed).toMatchObject({ total: 1, reasons: [{ count: 1, newest: { id: failed.id } }] })
+  expect(all.failed).toMatchObject({
+    total: 2,
+    reasons: [
+      { count: 1, newest: { id: failed.id } },
+      { count: 1, newest: { id: job.id } },
+    ],
+  })
   expect(all.agents).toEqual({ needy: 0, first: [], connected: 0, gpus: 0 })
   const lab = await overviewOf(caller('domain_admin', 'lab'))
   expect([lab.waiting.total, lab.failed.total, lab.agents, lab.superadmins]).toEqual([31, 0, null, null])
