@@ -35,6 +35,10 @@ const TOOLS: readonly Tool[] = [
   program('openssh-client', 'ssh'),
   program('rsync', 'rsync'),
   program('putty-tools', 'psftp'),
+  // Foreign clients of SFTP; with their dependencies 62 MB.
+  program('rclone', 'rclone'),
+  program('lftp', 'lftp'),
+  program('sshfs', 'sshfs'),
   program('iproute2', 'ip'),
   program('procps', 'ps'),
   // Debian 13 packages the command line separately from the engine.
