@@ -127,6 +127,7 @@ export async function startManager(
       peers: cluster.peers,
       consoleAddress: request => consoleAddress(request, rules, config.advertiseUrl),
       onLimitsChanged: () => sessions.limitsChanged(),
+      onFolderLimitsChanged: () => folders.room.enforceAll(),
       onMembersLeft: userIds => sessions.membersLeft(userIds),
       log,
     }),

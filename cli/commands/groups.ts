@@ -4,14 +4,24 @@ import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { findGroup, findUserId } from './find-user.ts'
-import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
+import {
+  limitOf,
+  namesSlots,
+  type OrUnlimited,
+  parseSizeLimit,
+  type SlotFlags,
+  slotsOf,
+  UNLIMITED,
+  withSlots,
+} from './limit-flags.ts'
 import { type RemoveFlags, removedText } from './removed.ts'
-import { limitsText } from './text.ts'
+import { bytes, limitsText } from './text.ts'
 
 interface GroupFlags extends SlotFlags {
   domain?: string
   name?: string
   description?: string
+  folderSize?: OrUnlimited<number>
   mine?: boolean
   json?: boolean
 }
@@ -111,26 +121,33 @@ function addMemberCommands(group: Command): void {
 function withSettings(command: Command): Command {
   return withSlots(command, true)
     .option('--description <text>', 'what the project is for')
+    .option(
+      '--folder-size <size>',
+      `of all folders of the project together, e.g. 500g, or ${UNLIMITED}`,
+      parseSizeLimit,
+    )
     .option('--json', 'print JSON')
 }
 
-function changeOf({ name, description, ...flags }: GroupFlags, before: WireSlots = {}): GroupChange {
+function changeOf({ name, description, folderSize, ...flags }: GroupFlags, before: WireSlots = {}): GroupChange {
   return {
     ...(name === undefined ? {} : { name }),
     ...(description === undefined ? {} : { description }),
+    ...(folderSize === undefined ? {} : { maxFolderBytes: limitOf(folderSize) }),
     ...(namesSlots(flags) ? { limits: slotsOf(flags, before) } : {}),
   }
 }
 
 const groupTable = (items: readonly Group[]) =>
   table(
-    ['DOMAIN', 'NAME', 'ACTIVE', 'MEMBERS', 'LIMITS', 'DESCRIPTION', 'ID'],
+    ['DOMAIN', 'NAME', 'ACTIVE', 'MEMBERS', 'LIMITS', 'FOLDERS UP TO', 'DESCRIPTION', 'ID'],
     items.map(one => [
       one.domain,
       one.name,
       one.active ? 'yes' : 'no',
       String(one.members),
       limitsText(one.limits),
+      one.maxFolderBytes === null ? '∞' : bytes(one.maxFolderBytes),
       one.description,
       one.id,
     ]),

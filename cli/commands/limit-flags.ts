@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { parseAmount, SLOT_NAMES, type SlotName, type WireSlots } from '#manager/contract'
+import { sizeOption } from './size.ts'
 
 /** Keyword for "no limit" on the command line. */
 export const UNLIMITED = 'unlimited'
@@ -8,6 +9,9 @@ export const UNLIMITED = 'unlimited'
  * text.
  */
 export type OrUnlimited<T> = T | typeof UNLIMITED
+
+/** Parses a size, e.g. `500g`, to bytes. */
+export const parseSizeLimit = (text: string): OrUnlimited<number> => (text === UNLIMITED ? text : sizeOption(text))
 
 /** Converts an option to its form in requests: null for no limit. */
 export function limitOf<T>(value: OrUnlimited<T>): T | null {

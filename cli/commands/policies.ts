@@ -17,12 +17,12 @@ import {
   namesSlots,
   type OrUnlimited,
   parseLimit,
+  parseSizeLimit,
   type SlotFlags,
   slotsOf,
   UNLIMITED,
   withSlots,
 } from './limit-flags.ts'
-import { sizeOption } from './size.ts'
 import { amounts, bytes } from './text.ts'
 
 interface PolicyFlags extends SlotFlags {
@@ -100,15 +100,13 @@ function withSettings(command: Command): Command {
     .option('--idle-timeout <time>', `end idle sessions after this time, e.g. 90m; 0 or ${UNLIMITED}`, parseTime)
     .option('--max-lifetime <time>', `of a session, e.g. 8h; 0 or ${UNLIMITED}`, parseTime)
     .option('--storage-hosts <list>', `names separated by commas, or ${UNLIMITED}`, parseHosts)
-    .option('--folder-size <size>', `of all own folders together, e.g. 500g, or ${UNLIMITED}`, parseSize)
+    .option('--folder-size <size>', `of all own folders together, e.g. 500g, or ${UNLIMITED}`, parseSizeLimit)
     .option('--folders <n>', `or ${UNLIMITED}`, parseLimit)
     .option('--json', 'print JSON')
 }
 
 /** Parses a time, e.g. `90m`, to seconds; both `0` and `unlimited` mean no limit. */
 const parseTime = (text: string) => (text === UNLIMITED || text === '0' ? UNLIMITED : durationOption(text))
-
-const parseSize = (text: string) => (text === UNLIMITED ? text : sizeOption(text))
 
 const parseHosts = (text: string) => (text === UNLIMITED ? text : text.split(',').filter(host => host !== ''))
 

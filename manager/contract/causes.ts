@@ -319,6 +319,10 @@ export const CAUSES = {
     '"{name}" may have {limit} bytes, has {used}, and this needs {bytes} more. Delete files, or ask whoever manages the folder for a higher limit.',
   quota_folder_staged:
     '"{name}" may have {limit} bytes. It has {used} with the {staged} of uploads that are not finished, and this needs {bytes} more. Finish or cancel uploads, delete files, or ask whoever manages the folder for a higher limit.',
+  quota_project_full:
+    'All folders of the project of "{name}" may have {limit} bytes, have {used}, and this needs {bytes} more. Delete files or folders, also from the trash, or ask an admin of the project for a higher limit.',
+  quota_project_staged:
+    'All folders of the project of "{name}" may have {limit} bytes. They have {used} with the {staged} of uploads that are not finished, and this needs {bytes} more. Finish or cancel uploads, delete files or folders, also from the trash, or ask an admin of the project for a higher limit.',
   quota_total_full:
     'All folders of the owner of "{name}" may have {limit} bytes, have {used}, and this needs {bytes} more. Delete files or folders, also from the trash, or ask an admin for another resource policy.',
   quota_total_staged:

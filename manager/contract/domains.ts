@@ -26,6 +26,12 @@ const shared = {
   limits: WireSlots.describe('Limit for all sessions together; a missing slot is unlimited.'),
 }
 
+const maxFolderBytes = z
+  .int()
+  .min(1)
+  .nullable()
+  .describe('Size on disk of all folders of the project, those in the trash included; null = unlimited.')
+
 /** A domain, the top layer: a company or a school. A user belongs to exactly one. */
 export const Domain = z
   .object({
@@ -74,6 +80,7 @@ export const Group = z
     domain: DomainName,
     name: z.string(),
     ...shared,
+    maxFolderBytes,
     active: z.boolean().describe('False: no new sessions in the project.'),
     members: z.int().describe('Number of members.'),
     createdAt: z.iso.datetime(),
@@ -88,6 +95,7 @@ export const GroupSpec = z
     name: GroupName,
     description: shared.description.default(''),
     limits: shared.limits.default({}),
+    maxFolderBytes: maxFolderBytes.default(null),
     active: z.boolean().default(true),
   })
   .meta({ id: 'GroupSpec' })
@@ -95,7 +103,7 @@ export type GroupSpec = z.infer<typeof GroupSpec>
 
 /** Change of a group. A key that is left out keeps its value; `limits` are replaced as a whole. */
 export const GroupChange = z
-  .strictObject({ name: GroupName, ...shared, active: z.boolean() })
+  .strictObject({ name: GroupName, ...shared, maxFolderBytes, active: z.boolean() })
   .partial()
   .meta({ id: 'GroupChange' })
 export type GroupChange = z.infer<typeof GroupChange>

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
+import { GroupId } from '#manager/contract'
+import { newId } from '../store/new-id.ts'
 import { enforceable, sizeFault, stagedFault } from './size-rules.ts'
 
-const FREE = { name: 'data', max_bytes: null, owner_max_bytes: null, owned: 50, bytes: 50 }
+const PROJECT = newId(GroupId)
+const FREE = { name: 'data', group_id: null, max_bytes: null, owner_max_bytes: null, owned: 50, bytes: 50 }
 
 test.each([
   ['no limit', FREE, 1_000, undefined],
@@ -9,6 +12,7 @@ test.each([
   ['one byte too many', { ...FREE, max_bytes: 100 }, 51, 'quota_folder_full'],
   ['all folders together', { ...FREE, max_bytes: 1_000, owner_max_bytes: 100, owned: 90 }, 11, 'quota_total_full'],
   ['the folder of a project', { ...FREE, max_bytes: 60, owned: null }, 20, 'quota_folder_full'],
+  ['all folders of a project', { ...FREE, group_id: PROJECT, owner_max_bytes: 60 }, 20, 'quota_total_full'],
   ['never measured', { ...FREE, max_bytes: 100, bytes: null }, 100, undefined],
   ['already over the limit', { ...FREE, max_bytes: 40 }, 0, 'quota_folder_full'],
 ])('a write is judged: %s', (_case, sizes, bytes, code) => {
@@ -30,6 +34,12 @@ test.each([
   const fault = stagedFault({ ...FREE, ...sizes }, bytes)
   const found = fault && { code: fault.code, ...('staged' in fault.detail ? { staged: fault.detail.staged } : {}) }
   expect(found).toEqual(expected)
+})
+
+test('what is said of a full project is not about an owner', () => {
+  const sizes = { ...FREE, group_id: PROJECT, owner_max_bytes: 60, staged: 20, owned_staged: 40 }
+  expect(sizeFault(sizes, 20)?.detail).toMatchObject({ cause: 'quota_project_full' })
+  expect(stagedFault(sizes, 20)?.detail).toMatchObject({ cause: 'quota_project_staged', used: 70, staged: 20 })
 })
 
 test('a file system enforces the smaller limit', () => {

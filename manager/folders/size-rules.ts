@@ -2,7 +2,7 @@ import { AppError, because } from '#manager/contract'
 import { type FolderSizes } from '../store/storage/folder-usage.ts'
 
 /** The limits and the sizes that decide whether more may be written to a folder. */
-export type Sizes = Pick<FolderSizes, 'name' | 'max_bytes' | 'owner_max_bytes' | 'owned' | 'bytes'>
+export type Sizes = Pick<FolderSizes, 'name' | 'group_id' | 'max_bytes' | 'owner_max_bytes' | 'owned' | 'bytes'>
 export type SizesWithUploads = Sizes & Pick<FolderSizes, 'staged' | 'owned_staged'>
 
 /** Refuses a write of so many bytes that would exceed a limit; what was never measured counts as empty. */
@@ -16,7 +16,10 @@ export function sizeFault(sizes: Sizes, bytes: number): AppError | undefined {
   const owned = sizes.owned ?? 0
   if (owner_max_bytes === null || owned + bytes <= owner_max_bytes) return undefined
   const figures = { name, limit: owner_max_bytes, used: owned, bytes }
-  return new AppError('quota_total_full', { ...figures, ...because('quota_total_full', figures) })
+  return new AppError('quota_total_full', {
+    ...figures,
+    ...because(sizes.group_id === null ? 'quota_total_full' : 'quota_project_full', figures),
+  })
 }
 
 /**
@@ -36,7 +39,10 @@ export function stagedFault(sizes: SizesWithUploads, bytes: number): AppError | 
   if (staged <= 0) return fault
   const { name, limit, used } = fault.detail as { name: string; limit: number; used: number }
   const figures = { name, limit, used, bytes, staged }
-  const why = because(isTotal ? 'quota_total_staged' : 'quota_folder_staged', figures)
+  const why = because(
+    !isTotal ? 'quota_folder_staged' : sizes.group_id === null ? 'quota_total_staged' : 'quota_project_staged',
+    figures,
+  )
   return new AppError(fault.code, { ...figures, ...why })
 }
 

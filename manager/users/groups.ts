@@ -60,11 +60,19 @@ export interface GroupsDeps {
   readonly store: Store
   readonly events: EventPublisher
   readonly onLimitsChanged?: () => void
+  /** Called when the limit on the folders of a project has changed. */
+  readonly onFolderLimitsChanged?: () => void
   /** Called when users have left a project. */
   readonly onMembersLeft?: (userIds: readonly UserId[]) => void
 }
 
-export function createGroups({ store, events, onLimitsChanged, onMembersLeft }: GroupsDeps): Groups {
+export function createGroups({
+  store,
+  events,
+  onLimitsChanged,
+  onFolderLimitsChanged,
+  onMembersLeft,
+}: GroupsDeps): Groups {
   async function managed(caller: Caller, id: GroupId, db: Db = store.db): Promise<CountedGroupRow> {
     const group = await findGroup(db, id)
     if (!group || !administers(caller, group.domain)) throw new AppError('group_not_found', { groupId: id })
@@ -116,6 +124,7 @@ export function createGroups({ store, events, onLimitsChanged, onMembersLeft }: 
         if (!isUniqueViolation(error)) throw error
         throw existing(group.domain, change.name ?? group.name, error)
       }
+      if (change.maxFolderBytes !== undefined) onFolderLimitsChanged?.()
       if (limits || change.active !== undefined) onLimitsChanged?.()
       return toView(await managed(caller, id))
     },
@@ -168,7 +177,7 @@ function existing(domain: string, name: string, cause?: unknown): AppError {
 }
 
 function toView(row: CountedGroupRow): Group {
-  const { id, domain, name, description, active, limits, members, created_at, version } = row
+  const { id, domain, name, description, active, limits, max_folder_bytes, members, created_at, version } = row
   return {
     id,
     domain,
@@ -176,6 +185,7 @@ function toView(row: CountedGroupRow): Group {
     description,
     active,
     limits: formatSlots(limits),
+    maxFolderBytes: max_folder_bytes,
     members,
     createdAt: created_at.toISOString(),
     version,

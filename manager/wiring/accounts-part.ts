@@ -53,6 +53,7 @@ export interface AccountsPartDeps {
   readonly consoleAddress: (request: IncomingMessage) => string
   /** Called after limits of users or projects change, or accounts are activated or deactivated. */
   readonly onLimitsChanged: () => void
+  readonly onFolderLimitsChanged: () => void
   /** Called after users were taken out of projects. */
   readonly onMembersLeft: (userIds: readonly UserId[]) => void
   readonly log: Log
@@ -84,7 +85,7 @@ type AccountsHandlers = ReturnType<typeof createIdentityRoutes> &
  */
 export async function startAccountsPart(deps: AccountsPartDeps): Promise<AccountsPart> {
   const { store, box, dataDir, adminPassword, settings, mailer, events, peers, consoleAddress, log } = deps
-  const { onLimitsChanged, onMembersLeft } = deps
+  const { onLimitsChanged, onFolderLimitsChanged, onMembersLeft } = deps
   const passwords = createPasswords()
   await ensureFirstAdmin({ store, passwords, dataDir, password: adminPassword, log })
   const onChanged = (userId: UserId) => logins.forget(userId)
@@ -158,7 +159,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       }),
       ...createDomainRoutes({
         domains: createDomains({ store, logins, onLimitsChanged }),
-        groups: createGroups({ store, events, onLimitsChanged, onMembersLeft }),
+        groups: createGroups({ store, events, onLimitsChanged, onFolderLimitsChanged, onMembersLeft }),
       }),
       ...createSshKeypairRoutes(createSshKeypairs(store)),
       ...createHomeFileRoutes(createHomeFiles({ store, box })),

@@ -71,6 +71,7 @@ export async function findGroups(db: Db, domain: string, names: readonly string[
 export interface GroupSettings {
   readonly description?: string | undefined
   readonly limits?: ResourceSlots | undefined
+  readonly maxFolderBytes?: number | null | undefined
   readonly active?: boolean | undefined
 }
 
@@ -105,10 +106,11 @@ export async function updateGroup(
   return numUpdatedRows === 1n
 }
 
-function columnsOf({ description, limits, active }: GroupSettings) {
+function columnsOf({ description, limits, maxFolderBytes, active }: GroupSettings) {
   return {
     ...(description === undefined ? {} : { description }),
     ...(limits === undefined ? {} : { limits: JSON.stringify(limits) }),
+    ...(maxFolderBytes === undefined ? {} : { max_folder_bytes: maxFolderBytes }),
     ...(active === undefined ? {} : { active }),
   }
 }

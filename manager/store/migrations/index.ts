@@ -42,6 +42,7 @@ import { usageMeasured } from './0069-usage-measured.ts'
 import { gpuIdle } from './0068-gpu-idle.ts'
 import { agentTexts } from './0058-agent-texts.ts'
 import { addedFolders } from './0060-added-folders.ts'
+import { projectFolderSize } from './0062-project-folder-size.ts'
 import { accountNotes } from './0070-account-notes.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
@@ -86,6 +87,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0056-diagnoses': diagnoses,
   '0058-agent-texts': agentTexts,
   '0060-added-folders': addedFolders,
+  '0062-project-folder-size': projectFolderSize,
   '0064-failed-sessions': failedSessions,
   '0068-gpu-idle': gpuIdle,
   '0069-usage-measured': usageMeasured,

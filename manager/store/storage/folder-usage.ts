@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type FolderId, type UserId } from '#manager/contract'
+import { type FolderId, type GroupId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
 export interface Measured {
@@ -29,14 +29,16 @@ export interface FolderSizes {
   readonly storage_host: string
   readonly max_bytes: number | null
   readonly enforced_bytes: number | null
-  /** The limit on all folders of the owner, by their resource policy. It is null for the folder of a project, and so is `owned`. */
+  readonly group_id: GroupId | null
+  /** The limit on all folders of the owner, by their resource policy, or on all of the project. */
   readonly owner_max_bytes: number | null
+  /** Measured bytes of those folders. */
   readonly owned: number | null
   /** Null if it was not measured. */
   readonly bytes: number | null
   /** Sizes of the uploads into the folder that are not finished. */
   readonly staged: number
-  /** Of those into all folders of the owner; 0 for the folder of a project. */
+  /** Of those into all folders of the owner or project. */
   readonly owned_staged: number
 }
 
@@ -46,18 +48,24 @@ export async function readSizes(db: Db, id: FolderId): Promise<FolderSizes | und
     .selectFrom('folders')
     .leftJoin('users as owners', 'owners.id', 'folders.user_id')
     .leftJoin('resource_policies as policies', 'policies.name', 'owners.resource_policy')
+    .leftJoin('groups', 'groups.id', 'folders.group_id')
     .leftJoin('folder_usage as usage', 'usage.folder_id', 'folders.id')
+    .select('folders.group_id')
     .select(['folders.name', 'folders.storage_host', 'folders.max_bytes', 'folders.enforced_bytes', 'usage.bytes'])
-    .select(['policies.max_folder_bytes as owner_max_bytes', ownedBytes.as('owned')])
+    .select([ownerLimit.as('owner_max_bytes'), ownedBytes.as('owned')])
     .select([stagedBytes(sql`f.id = folders.id`).as('staged')])
-    .select([stagedBytes(sql`f.user_id = folders.user_id`).as('owned_staged')])
+    .select([stagedBytes(ofSameOwner).as('owned_staged')])
     .where('folders.id', '=', id)
     .executeTakeFirst()
 }
 
+/** A folder has an owner or a project, never both. */
+const ownerLimit = sql<number | null>`coalesce(policies.max_folder_bytes, groups.max_folder_bytes)`
+const ofSameOwner = sql`(f.user_id = folders.user_id or f.group_id = folders.group_id)`
+
 const ownedBytes = sql<number | null>`(
   select sum(u.bytes)::bigint from folder_usage u join folders f on f.id = u.folder_id
-  where f.user_id = folders.user_id and f.status <> 'deleting')`
+  where ${ofSameOwner} and f.status <> 'deleting')`
 
 /** @param which condition on `f`, the folder of an upload */
 const stagedBytes = (which: RawBuilder<unknown>) => sql<number>`(
@@ -97,14 +105,20 @@ export async function addUsage(db: Db, id: FolderId, bytes: number): Promise<voi
     .execute()
 }
 
-/** Folders whose sizes count for the same owner as this one, itself included. */
+/** Folders whose sizes count for the same owner or project as this one, itself included. */
 export async function listOfSameOwner(db: Db, id: FolderId): Promise<MeasuredAt[]> {
   return db
     .selectFrom('folders as f')
     .innerJoin('folders as one', join =>
       join
         .on('one.id', '=', id)
-        .on(eb => eb.or([eb('f.id', '=', eb.ref('one.id')), eb('f.user_id', '=', eb.ref('one.user_id'))])),
+        .on(eb =>
+          eb.or([
+            eb('f.id', '=', eb.ref('one.id')),
+            eb('f.user_id', '=', eb.ref('one.user_id')),
+            eb('f.group_id', '=', eb.ref('one.group_id')),
+          ]),
+        ),
     )
     .leftJoin('folder_usage as u', 'u.folder_id', 'f.id')
     .select(['f.id', 'f.storage_host', 'u.measured_at', 'u.took_ms'])
@@ -130,10 +144,11 @@ export async function listUnenforced(db: Db): Promise<FolderId[]> {
     .selectFrom('folders')
     .leftJoin('users as owners', 'owners.id', 'folders.user_id')
     .leftJoin('resource_policies as policies', 'policies.name', 'owners.resource_policy')
+    .leftJoin('groups', 'groups.id', 'folders.group_id')
     .select('folders.id')
     .where('folders.status', '!=', 'deleting')
     // As `enforceable`: `least` leaves nulls out.
-    .where(sql<boolean>`least(folders.max_bytes, policies.max_folder_bytes) is distinct from folders.enforced_bytes`)
+    .where(sql<boolean>`least(folders.max_bytes, ${ownerLimit}) is distinct from folders.enforced_bytes`)
     .execute()
   return rows.map(({ id }) => id)
 }

@@ -61,11 +61,9 @@ const selectFolders = (db: Db, member: UserId) =>
     .leftJoin('folder_usage as usage', 'usage.folder_id', 'folders.id')
     .selectAll('folders')
     .select(['groups.name as group_name', 'groups.domain as group_domain', 'groups.active as group_active'])
-    .select([
-      'owners.email as owner_email',
-      'owners.name as owner_name',
-      'policies.max_folder_bytes as owner_max_bytes',
-    ])
+    .select(['owners.email as owner_email', 'owners.name as owner_name'])
+    // A folder has an owner or a project, never both.
+    .select(eb => eb.fn.coalesce('policies.max_folder_bytes', 'groups.max_folder_bytes').as('owner_max_bytes'))
     .select(['usage.bytes as usage_bytes', 'usage.files as usage_files', 'usage.measured_at', 'usage.took_ms'])
     .select([
       isMember(member).as('is_member'),

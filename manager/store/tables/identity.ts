@@ -22,6 +22,8 @@ export interface GroupsTable {
   active: Default<boolean>
   /** Limit for all sessions of the group together, as for domains. */
   limits: DefaultJson<ResourceSlots>
+  /** Limit for all folders of the group together, in bytes; null = unlimited. */
+  max_folder_bytes: Default<number | null>
   created_at: Time
   version: Default<number>
 }

@@ -35,6 +35,7 @@ export default {
   maxLifetime: 'Longest lifetime',
   maxFolders: 'Folders',
   maxFolderSize: 'Size of all own folders',
+  maxProjectFolderSize: 'Size of all folders of the project',
   storageHosts: 'Storage hosts',
   storageHostsHint: 'Names with commas between them. Empty: all.',
   users: 'Users',

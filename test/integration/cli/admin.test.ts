@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Preset, type ResourcePolicy } from '#manager/contract'
+import { type Group, type Preset, type ResourcePolicy } from '#manager/contract'
 import { type Cli, createCli } from '../../fixtures/cli.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
@@ -100,6 +100,16 @@ test('users are imported from a CSV file; a wrong row does not keep the others f
   expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('cannot be read') as string })
   await writeFile(file, 'name\nAda\n')
   expect((await admin('user', 'import', file)).err).toContain('a column "email"')
+})
+
+test('the size of all folders of a project is limited, and the limit taken away', async () => {
+  const made = await json<Group>('group', 'create', 'robots', '--folder-size', '1.5t')
+  expect(made.maxFolderBytes).toBe(1.5 * 2 ** 40)
+  expect((await admin('group', 'ls')).out).toMatch(/robots .* 1\.5 TiB/)
+  await admin('group', 'update', 'robots', '--description', 'Arms')
+  expect((await json<Group[]>('group', 'ls')).find(({ name }) => name === 'robots')?.maxFolderBytes).toBe(1.5 * 2 ** 40)
+  const { maxFolderBytes } = await json<Group>('group', 'update', 'robots', '--folder-size', 'unlimited')
+  expect(maxFolderBytes).toBeNull()
 })
 
 test('policies accept the same time formats as sessions, and are assigned by e-mail address', async () => {

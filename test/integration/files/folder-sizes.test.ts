@@ -86,6 +86,31 @@ test('a resource policy limits all folders of a user together', async () => {
   expect(folders.usedBytes).toBeGreaterThanOrEqual(4 * MIB)
 })
 
+test('a project has a limit for all of its folders together', async () => {
+  const project = await api.createGroup({ body: { name: 'limited' } })
+  expect(project.maxFolderBytes).toBeNull()
+  const { user } = await api.me()
+  await api.addGroupMember({ params: { id: project.id, userId: user.id } })
+  const [first, second] = [
+    await api.createFolder({ body: { name: 'first-of-project', group: project.id } }),
+    await api.createFolder({ body: { name: 'second-of-project', group: project.id } }),
+  ]
+  await fill(first, 'a', 3 * MIB)
+  await fill(second, 'b', MIB)
+  await copy(second, 'b', 'c')
+  const changed = await api.updateGroup({ params: { id: project.id }, body: { maxFolderBytes: 6 * MIB } })
+  expect(changed.maxFolderBytes).toBe(6 * MIB)
+  await expect(copy(second, 'b', 'd')).resolves.toBeUndefined()
+  const full = await refusal(copied(api, second, { paths: ['b'], to: '', name: 'e' }))
+  expect(full).toMatchObject({ code: 'quota_total_full' })
+  // What others own counts for them alone.
+  const own = await api.createFolder({ body: { name: 'not-of-project' } })
+  await fill(own, 'b', MIB)
+  await copy(own, 'b', 'c')
+  await api.updateGroup({ params: { id: project.id }, body: { maxFolderBytes: null } })
+  await copy(second, 'b', 'e')
+})
+
 /** A folder with a limit of 1 MiB that has a file of 900 KiB. */
 async function almostFull(name: string): Promise<Folder> {
   const folder = await api.createFolder({ body: { name, maxBytes: MIB } })
