@@ -34,7 +34,8 @@ import { languageOf, wordsOf } from './windows/words.ts'
  *
  * Environment: BERTH_ENDPOINT (an address or a sign-in link, instead of the user's choice), BERTH_SIGN_IN_LINK (a link of a Berth that was
  * just started here, which is used first; a second start hands it to the app that runs), BERTH_CONFIG_DIR, BERTH_CONSOLE_DIR (the built
- * page), BERTH_NODE (Node 24 that runs the embedded stack), BERTH_LOG. The stack reads BERTH_DATA and the rest itself.
+ * page), BERTH_NODE (Node 24 that runs the embedded stack), BERTH_SSH_DIR (instead of
+ * `~/.ssh`), BERTH_LOG. The stack reads BERTH_DATA and the rest itself.
  */
 const here = import.meta.dirname
 const appRoot = path.resolve(here, '../../..')
@@ -189,7 +190,14 @@ async function start(): Promise<void> {
     checkDocker: async () => checkDocker(await thisComputer()),
     openServer,
     startStack: report => startStack(report, settings.current.caFile),
-    startProxy: options => startProxy({ ...options, dataDir: configDir, network, log }),
+    startProxy: options =>
+      startProxy({
+        ...options,
+        dataDir: configDir,
+        network,
+        log,
+        ...(env.BERTH_SSH_DIR ? { sshDirectory: env.BERTH_SSH_DIR } : {}),
+      }),
     network,
     proxySignIns,
     answerQuestion: request => questions.answer(request),

@@ -7,11 +7,12 @@ import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startConsoleDouble, type ConsoleDouble } from '../e2e/console-double.ts'
-import { openLaunchDialog, rowOf, screen } from '../e2e/console-steps.ts'
+import { openApps, openLaunchDialog, rowOf, screen } from '../e2e/console-steps.ts'
 import { aWorld } from '../e2e/console-world.ts'
 import { managerIdOf } from '../fixtures/berth.ts'
 import { removeEverythingOf } from '../fixtures/leftovers.ts'
 import { unmountBelow } from '../fixtures/unmount-below.ts'
+import { keepOpenedLinks } from './opened-links.ts'
 import { openApp, openDesktop, readSettings, startPlainApp, type Desktop } from './open-app.ts'
 
 /** The first start of the desktop app: the start screen, and Berth on this computer from nothing to a terminal, with a real engine. */
@@ -91,8 +92,9 @@ test('without Docker Engine the start screen says so in the language of the syst
   await app.page.getByRole('button', { name: '다시 시도' }).waitFor()
 })
 
-test('this computer: from nothing to a terminal that is typed in, and the question before the end', async () => {
-  await using app = await openApp(desktop, { env: stackEnvironment() })
+test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, and the question before the end', async () => {
+  await using links = await keepOpenedLinks()
+  await using app = await openApp(desktop, { env: { ...stackEnvironment(), PATH: links.PATH } })
   const { page } = app
   await page.getByRole('button', { name: 'Start Berth here' }).click()
   await page.getByRole('list', { name: 'Steps of the start' }).waitFor()
@@ -112,9 +114,39 @@ test('this computer: from nothing to a terminal that is typed in, and the questi
   await terminal.keyboard.type('echo "from a window $((40+2))"\n')
   await screen(terminal).filter({ hasText: 'from a window 42' }).waitFor({ timeout: 20_000 })
 
+  await terminal.close()
+
+  // Jupyter opens in the browser of the system, by a ticket that is good once.
+  await openApps(page, 'first-window')
+  await page.locator('.tile-button', { hasText: 'JupyterLab' }).click()
+  await expect.poll(() => links.all(), { timeout: 30_000 }).toHaveLength(1)
+  const [lab = ''] = await links.all()
+  const status = async () => (await run('curl', ['-s', '-o', '/dev/null', '-w', '%{http_code}', lab])).stdout
+  expect([await status(), await status()]).toEqual(['303', '403'])
+
+  await page.locator('.tile-button', { hasText: 'SSH' }).click()
+  await page.getByText('Private key of this session').waitFor()
+  const ssh = ['-F', join(app.configDir, 'ssh/config'), '-o', 'BatchMode=yes', 'berth-first-window', 'id', '-un']
+  expect((await run('ssh', ssh)).stdout.trim()).toBe('work')
+
+  const quit = () => app.electron.evaluate(({ app: main }) => main.quit())
+  const isVisible = () =>
+    app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().some(one => one.isVisible()))
+  await app.answer(0)
+  await quit()
+  await expect.poll(isVisible).toBe(false)
+  const [{ detail, buttons } = {}] = await app.questions()
+  expect(buttons).toEqual(['Keep running in the background', 'Stop and quit', 'Cancel'])
+  expect(detail).toContain('2 open tunnels with 0 connections (SSH, SFTP, Jupyter) will be cut.')
+  expect(detail).toContain('services on this computer will stop')
+  expect((await run('ssh', ssh)).stdout.trim()).toBe('work')
+  await app.answer(2)
+  await quit()
+  await expect.poll(isVisible).toBe(true)
   await app.answer(1)
-  await app.electron.evaluate(({ app: main }) => main.quit())
+  await quit()
   expect(await app.ended).toBe(0)
+  await expect(run('ssh', ssh)).rejects.toThrow()
   expect(app.log()).not.toContain('unexpected failure')
 })
 

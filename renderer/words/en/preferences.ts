@@ -75,5 +75,5 @@ export default {
   caFile: 'Also trusted: the certificate authorities in {file}',
   chooseCaFile: 'Choose certificate file…',
   removeCaFile: 'Remove (from the next start)',
-  spellingHint: 'Except on macOS, a dictionary of your language is downloaded from Google for this, once.',
+  spellingHint: 'The check of the spelling downloads a dictionary of your language from Google, once, except on macOS.',
 } as const

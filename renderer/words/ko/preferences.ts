@@ -78,5 +78,5 @@ export default {
   caFile: '추가로 신뢰하는 인증 기관: {file}',
   chooseCaFile: '인증서 파일 선택…',
   removeCaFile: '제거(다음 시작부터)',
-  spellingHint: 'macOS가 아니면 사용하는 언어의 사전을 Google에서 한 번 내려받습니다.',
+  spellingHint: '맞춤법 검사는 macOS가 아니면 사용하는 언어의 사전을 Google에서 한 번 내려받습니다.',
 } satisfies Translation<typeof en>
