@@ -41,12 +41,6 @@ export function clearErrors(): void {
   errorLog.value = []
   store()
 }
-/** One line an error, oldest first, as in a log file. */
-export const errorLogText = () =>
-  errorLog.value
-    .toReversed()
-    .map(({ at, text }) => `${at.toISOString()} ${text}\n`)
-    .join('')
 
 export function logError(error: unknown): void {
   const text = isAppError(error)

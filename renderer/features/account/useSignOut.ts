@@ -8,7 +8,6 @@ import { useResources } from '../sessions/useResources.ts'
 import { useResourceGroup } from '../project/useResourceGroup.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { useInvitations } from '../summary/useInvitations.ts'
-import { useOwnSessions } from '../summary/useOwnSessions.ts'
 import { useUsage } from '../usage/useUsage.ts'
 import { useAccount } from './useAccount.ts'
 
@@ -17,7 +16,6 @@ export function useSignOut(): () => Promise<void> {
   const account = useAccount()
   const loaded = [
     useSessions(),
-    useOwnSessions(),
     useResources(),
     useUsage(),
     useResourceGroup(),

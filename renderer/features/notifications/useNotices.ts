@@ -1,16 +1,15 @@
 import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
 import { type Message, type Session, type SessionId } from '#manager/contract'
+import { type DesktopNotice } from '#proxy/contract'
 import { useServices } from '../../services.ts'
 import { logError } from '../../ui/error-log.ts'
 import { useAccount } from '../account/useAccount.ts'
 import { useTunnels } from '../apps/useTunnels.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { useInvitations } from '../summary/useInvitations.ts'
-import { desktopNotices } from './desktop.ts'
-import { watchFront } from './in-front.ts'
 import { noticeKind, readNotices, seenOf, type Notice, type NoticeKind, type Seen, warnedAtOf } from './notice.ts'
-import { createTunnelWatch } from './tunnel-watch.ts'
+import { type TunnelWatch } from './tunnel-watch.ts'
 import { t } from './words.ts'
 
 const MOST_KEPT = 50
@@ -36,11 +35,16 @@ export function noticeText({ kind, name, person = '', count = 0 }: Notice): stri
 /** What has happened to the person's sessions while a tab was open, and invitations. Kept on this computer, shared by its tabs. */
 export const useNotices = defineStore('notices', () => {
   const { api, events, host } = useServices()
-  const front = watchFront()
-  onScopeDispose(() => front.close())
-  const desktop = desktopNotices(host.isDesktop ? notice => host.desktop.notify(notice) : undefined, () =>
-    front.isInFront(),
-  )
+  /** Loaded while nobody waits, or with the first notice. */
+  let loaded: ReturnType<typeof loadDesktop> | undefined
+  async function loadDesktop() {
+    const [{ desktopNotices }, { watchFront }] = await Promise.all([import('./desktop.ts'), import('./in-front.ts')])
+    const front = watchFront()
+    const appNotify = host.isDesktop ? (notice: DesktopNotice) => host.desktop.notify(notice) : undefined
+    return { front, notices: desktopNotices(appNotify, () => front.isInFront()) }
+  }
+  const desktop = () => (loaded ??= loadDesktop())
+  onScopeDispose(() => void loaded?.then(({ front }) => front.close()))
   const account = useAccount()
   const sessions = useSessions()
   const invitations = useInvitations()
@@ -65,7 +69,9 @@ export const useNotices = defineStore('notices', () => {
     }
     const noted = { ...notice, at: Date.now(), read: false }
     store([noted, ...known].slice(0, MOST_KEPT))
-    desktop.show(noted.id, noticeText(noted), noted.to).catch(logError)
+    desktop()
+      .then(({ notices }) => notices.show(noted.id, noticeText(noted), noted.to))
+      .catch(logError)
   }
   const readAll = () => store(items.value.map(item => ({ ...item, read: true })))
   function clear(): void {
@@ -141,12 +147,20 @@ export const useNotices = defineStore('notices', () => {
 
   const tell = (kind: 'tunnelsLost' | 'tunnelsBack') => (count: number) =>
     add({ id: `${kind} ${Date.now()}`, kind, name: '', count, to: '/tunnels' })
-  const tunnelWatch = createTunnelWatch({ onLost: tell('tunnelsLost'), onBack: tell('tunnelsBack') })
+  /** Loaded with the first tunnel. */
+  let tunnelWatch: Promise<TunnelWatch> | undefined
+  async function loadTunnelWatch(): Promise<TunnelWatch> {
+    const { createTunnelWatch } = await import('./tunnel-watch.ts')
+    return createTunnelWatch({ onLost: tell('tunnelsLost'), onBack: tell('tunnelsBack') })
+  }
   watch(
     () => tunnels.all,
-    now => tunnelWatch.look(now),
+    now => {
+      if (now.length > 0) tunnelWatch ??= loadTunnelWatch()
+      tunnelWatch?.then(it => it.look(tunnels.all)).catch(logError)
+    },
   )
-  onScopeDispose(() => tunnelWatch[Symbol.dispose]())
+  onScopeDispose(() => void tunnelWatch?.then(it => it[Symbol.dispose]()))
 
   /** Begins to watch, once somebody is signed in. */
   function begin(): void {
@@ -155,6 +169,9 @@ export const useNotices = defineStore('notices', () => {
     void invitations.load()
     hasBegun = true
     void loadMessages()
+    // Every tab answers whether it is in front.
+    const { requestIdleCallback: whenIdle } = globalThis as Partial<typeof globalThis>
+    whenIdle?.(() => void desktop().catch(logError))
   }
   let hasBegun = false
   const again = () => {

@@ -1,5 +1,5 @@
 import { defineStore } from 'pinia'
-import { computed, ref } from 'vue'
+import { computed, ref, watch } from 'vue'
 import { useServices } from '../../services.ts'
 import { useAccount } from '../account/useAccount.ts'
 import { useSessions } from '../sessions/useSessions.ts'
@@ -55,5 +55,10 @@ export const useOwnSessions = defineStore('own-sessions', () => {
     round += 1
     list.value = { status: 'idle', error: null }
   }
+  // Not a part of the sign-out, whose file every page loads.
+  watch(
+    () => account.state,
+    state => state === 'signed_out' && clear(),
+  )
   return { list, live, finished, inProject, load, clear }
 })

@@ -1,13 +1,4 @@
-import {
-  addSlots,
-  OCCUPYING_STATUSES,
-  parseSlots,
-  SLOT_NAMES,
-  type ResourceSlots,
-  type ScopeUsage,
-  type Session,
-  type SlotName,
-} from '#manager/contract'
+import { parseSlots, SLOT_NAMES, type ResourceSlots, type ScopeUsage, type SlotName } from '#manager/contract'
 import { formatBytes, formatCores, formatNumber } from '../../ui/format.ts'
 import { t } from './words.ts'
 
@@ -69,21 +60,6 @@ export function scopeMeters(scope: ScopeUsage, capacity: ResourceSlots): Meter[]
       meter(slot, SLOT_LABEL[slot], value => slotAmount(slot, value), held[slot] ?? 0, limits[slot]),
     ),
   ]
-}
-
-/** What these sessions hold, by the keys of the meters of a scope. The person's own sessions of a project are their share of it. */
-export function shareOf(
-  sessions: readonly Pick<Session, 'status' | 'requested' | 'clusterSize'>[],
-): ReadonlyMap<string, string> {
-  const statuses: readonly string[] = OCCUPYING_STATUSES
-  const holding = sessions.filter(({ status }) => statuses.includes(status))
-  let held: ResourceSlots = {}
-  for (const { requested, clusterSize } of holding)
-    for (let kernel = 0; kernel < clusterSize; kernel++) held = addSlots(held, parseSlots(requested))
-  return new Map([
-    ['sessions', formatNumber(holding.length)],
-    ...SLOT_NAMES.map(slot => [slot, slotAmount(slot, held[slot] ?? 0)] as const),
-  ])
 }
 
 export function clusterMeters(capacity: ResourceSlots, occupied: ResourceSlots): Meter[] {
