@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { type Door, type Engine, startEngine } from '../fixtures/docker-engine.t
 import { TINY_IMAGE, tinyImage, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
 import { ADMIN } from '../fixtures/manager.ts'
 import { type ManagerProcess, type Managers, startManagers } from '../fixtures/managers.ts'
-import { unmountBelow } from '../fixtures/unmount-below.ts'
+import { removeData } from '../fixtures/unmount-below.ts'
 
 /**
  * Three managers on one database, an agent and a Docker Engine. Under a steady load of sessions that are asked for and ended
@@ -43,8 +43,7 @@ beforeAll(async () => {
   engine = stack.use(await startEngine())
   await Promise.all([TOOLBOX_IMAGE, TINY_IMAGE].map(image => engine.load(image)))
   directory = await mkdtemp(join(tmpdir(), 'berth-test-chaos-'))
-  stack.defer(() => rm(directory, { recursive: true, force: true }))
-  stack.defer(() => unmountBelow(directory))
+  stack.defer(() => removeData(directory))
   await writeFile(
     join(directory, 'gpus.toml'),
     GPUS.map(uuid => `[[gpu]]\nuuid = "${uuid}"\nmode = "shared"\n`).join('\n'),

@@ -11,7 +11,7 @@ import { openApps, openLaunchDialog, rowOf, screen } from '../e2e/console-steps.
 import { aWorld } from '../e2e/console-world.ts'
 import { managerIdOf } from '../fixtures/berth.ts'
 import { removeEverythingOf } from '../fixtures/leftovers.ts'
-import { unmountBelow } from '../fixtures/unmount-below.ts'
+import { removeData } from '../fixtures/unmount-below.ts'
 import { keepOpenedLinks } from './opened-links.ts'
 import { openApp, openDesktop, readSettings, startPlainApp, type Desktop } from './open-app.ts'
 
@@ -29,8 +29,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await removeEverythingOf(await managerIdOf(data))
   await run('docker', ['volume', 'rm', '-f', `berth-test-${basename(data)}`]).catch(() => undefined)
-  await unmountBelow(data)
-  await rm(data, { recursive: true, force: true, maxRetries: 5 })
+  await removeData(data)
   await server[Symbol.asyncDispose]()
   await desktop[Symbol.asyncDispose]()
 })

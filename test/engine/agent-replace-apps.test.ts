@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { AgentId } from '#manager/contract'
@@ -8,8 +7,9 @@ import { addressOf, BUSYBOX_IMAGE, busyboxImage, docker } from '../fixtures/dock
 import { removeEverythingOf } from '../fixtures/leftovers.ts'
 import { ADMIN, temporaryDirectory } from '../fixtures/manager.ts'
 import { sshExec } from '../fixtures/session-ssh.ts'
-import { inTerminal } from '../fixtures/terminal.ts'
 import { type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
+import { inTerminal } from '../fixtures/terminal.ts'
+import { removeData } from '../fixtures/unmount-below.ts'
 
 /** Apps and connections that were open when the agent's data directory was lost. */
 const stack = new AsyncDisposableStack()
@@ -57,7 +57,7 @@ test('SSH and a running app keep working after the data directory of the agent w
 
   first.kill('SIGKILL')
   await first.exited
-  await rm(join(lost.data, 'agent'), { recursive: true })
+  await removeData(join(lost.data, 'agent'))
   const fresh = { ...lost, data: stack.use(await temporaryDirectory()).path }
   const second = await start(fresh, { BERTH_JOIN: await joinString(agentId), BERTH_AGENT_REPLACE: '1' })
   expect(await second.firstLine).toEqual({ ready: 'agent', agentId })

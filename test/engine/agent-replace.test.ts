@@ -1,4 +1,4 @@
-import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -9,6 +9,7 @@ import { docker, TINY_IMAGE, tinyImage } from '../fixtures/docker.ts'
 import { removeEverythingOf } from '../fixtures/leftovers.ts'
 import { ScriptedAgent } from '../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../fixtures/sessions-cluster.ts'
+import { removeData } from '../fixtures/unmount-below.ts'
 
 const stack = new AsyncDisposableStack()
 let cluster: SessionsCluster
@@ -28,7 +29,7 @@ const joinString = async (replaces?: AgentId) => (await cluster.api.createJoinTo
 /** A data directory that uses the engine of another one. */
 async function besides(home: AgentHome): Promise<AgentHome> {
   const data = await mkdtemp(join(tmpdir(), 'berth-test-'))
-  stack.defer(() => rm(data, { recursive: true, force: true }))
+  stack.defer(() => removeData(data))
   return { ...home, data }
 }
 
@@ -53,7 +54,7 @@ test('an agent that lost its data directory is replaced: id, sessions and contai
   const thief = await besides(lost)
   const filter = (path: string) => !path.endsWith('.sock') // without the lock of the killed agent
   await cp(join(lost.data, 'agent'), join(thief.data, 'agent'), { recursive: true, filter })
-  await rm(join(lost.data, 'agent'), { recursive: true })
+  await removeData(join(lost.data, 'agent'))
   // Somebody's image names a session of this manager and agent: that is no signature, and no manager vouches for it.
   const forged = { ...(await docker.getContainer(containers[0] ?? '').inspect()).Config.Labels }
   const kernelId = newId(AgentId)

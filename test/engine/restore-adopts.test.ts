@@ -1,10 +1,11 @@
-import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { mkdtemp, rename } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Berth, execute, root, startBerth } from '../fixtures/berth.ts'
 import { startWorld, type World } from '../fixtures/chaos-world.ts'
 import { TINY_IMAGE } from '../fixtures/images.ts'
+import { removeData } from '../fixtures/unmount-below.ts'
 
 /** The steps of docs/admin/backup.md on a real engine with a running session, with its very commands. */
 let world: World
@@ -18,7 +19,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await restored?.[Symbol.asyncDispose]()
   await world[Symbol.asyncDispose]()
-  await rm(place, { recursive: true, force: true })
+  await removeData(place)
 }, 120_000)
 
 const PASSPHRASE = 'a long enough passphrase\n'
