@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, realpath, rm, rmdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { z } from 'zod'
 import { KernelFolder, type KernelMounts } from '#agent/contract'
-import { AppError, because, type Because, type FolderId, keysOf, parseJson, UUID } from '#manager/contract'
+import { AppError, because, type Because, causeIn, type FolderId, keysOf, parseJson, UUID } from '#manager/contract'
 import { LATER_FOLDERS } from '../docker/container-config.ts'
 import { type Log } from '../log.ts'
 import { type RunningKernel } from '../running-kernel.ts'
@@ -151,7 +151,8 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
     await look(kernel)
     const { closed, closedBy } = seen.get(kernelId) ?? { closed: null }
     if (closed === null) return kernel
-    throw new AppError('session_folders_fixed', { why: closed, ...closedBy })
+    const fixed = causeIn({ why: closed, ...closedBy })
+    throw new AppError('session_folders_fixed', fixed)
   }
 
   /** Mounts the folder beside the tree that sessions see, restricts it there, and only then shows it. */
