@@ -1,5 +1,5 @@
 import { createI18n, type PathValue } from 'vue-i18n'
-import { type Messages, type Parameters } from './message-types.ts'
+import { type Messages, type Parameters, type Read } from './message-types.ts'
 
 export const LANGUAGES = ['en', 'ko'] as const
 export type Language = (typeof LANGUAGES)[number]
@@ -31,10 +31,11 @@ export function addLanguage(name: Language, messages: Readonly<Record<string, Me
  * @param en English texts, which are part of the feature's own file; those of other languages are loaded when chosen
  * @returns `t(key, values)`: the text in the language of the page; it changes with the language where it is read reactively
  */
-export function defineWords<const M extends Messages>(feature: string, en: M) {
+export function defineWords<const M extends Messages>(feature: string, en: M): Read<M> {
   global.mergeLocaleMessage('en', { [feature]: en })
-  return <K extends keyof M & string>(key: K, ...[values]: Parameters<M[K]>): string =>
+  const read = (key: string, values?: Readonly<Record<string, string | number>>) =>
     values ? global.t(`${feature}.${key}`, values) : global.t(`${feature}.${key}`)
+  return read
 }
 
 /**

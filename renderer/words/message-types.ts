@@ -11,3 +11,17 @@ type IsNever<T> = [T] extends [never] ? true : false
 /** What `t` takes after the key: nothing, or a value for each placeholder of the message. */
 export type Parameters<Text extends string> =
   IsNever<Placeholders<Text>> extends true ? [] : [values: { readonly [Name in Placeholders<Text>]: string | number }]
+
+/** The keys of the texts without placeholders. */
+type PlainKey<M extends Messages> = {
+  [K in keyof M & string]: IsNever<Placeholders<M[K]>> extends true ? K : never
+}[keyof M & string]
+
+/**
+ * Reads a text. Two signatures, because vue-tsc does not report the wrong number of values of a generic function in a property of a
+ * component: a key of another feature would pass.
+ */
+export interface Read<M extends Messages> {
+  (key: PlainKey<M>): string
+  <K extends keyof M & string>(key: K, ...values: Parameters<M[K]>): string
+}
