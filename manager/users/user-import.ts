@@ -95,8 +95,8 @@ function refusalOf(error: AppError): Pick<UserImportOutcome, 'outcome' | 'error'
 }
 
 /** @throws AppError `bad_request` that names the column */
-function parseRow(row: UserImportRow): Omit<UserSpec, 'password'> {
-  const parsed = UserSpec.omit({ password: true }).safeParse(userSpecOf(row))
+function parseRow(row: UserImportRow): Omit<UserSpec, 'password' | 'mustChangePassword'> {
+  const parsed = UserSpec.omit({ password: true, mustChangePassword: true }).safeParse(userSpecOf(row))
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   const column = String(issue?.path[0] ?? 'row')

@@ -168,7 +168,7 @@ describe('the console window', () => {
     })
     expect(page.isClosed()).toBe(false)
     await app.electron.evaluate(({ powerMonitor }) => powerMonitor.emit('resume'))
-    await page.getByRole('heading', { name: /files? uploaded/ }).waitFor()
+    await page.getByRole('heading', { name: /files? uploaded/ }).waitFor({ timeout: 60_000 })
     expect(files.get('slow.bin')?.content.equals(buffer)).toBe(true)
     await page.evaluate(() => void (location.hash = '#/sessions'))
     await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()

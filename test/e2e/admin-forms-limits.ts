@@ -162,7 +162,10 @@ export const LIMIT_FORMS: readonly FormRow[] = [
       type('Name', 'robots'),
       choose('Domain', CHEMISTRY),
       type('Description', 'Arms'),
-      type('Size of all folders of the project', '2048'),
+      async form => {
+        await form.getByLabel('Size of all folders of the project: Unlimited').uncheck()
+        await form.getByLabel('Size of all folders of the project', { exact: true }).fill('2048')
+      },
     ],
     submit: 'Create',
     sends: 'createGroup',

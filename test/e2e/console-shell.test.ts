@@ -84,7 +84,7 @@ test('changes of a session are listed under the bell in every tab until they are
 
 test('statistics show the sessions and the period of the address, as charts and as a table', async () => {
   await using it = await openConsole(browser, '/statistics', { ...LIMITED, role: 'superadmin', history: HISTORY })
-  await expect.poll(() => it.page.locator('.chart-plot canvas').count()).toBe(5)
+  await expect.poll(() => it.page.locator('.chart-plot canvas').count()).toBe(8)
   await button(it.page, 'By week').click()
   await expect.poll(() => it.world.asked).toContain('by=week')
   expect(it.page.url()).toContain('by=week')

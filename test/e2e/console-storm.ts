@@ -17,7 +17,9 @@ export async function openMany(browser: Browser): Promise<Opened> {
   const it = await openConsole(browser, '/sessions', { role: 'superadmin', sessions: manySessions() })
   const pages = LIVE / 500 + 1
   await it.page.waitForFunction(expected => {
-    const lists = performance.getEntriesByType('resource').filter(({ name }) => name.includes('/sessions?status='))
+    const lists = performance
+      .getEntriesByType('resource')
+      .filter(({ name }) => /\/sessions\?status=.*limit=500/.test(name))
     return lists.length === expected
   }, pages)
   await it.page.locator('tr.row').first().waitFor()

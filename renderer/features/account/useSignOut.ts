@@ -1,7 +1,6 @@
 import { useRouter } from 'vue-router'
 import { clearErrors } from '../../ui/error-log.ts'
 import { useAnnouncement } from '../announcement/useAnnouncement.ts'
-import { useFolders } from '../folders/useFolders.ts'
 import { forgetLaunch } from '../launch/forget-launch.ts'
 import { useNotices } from '../notifications/useNotices.ts'
 import { useResources } from '../sessions/useResources.ts'
@@ -14,15 +13,7 @@ import { useAccount } from './useAccount.ts'
 /** Signs out, forgets everything that was loaded for the person and the choices of the last launch, and shows the sign-in page. */
 export function useSignOut(): () => Promise<void> {
   const account = useAccount()
-  const loaded = [
-    useSessions(),
-    useResources(),
-    useUsage(),
-    useResourceGroup(),
-    useFolders(),
-    useInvitations(),
-    useAnnouncement(),
-  ]
+  const loaded = [useSessions(), useResources(), useUsage(), useResourceGroup(), useInvitations(), useAnnouncement()]
   const notices = useNotices()
   const router = useRouter()
   return async () => {

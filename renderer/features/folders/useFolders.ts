@@ -174,6 +174,11 @@ export const useFolders = defineStore('folders', () => {
     count.value = null
     fresh.value = new Set()
   }
+  // Not a part of the sign-out, whose file every page loads.
+  watch(
+    () => account.state,
+    state => state === 'signed_out' && clear(),
+  )
 
   return {
     lists,

@@ -1,5 +1,6 @@
 import { parseSlots, type Session } from '#manager/contract'
 import { csvOf } from '../../ui/csv.ts'
+import { downloadFile } from '../../ui/download-file.ts'
 import { t } from './words.ts'
 import { reasonText } from './reason-text.ts'
 import { statusText } from './session-text.ts'
@@ -51,4 +52,9 @@ export function sessionsCsv(sessions: readonly Session[]): string {
     ]
   })
   return csvOf([head, ...rows])
+}
+
+/** Saves the sessions of a tab as a file. */
+export function downloadSessions(tab: string, sessions: readonly Session[]): void {
+  downloadFile({ fileName: `sessions-${tab}.csv`, mediaType: 'text/csv', content: sessionsCsv(sessions) })
 }
