@@ -6,6 +6,7 @@ import { type Browser, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Berth, startBerth } from '../fixtures/berth.ts'
 import { audit, launchBrowser, visit, type Visitor } from '../fixtures/browser.ts'
+import { freePort } from '../fixtures/free-port.ts'
 import { sha256 } from '../fixtures/sha256.ts'
 import { type ChartsImage, makeChartsImage } from './charts-image.ts'
 import {
@@ -46,7 +47,9 @@ let page: Page
 let charts: ChartsImage | undefined
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'berth-test-e2e-'))
-  berth = await startBerth()
+  const port = await freePort()
+  berth = await startBerth({ environment: { BERTH_APPS_ADDRESS: `http://public.localhost:${port}-${port}` } })
+  await (await berth.api()).updateSettings({ body: { publishApps: true } })
   browser = await launchBrowser()
   admin = await visit(browser, berth.url)
 })
@@ -413,6 +416,36 @@ describe('a cluster with TensorBoard', () => {
     }
     expect(await startIn('/home/work/runs')).toBe('--logdir /home/work/runs, all samples')
     expect(await startIn('/home/work/older runs')).toBe('--logdir /home/work/older runs, all samples')
+    await leaveDialog(page, /^Apps of/)
+  })
+
+  test('it is opened to people without an account by a link with a password, until the link is taken back', async () => {
+    const PASSWORD = 'For-my-group-1'
+    await openApps(page, PAIR)
+    await button(page, 'New link').click()
+    await page.getByLabel('Password').first().fill(PASSWORD)
+    await button(page, 'Make link').click()
+    const link = await page.getByText(/^http:\/\/public\.localhost:\S+$/).innerText()
+    await page.getByText('asks for a password').waitFor()
+    expect(await audit(page)).toEqual([])
+
+    await using guest = await visit(browser, berth.url)
+    const tab = await guest.context.newPage()
+    await tab.goto(link)
+    await tab.getByLabel('Password').fill('a-guess-of-mine')
+    await tab.keyboard.press('Enter')
+    await tab.getByText('Wrong password.').waitFor()
+    await tab.getByLabel('Password').fill(PASSWORD)
+    await tab.keyboard.press('Enter')
+    await tab.getByText('all samples').waitFor()
+    expect(tab.url()).not.toContain('key=')
+
+    await button(page, 'End the link to TensorBoard').click()
+    await page.getByText('asks for a password').waitFor({ state: 'detached' })
+    for (const address of [tab.url(), link]) {
+      expect((await tab.goto(address))?.status()).toBe(404)
+      await tab.getByText(/This link has ended|published_app_not_found/).waitFor()
+    }
     await leaveDialog(page, /^Apps of/)
   })
 })

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type ApiClient, parseAppsAddress, type PublishedApp, type Session } from '#manager/contract'
 import { startWeb, type Web } from '../../../proxy/web/server.ts'
 import { startAppStreams } from '../../fixtures/app-streams.ts'
+import { freePort } from '../../fixtures/free-port.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { startScriptedApi } from '../../fixtures/scripted-api.ts'
 import { startMeshAgent, scriptedEngine } from '../../fixtures/mesh-agent.ts'
@@ -365,12 +366,3 @@ test('with apps at ports, each port serves its own app, and a port without an ap
   expect(await reply.text()).toContain('<h1>')
   expect(api.asked).toEqual([`GET /console/v1/published-apps/${first}`])
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const port = portOf(server)
-  server.close()
-  await once(server, 'close')
-  return port
-}
