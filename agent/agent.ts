@@ -24,6 +24,7 @@ import { createNvidiaLimits } from './gpu/memory-limits.ts'
 import { createNvidiaGpus } from './gpu/nvidia.ts'
 import { createProbe } from './gpu/probe.ts'
 import { createSimulatedGpus } from './gpu/simulated.ts'
+import { buildImage } from './images/build-image.ts'
 import { createImageCatalog } from './images/catalog.ts'
 import { pullImage } from './images/pull.ts'
 import { pushImage } from './images/push.ts'
@@ -286,6 +287,12 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
           await pushImage(engine, image, { signal, onProgress })
           await images.refresh()
           return {}
+        },
+        async build_image({ buildId, ...recipe }, signal) {
+          const onLog = (text: string) => parts.control?.notify({ type: 'build_log', buildId, text })
+          const made = await buildImage(engine, recipe, { signal, onLog })
+          await images.refresh()
+          return made
         },
         list_unused_images: () => unused.list(),
         remove_images: input => unused.remove(input),

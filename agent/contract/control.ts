@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { AgentId, CleanLine, KernelId, ManagerId } from '#manager/contract'
 import { ManagerProof, Managers } from './managers.ts'
-import { ImagePull, KernelChanged, PullChanged, Report, StatsBatch } from './reports.ts'
+import { BuildLog, ImagePull, KernelChanged, PullChanged, Report, StatsBatch } from './reports.ts'
 import { Cancel, Reply, Request } from './requests.ts'
 
 /**
@@ -99,6 +99,7 @@ export const FromAgent = z.discriminatedUnion('type', [
   KernelChanged,
   PullChanged,
   ImagePull,
+  BuildLog,
   StatsBatch,
   Reply,
 ])

@@ -159,6 +159,8 @@ const SaneProgress = PullProgress.refine(
 export const PullChanged = z.object({ type: z.literal('pull'), kernelId: KernelId, progress: SaneProgress })
 /** Progress of the pull_image with this id. */
 export const ImagePull = z.object({ type: z.literal('image_pull'), pullId: z.string(), progress: SaneProgress })
+/** Text that the engine has said of the build_image with this id. */
+export const BuildLog = z.object({ type: z.literal('build_log'), buildId: z.string(), text: z.string() })
 export const StatsBatch = z.object({
   type: z.literal('stats'),
   kernels: z.array(z.object({ kernelId: KernelId, stats: SaneStats })),

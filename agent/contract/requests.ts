@@ -191,6 +191,14 @@ export const REQUESTS = {
     input: z.object({ reference: z.string(), target: z.string(), pushId: z.string(), auth: RegistryAuth.optional() }),
     reply: z.object({}),
   },
+  /**
+   * Builds an image from the text of a Dockerfile. Notices with `buildId` have its log. An image that exists is not replaced, so a
+   * repeated request fails with `image_exists`.
+   */
+  build_image: {
+    input: z.object({ reference: z.string(), recipe: z.string(), buildId: z.string() }),
+    reply: z.object({ id: z.string() }),
+  },
   /** Lists all images that no container uses, except the toolbox. */
   list_unused_images: { input: z.object({}), reply: z.object({ images: z.array(UnusedImage) }) },
   /**

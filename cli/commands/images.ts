@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { type Command } from 'commander'
 import { type AgentCleanUp, AppError, type Image } from '#manager/contract'
 import { connect } from '../config/connect.ts'
@@ -8,13 +9,26 @@ import { EXIT } from '../exit-codes.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, table } from '../output.ts'
 import { programFile } from '../program-file.ts'
+import { readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
+import { idOfAgent } from './agents.ts'
 import { followTask } from './follow-task.ts'
 import { addImageAliasCommands } from './image-aliases.ts'
 import { addImageDefaultsCommands } from './image-defaults.ts'
 import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts'
 import { addImageRequestCommands } from './session-image.ts'
 import { amounts, bytes } from './text.ts'
+
+interface BuildFlags {
+  recipe: string
+  json?: boolean
+}
+
+interface DomainsFlags {
+  all?: true
+  none?: true
+  json?: boolean
+}
 
 interface WhereFlags {
   agent?: string[]
@@ -90,6 +104,22 @@ export function addAdminImageCommands(program: Command): void {
       process.exitCode = await runRecipe(words)
     })
 
+  image
+    .command('build-on <agent> <reference>')
+    .description('Build an image on an agent from a recipe (a Dockerfile). Its steps run as root on that host.')
+    .requiredOption('--recipe <file>', 'the recipe; - reads standard input. No other file can be copied into the image')
+    .option('--json', 'print JSON')
+    .action(async (agent: string, reference: string, { recipe: file, json = false }: BuildFlags) => {
+      const recipe = file === '-' ? await readStandardInput() : await readFile(file, 'utf8')
+      const { api } = await connect()
+      const agentId = await idOfAgent(api, agent)
+      using interrupt = listenForInterrupt()
+      const { signal } = interrupt
+      const task = await followTask(api, await api.buildImage({ body: { reference, recipe, agentId } }), signal)
+      createOutput(json).data(task, () => task.log ?? '')
+      signal.throwIfAborted()
+    })
+
   withSlots(
     image
       .command('set-minimum <reference>')
@@ -107,6 +137,24 @@ export function addAdminImageCommands(program: Command): void {
       const output = createOutput(json)
       for (const { message } of reply.notices) output.note(`Warning: ${message}`)
       output.data(reply, () => imageTable([reply.image]))
+    })
+
+  image
+    .command('set-domains <reference> [domain...]')
+    .description('Let only the users of these domains see and launch an image. Running sessions continue.')
+    .option('--all', 'all domains, as at first')
+    .option('--none', 'no domain: superadmins alone')
+    .option('--json', 'print JSON')
+    .action(async (reference: string, domains: string[], { all, none, json = false }: DomainsFlags) => {
+      if ([all === true, none === true, domains.length > 0].filter(Boolean).length !== 1) {
+        throw new AppError('bad_request', { why: 'Give the domains, or --all, or --none.' })
+      }
+      const { api } = await connect()
+      const reply = await api.updateImage({ body: { reference, domains: all ? null : domains } })
+      createOutput(json).data(reply.image, () => {
+        const { domains: now } = reply.image
+        return `${reply.image.reference} is for ${now ? now.join(', ') || 'no domain' : 'all domains'}.`
+      })
     })
 
   withAgents(

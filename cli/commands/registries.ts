@@ -1,5 +1,5 @@
 import { type Command } from 'commander'
-import { AppError, type Registry, type RegistryChange, type Task } from '#manager/contract'
+import { AppError, type Registry, type RegistryChange, type RegistryCheck, type Task } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, table } from '../output.ts'
@@ -80,6 +80,16 @@ export function addRegistryCommands(program: Command): void {
     })
 
   registry
+    .command('test <host>')
+    .description('Ask a registry now for its repositories and for the tags of one. Nothing is stored.')
+    .option('--json', 'print JSON')
+    .action(async (name: string, { json = false }: RegistryFlags) => {
+      const { api } = await connect()
+      const check = await api.testRegistry({ params: { name } })
+      createOutput(json).data(check, () => checkText(name, check))
+    })
+
+  registry
     .command('rescan [host]')
     .description('Scan one registry, or all active ones, for images.')
     .option('--json', 'print JSON')
@@ -106,6 +116,12 @@ export function addRegistryCommands(program: Command): void {
       )
       signal.throwIfAborted()
     })
+}
+
+function checkText(name: string, { signedIn, repositories, repository, tags }: RegistryCheck): string {
+  const how = signedIn ? 'with the stored user' : 'without a user'
+  if (repository === null) return `${name} answers ${how}, and lists no repository.`
+  return `${name} answers ${how}. It lists ${repositories} repositories at first; ${repository} has ${tags} tags.`
 }
 
 /** Outcome of rescans that left nothing out; a failure was reported when it happened. */

@@ -207,6 +207,7 @@ const CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'app_failed',
   'app_not_found',
   'disk_full',
+  'image_build_failed',
   'image_push_failed',
   'engine_already_managed',
   'engine_busy',

@@ -24,6 +24,7 @@ export interface ReportsDeps extends Omit<ReportedKernelsDeps, 'reads' | 'memori
   readonly recorder: Pick<StatsRecorder, 'add'>
   readonly onMounts: (changed: ChangedMounts) => void
   readonly onImagePull: (agentId: AgentId, pullId: string, progress: PullProgress) => void
+  readonly onBuildLog: (agentId: AgentId, buildId: string, text: string) => void
   readonly tellDeviceModes: SendDeviceModes
 }
 
@@ -213,6 +214,9 @@ export function createReports(deps: ReportsDeps): Reports {
           break
         case 'image_pull':
           deps.onImagePull(agentId, message.pullId, message.progress)
+          break
+        case 'build_log':
+          deps.onBuildLog(agentId, message.buildId, message.text)
           break
         case 'stats':
           await figures.onStats(agentId, message.kernels)

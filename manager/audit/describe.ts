@@ -21,6 +21,7 @@ export interface Description {
  */
 const TOLD: ReadonlySet<string> = new Set([
   'active',
+  'agentId',
   'agentIds',
   'allowHttp',
   'clusterSize',

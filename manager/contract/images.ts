@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { FailureText } from './cause-fields.ts'
+import { DomainName } from './domains.ts'
 import { AgentId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
 import { AppProtocol } from './sessions.ts'
@@ -38,6 +39,11 @@ export const Image = z
       .int()
       .min(0)
       .describe('Number of agents that have the image, in the resource groups that the caller may use.'),
+    domains: z
+      .array(z.string())
+      .nullable()
+      .optional()
+      .describe('The domains that may use the image; null = all. Only for superadmins.'),
     agentIds: z.array(AgentId).optional().describe('The agents that have the image; only for superadmins.'),
     registry: z.string().nullable().describe('Name of its registry; null for an image made on an agent.'),
     pullable: z.boolean().describe('An active registry offers the image: agents without it pull it at launch.'),
@@ -48,9 +54,18 @@ export const Image = z
   .meta({ id: 'Image' })
 export type Image = z.infer<typeof Image>
 
+/** Change of the settings of an image name. A key that is left out keeps its value. */
 export const ImageChange = z.strictObject({
   reference: ImageReference,
-  minimum: WireSlots.nullable().describe('Replaces the minimum of the labels, slot by slot; null = use the labels.'),
+  minimum: WireSlots.nullable()
+    .optional()
+    .describe('Replaces the minimum of the labels, slot by slot; null = use the labels.'),
+  domains: z
+    .array(DomainName)
+    .max(1000)
+    .nullable()
+    .optional()
+    .describe('The domains whose users may see and launch the image; null = all, none = superadmins alone.'),
 })
 export type ImageChange = z.infer<typeof ImageChange>
 
@@ -61,6 +76,28 @@ const Where = {
 }
 export const PullSpec = z.strictObject({ reference: ImageReference, ...Where })
 export type PullSpec = z.infer<typeof PullSpec>
+/** Longest recipe, in characters. */
+const LONGEST_RECIPE = 65_536
+export const ImageBuildSpec = z
+  .strictObject({
+    reference: z
+      .string()
+      .max(200)
+      .regex(
+        /^[a-z0-9]+([._/-]+[a-z0-9]+)*:\w[\w.-]{0,127}$/,
+        'must be a name in lower case with a tag, such as lab/torch:2',
+      ),
+    recipe: z
+      .string()
+      .min(1)
+      .max(LONGEST_RECIPE)
+      .describe(
+        'Text of a Dockerfile. It runs as root in containers of the builder, and no files can be copied from the host.',
+      ),
+    agentId: AgentId,
+  })
+  .meta({ id: 'ImageBuildSpec' })
+export type ImageBuildSpec = z.infer<typeof ImageBuildSpec>
 export const RemovalSpec = z.strictObject({ reference: ImageReference, ...Where })
 export type RemovalSpec = z.infer<typeof RemovalSpec>
 export const CleanUpSpec = z.strictObject({

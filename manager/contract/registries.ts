@@ -64,6 +64,20 @@ export const RegistryChange = z
   .meta({ id: 'RegistryChange' })
 export type RegistryChange = z.infer<typeof RegistryChange>
 
+/** What a registry answered when it was tested. */
+export const RegistryCheck = z
+  .object({
+    signedIn: z.boolean().describe('Whether it took a stored user name and password.'),
+    repositories: z
+      .int()
+      .min(0)
+      .describe('Repositories that it lists first, at most a page, only those of the name spaces.'),
+    repository: z.string().nullable().describe('The repository whose tags were read; null where there is none.'),
+    tags: z.int().min(0).describe('Tags of that repository, at most a page.'),
+  })
+  .meta({ id: 'RegistryCheck' })
+export type RegistryCheck = z.infer<typeof RegistryCheck>
+
 export const Registry = z
   .object({
     name: z.string(),

@@ -39,7 +39,7 @@ export type AgentPull = z.infer<typeof AgentPull>
 export const Task = z
   .object({
     id: TaskId,
-    kind: z.enum(['rescan', 'pull', 'copy', 'backup', 'save']),
+    kind: z.enum(['rescan', 'pull', 'copy', 'backup', 'save', 'build']),
     target: z.string().describe('Name of the registry, the folder or the backup, or reference of the image.'),
     status: z.enum(['running', 'done', 'failed', 'cancelled']),
     /** Cause of the failure or cancellation. */
@@ -52,6 +52,7 @@ export const Task = z
       .describe('Files and bytes that were copied so far.'),
     backup: z.object({ rows: z.int() }).nullable().describe('Rows that were written so far.'),
     sessionId: SessionId.nullable().describe('The session that an image is made of; its progress is in `pull`.'),
+    log: z.string().optional().describe('The end of the log of a build; left out for other tasks.'),
     startedBy: z.string(),
     createdAt: z.iso.datetime(),
     endedAt: z.iso.datetime().nullable(),

@@ -13,14 +13,15 @@ import {
 import { type EventPublisher } from '../events/bus.ts'
 import { accessibleTo } from '../quotas/access.ts'
 import { listAgents } from '../store/agents/agents.ts'
-import { findDomain } from '../store/identity/domains.ts'
+import { findDomain, listDomains } from '../store/identity/domains.ts'
 import { resolveImageAlias } from '../store/images/image-aliases.ts'
 import { countHolders } from '../store/images/images.ts'
+import { setImageDomains } from '../store/images/image-domains.ts'
 import { setImageMinimum } from '../store/images/image-settings.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
-import { type KnownImages, readImagesOn, readKnownImages, toImages } from './known-images.ts'
+import { forDomain, type KnownImages, readImagesOn, readKnownImages, toImages } from './known-images.ts'
 
 type Notice = ReturnType<typeof belowLabels>[number]
 
@@ -31,19 +32,21 @@ export interface Images {
    * @throws AppError `forbidden` for an agent without being superadmin, who alone knows which agent has which image
    */
   list(caller: Caller, agent?: AgentId): Promise<Image[]>
-  /** @throws AppError `image_not_found` */
+  /** @throws AppError `image_not_found`, `domain_not_found` */
   change(caller: Caller, change: ImageChange): Promise<{ image: Image; notices: Notice[] }>
 }
 
 /**
- * Images that this caller may launch: all for superadmins, for others those of the registries that their domain may use.
+ * Images that this caller may launch: all for superadmins; for others those of the registries that their domain may use, without
+ * images that are for other domains.
  *
  * @param wanted name or alias of an image in a request; limits the result to the images that it may mean
  */
 export async function imagesOf(db: Store['db'], caller: Caller, wanted?: string): Promise<KnownImages> {
   const allowed = isSuperadmin(caller) ? null : ((await findDomain(db, caller.domain)) ?? NOTHING).allowed_registries
   const named = wanted === undefined ? undefined : meaningsOf(await resolveImageAlias(db, wanted))
-  return readKnownImages(db, allowed, named)
+  const known = await readKnownImages(db, allowed, named)
+  return isSuperadmin(caller) ? known : forDomain(known, caller.domain)
 }
 
 const NOTHING = { allowed_registries: [] }
@@ -70,6 +73,14 @@ export function createImages({ store, events }: { store: Store; events: EventPub
     })
   }
 
+  /** @throws AppError `domain_not_found` */
+  async function existingDomains(names: readonly string[]): Promise<readonly string[]> {
+    const known = new Set((await listDomains(db)).map(({ name }) => name))
+    const unknown = names.find(name => !known.has(name))
+    if (unknown !== undefined) throw new AppError('domain_not_found', { domain: unknown })
+    return names
+  }
+
   return {
     async list(caller, agent) {
       if (agent !== undefined) {
@@ -83,20 +94,22 @@ export function createImages({ store, events }: { store: Store; events: EventPub
       const images = toImages(await imagesOf(db, caller))
       const seen = await agentsSeenBy(db, caller)
       if (!seen) return images
-      return images.map(({ agentIds = [], ...image }) => ({
+      return images.map(({ agentIds = [], domains: _, ...image }) => ({
         ...image,
         holders: agentIds.filter(id => seen.has(id)).length,
       }))
     },
 
-    async change(caller, { reference: wanted, minimum }) {
+    async change(caller, { reference: wanted, minimum, domains }) {
       const reference = await resolveImageAlias(db, wanted)
       const { labelMinimum } = await find(caller, reference)
-      await setImageMinimum(db, reference, minimum === null ? null : parseSlots(minimum))
+      if (minimum !== undefined) await setImageMinimum(db, reference, minimum && parseSlots(minimum))
+      if (domains !== undefined) await setImageDomains(db, reference, domains && (await existingDomains(domains)))
       // The event leaves the name out: not everybody may know that the image exists.
       events.publish({ topic: 'image', id: 'all', version: store.now() }, 'everyone')
       const image = await find(caller, reference)
-      return { image, notices: belowLabels(parseSlots(labelMinimum), parseSlots(image.minimum)) }
+      const notices = minimum === undefined ? [] : belowLabels(parseSlots(labelMinimum), parseSlots(image.minimum))
+      return { image, notices }
     },
   }
 }

@@ -2,6 +2,7 @@ import { type AgentId, DOCKER_HUB, formatSlots, type Image, type ResourceSlots }
 import { type AgentImage, describeImage } from '#agent/contract'
 import { registryOf } from '../registries/registry-address.ts'
 import { listImageAliases } from '../store/images/image-aliases.ts'
+import { readImageDomains } from '../store/images/image-domains.ts'
 import { readImageMinimums } from '../store/images/image-settings.ts'
 import { type HeldImage, listHeldImages } from '../store/images/images.ts'
 import { listOfferedImages, type RegistryImageRow } from '../store/images/registry-images.ts'
@@ -24,6 +25,8 @@ export interface KnownImages {
   readonly offered: ReadonlyMap<string, OfferedImage>
   /** By reference: minimums that an admin has set instead of the labels' values. */
   readonly minimums: ReadonlyMap<string, ResourceSlots>
+  /** By reference: the domains that may use an image. Images without an entry are for all domains. */
+  readonly domains: ReadonlyMap<string, readonly string[]>
   /** By alias: the reference that it stands for. */
   readonly aliases: ReadonlyMap<string, string>
 }
@@ -40,10 +43,11 @@ export async function readKnownImages(
   references?: readonly string[],
 ): Promise<KnownImages> {
   const isHubAllowed = allowed === null || allowed.includes(DOCKER_HUB)
-  const [held, rows, minimums, aliases, ofHub] = await Promise.all([
+  const [held, rows, minimums, domains, aliases, ofHub] = await Promise.all([
     listHeldImages(db),
     listOfferedImages(db, { registries: allowed, references }),
     readImageMinimums(db),
+    readImageDomains(db),
     listImageAliases(db),
     isHubAllowed ? [] : listOfferedImages(db, { registries: [DOCKER_HUB], references }),
   ])
@@ -52,6 +56,7 @@ export async function readKnownImages(
     held: allowed === null ? held : held.flatMap(copy => allowedCopy(copy, allowed, hub)),
     offered: new Map(rows.map(row => [row.reference, toOffered(row)])),
     minimums,
+    domains,
     aliases: new Map(aliases.map(({ alias, reference }) => [alias, reference])),
   }
 }
@@ -60,16 +65,31 @@ export async function readKnownImages(
 export async function readImagesOn(db: Db, agentId: AgentId): Promise<KnownImages> {
   const held = await listHeldImages(db, agentId)
   const references = [...new Set(held.flatMap(({ image }) => image.references))]
-  const [rows, minimums, aliases] = await Promise.all([
+  const [rows, minimums, domains, aliases] = await Promise.all([
     references.length === 0 ? [] : listOfferedImages(db, { registries: null, references }),
     readImageMinimums(db),
+    readImageDomains(db),
     listImageAliases(db),
   ])
   return {
     held,
     offered: new Map(rows.map(row => [row.reference, toOffered(row)])),
     minimums,
+    domains,
     aliases: new Map(aliases.map(({ alias, reference }) => [alias, reference])),
+  }
+}
+
+/** The images that users of a domain may launch. The setting belongs to the name, as the minimum does. Pure. */
+export function forDomain(images: KnownImages, domain: string): KnownImages {
+  const isFor = (reference: string) => images.domains.get(reference)?.includes(domain) ?? true
+  return {
+    ...images,
+    held: images.held.flatMap(({ agentId, image }) => {
+      const references = image.references.filter(isFor)
+      return references.length === 0 ? [] : [{ agentId, image: { ...image, references } }]
+    }),
+    offered: new Map([...images.offered].filter(([reference]) => isFor(reference))),
   }
 }
 
@@ -145,7 +165,7 @@ export function isOffered(
 }
 
 /** Images as users see them: one entry per name and image on agents, then those that only registries have. Pure. */
-export function toImages({ held, offered, minimums, aliases }: KnownImages): Image[] {
+export function toImages({ held, offered, minimums, domains, aliases }: KnownImages): Image[] {
   const byReference = Map.groupBy(aliases, ([, reference]) => reference)
   const aliasesOf = (reference: string) => (byReference.get(reference) ?? []).map(([alias]) => alias)
   const copies = [...Map.groupBy(held, ({ image }) => image.id).values()]
@@ -166,6 +186,7 @@ export function toImages({ held, offered, minimums, aliases }: KnownImages): Ima
         pullable,
         outdated: known !== undefined && !pullable,
         minimums,
+        domains: domains.get(reference) ?? null,
         aliases: aliasesOf(reference),
       })
     })
@@ -181,6 +202,7 @@ export function toImages({ held, offered, minimums, aliases }: KnownImages): Ima
         pullable: true,
         outdated: false,
         minimums,
+        domains: domains.get(reference) ?? null,
         aliases: aliasesOf(reference),
       }),
     )
@@ -194,12 +216,14 @@ interface Standing {
   readonly pullable: boolean
   readonly outdated: boolean
   readonly aliases: string[]
+  readonly domains: readonly string[] | null
   readonly minimums: KnownImages['minimums']
 }
 
-function toImage(image: AgentImage, { minimums, ...standing }: Standing): Image {
+function toImage(image: AgentImage, { minimums, domains, ...standing }: Standing): Image {
   return {
     ...standing,
+    domains: domains && [...domains],
     holders: standing.agentIds.length,
     digest: image.id,
     title: image.title,

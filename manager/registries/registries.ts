@@ -4,6 +4,7 @@ import {
   DOCKER_HUB,
   type Registry,
   type RegistryChange,
+  type RegistryCheck,
   type RegistrySpec,
   type Task,
 } from '#manager/contract'
@@ -32,7 +33,7 @@ import { type Credentials } from './client/authorization.ts'
 import { listHubRepositories } from './client/docker-hub.ts'
 import { createRegistryClient } from './client/registry-client.ts'
 import { registryAddress, registryOf } from './registry-address.ts'
-import { NOTHING_YET, rescanRegistry } from './rescan.ts'
+import { checkRegistry, NOTHING_YET, rescanRegistry } from './rescan.ts'
 
 /**
  * Registries, managed by superadmins. Passwords are sealed in the database, opened only for the request that needs them (of
@@ -48,6 +49,12 @@ export interface Registries {
   remove(name: string): Promise<void>
   /** @throws AppError `registry_not_found`, `bad_request` (it is not active) */
   rescan(caller: Caller, name: string): Promise<Task>
+  /**
+   * Asks the registry for its repositories and for the tags of the first one, also while it is not active.
+   *
+   * @throws AppError `registry_not_found`, `registry_unreachable`, `registry_refused`, `registry_failed`
+   */
+  test(name: string): Promise<RegistryCheck>
   /** Credentials for an agent to push there; undefined if none are stored. @throws AppError `registry_not_found`, `bad_request` (it is not active) */
   pushAuth(name: string): Promise<RegistryAuth | undefined>
   /** Credentials for an agent to pull this; undefined if there are none, or the registry is not active. */
@@ -71,6 +78,8 @@ export interface RegistriesDeps {
 
 /** Architecture of the images to look for: agents are assumed to have that of this machine. */
 const ARCHITECTURE = ({ x64: 'amd64', arm: 'arm', arm64: 'arm64' } as Record<string, string>)[process.arch] ?? 'amd64'
+/** A test asks three times at most, and an administrator waits for it. */
+const TEST_MS = 30_000
 /** Server address under which Docker stores the sign-in of Docker Hub. */
 const HUB_AUTH_ADDRESS = 'https://index.docker.io/v1/'
 
@@ -99,18 +108,18 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
     return { username, password: box.open(sealed_password, placeOf(name)) }
   }
 
+  const clientOf = (row: RegistryRow) =>
+    createRegistryClient({ url: new URL(row.url), credentials: credentialsOf(row), architecture: ARCHITECTURE })
+  const listNamespace = (namespace: string, signal: AbortSignal) => listHubRepositories(namespace, { signal })
+
   async function scan(row: RegistryRow, { signal, report }: Parameters<Parameters<Tasks['start']>[0]['run']>[0]) {
     const { name, projects } = row
-    const client = createRegistryClient({
-      url: new URL(row.url),
-      credentials: credentialsOf(row),
-      architecture: ARCHITECTURE,
-    })
+    const client = clientOf(row)
     try {
       const { vanished } = await rescanRegistry({
         registry: { name, projects },
         client,
-        listNamespace: (namespace, stop) => listHubRepositories(namespace, { signal: stop }),
+        listNamespace,
         known: await readManifestDigests(db, name),
         found: image => saveRegistryImage(db, image),
         report: rescan => report({ rescan, pull: null }),
@@ -191,6 +200,13 @@ export function createRegistries({ store, box, tasks, events }: RegistriesDeps):
         detail: { rescan: NOTHING_YET, pull: null },
         run: task => scan(row, task),
       })
+    },
+
+    async test(name) {
+      const row = await existing(name)
+      const client = clientOf(row)
+      const found = await checkRegistry({ registry: row, client, listNamespace, signal: AbortSignal.timeout(TEST_MS) })
+      return { ...found, signedIn: credentialsOf(row) !== undefined }
     },
 
     async pullOf(reference, digest) {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { AppError, because, DOCKER_HUB, type RescanProgress } from '#manager/contract'
+import { AppError, because, DOCKER_HUB, type RegistryCheck, type RescanProgress } from '#manager/contract'
 import { isLabelled } from '#agent/contract'
 import { type NewRegistryImage } from '../store/images/registry-images.ts'
 import { TagProblem } from './client/manifests.ts'
@@ -109,6 +109,19 @@ export async function rescanRegistry(deps: RescanDeps): Promise<RescanResult> {
   return { progress, vanished }
 }
 
+/** Reads the first repositories, up to the first page that has one of the name spaces, and the tags of the first. @throws as `rescanRegistry` */
+export async function checkRegistry(
+  deps: Pick<RescanDeps, 'registry' | 'client' | 'listNamespace' | 'signal'>,
+): Promise<Pick<RegistryCheck, 'repositories' | 'repository' | 'tags'>> {
+  const { client, signal } = deps
+  await client.ping(signal)
+  let page: readonly string[] = []
+  for await (page of repositoriesOf(deps)) if (page.length > 0) break
+  const [repository = null] = page
+  const tags = repository === null ? [] : ((await client.tags(repository, signal).next()).value ?? [])
+  return { repositories: page.length, repository, tags: tags.length }
+}
+
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 export const NOTHING_YET: RescanProgress = {
@@ -124,7 +137,12 @@ export const NOTHING_YET: RescanProgress = {
 }
 
 /** Yields the catalogue, filtered by the projects; or the projects themselves if there is no catalogue. */
-async function* repositoriesOf({ registry, client, listNamespace, signal }: RescanDeps) {
+async function* repositoriesOf({
+  registry,
+  client,
+  listNamespace,
+  signal,
+}: Pick<RescanDeps, 'registry' | 'client' | 'listNamespace' | 'signal'>): AsyncGenerator<readonly string[], void> {
   const { name, projects } = registry
   if (name === DOCKER_HUB) {
     if (projects.length === 0) {

@@ -34,6 +34,7 @@ const known = (held: KnownImages['held'], more: Partial<KnownImages> = {}): Know
   held,
   offered: new Map(),
   minimums: new Map(),
+  domains: new Map(),
   aliases: new Map(),
   ...more,
 })

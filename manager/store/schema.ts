@@ -65,6 +65,7 @@ import {
 } from './tables/quotas.ts'
 import {
   type ImageAliasesTable,
+  type ImageDomainsTable,
   type ImageRequestsTable,
   type ImageSettingsTable,
   type RegistriesTable,
@@ -125,6 +126,7 @@ export interface Database {
   registry_images: RegistryImagesTable
   image_settings: ImageSettingsTable
   image_aliases: ImageAliasesTable
+  image_domains: ImageDomainsTable
   image_requests: ImageRequestsTable
   tasks: TasksTable
   audit_log: AuditLogTable

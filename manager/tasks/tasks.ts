@@ -160,6 +160,7 @@ function toTask(row: TaskRow): Task {
     copy: row.detail.copy ?? null,
     backup: row.detail.backup ?? null,
     sessionId: row.detail.sessionId ?? null,
+    ...(row.detail.log === undefined ? {} : { log: row.detail.log }),
     startedBy: row.started_by,
     createdAt: row.created_at.toISOString(),
     endedAt: row.ended_at?.toISOString() ?? null,

@@ -7,6 +7,7 @@ import { createRegistries, type Registries } from '../registries/registries.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { type Store } from '../store/open-store.ts'
 import { createImageAliases } from '../images/aliases.ts'
+import { type Builds, createBuilds } from '../images/builds.ts'
 import { createImageCleanUp } from '../images/clean-up.ts'
 import { createImages } from '../images/images.ts'
 import { createPulls, type Pulls } from '../images/pulls.ts'
@@ -17,6 +18,7 @@ export interface ImagesPart extends AsyncDisposable {
   readonly handlers: ReturnType<typeof createImageRoutes> & ReturnType<typeof createRegistryRoutes>
   readonly registries: Registries
   readonly pulls: Pulls
+  readonly builds: Builds
   readonly tasks: Tasks
 }
 
@@ -32,16 +34,18 @@ export function createImagesPart({ store, box, events, agents, log }: ImagesPart
   const tasks = createTasks({ store, events, log })
   const registries = createRegistries({ store, box, tasks, events })
   const pulls = createPulls({ store, agents, registries, tasks })
+  const builds = createBuilds({ store, agents, tasks })
   const images = createImages({ store, events })
   const aliases = createImageAliases({ store, events })
   const cleanUp = createImageCleanUp({ store, agents })
   return {
     handlers: {
-      ...createImageRoutes({ images, aliases, pulls, cleanUp }),
+      ...createImageRoutes({ images, aliases, pulls, builds, cleanUp }),
       ...createRegistryRoutes({ registries, tasks }),
     },
     registries,
     pulls,
+    builds,
     tasks,
     [Symbol.asyncDispose]: () => tasks[Symbol.asyncDispose](),
   }

@@ -132,6 +132,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     log,
     onMounts: changed => void onMounts(changed),
     onImagePull: (...given) => images.pulls.onProgress(...given),
+    onBuildLog: (...given) => images.builds.onLog(...given),
     tellDeviceModes: (agentId, modes) =>
       agents.request(agentId, 'set_device_modes', { modes }, { timeoutMs: DEVICE_MODES_MS }),
     // Wake only this manager's scheduler: every manager gets the agent's report itself.

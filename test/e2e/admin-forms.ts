@@ -46,6 +46,14 @@ export const choose =
     await page.getByRole('option', { name: option, exact: true }).click()
   }
 
+/** Chooses one from a list of which several may be chosen, which stays open. */
+export const chooseSome =
+  (label: string, option: string): Step =>
+  async (form, page) => {
+    await choose(label, option)(form, page)
+    await form.getByRole('combobox', { name: label }).press('Tab')
+  }
+
 export const check =
   (label: string): Step =>
   form =>

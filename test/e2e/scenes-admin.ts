@@ -291,6 +291,19 @@ export const ADMIN_SCENES: readonly Scene[] = [
     admin: { ...ADMIN_WORLD.admin, imageRequests: [IMAGE_REQUEST] },
   }),
   scene('admin-image-aliases', 'images', opens('Edit the aliases of berth/python:3.13', 'Separated by commas')),
+  scene('admin-image-details', 'images', opens('Details of berth/python:3.13', 'All domains may use it')),
+  scene('admin-image-build', 'images', opens('Build an image', 'The steps run as root')),
+  scene(
+    'admin-image-log',
+    'images',
+    'Step 2/3',
+    withTask({
+      ...TASK,
+      kind: 'build',
+      pull: null,
+      log: 'Step 1/3 : FROM berth/python:3.13\n ---> 4f1c\nStep 2/3 : RUN pip install torch\n',
+    }),
+  ),
   scene('admin-clean-up', 'images', opens('Clean up', 'Frees at least')),
   scene('admin-sign-in-providers', 'sign-in-providers', 'Example Lab'),
   scene('admin-sign-in-provider', 'sign-in-providers', async page => {

@@ -315,6 +315,113 @@ test('a superadmin accepts an image of a session with a push: it is in the regis
   }
 })
 
+test('a push is cancelled while the registry does not answer: the image stays where it was made, without the name of the registry', async () => {
+  const id = crypto.randomUUID().slice(0, 8)
+  const base = `made/base:${id}`
+  const made = `made/slow:${id}`
+  const pushed = `${cr.name}/lab/${made}`
+  await makeBase(base)
+  await expect.poll(async () => (await api.listImages()).items.map(one => one.reference)).toContain(base)
+  await api.createRegistry({ body: { name: cr.name, url: cr.url, ...BOB } }).catch(() => undefined)
+  const user = await manager.addUser(`cancels-${id}@example.org`)
+  const session = await running((await user.api.createSession({ body: { image: base } })).items[0])
+  const params = { id: session.id }
+  const begin = async (reference: string) => {
+    const { request } = await user.api.saveSession({ params, body: { reference } })
+    const body = { push: { registry: cr.name, project: 'lab' } }
+    return api.acceptImageRequest({ params: { id: request?.id ?? '' }, body })
+  }
+  const stuck = async (reference: string) => {
+    cr.pause()
+    const task = await begin(reference)
+    const state = async () => (await api.getTask({ params: { id: task.id } })).pull?.[0]?.status
+    await expect.poll(state, { timeout: 60_000 }).toBe('pushing')
+    return task
+  }
+  const isThere = (name: string) =>
+    docker
+      .getImage(name)
+      .inspect()
+      .then(
+        () => true,
+        () => false,
+      )
+  try {
+    const task = await stuck(made)
+    await api.cancelTask({ params: { id: task.id } })
+    expect(await ended(task)).toMatchObject({ status: 'cancelled' })
+    await expect.poll(() => isThere(pushed)).toBe(false)
+    expect(await isThere(made)).toBe(true)
+    cr.resume()
+
+    // The owner cancels too. The next push of the session has the registry's answer again.
+    const other = await stuck(made.replace('slow', 'other'))
+    await user.api.cancelSessionImage({ params })
+    expect(await ended(other)).toMatchObject({ status: 'cancelled' })
+    cr.resume()
+    expect(await ended(await begin(made.replace('slow', 'third')))).toMatchObject({ status: 'done', error: null })
+  } finally {
+    cr.resume()
+    await api.deleteSession({ params })
+    for (const name of [base, ...['slow', 'other', 'third'].map(word => made.replace('slow', word))]) {
+      for (const one of [name, `${cr.name}/lab/${name}`]) {
+        await docker
+          .getImage(one)
+          .remove({ force: true })
+          .catch(() => undefined)
+      }
+    }
+  }
+})
+
+test('an image is built on an agent from a recipe, with its log; a failed step says why, and a build is cancelled', async () => {
+  const reference = `made/built:${crypto.randomUUID().slice(0, 8)}`
+  const { items } = await api.listAgents()
+  const agentId = items[0]?.id
+  if (!agentId) throw new Error('no agent')
+  const build = (...steps: string[]) =>
+    api.buildImage({ body: { reference, agentId, recipe: [`FROM ${BUSYBOX_IMAGE}`, ...steps].join('\n') } })
+  try {
+    const failed = await ended(await build('RUN echo before && exit 3'))
+    expect(failed).toMatchObject({ status: 'failed', error: { code: 'image_build_failed' } })
+    expect(failed.error?.message).toContain('returned a non-zero code: 3')
+    expect(failed.log).toContain('before\n')
+
+    const slow = await build('RUN echo waiting && sleep 600')
+    const logOf = async ({ id }: Task) => (await api.getTask({ params: { id } })).log
+    await expect.poll(() => logOf(slow), { timeout: 30_000 }).toContain('waiting\n')
+    await api.cancelTask({ params: { id: slow.id } })
+    expect(await ended(slow)).toMatchObject({ status: 'cancelled' })
+    // The engine removes the container of the step.
+    const left = async () =>
+      (await docker.listContainers()).filter(({ Command }) => Command.includes('sleep 600')).length
+    await expect.poll(left, { timeout: 20_000 }).toBe(0)
+
+    const task = await ended(await build('LABEL berth.image.title="Built here"', 'RUN echo from-the-recipe > /made'))
+    expect(task).toMatchObject({ kind: 'build', status: 'done', target: reference, error: null })
+    expect(task.log).toMatch(/Step 1\/3 : FROM[^]*Successfully tagged/)
+    await expect
+      .poll(async () => (await api.listImages()).items.find(one => one.reference === reference))
+      .toMatchObject({ title: 'Built here', agentIds: [agentId], registry: null })
+    expect((await filesOf(reference)).get('made')).toBe('from-the-recipe\n')
+    await expect(build('RUN true')).rejects.toMatchObject({ code: 'image_exists' })
+    const copied = await ended(
+      await api.buildImage({
+        body: { reference: `${reference}x`, agentId, recipe: 'FROM scratch\nCOPY etc/passwd /' },
+      }),
+    )
+    expect(copied).toMatchObject({ status: 'failed' })
+    const user = await manager.addUser(`builds-${crypto.randomUUID()}@example.org`)
+    const body = { reference: 'made/theirs:1', agentId, recipe: `FROM ${BUSYBOX_IMAGE}` }
+    await expect(user.api.buildImage({ body })).rejects.toMatchObject({ code: 'forbidden' })
+  } finally {
+    await docker
+      .getImage(reference)
+      .remove({ force: true })
+      .catch(() => undefined)
+  }
+})
+
 const QUOTED_APPS = '[{"name":"web","protocol":"http","port":8080,"title":"Costs $5 \\\\ day"}]'
 
 /** An image with a directory in which every user writes, and settings that need care. */

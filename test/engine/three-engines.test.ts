@@ -1,45 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type AgentId, type ApiClient, type Session } from '#manager/contract'
-import { type AgentProcess, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
-import { BUSYBOX_IMAGE, busyboxImage, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
-import { type Engine, startEngine } from '../fixtures/docker-engine.ts'
-import { startTestManager, type TestManager } from '../fixtures/manager.ts'
+import { type ApiClient, type Session } from '#manager/contract'
+import { BUSYBOX_IMAGE } from '../fixtures/docker.ts'
+import { type Lab, type LabHost, startLab } from '../fixtures/lab.ts'
+import { type TestManager } from '../fixtures/manager.ts'
 import { inTerminal as typeIn } from '../fixtures/terminal.ts'
 
-/** Three computers of a lab: real engines, each with a network of its own, and an agent on each that dials the manager. */
-interface Host {
-  readonly name: string
-  readonly engine: Engine
-  readonly agentId: AgentId
-  readonly agent: AgentProcess
-}
-
-const stack = new AsyncDisposableStack()
+let lab: Lab
 let manager: TestManager
 let api: ApiClient
 let token: string
-let hosts: Host[]
+let hosts: readonly LabHost[]
 
 beforeAll(async () => {
-  await busyboxImage()
-  manager = stack.use(await startTestManager())
-  ;({ api, token } = await manager.signIn())
-  await api.updateResourceGroup({ params: { name: 'default' }, body: { selector: 'dispersed' } })
-  hosts = await Promise.all(['lab-one', 'lab-two', 'lab-three'].map(startHost))
+  lab = await startLab({ hosts: ['lab-one', 'lab-two', 'lab-three'] })
+  ;({ manager, api, token, hosts } = lab)
 }, 120_000)
-afterAll(() => stack.disposeAsync(), 60_000)
-
-async function startHost(name: string): Promise<Host> {
-  const engine = stack.use(await startEngine())
-  await Promise.all([TOOLBOX_IMAGE, BUSYBOX_IMAGE].map(image => engine.load(image)))
-  stack.use(await engine.window(Number(new URL(manager.url).port)))
-  const home = stack.use(await createAgentHome())
-  const { join } = await api.createJoinToken({ body: {} })
-  const environment = { BERTH_JOIN: join, BERTH_AGENT_NAME: name, DOCKER_HOST: engine.host }
-  const agent = stack.use(await spawnAgent(home, environment, engine.prefix))
-  const { agentId } = (await agent.firstLine) as { agentId: AgentId }
-  return { name, engine, agentId, agent }
-}
+afterAll(() => lab[Symbol.asyncDispose](), 60_000)
 
 async function launch(resourceSpec: { cpu: string; mem: string } = { cpu: '0.5', mem: '128m' }): Promise<Session> {
   const { items } = await api.createSession({ body: { image: BUSYBOX_IMAGE, resources: resourceSpec } })
@@ -51,11 +27,11 @@ const show = (id: Session['id']) => api.getSession({ params: { id } })
 const runs = (id: Session['id']) =>
   expect.poll(async () => (await show(id)).status, { timeout: 30_000 }).toBe('RUNNING')
 const agentOf = async (id: Session['id']) => (await show(id)).kernels[0]?.agentName
-async function runningOn({ agentId }: Host): Promise<Session[]> {
+async function runningOn({ agentId }: LabHost): Promise<Session[]> {
   const { items } = await api.listSessions({ query: { status: 'live' } })
   return items.filter(({ status, kernels }) => status === 'RUNNING' && kernels[0]?.agentId === agentId)
 }
-const containersOn = async ({ engine }: Host) =>
+const containersOn = async ({ engine }: LabHost) =>
   (await engine.docker('ps', '-q', '--filter', 'label=berth.kernel')).split('\n').filter(Boolean).length
 
 const inTerminal = (id: Session['id'], line: string, answer: RegExp) =>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Registry, RegistryChange, RegistryName, RegistrySpec } from '../registries.ts'
+import { Registry, RegistryChange, RegistryCheck, RegistryName, RegistrySpec } from '../registries.ts'
 import { Task, TaskId } from '../tasks.ts'
 import { type RouteSpec } from './route-spec.ts'
 
@@ -49,6 +49,14 @@ export const REGISTRY_ROUTES = {
     params: z.object({ name: RegistryName }),
     status: 202,
     reply: Task,
+  },
+  testRegistry: {
+    method: 'POST',
+    path: '/api/v1/registries/:name/test',
+    access: 'superadmin',
+    summary: 'Ask a registry now for its repositories and for the tags of one, as a rescan does. Nothing is stored.',
+    params: z.object({ name: RegistryName }),
+    reply: RegistryCheck,
   },
   listTasks: {
     method: 'GET',

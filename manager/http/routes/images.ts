@@ -1,4 +1,5 @@
 import { type ImageAliases } from '../../images/aliases.ts'
+import { type Builds } from '../../images/builds.ts'
 import { type ImageCleanUp } from '../../images/clean-up.ts'
 import { type Images } from '../../images/images.ts'
 import { type Pulls } from '../../images/pulls.ts'
@@ -11,6 +12,7 @@ type ImageRoutes =
   | 'listImages'
   | 'updateImage'
   | 'pullImage'
+  | 'buildImage'
   | 'removeImage'
   | 'cleanUpImages'
 
@@ -18,9 +20,10 @@ export function createImageRoutes(deps: {
   images: Images
   aliases: ImageAliases
   pulls: Pulls
+  builds: Builds
   cleanUp: ImageCleanUp
 }): Pick<Handlers, ImageRoutes> {
-  const { images, aliases, pulls, cleanUp } = deps
+  const { images, aliases, pulls, builds, cleanUp } = deps
   return {
     listImages: async ({ caller }, { query }) => ({ items: await images.list(caller, query.agent) }),
     updateImage: ({ caller }, { body }) => images.change(caller, body),
@@ -28,6 +31,7 @@ export function createImageRoutes(deps: {
     putImageAlias: (_context, { body }) => aliases.put(body),
     deleteImageAlias: (_context, { params }) => aliases.remove(params.alias),
     pullImage: ({ caller }, { body }) => pulls.start(caller, body),
+    buildImage: ({ caller }, { body }) => builds.start(caller, body),
     removeImage: async (_context, { body }) => ({ items: await cleanUp.remove(body) }),
     cleanUpImages: async (_context, { body }) => ({ items: await cleanUp.cleanUp(body) }),
   }

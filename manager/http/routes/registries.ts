@@ -8,6 +8,7 @@ type RegistryRoutes =
   | 'updateRegistry'
   | 'deleteRegistry'
   | 'rescanRegistry'
+  | 'testRegistry'
   | 'listTasks'
   | 'getTask'
   | 'cancelTask'
@@ -20,6 +21,7 @@ export function createRegistryRoutes(deps: { registries: Registries; tasks: Task
     updateRegistry: (_context, { params, body }) => registries.update(params.name, body),
     deleteRegistry: (_context, { params }) => registries.remove(params.name),
     rescanRegistry: ({ caller }, { params }) => registries.rescan(caller, params.name),
+    testRegistry: (_context, { params }) => registries.test(params.name),
     listTasks: async () => ({ items: await tasks.list() }),
     getTask: (_context, { params }) => tasks.get(params.id),
     cancelTask: (_context, { params }) => tasks.cancel(params.id),

@@ -44,6 +44,8 @@ import { agentTexts } from './0058-agent-texts.ts'
 import { addedFolders } from './0060-added-folders.ts'
 import { projectFolderSize } from './0062-project-folder-size.ts'
 import { accountNotes } from './0070-account-notes.ts'
+import { imageDomains } from './0072-image-domains.ts'
+import { imageBuilds } from './0073-image-builds.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -92,4 +94,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0068-gpu-idle': gpuIdle,
   '0069-usage-measured': usageMeasured,
   '0070-account-notes': accountNotes,
+  '0072-image-domains': imageDomains,
+  '0073-image-builds': imageBuilds,
 }

@@ -74,6 +74,7 @@ export const KEPT = {
   registries: 'with what it is about',
   registry_images: 'with what it is about',
   image_aliases: 'with what it is about',
+  image_domains: 'with what it is about',
   image_settings: 'with what it is about',
   storage_hosts: 'with what it is about',
   folders: 'with what it is about',

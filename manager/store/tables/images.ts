@@ -55,6 +55,13 @@ export interface ImageAliasesTable {
   created_at: Time
 }
 
+/** Images that only some domains may use; the others are for all. */
+export interface ImageDomainsTable {
+  reference: string
+  domains: string[]
+  created_at: Time
+}
+
 /** Rescans, pulls and copies of files. A manager refreshes `seen_at` of its running tasks; a stale task has died with its manager. */
 export interface TasksTable {
   id: string
@@ -62,7 +69,7 @@ export interface TasksTable {
   target: string
   status: Task['status']
   error: DefaultJson<Task['error']>
-  detail: Json<Pick<Task, 'rescan' | 'pull'> & Partial<Pick<Task, 'copy' | 'backup' | 'sessionId'>>>
+  detail: Json<Pick<Task, 'rescan' | 'pull'> & Partial<Pick<Task, 'copy' | 'backup' | 'sessionId' | 'log'>>>
   /** E-mail address of the user. */
   started_by: string
   /** The user to whom the task is shown; null for a task of the administration. */

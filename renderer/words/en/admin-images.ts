@@ -30,8 +30,40 @@ export default {
   pull_failed: 'Failed',
   pull_cancelled: 'Cancelled',
   rescanText: '{done} of {total, plural, one {# tag} other {# tags}} read',
+  rescanDone: '{images, plural, one {# image with labels found} other {# images with labels found}}',
+  rescanUnlabelled:
+    '{count, plural, one {# image has no labels of Berth and is left out.} other {# images have no labels of Berth and are left out.}}',
+  rescanRemoved:
+    '{count, plural, one {# image is gone from the registry.} other {# images are gone from the registry.}}',
+  rescanProblem: '{reference}: {why}',
+  rescanMoreProblems: '{count, plural, one {# more problem} other {# more problems}}',
+  madeOn: 'Being made on {name}',
+  pushedFrom: 'Being pushed from {name}',
+  making: 'Being made',
+  layers: '{count, plural, one {# layer} other {# layers}} on {name}',
+  layerThere: 'Already there',
+  layerUnpacking: 'Unpacking',
   failed: 'Failed',
   cancel: 'Cancel',
+  cancelOf: 'Cancel {name}',
+  dismiss: 'Close',
+  dismissOf: 'Close the message about {name}',
+
+  // Building
+  build: 'Build an image',
+  buildTitle: 'Build an image from a recipe',
+  buildNow: 'Build',
+  buildText:
+    'The steps run as root in containers of Docker on the agent, outside of the isolation of sessions. Use only recipes that you trust.',
+  buildName: 'Name of the image',
+  buildNameHint: 'In lower case, with a tag',
+  recipe: 'Recipe',
+  recipeHint: 'A Dockerfile. Files of the host cannot be copied; fetch what you need by RUN. Put no passwords into it.',
+  buildAgent: 'On agent',
+  buildAgentHint: 'The image stays on this agent.',
+  buildNoAgent: 'No agent is connected.',
+  builtOn: 'Being built on {name}',
+  logOf: 'Log of {name}',
 
   // Images of sessions
   requests: 'Images of sessions that their owners ask for',
@@ -59,6 +91,15 @@ export default {
   aliasesText: 'Short names that launches, templates and pulls can use instead. A session keeps the name of the image.',
   aliasesHint: 'Separated by commas, such as python, torch:2',
 
+  // Details, and who may use an image
+  details: 'Details',
+  detailsOf: 'Details of {name}',
+  allDomains: 'All domains may use it',
+  domains: 'Domains that may use it',
+  domainsHint: 'Users of other domains neither see nor launch it under this name. Running sessions continue.',
+  noDomains: 'No domain: superadmins alone',
+  imageDescription: 'Description',
+
   // Minimum and clean-up
   setMinimum: 'Set the minimum',
   setMinimumOf: 'Set the minimum of {name}',
@@ -72,6 +113,8 @@ export default {
   includeLocal: 'Also images that no registry has; these are lost',
   wouldFree: 'Frees at least {size}.',
   nothingHere: 'Nothing to remove.',
+  sizes: '{size}, of which {freed} are in no other image',
+  keptImages: '{count, plural, one {# image} other {# images}} kept',
   freed: 'Freed {size}.',
 
   // Registries
@@ -92,6 +135,11 @@ export default {
   noRegistriesText: 'A registry offers images to all agents. Add one, then rescan it.',
   addRegistry: 'Add a registry',
   editRegistry: 'Edit {name}',
+  test: 'Test',
+  testOf: 'Test {name}',
+  testGood:
+    '{name} answers: {repositories, plural, one {# repository} other {# repositories}} at first; {repository} has {tags, plural, one {# tag} other {# tags}}.',
+  testEmpty: '{name} answers, but lists no repository. Check the name spaces, and what its user may read.',
   rescan: 'Rescan',
   rescanOf: 'Rescan {name}',
   deactivateTitle: 'Deactivate {name}?',

@@ -138,6 +138,12 @@ export default {
   pauseText: 'Sessions wait until starts are resumed, and their owners see that. Running sessions continue.',
   pausedNow: 'No session starts now.',
   resumedNow: 'Sessions start again.',
+  imagesOfBerth: 'Images',
+  imagesText:
+    'A rescan reads which images the registries have. A clean-up removes images from agents that nothing uses and that can be pulled again.',
+  rescanAll: 'Rescan all registries',
+  noActiveRegistry: 'No registry is active. Add one on the page Registries.',
+  cleanUpImages: 'Clean up images',
   recalculate: 'Compare records with containers',
   recalculateText:
     'Looks at the containers of every connected agent, and corrects records that differ. Sums of usage are counted anew.',

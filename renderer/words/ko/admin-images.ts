@@ -34,8 +34,39 @@ export default {
   pull_failed: '실패',
   pull_cancelled: '취소됨',
   rescanText: '태그 {total, plural, other {#개}} 중 {done}개 확인',
+  rescanDone: '레이블이 있는 이미지 {images, plural, other {#개}} 발견',
+  rescanUnlabelled: 'Berth 레이블이 없는 이미지 {count, plural, other {#개}}를 제외했습니다.',
+  rescanRemoved: '이미지 {count, plural, other {#개}}가 레지스트리에서 사라졌습니다.',
+  rescanProblem: '{reference}: {why}',
+  rescanMoreProblems: '그 밖의 문제 {count, plural, other {#개}}',
+  madeOn: '{name}: 만드는 중',
+  pushedFrom: '{name}: 푸시 중',
+  making: '만드는 중',
+  layers: '{name}: 레이어 {count, plural, other {#개}}',
+  layerThere: '이미 있음',
+  layerUnpacking: '푸는 중',
   failed: '실패',
   cancel: '취소',
+  cancelOf: '{name} 취소',
+  dismiss: '닫기',
+  dismissOf: '{name} 알림 닫기',
+
+  // Building
+  build: '이미지 빌드',
+  buildTitle: '레시피로 이미지 빌드',
+  buildNow: '빌드',
+  buildText:
+    '각 단계는 에이전트의 Docker 컨테이너에서 root로, 세션 격리 밖에서 실행됩니다. 믿을 수 있는 레시피만 쓰세요.',
+  buildName: '이미지 이름',
+  buildNameHint: '소문자로, 태그와 함께',
+  recipe: '레시피',
+  recipeHint:
+    'Dockerfile입니다. 호스트의 파일은 복사할 수 없으니 필요한 것은 RUN으로 받으세요. 비밀번호를 넣지 마세요.',
+  buildAgent: '에이전트',
+  buildAgentHint: '이미지는 이 에이전트에 남습니다.',
+  buildNoAgent: '연결된 에이전트가 없습니다.',
+  builtOn: '{name}: 빌드 중',
+  logOf: '{name} 로그',
 
   // Images of sessions
   requests: '소유자가 요청한 세션 이미지',
@@ -62,6 +93,15 @@ export default {
   aliasesText: '시작, 템플릿, 가져오기에서 대신 쓸 수 있는 짧은 이름입니다. 세션에는 이미지의 이름이 남습니다.',
   aliasesHint: '쉼표로 구분합니다. 예: python, torch:2',
 
+  // Details, and who may use an image
+  details: '자세히',
+  detailsOf: '{name} 자세히',
+  allDomains: '모든 도메인이 사용',
+  domains: '사용할 수 있는 도메인',
+  domainsHint: '다른 도메인의 사용자는 이 이름의 이미지를 볼 수도 시작할 수도 없습니다. 실행 중인 세션은 계속됩니다.',
+  noDomains: '없음: 최고 관리자만',
+  imageDescription: '설명',
+
   // Minimum and clean-up
   setMinimum: '최소 자원 정하기',
   setMinimumOf: '{name} 최소 자원 정하기',
@@ -75,6 +115,8 @@ export default {
   includeLocal: '레지스트리에 없는 이미지도 제거(되돌릴 수 없음)',
   wouldFree: '{size} 이상 확보합니다.',
   nothingHere: '제거할 이미지가 없습니다.',
+  sizes: '{size}, 이 이미지에만 있는 것 {freed}',
+  keptImages: '남긴 이미지 {count, plural, other {#개}}',
   freed: '{size} 확보했습니다.',
 
   // Registries
@@ -95,6 +137,11 @@ export default {
   noRegistriesText: '레지스트리는 모든 에이전트에 이미지를 제공합니다. 추가한 뒤 다시 검색하세요.',
   addRegistry: '레지스트리 추가',
   editRegistry: '{name} 편집',
+  test: '테스트',
+  testOf: '{name} 테스트',
+  testGood:
+    '{name} 응답: 저장소 {repositories, plural, other {#개}} 이상, {repository}에 태그 {tags, plural, other {#개}}.',
+  testEmpty: '{name} 응답은 있지만 저장소가 없습니다. 네임스페이스와 사용자의 읽기 권한을 확인하세요.',
   rescan: '다시 검색',
   rescanOf: '{name} 다시 검색',
   deactivateTitle: '{name} 레지스트리를 비활성화할까요?',

@@ -141,6 +141,12 @@ export default {
   pauseText: '재개할 때까지 세션이 기다리며, 소유자에게 그 사유가 보입니다. 실행 중인 세션은 계속됩니다.',
   pausedNow: '이제 세션을 시작하지 않습니다.',
   resumedNow: '다시 세션을 시작합니다.',
+  imagesOfBerth: '이미지',
+  imagesText:
+    '다시 검색하면 레지스트리에 있는 이미지를 읽습니다. 정리하면 쓰이지 않고 다시 가져올 수 있는 이미지를 에이전트에서 제거합니다.',
+  rescanAll: '모든 레지스트리 다시 검색',
+  noActiveRegistry: '활성 레지스트리가 없습니다. 레지스트리 페이지에서 추가하세요.',
+  cleanUpImages: '이미지 정리',
   recalculate: '기록과 컨테이너 비교',
   recalculateText:
     '연결된 모든 에이전트의 컨테이너를 확인하고 다른 기록을 바로잡습니다. 사용량 합계도 다시 계산합니다.',

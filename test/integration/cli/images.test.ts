@@ -37,6 +37,10 @@ test('an admin adds a registry, rescans it and sets minimums; progress goes to s
   expect((JSON.parse(scan.out) as Task[])[0]).toMatchObject({ status: 'done', rescan: { images: 1 } })
   expect(scan.err).toContain(`${cr.name}: 1/1 repositories, 1/1 tags, 1 images (done)`)
   expect((await berth(['admin', 'registry', 'ls'])).out).toContain(cr.name)
+  const tested = await berth(['admin', 'registry', 'test', cr.name])
+  expect(tested.out).toBe(
+    `${cr.name} answers with the stored user. It lists 1 repositories at first; lab/r has 1 tags.\n`,
+  )
 
   const reference = `${cr.name}/lab/r:4`
   expect((await berth(['admin', 'image', 'ls'])).out).toMatch(new RegExp(`${reference} .* 0 .*1 CPU, 256 MiB RAM`))
@@ -50,6 +54,11 @@ test('an admin adds a registry, rescans it and sets minimums; progress goes to s
   expect((await berth(['image', 'ls'])).out).toMatch(new RegExp(`^${reference} +short `, 'm'))
   expect(await berth(['admin', 'image', 'alias', 'rm', 'short'])).toMatchObject({ code: 0 })
   expect(await berth(['admin', 'image', 'alias', 'rm', 'short'])).toMatchObject({ code: 4 })
+  const setDomains = (...words: string[]) => berth(['admin', 'image', 'set-domains', reference, ...words])
+  expect((await setDomains('default')).out).toBe(`${reference} is for default.\n`)
+  expect((await setDomains('--none')).out).toBe(`${reference} is for no domain.\n`)
+  expect((await setDomains('--all')).out).toBe(`${reference} is for all domains.\n`)
+  expect(await setDomains('default', '--all')).toMatchObject({ code: 2 })
   expect(await berth(['admin', 'image', 'set-minimum', 'no/such:1', '--cpu', '1'])).toMatchObject({ code: 4 })
 })
 

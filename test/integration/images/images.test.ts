@@ -261,6 +261,39 @@ describe('a domain that may use only some registries', () => {
   })
 })
 
+describe('an image that is for some domains', () => {
+  test('users of other domains neither see nor launch it, also by its alias; superadmins see for whom it is', async () => {
+    await cluster.join()
+    const userOf = async (domain: string) => {
+      await cluster.api.createDomain({ body: { name: domain } })
+      const email = `${domain}@example.org`
+      await cluster.api.createUser({ body: { email, name: email, password: 'Their-own-pass-1', domain } })
+      return cluster.signIn(email)
+    }
+    const [inside, outside] = [await userOf('in'), await userOf('out')]
+    await cluster.api.putImageAlias({ body: { alias: 'narrow', reference: name } })
+    const change = (domains: string[] | null) => cluster.api.updateImage({ body: { reference: name, domains } })
+    expect(await refusal(change(['no-such']))).toMatchObject({ code: 'domain_not_found' })
+    expect((await change(['in'])).image).toMatchObject({ domains: ['in'] })
+    const seenBy = async (api: ApiClient) => (await api.listImages()).items.find(one => one.reference === name)
+    expect(await seenBy(inside)).toBeDefined()
+    expect(Object.keys((await seenBy(inside)) ?? {})).not.toContain('domains')
+    expect(await seenBy(outside)).toBeUndefined()
+    expect(await seenBy(cluster.api)).toMatchObject({ domains: ['in'] })
+    for (const image of [name, 'narrow']) {
+      expect(await refusal(outside.createSession({ body: { image } }))).toMatchObject({ code: 'image_not_found' })
+    }
+    expect((await inside.createSession({ body: { image: 'narrow' } })).items[0]?.image).toBe(name)
+
+    // Without its last domain the image is for nobody, not for everybody.
+    await change([])
+    expect(await seenBy(inside)).toBeUndefined()
+    expect((await change(null)).image).toMatchObject({ domains: null })
+    expect(await seenBy(outside)).toBeDefined()
+    await cluster.api.deleteImageAlias({ params: { alias: 'narrow' } })
+  })
+})
+
 describe('the minimum of an image', () => {
   test('an admin changes the minimum; below the labels there is a warning; launches use it', async () => {
     await cluster.join()

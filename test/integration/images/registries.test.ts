@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type AddressInfo } from 'node:net'
 import { sign } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { type EventHint, type Task } from '#manager/contract'
+import { type EventHint, type RegistryChange, type Task } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { readMasterKeys } from '../../../manager/secrets/master-key-file.ts'
 import { addMasterKey, openSecretBox } from '../../../manager/secrets/open-secret-box.ts'
@@ -83,6 +83,24 @@ describe('a rescan', () => {
     const [row] = (await cluster.api.listRegistries()).items
     expect(row).toMatchObject({ name: cr.name, images: 2 })
     expect(row?.scannedAt).not.toBeNull()
+  })
+
+  test('a test of a registry reads what a rescan would begin with, stores nothing, and says what is wrong', async () => {
+    const cr = await registry({ htpasswd: { username: 'bob', password: 'right' } })
+    await cr.push('lab/r', ['1', '2'], { labels: LABELS })
+    await cr.push('other/x', ['1'], { labels: LABELS })
+    await add(cr, { username: 'bob', password: 'right', projects: ['other'], active: false })
+    const test = () => cluster.api.testRegistry({ params: { name: cr.name } })
+    expect(await test()).toEqual({ signedIn: true, repositories: 1, repository: 'other/x', tags: 1 })
+    const change = (body: Partial<RegistryChange>) => cluster.api.updateRegistry({ params: { name: cr.name }, body })
+    await change({ projects: ['none'] })
+    expect(await test()).toMatchObject({ repositories: 0, repository: null, tags: 0 })
+    await change({ password: 'wrong' })
+    await expect(test()).rejects.toMatchObject({ code: 'registry_refused' })
+    await cr.kill()
+    await expect(test()).rejects.toMatchObject({ code: 'registry_unreachable' })
+    const [row] = (await cluster.api.listRegistries()).items
+    expect(row).toMatchObject({ images: 0, scannedAt: null })
   })
 
   test('a rescan reads every page, and only the projects that were named', async () => {

@@ -1,0 +1,103 @@
+import { Readable } from 'node:stream'
+import { pack } from 'tar-stream'
+import { z } from 'zod'
+import { AppError, because } from '#manager/contract'
+import { type EngineClient, engineMessage, fromEngine, isEngineUnreachable } from '../docker/engine-client.ts'
+import { readLines } from '../docker/lines.ts'
+import { inspectImage } from './pull.ts'
+
+export interface ImageRecipe {
+  /** Name of the new image, with a tag. */
+  readonly reference: string
+  /** Text of a Dockerfile. */
+  readonly recipe: string
+}
+
+/** One line of the engine's answer to a build. */
+const BuildLine = z.object({
+  stream: z.string().optional(),
+  status: z.string().optional(),
+  error: z.string().optional(),
+})
+
+const TELL_EVERY_MS = 250
+/** A step gets no more memory, and half as much of the processors as a session where both want them. */
+const LIMITS = { memory: 8 * 2 ** 30, memswap: 8 * 2 ** 30, cpushares: 512 }
+
+/**
+ * Builds an image from the text of a Dockerfile, on this engine.
+ *
+ * Threat model: whoever writes the recipe runs commands as root in containers of the engine's builder, outside of the isolation
+ * of sessions: on the engine's default network, not behind the session firewall. So only superadmins may (the manager checks).
+ * The context is the Dockerfile alone: no file of the host, no socket and no secret of Berth can be copied into the image. The
+ * containers get no privileges, devices or mounts, and the limits above. An image that exists is never replaced.
+ *
+ * @param onLog gets the text of the engine as it comes
+ * @throws `image_exists`, `image_build_failed` with the engine's words, `engine_unreachable`
+ */
+export async function buildImage(
+  engine: EngineClient,
+  { reference, recipe }: ImageRecipe,
+  { signal, onLog }: { signal: AbortSignal; onLog: (text: string) => void },
+): Promise<{ id: string }> {
+  if (await inspectImage(engine, reference)) throw new AppError('image_exists', { reference })
+  const log = collect(onLog)
+  try {
+    const stream = await engine.streams.buildImage(Readable.from([await contextOf(recipe)]), {
+      t: reference,
+      // The classic builder: the other one needs a session of its own, and could reach more of the host.
+      version: '1',
+      forcerm: true,
+      ...LIMITS,
+      abortSignal: signal,
+    })
+    for await (const text of readLines(stream)) {
+      signal.throwIfAborted()
+      const { stream: said, status, error } = BuildLine.parse(JSON.parse(text))
+      if (error !== undefined)
+        throw new AppError('image_build_failed', { ...because('docker_says', { text: error }), reference })
+      if (said !== undefined) log.add(said)
+      // Progress of the pull of a base comes many times a second.
+      else if (status !== undefined && !/ing$/.test(status)) log.add(`${status}\n`)
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof AppError) throw error
+    if (isEngineUnreachable(error)) throw fromEngine(error, 'internal')
+    const why = because('docker_says', { text: engineMessage(error) })
+    throw new AppError('image_build_failed', { ...why, reference }, { cause: error })
+  } finally {
+    log.flush()
+  }
+  const made = await inspectImage(engine, reference)
+  if (!made) throw new AppError('internal', because('made_image_gone'))
+  return { id: made.id }
+}
+
+/** An archive with the Dockerfile and nothing else. */
+async function contextOf(recipe: string): Promise<Buffer> {
+  const archive = pack()
+  archive.entry({ name: 'Dockerfile' }, recipe)
+  archive.finalize()
+  const chunks: Buffer[] = []
+  for await (const chunk of archive) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
+
+/** Passes text on a few times a second, not for each line. */
+function collect(tell: (text: string) => void): { add(text: string): void; flush(): void } {
+  let waiting = ''
+  let toldAt = -Infinity
+  const flush = () => {
+    if (waiting !== '') tell(waiting)
+    waiting = ''
+    toldAt = performance.now()
+  }
+  return {
+    add(text) {
+      waiting += text
+      if (performance.now() - toldAt >= TELL_EVERY_MS) flush()
+    },
+    flush,
+  }
+}

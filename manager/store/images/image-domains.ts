@@ -1,0 +1,20 @@
+import { type Db } from '../schema.ts'
+
+/** By reference: the domains that may use an image. Images without an entry are for all domains. */
+export async function readImageDomains(db: Db): Promise<Map<string, readonly string[]>> {
+  const rows = await db.selectFrom('image_domains').select(['reference', 'domains']).execute()
+  return new Map(rows.map(({ reference, domains }) => [reference, domains]))
+}
+
+/** @param domains null: all domains may use the image */
+export async function setImageDomains(db: Db, reference: string, domains: readonly string[] | null): Promise<void> {
+  if (domains === null) {
+    await db.deleteFrom('image_domains').where('reference', '=', reference).execute()
+    return
+  }
+  await db
+    .insertInto('image_domains')
+    .values({ reference, domains: [...domains] })
+    .onConflict(conflict => conflict.column('reference').doUpdateSet({ domains: [...domains] }))
+    .execute()
+}
