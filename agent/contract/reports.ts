@@ -160,7 +160,7 @@ export const PullChanged = z.object({ type: z.literal('pull'), kernelId: KernelI
 /** Progress of the pull_image with this id. */
 export const ImagePull = z.object({ type: z.literal('image_pull'), pullId: z.string(), progress: SaneProgress })
 /** Text that the engine has said of the build_image with this id. */
-export const BuildLog = z.object({ type: z.literal('build_log'), buildId: z.string(), text: z.string() })
+export const BuildLog = z.object({ type: z.literal('build_log'), buildId: z.string(), text: CleanLines(16_384) })
 export const StatsBatch = z.object({
   type: z.literal('stats'),
   kernels: z.array(z.object({ kernelId: KernelId, stats: SaneStats })),

@@ -84,6 +84,9 @@ async function contextOf(recipe: string): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
+/** The most text in one notice; of more, the end is passed on. */
+const LONGEST_NOTICE = 16_384
+
 /** Passes text on a few times a second, not for each line. */
 function collect(tell: (text: string) => void): { add(text: string): void; flush(): void } {
   let waiting = ''
@@ -95,7 +98,7 @@ function collect(tell: (text: string) => void): { add(text: string): void; flush
   }
   return {
     add(text) {
-      waiting += text
+      waiting = (waiting + text).slice(-LONGEST_NOTICE)
       if (performance.now() - toldAt >= TELL_EVERY_MS) flush()
     },
     flush,

@@ -76,9 +76,6 @@ beforeAll(async () => {
 }, 180_000)
 afterAll(() => stack.disposeAsync(), 60_000)
 afterEach(() => {
-    await page.screenshot({ path: '/var/tmp/machines-p.png' })
-    await adasPage.screenshot({ path: '/var/tmp/machines-a.png' })
-  }
   expect(visitors.flatMap(({ problems }) => problems.splice(0))).toEqual([])
 })
 

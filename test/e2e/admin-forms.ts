@@ -59,6 +59,11 @@ export const check =
   form =>
     form.getByLabel(label, { exact: true }).check()
 
+export const uncheck =
+  (label: string): Step =>
+  form =>
+    form.getByLabel(label, { exact: true }).uncheck()
+
 /** `METHOD path`, as the double writes it down. */
 export function requestOf({ sends, params = {} }: Pick<FormRow, 'sends' | 'params'>): string {
   const { method, path } = ROUTES[sends] as RouteSpec
