@@ -87,19 +87,20 @@ async function contextOf(recipe: string): Promise<Buffer> {
 /** The most text in one notice; of more, the end is passed on. */
 const LONGEST_NOTICE = 16_384
 
-/** Passes text on a few times a second, not for each line. */
+/** Passes text on a few times a second, not for each line. What waits is told also while the engine says no more. */
 function collect(tell: (text: string) => void): { add(text: string): void; flush(): void } {
   let waiting = ''
-  let toldAt = -Infinity
+  let timer: NodeJS.Timeout | undefined
   const flush = () => {
+    clearTimeout(timer)
+    timer = undefined
     if (waiting !== '') tell(waiting)
     waiting = ''
-    toldAt = performance.now()
   }
   return {
     add(text) {
       waiting = (waiting + text).slice(-LONGEST_NOTICE)
-      if (performance.now() - toldAt >= TELL_EVERY_MS) flush()
+      timer ??= setTimeout(flush, TELL_EVERY_MS)
     },
     flush,
   }
