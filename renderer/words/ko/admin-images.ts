@@ -36,7 +36,7 @@ export default {
   rescanText: '태그 {total, plural, other {#개}} 중 {done}개 확인',
   rescanDone: '레이블이 있는 이미지 {images, plural, other {#개}} 발견',
   rescanUnlabelled: 'Berth 레이블이 없어 제외한 이미지: {count, plural, other {#개}}',
-  rescanRemoved: '이미지 {count, plural, other {#개}}가 레지스트리에서 사라졌습니다.',
+  rescanRemoved: '레지스트리에서 사라진 이미지: {count, plural, other {#개}}',
   rescanProblem: '{reference}: {why}',
   rescanMoreProblems: '그 밖의 문제 {count, plural, other {#개}}',
   madeOn: '{name}: 만드는 중',
