@@ -18,6 +18,7 @@ import { addFolderCommands } from './commands/folders.ts'
 import { addPresetCommands } from './commands/presets.ts'
 import { addDotfileCommands } from './commands/dotfiles.ts'
 import { addTemplateCommands } from './commands/templates.ts'
+import { addQueueCommand } from './commands/queue.ts'
 import { addRegistryCommands } from './commands/registries.ts'
 import { addResourceGroupCommands } from './commands/resource-groups.ts'
 import { addServerCommands } from './commands/servers.ts'
@@ -73,6 +74,7 @@ function createProgram(json: boolean): Command {
   addDotfileCommands(program)
   addUsageCommands(program)
   addSchedulingCommands(program)
+  addQueueCommand(program)
   addMessageCommands(program)
   addManagerCommands(program)
   addVersionsCommand(program)

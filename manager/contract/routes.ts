@@ -21,6 +21,7 @@ import { REGISTRY_ROUTES } from './routes/registries.ts'
 import { POLICY_ROUTES } from './routes/policies.ts'
 import { PUBLISHED_APP_ROUTES } from './routes/published-apps.ts'
 import { PRESET_ROUTES } from './routes/presets.ts'
+import { QUEUE_ROUTES } from './routes/queue.ts'
 import { RESOURCE_GROUP_ROUTES } from './routes/resource-groups.ts'
 import { SCHEDULING_ROUTES } from './routes/scheduling.ts'
 import { SESSION_TEMPLATE_ROUTES } from './routes/session-templates.ts'
@@ -49,6 +50,7 @@ export const ROUTES = {
   ...HOME_FILE_ROUTES,
   ...SCHEDULING_ROUTES,
   ...SESSION_ROUTES,
+  ...QUEUE_ROUTES,
   ...SESSION_TEMPLATE_ROUTES,
   ...FOLDER_ROUTES,
   ...FOLDER_SHARING_ROUTES,

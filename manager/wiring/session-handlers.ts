@@ -1,8 +1,9 @@
-import { type AgentId } from '#manager/contract'
+import { type AgentId, type SessionId } from '#manager/contract'
 import { type AgentService, createAgentService } from '../agents/service.ts'
 import { createUnknownContainers } from '../agents/unknown-containers.ts'
 import { createAgentRoutes } from '../http/routes/agents.ts'
 import { createGrantRoutes } from '../http/routes/grants.ts'
+import { createQueueRoutes } from '../http/routes/queue.ts'
 import { createQuotaRoutes } from '../http/routes/quotas.ts'
 import { createResourceGroupRoutes } from '../http/routes/resource-groups.ts'
 import { createSchedulingRoutes } from '../http/routes/scheduling.ts'
@@ -15,6 +16,7 @@ import { requireOwner } from '../sessions/launch-owner.ts'
 import { createLifetimeService } from '../sessions/lifetime/service.ts'
 import { createLiveFolders } from '../sessions/live-folders.ts'
 import { createSetPriority } from '../sessions/priority.ts'
+import { createSessionQueue } from '../sessions/queue.ts'
 import { createSessionService } from '../sessions/service.ts'
 import { createSessionImages } from '../sessions/session-images.ts'
 import { createImageDefaults } from '../sessions/image-defaults.ts'
@@ -41,6 +43,7 @@ export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
   ReturnType<typeof createAgentRoutes> &
   ReturnType<typeof createGrantRoutes> &
   ReturnType<typeof createSchedulingRoutes> &
+  ReturnType<typeof createQueueRoutes> &
   ReturnType<typeof createResourceGroupRoutes> &
   ImagesPart['handlers'] &
   ReturnType<typeof createQuotaRoutes>
@@ -66,6 +69,7 @@ export function createSessionHandlers(
     deviceFigures: id => reports.deviceFigures(id),
     onModesChanged: createTellModes(core),
   })
+  const positionOf = (id: SessionId) => scheduler.positionOf(id)
   const sessions = createSessionService({
     store,
     agents,
@@ -74,7 +78,7 @@ export function createSessionHandlers(
     events,
     live,
     presence,
-    positionOf: id => scheduler.positionOf(id),
+    positionOf,
     onEnqueued: trigger,
   })
   const liveFolders = createLiveFolders({
@@ -120,6 +124,7 @@ export function createSessionHandlers(
     ...images.handlers,
     ...createGrantRoutes({ grants }),
     ...createSchedulingRoutes(scheduling),
+    ...createQueueRoutes({ queue: createSessionQueue({ db: store.db, live, presence, positionOf }) }),
     ...createResourceGroupRoutes({
       groups: createResourceGroups({ store, onChanged: trigger }),
       accesses: createResourceGroupAccesses({ db: store.db, onChanged: limitsChanged }),

@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Reservation } from '#manager/contract'
+import { agentId } from './admin-world-agents.ts'
 import { ADMIN_WORLD } from './admin-world.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { button } from './console-steps.ts'
-import { HISTORY } from './console-world.ts'
+import { aSession, HISTORY } from './console-world.ts'
 
 /** The pages of administration: who sees which, and what they send. That the manager refuses the same is in the role matrix. */
 let browser: Browser
@@ -135,6 +137,54 @@ test('the page of a user has the keypairs, and follows the sessions', async () =
   await it.page.getByText('No session runs or waits.').waitFor()
   await it.page.getByRole('link', { name: 'Manage' }).click()
   await button(it.page, 'User: mira@example.com').waitFor()
+})
+
+test('a long queue comes page by page, sorted by the server; what is held is named with its session', async () => {
+  const sessions = Array.from({ length: 250 }, (_, index) =>
+    aSession(index + 1, {
+      name: `waits-${index + 1}`,
+      status: 'PENDING',
+      queuePosition: index + 1,
+      reason: { code: 'capacity', message: 'It needs 2 GPU; 0 is free now.' },
+    }),
+  )
+  const [first] = sessions
+  if (!first) throw new Error('no session')
+  const reservations: readonly Reservation[] = [
+    {
+      resourceGroup: 'default',
+      session: { id: first.id, name: first.name, ownerEmail: 'ada@example.org' },
+      agent: { id: agentId(1), name: 'gpu-1' },
+      needed: { 'cuda.device': '2' },
+      held: { 'cuda.device': '1' },
+      devices: [],
+      since: first.createdAt,
+      expectedBy: null,
+    },
+  ]
+  await using it = await openConsole(browser, '/admin/queue', {
+    ...ADMIN_WORLD,
+    sessions,
+    admin: { ...ADMIN_WORLD.admin, reservations },
+  })
+  await it.page.getByText('Capacity on gpu-1 is held for waits-1 of ada@example.org').waitFor()
+  await it.page.getByText('1 of 2 GPU').waitFor()
+  await it.page.getByRole('heading', { name: 'Queue 250' }).waitFor()
+  const rows = it.page.getByRole('table').getByRole('link')
+  expect(await rows.first().innerText()).toBe('waits-1')
+  // Further pages are asked for as the end of the list comes near.
+  await it.page.locator('.table-scroller').evaluate(async list => {
+    for (let turn = 0; turn < 40; turn++) {
+      list.scrollTo(0, list.scrollHeight)
+      await new Promise(resolve => requestAnimationFrame(resolve))
+    }
+  })
+  await expect
+    .poll(async () => {
+      await it.page.locator('.table-scroller').evaluate(list => list.scrollTo(0, list.scrollHeight))
+      return rows.last().innerText()
+    })
+    .toBe('waits-250')
 })
 
 test('an agent is paused from the list; the arrow keys go from agent to agent', async () => {

@@ -22,6 +22,7 @@ import {
   type ManagerWarning,
   type Recalculation,
   type Registry,
+  type Reservation,
   type ResourceGroupAccess,
   type ResourcePolicy,
   type SignInIdentity,
@@ -65,6 +66,7 @@ export interface AdminWorld {
   backups?: Backups
   certificates?: readonly ConsoleCertificate[]
   shares?: FairShare
+  reservations?: readonly Reservation[]
 }
 
 const NO_BACKUPS: Backups = {
@@ -147,6 +149,21 @@ function overviewOf({ sessions, role }: World, admin: AdminWorld): Overview {
   }
 }
 
+/** By position, page by page; a cursor is the number of sessions before the page. */
+function queueOf({ sessions }: World, { searchParams }: URL) {
+  const group = searchParams.get('resourceGroup')
+  const waiting = sessions
+    .filter(one => one.status === 'PENDING' && (group === null || one.resourceGroup === group))
+    .toSorted((a, b) => (a.queuePosition ?? Infinity) - (b.queuePosition ?? Infinity))
+  const start = Number(searchParams.get('cursor') ?? 0)
+  const end = start + Number(searchParams.get('limit') ?? 100)
+  return {
+    items: waiting.slice(start, end),
+    nextCursor: end < waiting.length ? String(end) : null,
+    total: waiting.length,
+  }
+}
+
 /** Routes of administration. @returns undefined for a route that is none, or one that this role may not use */
 export function answerAdmin(world: World, route: string, url: URL, body: unknown): AdminAnswer {
   const { admin } = world
@@ -198,6 +215,10 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
   }
   if (/^GET \/api\/v1\/resource-groups\/[^/]+\/access$/.test(route)) return list(admin.access)
   switch (route) {
+    case 'GET /api/v1/queue':
+      return { status: 200, value: queueOf(world, url) }
+    case 'GET /api/v1/reservations':
+      return { status: 200, value: { items: admin.reservations ?? [] } }
     case 'GET /api/v1/overview':
       return { status: 200, value: overviewOf(world, admin) }
     case 'GET /api/v1/usage/idle':

@@ -6,6 +6,7 @@ import {
   type FairShare,
   type ImageRequest,
   keysOf,
+  type Reservation,
   type Task,
   toProblem,
 } from '#manager/contract'
@@ -137,6 +138,16 @@ const SHARES: FairShare = {
     because: index < 2 ? 'share' : null,
   })),
 }
+const RESERVATION: Reservation = {
+  resourceGroup: 'default',
+  session: { id: aSession(1).id, name: aSession(1).name, ownerEmail: aSession(1).ownerEmail },
+  agent: { id: agentId(1), name: AGENTS[0]?.name ?? '' },
+  needed: { cpu: '16', mem: String(128 * GIB), 'cuda.device': '2' },
+  held: { cpu: '16', mem: String(96 * GIB), 'cuda.device': '1' },
+  devices: [],
+  since: ago(20),
+  expectedBy: new Date(Date.now() + 5_400_000).toISOString(),
+}
 const RUN: NonNullable<Backups['last']> = {
   startedAt: '2026-11-22T18:00:00.000Z',
   endedAt: '2026-11-22T18:00:04.000Z',
@@ -218,6 +229,10 @@ export const ADMIN_SCENES: readonly Scene[] = [
     sessions: [1, 2, 3].map(index =>
       waiting(index, index, 'capacity', 'It needs 2 GPU; 0 is free now. It starts when other sessions end.'),
     ),
+  }),
+  scene('admin-queue-held', 'queue', 'Capacity on', {
+    sessions: [1, 2].map(index => waiting(index, index, 'capacity', 'It needs 2 GPU; 0 is free now.')),
+    admin: { ...ADMIN_WORLD.admin, reservations: [RESERVATION] },
   }),
   scene(
     'admin-fair-share',

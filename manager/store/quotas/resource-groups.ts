@@ -1,5 +1,13 @@
 import { sql, type Selectable } from 'kysely'
-import { type AgentId, type ResourceGroupChange, type ResourceGroupSpec, type SessionId } from '#manager/contract'
+import {
+  type AgentId,
+  type Reason,
+  type ResourceGroupChange,
+  type ResourceGroupSpec,
+  type ResourceSlots,
+  type SessionId,
+  type UserId,
+} from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type HeldDevice, type ResourceGroupsTable } from '../tables/scheduling.ts'
 
@@ -64,6 +72,45 @@ export async function findReservation(db: Db, resourceGroup: string): Promise<Re
     .select(['session_id as sessionId', 'agent_id as agentId', 'devices'])
     .where('resource_group', '=', resourceGroup)
     .executeTakeFirst()
+}
+
+/** A reservation with the session that it is for. */
+export interface ReservationOf extends ReservationRow {
+  readonly resourceGroup: string
+  readonly since: Date
+  readonly name: string
+  readonly owner: { readonly id: UserId; readonly email: string }
+  readonly domain: string
+  readonly requested: ResourceSlots
+  readonly clusterSize: number
+  readonly reason: Reason
+}
+
+/** Reservations for sessions that still wait, by resource group. @param resourceGroup all groups if left out */
+export async function listReservations(db: Db, resourceGroup?: string): Promise<ReservationOf[]> {
+  const rows = await db
+    .selectFrom('reservations as r')
+    .innerJoin('sessions as s', 's.id', 'r.session_id')
+    .innerJoin('users as u', 'u.id', 's.owner_id')
+    .select([
+      'r.resource_group as resourceGroup',
+      'r.session_id as sessionId',
+      'r.agent_id as agentId',
+      'r.devices',
+      'r.created_at as since',
+      's.name',
+      's.domain',
+      's.requested',
+      's.cluster_size as clusterSize',
+      's.reason',
+      'u.id as ownerId',
+      'u.email',
+    ])
+    .where('s.status', '=', 'PENDING')
+    .$if(resourceGroup !== undefined, query => query.where('r.resource_group', '=', resourceGroup ?? ''))
+    .orderBy('r.resource_group')
+    .execute()
+  return rows.map(({ ownerId, email, ...row }) => ({ ...row, owner: { id: ownerId, email } }))
 }
 
 /** Sets the reservation of a resource group; undefined removes it. */

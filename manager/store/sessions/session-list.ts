@@ -53,6 +53,32 @@ export async function listSessions(
     .execute()
 }
 
+/** A waiting session with only what its place in the queue depends on: ten thousand may wait. */
+export interface WaitingRow {
+  readonly id: SessionId
+  readonly name: string
+  readonly owner: string
+  readonly priority: number
+  readonly resourceGroup: string
+}
+
+/** Every matching session that waits, oldest first. */
+export async function listWaiting(db: Db, filter: Omit<SessionFilter, 'statuses'>): Promise<WaitingRow[]> {
+  return db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.owner_id')
+    .select([
+      'sessions.id',
+      'sessions.name',
+      'users.email as owner',
+      'sessions.priority',
+      'sessions.resource_group as resourceGroup',
+    ])
+    .where(matching({ ...filter, statuses: ['PENDING'] }))
+    .orderBy('sessions.id')
+    .execute()
+}
+
 export async function countMatching(db: Db, filter: SessionFilter): Promise<number> {
   const { total } = await db
     .selectFrom('sessions')

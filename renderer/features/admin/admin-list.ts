@@ -26,7 +26,7 @@ type Topic = EventHint['topic']
 const GATHER_MS = 400
 
 /** Runs `load` at first, after hints of these topics, gathered for a moment, and after the stream of hints was interrupted. */
-function useFreshness(topics: readonly Topic[], load: () => Promise<void>): void {
+export function useFreshness(topics: readonly Topic[], load: () => Promise<void>): void {
   const { events } = useServices()
   let waiting: ReturnType<typeof setTimeout> | undefined
   const stops = [

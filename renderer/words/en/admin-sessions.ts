@@ -46,7 +46,13 @@ export default {
   queueEmpty: 'Nobody waits',
   queueEmptyText: 'Sessions that cannot start at once are listed here, with the reason.',
   sequencer_fifo: 'The session that has waited longest is next, within its priority.',
-  sequencer_lifo: 'The newest session is next, within its priority.',
+  sequencer_lifo:
+    'The newest session is next, within its priority. No capacity is held for sessions that have waited long.',
+  heldFor: 'Capacity on {agent} is held for <session>{name}</session> of {email}, which has waited long.',
+  heldFree: 'Free so far: {amounts}.',
+  heldAmount: '{free} of {needed} {slot}',
+  heldStart: 'The session starts by {time}.',
+  heldStartUnknown: 'The time of its start is not known: sessions in the way have no known end.',
   fairShare: 'Fair share',
   sharesOf: 'How shares are counted, and {count, plural, one {the share of # user} other {the shares of # users}}',
   fairShareText:

@@ -49,7 +49,13 @@ export default {
   queueEmpty: '대기 중인 세션이 없습니다',
   queueEmptyText: '바로 시작하지 못한 세션이 사유와 함께 여기에 표시됩니다.',
   sequencer_fifo: '우선순위가 같으면 가장 오래 기다린 세션이 다음입니다.',
-  sequencer_lifo: '우선순위가 같으면 가장 새로운 세션이 다음입니다.',
+  sequencer_lifo: '우선순위가 같으면 가장 새로운 세션이 다음입니다. 오래 기다린 세션을 위해 자원을 남겨 두지 않습니다.',
+  heldFor:
+    '오래 기다린 {email} 사용자의 <session>{name}</session> 세션을 위해 {agent} 에이전트의 자원을 남겨 두었습니다.',
+  heldFree: '지금까지 확보한 자원: {amounts}.',
+  heldAmount: '{slot} {needed} 중 {free}',
+  heldStart: '시작 예정: 늦어도 {time}.',
+  heldStartUnknown: '자원을 쓰는 세션의 종료 시각을 알 수 없어 시작 시각도 알 수 없습니다.',
   fairShare: '공정 분배',
   sharesOf: '몫의 계산 방법과 사용자 {count, plural, other {#명}}의 몫',
   fairShareText:

@@ -76,6 +76,25 @@ test('a closed resource group tells its notice to those who launch', async () =>
   await admin.run([...group, '--active', '--notice', ''])
 })
 
+test('the queue names the session that has waited longest, and what is held for it', async () => {
+  await cluster.reset()
+  await cluster.join({ capacity: { cpu: 2000, mem: 4 * 2 ** 30 } })
+  await running('small-one')
+  const group = ['admin', 'resource-group', 'update', 'default', '--options']
+  await admin.run([...group, '{"reserveAfterSeconds":0}'])
+  const large = ['--name', 'large-one', '--cpu', '2', '--mem', '1g']
+  await ada.run(['session', 'create', '--image', 'berth/python:3.13', ...large])
+  const queue = () => admin.run(['admin', 'queue', '--resource-group', 'default'])
+  await expect
+    .poll(async () => (await queue()).out)
+    .toMatch(/^Held on .* for large-one of ada@.*: needed 2 CPU, 1 GiB RAM; free so far 1 CPU, 1 GiB RAM\./)
+  expect((await queue()).out).toMatch(/POSITION.*\n1 .*large-one/)
+  expect(await admin.run(['admin', 'queue', '--search', 'nothing-like-it', '--json'])).toMatchObject({ code: 0 })
+  expect((await ada.run(['admin', 'queue'])).code).toBe(3)
+  await ada.run(['session', 'rm', 'large-one'])
+  await admin.run([...group, '{}'])
+})
+
 test('an image of a session is asked for, withdrawn, declined with a reason, and made', async () => {
   await cluster.reset()
   await cluster.join()

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import { type QueueSort, type SessionId } from '#manager/contract'
+import { refusal, type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
 
 let cluster: SessionsCluster
 beforeAll(async () => {
@@ -69,6 +70,73 @@ test('fair share is explained: who holds what, and why whose session is next', a
   await expect(ada.getFairShare(mine)).rejects.toMatchObject({ code: 'forbidden' })
   for (const { next } of items) if (next) await api.deleteSession({ params: { id: next.id } })
   await api.updateResourceGroup({ ...mine, body: { sequencer: 'fifo' } })
+})
+
+test('the queue comes page by page in its order, and says what is held for the session that has waited longest', async () => {
+  const { api } = cluster
+  const mine = { params: { name: 'default' } }
+  const made = await api.createSession({
+    body: { image: 'berth/python:3.13', resources: { cpu: '1.5' }, name: 'waits', count: 5 },
+  })
+  const ids = made.items.map(({ id }) => id)
+  await expect
+    .poll(async () => (await api.listQueue({ query: {} })).items.map(one => one.queuePosition))
+    .toEqual([1, 2, 3, 4, 5])
+  const order = async (query: { sort?: QueueSort; limit: number }) => {
+    const found: SessionId[] = []
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const page = await api.listQueue({ query: { ...query, ...(cursor === undefined ? {} : { cursor }) } })
+      expect(page.total).toBe(5)
+      expect(page.items.length).toBeLessThanOrEqual(query.limit)
+      found.push(...page.items.map(({ id }) => id))
+      cursor = page.nextCursor
+    }
+    return found
+  }
+  expect(await order({ limit: 2 })).toEqual(ids)
+  expect(await order({ sort: '-position', limit: 2 })).toEqual(ids.toReversed())
+  const [, , third] = ids
+  if (!third) throw new Error('no session')
+  await api.setSessionPriority({ params: { id: third }, body: { priority: 5 } })
+  await expect.poll(async () => (await order({ limit: 2 }))[0]).toBe(third)
+  expect((await api.listQueue({ query: { search: 'waits-2' } })).total).toBe(1)
+  expect((await api.listQueue({ query: { resourceGroup: 'none' } })).total).toBe(0)
+  expect(await refusal(api.listQueue({ query: { cursor: 'x' } }))).toMatchObject({ code: 'bad_request' })
+
+  for (const sequencer of ['fifo', 'drf'] as const) {
+    await api.updateResourceGroup({ ...mine, body: { sequencer, options: { reserveAfterSeconds: 0 } } })
+    await expect
+      .poll(async () => (await api.listReservations({ query: {} })).items)
+      .toMatchObject([
+        {
+          resourceGroup: 'default',
+          session: { id: third, ownerEmail: 'admin@localhost' },
+          needed: { cpu: '1.5' },
+          // Half of the two CPU is in use by a session of the first test.
+          held: { cpu: '1' },
+          devices: [],
+          expectedBy: null,
+        },
+      ])
+  }
+  expect((await api.listReservations({ query: { resourceGroup: 'gpu' } })).items).toEqual([])
+  // Nothing is held where the newest goes first.
+  await api.updateResourceGroup({ ...mine, body: { sequencer: 'lifo' } })
+  await expect.poll(async () => (await api.listReservations({ query: {} })).items).toEqual([])
+  await api.updateResourceGroup({ ...mine, body: { sequencer: 'fifo' } })
+  await expect.poll(async () => (await api.listReservations({ query: {} })).items.length).toBe(1)
+
+  // An admin of another domain sees neither.
+  await api.createDomain({ body: { name: 'elsewhere' } })
+  const far = { email: 'far@localhost', name: 'Far', password: USER_PASSWORD, domain: 'elsewhere' }
+  await api.createUser({ body: { ...far, role: 'domain_admin' } })
+  const theirs = await cluster.signIn(far.email)
+  expect(await theirs.listQueue({ query: {} })).toMatchObject({ items: [], total: 0 })
+  expect((await theirs.listReservations({ query: {} })).items).toEqual([])
+  const user = await cluster.addUser('ada@localhost')
+  expect(await refusal(user.listQueue({ query: {} }))).toMatchObject({ code: 'forbidden' })
+  for (const id of ids) await api.deleteSession({ params: { id } })
+  await api.updateResourceGroup({ ...mine, body: { options: {} } })
 })
 
 test('what-if agrees with what a real request would do', async () => {

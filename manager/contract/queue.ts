@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { AgentId, SessionId } from './ids.ts'
+import { ResourceGroupName } from './resource-groups.ts'
+import { SLOT_NAMES, WireSlots } from './resource-slots.ts'
+
+/** What the queue is sorted by; `position` is the order in which sessions are tried. */
+export const QUEUE_ORDERS = ['position', 'name', 'owner', 'priority', 'created', 'resourceGroup'] as const
+export type QueueOrder = (typeof QUEUE_ORDERS)[number]
+export const QueueSort = z.enum(QUEUE_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export type QueueSort = z.infer<typeof QueueSort>
+
+/** Capacity of one agent that is held for a session that has waited long. A resource group has at most one. */
+export const Reservation = z
+  .object({
+    resourceGroup: ResourceGroupName,
+    session: z.object({ id: SessionId, name: z.string(), ownerEmail: z.string() }),
+    agent: z.object({ id: AgentId, name: z.string() }),
+    needed: WireSlots.describe('Amounts of all kernels of the session together.'),
+    held: WireSlots.describe('The part of them that is free on the agent, and so held now; the rest is still in use.'),
+    devices: z
+      .array(z.object({ uuid: z.string(), slot: z.enum(SLOT_NAMES), amount: z.string(), held: z.string() }))
+      .describe(
+        'The GPUs that the session gets, each with the amount that it needs and the part of it that is free now.',
+      ),
+    since: z.iso.datetime(),
+    expectedBy: z.iso.datetime().nullable().describe('Latest start of the session; null if it is not known.'),
+  })
+  .meta({ id: 'Reservation' })
+export type Reservation = z.infer<typeof Reservation>
