@@ -172,6 +172,13 @@ test('a long queue comes page by page, sorted by the server; what is held is nam
   await it.page.getByRole('heading', { name: 'Queue 250' }).waitFor()
   const rows = it.page.getByRole('table').getByRole('link')
   expect(await rows.first().innerText()).toBe('waits-1')
+  // The file has all pages, with times and amounts for programs.
+  const downloading = it.page.waitForEvent('download')
+  await button(it.page, 'Export as CSV').click()
+  const [head, line, ...others] = (await readFile(await (await downloading).path(), 'utf8')).trimEnd().split('\r\n')
+  expect(head).toMatch(/^\uFEFFPosition,Priority,Starts,Name,.*CPU cores,RAM \(bytes\),GPUs,Requested/)
+  expect(line).toMatch(/^1,0,,waits-1,.*,\d+,\d+,\d+,\d{4}-\d\d-\d\dT[\d:.]+Z,/)
+  expect(others).toHaveLength(249)
   // Further pages are asked for as the end of the list comes near.
   await it.page.locator('.table-scroller').evaluate(async list => {
     for (let turn = 0; turn < 40; turn++) {

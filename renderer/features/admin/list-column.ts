@@ -1,11 +1,14 @@
+import { type CsvValue } from '../../ui/csv.ts'
 import { t } from './words.ts'
 
 /** A column of a list of administration. */
 export interface ListColumn<T> {
   readonly key: string
   readonly label: string
-  /** The text of a cell: shown, searched and exported. */
+  /** The text of a cell: shown and searched. */
   readonly text: (row: T) => string
+  /** The value in an exported file, where it is not the text: a time as ISO 8601, or a plain number. */
+  readonly value?: (row: T) => CsvValue
   /** The value to sort by where the page has the whole list, or `text` for the text of the cell. Without it the column does not sort. */
   readonly sort?: 'text' | ((row: T) => string | number)
   /** The server sorts by this column. */

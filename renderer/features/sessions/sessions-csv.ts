@@ -1,57 +1,45 @@
 import { parseSlots, type Session } from '#manager/contract'
-import { csvOf } from '../../ui/csv.ts'
+import { type CsvColumn, csvOf, type CsvValue } from '../../ui/csv.ts'
 import { downloadFile } from '../../ui/download-file.ts'
 import { t } from './words.ts'
 import { reasonText } from './reason-text.ts'
 import { statusText } from './session-text.ts'
 
-/** Sessions as CSV: amounts as plain numbers, times in UTC, so that programs read them. */
-export function sessionsCsv(sessions: readonly Session[]): string {
-  const head = [
-    t('csvName'),
-    t('csvStatus'),
-    t('csvReason'),
-    t('csvImage'),
-    t('csvProject'),
-    t('resourceGroup'),
-    t('csvOwner'),
-    t('csvCpu'),
-    t('csvMemory'),
-    t('csvGpu'),
-    t('csvCreated'),
-    t('csvStarted'),
-    t('csvEnded'),
-    t('csvCpuSeconds'),
-    t('csvGpuSeconds'),
-    t('csvTags'),
-    t('csvNote'),
-    t('csvId'),
+/** Columns of a file of sessions: amounts as plain numbers, times in UTC, so that programs read them. */
+export function sessionCsvColumns(): readonly CsvColumn<Session>[] {
+  const column = (label: string, value: (session: Session) => CsvValue): CsvColumn<Session> => ({ label, value })
+  return [
+    column(t('csvName'), ({ name }) => name),
+    column(t('csvStatus'), session => statusText(session).label),
+    column(t('csvReason'), ({ reason }) => reasonText(reason)),
+    column(t('csvImage'), ({ image }) => image),
+    column(t('csvProject'), ({ group }) => group?.name ?? null),
+    column(t('resourceGroup'), session => session.resourceGroup),
+    column(t('csvOwner'), session => session.ownerEmail),
+    column(t('csvCpu'), session => amountsOf(session).cpu / 1000),
+    column(t('csvMemory'), session => amountsOf(session).mem),
+    column(t('csvGpu'), session => amountsOf(session).gpus),
+    column(t('csvCreated'), ({ createdAt }) => createdAt),
+    column(t('csvStarted'), ({ startedAt }) => startedAt),
+    column(t('csvEnded'), ({ endedAt }) => endedAt),
+    column(t('csvCpuSeconds'), ({ usage }) => usage?.cpuSeconds ?? null),
+    column(t('csvGpuSeconds'), ({ usage }) => usage?.gpuSeconds ?? null),
+    column(t('csvTags'), ({ tags }) => tags.join(' ')),
+    column(t('csvNote'), ({ note }) => note),
+    column(t('csvId'), ({ id }) => id),
   ]
-  const rows = sessions.map(session => {
-    const { label } = statusText(session)
-    const { cpu = 0, mem = 0, 'cuda.device': gpus = 0, 'cuda.shares': shares = 0 } = parseSlots(session.requested)
-    return [
-      session.name,
-      label,
-      reasonText(session.reason),
-      session.image,
-      session.group?.name ?? null,
-      session.resourceGroup,
-      session.ownerEmail,
-      (cpu / 1000) * session.clusterSize,
-      mem * session.clusterSize,
-      (gpus + shares / 100) * session.clusterSize,
-      session.createdAt,
-      session.startedAt,
-      session.endedAt,
-      session.usage?.cpuSeconds ?? null,
-      session.usage?.gpuSeconds ?? null,
-      session.tags.join(' '),
-      session.note,
-      session.id,
-    ]
-  })
-  return csvOf([head, ...rows])
+}
+
+function sessionsCsv(sessions: readonly Session[]): string {
+  const columns = sessionCsvColumns()
+  const rows = sessions.map(session => columns.map(({ value }) => value(session)))
+  return csvOf([columns.map(({ label }) => label), ...rows])
+}
+
+/** Amounts of all kernels together, in base units. */
+function amountsOf({ requested, clusterSize }: Session) {
+  const { cpu = 0, mem = 0, 'cuda.device': gpus = 0, 'cuda.shares': shares = 0 } = parseSlots(requested)
+  return { cpu: cpu * clusterSize, mem: mem * clusterSize, gpus: (gpus + shares / 100) * clusterSize }
 }
 
 /** Saves the sessions of a tab as a file. */
