@@ -67,10 +67,14 @@ describe.each([
     let log = ''
     agent.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()))
     const ended = once(agent, 'exit')
-    if (isTrusted) await expect.poll(() => asked, { timeout: 20_000 }).toContain('/agent/v1/control')
-    else await expect.poll(() => log, { timeout: 20_000 }).toMatch(/certificate/)
-    agent.kill('SIGTERM')
-    await ended
+    try {
+      if (isTrusted) await expect.poll(() => asked, { timeout: 60_000 }).toContain('/agent/v1/control')
+      else await expect.poll(() => log, { timeout: 60_000 }).toMatch(/certificate/)
+    } finally {
+      // One that went on would ask in the next tests too.
+      agent.kill('SIGTERM')
+      await ended
+    }
     if (!isTrusted) expect(asked).toEqual([])
   })
 })
