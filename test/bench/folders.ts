@@ -1,11 +1,12 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, constants, mkdir, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { isAbsolute, join } from 'node:path'
 import { promisify } from 'node:util'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
+import { freePort } from '../fixtures/free-port.ts'
 import { apiOf, temporaryDirectory } from '../fixtures/manager.ts'
 import { PASSWORD, startManagerProcess } from './files.ts'
 import { median, round } from './statistics.ts'
@@ -216,14 +217,6 @@ async function startSshd(stack: AsyncDisposableStack, top: string) {
         await run('rsync', ['-a', '-e', `ssh -p ${port} ${options.join(' ')}`, from + end, to])
       }),
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
 }
 
 async function listening(port: number): Promise<void> {
