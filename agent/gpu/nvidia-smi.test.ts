@@ -14,6 +14,7 @@ test.each([
   ['470, no MIG, no ECC', `${T4}, 15109, [N/A], 0, 37, 1024, Tesla T4`, 37, 1024 * MiB, null],
   ['470, a GeForce', `${T4}, 8119, [N/A], [N/A], 0, 5, NVIDIA GeForce GTX 1080`, 0, 5 * MiB, null],
   ['older names', `${T4}, 15109, [Not Supported], [Not Supported], [Not Supported], 3, Tesla T4`, null, 3 * MiB, null],
+  ['580, an H100 in use', `${T4}, 81559, Disabled, 0, 0, 8719, NVIDIA H100 80GB HBM3`, 0, 8719 * MiB, null],
   ['580, unified memory', `${T4}, [N/A], [N/A], [N/A], 12, [N/A], NVIDIA GB10`, 12, null, null],
   [
     'ECC',
