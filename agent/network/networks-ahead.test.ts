@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { type NetworkInspectInfo } from 'dockerode'
 import { expect, test } from 'vitest'
 import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
@@ -53,6 +52,13 @@ function networksInMemory(cidr = '10.250.77.0/24') {
       ahead.forget()
     },
     refuse: (times: number) => void (refusals = times),
+    refusalsLeft: () => refusals,
+    /** Polls a figure. A refill that comes while one is under way does nothing; the agent calls it after every start and look. */
+    refilled: <T>(figure: () => T) =>
+      expect.poll(() => {
+        ahead.refill()
+        return figure()
+      }),
     /** Managers of the networks that are ready. */
     ready: () =>
       [...held.values()].flatMap(({ Labels }) =>
@@ -71,53 +77,43 @@ function networksInMemory(cidr = '10.250.77.0/24') {
 
 test('ready networks count as free: sixteen /28 have room for all of them', async () => {
   await using engine = networksInMemory()
-  engine.ahead.refill()
-  await expect.poll(engine.count).toBe(SIZE)
+  await engine.refilled(engine.count).toBe(SIZE)
   expect(engine.made()).toBe(SIZE)
 })
 
 test('ready networks are released when sessions need the range, and created again afterwards', async () => {
   await using engine = networksInMemory()
-  engine.ahead.refill()
-  await expect.poll(() => engine.ready().length).toBe(SIZE)
+  await engine.refilled(() => engine.ready().length).toBe(SIZE)
   for (let i = 0; i < 14; i++) await engine.session(String(i))
   await engine.networks.look()
   expect(engine.networks.problem?.why).toMatch('no free /28')
-  engine.ahead.refill()
-  await expect.poll(engine.count).toBe(14)
+  await engine.refilled(engine.count).toBe(14)
   await expect.poll(() => engine.networks.problem).toBeNull()
   for (let i = 0; i < 14; i++) await engine.networks.remove(`kernel-${i}`, 'first', () => false)
-  engine.ahead.refill()
-  await expect.poll(() => engine.ready().length).toBe(SIZE)
+  await engine.refilled(() => engine.ready().length).toBe(SIZE)
 })
 
 test('a network that another agent was quicker to get is made at another place of the range', async () => {
   await using engine = networksInMemory('10.250.76.0/23')
   engine.refuse(1)
-  engine.ahead.refill()
-  await expect.poll(() => engine.ready().length).toBe(SIZE)
+  await engine.refilled(() => engine.ready().length).toBe(SIZE)
 })
 
 test('an engine that refuses every network leaves those that are ready', async () => {
   await using engine = networksInMemory('10.250.76.0/23')
-  engine.ahead.refill()
-  await expect.poll(() => engine.ready().length).toBe(SIZE)
+  await engine.refilled(() => engine.ready().length).toBe(SIZE)
   expect(engine.ahead.take('first')).toBeDefined()
   engine.refuse(8)
-  engine.ahead.refill()
-  await delay(50)
+  await engine.refilled(engine.refusalsLeft).toBe(0)
   expect(engine.ready()).toEqual(['first'])
-  engine.ahead.refill()
-  await expect.poll(() => engine.ready().length).toBe(SIZE)
+  await engine.refilled(() => engine.ready().length).toBe(SIZE)
 })
 
 test('networks for sessions of a former manager are removed, and new ones belong to the present one', async () => {
   await using engine = networksInMemory()
-  engine.ahead.refill()
-  await expect.poll(() => engine.ready().length).toBe(SIZE)
+  await engine.refilled(() => engine.ready().length).toBe(SIZE)
   engine.serve('second')
   expect(engine.ahead.take('first')).toBeUndefined()
-  engine.ahead.refill()
-  await expect.poll(engine.ready).toEqual(['second', 'second'])
-  expect(engine.count()).toBe(SIZE)
+  await engine.refilled(engine.ready).toEqual(['second', 'second'])
+  await expect.poll(engine.count).toBe(SIZE)
 })

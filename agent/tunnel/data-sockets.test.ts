@@ -8,12 +8,12 @@ import { join } from 'node:path'
 import { createServer, type Server } from 'node:https'
 import { type Duplex } from 'node:stream'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { dialManager } from '../control/link.ts'
 import { DATA_PATH } from '#agent/contract'
 import { keyFingerprint } from '../control/pinned-tls.ts'
-import { createDataSockets, type DataSocketsDeps } from './data-sockets.ts'
+import { createDataSockets, type DataSocketsDeps, SHRINK_AFTER_MS } from './data-sockets.ts'
 
 /** A manager behind https with a certificate of its own making, as in a laboratory without an authority. */
 let server: Server
@@ -83,9 +83,12 @@ test('the control connection too trusts only the pinned key', async () => {
 })
 
 test('a data socket is parked at the manager with the pinned key', async () => {
+  requests.length = 0
   await using sockets = open(fingerprint)
   await expect.poll(() => sockets.parked).toBe(2)
-  expect(requests).toEqual(['Bearer secret-token', 'Bearer secret-token'])
+  // A socket that could not be opened in time is opened again.
+  expect(requests.length).toBeGreaterThanOrEqual(2)
+  expect(new Set(requests)).toEqual(new Set(['Bearer secret-token']))
 })
 
 test.each([
@@ -97,19 +100,19 @@ test.each([
   const count = () => handshakes++
   server.on('connection', count)
   await using sockets = open(pinned())
-  await expect.poll(() => handshakes, { timeout: 5_000 }).toBeGreaterThan(3)
+  await expect.poll(() => handshakes).toBeGreaterThan(3)
   server.off('connection', count)
   expect(sockets.parked).toBe(0)
   expect(requests).toEqual([])
 })
 
 test('excess parked sockets after a burst of tunnels are closed on both sides; open tunnels are not affected', async () => {
+  // The clock of the shrinking only: a machine under load opens the sockets of a burst slowly.
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
   parked.clear()
   const served: Socket[] = []
-  await using sockets = open(fingerprint, {
-    serve: (_header, socket) => void served.push(socket),
-    shrinkAfterMs: 1_000,
-  })
+  await using sockets = open(fingerprint, { serve: (_header, socket) => void served.push(socket) })
   const header = JSON.stringify({
     kind: 'app',
     kernelId: '01900000-0000-7000-8000-000000000002',
@@ -117,17 +120,24 @@ test('excess parked sockets after a burst of tunnels are closed on both sides; o
     framed: true,
   })
   const taken = new Set<Duplex>()
-  const takeAll = () => {
-    for (const socket of parked) {
-      if (taken.has(socket)) continue
+  const free = () => [...parked].filter(socket => !taken.has(socket))
+  // Each burst takes all that are there, so that the next time more are parked.
+  for (const count of [2, 4]) {
+    await expect.poll(() => [sockets.parked, free().length]).toEqual([count, count])
+    for (const socket of free()) {
       taken.add(socket)
       socket.write(`${header}\n`)
     }
-    return sockets.parked
+    await expect.poll(() => served.length).toBe(taken.size)
   }
-  await expect.poll(takeAll, { timeout: 10_000 }).toBeGreaterThan(4)
-  await expect.poll(() => sockets.parked, { timeout: 10_000 }).toBe(2)
-  await expect.poll(() => [...parked].filter(socket => !taken.has(socket)).length, { timeout: 10_000 }).toBe(2)
+  await expect.poll(() => [sockets.parked, free().length]).toEqual([8, 8])
+  // Half of them are closed each time.
+  vi.advanceTimersByTime(SHRINK_AFTER_MS)
+  await expect.poll(() => [sockets.parked, free().length]).toEqual([4, 4])
+  vi.advanceTimersByTime(SHRINK_AFTER_MS)
+  await expect.poll(() => [sockets.parked, free().length]).toEqual([2, 2])
+  vi.advanceTimersByTime(SHRINK_AFTER_MS)
+  await expect.poll(() => [sockets.parked, free().length]).toEqual([2, 2])
   expect(served).toHaveLength(taken.size)
   expect(served.filter(socket => socket.destroyed)).toEqual([])
   for (const socket of served) socket.destroy()

@@ -22,8 +22,6 @@ export interface DataSocketsDeps {
   readonly fingerprint?: string | undefined
   /** The manager has proven its identity on the control connection, and does so again here. */
   readonly proven?: boolean
-  /** Time after which half of the sockets that a burst left parked are closed; shorter in tests. */
-  readonly shrinkAfterMs?: number
   /** Connects to the manager by the route of the control connection, which may go through another manager. Default: directly. */
   readonly dial?: ((signal: AbortSignal) => Promise<Socket>) | undefined
 }
@@ -35,7 +33,8 @@ export interface DataSockets extends AsyncDisposable {
 
 /** Maximum number of sockets parked for a burst of connections. */
 const MAX_PARKED = 64
-const SHRINK_AFTER_MS = 30_000
+/** Half of the sockets that a burst left parked are closed each time. */
+export const SHRINK_AFTER_MS = 30_000
 /** Shorter than two seconds: tunnels must work again that soon after the network is back. */
 const LONGEST_BACKOFF_MS = 1_500
 
@@ -68,7 +67,7 @@ export function createDataSockets(deps: DataSocketsDeps): DataSockets {
       ready.delete(parking)
       parking.socket?.destroy()
     }
-  }, deps.shrinkAfterMs ?? SHRINK_AFTER_MS).unref()
+  }, SHRINK_AFTER_MS).unref()
 
   function fill() {
     if (ended || retry) return
