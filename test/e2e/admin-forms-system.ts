@@ -1,11 +1,14 @@
-import { type FormRow, type } from './admin-forms.ts'
+import { check, choose, type FormRow, type } from './admin-forms.ts'
 import { ADMIN_WORLD } from './admin-world.ts'
 import { aSession } from './console-world.ts'
 
 const WAITING = aSession(1, { status: 'PENDING', queuePosition: 1, reason: { code: 'capacity', message: 'Full' } })
 const GROUP = ADMIN_WORLD.resourceGroups?.[0]
+const [PROVIDER] = ADMIN_WORLD.admin?.signInProviders ?? []
+const RUNNING = aSession(2)
+const BACKUP = 'berth-20261121-180000.backup'
 
-/** Settings, and the queue. */
+/** Settings, sign-in providers, backups, messages, and the queue. */
 export const SYSTEM_FORMS: readonly FormRow[] = [
   {
     title: 'changes a setting, and sends nothing else',
@@ -79,5 +82,141 @@ export const SYSTEM_FORMS: readonly FormRow[] = [
     reply: WAITING,
     says: WAITING.name,
     world: { sessions: [WAITING] },
+  },
+  {
+    title: 'cancels a waiting session',
+    page: 'queue',
+    open: `Cancel ${WAITING.name}`,
+    submit: 'Cancel session',
+    sends: 'deleteSession',
+    params: { id: WAITING.id },
+    reply: WAITING,
+    says: `Cancelled ${WAITING.name}.`,
+    world: { sessions: [WAITING] },
+  },
+  {
+    title: 'sends a message to the owner of a session',
+    page: 'sessions',
+    open: `Message to the owner of ${RUNNING.name}`,
+    fill: [type('Message', 'Please save your work.')],
+    submit: 'Send',
+    sends: 'sendMessage',
+    body: { text: 'Please save your work.', sessionIds: [RUNNING.id] },
+    reply: { recipients: 1, mailed: false },
+    says: '1 owner got the message.',
+    world: { sessions: [RUNNING] },
+  },
+  {
+    title: 'adds a sign-in provider that makes accounts and maps a group',
+    page: 'sign-in-providers',
+    open: 'Add a provider',
+    fill: [
+      type('Id', 'university'),
+      type('Name', 'University'),
+      type('Issuer', 'https://id.example.edu'),
+      type('Client id', 'berth'),
+      type('Client secret', 'a-secret'),
+      check('Make an account at the first sign-in'),
+      type('Domain of these accounts', 'chemistry'),
+      type('Mail domains', 'example.edu, lab.example.edu'),
+      type('Claim with the groups', 'groups'),
+      form => form.getByRole('button', { name: 'Add a group' }).click(),
+      type('Group', 'staff'),
+      type('Projects', 'vision, speech'),
+      choose('Role', 'Domain administrator'),
+    ],
+    submit: 'Save',
+    sends: 'createSignInProvider',
+    body: {
+      id: 'university',
+      name: 'University',
+      issuer: 'https://id.example.edu',
+      clientId: 'berth',
+      clientSecret: 'a-secret',
+      scopes: ['email', 'profile'],
+      createAccounts: true,
+      domain: 'chemistry',
+      emailClaim: 'email',
+      trustEmail: false,
+      emailDomains: ['example.edu', 'lab.example.edu'],
+      linkByEmail: false,
+      trustSecondFactor: false,
+      groupsClaim: 'groups',
+      mapping: [{ group: 'staff', projects: ['vision', 'speech'], role: 'domain_admin' }],
+    },
+    reply: PROVIDER,
+    says: 'University created.',
+  },
+  {
+    title: 'renames a sign-in provider, and sends no secret',
+    page: 'sign-in-providers',
+    open: `Edit ${PROVIDER?.name}`,
+    fill: [type('Name', 'Laboratory')],
+    submit: 'Save',
+    sends: 'updateSignInProvider',
+    params: { id: PROVIDER?.id ?? '' },
+    body: {
+      name: 'Laboratory',
+      issuer: PROVIDER?.issuer,
+      clientId: PROVIDER?.clientId,
+      scopes: PROVIDER?.scopes,
+      createAccounts: PROVIDER?.createAccounts,
+      domain: PROVIDER?.domain,
+      emailClaim: PROVIDER?.emailClaim,
+      trustEmail: PROVIDER?.trustEmail,
+      emailDomains: PROVIDER?.emailDomains,
+      linkByEmail: PROVIDER?.linkByEmail,
+      trustSecondFactor: PROVIDER?.trustSecondFactor,
+      groupsClaim: PROVIDER?.groupsClaim,
+      mapping: PROVIDER?.mapping,
+    },
+    reply: PROVIDER,
+    says: 'Laboratory saved.',
+  },
+  {
+    title: 'tests a sign-in provider',
+    page: 'sign-in-providers',
+    open: `Test ${PROVIDER?.name}`,
+    sends: 'testSignInProvider',
+    params: { id: PROVIDER?.id ?? '' },
+    reply: {
+      issuer: PROVIDER?.issuer,
+      authorizationEndpoint: '',
+      tokenEndpoint: '',
+      pkce: true,
+      clockDifferenceSeconds: 0,
+    },
+    says: `${PROVIDER?.name} answers.`,
+  },
+  {
+    title: 'deletes a sign-in provider',
+    page: 'sign-in-providers',
+    open: `Delete ${PROVIDER?.name}`,
+    submit: 'Delete',
+    sends: 'deleteSignInProvider',
+    params: { id: PROVIDER?.id ?? '' },
+    says: `${PROVIDER?.name} deleted.`,
+  },
+  {
+    title: 'deletes a backup',
+    page: 'maintenance',
+    open: `Delete ${BACKUP}`,
+    submit: 'Delete',
+    sends: 'deleteBackup',
+    params: { name: BACKUP },
+    says: `${BACKUP} deleted.`,
+    admin: {
+      backups: {
+        directory: '/mnt/backups',
+        manager: 'https://berth.example.org',
+        freeBytes: 1.9e11,
+        problem: null,
+        items: [{ name: BACKUP, madeAt: '2026-11-21T18:00:00.000Z', bytes: 48_239_104 }],
+        nextAt: null,
+        running: null,
+        last: null,
+        lastDone: null,
+      },
+    },
   },
 ]
