@@ -315,6 +315,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
 
 export type { Log } from './log.ts'
 export { serveFolders, writeFolderFiles } from './sftp/serve-folders.ts'
+export { filezillaSite } from './ssh/filezilla.ts'
 export { quoteForShell, quoteForSshConfig } from './ssh/quoting.ts'
 export { inheritedBy } from './ssh/inherited.ts'
 export { NOT_INHERITED } from './ssh/ssh-config.ts'

@@ -135,7 +135,12 @@ async function aDesktop({
     language: () => 'en',
     proxySignIns: { answered: () => Promise.resolve(false), forgetCancelled: () => undefined },
     answerQuestion: () => Promise.resolve(new Response(null, { status: 404 })),
-    programs: { list: () => Promise.resolve([]), open: () => Promise.resolve() },
+    programs: {
+      list: () => Promise.resolve([]),
+      open: () => Promise.resolve(),
+      tunnelClosed: () => Promise.resolve(),
+      close: () => Promise.resolve(void fake.stopped.push('drives')),
+    },
     startStack: startStack ?? (() => Promise.resolve(stack)),
     startProxy: () => Promise.resolve(proxy),
     network: {
@@ -182,13 +187,13 @@ describe('quitting', () => {
     expect(stub.windows[0]!.visible).toBe(true)
   })
 
-  test('"stop" ends the tunnels, then the stack that they run through, then the app', async () => {
+  test('"stop" takes drives away, ends the tunnels, then the stack that they run through, then the app', async () => {
     const fake = await aDesktop()
     await openTunnel(fake)
     stub.answer = 1
     stub.app.quit()
     await eventually(() => expect(stub.app.exitCode).toBe(0))
-    expect(fake.stopped).toEqual(['proxy', 'stack'])
+    expect(fake.stopped).toEqual(['drives', 'proxy', 'stack'])
   })
 
   test('"cancel" changes nothing', async () => {

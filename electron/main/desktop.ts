@@ -1,4 +1,10 @@
-import { type DesktopNotice, type DockerCheck, type EndpointChoice, type Endpoint } from '#proxy/contract'
+import {
+  type DesktopNotice,
+  type DockerCheck,
+  type EndpointChoice,
+  type Endpoint,
+  type HostEvents,
+} from '#proxy/contract'
 import { AppError } from '#manager/contract'
 import { type Network } from '#proxy/network'
 import { openConnection, type Connection, type StartUserProxy, type UserProxy } from './connection.ts'
@@ -125,6 +131,10 @@ export function startDesktop(deps: DesktopDeps): void {
       emit(event, payload) {
         windows.emit(event, payload)
         status.heard(event, payload)
+        if (event === 'tunnel:closed') {
+          const { id } = payload as HostEvents['tunnel:closed']
+          void deps.programs.tunnelClosed(id).catch((error: unknown) => onUnexpected('drive', error))
+        }
       },
       onUserChanged: () => terminals.closeAll(),
       onSignedInLate: () => windows.reload(),
@@ -304,6 +314,8 @@ export function startDesktop(deps: DesktopDeps): void {
     async end() {
       windows.keepState()
       terminals.closeAll()
+      // Before the connections that they need.
+      await deps.programs.close().catch((error: unknown) => onUnexpected('drives', error))
       // A stack that is still starting ends by itself when it loses its channel to us.
       const { known } = connector
       if (known)

@@ -44,6 +44,7 @@ export interface AppSlice extends Pick<
   | 'getPath'
   | 'setPath'
   | 'getLocale'
+  | 'getApplicationNameForProtocol'
   | 'setAsDefaultProtocolClient'
   | 'isPackaged'
   | 'setBadgeCount'

@@ -13,6 +13,7 @@ import { registerConsoleScheme, startDesktop } from './desktop.ts'
 import { openLogFile } from './log-file.ts'
 import { createProxyQuestions } from './network/proxy-question.ts'
 import { createProxySignIns } from './network/proxy-sign-ins.ts'
+import { createDrives } from './programs/drives.ts'
 import { createPrograms } from './programs/open-program.ts'
 import { readEarlySettings } from './settings/early-settings.ts'
 import { createExtraAuthorities } from './settings/extra-authorities.ts'
@@ -176,7 +177,21 @@ async function start(): Promise<void> {
     }),
     authorities,
     crashReports,
-    programs: createPrograms({ platform: process.platform, env }),
+    programs: createPrograms({
+      platform: process.platform,
+      env,
+      folder: path.join(configDir, 'programs'),
+      drives: createDrives({
+        platform: process.platform,
+        env,
+        folder: path.join(app.getPath('home'), 'Berth'),
+        show: folder => void electron.shell.openPath(folder).then(why => why !== '' && log.warn({ why }, 'drive')),
+      }),
+      schemes: {
+        has: scheme => app.getApplicationNameForProtocol(`${scheme}://`) !== '',
+        open: url => electron.shell.openExternal(url),
+      },
+    }),
     loginItem: createLoginItem({
       app,
       platform: process.platform,

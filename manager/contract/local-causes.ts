@@ -6,6 +6,14 @@ export const LOCAL_CAUSES = {
     "The certificate of the server is not trusted: {text}. Add its certificate authority to this system, choose the authority's file in the desktop app, or name it in NODE_EXTRA_CA_CERTS for the command line.",
   no_certificates_in: 'There is no certificate of an authority (PEM) in {file}.',
 
+  // programs of this computer
+  program_not_found: 'This program was not found on this computer.',
+  program_needs_ssh_config:
+    'This program finds the session only by your SSH configuration. Switch that on in the preferences.',
+  program_not_started: '{program} did not start: {text}',
+  drive_not_made: 'The files of the session could not be mounted: {text}',
+  drive_no_letter: 'All letters for drives are taken.',
+
   // tunnels
   not_reached_in_time: 'The session could not be reached in time.',
   not_reached_in_time_because: 'The session could not be reached in time. {text}',

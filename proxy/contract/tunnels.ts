@@ -64,9 +64,15 @@ export const SshKit = z.object({
 })
 export type SshKit = z.infer<typeof SshKit>
 
-/** Programs of the user's computer that can open a session. */
-export const Program = z.enum(['terminal', 'vscode', 'cursor', 'putty', 'winscp'])
+/** Programs of the user's computer that can open a session; `drive` makes its files a folder or a drive there. */
+export const Program = z.enum(['terminal', 'vscode', 'cursor', 'gateway', 'putty', 'winscp', 'filezilla', 'drive'])
 export type Program = z.infer<typeof Program>
+
+/** Whether a program knows a session only by the Host block in the user's own ~/.ssh/config. */
+export function needsSshConfig(program: Program, platform: string): boolean {
+  // The Terminal of macOS takes an address, no command.
+  return ['vscode', 'cursor', 'gateway'].includes(program) || (program === 'terminal' && platform === 'darwin')
+}
 
 /** A file the console offers for download. */
 export const KeyFormat = z.enum(['openssh', 'ppk', 'filezilla'])

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { access, constants, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startConsoleDouble, type ConsoleDouble } from '../e2e/console-double.ts'
@@ -128,6 +128,22 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   const ssh = ['-F', join(app.configDir, 'ssh/config'), '-o', 'BatchMode=yes', 'berth-first-window', 'id', '-un']
   expect((await run('ssh', ssh)).stdout.trim()).toBe('work')
 
+  // The files of the session are a drive of this computer.
+  const drive = join(app.configDir, 'Berth/berth-first-window')
+  const inSession = async (line: string) => (await run('ssh', [...ssh.slice(0, -2), line])).stdout
+  const hasDrive = await access('/dev/fuse', constants.W_OK).then(
+    () => true,
+    () => false,
+  )
+  if (hasDrive) {
+    await page.getByRole('button', { name: 'Mount as a drive' }).click()
+    await expect.poll(() => links.all(), { timeout: 30_000 }).toContain(drive)
+    await writeFile(join(drive, 'from here.txt'), 'by the drive')
+    const change = 'cat "from here.txt"; echo inside > /tmp/inside; ln -s /tmp/inside link'
+    expect(await inSession(change)).toBe('by the drive')
+    expect(await readFile(join(drive, 'link'), 'utf8')).toBe('inside\n')
+  } else console.warn('SKIPPED: drives. This machine has no /dev/fuse.')
+
   const quit = () => app.electron.evaluate(({ app: main }) => main.quit())
   const isVisible = () =>
     app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().some(one => one.isVisible()))
@@ -136,7 +152,9 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   await expect.poll(isVisible).toBe(false)
   const [{ detail, buttons } = {}] = await app.questions()
   expect(buttons).toEqual(['Keep running in the background', 'Stop and quit', 'Cancel'])
-  expect(detail).toContain('2 open tunnels with 0 connections (SSH, SFTP, Jupyter) will be cut.')
+  expect(detail).toContain(
+    `2 open tunnels with ${hasDrive ? '1 connection' : '0 connections'} (SSH, SFTP, Jupyter) will be cut.`,
+  )
   expect(detail).toContain('services on this computer will stop')
   expect((await run('ssh', ssh)).stdout.trim()).toBe('work')
   await app.answer(2)
@@ -146,6 +164,7 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   await quit()
   expect(await app.ended).toBe(0)
   await expect(run('ssh', ssh)).rejects.toThrow()
+  if (hasDrive) expect(await readdir(dirname(drive))).toEqual([])
   expect(app.log()).not.toContain('unexpected failure')
 })
 

@@ -1,12 +1,22 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:fs'
-import { access } from 'node:fs/promises'
+import { access, mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { AppError } from '#manager/contract'
-import { type Program, type SshKit } from '#proxy/contract'
-import { candidates, commandFor, type Command, type Found } from './program-table.ts'
+import { AppError, because } from '#manager/contract'
+import { filezillaSite } from '#proxy'
+import { needsSshConfig, type Program, type SshKit } from '#proxy/contract'
+import { type Drives } from './drives.ts'
+import {
+  candidates,
+  commandFor,
+  type Command,
+  type Found,
+  GATEWAY_SCHEME,
+  gatewayUrl,
+  type Started,
+} from './program-table.ts'
 
-export interface Programs {
+export interface Programs extends Pick<Drives, 'tunnelClosed' | 'close'> {
   /** Programs of this computer that can open a session. */
   list(): Promise<readonly Program[]>
   /** @throws AppError `unavailable` where the program is missing or does not start */
@@ -16,6 +26,11 @@ export interface Programs {
 export interface ProgramsDeps {
   readonly platform: NodeJS.Platform
   readonly env: Readonly<Record<string, string | undefined>>
+  readonly drives: Drives
+  /** Programs that the operating system knows by the scheme of their addresses. */
+  readonly schemes: { has(scheme: string): boolean; open(url: string): Promise<void> }
+  /** For the configuration of FileZilla. */
+  readonly folder: string
 }
 
 /**
@@ -25,7 +40,7 @@ export interface ProgramsDeps {
  * here (`program-table.ts`), and no shell reads them. The preload script passes the call on only while the user has just clicked or
  * typed, so that text of a container that runs as a script in the page starts nothing by itself.
  */
-export function createPrograms({ platform, env }: ProgramsDeps): Programs {
+export function createPrograms({ platform, env, drives, schemes, folder }: ProgramsDeps): Programs {
   async function find(): Promise<readonly Found[]> {
     const found = new Map<Program, Found>()
     for (const one of candidates(platform, env)) {
@@ -39,28 +54,52 @@ export function createPrograms({ platform, env }: ProgramsDeps): Programs {
     return [...found.values()]
   }
 
+  async function start(program: Started, file: string, kit: SshKit): Promise<void> {
+    const filezillaFolder = path.join(folder, 'filezilla')
+    if (program === 'filezilla') await writeSite(filezillaFolder, kit)
+    await spawnDetached(
+      commandFor({ program, file }, { ...kit, port: kit.tunnel.port, filezillaFolder }, platform),
+      env,
+    )
+  }
+
   return {
-    list: async () => (await find()).map(({ program }) => program),
-    async open(program, kit) {
-      const found = (await find()).find(one => one.program === program)
-      const command = found && commandFor(found, { ...kit, port: kit.tunnel.port })
-      if (!found) throw new AppError('unavailable', { why: 'This program was not found on this computer.' })
-      if (!command)
-        throw new AppError('unavailable', {
-          why: 'This program finds the session only by your SSH configuration. Switch that on in the preferences.',
-        })
-      await start(command)
+    async list() {
+      const found = (await find()).map(({ program }) => program)
+      return schemes.has(GATEWAY_SCHEME) ? [...found, 'gateway'] : found
     },
+    async open(program, kit) {
+      if (needsSshConfig(program, platform) && !kit.configInstalled)
+        throw new AppError('unavailable', because('program_needs_ssh_config'))
+      const isGateway = program === 'gateway' && schemes.has(GATEWAY_SCHEME)
+      if (isGateway) return schemes.open(gatewayUrl({ ...kit, port: kit.tunnel.port }))
+      const file = (await find()).find(one => one.program === program)?.file
+      if (program === 'gateway' || file === undefined) throw new AppError('unavailable', because('program_not_found'))
+      await (program === 'drive' ? drives.open(file, kit) : start(program, file, kit))
+    },
+    tunnelClosed: id => drives.tunnelClosed(id),
+    close: () => drives.close(),
   }
 }
 
+/**
+ * The site manager of a FileZilla that runs with a configuration of its own: one site, which logs on by the key of the session. Its
+ * settings, and host keys that the user has accepted, stay there.
+ */
+async function writeSite(folder: string, kit: SshKit): Promise<void> {
+  const keyFile = kit.identityFile === null ? 'id_container' : `${kit.identityFile}.ppk`
+  const site = filezillaSite({ name: kit.hostAlias, port: kit.tunnel.port, user: kit.user, keyFile })
+  await mkdir(path.join(folder, 'filezilla'), { recursive: true, mode: 0o700 })
+  await writeFile(path.join(folder, 'filezilla/sitemanager.xml'), site, { mode: 0o600 })
+}
+
 /** Starts a program that stays when the app ends. */
-async function start({ file, args }: Command): Promise<void> {
-  const child = spawn(file, [...args], { detached: true, stdio: 'ignore' })
+async function spawnDetached({ file, args, env: added }: Command, env: ProgramsDeps['env']): Promise<void> {
+  const child = spawn(file, [...args], { detached: true, stdio: 'ignore', env: { ...env, ...added } })
   await new Promise<void>((started, failed) => {
     child.once('spawn', () => started())
-    child.once('error', error =>
-      failed(new AppError('unavailable', { why: `${path.basename(file)} did not start: ${error.message}` })),
+    child.once('error', ({ message: text }) =>
+      failed(new AppError('unavailable', because('program_not_started', { program: path.basename(file), text }))),
     )
   })
   child.unref()

@@ -1,16 +1,17 @@
 import { expect, test } from 'vitest'
-import { candidates, commandFor, type ProgramKit } from './program-table.ts'
+import { needsSshConfig } from '#proxy/contract'
+import { driveCommand } from './drives.ts'
+import { candidates, commandFor, gatewayUrl, type ProgramKit } from './program-table.ts'
 
 const KIT: ProgramKit = {
   hostAlias: 'berth-train',
-  configInstalled: true,
   identityFile: '/home/mira/.ssh/berth/id_container-berth-train',
   hostKeyFingerprint: 'SHA256:abc',
   user: 'work',
   port: 30_022,
+  filezillaFolder: '/home/mira/.config/Berth/programs/filezilla',
   winscpUrl: 'sftp://work;fingerprint=ssh-ed25519-abc@127.0.0.1:30022/home/work/',
 }
-const without = { ...KIT, configInstalled: false }
 const CONFIG = ['-F', '/home/mira/.ssh/berth/config']
 
 test('programs are looked for in the folders of PATH, but not in relative ones', () => {
@@ -30,18 +31,56 @@ test('on Windows programs are looked for in their folders; no script is ever tak
 })
 
 test.each([
-  ['terminal', '/usr/bin/gnome-terminal', KIT, ['--', 'ssh', ...CONFIG, 'berth-train']],
-  ['terminal', '/usr/bin/xterm', without, ['-e', 'ssh', ...CONFIG, 'berth-train']],
-  ['terminal', 'C:\\Windows\\System32\\conhost.exe', KIT, ['ssh', ...CONFIG, 'berth-train']],
-  ['vscode', '/usr/bin/code', KIT, ['--folder-uri', 'vscode-remote://ssh-remote+berth-train/home/work']],
-  ['vscode', '/usr/bin/code', without, undefined],
+  ['terminal', 'linux', '/usr/bin/gnome-terminal', ['--', 'ssh', ...CONFIG, 'berth-train']],
+  ['terminal', 'linux', '/usr/bin/xterm', ['-e', 'ssh', ...CONFIG, 'berth-train']],
+  ['terminal', 'win32', 'C:\\Windows\\System32\\conhost.exe', ['ssh', ...CONFIG, 'berth-train']],
+  ['terminal', 'darwin', '/usr/bin/open', ['-a', 'Terminal', 'ssh://berth-train']],
+  ['vscode', 'linux', '/usr/bin/code', ['--folder-uri', 'vscode-remote://ssh-remote+berth-train/home/work']],
+  ['cursor', 'win32', 'C:\\Cursor.exe', ['--folder-uri', 'vscode-remote://ssh-remote+berth-train/home/work']],
   [
     'putty',
+    'linux',
     '/usr/bin/putty',
-    KIT,
     ['-ssh', '-P', '30022', '-i', `${KIT.identityFile}.ppk`, '-hostkey', 'SHA256:abc', 'work@127.0.0.1'],
   ],
-  ['winscp', 'C:\\WinSCP.exe', KIT, [KIT.winscpUrl]],
-] as const)('%s by %s gets a list of arguments', (program, file, kit, args) => {
-  expect(commandFor({ program, file }, kit)).toEqual(args && { file, args })
+  ['winscp', 'win32', 'C:\\WinSCP.exe', [KIT.winscpUrl]],
+] as const)('%s on %s by %s gets a list of arguments', (program, platform, file, args) => {
+  expect(commandFor({ program, file }, KIT, platform)).toEqual({ file, args })
+})
+
+test('FileZilla connects to the one site of a configuration of its own', () => {
+  expect(commandFor({ program: 'filezilla', file: '/usr/bin/filezilla' }, KIT, 'linux')).toEqual({
+    file: '/usr/bin/filezilla',
+    args: ['--site', '0/berth-train'],
+    env: { XDG_CONFIG_HOME: KIT.filezillaFolder },
+  })
+})
+
+test('Gateway gets the Host of the configuration in an address', () => {
+  expect(gatewayUrl(KIT)).toBe(
+    'jetbrains-gateway://connect#type=ssh&deploy=false&host=berth-train&port=30022&user=work&projectPath=%2Fhome%2Fwork',
+  )
+})
+
+test.each([
+  ['linux', '/home/mira/Berth/berth-train', 'nosuid,nodev,noexec,fsname=berth-train'],
+  ['darwin', '/Users/mira/Berth/berth-train', 'nosuid,nodev,noexec,volname=berth-train'],
+  ['win32', 'Z:', 'uid=-1,gid=-1,volname=berth-train'],
+] as const)('a drive on %s follows links in the session, and starts nothing', (platform, place, own) => {
+  const options = `reconnect,follow_symlinks,idmap=user,${own}`
+  expect(driveCommand('sshfs', KIT, { place, platform })).toEqual({
+    file: 'sshfs',
+    args: ['-f', ...CONFIG, '-o', options, 'berth-train:/home/work', place],
+  })
+})
+
+test('programs that know a session by ~/.ssh/config only', () => {
+  const onMac = ['terminal', 'vscode', 'cursor', 'gateway', 'putty', 'drive'] as const
+  expect(onMac.filter(program => needsSshConfig(program, 'darwin'))).toEqual([
+    'terminal',
+    'vscode',
+    'cursor',
+    'gateway',
+  ])
+  expect(needsSshConfig('terminal', 'linux')).toBe(false)
 })

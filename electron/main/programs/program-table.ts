@@ -1,21 +1,27 @@
 import path from 'node:path'
 import { type Program, type SshKit } from '#proxy/contract'
 
-/** A program file that was found, and how its arguments are built. */
+/** Programs that are told by their arguments what to open; for the others see `drives.ts` and `gatewayUrl`. */
+export type Started = Exclude<Program, 'gateway' | 'drive'>
+
+/** A program file that was found. */
 export interface Found {
   readonly program: Program
   readonly file: string
 }
 
 /** The parts of a kit that programs get. All of them are made by Berth: an alias of harmless characters, a port, paths of our own files. */
-export type ProgramKit = Pick<
-  SshKit,
-  'hostAlias' | 'configInstalled' | 'identityFile' | 'hostKeyFingerprint' | 'user' | 'winscpUrl'
-> & { readonly port: number }
+export type ProgramKit = Pick<SshKit, 'hostAlias' | 'identityFile' | 'hostKeyFingerprint' | 'user' | 'winscpUrl'> & {
+  readonly port: number
+  /** Folder with the configuration that FileZilla runs with. */
+  readonly filezillaFolder: string
+}
 
 export interface Command {
   readonly file: string
   readonly args: readonly string[]
+  /** Added to the environment. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 interface Place {
@@ -29,10 +35,15 @@ const LINUX: readonly Place[] = [
   { program: 'vscode', files: ['code'] },
   { program: 'cursor', files: ['cursor'] },
   { program: 'putty', files: ['putty'] },
+  { program: 'filezilla', files: ['filezilla'] },
+  { program: 'drive', files: ['sshfs'] },
 ]
+// An app that the desktop starts has a short PATH there.
 const MAC: readonly Place[] = [
+  { program: 'terminal', files: ['/usr/bin/open'] },
   { program: 'vscode', files: ['/Applications/Visual Studio Code.app/Contents/Resources/app/bin/code'] },
   { program: 'cursor', files: ['/Applications/Cursor.app/Contents/Resources/app/bin/cursor'] },
+  { program: 'drive', files: ['/usr/local/bin/sshfs', '/opt/homebrew/bin/sshfs'] },
 ]
 // Only .exe files: a .cmd file runs in a shell, which would read the arguments once more.
 const WINDOWS: readonly Place[] = [
@@ -47,6 +58,10 @@ const WINDOWS: readonly Place[] = [
     files: ['%ProgramFiles(x86)%\\WinSCP\\WinSCP.exe', '%LOCALAPPDATA%\\Programs\\WinSCP\\WinSCP.exe'],
   },
   { program: 'putty', files: ['%ProgramFiles%\\PuTTY\\putty.exe', '%ProgramFiles(x86)%\\PuTTY\\putty.exe'] },
+  {
+    program: 'drive',
+    files: ['%ProgramFiles%\\SSHFS-Win\\bin\\sshfs.exe', '%ProgramFiles(x86)%\\SSHFS-Win\\bin\\sshfs.exe'],
+  },
 ]
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -80,25 +95,30 @@ const TERMINALS: Readonly<Record<string, readonly string[]>> = {
   'conhost.exe': [],
 }
 
+/** Our own file, although the user's may include it: what stands in the user's does not concern a session. */
+export function configArguments({ identityFile }: Pick<ProgramKit, 'identityFile'>): readonly string[] {
+  return identityFile === null ? [] : ['-F', path.join(path.dirname(identityFile), 'config')]
+}
+
 /**
  * The program and its arguments for a session. Nothing is a shell string: every value is an argument of its own, begins with no `-`, and
- * comes from the kit, never from a page or a container.
- *
- * @returns undefined where the program needs the Host block in the user's own configuration, which is switched off
+ * comes from the kit, never from a page or a container. Some programs need the Host block in the user's own configuration (`needsSshConfig`).
  */
-export function commandFor({ program, file }: Found, kit: ProgramKit): Command | undefined {
-  const { hostAlias, configInstalled, identityFile, port, user } = kit
-  // Our own file, although the user's may include it: what stands in the user's does not concern a session.
-  const config = identityFile === null ? [] : ['-F', path.join(path.dirname(identityFile), 'config')]
+export function commandFor(
+  { program, file }: { readonly program: Started; readonly file: string },
+  kit: ProgramKit,
+  platform: NodeJS.Platform,
+): Command {
+  const { hostAlias, identityFile, port, user } = kit
   switch (program) {
     case 'terminal': {
+      if (platform === 'darwin') return { file, args: ['-a', 'Terminal', `ssh://${hostAlias}`] }
       const name = path.win32.basename(file)
       const before = TERMINALS[name] ?? TERMINALS[path.posix.basename(file)] ?? ['-e']
-      return { file, args: [...before, 'ssh', ...config, hostAlias] }
+      return { file, args: [...before, 'ssh', ...configArguments(kit), hostAlias] }
     }
     case 'vscode':
     case 'cursor':
-      if (!configInstalled) return undefined
       return { file, args: ['--folder-uri', `vscode-remote://ssh-remote+${hostAlias}/home/work`] }
     case 'putty': {
       const target = `${user}@127.0.0.1`
@@ -107,5 +127,17 @@ export function commandFor({ program, file }: Found, kit: ProgramKit): Command |
     }
     case 'winscp':
       return { file, args: [kit.winscpUrl] }
+    case 'filezilla':
+      // Only a site of its site manager can log on by key, and the user's own sites are not ours to change.
+      return { file, args: ['--site', `0/${hostAlias}`], env: { XDG_CONFIG_HOME: kit.filezillaFolder } }
   }
+}
+
+/** Scheme of JetBrains Gateway, which registers it in each operating system. */
+export const GATEWAY_SCHEME = 'jetbrains-gateway'
+
+/** Fills in the form of a new connection in JetBrains Gateway, which reads ~/.ssh/config; the IDE is chosen there. */
+export function gatewayUrl({ hostAlias, user, port }: Pick<ProgramKit, 'hostAlias' | 'user' | 'port'>): string {
+  const fields = { type: 'ssh', deploy: 'false', host: hostAlias, port: String(port), user, projectPath: '/home/work' }
+  return `${GATEWAY_SCHEME}://connect#${new URLSearchParams(fields).toString()}`
 }

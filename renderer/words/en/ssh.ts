@@ -67,4 +67,7 @@ export default {
   inCursor: 'Cursor',
   inPutty: 'PuTTY',
   inWinScp: 'WinSCP',
+  inGateway: 'JetBrains Gateway',
+  inFileZilla: 'FileZilla',
+  asDrive: 'Mount as a drive',
 } as const

@@ -8,6 +8,12 @@ export default {
     '서버의 인증서를 신뢰할 수 없습니다: {text}. 인증 기관을 이 시스템에 추가하거나, 데스크톱 앱에서 인증 기관의 파일을 선택하거나, 명령줄에서는 NODE_EXTRA_CA_CERTS에 파일을 지정하세요.',
   no_certificates_in: '{file}에 인증 기관의 인증서(PEM)가 없습니다.',
 
+  program_not_found: '이 컴퓨터에서 이 프로그램을 찾지 못했습니다.',
+  program_needs_ssh_config: '이 프로그램은 SSH 설정으로만 세션을 찾습니다. 설정에서 켜세요.',
+  program_not_started: '{program} 프로그램이 시작되지 않았습니다: {text}',
+  drive_not_made: '세션의 파일을 마운트하지 못했습니다: {text}',
+  drive_no_letter: '남은 드라이브 문자가 없습니다.',
+
   not_reached_in_time: '세션에 제시간에 연결하지 못했습니다.',
   not_reached_in_time_because: '세션에 제시간에 연결하지 못했습니다. {text}',
   ended_while_opening: '터널을 여는 동안 세션이 끝났습니다.',

@@ -69,4 +69,7 @@ export default {
   inCursor: 'Cursor',
   inPutty: 'PuTTY',
   inWinScp: 'WinSCP',
+  inGateway: 'JetBrains Gateway',
+  inFileZilla: 'FileZilla',
+  asDrive: '드라이브로 마운트',
 } satisfies Translation<typeof en>
