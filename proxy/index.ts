@@ -12,6 +12,7 @@ import {
 import { type HostApi, type HostEvents, type HostSettings } from '#proxy/contract'
 import { TunnelSpec } from '#proxy/contract'
 import { type DirectPath } from './dial/direct-path.ts'
+import { linkSignals } from './grants/link-signals.ts'
 import { type PathLimits } from './grants/path.ts'
 import { environmentNetwork, type Network } from './network/index.ts'
 import { openListener } from './listeners/open-listener.ts'
@@ -88,9 +89,13 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       // A renewal is authorised by the grant alone, and works while the user is signed out.
       const { method, body } = init
       const credentials = GRANT_HEADER in init.headers ? {} : await options.credentials({ method, url, body })
-      const signal =
-        init.signal instanceof AbortSignal ? AbortSignal.any([closing.signal, init.signal]) : closing.signal
-      return await fetchFrom(url, { ...init, headers: { ...init.headers, ...credentials }, signal })
+      const ended = init.signal instanceof AbortSignal ? [closing.signal, init.signal] : [closing.signal]
+      using both = linkSignals(ended)
+      const headers = { ...init.headers, ...credentials }
+      const reply = await fetchFrom(url, { ...init, headers, signal: both.signal })
+      // All of it, while the signals still count.
+      const text = await reply.text()
+      return { status: reply.status, headers: reply.headers, text: () => Promise.resolve(text) }
     },
   })
   const transport = options.transport ?? createTransport(managerUrl, options.direct, network)

@@ -1,5 +1,6 @@
 import type { ApiClient, Grant, SessionId } from '#manager/contract'
 import { AppError, GRANT_HEADER, isAppError } from '#manager/contract/light'
+import { linkSignals } from './link-signals.ts'
 
 export interface GrantKeeperDeps {
   readonly api: Pick<ApiClient, 'createGrant' | 'renewGrant'>
@@ -75,18 +76,19 @@ export function createGrantKeeper(deps: GrantKeeperDeps): GrantKeeper {
 
   async function obtain(stopped: AbortSignal): Promise<Grant> {
     if (disposed) throw new AppError('tunnel_not_found')
-    const within = (ms: number) => AbortSignal.any([stopped, AbortSignal.timeout(ms)])
     if (held && held.until > now()) {
       try {
         const headers = { [GRANT_HEADER]: held.grant.grant }
-        return hold(await deps.api.renewGrant({ headers, signal: within(RENEW_TIMEOUT_MS) }))
+        using inTime = linkSignals([stopped], RENEW_TIMEOUT_MS)
+        return hold(await deps.api.renewGrant({ headers, signal: inTime.signal }))
       } catch (error) {
         if (!isAppError(error) || error.code !== 'grant_invalid') throw error
         held = undefined
       }
     }
     const params = { id: deps.sessionId, app: deps.app }
-    return hold(await deps.api.createGrant({ params, signal: within(CREATE_TIMEOUT_MS) }))
+    using inTime = linkSignals([stopped], CREATE_TIMEOUT_MS)
+    return hold(await deps.api.createGrant({ params, signal: inTime.signal }))
   }
 
   function renewInBackground() {

@@ -132,6 +132,9 @@ export interface ConsoleDouble extends AsyncDisposable {
   drop(): void
 }
 
+/** As the manager. */
+const PING_MS = 15_000
+
 /**
  * The built console page with a double of the manager behind it, for states that are hard to produce with the real one: 10,000
  * rows, failed requests, a pull that stands still, GPUs on a machine that has none.
@@ -140,6 +143,9 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
   const streams = new Set<ServerResponse>()
   const sent: string[] = []
   let watching: string[] = []
+  const ping = () => `id: 1.${sent.length}\nevent: ping\ndata: {}\n\n`
+  // Without it the page takes the stream for dead, and opens another one.
+  const pings = setInterval(() => streams.forEach(stream => stream.write(ping())), PING_MS)
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://double')
@@ -164,7 +170,7 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
       if (url.pathname === '/api/v1/events') {
         const position = Number(String(request.headers['last-event-id'] ?? `1.${sent.length}`).split('.')[1])
         sent.slice(position).forEach(frame => response.write(frame))
-        response.write(`id: 1.${sent.length}\nevent: ping\ndata: {}\n\n`)
+        response.write(ping())
         streams.add(response)
         watching = (url.searchParams.get('watch') ?? '').split(',').filter(Boolean)
         response.on('close', () => streams.delete(response))
@@ -242,6 +248,7 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
       streams.clear()
     },
     async [Symbol.asyncDispose]() {
+      clearInterval(pings)
       server.closeAllConnections()
       await new Promise(resolve => server.close(resolve))
     },
