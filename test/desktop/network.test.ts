@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { createServer as createTlsServer } from 'node:tls'
+import { createServer as createTlsServer, type Server } from 'node:tls'
 import { promisify } from 'node:util'
 import { type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -14,7 +14,7 @@ import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts
 import { button, signIn } from '../e2e/console-steps.ts'
 import { aWorld } from '../e2e/console-world.ts'
 import { violationsOf } from '../fixtures/browser.ts'
-import { createAuthority } from '../fixtures/authority.ts'
+import { type Authority, createAuthority } from '../fixtures/authority.ts'
 import { type ConnectProxy, startConnectProxy } from '../fixtures/connect-proxy.ts'
 import { openApp, openDesktop, readSettings, type Desktop, type RunningApp } from './open-app.ts'
 
@@ -30,13 +30,16 @@ let double: ConsoleDouble
 let proxy: ConnectProxy
 let app: RunningApp
 let fingerprint: string
+let tls: Server
+let original: Authority['server']
 
 beforeAll(async () => {
   desktop = stack.use(await openDesktop())
   double = stack.use(await startConsoleDouble(aWorld({ signedIn: false })))
   const authority = stack.use(await createAuthority([NAME]))
   fingerprint = new X509Certificate(authority.server.cert).fingerprint256
-  const tls = createTlsServer(authority.server, client => {
+  original = authority.server
+  tls = createTlsServer(authority.server, client => {
     const manager = connect(Number(new URL(double.url).port), '127.0.0.1')
     client.on('error', () => manager.destroy())
     manager.on('error', () => client.destroy())
@@ -165,6 +168,28 @@ test('calls, live events and terminals go by the proxy that the PAC file names',
   const opened = inPage(`host.terminal.open({ sessionId: '${id}', name: 'main', cols: 80, rows: 24 })`)
   expect(await opened).toMatchObject({ ok: false, error: { detail: { why: 'HTTP 200' } } })
   expect(new Set(proxy.asked.map(({ place }) => place))).toEqual(new Set([`${NAME}:443`]))
+})
+
+test('another key of a known server blocks without a question, and both fingerprints are told', async () => {
+  const { certificates } = (await readSettings(app.configDir)) as { certificates: Record<string, string> }
+  const known = certificates[`https://${NAME}`]!.replace('key:', '')
+  const questions = (await app.questions()).length
+  await using stranger = await createAuthority([NAME])
+  tls.setSecureContext(stranger.server)
+  proxy.cut()
+  const now = new X509Certificate(stranger.server.cert).publicKey.export({ type: 'spki', format: 'der' })
+  const shown = createHash('sha256').update(now).digest('hex').toUpperCase().match(/../g)!.join(':')
+  const me = () => inPage(`fetch('/api/v1/me').then(answer => answer.json()).then(({ detail }) => detail)`)
+  await expect.poll(me).toContain(shown)
+  expect(await me()).toContain(known)
+  await app.page.reload()
+  await app.page.getByText(shown).first().waitFor()
+  await app.page.getByText(known).first().waitFor()
+  expect(await app.questions()).toHaveLength(questions)
+  tls.setSecureContext(original)
+  proxy.cut()
+  await app.page.reload()
+  await app.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
 })
 
 test('a proxy that refuses is named as the cause', async () => {

@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -97,7 +97,14 @@ describe('the console window', () => {
   test('signs in without ever having the token, and shows the sessions with live events', async () => {
     const errors: string[] = []
     page.on('pageerror', error => errors.push(error.message))
+    // A link that is followed before the sign-in leads to its session after it.
+    const linked = double.world.sessions[0]!
+    expect(await exitOf(startPlainApp(desktop, app.configDir, [`berth://open/sessions/${linked.id}`]))).toBe(0)
+    await expect.poll(() => page.url()).toContain(linked.id)
+    await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
     await signIn(page, 'mira@example.com', 'Correct-horse-1')
+    await expect.poll(() => page.url()).toMatch(new RegExp(`#/sessions/${linked.id}$`))
+    await page.getByRole('heading', { name: linked.name }).waitFor()
     await page.locator('a[href="#/sessions"]').first().click()
     await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
     await expect.poll(() => double.streams()).toBeGreaterThan(0)
@@ -303,7 +310,7 @@ describe('beside the window', () => {
   const seen = () => app.electron.evaluate(() => (globalThis as never as { seen: Seen }).seen)
 
   test('tray, badge and notifications follow the sessions, and a click on a notification leads to its session', async () => {
-    await app.electron.evaluate(({ app: main, BrowserWindow, Menu, Notification }) => {
+    await app.electron.evaluate(({ app: main, BrowserWindow, Menu, Notification, Tray }) => {
       const kept: Seen = { menus: [], badges: [], progress: [], notices: [] }
       Object.assign(globalThis, { seen: kept })
       const build = Menu.buildFromTemplate
@@ -312,6 +319,11 @@ describe('beside the window', () => {
         const text = JSON.stringify(template)
         if (text.includes('Stop and quit')) kept.menus.push(text)
         return build(template)
+      }
+      const setMenu = Tray.prototype.setContextMenu
+      Tray.prototype.setContextMenu = function setContextMenu(menu) {
+        Object.assign(globalThis, { tray: this, trayMenu: menu })
+        setMenu.call(this, menu)
       }
       main.setBadgeCount = count => kept.badges.push(count ?? 0) > 0
       BrowserWindow.prototype.setProgressBar = fraction => void kept.progress.push(fraction)
@@ -367,6 +379,43 @@ describe('beside the window', () => {
     expect(labelsOf(menus.at(-1)!)).toEqual(['Open Berth', 'Stop and quit'])
   })
 
+  test('the tray shows the window, opens a session and its terminal', async () => {
+    const { id, name } = double.world.sessions.find(({ status }) => status === 'RUNNING')!
+    await inPage(
+      `host.desktop.report({ unread: 0, sessions: ${JSON.stringify([{ id, name }])}, uploads: null, hasEdits: false })`,
+    )
+    /** Clicks on the icon, or on an item by its labels. */
+    const click = (...labels: string[]) =>
+      app.electron.evaluate((_, path) => {
+        const { tray, trayMenu } = globalThis as never as { tray: Electron.Tray; trayMenu: Electron.Menu }
+        if (path.length === 0) {
+          tray.emit('click')
+          return
+        }
+        const item = path.reduce<Electron.MenuItem | undefined>(
+          (above, label) => (above?.submenu ?? trayMenu).items.find(one => one.label === label),
+          undefined,
+        )
+        item?.click()
+      }, labels)
+    const isVisible = () =>
+      app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().map(one => one.isVisible()))
+    for (const labels of [[], ['Open Berth']]) {
+      await app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.hide())
+      await expect.poll(isVisible).toEqual([false])
+      await click(...labels)
+      await expect.poll(isVisible).toEqual([true])
+    }
+    await click(name, 'Open')
+    await expect.poll(() => inPage('location.hash')).toBe(`#/sessions/${id}`)
+    const opened = app.electron.waitForEvent('window')
+    await click(name, 'Terminal')
+    const terminal = await opened
+    expect(terminal.url()).toContain(`#/terminal/${id}`)
+    await terminal.close()
+    await expect.poll(isVisible).toEqual([true])
+  })
+
   test('preferences switch the start with the sign-in to this computer on and off', async () => {
     await inPage(`location.hash = '#/preferences'`)
     const file = join(app.configDir, '.config/autostart/berth.desktop')
@@ -419,6 +468,21 @@ describe('links and second starts', () => {
       .poll(() => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isMinimized()))
       .toBe(false)
   })
+})
+
+test('a second server has an app of its own beside the first one, with its own sign-in', async () => {
+  const token = 'token-of-the-other'
+  await using other = await startConsoleDouble(aWorld({ signedIn: false, token }))
+  const profile = join(app.configDir, 'profiles/other')
+  await mkdir(profile, { recursive: true })
+  await writeFile(join(profile, 'desktop.json'), JSON.stringify({ endpoint: { kind: 'remote', url: other.url } }))
+  await using second = await openApp(desktop, { configDir: app.configDir, args: ['--profile=other'] })
+  await second.page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
+  await signIn(second.page, 'mira@example.com', 'Correct-horse-1')
+  await second.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
+  expect(other.tokens()).toEqual([token])
+  expect(double.tokens()).toEqual(['a-token'])
+  expect(await inPage(`fetch('/api/v1/me').then(({ status }) => status)`)).toBe(200)
 })
 
 describe('a link in a terminal', () => {
@@ -534,7 +598,16 @@ describe.concurrent('a start that is not the usual one', () => {
     await writeFile(join(services.path, 'org.freedesktop.secrets.service'), hangs)
     await using locked = await openDesktop(services.path)
     await using manager = await startConsoleDouble(aWorld({ signedIn: false }))
-    await using late = await openApp(locked, { env: { BERTH_ENDPOINT: manager.url } })
+    // Where the window was when it was closed.
+    const window = { bounds: { x: 60, y: 70, width: 900, height: 640 }, isMaximized: false, zoomLevel: 0.5 }
+    await using late = await openApp(locked, { env: { BERTH_ENDPOINT: manager.url }, settings: { window } })
+    const state = () =>
+      late.electron.evaluate(({ BrowserWindow }) => {
+        const [one] = BrowserWindow.getAllWindows()
+        const { width, height } = one!.getNormalBounds()
+        return { width, height, zoomLevel: one!.webContents.getZoomLevel() }
+      })
+    await expect.poll(state).toEqual({ width: 900, height: 640, zoomLevel: 0.5 })
     await late.answer(0)
     await late.page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
     await signIn(late.page, 'mira@example.com', 'Correct-horse-1')

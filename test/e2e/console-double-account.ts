@@ -63,7 +63,7 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
     case 'POST /api/v1/auth/ticket':
     case 'POST /api/v1/auth/keypair':
       world.signedIn = true
-      return { status: 200, value: { ...meOf(world), token: tokenFor(body), originSecret: 'a-secret' } }
+      return { status: 200, value: { ...meOf(world), token: tokenFor(world, body), originSecret: 'a-secret' } }
     case 'POST /api/v1/auth/logout':
       world.signedIn = false
       return { status: 204 }
@@ -182,6 +182,6 @@ function meOf(world: World) {
 }
 
 /** Browsers get a cookie, programs a token. */
-function tokenFor(body: unknown): string | null {
-  return typeof body === 'object' && body !== null && 'kind' in body && body.kind === 'token' ? 'a-token' : null
+function tokenFor({ token = 'a-token' }: World, body: unknown): string | null {
+  return typeof body === 'object' && body !== null && 'kind' in body && body.kind === 'token' ? token : null
 }

@@ -58,6 +58,8 @@ const sendFile = createStaticFiles(new URL('../../dist/renderer/', import.meta.u
 /** The state behind the double's answers; tests change it while the page is open. */
 export interface World extends PublishedWorld {
   signedIn: boolean
+  /** What programs get for a sign-in. */
+  token?: string
   role: Role
   sessions: Session[]
   members?: SessionShare[]
@@ -126,6 +128,8 @@ export interface ConsoleDouble extends AsyncDisposable {
   /** Sends an event to every open stream, and to those that come back later. */
   emit(event: string, data: unknown): void
   streams(): number
+  /** Bearer tokens that requests came with. */
+  tokens(): string[]
   /** Session ids whose figures the newest stream asks for. */
   watching(): string[]
   /** Breaks every open stream. */
@@ -142,6 +146,7 @@ const PING_MS = 15_000
 export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
   const streams = new Set<ServerResponse>()
   const sent: string[] = []
+  const tokens = new Set<string>()
   let watching: string[] = []
   const ping = () => `id: 1.${sent.length}\nevent: ping\ndata: {}\n\n`
   // Without it the page takes the stream for dead, and opens another one.
@@ -149,6 +154,8 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://double')
+    const [, token] = /^Bearer (.+)$/.exec(request.headers.authorization ?? '') ?? []
+    if (token !== undefined) tokens.add(token)
     if (url.pathname === '/healthz') {
       send(response, 200, {})
       return
@@ -242,6 +249,7 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
       for (const stream of streams) stream.write(frame)
     },
     streams: () => streams.size,
+    tokens: () => [...tokens],
     watching: () => watching,
     drop() {
       for (const stream of streams) stream.destroy()

@@ -156,6 +156,7 @@ const call = (group: string, name: string, args: unknown[]) =>
   )
 
 test('the window is sandboxed and isolated, and shows only our own page', () => {
+  expect(stub.isSandboxed).toBe(true)
   expect(stub.privileged).toEqual(['berth'])
   expect(stub.windows[0]!.options.webPreferences).toMatchObject({
     contextIsolation: true,

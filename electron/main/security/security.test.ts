@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { isConsoleUrl, isTrusted } from './console-origin.ts'
+import { isEndpointUrl } from '../settings/settings-file.ts'
 import { isExternalUrlAllowed } from './external-urls.ts'
 
 describe('trusted frames', () => {
@@ -22,6 +23,17 @@ describe('trusted frames', () => {
     expect(isTrusted({ senderFrame: { url: 'https://evil.example/', parent: null } })).toBe(false)
     expect(isTrusted({ senderFrame: null })).toBe(false)
   })
+})
+
+test('a server is reached by https, or by http on this computer', () => {
+  const accepted = ['https://berth.example', 'http://127.0.0.1:8400', 'http://[::1]:8400', 'http://localhost:8400']
+  const refused = [
+    'http://berth.example',
+    'http://127.0.0.1.evil.example',
+    'https://me:secret@berth.example',
+    'ftp://x',
+  ]
+  expect([...accepted, ...refused].filter(isEndpointUrl)).toEqual(accepted)
 })
 
 describe('external links', () => {
