@@ -1,25 +1,27 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkApp } from '../../build/packages/desktop/check-app.ts'
 import { FUSES } from '../../build/packages/desktop/fuses.ts'
 import { APP_FOLDER } from '../../build/packages/desktop/system-files.ts'
+import { DESKTOP_PRODUCT } from '../../build/packages/targets/desktop.ts'
 import { openLaunchDialog, rowOf } from '../e2e/console-steps.ts'
-import { root } from '../fixtures/berth.ts'
 import { openFreshRoot } from './fresh-root.ts'
-import { prepareDesktop, SANDBOX, startInstalledApp, USER } from './installed-app.ts'
+import { expectFirstWindow, prepareDesktop, SANDBOX, startInstalledApp, USER } from './installed-app.ts'
+import { deb, madePackage, NEXT_VERSION } from './packager.ts'
 
 const packages = mkdtempSync(join(tmpdir(), 'berth-packages-'))
 
-beforeAll(() => {
-  // Made by `npm run package desktop-deb`; `npm run test:packages` does so first. Its Electron is the official one or that of the tests.
-  const made = join(root, 'dist', 'packages')
-  const name = readdirSync(made).find(file => /^berth-desktop_.*\.deb$/.test(file))
-  if (name === undefined) throw new Error('there is no package of the desktop app')
-  cpSync(join(made, name), join(packages, 'desktop.deb'))
-})
+beforeAll(async () => {
+  // Its Electron is the official one or that of the tests.
+  const made = madePackage('berth-desktop', 'deb')
+  cpSync(made, join(packages, 'desktop.deb'))
+  // The same app: only the package manager sees another version.
+  const product = { name: 'berth-desktop', rpm: DESKTOP_PRODUCT.rpm }
+  await deb.remake(product, made, join(packages, 'next.deb'), () => Promise.resolve())
+}, 600_000)
 afterAll(() => rmSync(packages, { recursive: true, force: true }))
 
 test('the package has an app with closed fuses, an archive whose hashes are right, and less than its budget of bytes', async () => {
@@ -33,7 +35,7 @@ test('the package has an app with closed fuses, an archive whose hashes are righ
   rmSync(folder, { recursive: true })
 })
 
-test('the desktop app: install, a window in the sandbox, Berth on this computer with a session, removal that keeps the data', async () => {
+test('the desktop app: install, a window in the sandbox, Berth on this computer with a session, an upgrade beside it, removal that keeps the data', async () => {
   await using debian = await openFreshRoot(packages, SANDBOX)
   const { shell, data } = debian
   // As on Ubuntu, which needs the profile.
@@ -52,12 +54,7 @@ test('the desktop app: install, a window in the sandbox, Berth on this computer 
 
   await using app = await startInstalledApp(debian)
   const { page } = app
-  await page.getByRole('heading', { name: 'Welcome to Berth' }).waitFor()
-  expect(page.url()).toMatch(/^berth:\/\/console\//)
-  // 2: a filter of system calls is active.
-  expect(await shell('grep -h ^Seccomp: $(pgrep -f "[t]ype=renderer" | sed "s#.*#/proc/&/status#")')).toBe(
-    'Seccomp:\t2\n',
-  )
+  await expectFirstWindow(app, debian)
 
   await page.getByRole('button', { name: 'Start Berth here' }).click()
   await page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor({ timeout: 180_000 })
@@ -69,6 +66,13 @@ test('the desktop app: install, a window in the sandbox, Berth on this computer 
   await page.getByLabel('Name optional').fill('packed')
   await page.getByRole('button', { name: /^Launch$/ }).click()
   await rowOf(page, 'packed').getByText('Running').waitFor({ timeout: 120_000 })
+
+  // An upgrade beside the app and its session: both go on.
+  await deb.install(debian, 'next.deb')
+  expect(await deb.installed(debian, 'berth-desktop')).toBe(NEXT_VERSION)
+  await page.reload()
+  await rowOf(page, 'packed').getByText('Running').waitFor()
+  expect(await shell(services)).toBe('1\n')
 
   // The native library of the credential store is loaded from beside the archive; without a store the sign-in stays in memory.
   const log = await shell(`cat /home/${USER}/.config/berth/logs/desktop.log`)

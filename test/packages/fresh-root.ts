@@ -19,10 +19,12 @@ export interface FreshRoot extends AsyncDisposable {
   /** Runs a shell command as root. @throws with its output if it fails */
   shell(command: string): Promise<string>
   /** Starts a unit's command in the foreground, as systemd would. */
-  startUnit(unit: string): Promise<RunningUnit>
+  startUnit(unit: string): Promise<RunningServers>
+  /** Starts servers by a command that tells with `--json` when they are ready. */
+  startServers(command: string): Promise<RunningServers>
 }
 
-export interface RunningUnit {
+export interface RunningServers {
   readonly url: string
   /** Ends it as `systemctl stop` does. */
   stop(): Promise<void>
@@ -59,32 +61,34 @@ export async function openFreshRoot(packages: string, options: readonly string[]
       throw new Error(`${command}\n${stdout}${stderr}`, { cause: error })
     }
   }
+  async function startServers(command: string): Promise<RunningServers> {
+    // The shell tells its process id, which exec keeps: Docker passes no signal on to a process that it started by exec.
+    const child = spawn('docker', [...inside, 'sh', '-c', `echo $$; exec ${command} --json`], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+    const pid = String((await lines.next()).value)
+    const ready = await lines.next()
+    if (ready.done) throw new Error(`${command} ended before it was ready`)
+    const { url } = JSON.parse(ready.value) as { url: string }
+    return {
+      url,
+      async stop() {
+        const ended = once(child, 'exit')
+        await shell(`kill -TERM ${pid}`)
+        await ended
+      },
+    }
+  }
   // Settings of this computer's apt, e.g. its mirror's certificate.
   await shell('cp -n /host-apt/99* /etc/apt/apt.conf.d/ 2>/dev/null || true; apt-get update -q')
   return {
     name,
     data,
     shell,
-    async startUnit(unit) {
-      const line = (await shell(`sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/${unit}`)).trim()
-      // The shell tells its process id, which exec keeps: Docker passes no signal on to a process that it started by exec.
-      const child = spawn('docker', [...inside, 'sh', '-c', `echo $$; exec ${line} --json`], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      })
-      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-      const pid = String((await lines.next()).value)
-      const ready = await lines.next()
-      if (ready.done) throw new Error(`${unit} ended before it was ready`)
-      const { url } = JSON.parse(ready.value) as { url: string }
-      return {
-        url,
-        async stop() {
-          const ended = once(child, 'exit')
-          await shell(`kill -TERM ${pid}`)
-          await ended
-        },
-      }
-    },
+    startServers,
+    startUnit: async unit =>
+      startServers((await shell(`sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/${unit}`)).trim()),
     async [Symbol.asyncDispose]() {
       await run('docker', ['rm', '-f', name])
       await removeEverythingOf(await managerIdOf(data))

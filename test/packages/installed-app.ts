@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { chromium, type Page } from 'playwright-core'
 import { expect } from 'vitest'
+import { DESKTOP_PRODUCT } from '../../build/packages/targets/desktop.ts'
 import { type FreshRoot } from './fresh-root.ts'
 
 /** What Chromium needs of a container to make its sandbox; on a computer everybody has it. */
@@ -11,6 +12,9 @@ export const SANDBOX = ['--cap-add', 'SYS_ADMIN', '--security-opt', 'seccomp=unc
 
 /** Ordinary user of the fresh root who may use the Docker Engine. */
 export const USER = 'mira'
+
+/** Debian's packages that the app needs, where its own package does not bring them. */
+export const LIBRARIES = DESKTOP_PRODUCT.deb.depends.map(one => one.split(/ [|(]/, 1)[0]).join(' ')
 
 /** The installed app, with a window on a screen inside of the fresh root. */
 export interface InstalledApp extends AsyncDisposable {
@@ -27,8 +31,8 @@ export async function prepareDesktop({ shell, data }: FreshRoot): Promise<void> 
   await shell(`useradd -m -G "$(getent group ${gid} | cut -d: -f1)" ${USER} && chown ${USER} ${data}`)
 }
 
-/** Starts the app as a menu does. The fuses keep debuggers out of its main process; its pages are reached by Chromium's own port. */
-export async function startInstalledApp({ name, data }: FreshRoot): Promise<InstalledApp> {
+/** Starts the app as a menu does, or the program of an unpacked one. The fuses keep debuggers out of its main process; its pages are reached by Chromium's own port. */
+export async function startInstalledApp({ name, data }: FreshRoot, command = 'berth-desktop'): Promise<InstalledApp> {
   await using stack = new AsyncDisposableStack()
   const xvfb = spawn(
     'docker',
@@ -47,7 +51,7 @@ export async function startInstalledApp({ name, data }: FreshRoot): Promise<Inst
   const program = [
     'sh',
     '-c',
-    'unset BERTH_CONFIG_DIR; echo "pid $$" >&2; exec berth-desktop --disable-gpu --remote-debugging-port=0',
+    `unset BERTH_CONFIG_DIR; echo "pid $$" >&2; exec ${command} --disable-gpu --remote-debugging-port=0`,
   ]
   const app = spawn('docker', ['exec', '-u', USER, ...variables, name, ...program], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -74,6 +78,15 @@ export async function startInstalledApp({ name, data }: FreshRoot): Promise<Inst
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
+}
+
+/** Whether the app is on the screen, with its first page in the sandbox of Chromium. */
+export async function expectFirstWindow({ page }: InstalledApp, { shell }: FreshRoot): Promise<void> {
+  await page.getByRole('heading', { name: 'Welcome to Berth' }).waitFor()
+  expect(page.url()).toMatch(/^berth:\/\/console\//)
+  // 2: a filter of system calls is active.
+  const modes = await shell('grep -h ^Seccomp: $(pgrep -f "[t]ype=renderer" | sed "s#.*#/proc/&/status#")')
+  expect(modes).toBe('Seccomp:\t2\n')
 }
 
 /** Titles of the pages that a Chromium shows. */

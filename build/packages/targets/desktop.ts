@@ -99,7 +99,7 @@ const RPM_REQUIRES = [
 ]
 
 /** The app for package managers. */
-const DESKTOP_PRODUCT: SystemProduct = {
+export const DESKTOP_PRODUCT: SystemProduct = {
   target: 'desktop',
   about: 'the desktop app',
   async stage(work, packager) {

@@ -21,6 +21,23 @@ test.skipIf(findProgram('systemd-analyze') === undefined)('systemd accepts the u
   expect(status).toBe(0)
 })
 
+/** Highest exposure by the rules of `systemd-analyze security`, 0 to 100, of units without and with the agent. */
+const MANAGER_EXPOSURE = 20
+const AGENT_EXPOSURE = 90
+
+test.skipIf(systemdVersion() < 250)('systemd finds each unit no more exposed than was decided', () => {
+  writeUnits(folder, '/bin/true')
+  for (const unit of UNITS) {
+    const threshold = unit === 'berth-manager.service' ? MANAGER_EXPOSURE : AGENT_EXPOSURE
+    const options = ['--offline=yes', '--no-pager', `--threshold=${threshold}`]
+    const { status, stdout } = spawnSync('systemd-analyze', ['security', ...options, join(folder, unit)], {
+      encoding: 'utf8',
+    })
+    expect(stdout).toContain(`Overall exposure level for ${unit}`)
+    expect(status, stdout).toBe(0)
+  }
+})
+
 test('the manager runs without any right of root; only units with the agent run as root', () => {
   writeUnits(folder, '/usr/bin/berth')
   const unit = (name: string) => readFileSync(join(folder, name), 'utf8')
@@ -41,3 +58,10 @@ test('every npm package of the servers names its licence and is pinned by its in
     lockedPackages().filter(({ license, integrity }) => license === 'NOASSERTION' || integrity === undefined),
   ).toEqual([])
 })
+
+/** 0 where there is no systemd. */
+function systemdVersion(): number {
+  if (findProgram('systemd-analyze') === undefined) return 0
+  const { stdout } = spawnSync('systemd-analyze', ['--version'], { encoding: 'utf8' })
+  return Number(/^systemd (\d+)/.exec(stdout)?.[1] ?? 0)
+}
