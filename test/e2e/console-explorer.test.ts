@@ -200,8 +200,16 @@ describe('changing files', () => {
   test('files are dragged onto a directory', async () => {
     const files = filesOf(SOME)
     await using it = await open(files)
+    await it.page.evaluate(() => {
+      const read = ({ dataTransfer }: DragEvent) => (document.title = dataTransfer?.getData('DownloadURL') ?? '')
+      window.addEventListener('dragstart', read, { once: true })
+    })
     await row(it.page, 'notes.txt').dragTo(row(it.page, 'data'))
     await row(it.page, 'notes.txt').waitFor({ state: 'detached' })
+    // Whoever takes the file outside of the page gets it from this address.
+    const [type, name, ...address] = (await it.page.title()).split(':')
+    expect([type, name]).toEqual(['application/octet-stream', 'notes.txt'])
+    expect(address.join(':')).toMatch(/^http:.+content\?path=notes\.txt&download=1$/)
     expect(files.has('data/notes.txt')).toBe(true)
   })
 

@@ -1,6 +1,7 @@
-import { type FolderId } from '#manager/contract'
+import { fileContentAddress, type FolderId, shownFileName } from '#manager/contract'
+import { type Entry } from './files-client.ts'
 
-/** Type of the data of a drag of files within the console. Other pages see a type of ours, and no file. */
+/** Type of the data of a drag of files within the console. Other pages see it and an address (`downloadOf`), and can read no file. */
 const TYPE = 'application/x-berth-files'
 
 export interface DraggedFiles {
@@ -8,9 +9,25 @@ export interface DraggedFiles {
   readonly paths: readonly string[]
 }
 
-export function putDrag(event: DragEvent, files: DraggedFiles): void {
-  event.dataTransfer?.setData(TYPE, JSON.stringify(files))
-  if (event.dataTransfer) event.dataTransfer.effectAllowed = 'copyMove'
+/** @param file the one file that is dragged; undefined for a directory, and for several files */
+export function putDrag({ dataTransfer }: DragEvent, files: DraggedFiles, file?: Entry): void {
+  if (!dataTransfer) return
+  dataTransfer.setData(TYPE, JSON.stringify(files))
+  const [path] = files.paths
+  if (file?.kind === 'file' && path !== undefined && files.paths.length === 1)
+    dataTransfer.setData('DownloadURL', downloadOf(file.name, files.folderId, path, location.href))
+  dataTransfer.effectAllowed = 'copyMove'
+}
+
+/**
+ * What Chromium on Windows and macOS wants of a drag, `TYPE:NAME:ADDRESS`: a program that the file is dropped on, e.g. the desktop, gets a
+ * file that Chromium downloads then, with the sign-in of this page. Other browsers and systems ignore it.
+ */
+export function downloadOf(name: string, folderId: FolderId, path: string, page: string): string {
+  // Neither separates parts of this text then, nor directories on the user's computer.
+  const plainName = shownFileName(name).replace(/[:\\/]/g, '_')
+  const address = new URL(fileContentAddress(folderId, path, true), page)
+  return `application/octet-stream:${plainName}:${address.href}`
 }
 
 /** True for files of the console and for files of the user's computer; texts and links are refused. */
