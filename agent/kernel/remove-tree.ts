@@ -8,8 +8,9 @@ import { once } from 'node:events'
 export async function removeTree(path: string, signal?: AbortSignal): Promise<void> {
   const remove = () => run('rm', ['-rf', '--', path], signal)
   if ((await remove()) === 0) return
-  // A non-root agent cannot enter folders that their owner may not write to; a Go module cache consists of them.
-  await run('chmod', ['-R', 'u+rwX', '--', path], signal)
+  // A non-root agent cannot enter folders that their owner may not write to; a Go module cache consists of them. Root can, and would
+  // change files of the host: `chmod -R` follows a link that is exchanged for a file at that moment.
+  if (process.getuid?.() !== 0) await run('chmod', ['-R', 'u+rwX', '--', path], signal)
   const code = await remove()
   if (code !== 0) throw new Error(`${path} could not be removed: rm ended with ${code ?? 'a signal'}`)
 }

@@ -11,8 +11,9 @@ export async function removeTree(path: string, options: RemovalOptions = {}): Pr
   const place = options.within === undefined ? path : `/proc/self/fd/3/${path}`
   const remove = () => run('rm', ['-rf', '--', place], options)
   if ((await remove()) === 0) return
-  // A manager that is not root cannot enter directories that their owner may not write to, as in a Go module cache.
-  await run('chmod', ['-R', 'u+rwX', '--', place], options)
+  // A manager that is not root cannot enter directories that their owner may not write to, as in a Go module cache. Root can, and would
+  // change files of the host: `chmod -R` follows a link that a session exchanges for a file at that moment.
+  if (process.getuid?.() !== 0) await run('chmod', ['-R', 'u+rwX', '--', place], options)
   const code = await remove()
   if (code !== 0) throw new Error(`${path} could not be removed: rm ended with ${code ?? 'a signal'}`)
 }
