@@ -10,6 +10,8 @@ import { type DownloadItem, downloadItems } from '../transfer/download-tree.ts'
 import { showProgress, sizeText } from '../transfer/progress.ts'
 import { listRemote, type RemoteEntry, type RemoteTree, walkRemote } from '../transfer/remote-tree.ts'
 import { findFolder } from './find-folder.ts'
+import { addFolderMoveCommands } from './folder-moves.ts'
+import { plain } from './folder-paths.ts'
 import { type FailedFile, failedFile, tellFailed } from './folder-upload.ts'
 
 interface FileFlags {
@@ -42,15 +44,7 @@ export function addFolderFileCommands(folder: Command): void {
       await api.makeDirectory({ params: { id }, body: { path: plain(path), parents: true } })
     })
 
-  folder
-    .command('mv <folder> <from> <to>')
-    .description('Move or rename a file or directory within a folder. A slash at the end of TO names a directory.')
-    .action(async (reference: string, from: string, to: string) => {
-      const { api } = await connect()
-      const { id } = await findFolder(api, reference)
-      const target = to.endsWith('/') ? { to: plain(to) } : { to: parentOf(plain(to)), name: basename(plain(to)) }
-      await api.moveFiles({ params: { id }, body: { paths: [plain(from)], ...target } })
-    })
+  addFolderMoveCommands(folder)
 
   folder
     .command('download <folder> <remote> [local]')
@@ -156,9 +150,6 @@ async function localTarget(local: string | undefined, name: string): Promise<str
   if (found || (await stat(dirname(local)).catch(() => undefined))?.isDirectory()) return local
   throw new AppError('bad_request', { why: `There is no directory ${dirname(local)}.` })
 }
-
-export const plain = (path: string) => path.replace(/^\/+|\/+$/g, '')
-const parentOf = (path: string) => path.split('/').slice(0, -1).join('/')
 
 const fileTable = (items: readonly FileEntry[]) =>
   table(

@@ -12,7 +12,7 @@ import { type Difference, differences } from '../transfer/sync.ts'
 import { localSide, remoteSide, type SyncSide } from '../transfer/sync-sides.ts'
 import { type UploadItem, uploadItems } from '../transfer/upload-tree.ts'
 import { findFolder } from './find-folder.ts'
-import { plain } from './folder-files.ts'
+import { plain } from './folder-paths.ts'
 import { type FailedFile, failedFile, tellFailed } from './folder-upload.ts'
 
 interface SyncFlags {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isFilePath, MOST_PATHS } from './file-paths.ts'
 import { Folder } from './folders.ts'
+import { FolderId } from './ids.ts'
 import { Task } from './tasks.ts'
 
 /** Bodies and queries hold whole paths; longer ones exist only where a program made them step by step. */
@@ -86,19 +87,29 @@ export const DirectorySpec = z
 export type DirectorySpec = z.infer<typeof DirectorySpec>
 
 /** Request to move or copy files and directories within a folder. */
-export const FileMoveSpec = z
-  .strictObject({
-    paths: Paths,
-    to: FilePath.describe('Directory that they go to.'),
-    name: FileName.optional().describe('New name, for one path: the way to rename it.'),
-    onConflict: FileConflict.default('fail'),
-  })
-  .refine(({ paths, name }) => name === undefined || paths.length === 1, {
-    path: ['name'],
-    message: 'needs exactly one path',
-  })
-  .meta({ id: 'FileMoveSpec' })
+const move = {
+  paths: Paths,
+  to: FilePath.describe('Directory that they go to.'),
+  name: FileName.optional().describe('New name, for one path: the way to rename it.'),
+  onConflict: FileConflict.default('fail'),
+}
+const namesOne = ({ paths, name }: { paths: string[]; name?: string | undefined }) =>
+  name === undefined || paths.length === 1
+const NAMES_ONE = { path: ['name'], message: 'needs exactly one path' }
+
+export const FileMoveSpec = z.strictObject(move).refine(namesOne, NAMES_ONE).meta({ id: 'FileMoveSpec' })
 export type FileMoveSpec = z.infer<typeof FileMoveSpec>
+
+/** Request to copy or move files and directories from another folder. */
+export const FileImportSpec = z
+  .strictObject({
+    from: FolderId.describe('Folder that has the files.'),
+    mode: z.enum(['copy', 'move']).default('copy'),
+    ...move,
+  })
+  .refine(namesOne, NAMES_ONE)
+  .meta({ id: 'FileImportSpec' })
+export type FileImportSpec = z.infer<typeof FileImportSpec>
 
 export const FileDeletionSpec = z.strictObject({ paths: Paths }).meta({ id: 'FileDeletionSpec' })
 export type FileDeletionSpec = z.infer<typeof FileDeletionSpec>

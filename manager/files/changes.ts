@@ -10,6 +10,7 @@ import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
+import { type OpenFolder } from './open-folder.ts'
 import { joinPath, makeDirectories, openPlace, type Place, takeName, toEntry } from './places.ts'
 
 /** The part of a storage host that changes need, and its name. */
@@ -18,10 +19,17 @@ export interface Storage {
   readonly takeAway: StorageHosts['takeAway']
 }
 
+/** The storage of an open folder. */
+export const storageFor =
+  (storage: Pick<StorageHosts, 'takeAway'>) =>
+  ({ row }: OpenFolder): Storage => ({ host: row.storage_host, takeAway: storage.takeAway.bind(storage) })
+
 export interface Moved {
   readonly path: string
   readonly to: string
 }
+
+export const pathsOf = ({ path, to }: Moved): Moved => ({ path, to })
 
 /** @throws AppError `file_exists`, `file_not_found`, `file_kind_refused` */
 export async function makeDirectory(top: Directory, { path, parents }: DirectorySpec): Promise<FileEntry> {

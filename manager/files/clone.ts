@@ -17,7 +17,7 @@ import { type Caller } from '../users/authorize.ts'
 import { copyEntries, type CopyProgress } from './copies.ts'
 import { type CopyTasks } from './copy-tasks.ts'
 import { isCode } from './places.ts'
-import { type FolderOpener, type OpenFolder } from './open-folder.ts'
+import { type FolderOpener, type OpenFolder, requireFilled } from './open-folder.ts'
 
 /** The manager that fills a folder says so this often. */
 const RENEW_MS = 5_000
@@ -111,7 +111,7 @@ export function startClones({ store, open, folders, removals, copies, room, hint
     async clone(caller, id, { name, storageHost }) {
       await using stack = new AsyncDisposableStack()
       const from = stack.use(await open(caller, id, 'ro'))
-      if (from.row.is_cloning) throw incomplete(from.row.name)
+      requireFilled(from)
       const spec = { name, storageHost: storageHost ?? from.row.storage_host, usageMode: from.row.usage_mode }
       const folder = await folders.create(caller, spec, { isClone: true })
       const opening = open(caller, folder.id, 'rw').catch(async (error: unknown) => {
@@ -138,10 +138,6 @@ export function startClones({ store, open, folders, removals, copies, room, hint
       await sweeping
     },
   }
-}
-
-function incomplete(name: string): AppError {
-  return new AppError('folder_incomplete', { name, ...because('folder_filling', { name }) })
 }
 
 function deleted({ name }: Folder): AppError {

@@ -54,7 +54,7 @@ export class BufferPair {
  * Reads an open file from one position up to another.
  *
  * @param buffers reused for the chunks; each chunk has memory of its own if left out
- * @throws Error if the file has become shorter
+ * @throws AppError `file_changed` if the file has become shorter
  */
 export async function* chunksOf(
   file: OpenFile,
@@ -66,7 +66,7 @@ export async function* chunksOf(
     const size = Math.min(CHUNK_BYTES, end - at)
     const buffer = buffers?.take(size) ?? Buffer.allocUnsafe(size)
     const length = await file.read(buffer, at)
-    if (length === 0) throw new Error('the file has become shorter')
+    if (length === 0) throw new AppError('file_changed', because('file_shorter'))
     yield buffer.subarray(0, length)
     at += length
   }

@@ -4,7 +4,8 @@ import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type Moved, removeEntry, type Storage } from './changes.ts'
 import { BufferPair, CHUNK_BYTES, chunksOf } from './content.ts'
-import { joinPath, openPlace, takeName } from './places.ts'
+import { joinPath, nameOfPath, takeName } from './places.ts'
+import { type Tally, tallyOf } from './tally.ts'
 import { passOver } from './walk.ts'
 
 const MOST_LEVELS = 128
@@ -15,11 +16,13 @@ export interface CopyProgress {
   bytes: number
 }
 
-interface CopyJob {
+export interface CopyJob {
   /** Takes room in the folder before so many bytes are written. @throws AppError `quota_folder_full`, `quota_total_full` */
   readonly takeRoom: (bytes: number) => Promise<void>
   readonly progress: CopyProgress
   readonly signal: AbortSignal
+  /** Set for a move, whose originals are deleted: what was copied is noted here, and nothing may be left out. */
+  readonly noted?: Tally
 }
 
 /**
@@ -27,21 +30,18 @@ interface CopyJob {
  * links; pipes, sockets, devices and what cannot be read are left out. Permissions and times of files are kept.
  *
  * @returns its new path, and whether files are still to be removed: those of a copy that failed, or that were replaced
+ * @throws AppError `file_changed` if the copy of a move is not what the original is by now
  */
 export async function copyEntry(
-  { top, target, path }: { top: Directory; target: Directory; path: string },
-  { to, name, onConflict }: FileMoveSpec,
-  { storage, progress, signal, takeRoom }: CopyJob & { readonly storage: Storage },
+  { from, target, path }: { from: Spot; target: Directory; path: string },
+  { to, name, onConflict }: Pick<FileMoveSpec, 'to' | 'name' | 'onConflict'>,
+  { storage, ...job }: CopyJob & { readonly storage: Storage },
 ): Promise<Moved & { swept: boolean }> {
-  if (`${to}/`.startsWith(`${path}/`)) {
-    throw new AppError('file_kind_refused', { path, ...because('copy_into_itself', { path }) })
-  }
-  await using from = await openPlace(top, path)
   const draft = newDraftName()
-  const job: CopyJob = { progress, signal, takeRoom }
   let swept = false
   try {
     await copyOne(job, from, { directory: target, name: draft }, 1)
+    if (job.noted) await requireUnchanged(from, job.noted, job.signal)
     const taken = await takeName(name ?? from.name, onConflict, {
       make: toName => target.renameNew(draft, target, toName),
       replace: async toName => {
@@ -56,6 +56,34 @@ export async function copyEntry(
   }
 }
 
+/** @throws AppError `file_kind_refused` if the destination is the entry or lies in it */
+export function requireOutside(path: string, to: string): void {
+  if (!`${to}/`.startsWith(`${path}/`)) return
+  throw new AppError('file_kind_refused', { path, ...because('copy_into_itself', { path }) })
+}
+
+/**
+ * Refuses a copy whose name is taken, before anything is copied: a copy may take long. A name that is taken later is met by `copyEntry`.
+ *
+ * @throws AppError `file_exists`, with the first name
+ */
+export async function requireFreeNames(target: Directory, { paths, name, onConflict }: FileMoveSpec): Promise<void> {
+  if (onConflict !== 'fail') return
+  const names = paths.map(path => name ?? nameOfPath(path))
+  const states = await target.lstatMany(names)
+  const index = states.findIndex(state => state !== undefined)
+  const [taken, path] = [names[index], paths[index]]
+  if (taken === undefined || path === undefined) return
+  throw new AppError('file_exists', { name: taken, path, done: 0, ...because('file_there', { name: taken }) })
+}
+
+async function requireUnchanged(from: Spot, copied: Tally, signal: AbortSignal): Promise<void> {
+  const now = await tallyOf(from, signal).catch(passOver)
+  if (now?.sum() === copied.sum()) return
+  const { name } = from
+  throw new AppError('file_changed', { name, ...because('changed_while_moved', { name }) })
+}
+
 /**
  * Copies everything in a directory into another one, which may lie on another storage. What is left out is that of `copyEntry`.
  *
@@ -65,7 +93,7 @@ export async function copyEntries(source: Directory, target: Directory, job: Cop
   await copyChildren(job, source, target, 1)
 }
 
-interface Spot {
+export interface Spot {
   readonly directory: Directory
   readonly name: string
 }
@@ -73,6 +101,7 @@ interface Spot {
 async function copyOne(job: CopyJob, from: Spot, to: Spot, level: number): Promise<void> {
   job.signal.throwIfAborted()
   const state = await from.directory.lstat(from.name)
+  job.noted?.add(state)
   if (state.kind === 'directory') await copyDirectory(job, from, to, { state, level })
   else if (state.kind === 'link') await to.directory.symlink(to.name, await from.directory.readlink(from.name))
   else if (state.kind === 'file') await copyFile(job, from, to)
@@ -101,8 +130,10 @@ async function copyDirectory(
 async function copyChildren(job: CopyJob, source: Directory, made: Directory, level: number): Promise<void> {
   await using listing = await source.list()
   for (let batch = await listing.next(); batch.length > 0; batch = await listing.next()) {
-    for (const { name } of batch)
-      await copyOne(job, { directory: source, name }, { directory: made, name }, level).catch(passOver)
+    for (const { name } of batch) {
+      const copied = copyOne(job, { directory: source, name }, { directory: made, name }, level)
+      await (job.noted ? copied : copied.catch(passOver))
+    }
   }
 }
 

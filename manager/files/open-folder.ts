@@ -1,4 +1,4 @@
-import { type FolderId, type FolderPermission } from '#manager/contract'
+import { AppError, because, type FolderId, type FolderPermission } from '#manager/contract'
 import { requireFolder } from '../folders/require-folder.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
@@ -22,4 +22,9 @@ export function createFolderOpener({ db, storage }: { db: Db; storage: StorageHo
     const top = await storage.open(row.storage_host, id)
     return { row, top, [Symbol.asyncDispose]: () => top[Symbol.asyncDispose]() }
   }
+}
+
+/** For what needs all files of a folder. @throws AppError `folder_incomplete` while a clone is being filled */
+export function requireFilled({ row: { name, is_cloning } }: OpenFolder): void {
+  if (is_cloning) throw new AppError('folder_incomplete', { name, ...because('folder_filling', { name }) })
 }

@@ -23,6 +23,8 @@ export function parentOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf('/')))
 }
 
+export const nameOfPath = (path: string) => path.slice(path.lastIndexOf('/') + 1)
+
 export const joinPath = (directory: string, name: string) => (directory === '' ? name : `${directory}/${name}`)
 
 export function toEntry(name: string, { kind, size, modifiedAt, etag }: FileState): FileEntry {

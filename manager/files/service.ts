@@ -1,5 +1,4 @@
 import {
-  AppError,
   type DirectorySpec,
   type FileDeletionSpec,
   type FileEntry,
@@ -19,12 +18,13 @@ import { type Caller } from '../users/authorize.ts'
 import { entriesOf, requireFewFiles } from './archive.ts'
 import { bundleOf } from './bundle.ts'
 import { checksumsOf } from './checksums.ts'
-import { makeDirectory, mayDelete, moveEntry, type Moved, removeEntry } from './changes.ts'
+import { makeDirectory, mayDelete, moveEntry, type Moved, pathsOf, removeEntry, storageFor } from './changes.ts'
 import { type Content, type Expected, openContent, writeContent } from './content.ts'
-import { copyEntry } from './copies.ts'
+import { copyEntry, requireFreeNames, requireOutside } from './copies.ts'
+import { eachPath } from './each-path.ts'
 import { type FileHints } from './hints.ts'
 import { createPages } from './listing.ts'
-import { type FolderOpener, type OpenFolder } from './open-folder.ts'
+import { type FolderOpener } from './open-folder.ts'
 import { openPlace, parentOf, toEntry } from './places.ts'
 import { searchNames } from './search.ts'
 import { type Sweeps } from './sweeps.ts'
@@ -88,27 +88,10 @@ export interface FilesDeps {
 
 export function createFiles({ open, storage, sweeps, hints, copies, room }: FilesDeps): Files {
   const pages = createPages()
-  const storageOf = ({ row }: OpenFolder) => ({
-    host: row.storage_host,
-    takeAway: storage.takeAway.bind(storage),
-  })
+  const storageOf = storageFor(storage)
 
   async function requireFolder(caller: Caller, id: FolderId): Promise<void> {
     await using _folder = await open(caller, id, 'ro')
-  }
-
-  /** Carries out one step for each path; the error of a step says how many were done before. */
-  async function each<T>(paths: readonly string[], step: (path: string) => Promise<T>): Promise<T[]> {
-    const done: T[] = []
-    for (const path of paths) {
-      try {
-        done.push(await step(path))
-      } catch (error) {
-        if (!(error instanceof AppError) || paths.length === 1) throw error
-        throw new AppError(error.code, { ...error.detail, path, done: done.length }, { cause: error })
-      }
-    }
-    return done
   }
 
   return {
@@ -149,7 +132,7 @@ export function createFiles({ open, storage, sweeps, hints, copies, room }: File
       const where = { top: folder.top, target }
       const swept = new Set<string>()
       try {
-        const moved = await each(spec.paths, async path => {
+        const moved = await eachPath(spec.paths, async path => {
           const one = await moveEntry(storageOf(folder), { ...where, path }, spec)
           if (one.swept) swept.add(folder.row.storage_host)
           hints.changed(id, parentOf(path))
@@ -166,6 +149,8 @@ export function createFiles({ open, storage, sweeps, hints, copies, room }: File
       await using stack = new AsyncDisposableStack()
       const folder = stack.use(await open(caller, id, mayDelete(spec.onConflict) ? 'delete' : 'rw'))
       const target = stack.use(await folder.top.walk(spec.to))
+      spec.paths.forEach(path => requireOutside(path, spec.to))
+      await requireFreeNames(target, spec)
       const held = stack.move()
       const items: Moved[] = []
       return await copies.run({ caller, folder: folder.row, items }, async (progress, signal) => {
@@ -174,8 +159,9 @@ export function createFiles({ open, storage, sweeps, hints, copies, room }: File
         const takeRoom = (bytes: number) => meter.take(bytes)
         const job = { storage: storageOf(folder), progress, signal, takeRoom }
         try {
-          await each(spec.paths, async path => {
-            const one = await copyEntry({ top: folder.top, target, path }, spec, job)
+          await eachPath(spec.paths, async path => {
+            await using from = await openPlace(folder.top, path)
+            const one = await copyEntry({ from, target, path }, spec, job)
             if (one.swept) sweeps.start(folder.row.storage_host)
             items.push(pathsOf(one))
           })
@@ -205,7 +191,7 @@ export function createFiles({ open, storage, sweeps, hints, copies, room }: File
       await using folder = await open(caller, id, 'delete')
       const swept = new Set<string>()
       try {
-        await each(paths, async path => {
+        await eachPath(paths, async path => {
           await using place = await openPlace(folder.top, path)
           if (await removeEntry(storageOf(folder), place)) swept.add(folder.row.storage_host)
           hints.changed(id, parentOf(path))
@@ -263,5 +249,3 @@ export function createFiles({ open, storage, sweeps, hints, copies, room }: File
     [Symbol.asyncDispose]: () => pages[Symbol.asyncDispose](),
   }
 }
-
-const pathsOf = ({ path, to }: Moved): Moved => ({ path, to })

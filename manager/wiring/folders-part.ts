@@ -7,6 +7,7 @@ import { type EventPublisher } from '../events/bus.ts'
 import { createFolderHints } from '../folders/hints.ts'
 import { startClones } from '../files/clone.ts'
 import { createFiles } from '../files/service.ts'
+import { createImports } from '../files/imports.ts'
 import { createCopyTasks } from '../files/copy-tasks.ts'
 import { createFileHints, type FileHints } from '../files/hints.ts'
 import { createFolderOpener, type FolderOpener } from '../files/open-folder.ts'
@@ -76,6 +77,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   const usages = stack.use(createFolderUsages({ store, storage, hints, log }))
   const room = stack.use(createFolderRoom({ store, storage, usages, log }))
   const files = stack.use(createFiles({ open, storage, sweeps, hints: fileHints, copies, room }))
+  const imports = createImports({ open, files, storage, sweeps, hints: fileHints, copies, room })
   const uploadDeps: UploadsDeps = {
     store,
     parts,
@@ -103,7 +105,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
       ...createFolderRoutes(folders),
       ...createFolderSharingRoutes(createSharing({ store, hints, mailer, settings, log })),
       ...createUploadRoutes(createUploads(uploadDeps), createBundles(uploadDeps)),
-      ...createFileRoutes(files, { tickets: createDownloadTickets({ db: store.db, files }), clones }),
+      ...createFileRoutes(files, { tickets: createDownloadTickets({ db: store.db, files }), clones, imports }),
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

@@ -246,7 +246,7 @@ describe('copies that take long', () => {
   test('show their progress, are cancelled, and tell their end', async () => {
     const files = Object.assign(filesOf(SOME), { copies: [aCopy(3)] })
     await using it = await open(files)
-    const copies = it.page.getByRole('list', { name: 'Copies in progress' })
+    const copies = it.page.getByRole('list', { name: 'Copies and moves in progress' })
     await copies.getByText('Copying: 3 files').waitFor()
     files.copies = [aCopy(1_234)]
     it.double.emit('hint', { topic: 'task', id: aCopy(0).id, version: 2 })
@@ -259,7 +259,7 @@ describe('copies that take long', () => {
     await copies.getByText('Copying: 5 files').waitFor()
     files.copies = [{ ...aCopy(6), status: 'done' }]
     it.double.emit('hint', { topic: 'task', id: aCopy(0).id, version: 4 })
-    await it.page.getByText('6 files copied').waitFor()
+    await it.page.getByText('Finished: 6 files').waitFor()
   })
 })
 

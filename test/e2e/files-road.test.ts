@@ -144,4 +144,38 @@ test('directories are made, files moved into them and deleted', async () => {
   await link('empty').waitFor({ state: 'detached' })
   expect(await readdir(join(directory, 'kept'))).toEqual([])
   expect(visitor.problems.splice(0)).toEqual([])
+  await page.keyboard.press('Backspace')
+})
+
+test('files are cut in one folder and pasted in another, and copied back beside a file of the same name', async () => {
+  const { id } = await (await berth.api()).createFolder({ body: { name: 'archive' } })
+  const other = join(berth.data, 'storage/folders', id)
+  const toFolder = async (name: string) => {
+    await page.getByRole('link', { name: 'Data', exact: true }).first().click()
+    await link(name).click()
+  }
+  await select('notes.txt')
+  await select('kept', ['Control'])
+  await page.keyboard.press('Control+x')
+  await toFolder('archive')
+  await page.getByText('This directory is empty').waitFor()
+  await button(page, 'New').click()
+  await page.getByText('Paste 2 entries').click()
+  await page.getByText('2 entries moved to archive').waitFor()
+  expect((await readdir(other)).toSorted()).toEqual(['kept', 'notes.txt'])
+  expect(await readdir(directory)).not.toContain('notes.txt')
+
+  await writeFile(join(directory, 'notes.txt'), 'new ones')
+  await select('notes.txt')
+  await page.keyboard.press('Control+c')
+  await toFolder(FOLDER)
+  await link('notes.txt').waitFor()
+  await page.keyboard.press('Control+v')
+  await page.getByRole('heading', { name: 'notes.txt exists' }).waitFor()
+  await button(page, 'Keep both').click()
+  await page.getByText(`1 entry copied to ${FOLDER}`).waitFor()
+  expect(await readFile(join(directory, 'notes (1).txt'), 'utf8')).toBe('theirs')
+  expect(await readFile(join(directory, 'notes.txt'), 'utf8')).toBe('new ones')
+  // The browser logs the refused copy as a failed resource.
+  expect(visitor.problems.splice(0)).toEqual([expect.stringMatching(/409 .*\/imports$/)])
 })

@@ -5,6 +5,7 @@ import {
   DirectorySpec,
   FileDeletionSpec,
   FileEntry,
+  FileImportSpec,
   FileListQuery,
   FileMoveSpec,
   FilePage,
@@ -78,6 +79,16 @@ export const FILE_ROUTES = {
     summary: 'Copy files and directories within the folder. A copy that takes long continues as a task.',
     params: named,
     body: FileMoveSpec,
+    reply: FilesCopied,
+  },
+  importFiles: {
+    method: 'POST',
+    path: '/api/v1/folders/:id/imports',
+    access: 'user',
+    summary:
+      'Copy or move files and directories from another folder. Needs the right to read there, for a move to delete. What takes long continues as a task, a copy of this folder.',
+    params: named,
+    body: FileImportSpec,
     reply: FilesCopied,
   },
   listCopies: {

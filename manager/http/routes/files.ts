@@ -5,6 +5,7 @@ import { AppError, BUNDLE_CONTENT } from '#manager/contract'
 import { type Expected, readBody } from '../../files/content.ts'
 import { type Files } from '../../files/service.ts'
 import { type Clones } from '../../files/clone.ts'
+import { type Imports } from '../../files/imports.ts'
 import { type DownloadTickets } from '../../files/tickets.ts'
 import { type Handlers } from '../handlers.ts'
 import { CONTENT_HEADERS, sendArchive, sendBytes, sendContent } from './files/send-content.ts'
@@ -16,6 +17,7 @@ type FileRoutes =
   | 'makeDirectory'
   | 'moveFiles'
   | 'copyFiles'
+  | 'importFiles'
   | 'listCopies'
   | 'getCopy'
   | 'cancelCopy'
@@ -31,7 +33,7 @@ type FileRoutes =
 
 export function createFileRoutes(
   files: Files,
-  { tickets, clones }: { tickets: DownloadTickets; clones: Clones },
+  { tickets, clones, imports }: { tickets: DownloadTickets; clones: Clones; imports: Imports },
 ): Pick<Handlers, FileRoutes> {
   return {
     listFiles: ({ caller }, { params, query }) => files.list(caller, params.id, query),
@@ -49,6 +51,10 @@ export function createFileRoutes(
     copyFiles({ caller, request }, { params, body }) {
       tell(request, { ...toldPaths(body.paths), to: body.to })
       return files.copy(caller, params.id, body)
+    },
+    importFiles({ caller, request }, { params, body }) {
+      tell(request, { ...toldPaths(body.paths), from: body.from, mode: body.mode, to: body.to })
+      return imports.bring(caller, params.id, body)
     },
     listCopies: async ({ caller }, { params }) => ({ items: await files.copies(caller, params.id) }),
     getCopy: ({ caller }, { params }) => files.getCopy(caller, params.id, params.taskId),

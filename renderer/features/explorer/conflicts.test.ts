@@ -50,6 +50,17 @@ describe('conflicts of names', () => {
     await expect(throughConflicts(['a'], away, answers())).rejects.toMatchObject({ code: 'storage_away' })
   })
 
+  test('files before a conflict that was found before anything was done are sent after the answer', async () => {
+    const { done, run } = destination('b')
+    const checked = (paths: readonly string[], onConflict: string) =>
+      paths.includes('x/b') && onConflict === 'fail'
+        ? Promise.reject(new AppError('file_exists', { name: 'b', done: 0 }))
+        : run(paths, onConflict)
+    const ask = answers({ choice: 'rename', forAll: false })
+    expect(await throughConflicts(['x/a', 'x/b', 'x/c'], checked, ask)).toBe(true)
+    expect(done).toEqual(['rename x/b', 'fail x/a', 'fail x/c'])
+  })
+
   test('more files than a request may have become several requests', async () => {
     const sizes: number[] = []
     const run = (paths: readonly string[]) => Promise.resolve(void sizes.push(paths.length))

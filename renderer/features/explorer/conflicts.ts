@@ -18,8 +18,8 @@ export interface ConflictAnswer {
 
 /**
  * Moves or copies files and asks about each conflict until an answer holds for all. A request does its files in order and stops at
- * the first conflict, so those before it are done.
- * @param run sends one request; `file_exists` names the file in conflict
+ * the first conflict, so those before it are done; or it is refused before anything is done, and says so.
+ * @param run sends one request; `file_exists` names the file in conflict, and may have the number of files that are done
  * @returns whether all files were moved, copied or skipped; false if the user cancelled at a conflict
  */
 export async function throughConflicts(
@@ -45,10 +45,15 @@ export async function throughConflicts(
       if (!answer) return false
       if (answer.forAll) always = answer.choice
       if (answer.choice !== 'skip') await run([path], answer.choice)
-      rest = rest.slice(index + 1)
+      rest = [...now.slice(doneBefore(error) ?? index, index), ...rest.slice(index + 1)]
     }
   }
   return true
+}
+
+function doneBefore(error: unknown): number | undefined {
+  const done = isAppError(error) ? error.detail.done : undefined
+  return typeof done === 'number' ? done : undefined
 }
 
 /** Name that exists at the destination, if that is why the request failed. */

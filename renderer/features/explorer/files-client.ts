@@ -56,6 +56,8 @@ export interface FilesClient {
   move(spec: MoveSpec): Promise<void>
   /** @returns id of the task that continues the copy, if it takes longer */
   copy(spec: MoveSpec): Promise<string | null>
+  /** Copies or moves from another folder into this one. @returns as `copy` */
+  bring(from: FolderId, mode: 'copy' | 'move', spec: MoveSpec): Promise<string | null>
   /** Their space is freed in the background. */
   remove(paths: readonly string[]): Promise<void>
   /** Reads the first `most` bytes. */
@@ -98,6 +100,10 @@ export function createFilesClient({ folderId, ...deps }: FilesClientDeps): Files
     move: async ({ paths, ...spec }) => void (await api.moveFiles({ params, body: { paths: [...paths], ...spec } })),
     async copy({ paths, ...spec }) {
       const { task } = await api.copyFiles({ params, body: { paths: [...paths], ...spec } })
+      return task?.id ?? null
+    },
+    async bring(from, mode, { paths, ...spec }) {
+      const { task } = await api.importFiles({ params, body: { from, mode, paths: [...paths], ...spec } })
       return task?.id ?? null
     },
     async remove(paths) {

@@ -1,13 +1,14 @@
 import { shallowRef, type ShallowRef } from 'vue'
-import { MOST_PATHS } from '#manager/contract'
+import { type FolderId, MOST_PATHS } from '#manager/contract'
 import { useCopy } from '../../ui/useCopy.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { type ConflictAnswer, type ConflictQuestion, throughConflicts } from './conflicts.ts'
 import { joinPath, isWithin, nameOf, parentOf, sessionPath } from './file-path.ts'
+import { type MoveSpec } from './files-client.ts'
 import { startDownload } from './start-download.ts'
 import { selectOnly } from './selection.ts'
 import { type Explorer } from './useExplorer.ts'
-import { useFileClipboard } from './useFileClipboard.ts'
+import { type ClippedFiles, useFileClipboard } from './useFileClipboard.ts'
 import { t } from './words.ts'
 
 /** A question about a conflict that waits for the user. */
@@ -24,13 +25,16 @@ export interface FileActions {
   /** @throws AppError, for the field of the name */
   rename(name: string, next: string): Promise<void>
   remove(names: readonly string[]): Promise<void>
-  /** Moves or copies into a directory and asks about conflicts. Failures are notifications. */
-  transfer(mode: 'copy' | 'move', paths: readonly string[], to: string): Promise<void>
+  /** Moves or copies into a directory, also from another folder, and asks about conflicts. Failures are notifications. */
+  transfer(mode: 'copy' | 'move', files: FilesOf, to: string): Promise<void>
   clip(mode: 'copy' | 'move', names: readonly string[]): void
   paste(): Promise<void>
   download(names: readonly string[]): Promise<void>
   copySessionPath(name: string | null): Promise<void>
 }
+
+/** Files of one folder. */
+export type FilesOf = Pick<ClippedFiles, 'folderId' | 'paths'>
 
 /** What users do with the files of the explorer's directory. */
 export function useFileActions(explorer: Explorer): FileActions {
@@ -52,39 +56,44 @@ export function useFileActions(explorer: Explorer): FileActions {
       }
     })
 
-  async function withConflicts(mode: 'copy' | 'move', paths: readonly string[], to: string): Promise<boolean> {
+  /** Sends one request. @returns the task that continues it, if it takes longer */
+  function sending(mode: 'copy' | 'move', from: FolderId): (spec: MoveSpec) => Promise<string | null> {
     const client = explorer.client.value
+    if (from !== explorer.folderId.value) return spec => client.bring(from, mode, spec)
+    if (mode === 'copy') return spec => client.copy(spec)
+    return spec => client.move(spec).then(() => null)
+  }
+
+  /** @returns whether all is done; false if the user cancelled, or something continues */
+  async function withConflicts(mode: 'copy' | 'move', { folderId, paths }: FilesOf, to: string): Promise<boolean> {
+    const send = sending(mode, folderId)
     const tasks: string[] = []
     const isDone = await throughConflicts(
       paths,
       async (some, onConflict) => {
-        const spec = { paths: some, to, onConflict }
-        if (mode === 'move') {
-          await client.move(spec)
-          return
-        }
-        const task = await client.copy(spec)
+        const task = await send({ paths: some, to, onConflict })
         if (task !== null) tasks.push(task)
       },
       askConflict,
     )
-    if (!isDone) return false
-    if (tasks.length > 0) notifications.info(t('copyContinues'))
-    return tasks.length === 0
+    if (tasks.length > 0) notifications.info(t(mode === 'move' ? 'moveContinues' : 'copyContinues'))
+    return isDone && tasks.length === 0
   }
 
-  async function transfer(mode: 'copy' | 'move', paths: readonly string[], to: string): Promise<void> {
-    if (paths.some(path => isWithin(to, path))) {
+  async function transfer(mode: 'copy' | 'move', { folderId, paths }: FilesOf, to: string): Promise<void> {
+    const isHere = folderId === explorer.folderId.value
+    const isIn = (path: string) => isHere && parentOf(path) === to
+    if (isHere && paths.some(path => isWithin(to, path))) {
       notifications.info(t('intoItself'))
       return
     }
-    const moving = mode === 'move' ? paths.filter(path => parentOf(path) !== to) : paths
+    const moving = mode === 'move' ? paths.filter(path => !isIn(path)) : paths
     if (moving.length === 0) return
     try {
-      const isCopyInPlace = mode === 'copy' && moving.every(path => parentOf(path) === to)
+      const isCopyInPlace = mode === 'copy' && moving.every(isIn)
       const isDone = isCopyInPlace
         ? (await explorer.client.value.copy({ paths: moving, to, onConflict: 'rename' })) === null
-        : await withConflicts(mode, moving, to)
+        : await withConflicts(mode, { folderId, paths: moving }, to)
       if (isDone)
         notifications.success(
           t(mode === 'move' ? 'moved' : 'copied', { count: moving.length, name: directoryName(to) }),
@@ -132,12 +141,8 @@ export function useFileActions(explorer: Explorer): FileActions {
     async paste() {
       const files = clipboard.clipped
       if (!files) return
-      if (files.folderId !== explorer.folderId.value) {
-        notifications.info(t('otherFolder'))
-        return
-      }
       if (files.mode === 'move') clipboard.clear()
-      await transfer(files.mode, files.paths, explorer.path.value)
+      await transfer(files.mode, files, explorer.path.value)
     },
     async download(names) {
       if (names.length > MOST_PATHS) {

@@ -58,14 +58,14 @@ export default {
   copied: '{count, plural, one {# entry} other {# entries}} copied to {name}',
   deleted: '{count, plural, one {# entry} other {# entries}} deleted',
   copyContinues: 'The copy continues in the background.',
-  copies: 'Copies in progress',
+  moveContinues: 'The move continues in the background.',
+  copies: 'Copies and moves in progress',
   copyProgress: 'Copying: {count, plural, one {# file} other {# files}}, {size} so far',
   copyCancel: 'Cancel the copy',
-  copyEnded: '{count, plural, one {# file} other {# files}} copied',
+  copyEnded: 'Finished: {count, plural, one {# file} other {# files}}',
   copyCancelled: 'The copy was cancelled. Entries that were complete stay.',
   copyFailed: 'The copy failed: {why}',
   intoItself: 'A directory cannot be moved or copied into itself.',
-  otherFolder: 'Files cannot be pasted into another folder. Download and upload them, or copy them in a session.',
 
   // Dialogs
   createDirectory: 'Create directory',

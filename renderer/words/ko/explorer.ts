@@ -61,14 +61,14 @@ export default {
   copied: '항목 {count, number}개를 {name} 위치로 복사했습니다',
   deleted: '항목 {count, number}개를 삭제했습니다',
   copyContinues: '복사가 백그라운드에서 계속됩니다.',
-  copies: '진행 중인 복사',
+  moveContinues: '이동이 백그라운드에서 계속됩니다.',
+  copies: '진행 중인 복사와 이동',
   copyProgress: '복사 중: 지금까지 파일 {count, number}개, {size}',
   copyCancel: '복사 취소',
-  copyEnded: '파일 {count, number}개를 복사했습니다',
+  copyEnded: '완료: 파일 {count, number}개',
   copyCancelled: '복사를 취소했습니다. 복사가 끝난 항목은 그대로 남습니다.',
   copyFailed: '복사하지 못했습니다. {why}',
   intoItself: '디렉터리는 자기 안으로 이동하거나 복사할 수 없습니다.',
-  otherFolder: '다른 폴더에는 파일을 붙여넣을 수 없습니다. 다운로드하여 업로드하거나 세션에서 복사하세요.',
 
   // Dialogs
   createDirectory: '디렉터리 만들기',

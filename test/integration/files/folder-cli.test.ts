@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Folder } from '#manager/contract'
@@ -173,6 +173,39 @@ test('files of a folder are listed, made, moved, downloaded and deleted', async 
   expect(await readdir(directory)).not.toContain('set')
   expect((await cli.run(['folder', 'download', 'data', 'set'])).code).toBe(4)
 })
+
+test('files are copied within a folder, and moved and copied into another one; a name that is taken is refused', async () => {
+  const { api } = await manager.signIn()
+  const other = join(directory, '..', (await api.createFolder({ body: { name: 'archive' } })).id)
+  await mkdir(join(directory, 'run/deep'), { recursive: true })
+  await writeFile(join(directory, 'run/deep/log'), 'text')
+  expect(await cli.run(['folder', 'cp', 'data', 'run', 'run-2'])).toMatchObject({ code: 0, err: '' })
+  expect(await cli.run(['folder', 'cp', 'data', 'run', '/', '--to-folder', 'archive'])).toMatchObject({ code: 0 })
+  const refused = await cli.run(['folder', 'mv', 'data', 'run', '/', '--to-folder', 'archive'])
+  expect(refused).toMatchObject({ code: 1 })
+  expect(refused.err).toContain('"run" exists already')
+  const move = ['folder', 'mv', 'data', 'run', 'run', '--to-folder', 'archive', '--on-conflict', 'rename']
+  expect(await cli.run(move)).toMatchObject({ code: 0, err: '' })
+  expect((await readdir(other, { recursive: true })).toSorted()).toEqual([
+    'run',
+    'run (1)',
+    'run (1)/deep',
+    'run (1)/deep/log',
+    'run/deep',
+    'run/deep/log',
+  ])
+  expect(await readdir(directory)).not.toContain('run')
+  // It takes minutes: the command shows the progress, and Ctrl-C leaves nothing behind.
+  await writeFile(join(directory, 'sparse'), '')
+  await truncate(join(directory, 'sparse'), 64 * 2 ** 30)
+  const child = cli.start(['folder', 'mv', 'data', 'sparse', '/', '--to-folder', 'archive'])
+  const outcome = outcomeOf(child)
+  child.stderr.once('data', () => child.kill('SIGINT'))
+  expect((await outcome).code).not.toBe(0)
+  expect(await readdir(directory)).toContain('sparse')
+  await expect.poll(() => readdir(other)).toEqual(['run', 'run (1)'])
+  await rm(join(directory, 'sparse'))
+}, 30_000)
 
 test('a download continues after a lost connection, and never follows a local link', async () => {
   const content = randomBytes(12 * MiB)

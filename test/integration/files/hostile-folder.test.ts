@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, BUNDLE_CONTENT, type Folder } from '#manager/contract'
@@ -8,8 +9,11 @@ import {
   fillArena,
   INSIDE,
   OUTSIDE,
+  startRefilling,
+  startRestoring,
   startSwapping,
 } from '../../fixtures/hostile-folder.ts'
+import { removeTree } from '../../../manager/storage/remove-tree.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 
 const RACE_MS = 3_000
@@ -140,4 +144,88 @@ test('whatever a session exchanges while an operation runs, nothing of the host 
   await expectUntouched(arena, [folder, ...clones].map(directoryOf))
   // Some operations have met the real entries during the race too.
   expect(done.size).toBeGreaterThan(3)
+}, 60_000)
+
+test.each([
+  ['plain names', { directory: 'dir', file: 'file' }],
+  [
+    'names of 255 bytes, and of bytes that are no text',
+    { directory: '한'.repeat(85), file: '\u202e\n -rf\uefff\ueffe' },
+  ],
+])(
+  'what a session exchanges for links while it is deleted, moved and copied to another folder leads nowhere else: %s',
+  async (_what, names) => {
+    const arena = await makeArena()
+    const other = await owner.api.createFolder({ body: { name: `other-${randomUUID()}` } })
+    const [params, to] = [{ id: arena.folder.id }, { id: other.id }]
+    const both = [names.directory, names.file]
+    const done = new Set<string>()
+    const calls = {
+      remove: () => owner.api.deleteFiles({ params, body: { paths: both } }),
+      removeBelow: () => owner.api.deleteFiles({ params, body: { paths: [`${names.directory}/f`] } }),
+      copyOver: () =>
+        owner.api.importFiles({
+          params: to,
+          body: { from: params.id, paths: both, to: '', onConflict: 'replace' },
+        }),
+      copyBeside: () =>
+        owner.api.importFiles({
+          params: to,
+          body: { from: params.id, paths: [names.directory], to: '', onConflict: 'rename' },
+        }),
+      moveOver: () =>
+        owner.api.importFiles({
+          params: to,
+          body: { from: params.id, mode: 'move', paths: both, to: '', onConflict: 'replace' },
+        }),
+      makeBelow: () => owner.api.makeDirectory({ params, body: { path: `${names.directory}/made`, parents: true } }),
+      copyInto: () =>
+        owner.api.importFiles({
+          params,
+          body: { from: to.id, paths: [names.directory], to: names.directory, onConflict: 'rename' },
+        }),
+    }
+    {
+      await using _restoring = await startRestoring(arena, names)
+      const ends = performance.now() + RACE_MS
+      const run = async ([name, call]: [string, () => Promise<unknown>]) => {
+        while (performance.now() < ends) {
+          await call().then(
+            () => done.add(name),
+            (error: unknown) => expect(error).toMatchObject({ code: expect.not.stringMatching('internal') as string }),
+          )
+        }
+      }
+      await Promise.all(Object.entries(calls).map(run))
+    }
+    await expectUntouched(arena, [arena.directory, directoryOf(other)])
+    // Some have met the real entries. A move of what never rests is mostly refused.
+    expect(done.size).toBeGreaterThan(2)
+    // No draft of a copy that failed is left.
+    const left = await readdir(directoryOf(other))
+    expect(left.filter(name => name.startsWith('.berth'))).toEqual([])
+  },
+  60_000,
+)
+
+test('a folder is thrown away and its files are removed while a session exchanges them for links: nothing of the host is', async () => {
+  const arena = await makeArena()
+  const params = { id: arena.folder.id }
+  {
+    await using _restoring = await startRestoring(arena, { directory: 'dir', file: 'file' })
+    await owner.api.trashFolder({ params })
+    await owner.api.restoreFolder({ params })
+    await owner.api.trashFolder({ params })
+    await owner.api.deleteFolder({ params })
+    await expect.poll(async () => (await owner.api.listFolders()).items.map(({ id }) => id)).not.toContain(params.id)
+  }
+  // The same removal, many times, where it cannot end.
+  const again = { directory: join(manager.dataDir, randomUUID()), outside: arena.outside }
+  {
+    await using _refilling = await startRefilling(again)
+    const ends = performance.now() + RACE_MS
+    while (performance.now() < ends) await removeTree(again.directory).catch(() => undefined)
+  }
+  await removeTree(again.directory)
+  await expectUntouched(arena, [])
 }, 60_000)

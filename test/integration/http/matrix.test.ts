@@ -348,7 +348,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
         taskId: UNKNOWN,
         uploadId,
       },
-      body: BODIES[name],
+      body: name === 'importFiles' ? { from: id, paths: ['none'], to: '' } : BODIES[name],
       kind,
     })
     if (who === 'anonymous') expect(code).toBe('not_signed_in')

@@ -1,0 +1,94 @@
+import { AppError, because, type FileImportSpec, type FilesCopied, type FolderId } from '#manager/contract'
+import { type FolderRoom } from '../folders/room.ts'
+import { type StorageHosts } from '../storage/storage-hosts.ts'
+import { type Caller } from '../users/authorize.ts'
+import { mayDelete, type Moved, pathsOf, removeEntry, storageFor } from './changes.ts'
+import { type CopyTasks } from './copy-tasks.ts'
+import { copyEntry, requireFreeNames } from './copies.ts'
+import { eachPath } from './each-path.ts'
+import { type FileHints } from './hints.ts'
+import { type FolderOpener, type OpenFolder, requireFilled } from './open-folder.ts'
+import { openPlace, parentOf, type Place } from './places.ts'
+import { type Files } from './service.ts'
+import { type Sweeps } from './sweeps.ts'
+import { createTally } from './tally.ts'
+
+/**
+ * Copies and moves files between folders.
+ *
+ * A move is always a copy, and its original is deleted at the end: folders may lie on different storages, have owners and quotas of their
+ * own, and a file with several names would belong to two folders after a rename. Nothing is deleted that has changed since it was copied.
+ */
+export interface Imports {
+  /**
+   * Waits a second; what takes longer continues as a task. Both folders stay open: a permission that is withdrawn ends with the operation
+   * in progress.
+   *
+   * @throws AppError `folder_not_found`, `forbidden`, `folder_incomplete`, `file_exists`, `file_changed`, `quota_folder_full`, `disk_full`
+   */
+  bring(caller: Caller, id: FolderId, spec: FileImportSpec): Promise<FilesCopied>
+}
+
+export interface ImportsDeps {
+  readonly open: FolderOpener
+  readonly files: Pick<Files, 'copy' | 'move'>
+  readonly storage: Pick<StorageHosts, 'takeAway'>
+  readonly sweeps: Pick<Sweeps, 'start'>
+  readonly hints: FileHints
+  readonly copies: CopyTasks
+  readonly room: Pick<FolderRoom, 'meter'>
+}
+
+export function createImports({ open, files, storage, sweeps, hints, copies, room }: ImportsDeps): Imports {
+  const storageOf = storageFor(storage)
+
+  async function removeOriginal(folder: OpenFolder, from: Place, path: string): Promise<void> {
+    try {
+      if (await removeEntry(storageOf(folder), from)) sweeps.start(folder.row.storage_host)
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      const { name } = from
+      throw new AppError(error.code, { ...error.detail, ...because('original_left', { name }) }, { cause: error })
+    } finally {
+      hints.changed(folder.row.id, parentOf(path))
+    }
+  }
+
+  return {
+    async bring(caller, id, { from: fromId, mode, ...spec }) {
+      const isMove = mode === 'move'
+      if (fromId === id) {
+        return isMove ? { ...(await files.move(caller, id, spec)), task: null } : await files.copy(caller, id, spec)
+      }
+      await using stack = new AsyncDisposableStack()
+      const folder = stack.use(await open(caller, id, mayDelete(spec.onConflict) ? 'delete' : 'rw'))
+      const source = stack.use(await open(caller, fromId, isMove ? 'delete' : 'ro'))
+      for (const one of [folder, source]) requireFilled(one)
+      const target = stack.use(await folder.top.walk(spec.to))
+      await requireFreeNames(target, spec)
+      const held = stack.move()
+      const items: Moved[] = []
+      return await copies.run({ caller, folder: folder.row, items }, async (progress, signal) => {
+        await using _held = held
+        await using meter = room.meter(folder.row)
+        const takeRoom = (bytes: number) => meter.take(bytes)
+        const job = { storage: storageOf(folder), progress, signal, takeRoom }
+        try {
+          await eachPath(spec.paths, async path => {
+            await using from = await openPlace(source.top, path)
+            const noted = isMove ? { noted: createTally() } : {}
+            const one = await copyEntry({ from, target, path }, spec, { ...job, ...noted })
+            if (one.swept) sweeps.start(folder.row.storage_host)
+            if (isMove) await removeOriginal(source, from, path)
+            items.push(pathsOf(one))
+          })
+        } catch (error) {
+          sweeps.start(folder.row.storage_host)
+          throw error
+        } finally {
+          hints.changed(id, spec.to)
+        }
+      })
+    },
+  }
+}
