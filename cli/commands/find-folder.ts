@@ -39,7 +39,7 @@ export const PERMISSION_TEXT = { ro: 'read only', rw: 'read and write', delete: 
 
 export const folderTable = (folders: readonly Folder[]): string =>
   table(
-    ['NAME', 'OF', 'FOR', 'PERMISSION', 'SIZE', 'STORAGE', 'ID'],
+    ['NAME', 'OF', 'FOR', 'PERMISSION', 'SIZE', 'FILES', 'STORAGE', 'ID'],
     folders.map(folder => [
       folder.name,
       isOwn(folder) ? 'you' : `${folder.group === null ? '' : 'project '}${placeOf(folder)}`,
@@ -48,6 +48,9 @@ export const folderTable = (folders: readonly Folder[]): string =>
       folder.usage === null
         ? ''
         : `${bytes(folder.usage.bytes)}${folder.limit === null ? '' : ` of ${bytes(folder.limit.bytes)}`}`,
+      folder.usage === null
+        ? ''
+        : `${folder.usage.files}${folder.fileLimit === null ? '' : ` of ${folder.fileLimit.files}`}`,
       folder.storageHost,
       folder.id,
     ]),

@@ -9,6 +9,7 @@ import { addFolderFileCommands, deleteFilesIn, listFilesAt } from './folder-file
 import { addFolderSftpCommands } from './folder-sftp.ts'
 import { addFolderUploadCommand } from './folder-upload.ts'
 import { addFolderSyncCommand } from './folder-sync.ts'
+import { limitOf, type OrUnlimited, parseFileLimit, parseSizeLimit, UNLIMITED } from './limit-flags.ts'
 import { sizeOption } from './size.ts'
 import { bytes } from './text.ts'
 import { addFolderSharingCommands, permitShare, sharesTable } from './folder-sharing.ts'
@@ -21,6 +22,8 @@ interface FolderFlags {
   permanently?: boolean
   member?: string
   maxSize?: number
+  maxFiles?: OrUnlimited<number>
+  files?: OrUnlimited<number>
   usageMode?: FolderUsageMode
   json?: boolean
 }
@@ -50,25 +53,26 @@ export function addFolderCommands(program: Command): void {
     .option('--storage-host <name>', 'where its files are kept; see `berth folder hosts`')
     .option('--group <project>', 'a folder of the project instead of your own, for admins')
     .option('--max-size <size>', 'the most that its files may take on disk, e.g. 20g', sizeOption)
+    .option('--max-files <n>', 'the most files, directories and links that it may have', parseFileLimit)
     .addOption(new Option('--usage-mode <mode>', 'what it is for').choices(FolderUsageMode.options))
     .option('--read-only', 'members of the project may only read it')
     .option('--json', 'print JSON')
-    .action(
-      async (name: string, { storageHost, group, readOnly = false, maxSize, usageMode, json = false }: FolderFlags) => {
-        const { api } = await connect()
-        const made = await api.createFolder({
-          body: {
-            name,
-            ...(storageHost === undefined ? {} : { storageHost }),
-            ...(group === undefined ? {} : { group }),
-            ...(maxSize === undefined ? {} : { maxBytes: maxSize }),
-            ...(usageMode === undefined ? {} : { usageMode }),
-            ...(readOnly ? { permission: 'ro' as const } : {}),
-          },
-        })
-        createOutput(json).data(made, () => folderTable([made]))
-      },
-    )
+    .action(async (name: string, { json = false, ...flags }: FolderFlags) => {
+      const { storageHost, group, readOnly = false, maxSize, maxFiles = UNLIMITED, usageMode } = flags
+      const { api } = await connect()
+      const made = await api.createFolder({
+        body: {
+          name,
+          ...(storageHost === undefined ? {} : { storageHost }),
+          ...(group === undefined ? {} : { group }),
+          ...(maxSize === undefined ? {} : { maxBytes: maxSize }),
+          ...(maxFiles === UNLIMITED ? {} : { maxFiles }),
+          ...(usageMode === undefined ? {} : { usageMode }),
+          ...(readOnly ? { permission: 'ro' as const } : {}),
+        },
+      })
+      createOutput(json).data(made, () => folderTable([made]))
+    })
 
   folder
     .command('clone <folder> <name>')
@@ -114,14 +118,22 @@ export function addFolderCommands(program: Command): void {
     })
 
   folder
-    .command('limit <folder> <size>')
-    .description('The most that its files may take on disk, e.g. 20g, or `unlimited`.')
+    .command('limit <folder>')
+    .addArgument(new Argument('[size]').argParser(parseSizeLimit))
+    .description('The most that its files may take on disk, e.g. 20g, and how many it may have; or `unlimited`.')
+    .option('--files <n>', 'the most files, directories and links, or `unlimited`', parseFileLimit)
     .option('--json', 'print JSON')
-    .action(async (reference: string, size: string, { json = false }: FolderFlags) => {
-      const maxBytes = size === 'unlimited' ? null : sizeOption(size)
+    .action(async (reference: string, size: OrUnlimited<number> | undefined, { files, json = false }: FolderFlags) => {
+      if (size === undefined && files === undefined) {
+        throw new AppError('bad_request', { why: 'Give a size, --files or both.' })
+      }
+      const body = {
+        ...(size === undefined ? {} : { maxBytes: limitOf(size) }),
+        ...(files === undefined ? {} : { maxFiles: limitOf(files) }),
+      }
       const { api } = await connect()
       const { id } = await findFolder(api, reference)
-      const changed = await api.updateFolder({ params: { id }, body: { maxBytes } })
+      const changed = await api.updateFolder({ params: { id }, body })
       createOutput(json).data(changed, () => folderTable([changed]))
     })
 

@@ -13,6 +13,13 @@ export type OrUnlimited<T> = T | typeof UNLIMITED
 /** Parses a size, e.g. `500g`, to bytes. */
 export const parseSizeLimit = (text: string): OrUnlimited<number> => (text === UNLIMITED ? text : sizeOption(text))
 
+/** Parses a number of files, 1 or more. */
+export function parseFileLimit(text: string): OrUnlimited<number> {
+  if (text === UNLIMITED) return text
+  if (/^[1-9]\d{0,9}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError(`Give a number of files, such as 100000, or ${UNLIMITED}.`)
+}
+
 /** Converts an option to its form in requests: null for no limit. */
 export function limitOf<T>(value: OrUnlimited<T>): T | null {
   return value === UNLIMITED ? null : value

@@ -16,6 +16,7 @@ import {
   limitOf,
   namesSlots,
   type OrUnlimited,
+  parseFileLimit,
   parseLimit,
   parseSizeLimit,
   type SlotFlags,
@@ -33,6 +34,7 @@ interface PolicyFlags extends SlotFlags {
   storageHosts?: OrUnlimited<string[]>
   folders?: OrUnlimited<number>
   folderSize?: OrUnlimited<number>
+  folderFiles?: OrUnlimited<number>
   json?: boolean
 }
 
@@ -101,6 +103,11 @@ function withSettings(command: Command): Command {
     .option('--max-lifetime <time>', `of a session, e.g. 8h; 0 or ${UNLIMITED}`, parseTime)
     .option('--storage-hosts <list>', `names separated by commas, or ${UNLIMITED}`, parseHosts)
     .option('--folder-size <size>', `of all own folders together, e.g. 500g, or ${UNLIMITED}`, parseSizeLimit)
+    .option(
+      '--folder-files <n>',
+      `files, directories and links in all own folders together, or ${UNLIMITED}`,
+      parseFileLimit,
+    )
     .option('--folders <n>', `or ${UNLIMITED}`, parseLimit)
     .option('--json', 'print JSON')
 }
@@ -111,7 +118,7 @@ const parseTime = (text: string) => (text === UNLIMITED || text === '0' ? UNLIMI
 const parseHosts = (text: string) => (text === UNLIMITED ? text : text.split(',').filter(host => host !== ''))
 
 function changeOf(flags: PolicyFlags, limits: ResourcePolicy['limits']): ResourcePolicyChange {
-  const { sessions, containers, idleTimeout, maxLifetime, storageHosts, folders, folderSize } = flags
+  const { sessions, containers, idleTimeout, maxLifetime, storageHosts, folders, folderSize, folderFiles } = flags
   return {
     ...(namesSlots(flags) ? { limits: slotsOf(flags, limits) } : {}),
     ...(sessions === undefined ? {} : { maxConcurrentSessions: limitOf(sessions) }),
@@ -120,6 +127,7 @@ function changeOf(flags: PolicyFlags, limits: ResourcePolicy['limits']): Resourc
     ...(maxLifetime === undefined ? {} : { maxLifetimeSeconds: limitOf(maxLifetime) }),
     ...(storageHosts === undefined ? {} : { allowedStorageHosts: limitOf(storageHosts) }),
     ...(folderSize === undefined ? {} : { maxFolderBytes: limitOf(folderSize) }),
+    ...(folderFiles === undefined ? {} : { maxFolderFiles: limitOf(folderFiles) }),
     ...(folders === undefined ? {} : { maxFolders: limitOf(folders) }),
   }
 }
@@ -145,6 +153,7 @@ const policyTable = (items: readonly ResourcePolicy[]) =>
       'LIFETIME',
       'FOLDERS',
       'SIZE',
+      'FILES',
       'HOSTS',
       'USERS',
       'KEYPAIRS',
@@ -158,6 +167,7 @@ const policyTable = (items: readonly ResourcePolicy[]) =>
       seconds(one.maxLifetimeSeconds),
       orAny(one.maxFolders),
       one.maxFolderBytes === null ? '∞' : bytes(one.maxFolderBytes),
+      orAny(one.maxFolderFiles),
       one.allowedStorageHosts?.join(',') ?? '∞',
       String(one.users),
       String(one.keypairs),

@@ -319,6 +319,10 @@ export const CAUSES = {
   path_names_file: 'The path must name a file in the folder.',
   special_file: '"{name}" is a pipe, a socket or a device.',
   storage_entries_full: '"{name}" cannot be made: the storage allows no more entries here.',
+  quota_folder_files:
+    '"{name}" may have {limit} files, directories and links, has {used}, and this makes {files} more. Delete files, or ask whoever manages the folder for a higher limit.',
+  quota_total_files:
+    'All folders of the owner of "{name}" may have {limit} files, directories and links, have {used}, and this makes {files} more. Delete files or folders, also from the trash, or ask an admin for another resource policy.',
   quota_folder_full:
     '"{name}" may have {limit} bytes, has {used}, and this needs {bytes} more. Delete files, or ask whoever manages the folder for a higher limit.',
   quota_folder_staged:

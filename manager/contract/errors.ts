@@ -123,6 +123,8 @@ export const ERRORS = {
   range_invalid: { status: 416, retry: false, title: 'The file has no such range' },
   too_many_files: { status: 409, retry: false, title: 'Too many files at once' },
   quota_folder_full: { status: 507, retry: false, title: 'The folder has reached its size limit' },
+  quota_folder_files: { status: 507, retry: false, title: 'The folder has as many files as it may' },
+  quota_total_files: { status: 507, retry: false, title: 'Your folders have as many files as they may' },
   quota_total_full: { status: 507, retry: false, title: 'Your folders have reached their size limit' },
   storage_away: { status: 503, retry: true, title: 'The storage of the folder is away' },
   upload_damaged: { status: 422, retry: false, title: 'The upload arrived damaged' },

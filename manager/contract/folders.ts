@@ -64,6 +64,8 @@ export const FolderCount = z
     limit: z.int().nullable().describe('The most that the resource policies allow; null if they allow any number.'),
     usedBytes: z.int().describe('Measured size of these folders on disk, as far as they have been measured.'),
     limitBytes: z.int().nullable().describe('The most that they may have together; null = unlimited.'),
+    usedFiles: z.int().describe('Files, directories and links in them, as far as they have been counted.'),
+    limitFiles: z.int().nullable().describe('As `limitBytes`.'),
   })
   .meta({ id: 'FolderCount' })
 export type FolderCount = z.infer<typeof FolderCount>
@@ -125,6 +127,13 @@ export const Folder = z
       })
       .nullable()
       .describe('Null if the size of this folder is not limited.'),
+    fileLimit: z
+      .object({
+        files: z.int().describe('The most files, directories and links that it may have.'),
+        enforced: z.boolean().describe('As that of `limit`.'),
+      })
+      .nullable()
+      .describe('Null if the number of its files is not limited.'),
     cloning: z
       .boolean()
       .describe('Whether it is still being filled with a copy of another folder: sessions cannot mount it yet.'),
@@ -142,6 +151,8 @@ const LargestFolder = z
   .min(2 ** 20)
   .max(2 ** 50)
 
+const MostFiles = z.int().min(1).max(1_000_000_000)
+
 /** Request for a new folder. */
 export const FolderSpec = z
   .strictObject({
@@ -157,6 +168,9 @@ export const FolderSpec = z
     ),
     usageMode: FolderUsageMode.optional().describe('What the folder is for; general if left out.'),
     maxBytes: LargestFolder.optional().describe('The most that its files may take on disk; unlimited if left out.'),
+    maxFiles: MostFiles.optional().describe(
+      'The most files, directories and links that it may have; unlimited if left out.',
+    ),
   })
   .meta({ id: 'FolderSpec' })
 export type FolderSpec = z.infer<typeof FolderSpec>
@@ -177,6 +191,7 @@ export const FolderChange = z
     usageMode: FolderUsageMode,
     permission: FolderPermission,
     maxBytes: LargestFolder.nullable().describe('Null = unlimited.'),
+    maxFiles: MostFiles.nullable().describe('Null = unlimited.'),
   })
   .partial()
   .meta({ id: 'FolderChange' })

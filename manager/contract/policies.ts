@@ -31,6 +31,13 @@ const settings = {
     .min(1)
     .nullable()
     .describe('Size on disk of all folders that a user owns, those in the trash included.'),
+  maxFolderFiles: z
+    .int()
+    .min(1)
+    .nullable()
+    .describe(
+      'Number of files in all folders that a user owns, those in the trash included; directories and links count.',
+    ),
 }
 
 /**
@@ -60,6 +67,7 @@ export const ResourcePolicySpec = z
     allowedStorageHosts: settings.allowedStorageHosts.default(null),
     maxFolders: settings.maxFolders.default(null),
     maxFolderBytes: settings.maxFolderBytes.default(null),
+    maxFolderFiles: settings.maxFolderFiles.default(null),
   })
   .meta({ id: 'ResourcePolicySpec' })
 export type ResourcePolicySpec = z.infer<typeof ResourcePolicySpec>

@@ -8,6 +8,7 @@ import {
 } from '#manager/contract'
 import { type FolderHints } from '../folders/hints.ts'
 import { type FolderRoom } from '../folders/room.ts'
+import { type Amount } from '../folders/size-rules.ts'
 import { type Removals } from '../folders/removals.ts'
 import { type Folders } from '../folders/service.ts'
 import { type Log } from '../log.ts'
@@ -98,7 +99,7 @@ export function startClones({ store, open, folders, removals, copies, room, hint
     }, RENEW_MS)
     try {
       await using meter = room.meter(to.row)
-      const takeRoom = (bytes: number) => meter.take(bytes)
+      const takeRoom = (more: Amount) => meter.take(more)
       await copyEntries(from.top, to.top, { progress, signal: AbortSignal.any([signal, lost.signal]), takeRoom })
       if (!(await deleteFolderClone(db, folder.id))) throw deleted(folder)
     } finally {

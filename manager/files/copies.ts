@@ -1,4 +1,5 @@
 import { AppError, because, type FileMoveSpec } from '#manager/contract'
+import { type Amount, amount } from '../folders/size-rules.ts'
 import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
@@ -17,8 +18,8 @@ export interface CopyProgress {
 }
 
 export interface CopyJob {
-  /** Takes room in the folder before so many bytes are written. @throws AppError `quota_folder_full`, `quota_total_full` */
-  readonly takeRoom: (bytes: number) => Promise<void>
+  /** Takes room in the folder before so much is written. @throws AppError `quota_folder_full`, … */
+  readonly takeRoom: (more: Amount) => Promise<void>
   readonly progress: CopyProgress
   readonly signal: AbortSignal
   /** Set for a move, whose originals are deleted: what was copied is noted here, and nothing may be left out. */
@@ -102,6 +103,7 @@ async function copyOne(job: CopyJob, from: Spot, to: Spot, level: number): Promi
   job.signal.throwIfAborted()
   const state = await from.directory.lstat(from.name)
   job.noted?.add(state)
+  await job.takeRoom(amount(0, 1))
   if (state.kind === 'directory') await copyDirectory(job, from, to, { state, level })
   else if (state.kind === 'link') await to.directory.symlink(to.name, await from.directory.readlink(from.name))
   else if (state.kind === 'file') await copyFile(job, from, to)
@@ -151,7 +153,7 @@ async function copyFile({ progress, signal, takeRoom }: CopyJob, from: Spot, to:
     const end = at + chunk.byteLength
     // Holes stay holes: a sparse file of a session could fill the storage otherwise.
     if (!isZero(chunk)) {
-      await takeRoom(chunk.byteLength)
+      await takeRoom(amount(chunk.byteLength, 0))
       await made.write(chunk, at)
       written = end
     }

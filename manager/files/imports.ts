@@ -1,5 +1,6 @@
 import { AppError, because, type FileImportSpec, type FilesCopied, type FolderId } from '#manager/contract'
 import { type FolderRoom } from '../folders/room.ts'
+import { type Amount } from '../folders/size-rules.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Caller } from '../users/authorize.ts'
 import { mayDelete, type Moved, pathsOf, removeEntry, storageFor } from './changes.ts'
@@ -71,7 +72,7 @@ export function createImports({ open, files, storage, sweeps, hints, copies, roo
       return await copies.run({ caller, folder: folder.row, items }, async (progress, signal) => {
         await using _held = held
         await using meter = room.meter(folder.row)
-        const takeRoom = (bytes: number) => meter.take(bytes)
+        const takeRoom = (more: Amount) => meter.take(more)
         const job = { storage: storageOf(folder), progress, signal, takeRoom }
         try {
           await eachPath(spec.paths, async path => {

@@ -13,6 +13,7 @@ import {
   type Task,
 } from '#manager/contract'
 import { type FolderRoom } from '../folders/room.ts'
+import { type Amount, amount } from '../folders/size-rules.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Caller } from '../users/authorize.ts'
 import { entriesOf, requireFewFiles } from './archive.ts'
@@ -83,7 +84,7 @@ export interface FilesDeps {
   readonly sweeps: Pick<Sweeps, 'start'>
   readonly hints: FileHints
   readonly copies: CopyTasks
-  readonly room: Pick<FolderRoom, 'meter' | 'require' | 'take'>
+  readonly room: Pick<FolderRoom, 'meter' | 'take'>
 }
 
 export function createFiles({ open, storage, sweeps, hints, copies, room }: FilesDeps): Files {
@@ -120,7 +121,7 @@ export function createFiles({ open, storage, sweeps, hints, copies, room }: File
 
     async makeDirectory(caller, id, spec) {
       await using folder = await open(caller, id, 'rw')
-      await room.require(folder.row, 0)
+      await room.take(folder.row, amount(0, 1))
       const made = await makeDirectory(folder.top, spec)
       hints.changed(id, parentOf(spec.path))
       return made
@@ -156,7 +157,7 @@ export function createFiles({ open, storage, sweeps, hints, copies, room }: File
       return await copies.run({ caller, folder: folder.row, items }, async (progress, signal) => {
         await using _held = held
         await using meter = room.meter(folder.row)
-        const takeRoom = (bytes: number) => meter.take(bytes)
+        const takeRoom = (more: Amount) => meter.take(more)
         const job = { storage: storageOf(folder), progress, signal, takeRoom }
         try {
           await eachPath(spec.paths, async path => {
@@ -212,7 +213,7 @@ export function createFiles({ open, storage, sweeps, hints, copies, room }: File
     async write(caller, id, { path, read }) {
       await using folder = await open(caller, id, 'rw')
       const content = await read()
-      await room.take(folder.row, content.bytes.length)
+      await room.take(folder.row, amount(content.bytes.length, content.expected === 'absent' ? 1 : 0))
       const written = await writeContent(folder.top, path, content)
       hints.changed(id, parentOf(path))
       return written

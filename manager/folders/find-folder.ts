@@ -46,6 +46,7 @@ export function toFolder(caller: Caller, row: FolderRow): Folder | undefined {
     sharedWith: manageable ? row.shared_with : null,
     usage: toUsage(row),
     limit: toLimit(row),
+    fileLimit: toFileLimit(row),
     cloning: row.is_cloning,
     status: row.status,
     trashedAt: row.trashed_at?.toISOString() ?? null,
@@ -57,6 +58,11 @@ export function toFolder(caller: Caller, row: FolderRow): Folder | undefined {
 function toLimit({ max_bytes, enforced_bytes }: FolderRow): Folder['limit'] {
   if (max_bytes === null) return null
   return { bytes: max_bytes, enforced: enforced_bytes !== null && enforced_bytes <= max_bytes }
+}
+
+function toFileLimit({ max_files, enforced_files }: FolderRow): Folder['fileLimit'] {
+  if (max_files === null) return null
+  return { files: max_files, enforced: enforced_files !== null && enforced_files <= max_files }
 }
 
 function toUsage({ usage_bytes: bytes, usage_files: files, measured_at }: FolderRow): Folder['usage'] {

@@ -1,6 +1,6 @@
 import { AppError, because, type FolderCount } from '#manager/contract'
 import { listPoliciesOf, type ResourcePolicyRow } from '../store/quotas/resource-policies.ts'
-import { readFolderBytesLimit, readOwnedBytes } from '../store/storage/folder-usage.ts'
+import { readOwned, readOwnedLimits } from '../store/storage/folder-usage.ts'
 import { countFolders, lockFolderCount } from '../store/storage/folders.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -20,12 +20,19 @@ export async function countOf(
   policies: readonly Pick<ResourcePolicyRow, 'max_folders'>[],
 ): Promise<FolderCount> {
   const limits = policies.flatMap(({ max_folders: limit }) => limit ?? [])
-  const [count, usedBytes, limitBytes] = await Promise.all([
+  const [count, used, most] = await Promise.all([
     countFolders(db, caller.userId),
-    readOwnedBytes(db, caller.userId),
-    readFolderBytesLimit(db, caller.userId),
+    readOwned(db, caller.userId),
+    readOwnedLimits(db, caller.userId),
   ])
-  return { count, limit: limits.length === 0 ? null : Math.min(...limits), usedBytes, limitBytes }
+  return {
+    count,
+    limit: limits.length === 0 ? null : Math.min(...limits),
+    usedBytes: used.bytes,
+    limitBytes: most.bytes,
+    usedFiles: used.files,
+    limitFiles: most.files,
+  }
 }
 
 /**

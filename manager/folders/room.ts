@@ -11,16 +11,16 @@ import {
   saveEnforced,
 } from '../store/storage/folder-usage.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
-import { enforceable, isLimited, sizeFault, stagedFault } from './size-rules.ts'
+import { type Amount, amount, enforceable, isLimited, sizeFault, stagedFault } from './size-rules.ts'
 import { type FolderUsages } from './usage.ts'
 
 /**
- * Limits on the size of folders. Each write that passes through Berth is checked against the measured size and added to it; a write that
+ * Limits on the size of folders and on the number of their files. Each write that passes through Berth is checked against the measured size and added to it; a write that
  * does not fit is refused only after a new count. Where the file system has quotas it enforces the limit too, also for sessions.
  */
 export interface FolderRoom extends AsyncDisposable {
-  /** @throws AppError `quota_folder_full`, `quota_total_full` */
-  require(row: LimitedRow, bytes: number): Promise<void>
+  /** @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files` */
+  require(row: LimitedRow, more: Amount): Promise<void>
   /**
    * For an upload of so many bytes that is on record: it has to fit beside all others that are not finished. Two that are begun at once both
    * count, so both may be refused, but they never share the last room.
@@ -28,10 +28,10 @@ export interface FolderRoom extends AsyncDisposable {
    * @throws as `require`
    */
   requireStaged(row: LimitedRow, bytes: number): Promise<void>
-  /** Notes bytes that are about to be written. @throws as `require` */
-  take(row: LimitedRow, bytes: number): Promise<void>
+  /** Notes what is about to be written. @throws as `require` */
+  take(row: LimitedRow, more: Amount): Promise<void>
   /** Takes back what was not written after all. */
-  giveBack(row: LimitedRow, bytes: number): Promise<void>
+  giveBack(row: LimitedRow, rest: Amount): Promise<void>
   /** For many small writes to one folder. */
   meter(row: LimitedRow): Meter
   /** Has the file system enforce the limits as they are now. Does not throw: a limit that cannot be set is a soft one. */
@@ -45,16 +45,17 @@ export interface FolderRoom extends AsyncDisposable {
 
 export type LimitedRow = Pick<
   FolderRow,
-  'id' | 'storage_host' | 'max_bytes' | 'owner_max_bytes' | 'measured_at' | 'took_ms'
+  'id' | 'storage_host' | 'max_bytes' | 'owner_max_bytes' | 'max_files' | 'owner_max_files' | 'measured_at' | 'took_ms'
 >
 
 /** Takes room in large steps. Disposing gives back what was not used. */
 export interface Meter extends AsyncDisposable {
   /** @throws as `FolderRoom.take` */
-  take(bytes: number): Promise<void>
+  take(more: Amount): Promise<void>
 }
 
-const STEP_BYTES = 8 * 2 ** 20
+const STEP = amount(8 * 2 ** 20, 100)
+const NOTHING = amount(0, 0)
 
 export interface FolderRoomDeps {
   readonly store: Pick<Store, 'db'>
@@ -64,7 +65,7 @@ export interface FolderRoomDeps {
 }
 
 export function createFolderRoom({ store: { db }, storage, usages, log }: FolderRoomDeps): FolderRoom {
-  const require = (row: LimitedRow, bytes: number): Promise<void> => judge(row, sizes => sizeFault(sizes, bytes))
+  const require = (row: LimitedRow, more: Amount): Promise<void> => judge(row, sizes => sizeFault(sizes, more))
 
   async function judge(row: LimitedRow, faultOf: (sizes: FolderSizes) => AppError | undefined): Promise<void> {
     if (!isLimited(row)) return
@@ -72,19 +73,22 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
     const sizes = await readSizes(db, row.id)
     if (!sizes || (sizes.bytes !== null && !faultOf(sizes))) return
     // Files may have been deleted since the last count.
-    await usages.again(row.owner_max_bytes === null ? [row] : await listOfSameOwner(db, row.id))
+    const isAlone = row.owner_max_bytes === null && row.owner_max_files === null
+    await usages.again(isAlone ? [row] : await listOfSameOwner(db, row.id))
     const counted = await readSizes(db, row.id)
     const fault = counted && faultOf(counted)
     if (fault) throw fault
   }
 
-  async function take(row: LimitedRow, bytes: number): Promise<void> {
-    await require(row, bytes)
-    if (isLimited(row) && bytes > 0) await addUsage(db, row.id, bytes)
+  const isSome = ({ bytes, files }: Amount) => bytes > 0 || files > 0
+
+  async function take(row: LimitedRow, more: Amount): Promise<void> {
+    await require(row, more)
+    if (isLimited(row) && isSome(more)) await addUsage(db, row.id, more)
   }
 
-  async function giveBack(row: LimitedRow, bytes: number): Promise<void> {
-    if (isLimited(row) && bytes > 0) await addUsage(db, row.id, -bytes)
+  async function giveBack(row: LimitedRow, rest: Amount): Promise<void> {
+    if (isLimited(row) && isSome(rest)) await addUsage(db, row.id, amount(-rest.bytes, -rest.files))
   }
 
   async function enforce(id: FolderId): Promise<void> {
@@ -92,10 +96,14 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
       const sizes = await readSizes(db, id)
       if (!sizes) return
       const wanted = enforceable(sizes)
-      if (wanted === sizes.enforced_bytes) return
+      if (wanted.bytes === sizes.enforced_bytes && wanted.files === sizes.enforced_files) return
       const why = await storage.limit(sizes.storage_host, id, wanted)
-      if (why !== undefined) log.debug({ folderId: id, why }, 'the file system does not enforce the limit of a folder')
-      await saveEnforced(db, id, why === undefined ? wanted : null)
+      if (why.bytes !== undefined || why.files !== undefined)
+        log.debug({ folderId: id, why }, 'the file system does not enforce the limits of a folder')
+      await saveEnforced(db, id, {
+        bytes: why.bytes === undefined ? wanted.bytes : null,
+        files: why.files === undefined ? wanted.files : null,
+      })
     } catch (error) {
       log.warn({ err: error, folderId: id }, 'the limit of a folder was not handed to its file system')
     }
@@ -128,24 +136,31 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
       await enforcing
     },
     meter(row) {
-      let held = 0
-      const more = async (bytes: number) => {
-        const step = Math.max(bytes, STEP_BYTES)
-        const wide = await take(row, step).then(
+      let held = NOTHING
+      const lacks = ({ bytes, files }: Amount) =>
+        amount(Math.max(0, bytes - held.bytes), Math.max(0, files - held.files))
+      const more = async (lacking: Amount) => {
+        const step = amount(
+          lacking.bytes > 0 ? Math.max(lacking.bytes, STEP.bytes) : 0,
+          lacking.files > 0 ? Math.max(lacking.files, STEP.files) : 0,
+        )
+        const isWide = await take(row, step).then(
           () => true,
           () => false,
         )
-        if (!wide) await take(row, bytes)
-        held += wide ? step : bytes
+        if (!isWide) await take(row, lacking)
+        const { bytes, files } = isWide ? step : lacking
+        held = amount(held.bytes + bytes, held.files + files)
       }
       let turn = Promise.resolve()
       return {
-        take(bytes) {
+        take(wanted) {
           if (!isLimited(row)) return Promise.resolve()
           // Each call waits for the one before it: writes at the same time would each take a step.
           const mine = turn.then(async () => {
-            if (held < bytes) await more(bytes - held)
-            held -= bytes
+            const lacking = lacks(wanted)
+            if (isSome(lacking)) await more(lacking)
+            held = amount(held.bytes - wanted.bytes, held.files - wanted.files)
           })
           turn = mine.catch(() => undefined) // the writer gets the error
           return mine
@@ -153,7 +168,7 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
         async [Symbol.asyncDispose]() {
           await turn
           await giveBack(row, held)
-          held = 0
+          held = NOTHING
         },
       }
     },

@@ -142,6 +142,7 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
         usage_mode: spec.usageMode ?? 'general',
         permission: spec.permission ?? 'rw',
         max_bytes: spec.maxBytes ?? null,
+        max_files: spec.maxFiles ?? null,
         ...owner,
       }
       try {
@@ -171,7 +172,7 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
           throw sayWhy(error, change.name ?? row.name)
         })
       })
-      if (change.maxBytes !== undefined) await room.enforce(id)
+      if (change.maxBytes !== undefined || change.maxFiles !== undefined) await room.enforce(id)
       await hints.changed(id)
       return view(caller, id)
     },

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
 import { GroupId } from '#manager/contract'
 import { newId } from '../store/new-id.ts'
-import { enforceable, sizeFault, stagedFault } from './size-rules.ts'
+import { amount, enforceable, sizeFault, stagedFault } from './size-rules.ts'
 
 const PROJECT = newId(GroupId)
-const FREE = { name: 'data', group_id: null, max_bytes: null, owner_max_bytes: null, owned: 50, bytes: 50 }
+const BYTES = { max_bytes: null, owner_max_bytes: null, owned: 50, bytes: 50 }
+const FILES = { max_files: null, owner_max_files: null, owned_files: 50, files: 50 }
+const FREE = { name: 'data', group_id: null, ...BYTES, ...FILES }
 
 test.each([
   ['no limit', FREE, 1_000, undefined],
@@ -16,7 +18,18 @@ test.each([
   ['never measured', { ...FREE, max_bytes: 100, bytes: null }, 100, undefined],
   ['already over the limit', { ...FREE, max_bytes: 40 }, 0, 'quota_folder_full'],
 ])('a write is judged: %s', (_case, sizes, bytes, code) => {
-  expect(sizeFault(sizes, bytes)?.code).toBe(code)
+  expect(sizeFault(sizes, amount(bytes, 0))?.code).toBe(code)
+})
+
+test.each([
+  ['the last file', { max_files: 51 }, 1, undefined],
+  ['one file too many', { max_files: 50 }, 1, 'quota_folder_files'],
+  ['a write to a file of a full folder', { max_files: 40 }, 0, undefined],
+  ['all folders together', { max_files: 1_000, owner_max_files: 60, owned_files: 60 }, 1, 'quota_total_files'],
+  ['never counted', { max_files: 10, files: null }, 10, undefined],
+  ['both limits', { max_files: 50, max_bytes: 50 }, 1, 'quota_folder_full'],
+])('new files are judged: %s', (_case, sizes, files, code) => {
+  expect(sizeFault({ ...FREE, ...sizes }, amount(1, files))?.code).toBe(code)
 })
 
 test.each([
@@ -38,11 +51,14 @@ test.each([
 
 test('what is said of a full project is not about an owner', () => {
   const sizes = { ...FREE, group_id: PROJECT, owner_max_bytes: 60, staged: 20, owned_staged: 40 }
-  expect(sizeFault(sizes, 20)?.detail).toMatchObject({ cause: 'quota_project_full' })
+  expect(sizeFault(sizes, amount(20, 0))?.detail).toMatchObject({ cause: 'quota_project_full' })
   expect(stagedFault(sizes, 20)?.detail).toMatchObject({ cause: 'quota_project_staged', used: 70, staged: 20 })
 })
 
 test('a file system enforces the smaller limit', () => {
-  const both = (max_bytes: number | null, owner_max_bytes: number | null) => enforceable({ max_bytes, owner_max_bytes })
-  expect([both(null, null), both(5, null), both(null, 6), both(5, 6), both(6, 5)]).toEqual([null, 5, 6, 5, 5])
+  const both = (own: number | null, ofOwner: number | null) =>
+    enforceable({ max_bytes: own, owner_max_bytes: ofOwner, max_files: ofOwner, owner_max_files: own })
+  expect([both(null, null), both(5, null), both(null, 6), both(5, 6), both(6, 5)]).toEqual(
+    [null, 5, 6, 5, 5].map(least => ({ bytes: least, files: least })),
+  )
 })

@@ -1,12 +1,26 @@
 import { AppError, because } from '#manager/contract'
 import { type FolderSizes } from '../store/storage/folder-usage.ts'
 
+/** What a write adds to a folder. Directories and links count as files. */
+export interface Amount {
+  readonly bytes: number
+  readonly files: number
+}
+
+/** A write of bytes that makes so many files. */
+export const amount = (bytes: number, files: number): Amount => ({ bytes, files })
+
+type Limits = 'max_bytes' | 'owner_max_bytes' | 'max_files' | 'owner_max_files'
 /** The limits and the sizes that decide whether more may be written to a folder. */
-export type Sizes = Pick<FolderSizes, 'name' | 'group_id' | 'max_bytes' | 'owner_max_bytes' | 'owned' | 'bytes'>
+export type Sizes = Pick<FolderSizes, Limits | 'name' | 'group_id' | 'owned' | 'bytes' | 'owned_files' | 'files'>
 export type SizesWithUploads = Sizes & Pick<FolderSizes, 'staged' | 'owned_staged'>
 
-/** Refuses a write of so many bytes that would exceed a limit; what was never measured counts as empty. */
-export function sizeFault(sizes: Sizes, bytes: number): AppError | undefined {
+/** Refuses a write that would exceed a limit; what was never measured counts as empty. */
+export function sizeFault(sizes: Sizes, { bytes, files }: Amount): AppError | undefined {
+  return bytesFault(sizes, bytes) ?? filesFault(sizes, files)
+}
+
+function bytesFault(sizes: Sizes, bytes: number): AppError | undefined {
   const { name, max_bytes, owner_max_bytes } = sizes
   const used = sizes.bytes ?? 0
   if (max_bytes !== null && used + bytes > max_bytes) {
@@ -22,17 +36,35 @@ export function sizeFault(sizes: Sizes, bytes: number): AppError | undefined {
   })
 }
 
+/** A write without a new file, such as that to an open one, is not refused by a number of files. */
+function filesFault(sizes: Sizes, files: number): AppError | undefined {
+  if (files <= 0) return undefined
+  const { name, max_files, owner_max_files } = sizes
+  const used = sizes.files ?? 0
+  if (max_files !== null && used + files > max_files) {
+    const figures = { name, limit: max_files, used, files }
+    return new AppError('quota_folder_files', { ...figures, ...because('quota_folder_files', figures) })
+  }
+  const owned = sizes.owned_files ?? 0
+  if (owner_max_files === null || owned + files <= owner_max_files) return undefined
+  const figures = { name, limit: owner_max_files, used: owned, files }
+  return new AppError('quota_total_files', { ...figures, ...because('quota_total_files', figures) })
+}
+
 /**
- * Refuses an upload that is begun, if it does not fit beside all other uploads that are not finished.
+ * Refuses an upload that is begun, if its bytes do not fit beside all other uploads that are not finished. Whether a file more is one too
+ * many is judged when it takes its place.
  *
  * @param sizes its own bytes are among the staged ones already
  */
 export function stagedFault(sizes: SizesWithUploads, bytes: number): AppError | undefined {
   const [others, ownedOthers] = [sizes.staged - bytes, sizes.owned_staged - bytes]
-  const fault = sizeFault(
-    { ...sizes, bytes: (sizes.bytes ?? 0) + others, owned: (sizes.owned ?? 0) + Math.max(0, ownedOthers) },
-    bytes,
-  )
+  const beside = {
+    ...sizes,
+    bytes: (sizes.bytes ?? 0) + others,
+    owned: (sizes.owned ?? 0) + Math.max(0, ownedOthers),
+  }
+  const fault = bytesFault(beside, bytes)
   if (!fault) return undefined
   const isTotal = fault.code === 'quota_total_full'
   const staged = isTotal ? ownedOthers : others
@@ -46,14 +78,20 @@ export function stagedFault(sizes: SizesWithUploads, bytes: number): AppError | 
   return new AppError(fault.code, { ...figures, ...why })
 }
 
-export const isLimited = ({ max_bytes, owner_max_bytes }: Pick<Sizes, 'max_bytes' | 'owner_max_bytes'>): boolean =>
-  max_bytes !== null || owner_max_bytes !== null
+export const isLimited = (sizes: Pick<Sizes, Limits>): boolean =>
+  [sizes.max_bytes, sizes.owner_max_bytes, sizes.max_files, sizes.owner_max_files].some(limit => limit !== null)
 
-/** The limit that a file system is asked to enforce: no folder alone may have more than all together. */
-export function enforceable({
-  max_bytes,
-  owner_max_bytes,
-}: Pick<Sizes, 'max_bytes' | 'owner_max_bytes'>): number | null {
-  if (max_bytes === null || owner_max_bytes === null) return max_bytes ?? owner_max_bytes
-  return Math.min(max_bytes, owner_max_bytes)
+/** The limits that a file system is asked to enforce: no folder alone may have more than all together. */
+export function enforceable(sizes: Pick<Sizes, Limits>): {
+  readonly bytes: number | null
+  readonly files: number | null
+} {
+  return {
+    bytes: least(sizes.max_bytes, sizes.owner_max_bytes),
+    files: least(sizes.max_files, sizes.owner_max_files),
+  }
+}
+
+function least(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other)
 }

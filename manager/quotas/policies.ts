@@ -90,6 +90,7 @@ const UNLIMITED = {
   allowed_storage_hosts: null,
   max_folders: null,
   max_folder_bytes: null,
+  max_folder_files: null,
 }
 
 /** The settings named in the change; fields that are left out stay out. */
@@ -103,6 +104,7 @@ function toSettings(change: ResourcePolicyChange): Partial<PolicySettings> {
     allowed_storage_hosts: change.allowedStorageHosts,
     max_folders: change.maxFolders,
     max_folder_bytes: change.maxFolderBytes,
+    max_folder_files: change.maxFolderFiles,
   }
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 }
@@ -118,6 +120,7 @@ function toPolicy(row: CountedPolicyRow): ResourcePolicy {
     allowedStorageHosts: row.allowed_storage_hosts,
     maxFolders: row.max_folders,
     maxFolderBytes: row.max_folder_bytes,
+    maxFolderFiles: row.max_folder_files,
     users: row.users,
     keypairs: row.keypairs,
     createdAt: row.created_at.toISOString(),

@@ -3,6 +3,7 @@ import { type FolderId, type FolderPermission } from '#manager/contract'
 import { isCode } from '../files/places.ts'
 import { type FileHints } from '../files/hints.ts'
 import { type FolderRoom, type Meter } from '../folders/room.ts'
+import { type Amount, amount } from '../folders/size-rules.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type OpenFile, PERMISSIONS } from '../storage/open-file.ts'
@@ -47,6 +48,7 @@ export interface OperationsDeps {
 
 /** Files that this many later ones of the connection have followed are not remembered as its own. */
 const MOST_REMEMBERED = 1_000
+const ONE_FILE = amount(0, 1)
 const TOP_MODE = modeOf('directory', 0o555)
 
 type Inside = Extract<Place, { kind: 'inside' }>
@@ -75,13 +77,13 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
   const meters = new Map<FolderId, { readonly row: FolderRow; readonly meter: Meter }>()
 
   /** Takes room for a write. Limits are read with the rights, at most two seconds ago. @throws AppError `quota_folder_full`, … */
-  async function takeRoom(row: FolderRow, bytes: number): Promise<void> {
+  async function takeRoom(row: FolderRow, more: Amount): Promise<void> {
     const known = meters.get(row.id)
-    if (known?.row === row) return known.meter.take(bytes)
+    if (known?.row === row) return known.meter.take(more)
     const meter = room.meter(row)
     meters.set(row.id, { row, meter })
     await known?.meter[Symbol.asyncDispose]()
-    await meter.take(bytes)
+    await meter.take(more)
   }
 
   /**
@@ -93,7 +95,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
     const row = await tree.require(id, 'rw')
     if (size !== undefined) {
       const grows = size - (await file.state()).size
-      if (grows > 0) await room.require(row, grows)
+      if (grows > 0) await room.require(row, amount(grows, 0))
       await file.truncate(size)
     }
     // Sessions and Berth itself must stay able to read the file.
@@ -146,7 +148,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
       const { held, directory, name } = spot
       const mode = 0o600 | ((attributes.mode ?? 0o644) & PERMISSIONS)
       const isNew = async () => {
-        await room.require(await tree.require(held.id, 'rw'), 0)
+        await takeRoom(await tree.require(held.id, 'rw'), ONE_FILE)
         return await remember(spot, await directory.create(name, mode))
       }
       const isThere = () => directory.open(name, mayWrite ? 'write' : 'read')
@@ -312,7 +314,7 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
         return remove(request.path, 'directory')
       case 'mkdir':
         return at(request.path, 'rw', async ({ held, directory, name, path }) => {
-          await room.require(await tree.require(held.id, 'rw'), 0)
+          await takeRoom(await tree.require(held.id, 'rw'), ONE_FILE)
           await directory.mkdir(name, 0o700 | ((request.attributes.mode ?? 0o755) & PERMISSIONS))
           changed(held, path, 'made')
           return OK
@@ -353,7 +355,10 @@ export function createOperations({ tree, hints, room }: OperationsDeps): Operati
       const row = await tree.require(handle.folderId, 'rw')
       await takeRoom(
         row,
-        parts.reduce((sum, { byteLength }) => sum + byteLength, 0),
+        amount(
+          parts.reduce((sum, { byteLength }) => sum + byteLength, 0),
+          0,
+        ),
       )
       handle.isWritten = true
       const start = handle.appends ? (await handle.file.state()).size : position

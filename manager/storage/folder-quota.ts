@@ -4,17 +4,32 @@ import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { longestMount, type Mount } from '#manager/contract'
 
-/** A limit on the size of a folder that its file system enforces: a session that writes more gets EDQUOT, on XFS ENOSPC. */
+/** Limits of a folder that its file system enforces: a session that writes more gets EDQUOT, on XFS ENOSPC. */
 export interface FolderQuotas {
   /** Like mkdir with mode 0700, so that a limit can be set later. @throws as mkdir */
   create(path: string): Promise<void>
   /**
-   * Sets the limit of a folder, or takes it away. Safe to repeat.
+   * Sets the limits of a folder, or takes them away. Safe to repeat.
    *
-   * @returns why the file system enforces none; undefined if it does
+   * @returns why the file system does not enforce them
    */
-  limit(path: string, bytes: number | null): Promise<string | undefined>
+  limit(path: string, limits: FolderLimits): Promise<Unenforced>
 }
+
+/** Null = none. */
+export interface FolderLimits {
+  readonly bytes: number | null
+  /** Files, directories and links below the folder. */
+  readonly files: number | null
+}
+
+/** Why a file system does not enforce a limit; undefined if it does. */
+export interface Unenforced {
+  readonly bytes?: string
+  readonly files?: string
+}
+
+const neither = (why: string): Unenforced => ({ bytes: why, files: why })
 
 /** Runs a program, without a shell. @throws if it cannot be run, takes too long, or its exit code is not 0 */
 export type Run = (program: string, args: readonly string[]) => Promise<string>
@@ -52,30 +67,36 @@ export function createFolderQuotas({
       () => false,
     )
 
-  async function limitSubvolume(path: string, bytes: number | null): Promise<string | undefined> {
-    if (!(await isSubvolume(path))) return 'The folder is older than the quotas of its file system.'
+  async function limitSubvolume(path: string, bytes: number | null): Promise<Unenforced> {
+    if (!(await isSubvolume(path))) return neither('The folder is older than the quotas of its file system.')
     try {
       await run('btrfs', ['qgroup', 'limit', bytes === null ? 'none' : String(bytes), path])
-      return undefined
+      return { files: 'btrfs limits no number of files.' }
     } catch {
-      return 'Quotas of btrfs are off, or btrfs-progs is not installed.'
+      return neither('Quotas of btrfs are off, or btrfs-progs is not installed.')
     }
   }
 
-  async function limitProject(path: string, { mountPoint }: Mount, bytes: number | null): Promise<string | undefined> {
+  async function limitProject(
+    path: string,
+    { mountPoint }: Mount,
+    { bytes, files }: FolderLimits,
+  ): Promise<Unenforced> {
     const project = projectOf((await lstat(path)).ino)
     try {
-      if (bytes !== null) {
+      if (bytes !== null || files !== null) {
         // New entries inherit the project from their directory (+P). Older ones are walked once.
         const directories = ['-type', 'd', '-execdir', 'chattr', '-p', project, '+P', '{}', '+']
-        const files = ['-type', 'f', '-execdir', 'chattr', '-p', project, '{}', '+']
-        await run('find', [path, '-xdev', ...directories, '-o', ...files])
+        const regular = ['-type', 'f', '-execdir', 'chattr', '-p', project, '{}', '+']
+        await run('find', [path, '-xdev', ...directories, '-o', ...regular])
       }
       const blocks = String(bytes === null ? 0 : Math.ceil(bytes / 1024))
-      await run('setquota', ['-P', project, '0', blocks, '0', '0', mountPoint])
-      return undefined
+      // The folder itself is an inode of the project too.
+      const inodes = String(files === null ? 0 : files + 1)
+      await run('setquota', ['-P', project, '0', blocks, '0', inodes, mountPoint])
+      return {}
     } catch {
-      return 'A project quota cannot be set: the package quota is missing, or the kernel has no quotas.'
+      return neither('A project quota cannot be set: the package quota is missing, or the kernel has no quotas.')
     }
   }
 
@@ -89,13 +110,14 @@ export function createFolderQuotas({
       await run('btrfs', ['subvolume', 'create', path])
       await run('chmod', ['0700', path])
     },
-    async limit(path, bytes) {
-      if (process.getuid?.() !== 0) return 'Quotas need a manager that runs as root.'
+    async limit(path, limits) {
+      if (process.getuid?.() !== 0) return neither('Quotas need a manager that runs as root.')
       const mount = await mountOf(path)
-      if (mount?.type === 'btrfs') return limitSubvolume(path, bytes)
-      if (mount?.type !== 'ext4' && mount?.type !== 'xfs') return 'The file system has no quotas for directories.'
+      if (mount?.type === 'btrfs') return limitSubvolume(path, limits.bytes)
+      if (mount?.type !== 'ext4' && mount?.type !== 'xfs')
+        return neither('The file system has no quotas for directories.')
       const isOn = mount.options.some(option => option === 'prjquota' || option === 'pquota')
-      return isOn ? limitProject(path, mount, bytes) : 'The file system is not mounted with prjquota.'
+      return isOn ? limitProject(path, mount, limits) : neither('The file system is not mounted with prjquota.')
     },
   }
 }

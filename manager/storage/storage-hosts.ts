@@ -7,7 +7,7 @@ import { type Db } from '../store/schema.ts'
 import { type Directory, openTop } from './beneath.ts'
 import { createStorageCalls } from './calls.ts'
 import { errnoOf } from './file-errors.ts'
-import { createFolderQuotas, type FolderQuotas } from './folder-quota.ts'
+import { createFolderQuotas, type FolderLimits, type FolderQuotas, type Unenforced } from './folder-quota.ts'
 import { createMarkerReader, MARKER, readMarkerIn, writeMarker } from './marker.ts'
 import { measureTree, type TreeSize } from './measure-tree.ts'
 import { removeTree } from './remove-tree.ts'
@@ -45,11 +45,11 @@ export interface StorageHosts {
    */
   open(host: string, id: FolderId): Promise<Directory>
   /**
-   * Has the file system enforce a limit on the size of a folder, or take it away.
+   * Has the file system enforce the limits of a folder, or take them away.
    *
-   * @returns why it cannot; undefined if it does @throws AppError `storage_host_not_found`, `storage_away`
+   * @returns why it cannot @throws AppError `storage_host_not_found`, `storage_away`
    */
-  limit(host: string, id: FolderId, bytes: number | null): Promise<string | undefined>
+  limit(host: string, id: FolderId, limits: FolderLimits): Promise<Unenforced>
   /** Counts a folder. @throws AppError `storage_host_not_found`, `storage_away`; Error, also where the signal is aborted */
   measure(host: string, id: FolderId, signal: AbortSignal): Promise<TreeSize>
   /** Opens the directory of unfinished uploads. @throws AppError `storage_host_not_found`, `storage_away` */
@@ -195,8 +195,8 @@ export function createStorageHosts({
       }
     },
 
-    async limit(host, id, bytes) {
-      return quotas.limit(join(await rootOf(host), FOLDERS, id), bytes)
+    async limit(host, id, limits) {
+      return quotas.limit(join(await rootOf(host), FOLDERS, id), limits)
     },
 
     async measure(host, id, signal) {

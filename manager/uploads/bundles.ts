@@ -12,6 +12,7 @@ import {
   UploadId,
 } from '#manager/contract'
 import { joinPath, makeDirectories, parentOf } from '../files/places.ts'
+import { amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { createSharedSync, type SharedSync } from '../storage/sync-file-system.ts'
@@ -19,6 +20,7 @@ import { componentsOf } from '../storage/file-names.ts'
 import { newId } from '../store/new-id.ts'
 import { type Caller } from '../users/authorize.ts'
 import { entriesOf } from './bundle-entries.ts'
+import { countMissing } from './count-missing.ts'
 import { type Parts, removePart } from './parts.ts'
 import { dress, partsOf, putIn } from './place.ts'
 import { type UploadsDeps, type WritableFolder } from './uploads.ts'
@@ -61,8 +63,9 @@ export function createBundles({ parts, openFolder, onPlaced }: BundlesDeps): Bun
         if (staged.some(({ id }) => id !== undefined)) await syncStaged(sync, first.storageHost, { directory, staged })
         // Checked again: the body may have taken minutes.
         const folder = await openFolder(caller, folderId)
-        await folder.takeRoom(staged.reduce((sum, { entry }) => sum + (entry.kind === 'directory' ? 0 : entry.size), 0))
         await using top = await folder.open()
+        const made = folder.limitsFiles ? await countMissing(top, pathsOf(staged)) : 0
+        await folder.takeRoom(amount(bytesOf(staged), made))
         const items = await placeAll(top, directory, staged)
         const changed = new Set(items.filter(({ error }) => error === null).map(({ path }) => parentOf(path)))
         for (const parent of changed) onPlaced(caller, folderId, joinPath(parent, '-'))
@@ -86,6 +89,12 @@ interface Staged {
   error?: EntryError
   isPlaced?: boolean
 }
+
+const bytesOf = (staged: readonly Staged[]) =>
+  staged.reduce((sum, { entry }) => sum + (entry.kind === 'directory' ? 0 : entry.size), 0)
+
+const pathsOf = (staged: readonly Staged[]) =>
+  staged.filter(({ error }) => error === undefined).map(({ entry }) => entry.path)
 
 type Owner = { uid: number; gid: number } | undefined
 

@@ -1,8 +1,10 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type Readable } from 'node:stream'
 import { AppError, because, type FolderId, type Upload, type UploadFinish, UploadId } from '#manager/contract'
+import { type Amount, amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type OpenFile } from '../storage/open-file.ts'
+import { countMissing } from './count-missing.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import {
@@ -89,12 +91,14 @@ export interface NewUploadRequest extends UploadSpec {
 /** A folder that the caller may write to. */
 export interface WritableFolder {
   readonly storageHost: string
-  /** @throws AppError `quota_folder_full`, `quota_total_full` */
-  requireRoom(bytes: number): Promise<void>
+  /** Whether the number of its files is limited. */
+  readonly limitsFiles: boolean
+  /** @throws AppError `quota_folder_full`, `quota_folder_files`, `quota_total_full`, `quota_total_files` */
+  requireRoom(more: Amount): Promise<void>
   /** Checks the room for an upload that is on record, beside all others. @throws as `requireRoom` */
   requireStaged(bytes: number): Promise<void>
-  /** Takes room for bytes that are put into the folder now. @throws as `requireRoom` */
-  takeRoom(bytes: number): Promise<void>
+  /** Takes room for what is put into the folder now. @throws as `requireRoom` */
+  takeRoom(more: Amount): Promise<void>
   /** Opens its top. @throws AppError `storage_away` */
   open(): Promise<Directory>
 }
@@ -203,8 +207,8 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     hold.signal.throwIfAborted()
     // Checked again: hours may have passed.
     const folder = await openFolder(caller, row.folder_id)
-    await folder.takeRoom(row.size)
     await using top = await folder.open()
+    await folder.takeRoom(amount(row.size, await countMissing(top, [row.path])))
     const placement = { path: row.path, onConflict: onConflict ?? row.on_conflict, modifiedAt: row.modified_at }
     const path = await place(top, { id: row.id, ...part }, placement, numbered => renameUpload(db, row.id, numbered))
     return await finished(caller, row, path)
@@ -241,9 +245,9 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
 
     async create(caller, folderId, { path, onConflict, sha256, modifiedAt, finishLater, size, body }) {
       const folder = await openFolder(caller, folderId)
-      await folder.requireRoom(size)
       {
         await using top = await folder.open()
+        await folder.requireRoom(amount(size, await countMissing(top, [path])))
         await requireFree(top, { path, onConflict })
       }
       await parts.requireSpace(folder.storageHost, size)

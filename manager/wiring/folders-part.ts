@@ -85,9 +85,10 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
       const row = await requireFolder(store.db, caller, folderId, 'rw')
       return {
         storageHost: row.storage_host,
-        requireRoom: bytes => room.require(row, bytes),
+        limitsFiles: row.max_files !== null || row.owner_max_files !== null,
+        requireRoom: more => room.require(row, more),
         requireStaged: bytes => room.requireStaged(row, bytes),
-        takeRoom: bytes => room.take(row, bytes),
+        takeRoom: more => room.take(row, more),
         open: () => storage.open(row.storage_host, folderId),
       }
     },

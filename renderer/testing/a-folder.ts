@@ -19,6 +19,7 @@ export function aFolder(index: number, change: Partial<Folder> = {}): Folder {
     sharedWith: 0,
     usage: null,
     limit: null,
+    fileLimit: null,
     cloning: false,
     status: 'ready',
     trashedAt: null,

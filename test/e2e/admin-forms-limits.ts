@@ -24,6 +24,8 @@ export const LIMIT_FORMS: readonly FormRow[] = [
         await form.getByLabel('Idle timeout', { exact: true }).fill('90m')
         await form.getByLabel('Size of all own folders: Unlimited').uncheck()
         await form.getByLabel('Size of all own folders', { exact: true }).fill('100')
+        await form.getByLabel('Files in all own folders: Unlimited').uncheck()
+        await form.getByLabel('Files in all own folders', { exact: true }).fill('1000000')
       },
       type('Storage hosts', 'local, nas-1'),
     ],
@@ -38,6 +40,7 @@ export const LIMIT_FORMS: readonly FormRow[] = [
       maxLifetimeSeconds: null,
       maxFolders: null,
       maxFolderBytes: 100 * GIB,
+      maxFolderFiles: 1_000_000,
       allowedStorageHosts: ['local', 'nas-1'],
     },
     reply: {},
@@ -59,6 +62,7 @@ export const LIMIT_FORMS: readonly FormRow[] = [
       maxLifetimeSeconds: null,
       maxFolders: 20,
       maxFolderBytes: null,
+      maxFolderFiles: null,
       allowedStorageHosts: null,
     },
     reply: {},

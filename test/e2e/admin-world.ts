@@ -92,6 +92,7 @@ const POLICIES: ResourcePolicy[] = ['default', 'students'].map((name, index) => 
   maxLifetimeSeconds: null,
   allowedStorageHosts: null,
   maxFolderBytes: null,
+  maxFolderFiles: null,
   maxFolders: index === 0 ? null : 20,
   users: index * 41,
   keypairs: index * 7,

@@ -33,6 +33,7 @@ export function aFolder(index: number, change: Partial<Folder> = {}): Folder {
     sharedWith: 0,
     usage: null,
     limit: null,
+    fileLimit: null,
     cloning: false,
     status: 'ready',
     trashedAt: null,
@@ -53,6 +54,7 @@ const VISION = { id: '01990000-0000-7000-8000-0000000000b2', name: 'vision' } as
 export const variedFolders = (): Folder[] => [
   aFolder(1, {
     limit: { bytes: 53_687_091_200, enforced: false },
+    fileLimit: { files: 2_000_000, enforced: false },
     name: 'experiments',
     usage: { bytes: 41_802_391_552, files: 18_204, measuredAt: ago(3) },
   }),
@@ -114,7 +116,14 @@ export function answerFolders(world: World, route: string, url: URL, body: unkno
       status: 200,
       value: {
         items: world.storageHosts ?? [LOCAL],
-        folders: world.folderCount ?? { count: folders.length, limit: null, usedBytes: 0, limitBytes: null },
+        folders: world.folderCount ?? {
+          count: folders.length,
+          limit: null,
+          usedBytes: 0,
+          limitBytes: null,
+          usedFiles: 0,
+          limitFiles: null,
+        },
       },
     }
   if (route === 'GET /api/v1/folders') {

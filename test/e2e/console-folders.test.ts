@@ -1,6 +1,6 @@
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { because, toldBy } from '#manager/contract'
+import { because, type FolderSpec, toldBy } from '#manager/contract'
 import { aFolder, LOCAL, variedFolders } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { aSession, ENDED_KERNEL } from './console-world.ts'
@@ -21,6 +21,9 @@ test('a folder is made by keyboard, renamed, moved to the trash and back, and de
   await page.keyboard.type('run data')
   await page.getByText('No spaces; use “-” instead').waitFor()
   await page.getByLabel('Name', { exact: true }).fill('run-data')
+  await page.getByLabel('Most files').fill('1.5')
+  await page.getByText('Enter a whole number between 1 and').waitFor()
+  await page.getByLabel('Most files').fill('1,000')
   await page.keyboard.press('Enter')
   await page.getByText('Created run-data.').waitFor()
 
@@ -28,9 +31,11 @@ test('a folder is made by keyboard, renamed, moved to the trash and back, and de
   await page.getByRole('combobox', { name: 'What it is for' }).press('ArrowDown')
   await page.getByRole('option', { name: /^Model/ }).click()
   await page.getByLabel('Name', { exact: true }).fill('results')
+  await page.getByLabel('Most files').fill('2000')
   await page.keyboard.press('Enter')
   await page.getByText('Renamed to results.').waitFor()
   await page.getByRole('cell', { name: /results Model/ }).waitFor()
+  expect(world.changes.map(({ body }) => (body as Partial<FolderSpec> | undefined)?.maxFiles)).toEqual([1_000, 2_000])
 
   await button(page, 'Move results to trash').click()
   await button(page, /^Move to trash$/).click()

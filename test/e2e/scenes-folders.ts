@@ -44,7 +44,14 @@ export const FOLDER_SCENES: readonly Scene[] = [
     world: {
       folders: variedFolders(),
       storageHosts: [LOCAL, { ...ARCHIVE, problem: null, space: NEARLY_FULL }],
-      folderCount: { count: 17, limit: 20, usedBytes: 208_000_000_000, limitBytes: 268_435_456_000 },
+      folderCount: {
+        count: 17,
+        limit: 20,
+        usedBytes: 208_000_000_000,
+        limitBytes: 268_435_456_000,
+        usedFiles: 412_000,
+        limitFiles: 2_000_000,
+      },
       sessions: [USING],
     },
     act: page => page.getByText('In use: train-resnet-50').waitFor(),
@@ -126,6 +133,16 @@ export const FOLDER_SCENES: readonly Scene[] = [
       await page.getByRole('combobox', { name: 'Belongs to' }).press('ArrowDown')
       await page.getByRole('option', { name: 'Project vision' }).click()
       await page.getByText('Members of the project may').waitFor()
+    },
+  },
+  {
+    name: 'folders-limits',
+    path: '/data',
+    world: { folders: variedFolders() },
+    async act(page) {
+      await button(page, 'Rename experiments').click()
+      await page.getByLabel('Most files').fill('many')
+      await page.getByText('Enter a whole number').waitFor()
     },
   },
   {

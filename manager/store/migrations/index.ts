@@ -46,6 +46,7 @@ import { projectFolderSize } from './0062-project-folder-size.ts'
 import { accountNotes } from './0070-account-notes.ts'
 import { imageDomains } from './0072-image-domains.ts'
 import { imageBuilds } from './0073-image-builds.ts'
+import { folderFiles } from './0074-folder-files.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -96,4 +97,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0070-account-notes': accountNotes,
   '0072-image-domains': imageDomains,
   '0073-image-builds': imageBuilds,
+  '0074-folder-files': folderFiles,
 }

@@ -16,6 +16,7 @@ export interface PolicySettings {
   readonly allowed_storage_hosts: readonly string[] | null
   readonly max_folders: number | null
   readonly max_folder_bytes: number | null
+  readonly max_folder_files: number | null
 }
 
 const counted = (db: Db) =>

@@ -29,13 +29,19 @@ export interface FolderSizes {
   readonly storage_host: string
   readonly max_bytes: number | null
   readonly enforced_bytes: number | null
+  readonly max_files: number | null
+  readonly enforced_files: number | null
   readonly group_id: GroupId | null
   /** The limit on all folders of the owner, by their resource policy, or on all of the project. */
   readonly owner_max_bytes: number | null
+  /** The limit on the files in all folders of the owner, by their resource policy. */
+  readonly owner_max_files: number | null
   /** Measured bytes of those folders. */
   readonly owned: number | null
+  readonly owned_files: number | null
   /** Null if it was not measured. */
   readonly bytes: number | null
+  readonly files: number | null
   /** Sizes of the uploads into the folder that are not finished. */
   readonly staged: number
   /** Of those into all folders of the owner or project. */
@@ -52,7 +58,9 @@ export async function readSizes(db: Db, id: FolderId): Promise<FolderSizes | und
     .leftJoin('folder_usage as usage', 'usage.folder_id', 'folders.id')
     .select('folders.group_id')
     .select(['folders.name', 'folders.storage_host', 'folders.max_bytes', 'folders.enforced_bytes', 'usage.bytes'])
-    .select([ownerLimit.as('owner_max_bytes'), ownedBytes.as('owned')])
+    .select(['folders.max_files', 'folders.enforced_files', 'usage.files'])
+    .select([ownerLimit.as('owner_max_bytes'), ownerFileLimit.as('owner_max_files')])
+    .select([owned(sql`u.bytes`).as('owned'), owned(sql`u.files`).as('owned_files')])
     .select([stagedBytes(sql`f.id = folders.id`).as('staged')])
     .select([stagedBytes(ofSameOwner).as('owned_staged')])
     .where('folders.id', '=', id)
@@ -63,8 +71,11 @@ export async function readSizes(db: Db, id: FolderId): Promise<FolderSizes | und
 const ownerLimit = sql<number | null>`coalesce(policies.max_folder_bytes, groups.max_folder_bytes)`
 const ofSameOwner = sql`(f.user_id = folders.user_id or f.group_id = folders.group_id)`
 
-const ownedBytes = sql<number | null>`(
-  select sum(u.bytes)::bigint from folder_usage u join folders f on f.id = u.folder_id
+const ownerFileLimit = sql<number | null>`policies.max_folder_files`
+
+/** @param what column of `u`, the usage of a folder */
+const owned = (what: RawBuilder<unknown>) => sql<number | null>`(
+  select sum(${what})::bigint from folder_usage u join folders f on f.id = u.folder_id
   where ${ofSameOwner} and f.status <> 'deleting')`
 
 /** @param which condition on `f`, the folder of an upload */
@@ -72,34 +83,41 @@ const stagedBytes = (which: RawBuilder<unknown>) => sql<number>`(
   select coalesce(sum(up.size), 0)::bigint from uploads up join folders f on f.id = up.folder_id
   where ${which} and f.status <> 'deleting' and not up.finished and up.expires_at > now())`
 
-/** Measured bytes of all folders that a user owns. */
-export async function readOwnedBytes(db: Db, userId: UserId): Promise<number> {
-  const { bytes } = await db
+/** Measured size of all folders that a user owns. */
+export function readOwned(db: Db, userId: UserId): Promise<{ bytes: number; files: number }> {
+  return db
     .selectFrom('folder_usage as u')
     .innerJoin('folders as f', 'f.id', 'u.folder_id')
     .select(sql<number>`coalesce(sum(u.bytes), 0)::bigint`.as('bytes'))
+    .select(sql<number>`coalesce(sum(u.files), 0)::bigint`.as('files'))
     .where('f.user_id', '=', userId)
     .where('f.status', '!=', 'deleting')
     .executeTakeFirstOrThrow()
-  return bytes
 }
 
 /** The most that all folders of a user may have, by the user's own resource policy; null = unlimited. */
-export async function readFolderBytesLimit(db: Db, userId: UserId): Promise<number | null> {
+export async function readOwnedLimits(db: Db, userId: UserId): Promise<{ bytes: number | null; files: number | null }> {
   const row = await db
     .selectFrom('users')
     .innerJoin('resource_policies as p', 'p.name', 'users.resource_policy')
-    .select('p.max_folder_bytes as bytes')
+    .select(['p.max_folder_bytes as bytes', 'p.max_folder_files as files'])
     .where('users.id', '=', userId)
     .executeTakeFirst()
-  return row?.bytes ?? null
+  return row ?? { bytes: null, files: null }
 }
 
-/** Adds what Berth itself writes until the folder is measured again; a negative number takes it back. */
-export async function addUsage(db: Db, id: FolderId, bytes: number): Promise<void> {
+/** Adds what Berth itself writes until the folder is measured again; negative numbers take it back. */
+export async function addUsage(
+  db: Db,
+  id: FolderId,
+  { bytes, files }: { readonly bytes: number; readonly files: number },
+): Promise<void> {
   await db
     .updateTable('folder_usage')
-    .set({ bytes: sql<number>`greatest(0, bytes + ${bytes}::bigint)` })
+    .set({
+      bytes: sql<number>`greatest(0, bytes + ${bytes}::bigint)`,
+      files: sql<number>`greatest(0, files + ${files}::bigint)`,
+    })
     .where('folder_id', '=', id)
     .where('bytes', 'is not', null)
     .execute()
@@ -133,9 +151,13 @@ export interface MeasuredAt {
   readonly took_ms: number | null
 }
 
-/** Notes which limit the file system enforces now. */
-export async function saveEnforced(db: Db, id: FolderId, bytes: number | null): Promise<void> {
-  await db.updateTable('folders').set({ enforced_bytes: bytes }).where('id', '=', id).execute()
+/** Notes which limits the file system enforces now. */
+export async function saveEnforced(
+  db: Db,
+  id: FolderId,
+  { bytes, files }: { readonly bytes: number | null; readonly files: number | null },
+): Promise<void> {
+  await db.updateTable('folders').set({ enforced_bytes: bytes, enforced_files: files }).where('id', '=', id).execute()
 }
 
 /** Folders of which the file system does not enforce the limits that they have now. */
@@ -148,7 +170,10 @@ export async function listUnenforced(db: Db): Promise<FolderId[]> {
     .select('folders.id')
     .where('folders.status', '!=', 'deleting')
     // As `enforceable`: `least` leaves nulls out.
-    .where(sql<boolean>`least(folders.max_bytes, ${ownerLimit}) is distinct from folders.enforced_bytes`)
+    .where(
+      sql<boolean>`(least(folders.max_bytes, ${ownerLimit}) is distinct from folders.enforced_bytes
+        or least(folders.max_files, ${ownerFileLimit}) is distinct from folders.enforced_files)`,
+    )
     .execute()
   return rows.map(({ id }) => id)
 }

@@ -35,6 +35,8 @@ export type FolderRow = Selectable<FoldersTable> & {
   readonly took_ms: number | null
   /** The most that all folders of its owner may have, by the owner's resource policy; null = unlimited. */
   readonly owner_max_bytes: number | null
+  /** The most files that all folders of its owner may have; null = unlimited. */
+  readonly owner_max_files: number | null
   /** Whether it is still being filled with a copy of another folder. */
   readonly is_cloning: boolean
 }
@@ -64,6 +66,7 @@ const selectFolders = (db: Db, member: UserId) =>
     .select(['owners.email as owner_email', 'owners.name as owner_name'])
     // A folder has an owner or a project, never both.
     .select(eb => eb.fn.coalesce('policies.max_folder_bytes', 'groups.max_folder_bytes').as('owner_max_bytes'))
+    .select('policies.max_folder_files as owner_max_files')
     .select(['usage.bytes as usage_bytes', 'usage.files as usage_files', 'usage.measured_at', 'usage.took_ms'])
     .select([
       isMember(member).as('is_member'),
@@ -114,6 +117,7 @@ export interface NewFolder {
   readonly usage_mode: FolderUsageMode
   readonly permission: FolderPermission
   readonly max_bytes: number | null
+  readonly max_files: number | null
 }
 
 /** Fails with SQLSTATE 23505 if the owner has a folder of this name, and 23503 if the project is gone. */
@@ -161,11 +165,12 @@ export interface FolderUpdate {
   readonly permission?: FolderPermission | undefined
   readonly status?: FolderStatus | undefined
   readonly maxBytes?: number | null | undefined
+  readonly maxFiles?: number | null | undefined
 }
 
 /** Fails with SQLSTATE 23505 if the owner has another folder of that name. */
 export async function updateFolder(db: Db, id: FolderId, change: FolderUpdate): Promise<void> {
-  const { name, usageMode, permission, status, maxBytes } = change
+  const { name, usageMode, permission, status, maxBytes, maxFiles } = change
   await db
     .updateTable('folders')
     .set({
@@ -173,6 +178,7 @@ export async function updateFolder(db: Db, id: FolderId, change: FolderUpdate): 
       ...(usageMode === undefined ? {} : { usage_mode: usageMode }),
       ...(permission === undefined ? {} : { permission }),
       ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }),
+      ...(maxFiles === undefined ? {} : { max_files: maxFiles }),
       ...(status === undefined
         ? {}
         : { status, trashed_at: status === 'ready' ? null : sql<Date>`coalesce(trashed_at, now())` }),

@@ -18,6 +18,8 @@ export interface ResourcePoliciesTable {
   max_folders: number | null
   /** On disk, of all folders that a user owns. */
   max_folder_bytes: number | null
+  /** Number of files in all folders that a user owns; null = unlimited. */
+  max_folder_files: number | null
   created_at: Time
   version: Default<number>
 }

@@ -36,6 +36,10 @@ export interface FoldersTable {
   max_bytes: Default<number | null>
   /** The limit that its file system enforces now; null if Berth alone checks it. */
   enforced_bytes: Default<number | null>
+  /** The most files, directories and links that it may have; null = unlimited. */
+  max_files: Default<number | null>
+  /** As `enforced_bytes`. */
+  enforced_files: Default<number | null>
   trashed_at: MaybeTime
   created_at: Time
   version: Default<number>

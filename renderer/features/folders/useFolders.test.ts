@@ -20,7 +20,7 @@ function start(folders: Folder[], answers: Partial<ApiClient> = {}) {
     listStorageHosts: () =>
       Promise.resolve({
         items: [{ name: folders[0]?.storageHost ?? 'local', problem: null, space: null }],
-        folders: { count: folders.length, limit: 20, usedBytes: 0, limitBytes: null },
+        folders: { count: folders.length, limit: 20, usedBytes: 0, limitBytes: null, usedFiles: 0, limitFiles: null },
       }),
     listFolders: input => {
       const status = input?.query?.trashed ? 'trashed' : 'ready'

@@ -35,6 +35,8 @@ export default {
   maxLifetime: 'Longest lifetime',
   maxFolders: 'Folders',
   maxFolderSize: 'Size of all own folders',
+  maxFolderFiles: 'Files in all own folders',
+  maxFolderFilesHint: 'Directories and links count.',
   maxProjectFolderSize: 'Size of all folders of the project',
   storageHosts: 'Storage hosts',
   storageHostsHint: 'Names with commas between them. Empty: all.',

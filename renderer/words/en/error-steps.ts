@@ -58,7 +58,10 @@ export default {
   request_too_large: 'Lower the request to what one host has.',
   resource_group_inactive: 'Choose another resource group.',
   resource_group_not_found: 'Choose another resource group, or ask an administrator for access to it.',
+  quota_folder_files: 'Delete files, or raise the limit of the folder.',
   quota_folder_full: 'Delete files, or raise the limit of the folder.',
+  quota_total_files:
+    'Delete files or folders, also from the trash, or ask an administrator for another resource policy.',
   quota_total_full:
     'Delete files or folders, also from the trash, or ask an administrator for another resource policy.',
   storage_away: 'Try again later. If it stays so, an administrator has to mount the storage.',

@@ -29,6 +29,9 @@ export default {
   sizeOf: '{used} of {limit}',
   sizeHint:
     'Those in the trash count too. Running sessions may write more than that; further uploads are refused then.',
+  filesLabel: 'Files in own folders',
+  filesHint:
+    'Directories and links count, and what is in the trash. Running sessions may make more; further uploads are refused then.',
   spaceLabel: 'Storage {host}',
   spaceOf: '{free} free of {all}',
   spaceHint: 'Everything on its file system counts, also what belongs to others.',
@@ -61,8 +64,9 @@ export default {
   mounted: 'Mounted in every new session',
   notMine: 'You administer this project but are not its member: your sessions cannot mount the folder',
   hostAway: 'away',
-  usage: '{size}, {count, plural, one {# file} other {# files}}',
-  usageOf: '{size} of {limit}, {count, plural, one {# file} other {# files}}',
+  files: '{count, plural, one {# file} other {# files}}',
+  filesOf: '{count, number} of {limit, plural, one {# file} other {# files}}',
+  filesOnly: 'at most {count, plural, one {# file} other {# files}}',
   limitOnly: 'at most {limit}',
   limitEnforced: 'The file system refuses to go beyond the limit, also in sessions.',
   limitSoft: 'Uploads and copies beyond the limit are refused. A running session may exceed it.',
@@ -102,6 +106,9 @@ export default {
   sizeLimit: 'Size limit in GiB',
   sizeLimitHint: 'Empty: no limit. Where the file system has no quotas, running sessions may exceed it.',
   sizeLimitFault: 'Enter a number of GiB between 0.001 and 1,000,000, or nothing',
+  fileLimit: 'Most files',
+  fileLimitHint: 'Directories and links count. Empty: no limit.',
+  fileLimitFault: 'Enter a whole number between 1 and 1,000,000,000, or nothing',
 
   renameTitle: 'Rename “{name}”',
   renameProjectTitle: 'Change “{name}”',

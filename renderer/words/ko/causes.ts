@@ -307,6 +307,10 @@ export default {
   path_names_file: '경로는 폴더 안의 파일을 가리켜야 합니다.',
   special_file: '"{name}": 파이프나 소켓, 장치입니다.',
   storage_entries_full: '"{name}" 항목을 만들 수 없습니다. 스토리지가 여기에 항목을 더 허용하지 않습니다.',
+  quota_folder_files:
+    '"{name}" 폴더에는 파일과 디렉터리, 링크를 {limit}개까지 둘 수 있고, 지금 {used}개이며 {files}개를 더 만들어야 합니다. 파일을 삭제하거나 폴더 관리자에게 제한을 늘려 달라고 요청하세요.',
+  quota_total_files:
+    '"{name}" 폴더 소유자의 모든 폴더에는 파일과 디렉터리, 링크를 {limit}개까지 둘 수 있고, 지금 {used}개이며 {files}개를 더 만들어야 합니다. 파일이나 폴더를 휴지통에서도 삭제하거나 관리자에게 다른 자원 정책을 요청하세요.',
   quota_folder_full:
     '"{name}" 폴더는 {limit}바이트까지 쓸 수 있고, 지금 {used}바이트이며 {bytes}바이트가 더 필요합니다. 파일을 삭제하거나 폴더 관리자에게 제한을 늘려 달라고 요청하세요.',
   quota_folder_staged:

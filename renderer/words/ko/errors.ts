@@ -95,6 +95,8 @@ export default {
   path_invalid: '경로가 올바르지 않습니다',
   range_invalid: '파일에 해당 범위가 없습니다',
   quota_folder_full: '폴더의 용량 한도에 도달했습니다',
+  quota_folder_files: '폴더의 파일 수 한도에 도달했습니다',
+  quota_total_files: '폴더 전체의 파일 수 한도에 도달했습니다',
   quota_total_full: '폴더 전체의 용량 한도에 도달했습니다',
   storage_away: '폴더의 스토리지에 연결할 수 없습니다',
   upload_damaged: '업로드한 파일이 손상되었습니다',

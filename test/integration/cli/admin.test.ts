@@ -129,7 +129,10 @@ test('policies accept the same time formats as sessions, and are assigned by e-m
   const any = ['--sessions', 'unlimited', '--folders', 'unlimited', '--storage-hosts', 'unlimited']
   const free = await json<ResourcePolicy>('policy', 'update', 'student', ...any)
   expect(free).toMatchObject({ maxConcurrentSessions: null, maxFolders: null, allowedStorageHosts: null })
-  expect((await admin('policy', 'ls')).out).toMatch(/student .* 8 h /)
+  const files = await json<ResourcePolicy>('policy', 'update', 'student', '--folder-files', '500000')
+  expect(files.maxFolderFiles).toBe(500_000)
+  expect((await admin('policy', 'ls')).out).toMatch(/student .* 8 h .* 500000 /)
+  expect((await admin('policy', 'update', 'student', '--folder-files', '0')).code).toBe(2)
   expect(await admin('policy', 'assign', 'student', '--user', 'ADA@example.org')).toMatchObject({ code: 0 })
   expect(await admin('policy', 'assign', 'student', '--user', 'bob@example.org')).toMatchObject({ code: 4 })
   const [ada] = (await cluster.api.listUsers({ query: { search: 'ada@' } })).items

@@ -70,6 +70,43 @@ test('a folder is made for data or models, a copy of it is for the same, and the
   )
 })
 
+test('a folder is made with limits and for a project; the limits are changed one by one, and taken away', async () => {
+  const json = async (...words: string[]) => {
+    const { code, out } = await cli.run(['folder', ...words, '--json'])
+    return code === 0 ? (JSON.parse(out) as Folder) : code
+  }
+  const limits = (folder: Folder | number) =>
+    typeof folder === 'number' ? folder : [folder.limit?.bytes ?? null, folder.fileLimit?.files ?? null]
+  expect(limits(await json('create', 'limited', '--max-size', '20m', '--max-files', '500'))).toEqual([20 * MiB, 500])
+  expect(limits(await json('limit', 'limited', '1g'))).toEqual([1024 * MiB, 500])
+  expect(limits(await json('limit', 'limited', '--files', '7'))).toEqual([1024 * MiB, 7])
+  expect(limits(await json('limit', 'limited', 'unlimited', '--files', 'unlimited'))).toEqual([null, null])
+  const wrong = [
+    ['limit', 'limited'],
+    ['limit', 'limited', 'much'],
+    ['limit', 'limited', '--files', '0'],
+  ]
+  for (const words of wrong) expect(await json(...words)).toBe(2)
+  const { api } = await manager.signIn()
+  const project = await api.createGroup({ body: { name: 'readers' } })
+  const { user } = await api.me()
+  await api.addGroupMember({ params: { id: project.id, userId: user.id } })
+  const shared = await json('create', 'shared', '--group', project.id, '--read-only')
+  expect(shared).toMatchObject({ group: { id: project.id }, ownerId: null, permission: 'ro' })
+})
+
+test('a folder in the trash is restored with its files, by its name there', async () => {
+  expect((await cli.run(['folder', 'create', 'thrown'])).code).toBe(0)
+  await writeFile(join(local, 'kept'), 'kept')
+  expect((await cli.run(['folder', 'upload', 'thrown', join(local, 'kept')])).code).toBe(0)
+  expect((await cli.run(['folder', 'restore', 'thrown'])).code).toBe(4)
+  expect((await cli.run(['folder', 'rm', 'thrown'])).code).toBe(0)
+  expect((await cli.run(['folder', 'ls', 'thrown'])).code).toBe(4)
+  const { code, out } = await cli.run(['folder', 'restore', 'thrown', '--json'])
+  expect([code, (JSON.parse(out) as Folder).status]).toEqual([0, 'ready'])
+  expect((await cli.run(['folder', 'ls', 'thrown'])).out).toContain('kept')
+})
+
 test('exit codes for a missing folder, a missing file, and a missing sign-in', async () => {
   expect((await cli.run(['folder', 'upload', 'nowhere', join(local, 'notes.txt')])).code).toBe(4)
   expect((await cli.run(['folder', 'upload', 'data', join(local, 'missing')])).code).toBe(2)

@@ -10,6 +10,7 @@ import { type ApiClient, BUNDLE_CONTENT, type Folder, FolderId, TUS_CONTENT, TUS
 import { startProxy } from '#proxy'
 import { createFolderRoom } from '../../../manager/folders/room.ts'
 import { silentLog } from '../../../manager/log.ts'
+import { type FolderLimits } from '../../../manager/storage/folder-quota.ts'
 import { createResourcePolicies } from '../../../manager/quotas/policies.ts'
 import { newId } from '../../../manager/store/new-id.ts'
 import { listUnenforced } from '../../../manager/store/storage/folder-usage.ts'
@@ -120,9 +121,10 @@ async function almostFull(name: string): Promise<Folder> {
 
 const MORE = Buffer.alloc(200 * 1024, 2)
 const TOO_MUCH = /may have 1048576 bytes/
+const NEW = { 'if-none-match': '*' }
 
-test('uploads, bundles and edits are refused at the limit, and leave nothing', async () => {
-  const folder = await almostFull('by-http')
+/** Sends files to a folder, as the admin: in an upload, in a bundle, as an edit. */
+async function senderTo(folder: Folder) {
   const { token } = await apiOf(cluster.url).login({ body: { ...ADMIN, kind: 'token' } })
   const send = async (path: string, method: string, headers: Record<string, string>, body: Buffer) => {
     const reply = await fetch(`${cluster.url}/api/v1/folders/${folder.id}/${path}`, {
@@ -130,30 +132,97 @@ test('uploads, bundles and edits are refused at the limit, and leave nothing', a
       headers: { authorization: `Bearer ${token ?? ''}`, ...headers },
       body: new Uint8Array(body),
     })
-    return { status: reply.status, json: (await reply.json()) as { code?: string } }
+    return {
+      status: reply.status,
+      json: (await reply.json().catch(() => ({}))) as { code?: string; items?: unknown[] },
+    }
   }
+  return {
+    begin(path: string, bytes: Buffer, onConflict = 'fail') {
+      const encode = (text: string) => Buffer.from(text).toString('base64')
+      const headers = {
+        'tus-resumable': TUS_VERSION,
+        'upload-length': String(bytes.length),
+        'upload-metadata': `path ${encode(path)},onConflict ${encode(onConflict)}`,
+        'content-type': TUS_CONTENT,
+      }
+      return send('uploads', 'POST', headers, bytes)
+    },
+    bundle(files: Record<string, Buffer>) {
+      const parts = Object.entries(files).flatMap(([path, bytes]) => {
+        const sha256 = createHash('sha256').update(bytes).digest('hex')
+        const text = Buffer.from(JSON.stringify({ path, size: bytes.length, sha256, onConflict: 'replace' }))
+        const length = Buffer.alloc(4)
+        length.writeUInt32BE(text.length)
+        return [length, text, bytes]
+      })
+      return send('bundles', 'POST', { 'content-type': BUNDLE_CONTENT }, Buffer.concat(parts))
+    },
+    edit: (path: string, condition: Record<string, string>, bytes: Buffer) =>
+      send(`content?path=${path}`, 'PUT', { 'content-type': 'application/octet-stream', ...condition }, bytes),
+  }
+}
+
+test('uploads, bundles and edits are refused at the limit, and leave nothing', async () => {
+  const folder = await almostFull('by-http')
+  const { begin, bundle, edit } = await senderTo(folder)
   const full = { status: 507, json: { code: 'quota_folder_full' } }
-  const encode = (text: string) => Buffer.from(text).toString('base64')
-  const tus = {
-    'tus-resumable': TUS_VERSION,
-    'upload-length': String(MORE.length),
-    'upload-metadata': `path ${encode('by-tus')}`,
-    'content-type': TUS_CONTENT,
-  }
-  expect(await send('uploads', 'POST', tus, MORE)).toMatchObject(full)
-  const header = { path: 'by-bundle', size: MORE.length, sha256: createHash('sha256').update(MORE).digest('hex') }
-  const text = Buffer.from(JSON.stringify(header))
-  const length = Buffer.alloc(4)
-  length.writeUInt32BE(text.length)
-  const bundle = (bytes: Buffer) => send('bundles', 'POST', { 'content-type': BUNDLE_CONTENT }, bytes)
-  expect(await bundle(Buffer.concat([length, text, MORE]))).toMatchObject(full)
-  const edit = (path: string, condition: Record<string, string>, bytes: Buffer) =>
-    send(`content?path=${path}`, 'PUT', { 'content-type': 'application/octet-stream', ...condition }, bytes)
-  expect(await edit('by-edit', { 'if-none-match': '*' }, MORE)).toMatchObject(full)
+  expect(await begin('by-tus', MORE)).toMatchObject(full)
+  expect(await bundle({ 'by-bundle': MORE })).toMatchObject(full)
+  expect(await edit('by-edit', NEW, MORE)).toMatchObject(full)
   expect(await readdir(join(storage, folder.id))).toEqual(['there'])
   expect(await readdir(join(storage, '..', 'uploads'))).toEqual([])
   // What fits is taken.
-  expect((await edit('small', { 'if-none-match': '*' }, Buffer.from('fits'))).status).toBe(200)
+  expect((await edit('small', NEW, Buffer.from('fits'))).status).toBe(200)
+})
+
+test('a folder with as many files as it may have takes no new ones, but changes of those that it has', async () => {
+  const folder = await api.createFolder({ body: { name: 'counted', maxFiles: 4 } })
+  expect(folder.fileLimit).toEqual({ files: 4, enforced: false })
+  await fill(folder, 'one', 1)
+  await mkdir(join(storage, folder.id, 'in'))
+  const { begin, bundle, edit } = await senderTo(folder)
+  const full = { status: 507, json: { code: 'quota_folder_files' } }
+  const bytes = Buffer.from('more')
+  // The missing directories of a path count too.
+  expect(await bundle({ 'in/two': bytes, 'in/deep/three': bytes })).toMatchObject(full)
+  expect(await bundle({ 'in/two': bytes, three: bytes, one: bytes })).toMatchObject({ status: 200 })
+  expect(await begin('four', bytes)).toMatchObject(full)
+  expect(await bundle({ four: bytes })).toMatchObject(full)
+  expect(await edit('four', NEW, bytes)).toMatchObject(full)
+  const params = { id: folder.id }
+  const make = () => api.makeDirectory({ params, body: { path: 'four' } })
+  expect(await refusal(make())).toMatchObject({ code: 'quota_folder_files' })
+  expect(await refusal(copy(folder, 'one', 'four'))).toMatchObject({ code: 'quota_folder_files' })
+  const other = await api.createFolder({ body: { name: 'from-elsewhere' } })
+  await fill(other, 'five', 1)
+  const imported = api.importFiles({ params, body: { from: other.id, paths: ['five'], to: '', onConflict: 'fail' } })
+  expect(await refusal(imported)).toMatchObject({ code: 'quota_folder_files' })
+  expect((await readdir(join(storage, folder.id))).toSorted()).toEqual(['in', 'one', 'three'])
+  expect([
+    (await edit('one', { 'if-match': '*' }, bytes)).status,
+    (await begin('one', bytes, 'replace')).status,
+    (await bundle({ 'in/two': bytes, one: bytes })).status,
+  ]).toEqual([200, 201, 200])
+  await api.updateFolder({ params, body: { maxFiles: 5 } })
+  expect((await edit('four', NEW, bytes)).status).toBe(200)
+})
+
+test('a resource policy limits the files in all folders of a user together', async () => {
+  await api.createResourcePolicy({ body: { name: 'files', maxFolderFiles: 2 } })
+  const user = await cluster.addUser('files@localhost')
+  const { user: me } = await user.me()
+  await api.assignResourcePolicy({ params: { name: 'files' }, body: { userId: me.id } })
+  const [first, second] = [
+    await user.createFolder({ body: { name: 'first' } }),
+    await user.createFolder({ body: { name: 'second' } }),
+  ]
+  await fill(first, 'a', 1)
+  const make = (path: string) => user.makeDirectory({ params: { id: second.id }, body: { path } })
+  await make('fits')
+  expect(await refusal(make('more'))).toMatchObject({ code: 'quota_total_files' })
+  const { folders } = await user.listStorageHosts()
+  expect(folders).toMatchObject({ usedFiles: 2, limitFiles: 2, limitBytes: null })
 })
 
 test('uploads that are not finished count together; a cancelled one makes room', async () => {
@@ -198,6 +267,7 @@ test('uploads that are not finished count together; a cancelled one makes room',
 
 test('writes, longer files and directories by SFTP are refused at the limit', async () => {
   const folder = await almostFull('by-sftp')
+  const counted = await api.createFolder({ body: { name: 'counted-by-sftp', maxFiles: 2 } })
   await using home = await temporaryDirectory()
   const { token } = await apiOf(cluster.url).login({ body: { ...ADMIN, kind: 'token' } })
   const { items } = await api.listUsers({ query: { search: ADMIN.email } })
@@ -239,6 +309,14 @@ test('writes, longer files and directories by SFTP are refused at the limit', as
     }
     await expect.poll(tryDirectory, { timeout: 60_000, interval: 500 }).toMatch(TOO_MUCH)
     await expect(write('/by-sftp/empty', Buffer.alloc(0))).rejects.toThrow(TOO_MUCH)
+    // As many files as it may have: what is there is written, nothing more is made.
+    await write('/counted-by-sftp/one', MORE)
+    await makeDirectory('/counted-by-sftp/two')
+    const TOO_MANY = /may have 2 files/
+    await expect(write('/counted-by-sftp/three', Buffer.alloc(0))).rejects.toThrow(TOO_MANY)
+    await expect(makeDirectory('/counted-by-sftp/three')).rejects.toThrow(TOO_MANY)
+    await write('/counted-by-sftp/one', MORE)
+    expect((await readdir(join(storage, counted.id))).toSorted()).toEqual(['one', 'two'])
   } finally {
     const closed = once(client, 'close')
     client.end()
@@ -253,15 +331,15 @@ test('the limit of a policy reaches the file systems of all folders that it conc
   const folder = async (name: string, maxBytes: number | null) => {
     const id = newId(FolderId)
     const of = { user_id: test.ownerId, group_id: null, usage_mode: 'general', permission: 'rw' } as const
-    await insertFolder(db, { id, name, ...of, storage_host: 'local', max_bytes: maxBytes })
+    await insertFolder(db, { id, name, ...of, storage_host: 'local', max_bytes: maxBytes, max_files: null })
     return id
   }
   const [free, small] = [await folder('free', null), await folder('small', MIB)]
-  const limits: (readonly [string, number | null])[] = []
+  const limits: (readonly [string, FolderLimits])[] = []
   const storage = {
-    limit(_host: string, id: string, bytes: number | null) {
-      limits.push([id, bytes])
-      return Promise.resolve(undefined)
+    limit(_host: string, id: string, of: FolderLimits) {
+      limits.push([id, of])
+      return Promise.resolve({})
     },
   }
   const usages = { look: () => undefined, again: () => Promise.resolve() }
@@ -275,10 +353,17 @@ test('the limit of a policy reaches the file systems of all folders that it conc
   await policies.change('default', { maxFolderBytes: 4 * MIB })
   expect(await enforced()).toEqual(
     new Map([
-      [free, 4 * MIB],
-      [small, MIB],
+      [free, { bytes: 4 * MIB, files: null }],
+      [small, { bytes: MIB, files: null }],
     ]),
   )
   await policies.change('default', { maxFolderBytes: null })
-  expect(await enforced()).toEqual(new Map([[free, null]]))
+  expect(await enforced()).toEqual(new Map([[free, { bytes: null, files: null }]]))
+  await policies.change('default', { maxFolderFiles: 9 })
+  expect(await enforced()).toEqual(
+    new Map([
+      [free, { bytes: null, files: 9 }],
+      [small, { bytes: MIB, files: 9 }],
+    ]),
+  )
 })

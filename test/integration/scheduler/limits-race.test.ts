@@ -37,6 +37,7 @@ describe('two resource groups that are scheduled at the same time', () => {
       allowed_storage_hosts: null,
       max_folders: null,
       max_folder_bytes: null,
+      max_folder_files: null,
     }
     await insertResourcePolicy(store.db, 'five', settings)
     await assignResourcePolicy(store.db, 'five', { userId: ownerId })
