@@ -44,6 +44,7 @@ import { type DeepLinks } from './windows/deep-links.ts'
 import { installMenu } from './windows/menus.ts'
 import { reviveAfterCrash } from './windows/revive-page.ts'
 import { createTray } from './windows/tray.ts'
+import { WINDOW_ICON } from './windows/window-icon.ts'
 
 export interface DesktopDeps {
   readonly electron: ElectronSlice
@@ -98,6 +99,7 @@ export function startDesktop(deps: DesktopDeps): void {
   const windows = createConsoleWindows({
     electron,
     preload: deps.preload,
+    icon: process.platform === 'linux' ? electron.nativeImage.createFromDataURL(WINDOW_ICON) : undefined,
     remembered: () => settings.current.window,
     remember: window => void settings.update({ window }).catch((error: unknown) => onUnexpected('settings', error)),
   })

@@ -69,6 +69,15 @@ async function windowsOnScreen(): Promise<string[]> {
   return stdout.split('\n').filter(Boolean)
 }
 
+/** Width and height of the icon of a window, as window managers read it. */
+async function iconSize(title: string): Promise<string | undefined> {
+  const env = { ...process.env, ...desktop.env }
+  const { stdout: ids } = await run('xdotool', ['search', '--onlyvisible', '--name', title], { env })
+  const icon = ['-id', ids.split('\n')[0]!, '-notype', '-len', '16', '32c', '_NET_WM_ICON']
+  const { stdout } = await run('xprop', icon, { env })
+  return /= (.+)$/m.exec(stdout)?.[1]
+}
+
 /** The result of an expression in the first window. Playwright waits for navigations that the app refuses, so the main process asks. */
 const inPage = (code: string) =>
   app.electron.evaluate(
@@ -87,6 +96,7 @@ describe('the console window', () => {
   test('is on the screen with the sign-in page, which has neither Node nor Electron', async () => {
     await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
     await expect.poll(windowsOnScreen).toContainEqual(expect.stringContaining('Berth'))
+    expect(await iconSize('Berth')).toBe('128, 128')
     expect(page.url()).toMatch(/^berth:\/\/console\//)
     expect(await page.evaluate(() => [typeof globalThis.process, typeof globalThis.require])).toEqual([
       'undefined',

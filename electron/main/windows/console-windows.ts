@@ -1,3 +1,4 @@
+import { type NativeImage } from 'electron'
 import { type HostEvents, HOST_EVENT_CHANNEL } from '#proxy/contract'
 import { type ElectronSlice, type WindowSlice } from '../electron-slice.ts'
 import { CONSOLE_ORIGIN } from '../security/console-origin.ts'
@@ -36,12 +37,15 @@ export interface WindowDeps {
   readonly remember: (state: WindowState) => void
   readonly electron: Pick<ElectronSlice, 'BrowserWindow'>
   readonly preload: string
+  /** Undefined where the system takes the icon of the program. */
+  readonly icon: NativeImage | undefined
 }
 
 /** The main window, and events to all pages. A page that reloads keeps its tunnels: they live in this process. */
-export function createConsoleWindows({ electron, preload, remembered, remember }: WindowDeps): ConsoleWindows {
+export function createConsoleWindows({ electron, preload, icon, remembered, remember }: WindowDeps): ConsoleWindows {
   const pages = new Map<number, Sender>()
   let main: WindowSlice | undefined
+  const ownIcon = icon ? { icon } : {}
 
   const keep = (window: WindowSlice) =>
     remember({
@@ -62,6 +66,7 @@ export function createConsoleWindows({ electron, preload, remembered, remember }
       show: false,
       title: 'Berth',
       backgroundColor: '#101418',
+      ...ownIcon,
       webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
     })
     if (before?.isMaximized) window.maximize()
@@ -101,6 +106,7 @@ export function createConsoleWindows({ electron, preload, remembered, remember }
         height: 640,
         title: 'Berth',
         backgroundColor: '#101418',
+        ...ownIcon,
         webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
       })
       void window.loadURL(urlOf(route))
