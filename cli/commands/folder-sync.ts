@@ -227,6 +227,7 @@ class SyncRun {
         size: node.size,
         modifiedAt: new Date(node.modifiedMs).toISOString(),
         etag: node.etag ?? null,
+        executable: node.executable ?? false,
       }
       yield { entry, path: [top, ...parts].filter(part => part !== '').join('/'), parents: parts.slice(0, -1) }
     }

@@ -2,13 +2,13 @@ import { closeSync, constants, fchmodSync, futimesSync, openSync, renameSync, un
 import { join } from 'node:path'
 import { type AppError, type FileEntry, MOST_BUNDLED_BYTES } from '#manager/contract'
 import { downloadBundle, type ReceivedFile } from './bundle.ts'
-import { downloadFile, type DownloadSource, makeLocalDirectory, NO_FOLLOW, partialName } from './download.ts'
+import { downloadFile, type DownloadSource, makeLocalDirectory, modeOf, NO_FOLLOW, partialName } from './download.ts'
 import { createPool } from './pool.ts'
 import { isOfOneFile, stopsAll } from './upload-tree.ts'
 
 /** A file of the folder, and its place on this computer. */
 export interface DownloadItem {
-  readonly entry: Pick<FileEntry, 'name' | 'size' | 'modifiedAt' | 'etag'>
+  readonly entry: Pick<FileEntry, 'name' | 'size' | 'modifiedAt' | 'etag' | 'executable'>
   /** In the folder. */
   readonly path: string
   /** Directories below the local top. */
@@ -95,7 +95,7 @@ function writeSmall({ bytes, modifiedAt }: ReceivedFile, item: DownloadItem, dir
   try {
     try {
       for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at)
-      fchmodSync(file, 0o644)
+      fchmodSync(file, modeOf(item.entry))
       const modified = new Date(modifiedAt)
       futimesSync(file, modified, modified)
     } finally {

@@ -26,7 +26,11 @@ export interface RemoteFile {
   readonly size: number
   readonly modifiedAt: string
   readonly etag: string | null
+  readonly executable: boolean
 }
+
+/** Mode of a downloaded file. */
+export const modeOf = ({ executable }: Pick<RemoteFile, 'executable'>) => (executable ? 0o755 : 0o644)
 
 /** For files beside others: somebody may have put a link there. Windows has no such flag. */
 export const NO_FOLLOW = (constants as { readonly O_NOFOLLOW?: number }).O_NOFOLLOW ?? 0
@@ -99,7 +103,7 @@ export async function downloadFile(source: DownloadSource, remote: RemoteFile, l
   }
 
   await retrying(attempt, { signal, onPause, progress: () => end })
-  await file.chmod(0o644)
+  await file.chmod(modeOf(remote))
   await file.close()
   const modified = new Date(remote.modifiedAt)
   await utimes(partial, modified, modified)

@@ -5,6 +5,8 @@ export interface SyncNode {
   readonly modifiedMs: number
   /** Of a file in a folder: its version. */
   readonly etag?: string | null
+  /** Of a file in a folder: whether it may be run. */
+  readonly executable?: boolean
 }
 
 /** What is to be done with a name. */

@@ -79,13 +79,13 @@ export function remoteSide({ connection, folderId, signal }: RemoteDeps, top: st
     async list(parts) {
       const nodes = new Map<string, SyncNode>()
       try {
-        for await (const { name, kind, size, modifiedAt, etag } of listRemote(
+        for await (const { name, kind, size, modifiedAt, etag, executable } of listRemote(
           { api, folderId, signal },
           pathOf(parts),
         )) {
           // A name that this computer cannot have is left alone, as a link is.
           const usable = kind === 'link' || !isSafeName(name) ? 'other' : kind
-          nodes.set(name, { kind: usable, size, modifiedMs: Date.parse(modifiedAt), etag })
+          nodes.set(name, { kind: usable, size, modifiedMs: Date.parse(modifiedAt), etag, executable })
         }
       } catch (error) {
         if (!isAppError(error) || error.code !== 'file_not_found') throw error

@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { AppError, ERRORS, isAppError, MOST_BUNDLED_BYTES } from '#manager/contract'
 import { type Packed, uploadBundle } from './bundle.ts'
 import { createPool } from './pool.ts'
-import { type UploadTarget, uploadFile } from './upload.ts'
+import { isExecutable, type UploadTarget, uploadFile } from './upload.ts'
 
 /** A file or empty directory of this computer, and its path in the folder. */
 export interface UploadItem {
@@ -65,12 +65,16 @@ function pack({ onConflict }: UploadTarget, item: UploadItem, { onFailed }: Uplo
   try {
     const file = openSync(local, 'r')
     try {
-      const { size, mtime } = fstatSync(file)
+      const { size, mtime, mode } = fstatSync(file)
       if (size > MOST_BUNDLED_BYTES) return 'large'
       const all = Buffer.allocUnsafe(size)
       const bytes = all.subarray(0, size === 0 ? 0 : readSync(file, all, 0, size, 0))
       const sha256 = createHash('sha256').update(bytes).digest('hex')
-      return { entry: { path, size: bytes.length, sha256, onConflict, modifiedAt: mtime.toISOString() }, bytes }
+      const runs = isExecutable(mode) ? { executable: true } : {}
+      return {
+        entry: { path, size: bytes.length, sha256, onConflict, modifiedAt: mtime.toISOString(), ...runs },
+        bytes,
+      }
     } finally {
       closeSync(file)
     }

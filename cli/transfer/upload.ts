@@ -34,8 +34,13 @@ export interface UploadTarget {
 /** @param remote path in the folder   @returns the path that the file has there */
 export async function uploadFile(target: UploadTarget, local: string, remote: string): Promise<string> {
   await using file = await openLocal(local)
-  const { size, mtime } = await file.stat()
-  const metadata = { path: remote, onConflict: target.onConflict, modifiedAt: mtime.toISOString() }
+  const { size, mtime, mode } = await file.stat()
+  const metadata = {
+    path: remote,
+    onConflict: target.onConflict,
+    modifiedAt: mtime.toISOString(),
+    ...(isExecutable(mode) ? { executable: 'true' } : {}),
+  }
   if (size <= SMALL_BYTES) return await uploadSmall(target, file, size, metadata)
   try {
     return await uploadLarge(target, { file, local, size, metadata })
@@ -45,6 +50,9 @@ export async function uploadFile(target: UploadTarget, local: string, remote: st
     return await uploadLarge(target, { file, local, size, metadata })
   }
 }
+
+/** Whether the owner of a file may run it; false on Windows, whose files have no such bit. */
+export const isExecutable = (mode: number) => (mode & 0o100) !== 0
 
 async function openLocal(local: string): Promise<FileHandle> {
   return await open(local, 'r').catch((error: unknown) => {

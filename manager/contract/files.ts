@@ -40,6 +40,7 @@ export const FileEntry = z
     size: z.int().describe('Bytes; of a directory 0.'),
     modifiedAt: z.iso.datetime(),
     etag: z.string().nullable().describe('Changes with the content of a file; null for what is no file.'),
+    executable: z.boolean().describe('Whether it is a file that its owner may run.'),
   })
   .meta({ id: 'FileEntry' })
 export type FileEntry = z.infer<typeof FileEntry>

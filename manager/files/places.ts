@@ -2,7 +2,7 @@ import { AppError, because, type FileConflict, type FileEntry } from '#manager/c
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
-import { type FileState } from '../storage/file-state.ts'
+import { type FileState, isExecutable } from '../storage/file-state.ts'
 
 /** A name in an open directory. */
 export interface Place extends AsyncDisposable {
@@ -27,7 +27,7 @@ export const nameOfPath = (path: string) => path.slice(path.lastIndexOf('/') + 1
 
 export const joinPath = (directory: string, name: string) => (directory === '' ? name : `${directory}/${name}`)
 
-export function toEntry(name: string, { kind, size, modifiedAt, etag }: FileState): FileEntry {
+export function toEntry(name: string, { kind, size, modifiedAt, etag, mode }: FileState): FileEntry {
   const isFile = kind === 'file'
   return {
     name,
@@ -35,6 +35,7 @@ export function toEntry(name: string, { kind, size, modifiedAt, etag }: FileStat
     size: kind === 'directory' ? 0 : size,
     modifiedAt: modifiedAt.toISOString(),
     etag: isFile ? etag : null,
+    executable: isFile && isExecutable(mode),
   }
 }
 

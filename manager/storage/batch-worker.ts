@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 import { type BatchJobs, type BatchKind, type FileRead, type NewFile } from './batch-jobs.ts'
-import { type FileState, stateOf } from './file-state.ts'
+import { type FileState, modeOfUploaded, stateOf } from './file-state.ts'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
 /** As in `beneath.ts`. */
@@ -74,7 +74,7 @@ const jobs: {
 const below = (directory: number, name: string) => Buffer.from(`/proc/self/fd/${directory}/${name}`, 'latin1')
 
 function write(directory: number, file: NewFile, all: Uint8Array): boolean | 'damaged' {
-  const { name, offset, size, sha256, owner, modifiedAt } = file
+  const { name, offset, size, sha256, owner, modifiedAt, executable } = file
   const bytes = all.subarray(offset, offset + size)
   if (hash('sha256', bytes, 'hex') !== sha256) return 'damaged'
   const path = below(directory, name)
@@ -84,7 +84,7 @@ function write(directory: number, file: NewFile, all: Uint8Array): boolean | 'da
       try {
         for (let at = 0; at < size;) at += writeSync(made, bytes, at, size - at, at)
         if (owner) fchownSync(made, owner.uid, owner.gid)
-        fchmodSync(made, 0o644)
+        fchmodSync(made, modeOfUploaded(executable))
         if (modifiedAt) futimesSync(made, modifiedAt, modifiedAt)
       } finally {
         closeSync(made)

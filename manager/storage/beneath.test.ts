@@ -79,6 +79,7 @@ describe('a directory of a folder', () => {
       sha256: sha256(bytes),
       owner: isRoot ? { uid: SESSIONS, gid: SESSIONS } : undefined,
       modifiedAt: new Date('2024-05-06T07:08:09Z'),
+      executable: false,
       ...more,
     })
     const raw = nameOf(Buffer.from([0x66, 0xff, 0x6f]))
@@ -136,7 +137,13 @@ describe('a directory of a folder', () => {
       names.map(name => (name === 'own' ? 'own' : undefined)),
     )
     const bytes = Buffer.from('x')
-    const file = { bytes, sha256: createHash('sha256').update(bytes).digest('hex'), owner: undefined, modifiedAt: null }
+    const file = {
+      bytes,
+      sha256: createHash('sha256').update(bytes).digest('hex'),
+      owner: undefined,
+      modifiedAt: null,
+      executable: false,
+    }
     expect(await top.createMany([{ ...file, name: 'to-secret' }])).toEqual([false])
     await expect(top.createMany([{ ...file, name: '../secret' }])).rejects.toEqual(refused('path_invalid'))
     await top.moveMany([{ name: 'own', toName: 'to-secret', replace: true }], top)

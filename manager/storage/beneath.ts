@@ -112,7 +112,7 @@ export interface Directory extends AsyncDisposable {
 }
 
 /** A file that is made with others. */
-export interface ManyFile extends Pick<NewFile, 'sha256' | 'owner' | 'modifiedAt'> {
+export interface ManyFile extends Pick<NewFile, 'sha256' | 'owner' | 'modifiedAt' | 'executable'> {
   readonly name: string
   readonly bytes: Uint8Array
 }

@@ -19,6 +19,12 @@ export interface FileState {
   readonly links: number
 }
 
+/** Whether the owner of a file may run it. */
+export const isExecutable = (mode: number): boolean => (mode & 0o100) !== 0
+
+/** Mode of a file that was uploaded. */
+export const modeOfUploaded = (executable: boolean): number => (executable ? 0o755 : 0o644)
+
 export function stateOf(stats: BigIntStats): FileState {
   const { ino, size, mtimeNs, ctimeNs } = stats
   return {

@@ -149,13 +149,15 @@ interface Arrived {
   readonly bytes: Buffer
 }
 
+const dateOf = (text: string | undefined) => (text === undefined ? null : new Date(text))
+
 /** Writes files, each under a new id. @throws AppError `disk_full`, `storage_away` */
 async function stage(batch: readonly Arrived[], directory: Directory, owner: Owner): Promise<void> {
   if (batch.length === 0) return
   const files = batch.map(({ one, bytes }) => {
-    const { sha256 = '', modifiedAt } = one.entry
+    const { sha256 = '', modifiedAt, executable } = one.entry
     const name = (one.id = newId(UploadId))
-    return { name, bytes, sha256, owner, modifiedAt: modifiedAt === undefined ? null : new Date(modifiedAt) }
+    return { name, bytes, sha256, owner, executable, modifiedAt: dateOf(modifiedAt) }
   })
   const made = await directory.createMany(files)
   for (const [index, { one, bytes }] of batch.entries()) {
@@ -177,7 +179,7 @@ async function stageAlone(
   if (id === undefined) return
   await using file = await directory.createPrivate(id)
   await file.write(bytes, 0)
-  await dress(file, { owner, modifiedAt: entry.modifiedAt === undefined ? null : new Date(entry.modifiedAt) })
+  await dress(file, { owner, executable: entry.executable, modifiedAt: dateOf(entry.modifiedAt) })
   await file.close()
 }
 

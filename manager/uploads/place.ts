@@ -5,6 +5,7 @@ import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
+import { isExecutable, modeOfUploaded } from '../storage/file-state.ts'
 import { type OpenFile } from '../storage/open-file.ts'
 
 /** Destination of an uploaded file. */
@@ -37,20 +38,27 @@ export async function place(
 ): Promise<string> {
   const { parents, name } = partsOf(path)
   await using parent = await makeDirectories(top, parents)
-  await dress(file, { owner: await top.owner(), modifiedAt })
+  const { mode } = await file.state()
+  await dress(file, { owner: await top.owner(), modifiedAt, executable: isExecutable(mode) })
   await file.sync()
   const pathOf = (taken: string) => [...parents, taken].join('/')
   const taken = await putIn(parent, { id, directory }, { name, onConflict, onName: free => onRenamed(pathOf(free)) })
   return pathOf(taken)
 }
 
+/** Mode of an incomplete file that is to be executable: it is remembered with the bytes, also when the manager starts again. */
+export const PRIVATE_EXECUTABLE = 0o700
+
+export interface Dress {
+  readonly owner: { readonly uid: number; readonly gid: number } | undefined
+  readonly modifiedAt: Date | null
+  readonly executable: boolean
+}
+
 /** Gives a file the owner, the mode and the time that it is to have in the folder. */
-export async function dress(
-  file: OpenFile,
-  { owner, modifiedAt }: { owner: { uid: number; gid: number } | undefined; modifiedAt: Date | null },
-): Promise<void> {
+export async function dress(file: OpenFile, { owner, modifiedAt, executable }: Dress): Promise<void> {
   if (owner) await file.setOwner(owner)
-  await file.setMode(0o644)
+  await file.setMode(modeOfUploaded(executable))
   if (modifiedAt) await file.setTimes(modifiedAt, modifiedAt)
 }
 
@@ -115,8 +123,8 @@ interface Spot {
 async function copyBeside({ id, directory }: Omit<Part, 'file'>, to: Directory): Promise<Spot> {
   const name = newDraftName()
   await using source = await directory.open(id)
-  const { size, modifiedAt } = await source.state()
-  await using copy = await to.create(name, 0o644)
+  const { size, modifiedAt, mode } = await source.state()
+  await using copy = await to.create(name, modeOfUploaded(isExecutable(mode)))
   try {
     let at = 0
     for await (const chunk of chunksOf(source, 0, size, new BufferPair())) {

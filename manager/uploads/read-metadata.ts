@@ -7,6 +7,7 @@ export interface UploadSpec {
   readonly onConflict: FileConflict
   readonly sha256: string | undefined
   readonly modifiedAt: Date | undefined
+  readonly executable: boolean
   readonly finishLater: boolean
 }
 
@@ -15,6 +16,7 @@ const Metadata = z.object({
   onConflict: FileConflict.default('fail'),
   sha256: Sha256.optional(),
   modifiedAt: z.iso.datetime().optional(),
+  executable: z.enum(['true', 'false']).default('false'),
   finish: z.literal('later').optional(),
 })
 
@@ -34,12 +36,13 @@ export function readMetadata(header: string | undefined): UploadSpec {
     const why = `Upload-Metadata: ${issue?.path.join('.') ?? ''} ${issue?.message ?? 'is not valid'}`
     throw new AppError('bad_request', { why })
   }
-  const { path, onConflict, sha256, modifiedAt, finish } = data
+  const { path, onConflict, sha256, modifiedAt, executable, finish } = data
   return {
     path,
     onConflict,
     sha256,
     modifiedAt: modifiedAt === undefined ? undefined : new Date(modifiedAt),
+    executable: executable === 'true',
     finishLater: finish === 'later',
   }
 }

@@ -19,7 +19,7 @@ import {
 import { type Caller } from '../users/authorize.ts'
 import { createHolds, type Hold } from './holds.ts'
 import { type Parts, removePart, statePart } from './parts.ts'
-import { place, requireFree } from './place.ts'
+import { place, PRIVATE_EXECUTABLE, requireFree } from './place.ts'
 import { type UploadSpec } from './read-metadata.ts'
 import { writePart } from './write-part.ts'
 
@@ -243,7 +243,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       return await Promise.all(rows.map(async row => toUpload(row, await offsetOf(directory, row))))
     },
 
-    async create(caller, folderId, { path, onConflict, sha256, modifiedAt, finishLater, size, body }) {
+    async create(caller, folderId, { path, onConflict, sha256, modifiedAt, executable, finishLater, size, body }) {
       const folder = await openFolder(caller, folderId)
       {
         await using top = await folder.open()
@@ -255,6 +255,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       await using directory = await parts.open(folder.storageHost)
       // First the file: one without a row is removed later, and a row without a file would be taken for a finished upload.
       await using file = await directory.createPrivate(id)
+      if (executable) await file.setMode(PRIVATE_EXECUTABLE)
       await file.close()
       const row = await store.transaction(trx =>
         insertUpload(

@@ -49,6 +49,7 @@ interface Listed {
   size: number
   modifiedAt: string
   etag: string
+  executable: boolean
 }
 
 const etagOf = (path: string, { version }: DoubleFile) =>
@@ -70,6 +71,7 @@ function childrenOf(files: DoubleFiles, directory: string): Listed[] {
         size: isFile ? file.content.length : 4096,
         modifiedAt: file.modifiedAt,
         etag: etagOf(path, file),
+        executable: false,
       })
   }
   return [...found.values()]

@@ -70,6 +70,34 @@ test('a folder is made for data or models, a copy of it is for the same, and the
   )
 })
 
+test('files that may be run stay so: small and large ones, alone, in a tree and in a sync, up and down', async () => {
+  const tree = join(local, 'programs')
+  await mkdir(join(tree, 'bin'), { recursive: true })
+  const files = { 'bin/small': 20, 'bin/medium': 2 * MiB, 'bin/large': 5 * MiB }
+  for (const [name, size] of Object.entries(files)) {
+    await writeFile(join(tree, name), Buffer.alloc(size, 1), { mode: 0o700 })
+  }
+  await writeFile(join(tree, 'bin/plain'), 'plain', { mode: 0o600 })
+  const modes = async (top: string) => {
+    const found = ['bin/large', 'bin/medium', 'bin/plain', 'bin/small'].map(
+      async name => (await stat(join(top, name))).mode,
+    )
+    return (await Promise.all(found)).map(mode => mode & 0o777)
+  }
+  const kept = [0o755, 0o755, 0o644, 0o755]
+  const ok = async (...words: string[]) => expect(await cli.run(['folder', ...words])).toMatchObject({ code: 0 })
+  await ok('upload', 'data', tree)
+  expect(await modes(join(directory, 'programs'))).toEqual(kept)
+  await ok('upload', 'data', join(tree, 'bin/small'), 'alone')
+  expect((await stat(join(directory, 'alone'))).mode & 0o777).toBe(0o755)
+  await ok('download', 'data', 'programs', join(local, 'down'))
+  expect(await modes(join(local, 'down'))).toEqual(kept)
+  await ok('sync', 'data', tree, 'synced', '--to')
+  expect(await modes(join(directory, 'synced'))).toEqual(kept)
+  await ok('sync', 'data', join(local, 'back'), 'synced', '--from')
+  expect(await modes(join(local, 'back'))).toEqual(kept)
+})
+
 test('a folder is made with limits and for a project; the limits are changed one by one, and taken away', async () => {
   const json = async (...words: string[]) => {
     const { code, out } = await cli.run(['folder', ...words, '--json'])
