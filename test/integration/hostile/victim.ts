@@ -49,6 +49,7 @@ export class Victim implements AsyncDisposable {
       env: { ...process.env, ...environment },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
+    child.stdin.on('error', () => undefined) // A process that has ended takes no more commands: `assertAlive` says why.
     const lines = createInterface({ input: child.stdout })
     const failed = once(child, 'exit').then(([code]) => {
       throw new Error(`${script} ended at once (${String(code)})`)
