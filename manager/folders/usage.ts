@@ -64,23 +64,26 @@ export function createFolderUsages({ store, storage, hints, log, freshMs = FRESH
     }
   }
 
+  const counting = new Map<FolderId, Promise<void>>()
+  /** Counts of one folder never overlap: the slower one would overwrite what was written since it began. */
+  function measureOnce(host: string, id: FolderId): Promise<void> {
+    const known = counting.get(id)
+    if (known) return known
+    const running = measure(host, id)
+      .catch((error: unknown) => log.warn({ err: error, folderId: id }, 'a size was not saved'))
+      .finally(() => {
+        counting.delete(id)
+        pending.get(host)?.delete(id)
+      })
+    counting.set(id, running)
+    return running
+  }
+
   async function work(host: string, queue: Set<FolderId>): Promise<void> {
     for (const id of queue) {
       if (cut.signal.aborted) return
-      await measure(host, id).catch((error: unknown) => log.warn({ err: error, folderId: id }, 'a size was not saved'))
-      queue.delete(id)
+      await measureOnce(host, id)
     }
-  }
-
-  const counting = new Map<FolderId, Promise<void>>()
-  function measureOnce({ id, storage_host }: LookedAt): Promise<void> {
-    const known = counting.get(id)
-    if (known) return known
-    const running = measure(storage_host, id)
-      .catch((error: unknown) => log.warn({ err: error, folderId: id }, 'a size was not saved'))
-      .finally(() => counting.delete(id))
-    counting.set(id, running)
-    return running
   }
 
   return {
@@ -89,7 +92,8 @@ export function createFolderUsages({ store, storage, hints, log, freshMs = FRESH
         measured_at === null ||
         store.now() - measured_at.getTime() > Math.max(JUST_NOW_MS, FRESH_TIMES * (took_ms ?? 0))
       const counted = (async () => {
-        for (const folder of folders.filter(isStale)) if (!cut.signal.aborted) await measureOnce(folder)
+        for (const folder of folders.filter(isStale))
+          if (!cut.signal.aborted) await measureOnce(folder.storage_host, folder.id)
       })()
       const patience = new AbortController()
       await Promise.race([counted, delay(PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => undefined)])

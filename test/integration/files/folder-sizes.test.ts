@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ApiClient, BUNDLE_CONTENT, type Folder, FolderId, TUS_CONTENT, TUS_VERSION } from '#manager/contract'
 import { startProxy } from '#proxy'
 import { createFolderRoom } from '../../../manager/folders/room.ts'
+import { createFolderUsages } from '../../../manager/folders/usage.ts'
 import { silentLog } from '../../../manager/log.ts'
 import { type FolderLimits } from '../../../manager/storage/folder-quota.ts'
 import { createResourcePolicies } from '../../../manager/quotas/policies.ts'
@@ -366,4 +367,34 @@ test('the limit of a policy reaches the file systems of all folders that it conc
       [small, { bytes: MIB, files: 9 }],
     ]),
   )
+})
+
+test('a folder that is counted for a write is not counted once more because somebody looks at it', async () => {
+  await using test = await openTestStore()
+  await setMarker(test.store.db, 'local', randomUUID())
+  const folder = async (name: string) => {
+    const id = newId(FolderId)
+    const of = { user_id: test.ownerId, group_id: null, usage_mode: 'general', permission: 'rw' } as const
+    await insertFolder(test.store.db, { id, name, ...of, storage_host: 'local', max_bytes: null, max_files: null })
+    return { id, storage_host: 'local', measured_at: null, took_ms: null }
+  }
+  const [ahead, written, last] = [await folder('ahead'), await folder('written'), await folder('last')]
+  const counted: string[] = []
+  const { promise: released, resolve: release } = Promise.withResolvers<undefined>()
+  const storage = {
+    async measure(_host: string, id: string) {
+      counted.push(id)
+      if (id === ahead.id) await released
+      return { bytes: 0, files: 0 }
+    },
+  }
+  const hints = { changed: () => Promise.resolve() }
+  {
+    await using usages = createFolderUsages({ store: test.store, storage, hints, log: silentLog })
+    usages.look([ahead, written, last])
+    await usages.again([written])
+    release(undefined)
+    await expect.poll(() => counted).toContain(last.id)
+  }
+  expect(counted).toEqual([ahead.id, written.id, last.id])
 })
