@@ -24,7 +24,7 @@ import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
 import { canTake, Room } from '../scheduler/plan/index.ts'
 import { requireResourceGroup } from '../quotas/require-resource-group.ts'
-import { type PlacingPresence, readAgents } from '../scheduler/snapshot.ts'
+import { type PlacingPresence, readRoom } from '../scheduler/snapshot.ts'
 import { type SessionChanges } from '../sessions/changes.ts'
 import { endForgotten } from '../sessions/end-forgotten.ts'
 import {
@@ -245,7 +245,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
     },
     async resources(groups) {
       const rows = (await listAgents(store.db)).filter(row => groups?.has(row.resource_group) ?? true)
-      const agents = (await readAgents(store.db, rows, presence)).filter(agent => agent.connected)
+      const agents = (await readRoom(store.db, rows, presence)).filter(agent => agent.connected)
       const options = new Map((await listResourceGroups(store.db)).map(group => [group.name, group.options]))
       const groupOf = new Map(rows.map(row => [row.id, row.resource_group]))
       const open = agents.filter(agent => canTake(agent, options.get(groupOf.get(agent.id) ?? '')))

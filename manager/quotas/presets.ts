@@ -12,7 +12,7 @@ import {
   SLOT_NAMES,
 } from '#manager/contract'
 import { canTake, Room } from '../scheduler/plan/index.ts'
-import { type PlacingPresence, readAgents } from '../scheduler/snapshot.ts'
+import { type PlacingPresence, readRoom } from '../scheduler/snapshot.ts'
 import { listAgents } from '../store/agents/agents.ts'
 import { deletePreset, insertPreset, listPresets, type PresetRow, updatePreset } from '../store/quotas/presets.ts'
 import { findResourceGroup } from '../store/quotas/resource-groups.ts'
@@ -90,7 +90,7 @@ async function readFit({ db, presence }: { db: Db; presence: PlacingPresence }, 
   const left = await readWhatIsLeft(db, asked(caller, group?.id ?? null))
   const accessible = await accessibleTo(db, caller)
   const open = accessible === undefined || accessible.has(query.resourceGroup)
-  const agents = open ? await readAgents(db, await listAgents(db, query.resourceGroup), presence) : []
+  const agents = open ? await readRoom(db, await listAgents(db, query.resourceGroup), presence) : []
   const { options } = (await findResourceGroup(db, query.resourceGroup)) ?? {}
   const rooms = agents.filter(agent => canTake(agent, options)).map(agent => new Room(agent))
   const limited = SLOT_NAMES.filter(slot => left.slots[slot] !== undefined)

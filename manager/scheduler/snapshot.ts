@@ -201,27 +201,36 @@ const usableDevices = ({ devices }: AgentRow) => devices.filter(({ problem }) =>
 
 const totalOf = (slot: DeviceSnapshot['slot']) => (slot === 'cuda.device' ? 1 : SHARES_PER_DEVICE)
 
-export async function readAgents(
+/** Agents with what is free on them, for questions about room alone: a plan also needs their images and when kernels end. */
+export async function readRoom(
+  db: Db,
+  rows: readonly AgentRow[],
+  presence: PlacingPresence,
+): Promise<readonly AgentSnapshot[]> {
+  const occupancy = await readOccupancy(db, rows, presence)
+  return rows.map(row => ({ ...emptyAgent(row, presence), ...occupancy.get(row.id) }))
+}
+
+async function readAgents(
   db: Db,
   rows: readonly AgentRow[],
   presence: PlacingPresence,
 ): Promise<readonly AgentSnapshot[]> {
   const ids = rows.map(row => row.id)
-  const [occupancy, images, mortalKernels] = await allDone([
-    readOccupancy(db, rows, presence),
+  const [agents, images, mortalKernels] = await allDone([
+    readRoom(db, rows, presence),
     readImageDigests(db, ids),
     listMortalKernels(db, ids),
   ])
   const mortal = Map.groupBy(mortalKernels, kernel => kernel.agentId)
-  return rows.map(row => ({
-    ...emptyAgent(row, presence),
-    ...occupancy.get(row.id),
-    occupants: (mortal.get(row.id) ?? []).map(kernel => ({
+  return agents.map(agent => ({
+    ...agent,
+    occupants: (mortal.get(agent.id) ?? []).map(kernel => ({
       slots: kernel.slots,
       devices: kernel.devices,
-      latestEnd: latestEndOf(kernel, images.get(row.id)),
+      latestEnd: latestEndOf(kernel, images.get(agent.id)),
     })),
-    images: images.get(row.id) ?? new Set<string>(),
+    images: images.get(agent.id) ?? new Set<string>(),
   }))
 }
 

@@ -1,47 +1,75 @@
 import { sql } from 'kysely'
+import { type AgentId, type KernelId, type SessionId } from '#manager/contract'
 import { type Db } from '../../manager/store/schema.ts'
 
 export const AGENTS = 1_000
 export const USERS = 5_000
 export const SESSIONS = 100_000
-const LIVE = 2_000
-const WAITING = 200
+export const PROJECTS = 500
+export const IMAGES = 300
+/** Running and waiting. */
+const LIVE = 4_000
+export const WAITING = 2_000
 /** Sessions of one statement, which has a time limit. */
 const BATCH = 10_000
 const AUDIT_ROWS = 50_000
 
-/** A large installation: hosts with eight GPUs, users, and sessions of the last 30 days, ended but for the youngest. */
-export async function seedInstallation(db: Db): Promise<void> {
+/** A container that runs on an agent. */
+export interface RunningKernel {
+  readonly kernelId: KernelId
+  readonly sessionId: SessionId
+  readonly agentId: AgentId
+}
+
+/**
+ * A large installation around the agents that are there: users with keypairs, projects, and sessions of the last 30 days, ended
+ * but for the youngest. Those that wait ask for shares of a GPU, which no agent gives out: they stay in the queue.
+ *
+ * @returns the containers that run
+ */
+export async function seedInstallation(db: Db): Promise<RunningKernel[]> {
   await sql`insert into users (id, email, name, role, password_hash)
     select gen_random_uuid(), 'user-' || n || '@example.com', 'User ' || (n * 7919) % 5003, 'user', 'x'
     from generate_series(2, ${USERS}) n`.execute(db)
+  await sql`insert into groups (id, domain, name, description)
+    select gen_random_uuid(), 'default', 'project-' || n, 'Project ' || n from generate_series(2, ${PROJECTS}) n`.execute(
+    db,
+  )
+  // Everybody is in the first project, and in one of the others.
   await sql`insert into group_members (group_id, user_id)
     select g.id, u.id from users u join groups g on g.name = 'default' and g.domain = 'default' on conflict do nothing`.execute(
     db,
   )
-  await sql`insert into agents (id, name, public_key, status, capacity, devices)
-    select gen_random_uuid(), 'host-' || n, 'key-' || n, 'LOST',
-      '{"cpu":64000,"mem":549755813888,"cuda.device":8}',
-      (select jsonb_agg(jsonb_build_object('uuid', 'GPU-' || n || '-' || g, 'slot', 'cuda.device', 'model', 'H200',
-        'memBytes', 150000000000, 'mode', 'whole', 'isolation', 'whole', 'isolationReason', null, 'problem', null,
-        'plugin', 'simulated')) from generate_series(0, 7) g)
-    from generate_series(1, ${AGENTS}) n`.execute(db)
+  await sql`
+    with projects as (select id, row_number() over (order by name) - 1 as nth from groups),
+    people as (select id, row_number() over (order by email) as nth from users)
+    insert into group_members (group_id, user_id)
+    select projects.id, people.id from people join projects on projects.nth = people.nth % ${PROJECTS} on conflict do nothing`.execute(
+    db,
+  )
+  // Letters of the digits of a hash: an access key has no others.
+  await sql`insert into keypairs (access_key, user_id, sealed_secret, rate_limit, active)
+    select 'AKIA' || left(translate(md5(email), '0123456789abcdef', 'ABCDEFGHIJKLMNOP'), 16), id, 'x', 3000, role = 'user'
+    from users`.execute(db)
   await sql`analyze`.execute(db)
   for (let from = 0; from < SESSIONS + LIVE; from += BATCH) {
     await sql`
       with owners as (select id, row_number() over (order by email) - 1 as nth from users where role = 'user'),
+      projects as (select id, row_number() over (order by name) - 1 as nth from groups),
       hosts as (select id, row_number() over (order by name) - 1 as nth from agents),
       made as (
         insert into sessions (id, name, owner_id, group_id, status, reason, resource_group, image, requested, shmem_bytes,
                               environ, apps, created_at, status_at, started_at, ended_at)
         select (lpad(to_hex(1760000000000 + n), 12, '0') || '7000' || '8000' || lpad(to_hex(n), 12, '0'))::uuid,
-          'session-' || (n::bigint * 7919) % 100003, owners.id, (select id from groups where name = 'default' and domain = 'default'),
+          'session-' || (n::bigint * 7919) % 100003, owners.id, projects.id,
           status, '{"code":"started","message":"Its container runs."}', 'default', 'berth/python:3.' || n % 9,
-          '{"cpu":1000,"mem":1073741824}', 67108864, '{}', '[]', began, began,
+          case when status = 'PENDING' then '{"cpu":1000,"mem":1073741824,"cuda.shares":100}'::jsonb
+            else '{"cpu":1000,"mem":1073741824}' end, 67108864, '{}', '[]', began, began,
           case when status = 'PENDING' then null else began end,
           case when status in ('RUNNING', 'PENDING') then null else began + interval '1 second' * (600 + n % 7200) end
         from generate_series(${from}::int, ${Math.min(from + BATCH, SESSIONS + LIVE) - 1}::int) n
         join owners on owners.nth = n % ${USERS - 1}
+        join projects on projects.nth = n % ${PROJECTS}
         cross join lateral (select now() - interval '30 days' * (1 - n::float8 / ${SESSIONS + LIVE}) - interval '3 hours' as began,
           case when n >= ${SESSIONS + LIVE - WAITING} then 'PENDING' when n >= ${SESSIONS} then 'RUNNING'
             when n % 20 = 0 then 'ERROR' else 'TERMINATED' end as status) of_time
@@ -56,4 +84,11 @@ export async function seedInstallation(db: Db): Promise<void> {
       (select id from users where role = 'superadmin'), 'session:' || n, 'default'
     from generate_series(1, ${AUDIT_ROWS}) n`.execute(db)
   await sql`vacuum analyze`.execute(db)
+  return await db
+    .selectFrom('kernels')
+    .select(['id as kernelId', 'session_id as sessionId', 'agent_id as agentId'])
+    .where('status', '=', 'RUNNING')
+    .where('agent_id', 'is not', null)
+    .$narrowType<{ agentId: AgentId }>()
+    .execute()
 }

@@ -1,5 +1,9 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Page } from 'playwright-core'
+import { type ApiClient } from '#manager/contract'
 import { silentLog } from '../../manager/log.ts'
 import { openStore } from '../../manager/store/open-store.ts'
 import { sumEndedSessions } from '../../manager/store/quotas/usage-days.ts'
@@ -8,7 +12,16 @@ import { ADMIN_PARTS } from '../../renderer/features/admin/pages.ts'
 import { signIn } from '../e2e/console-steps.ts'
 import { launchBrowser, visit } from '../fixtures/browser.ts'
 import { ADMIN, CONSOLE_SECRET, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
-import { AGENTS, seedInstallation, SESSIONS, USERS } from './admin-seed.ts'
+import {
+  AGENTS,
+  IMAGES,
+  PROJECTS,
+  type RunningKernel,
+  seedInstallation,
+  SESSIONS,
+  USERS,
+  WAITING,
+} from './admin-seed.ts'
 import { median, round } from './statistics.ts'
 
 const ROUNDS = 3
@@ -20,6 +33,9 @@ const VIEWS = [
   '/admin/users?sort=name',
   '/admin/users?q=user-77',
   '/admin/audit?sort=at',
+  '/admin/queue?group=default',
+  '/admin/queue?sort=-created&q=session-77',
+  '/admin/credentials?sort=email',
 ]
 
 /**
@@ -28,17 +44,21 @@ const VIEWS = [
  */
 export async function benchAdmin(stack: AsyncDisposableStack) {
   const dataDir = stack.use(await temporaryDirectory()).path
-  {
-    await using _ = await startTestManager({ dataDir })
-  }
+  const { port, child } = await joinAgents(stack, dataDir)
+  let running: RunningKernel[]
   {
     await using store = await openStore({ dataDir, log: silentLog })
-    await seedInstallation(store.db)
+    running = await seedInstallation(store.db)
     // As a manager does in the first minutes.
     while (await store.transaction(trx => sumEndedSessions(trx)));
     await sql`vacuum analyze`.execute(store.db)
   }
-  const manager = stack.use(await startTestManager({ dataDir }))
+  const manager = stack.use(await startTestManager({ dataDir, port }))
+  const { api } = await manager.signIn()
+  const connected = once(child, 'message')
+  child.send(running)
+  await connected
+  await untilSettled(api)
   const consoleDir = new URL('../../dist/renderer/', import.meta.url).pathname
   const webDir = stack.use(await temporaryDirectory()).path
   const config = { dataDir: webDir, port: 0, managerUrl: manager.url, allowedHosts: [], consoleDir, version: '1.2.3' }
@@ -51,7 +71,6 @@ export async function benchAdmin(stack: AsyncDisposableStack) {
   await page.getByRole('heading', { name: 'Domains', level: 1 }).waitFor()
 
   const paths = ADMIN_PARTS.flatMap(({ pages }) => pages.map(({ path }) => `/admin${path}`))
-  const { api } = await manager.signIn()
   const [agent] = (await api.listAgents()).items
   const [user] = (await api.listUsers({ query: { limit: 1, role: 'user' } })).items
   const one: Readonly<Record<string, string>> = {
@@ -60,6 +79,7 @@ export async function benchAdmin(stack: AsyncDisposableStack) {
   }
   const figures: Record<string, { medianMs: number; slowestMs: number }> = {}
   const unloaded: string[] = []
+  let leastConnected = AGENTS
   for (const path of [...paths, ...VIEWS]) {
     const times: number[] = []
     for (let time = 0; time <= ROUNDS; time++) {
@@ -71,11 +91,43 @@ export async function benchAdmin(stack: AsyncDisposableStack) {
     const failed = await page.getByRole('main').getByRole('button', { name: 'Try again' }).count()
     figures[path] = { medianMs: round(median(times), 0), slowestMs: round(Math.max(...times), 0) }
     if (failed > 0) unloaded.push(path)
+    const { agents } = await api.getResources()
+    leastConnected = Math.min(leastConnected, agents.connected)
     console.error(path, figures[path])
   }
   const slow = Object.entries(figures).filter(([, { medianMs }]) => medianMs > 300)
   const over300Ms = slow.map(([path]) => path)
-  return { admin: { agents: AGENTS, users: USERS, sessions: SESSIONS, unloaded, over300Ms, pages: figures } }
+  const { sessions } = await api.getResources()
+  const size = { agents: AGENTS, leastConnected, users: USERS, keypairs: USERS, projects: PROJECTS, images: IMAGES }
+  return { admin: { ...size, live: sessions, ended: SESSIONS, unloaded, over300Ms, pages: figures } }
+}
+
+/** Agents join a first manager, which ends; they come back to the next one at the same address, once they are told what runs there. */
+async function joinAgents(
+  stack: AsyncDisposableStack,
+  dataDir: string,
+): Promise<{ port: number; child: ChildProcess }> {
+  await using manager = await startTestManager({ dataDir })
+  const { token } = await manager.signIn()
+  const args = [manager.url, token, String(AGENTS), String(IMAGES)]
+  const child = fork(new URL('admin-agents.ts', import.meta.url), args, {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  stack.defer(() => {
+    if (child.connected) child.disconnect()
+  })
+  await once(child, 'message')
+  return { port: Number(new URL(manager.url).port), child }
+}
+
+/** All agents are reconciled, and the queue has been planned. */
+async function untilSettled(api: ApiClient): Promise<void> {
+  for (;;) {
+    const { agents } = await api.getResources()
+    const { items, total } = await api.listQueue({ query: { limit: 1 } })
+    if (agents.connected === AGENTS && total === WAITING && items[0]?.queuePosition === 1) return
+    await wait(1_000)
+  }
 }
 
 /** Counts the requests that are not answered yet, in the page; the stream of events never ends. */
