@@ -22,6 +22,7 @@ import { putFile } from './put-file.ts'
  *     mounts/<kernel>/<folder>  a folder of a storage
  *     mounts/<kernel>.json      what was asked for, and the paths of the links in the home
  *     mounts/staging/<kernel>   the folder before its restrictions are set; nobody sees it
+ *     mounts/README             for whoever is about to remove the directory
  *
  * Threat model: mounts/ belongs to root, and sessions see their part of it read-only. A session can write only inside its folders, which
  * are mounted without devices and set-user-id programs; the path in its home is a link, which the agent never follows. What is mounted here
@@ -81,12 +82,10 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
 
   /** Without links, as mountinfo names it. */
   function base(): Promise<string> {
-    root ??= mkdir(join(directory, 'mounts'), { recursive: true, mode: 0o711 })
-      .then(() => realpath(join(directory, 'mounts')))
-      .catch((error: unknown) => {
-        root = undefined
-        throw error
-      })
+    root ??= makeBase(join(directory, 'mounts')).catch((error: unknown) => {
+      root = undefined
+      throw error
+    })
     return root
   }
   const placeOf = async (kernelId: string, ...rest: string[]) => join(await base(), kernelId, ...rest)
@@ -267,6 +266,18 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
       for (const kernelId of left) if (!isLive(kernelId)) await discard(kernelId).catch(complain)
     },
   }
+}
+
+const NOTICE = `Do not remove this directory while sessions run: the folders in it are the users' own files, mounted here,
+and removing one removes the files, also with rm --one-file-system.
+"findmnt -l | grep /mounts/" shows what is mounted. How to remove an agent: docs/admin/agents.md.
+`
+
+async function makeBase(path: string): Promise<string> {
+  await mkdir(path, { recursive: true, mode: 0o711 })
+  // Folders can be mounted without it.
+  await putFile(join(path, 'README'), NOTICE, { mode: 0o644 }).catch(() => undefined)
+  return realpath(path)
 }
 
 /** A folder that root has filled is given to the user of sessions, file by file. */

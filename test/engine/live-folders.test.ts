@@ -61,7 +61,8 @@ const inside = async ({ containerId }: { containerId: string }, line: string) =>
   return stdout.trim()
 }
 const homeOf = (kernelId: KernelId, ...rest: string[]) => join(home.data, 'agent/scratch', kernelId, ...rest)
-const places = async () => (await readdir(join(home.data, 'agent/mounts'))).filter(name => name !== 'staging')
+const places = async () =>
+  (await readdir(join(home.data, 'agent/mounts'))).filter(name => !['staging', 'README'].includes(name))
 const mounted = async () =>
   (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').filter(line => line.includes(home.data)).length
 const folders = (kernelId: KernelId) => manager.kernel(kernelId)?.mounts?.folders.map(({ path }) => path)
@@ -86,6 +87,8 @@ test('an added folder is there at once in both directions, read-only ones take n
   await writeFile(join(data.directory, 'from-outside'), 'seen')
   expect(await inside(session, 'cat ~/deep/data/from-outside')).toBe('seen')
   await expect.poll(() => folders(session.kernelId)).toEqual(['deep/data', 'fixed'])
+  // Whoever is about to remove the directory reads that the folders are the users' own files.
+  expect(await readFile(join(home.data, 'agent/mounts/README'), 'utf8')).toContain('Do not remove this directory')
 
   // The place of the folders belongs to root; set-user-id programs and devices mean nothing in them.
   expect(await inside(session, 'touch /run/berth-folders/x')).toContain('Read-only file system')
