@@ -1,5 +1,5 @@
-import { type Task } from '#manager/contract'
-import { check, choose, chooseSome, type FormRow, type, uncheck } from './admin-forms.ts'
+import { type Task, type UnknownContainer } from '#manager/contract'
+import { check, choose, chooseSome, type FormRow, sees, type, uncheck } from './admin-forms.ts'
 import { AGENTS } from './admin-world-agents.ts'
 import { ADMIN_WORLD } from './admin-world.ts'
 import { IMAGES } from './console-world.ts'
@@ -35,6 +35,24 @@ const TASK: Task = {
   endedAt: null,
   version: 1,
 }
+
+const UNKNOWN: UnknownContainer = {
+  kernelId: '01990000-0000-7000-8000-0000000000c1' as never,
+  sessionId: '01990000-0000-7000-8000-0000000000c2' as never,
+  sessionName: 'lost-and-found',
+  ownerEmail: 'researcher-5@lab.example.org',
+  image: PYTHON,
+  slots: { cpu: '2' },
+  startedAt: '2026-05-04T08:00:00.000Z',
+}
+const UNKNOWN_CONTAINER = { id: HOST?.id ?? '', kernelId: UNKNOWN.kernelId }
+const WITH_UNKNOWN = {
+  replies: {
+    [`GET /api/v1/agents/${HOST?.id ?? ''}/unknown-containers`]: { status: 200, value: { items: [UNKNOWN] } },
+  },
+}
+/** A GPU that no session uses. */
+const FREE_GPU = HOST?.devices[2]?.uuid ?? ''
 
 /** Images, registries and agents. */
 export const MACHINE_FORMS: readonly FormRow[] = [
@@ -217,6 +235,41 @@ export const MACHINE_FORMS: readonly FormRow[] = [
     says: `${AGENT} is forgotten.`,
   },
   {
+    title: 'gives a free GPU out in shares',
+    page: `agents/${HOST?.id ?? ''}`,
+    open: [],
+    fill: [
+      (main, page) => choose('Given out', 'In shares')(main.getByRole('listitem').filter({ hasText: FREE_GPU }), page),
+    ],
+    sends: 'setDeviceMode',
+    params: { id: HOST?.id ?? '', uuid: FREE_GPU },
+    body: { mode: 'shared' },
+    reply: HOST,
+    says: 'NVIDIA H100 80GB HBM3: changed.',
+  },
+  {
+    title: 'imports a container without a record',
+    page: `agents/${HOST?.id ?? ''}`,
+    open: 'Import',
+    sends: 'decideUnknownContainer',
+    params: UNKNOWN_CONTAINER,
+    body: { action: 'import' },
+    says: 'lost-and-found is a session again.',
+    world: WITH_UNKNOWN,
+  },
+  {
+    title: 'removes a container without a record, after a question',
+    page: `agents/${HOST?.id ?? ''}`,
+    open: 'Remove',
+    fill: [sees('It stops, and files that are only in it are lost.')],
+    submit: 'Remove',
+    sends: 'decideUnknownContainer',
+    params: UNKNOWN_CONTAINER,
+    body: { action: 'remove' },
+    says: 'The container of lost-and-found is removed.',
+    world: WITH_UNKNOWN,
+  },
+  {
     title: 'shows the command with which an agent joins',
     page: 'agents',
     open: 'Join an agent',
@@ -224,6 +277,34 @@ export const MACHINE_FORMS: readonly FormRow[] = [
     body: { resourceGroup: 'default' },
     reply: { token: 'a-token', join: 'berth-join-a-token', expiresAt: new Date(Date.now() + 900_000).toISOString() },
     says: 'berth agent --join berth-join-a-token',
+  },
+  {
+    title: 'asks for one command while the clock of this computer is ahead of its end',
+    page: 'agents',
+    open: 'Join an agent',
+    sends: 'createJoinToken',
+    body: { resourceGroup: 'default' },
+    reply: { token: 'a-token', join: 'berth-join-a-token', expiresAt: new Date(Date.now() - 3_600_000).toISOString() },
+    says: 'Waiting for the agent',
+  },
+  {
+    title: 'cleans up images, once it has shown what that frees',
+    page: 'maintenance',
+    open: 'Clean up images',
+    fill: [
+      sees('Frees at least 7 GiB.'),
+      check('Also images that no registry has; these are lost'),
+      sees('Frees at least 7 GiB.'),
+      sees('9 GiB, of which 7 GiB are in no other image'),
+    ],
+    submit: 'Clean up',
+    sends: 'cleanUpImages',
+    asks: [
+      { dryRun: true, includeLocal: false },
+      { dryRun: true, includeLocal: true },
+    ],
+    body: { includeLocal: true },
+    says: 'Freed 7 GiB.',
   },
   {
     title: 'compares records with containers',

@@ -12,7 +12,7 @@ export interface FormRow {
   /** Buttons to press before the form is shown, by their labels. */
   readonly open: string | readonly string[]
   readonly fill?: readonly Step[]
-  /** The button that sends; left out where the last one of `open` sends at once. */
+  /** The button that sends; left out where the last one of `open`, or the last step on the page, sends at once. */
   readonly submit?: string
   readonly sends: RouteName
   /** Parameters of the path. */
@@ -20,6 +20,8 @@ export interface FormRow {
   /** The query as it is sent, such as `?force=true`. */
   readonly query?: string
   readonly body?: unknown
+  /** Bodies with which the form asks the same route before, for what would happen. */
+  readonly asks?: readonly unknown[]
   /** The answer, where the page reads it. */
   readonly reply?: unknown
   /** A text that the page shows after the answer. */
@@ -64,6 +66,12 @@ export const uncheck =
   form =>
     form.getByLabel(label, { exact: true }).uncheck()
 
+/** Waits for what the form says before anything is sent. */
+export const sees =
+  (text: string): Step =>
+  form =>
+    form.getByText(text, { exact: true }).waitFor()
+
 /** `METHOD path`, as the double writes it down. */
 export function requestOf({ sends, params = {} }: Pick<FormRow, 'sends' | 'params'>): string {
   const { method, path } = ROUTES[sends] as RouteSpec
@@ -78,8 +86,8 @@ export function requestOf({ sends, params = {} }: Pick<FormRow, 'sends' | 'param
 /** Fills the form in and sends it. */
 export async function useForm(page: Page, { open, fill = [], submit }: FormRow): Promise<void> {
   for (const name of [open].flat()) await page.getByRole('button', { name, exact: true }).click()
-  if (submit === undefined) return
-  const form = page.getByRole('dialog').or(page.getByRole('alertdialog')).last()
+  const dialog = page.getByRole('dialog').or(page.getByRole('alertdialog')).last()
+  const form = submit === undefined ? page.getByRole('main') : dialog
   for (const step of fill) await step(form, page)
-  await form.getByRole('button', { name: submit, exact: true }).click()
+  if (submit !== undefined) await form.getByRole('button', { name: submit, exact: true }).click()
 }
