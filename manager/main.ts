@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AgentId, AppError, ERRORS, type ManagerId, toWireError } from '#manager/contract'
+import { AgentId, AppError, answerParent, ERRORS, type ManagerId, toWireError } from '#manager/contract'
 import { openManagerKey } from './agent-link/manager-key.ts'
 import { judgeDatabaseClock } from './cluster/judge-managers.ts'
 import { type ClusterTimings, openCluster, standAlone } from './cluster/cluster.ts'
@@ -363,8 +363,7 @@ const LAST_CALLS_MS = 1_000
 const STOP_TIMEOUT_MS = 8_000
 
 /**
- * Answers requests of the parent process, over the channel that only it has.
- * `{ id, type, about }` → `{ id, ok, value | error }`
+ * Answers requests of the parent process, over the channel that only it has: `{ id, type, about }`.
  */
 async function answer(manager: Manager, message: unknown): Promise<void> {
   const { id, type, about } = (message ?? {}) as { id?: unknown; type?: unknown; about?: unknown }
@@ -376,9 +375,9 @@ async function answer(manager: Manager, message: unknown): Promise<void> {
   const request = typeof type === 'string' ? requests[type] : undefined
   if (!request) return
   try {
-    process.send?.({ id, ok: true, value: await request() })
+    answerParent(process, { id, ok: true, value: await request() })
   } catch (error) {
-    process.send?.({ id, ok: false, error: toWireError(error) })
+    answerParent(process, { id, ok: false, error: toWireError(error) })
   }
 }
 

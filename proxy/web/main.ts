@@ -35,7 +35,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
-import { toWireError } from '#manager/contract'
+import { answerParent, toWireError } from '#manager/contract'
 import { parseConfig } from './config.ts'
 import { startWeb } from './server.ts'
 import { reportOf } from './tls/keeper.ts'
@@ -62,11 +62,10 @@ async function main() {
     if (process.channel) {
       process.on('message', message => {
         const { id, type } = (message ?? {}) as { id?: unknown; type?: unknown }
-        if (type === 'create_local_code') process.send?.({ id, ok: true, value: { code: web.createLocalCode() } })
-        if (type === 'list_proxy_faults') process.send?.({ id, ok: true, value: { faults: web.proxyFaults() } })
-        if (type === 'get_certificate') {
-          process.send?.({ id, ok: true, value: { certificate: web.certificate && reportOf(web.certificate) } })
-        }
+        const answer = (value: unknown) => answerParent(process, { id, ok: true, value })
+        if (type === 'create_local_code') answer({ code: web.createLocalCode() })
+        if (type === 'list_proxy_faults') answer({ faults: web.proxyFaults() })
+        if (type === 'get_certificate') answer({ certificate: web.certificate && reportOf(web.certificate) })
       })
     }
     process.stdout.write(`${JSON.stringify({ ready: 'console', url: web.url })}\n`)

@@ -1,0 +1,55 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+import { answerParent } from './parent-channel.ts'
+
+const HELPER = new URL('parent-channel.ts', import.meta.url).href
+
+/** Answers what it is asked. Answers again when the channel has closed, and tells whether it lives on. */
+const CHILD = `
+import { answerParent } from '${HELPER}'
+process.on('message', ({ id }) => answerParent(process, { id, ok: true, value: process.pid }))
+process.on('disconnect', () => {
+  answerParent(process, { id: 2, ok: true, value: 'too late' })
+  setTimeout(() => process.stdout.write('stopped in order', () => process.exit(0)), 50)
+})
+`
+
+test('a child whose parent has closed the channel drops its answer and stops in order', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-test-parent-'))
+  try {
+    const script = join(directory, 'child.mjs')
+    await writeFile(script, CHILD)
+    const child = fork(script, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'], execArgv: [] })
+    const exited = once(child, 'exit')
+    if (!child.stdout) throw new Error('the child has no standard output')
+    const said = text(child.stdout)
+    child.send({ id: 1 })
+    expect(await once(child, 'message')).toEqual([{ id: 1, ok: true, value: child.pid }, undefined])
+    child.disconnect()
+    expect(await said).toBe('stopped in order')
+    expect(await exited).toEqual([0, null])
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+})
+
+test.each([
+  ['ERR_IPC_CHANNEL_CLOSED', false],
+  ['EPIPE', false],
+  ['EACCES', true],
+])('an error of the channel with the code %s ends the process: %s', (code, isThrown) => {
+  let done: (error: Error | null) => void = () => undefined
+  answerParent({ send: (_message, callback) => ((done = callback), true) }, { id: 1, ok: true, value: null })
+  const fail = () => done(Object.assign(new Error('the channel'), { code }))
+  if (isThrown) expect(fail).toThrow('the channel')
+  else expect(fail).not.toThrow()
+})
+
+test('a process without a channel answers nobody', () => {
+  expect(() => answerParent({}, { id: 1, ok: true, value: null })).not.toThrow()
+})

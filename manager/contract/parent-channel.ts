@@ -1,0 +1,32 @@
+/** `process` of a server that `berth up` has started, structurally: this file is compiled without the types of Node. */
+export interface ChildProcessLike {
+  /** Missing in a process without a channel to its parent. */
+  send?(message: unknown, done: (error: Error | null) => void): boolean
+}
+
+/**
+ * Answer to a request of the parent process.
+ *
+ *     { id, type, about? }  →  { id, ok, value | error }
+ */
+export type ParentAnswer = Readonly<
+  { id: unknown } & ({ ok: true; value: unknown } | { ok: false; error: { readonly message: string } })
+>
+
+/**
+ * Codes of a send after the parent has gone. Node reports the first once it has noticed; a send before that fails in the
+ * system call.
+ */
+const PARENT_GONE = new Set(['ERR_IPC_CHANNEL_CLOSED', 'EPIPE'])
+
+/**
+ * Answers the parent process. The answer is dropped if the parent has gone: the process stops by its `disconnect` event, in
+ * order, where an unhandled error of the channel would end it at once.
+ *
+ * @throws in a later turn of the event loop, so that the process ends: any other error of the channel
+ */
+export function answerParent(child: ChildProcessLike, answer: ParentAnswer): void {
+  child.send?.(answer, error => {
+    if (error && !('code' in error && PARENT_GONE.has(String(error.code)))) throw error
+  })
+}
