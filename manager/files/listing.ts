@@ -10,7 +10,7 @@ const MOST_SORTED = 10_000
 const KEPT_MS = 60_000
 const MOST_KEPT_PER_USER = 4
 
-/** Pages of directories. Disposing closes the listings that wait for their next page. */
+/** Pages of directories. Disposing closes the listings that wait for their next page, and waits for those that are being closed. */
 export interface Pages extends AsyncDisposable {
   /** @param open opens the directory; the page closes it, now or after its last page */
   list(
@@ -44,6 +44,13 @@ interface Kept {
  */
 export function createPages(): Pages {
   const kept = new Map<string, Kept>()
+  /** Listings that nobody waits for any more and that are not closed yet. */
+  const closings = new Set<Promise<void>>()
+
+  function closeLater(one: Kept): void {
+    const closing = close(one).finally(() => closings.delete(closing))
+    closings.add(closing)
+  }
 
   async function close({ listing, opened, timer }: Kept): Promise<void> {
     clearTimeout(timer)
@@ -55,13 +62,13 @@ export function createPages(): Pages {
     const id = randomUUID()
     const timer = setTimeout(() => {
       kept.delete(id)
-      void close(one)
+      closeLater(one)
     }, KEPT_MS).unref()
     kept.set(id, { ...one, timer })
     const own = [...kept].filter(([, { userId }]) => userId === one.userId)
     for (const [oldest, old] of own.slice(0, Math.max(0, own.length - MOST_KEPT_PER_USER))) {
       kept.delete(oldest)
-      void close(old)
+      closeLater(old)
     }
     return id
   }
@@ -145,7 +152,7 @@ export function createPages(): Pages {
     async [Symbol.asyncDispose]() {
       const all = [...kept.values()]
       kept.clear()
-      await Promise.all(all.map(close))
+      await Promise.all([...all.map(close), ...closings])
     },
   }
 }

@@ -20,8 +20,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { AppError } from '#manager/contract'
 import { type Directory, openTop } from './beneath.ts'
-import { createStorageCalls } from './calls.ts'
+import { createStorageCalls, type StorageCalls } from './calls.ts'
 import { nameOf } from './file-names.ts'
 
 const run = promisify(execFile)
@@ -300,6 +301,61 @@ describe('a directory of a folder', () => {
     await Promise.allSettled([making, closing])
     await expect(data.lstat('x')).rejects.toThrow('closed')
   })
+
+  test('a directory that is opened again too late is closed only after that, so that its number names no other file', async () => {
+    const order: string[] = []
+    let isSlow = false
+    const slow: StorageCalls = {
+      ...calls,
+      run(call, options = {}) {
+        if (!isSlow) return calls.run(call, options)
+        void call().then(result => {
+          order.push('opened')
+          options.late?.(result)
+        })
+        return Promise.reject(new AppError('storage_away'))
+      },
+      async close(call) {
+        // After all that follows from an answer of the system, and before the next answer.
+        await new Promise<void>(resolve => process.nextTick(resolve))
+        order.push('closed')
+        await calls.close(call)
+      },
+    }
+    const directory = await openTop(inside, slow)
+    isSlow = true
+    await expect(directory.walk('')).rejects.toEqual(refused('storage_away'))
+    await directory[Symbol.asyncDispose]()
+    expect(order).toEqual(['opened', 'closed'])
+  })
+
+  test.each<[string, (directory: Directory) => Promise<unknown>]>([
+    ['opened again', directory => directory.walk('')],
+    ['looked at', directory => directory.state()],
+    ['listed', directory => directory.list()],
+  ])('a share that was mounted anew is said to be away when its directory is %s', async (_what, act) => {
+    const share = mountedAnewAfter(1)
+    await using directory = await openTop(inside, share)
+    await expect(act(directory)).rejects.toEqual(refused('storage_away'))
+  })
+
+  test('a share that was mounted anew is said to be away when its listing is read on', async () => {
+    await using directory = await openTop(inside, mountedAnewAfter(2))
+    await using listing = await directory.list()
+    await expect(listing.next()).rejects.toEqual(refused('storage_away'))
+  })
+
+  /** Calls to a share whose server forgets all open files after so many of them. */
+  function mountedAnewAfter(count: number): StorageCalls {
+    let left = count
+    return {
+      ...calls,
+      run(call, options) {
+        if (left-- > 0) return calls.run(call, options)
+        return Promise.reject(Object.assign(new Error('ESTALE'), { code: 'ESTALE', syscall: 'open' }))
+      },
+    }
+  }
 })
 
 describe('a session that swaps names in a loop', () => {

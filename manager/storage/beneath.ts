@@ -15,9 +15,9 @@ import {
 } from 'node:fs/promises'
 import { AppError, because } from '#manager/contract'
 import { type NewFile } from './batch-jobs.ts'
-import { type StorageCalls } from './calls.ts'
+import { type CallOptions, type StorageCalls } from './calls.ts'
 import { Descriptor } from './descriptor.ts'
-import { errnoOf, toFileError } from './file-errors.ts'
+import { errnoOf, THE_DIRECTORY, toFileError } from './file-errors.ts'
 import { bytesOf, componentsOf } from './file-names.ts'
 import { type FileState, stateOf } from './file-state.ts'
 import { type Listing, openListing } from './listing.ts'
@@ -187,16 +187,23 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
   }
 
   /** Runs a call on the directory itself. */
-  const own = <T>(call: (handle: FileHandle) => Promise<T>): Promise<T> =>
+  const own = <T>(call: (handle: FileHandle) => Promise<T>, options: CallOptions<T> = {}): Promise<T> =>
     calls
-      .run(() => descriptor.use(call))
+      .run(() => descriptor.use(call), options)
       .catch((error: unknown) => {
-        throw toFileError(error, 'The directory')
+        throw toFileError(error, THE_DIRECTORY)
+      })
+
+  const stateOfTop = () =>
+    calls
+      .run(() => top.use(handle => handle.stat()))
+      .catch((error: unknown) => {
+        throw toFileError(error, THE_DIRECTORY)
       })
 
   async function owner(): Promise<{ uid: number; gid: number } | undefined> {
     if (process.getuid?.() !== 0) return undefined
-    const { uid, gid } = await calls.run(() => top.use(handle => handle.stat()))
+    const { uid, gid } = await stateOfTop()
     return uid === 0 ? undefined : { uid, gid }
   }
 
@@ -234,14 +241,12 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
   }
 
   async function again(): Promise<Directory> {
-    const opened = await descriptor.use(({ fd }) =>
-      calls.run(() => open(`/proc/self/fd/${fd}`, O_RDONLY | O_DIRECTORY), { late: closeLate }),
-    )
+    const opened = await own(({ fd }) => open(`/proc/self/fd/${fd}`, O_RDONLY | O_DIRECTORY), { late: closeLate })
     return createDirectory({ descriptor: new Descriptor(opened, calls), top, calls })
   }
 
   const self: Directory = {
-    state: async () => stateOf(await calls.run(() => descriptor.use(handle => handle.stat({ bigint: true })))),
+    state: async () => stateOf(await own(handle => handle.stat({ bigint: true }))),
     lstat: lstatOf,
     enter,
     owner,
@@ -270,8 +275,7 @@ function createDirectory({ descriptor, top = descriptor, calls }: Opened): Direc
       const { kind, links, uid } = stateOf(await calls.run(() => found.use(handle => handle.stat({ bigint: true }))))
       if (kind !== 'file') throw notAFile(name, kind)
       if (links > 1) {
-        const folderOwner = await calls.run(() => top.use(handle => handle.stat()))
-        if (uid !== folderOwner.uid) throw foreignLink(name)
+        if (uid !== (await stateOfTop()).uid) throw foreignLink(name)
       }
       const flags = (access === 'read' ? O_RDONLY : O_RDWR) | O_NONBLOCK
       const handle = await calls

@@ -30,6 +30,9 @@ const KNOWN = {
 const isKnown = (errno: string | undefined): errno is keyof typeof KNOWN =>
   errno !== undefined && Object.hasOwn(KNOWN, errno)
 
+/** Name in errors of calls on an open directory itself, which has no name here. */
+export const THE_DIRECTORY = 'The directory'
+
 /** Turns an error of the file system into one with a code; other errors stay. @param name of the file, as the user knows it */
 export function toFileError(error: unknown, name: string): unknown {
   const errno = errnoOf(error)

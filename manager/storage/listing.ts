@@ -2,6 +2,7 @@ import { opendir } from 'node:fs/promises'
 import { type StorageCalls } from './calls.ts'
 import { type Descriptor } from './descriptor.ts'
 import { isDraft } from './drafts.ts'
+import { THE_DIRECTORY, toFileError } from './file-errors.ts'
 import { nameOf } from './file-names.ts'
 import { type FileKind, kindOf } from './file-state.ts'
 
@@ -13,17 +14,23 @@ export interface Entry {
 
 /** Entries of a directory in the order of the file system, read as they are taken. Drafts are left out. */
 export interface Listing extends AsyncDisposable {
-  /** The next entries, some hundred; none at the end. @throws AppError `storage_away` */
+  /** The next entries, some hundred; none at the end. @throws the AppErrors of `toFileError`, e.g. `storage_away` */
   next(): Promise<Entry[]>
 }
 
 const BATCH = 512
 
+function asFileError(error: unknown): never {
+  throw toFileError(error, THE_DIRECTORY)
+}
+
 export async function openListing(descriptor: Descriptor, calls: StorageCalls): Promise<Listing> {
   const options = { encoding: 'buffer', bufferSize: BATCH } as unknown as { encoding: 'utf8'; bufferSize: number }
-  const directory = await calls.run(() => descriptor.use(({ fd }) => opendir(`/proc/self/fd/${fd}`, options)), {
-    late: late => late.close().catch(() => undefined),
-  })
+  const directory = await calls
+    .run(() => descriptor.use(({ fd }) => opendir(`/proc/self/fd/${fd}`, options)), {
+      late: late => late.close().catch(() => undefined),
+    })
+    .catch(asFileError)
   let users = Promise.resolve<unknown>(undefined)
   let closing: Promise<void> | undefined
 
@@ -41,7 +48,7 @@ export async function openListing(descriptor: Descriptor, calls: StorageCalls): 
   return {
     next() {
       if (closing) throw new Error('a closed listing was read')
-      const batch = calls.run(readBatch)
+      const batch = calls.run(readBatch).catch(asFileError)
       users = batch.catch(() => undefined)
       return batch
     },
