@@ -6,6 +6,7 @@ import { keypairOf } from '../config/access.ts'
 import { connect, type Connection } from '../config/connect.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, type Output } from '../output.ts'
+import { setExecutable } from '../transfer/download.ts'
 import { type DownloadItem, downloadItems } from '../transfer/download-tree.ts'
 import { type Progress, showProgress, sizeText } from '../transfer/progress.ts'
 import { type Difference, differences } from '../transfer/sync.ts'
@@ -30,7 +31,7 @@ export function addFolderSyncCommand(folder: Command): void {
     .command('sync <folder> <local> [remote]')
     .description(
       'Make a directory of a folder, or the whole folder, like a local directory (`--to`), or the other way round (`--from`). ' +
-        'Sends files that are new or have another size or time. After an interruption, the same command continues.',
+        'Sends files that are new or have another size or time, and carries over which may be run. After an interruption, the same command continues.',
     )
     .addOption(new Option('--to', 'to the folder: LOCAL is the source').conflicts('from'))
     .addOption(new Option('--from', 'from the folder: LOCAL is the target'))
@@ -68,10 +69,12 @@ interface SyncResult {
   bytes: number
   /** Files that were the same already. */
   same: number
+  /** Files on this computer of which only whether they may be run was changed. */
+  modes: number
   directories: number
   deleted: number
   /** With `--dry-run`: what would be done, in order. */
-  readonly actions: { readonly action: 'send' | 'make' | 'delete'; readonly path: string }[]
+  readonly actions: { readonly action: 'send' | 'mode' | 'make' | 'delete'; readonly path: string }[]
   readonly skipped: string[]
   readonly failed: FailedFile[]
 }
@@ -92,6 +95,7 @@ class SyncRun {
     files: 0,
     bytes: 0,
     same: 0,
+    modes: 0,
     directories: 0,
     deleted: 0,
     actions: [],
@@ -148,14 +152,20 @@ class SyncRun {
       else if (found.step === 'in the way') {
         const why = 'A directory has the name of the file, or a file that of the directory. `--delete` replaces it.'
         this.result.failed.push({ path, code: 'file_kind_refused', why })
-      } else yield found
+      } else yield this.#asSent(found)
     }
   }
 
+  /** A file in a folder gets another mode by being sent again. */
+  #asSent(found: Difference): Difference {
+    return found.step === 'mode' && this.#deps.flags.to ? { ...found, step: 'send' } : found
+  }
+
   #note({ step, parts }: Difference): void {
-    if (step !== 'send' && step !== 'make' && step !== 'delete') return
+    if (step !== 'send' && step !== 'mode' && step !== 'make' && step !== 'delete') return
     this.result.actions.push({ action: step, path: parts.join('/') })
     if (step === 'send') this.result.files++
+    else if (step === 'mode') this.result.modes++
     else if (step === 'make') this.result.directories++
     else this.result.deleted++
   }
@@ -174,6 +184,10 @@ class SyncRun {
       else if (found.step === 'make') {
         await this.#target.makeDirectory(found.parts)
         this.result.directories++
+      } else if (found.step === 'mode') {
+        const local = join(this.#deps.local, ...found.parts)
+        if (await setExecutable(local, found.node.executable ?? false)) this.result.modes++
+        else this.result.same++
       } else yield found
     }
     if (last) this.#extra.push(last.parts)
@@ -241,10 +255,11 @@ class SyncRun {
 }
 
 function tell(output: Output, result: SyncResult, { to, dryRun }: SyncFlags): void {
-  const { files, bytes, same, directories, deleted, actions, skipped, failed } = result
+  const { files, bytes, same, modes, directories, deleted, actions, skipped, failed } = result
   const counts = [
     `${files} files ${dryRun ? 'to send' : `sent, ${sizeText(bytes)}`}`,
     `${same} the same`,
+    ...(modes > 0 ? [`${modes} ${dryRun ? 'to make' : 'made'} executable or not`] : []),
     ...(directories > 0 ? [`${directories} directories ${dryRun ? 'to make' : 'made'}`] : []),
     ...(deleted > 0 ? [`${deleted} ${dryRun ? 'to delete' : 'deleted'}`] : []),
   ].join('; ')

@@ -32,6 +32,24 @@ export interface RemoteFile {
 /** Mode of a downloaded file. */
 export const modeOf = ({ executable }: Pick<RemoteFile, 'executable'>) => (executable ? 0o755 : 0o644)
 
+/**
+ * Lets a local file be run by those who may read it, or by nobody. A link is not followed.
+ *
+ * @returns whether the file changed: some file systems have no such bit, and only the owner of a file may change it
+ */
+export async function setExecutable(local: string, executable: boolean): Promise<boolean> {
+  const { O_RDONLY, O_NONBLOCK } = constants
+  await using file = await open(local, O_RDONLY | O_NONBLOCK | NO_FOLLOW)
+  const { mode } = await file.stat()
+  try {
+    await file.chmod(executable ? mode | ((mode & 0o444) >> 2) : mode & ~0o111)
+    return ((await file.stat()).mode & 0o100) === (executable ? 0o100 : 0)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'EPERM' || error.code === 'ENOTSUP')) return false
+    throw error
+  }
+}
+
 /** For files beside others: somebody may have put a link there. Windows has no such flag. */
 export const NO_FOLLOW = (constants as { readonly O_NOFOLLOW?: number }).O_NOFOLLOW ?? 0
 

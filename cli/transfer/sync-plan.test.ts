@@ -37,6 +37,13 @@ test('on request a sync compares the bytes of files of equal size, whatever thei
   })
 })
 
+test('a file of which only the right to run it differs gets that right, unless one side has none', () => {
+  const runs = (executable?: boolean): SyncNode => ({ ...file(1), ...(executable === undefined ? {} : { executable }) })
+  const source = { on: runs(true), off: runs(false), same: runs(true), windows: runs() }
+  const target = { on: runs(false), off: runs(true), same: runs(true), windows: runs(true) }
+  expect(steps(source, target)).toEqual({ on: 'mode', off: 'mode', same: 'same', windows: 'same' })
+})
+
 test('a sync makes directories, and replaces a directory by a file only if allowed', () => {
   expect(
     steps(

@@ -5,7 +5,7 @@ export interface SyncNode {
   readonly modifiedMs: number
   /** Of a file in a folder: its version. */
   readonly etag?: string | null
-  /** Of a file in a folder: whether it may be run. */
+  /** Of a file: whether it may be run; left out where files do not say so. */
   readonly executable?: boolean
 }
 
@@ -16,6 +16,8 @@ export type SyncStep =
   /** Of the same size: the checksums decide. */
   | 'compare'
   | 'same'
+  /** Only whether the file may be run is to be changed. */
+  | 'mode'
   /** The directory is to be made, then its entries are compared. */
   | 'make'
   | 'enter'
@@ -56,8 +58,13 @@ function stepFor(node: SyncNode, there: SyncNode | undefined, { checksum }: Sync
   // A link at the target is replaced by the file, never followed.
   if (there.kind === 'other' || node.size !== there.size) return 'send'
   if (checksum) return 'compare'
-  return isSameTime(node.modifiedMs, there.modifiedMs) ? 'same' : 'send'
+  if (!isSameTime(node.modifiedMs, there.modifiedMs)) return 'send'
+  return isSameMode(node, there) ? 'same' : 'mode'
 }
+
+/** Whether two files agree about being run, as far as both say. */
+export const isSameMode = (a: SyncNode, b: SyncNode): boolean =>
+  a.executable === undefined || b.executable === undefined || a.executable === b.executable
 
 /** Rounding of a time on its way through seconds as a floating-point number. */
 const ROUNDING_MS = 2

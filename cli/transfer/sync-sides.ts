@@ -9,7 +9,7 @@ import { isPartial, isSafeName, makeLocalDirectory } from './download.ts'
 import { listRemote } from './remote-tree.ts'
 import { sendTransfer } from './send.ts'
 import { type SyncNode } from './sync-plan.ts'
-import { type UploadTarget } from './upload.ts'
+import { HAS_EXECUTABLE_BIT, isExecutable, type UploadTarget } from './upload.ts'
 
 /** One of the two trees that are compared. Paths are parts below its top. */
 export interface SyncSide {
@@ -37,7 +37,12 @@ export function localSide(top: string): SyncSide {
         const state = await lstat(join(directory, name)).catch(() => undefined)
         if (!state) continue
         const kind = state.isFile() ? 'file' : state.isDirectory() ? 'directory' : 'other'
-        nodes.set(name, { kind, size: state.size, modifiedMs: Math.floor(state.mtimeMs) })
+        nodes.set(name, {
+          kind,
+          size: state.size,
+          modifiedMs: Math.floor(state.mtimeMs),
+          ...(HAS_EXECUTABLE_BIT ? { executable: isExecutable(state.mode) } : {}),
+        })
       }
       return nodes
     },

@@ -1,9 +1,9 @@
-import { compareEntries, type SyncNode, type SyncRules } from './sync-plan.ts'
+import { compareEntries, isSameMode, type SyncNode, type SyncRules } from './sync-plan.ts'
 import { type SyncSide } from './sync-sides.ts'
 
 /** A file or directory that differs, with its parts below both tops. */
 export interface Difference {
-  readonly step: 'send' | 'make' | 'delete' | 'in the way' | 'skip' | 'same'
+  readonly step: 'send' | 'mode' | 'make' | 'delete' | 'in the way' | 'skip' | 'same'
   readonly parts: readonly string[]
   readonly node: SyncNode
 }
@@ -37,8 +37,10 @@ export async function* differences(
     const below = [...parts, name]
     const node = from.get(name) ?? to.get(name)
     if (!node) continue
-    if (step === 'compare') yield { step: equal.has(name) ? 'same' : 'send', parts: below, node }
-    else if (step === 'in the way' && rules.delete) {
+    if (step === 'compare') {
+      const isSame = isSameMode(node, to.get(name) ?? node)
+      yield { step: equal.has(name) ? (isSame ? 'same' : 'mode') : 'send', parts: below, node }
+    } else if (step === 'in the way' && rules.delete) {
       yield { step: 'delete', parts: below, node: to.get(name) ?? node }
       yield { step: node.kind === 'file' ? 'send' : 'make', parts: below, node }
       if (node.kind === 'directory') yield* differences(trees, below, true)

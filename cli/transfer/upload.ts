@@ -39,7 +39,7 @@ export async function uploadFile(target: UploadTarget, local: string, remote: st
     path: remote,
     onConflict: target.onConflict,
     modifiedAt: mtime.toISOString(),
-    ...(isExecutable(mode) ? { executable: 'true' } : {}),
+    ...(HAS_EXECUTABLE_BIT ? { executable: String(isExecutable(mode)) } : {}),
   }
   if (size <= SMALL_BYTES) return await uploadSmall(target, file, size, metadata)
   try {
@@ -51,7 +51,10 @@ export async function uploadFile(target: UploadTarget, local: string, remote: st
   }
 }
 
-/** Whether the owner of a file may run it; false on Windows, whose files have no such bit. */
+/** Files of Windows do not say whether they may be run: there the file in the folder keeps what it says. */
+export const HAS_EXECUTABLE_BIT = process.platform !== 'win32'
+
+/** Whether the owner of a file may run it. */
 export const isExecutable = (mode: number) => (mode & 0o100) !== 0
 
 async function openLocal(local: string): Promise<FileHandle> {

@@ -31,7 +31,10 @@ export const BundleEntry = z
     size: z.int().min(0).max(MOST_BUNDLED_BYTES).default(0),
     sha256: Sha256.optional().describe('Of the bytes. Needed for a file.'),
     modifiedAt: z.iso.datetime().optional(),
-    executable: z.boolean().default(false).describe('Whether the file may be run.'),
+    executable: z
+      .boolean()
+      .optional()
+      .describe('Whether the file may be run; if left out, as the file that it replaces, else not.'),
     onConflict: FileConflict.default('fail'),
     again: z
       .boolean()

@@ -15,6 +15,7 @@ import { joinPath, makeDirectories, parentOf } from '../files/places.ts'
 import { amount } from '../folders/size-rules.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
+import { modeOfUploaded } from '../storage/file-state.ts'
 import { createSharedSync, type SharedSync } from '../storage/sync-file-system.ts'
 import { componentsOf } from '../storage/file-names.ts'
 import { newId } from '../store/new-id.ts'
@@ -22,7 +23,7 @@ import { type Caller } from '../users/authorize.ts'
 import { entriesOf } from './bundle-entries.ts'
 import { countMissing } from './count-missing.ts'
 import { type Parts, removePart } from './parts.ts'
-import { dress, partsOf, putIn } from './place.ts'
+import { dress, modeOfReplacement, partsOf, putIn } from './place.ts'
 import { type UploadsDeps, type WritableFolder } from './uploads.ts'
 
 /** Directories of one bundle that are filled at the same time. */
@@ -157,7 +158,7 @@ async function stage(batch: readonly Arrived[], directory: Directory, owner: Own
   const files = batch.map(({ one, bytes }) => {
     const { sha256 = '', modifiedAt, executable } = one.entry
     const name = (one.id = newId(UploadId))
-    return { name, bytes, sha256, owner, executable, modifiedAt: dateOf(modifiedAt) }
+    return { name, bytes, sha256, owner, executable: executable ?? false, modifiedAt: dateOf(modifiedAt) }
   })
   const made = await directory.createMany(files)
   for (const [index, { one, bytes }] of batch.entries()) {
@@ -179,7 +180,7 @@ async function stageAlone(
   if (id === undefined) return
   await using file = await directory.createPrivate(id)
   await file.write(bytes, 0)
-  await dress(file, { owner, executable: entry.executable, modifiedAt: dateOf(entry.modifiedAt) })
+  await dress(file, { owner, mode: modeOfUploaded(entry.executable ?? false), modifiedAt: dateOf(entry.modifiedAt) })
   await file.close()
 }
 
@@ -209,11 +210,29 @@ async function placeAll(top: Directory, parts: Directory, staged: readonly Stage
     for (const [parent, indexes] of groups) {
       try {
         await using directory = await makeDirectories(top, componentsOf(parent))
+        await keepModes(directory, indexes)
         const left = await placeMany(directory, indexes)
         for (const index of left) await placeAlone(directory, index)
       } catch (error) {
         for (const index of indexes) fail(index, error)
       }
+    }
+  }
+
+  /** Gives files of which the client does not say whether they may be run the mode of those that they replace. */
+  async function keepModes(directory: Directory, indexes: readonly number[]): Promise<void> {
+    const files = indexes.flatMap(index => {
+      const { id, entry, error } = staged[index] as Staged
+      const isAsThere = entry.executable === undefined && entry.onConflict === 'replace'
+      return id !== undefined && !error && isAsThere ? [{ id, name: partsOf(entry.path).name }] : []
+    })
+    if (files.length === 0) return
+    const there = await directory.lstatMany(files.map(({ name }) => name))
+    for (const [at, { id }] of files.entries()) {
+      const mode = modeOfReplacement(there[at])
+      if (mode === modeOfUploaded(false)) continue
+      await using file = await parts.open(id, 'write')
+      await file.setMode(mode)
     }
   }
 

@@ -1,18 +1,20 @@
 import { AppError, because, type FileConflict, isAppError, type UploadId } from '#manager/contract'
 import { BufferPair, chunksOf } from '../files/content.ts'
-import { makeDirectories, takeName } from '../files/places.ts'
+import { isCode, makeDirectories, takeName } from '../files/places.ts'
 import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { errnoOf } from '../storage/file-errors.ts'
 import { componentsOf } from '../storage/file-names.ts'
-import { isExecutable, modeOfUploaded } from '../storage/file-state.ts'
-import { type OpenFile } from '../storage/open-file.ts'
+import { type FileState, modeOfUploaded } from '../storage/file-state.ts'
+import { type OpenFile, PERMISSIONS } from '../storage/open-file.ts'
 
 /** Destination of an uploaded file. */
 export interface Placement {
   readonly path: string
   readonly onConflict: FileConflict
   readonly modifiedAt: Date | null
+  /** Undefined: as the file that it replaces. */
+  readonly executable: boolean | undefined
 }
 
 /** A complete file outside of the folder. */
@@ -23,7 +25,7 @@ export interface Part {
 }
 
 /**
- * Moves a complete file into a folder, with the owner and the mode of files that a session writes. Missing directories are
+ * Moves a complete file into a folder, with the owner of files that a session writes, and the mode of `modeFor`. Missing directories are
  * made. The file appears whole or not at all.
  *
  * @param onRenamed called before the file gets a name with a number
@@ -33,32 +35,50 @@ export interface Part {
 export async function place(
   top: Directory,
   { id, directory, file }: Part,
-  { path, onConflict, modifiedAt }: Placement,
+  { path, onConflict, modifiedAt, executable }: Placement,
   onRenamed: (path: string) => Promise<void>,
 ): Promise<string> {
   const { parents, name } = partsOf(path)
   await using parent = await makeDirectories(top, parents)
-  const { mode } = await file.state()
-  await dress(file, { owner: await top.owner(), modifiedAt, executable: isExecutable(mode) })
+  const mode = await modeFor(parent, { name, onConflict, executable })
+  await dress(file, { owner: await top.owner(), modifiedAt, mode })
   await file.sync()
   const pathOf = (taken: string) => [...parents, taken].join('/')
   const taken = await putIn(parent, { id, directory }, { name, onConflict, onName: free => onRenamed(pathOf(free)) })
   return pathOf(taken)
 }
 
-/** Mode of an incomplete file that is to be executable: it is remembered with the bytes, also when the manager starts again. */
-export const PRIVATE_EXECUTABLE = 0o700
+/**
+ * Mode of a file that gets a name in a directory: that of the regular file that it replaces, as when a session writes into that,
+ * unless the client says whether the file may be run.
+ */
+async function modeFor(
+  parent: Directory,
+  { name, onConflict, executable }: Pick<Placement, 'onConflict' | 'executable'> & { readonly name: string },
+): Promise<number> {
+  if (executable !== undefined || onConflict !== 'replace') return modeOfUploaded(executable ?? false)
+  const replaced = await parent.lstat(name).catch((error: unknown) => {
+    if (!isCode(error, 'file_not_found')) throw error
+    return undefined
+  })
+  return modeOfReplacement(replaced)
+}
+
+/** @param replaced undefined if nothing is there */
+export const modeOfReplacement = (replaced: FileState | undefined): number =>
+  replaced?.kind === 'file' ? replaced.mode & PERMISSIONS : modeOfUploaded(false)
 
 export interface Dress {
   readonly owner: { readonly uid: number; readonly gid: number } | undefined
   readonly modifiedAt: Date | null
-  readonly executable: boolean
+  /** Permission bits. */
+  readonly mode: number
 }
 
 /** Gives a file the owner, the mode and the time that it is to have in the folder. */
-export async function dress(file: OpenFile, { owner, modifiedAt, executable }: Dress): Promise<void> {
+export async function dress(file: OpenFile, { owner, modifiedAt, mode }: Dress): Promise<void> {
   if (owner) await file.setOwner(owner)
-  await file.setMode(modeOfUploaded(executable))
+  await file.setMode(mode)
   if (modifiedAt) await file.setTimes(modifiedAt, modifiedAt)
 }
 
@@ -124,7 +144,7 @@ async function copyBeside({ id, directory }: Omit<Part, 'file'>, to: Directory):
   const name = newDraftName()
   await using source = await directory.open(id)
   const { size, modifiedAt, mode } = await source.state()
-  await using copy = await to.create(name, modeOfUploaded(isExecutable(mode)))
+  await using copy = await to.create(name, mode & PERMISSIONS)
   try {
     let at = 0
     for await (const chunk of chunksOf(source, 0, size, new BufferPair())) {

@@ -7,7 +7,7 @@ export interface UploadSpec {
   readonly onConflict: FileConflict
   readonly sha256: string | undefined
   readonly modifiedAt: Date | undefined
-  readonly executable: boolean
+  readonly executable: boolean | undefined
   readonly finishLater: boolean
 }
 
@@ -16,7 +16,7 @@ const Metadata = z.object({
   onConflict: FileConflict.default('fail'),
   sha256: Sha256.optional(),
   modifiedAt: z.iso.datetime().optional(),
-  executable: z.enum(['true', 'false']).default('false'),
+  executable: z.enum(['true', 'false']).optional(),
   finish: z.literal('later').optional(),
 })
 
@@ -42,7 +42,7 @@ export function readMetadata(header: string | undefined): UploadSpec {
     onConflict,
     sha256,
     modifiedAt: modifiedAt === undefined ? undefined : new Date(modifiedAt),
-    executable: executable === 'true',
+    executable: executable === undefined ? undefined : executable === 'true',
     finishLater: finish === 'later',
   }
 }

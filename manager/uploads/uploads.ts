@@ -19,7 +19,7 @@ import {
 import { type Caller } from '../users/authorize.ts'
 import { createHolds, type Hold } from './holds.ts'
 import { type Parts, removePart, statePart } from './parts.ts'
-import { place, PRIVATE_EXECUTABLE, requireFree } from './place.ts'
+import { place, requireFree } from './place.ts'
 import { type UploadSpec } from './read-metadata.ts'
 import { writePart } from './write-part.ts'
 
@@ -209,7 +209,12 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
     const folder = await openFolder(caller, row.folder_id)
     await using top = await folder.open()
     await folder.takeRoom(amount(row.size, await countMissing(top, [row.path])))
-    const placement = { path: row.path, onConflict: onConflict ?? row.on_conflict, modifiedAt: row.modified_at }
+    const placement = {
+      path: row.path,
+      onConflict: onConflict ?? row.on_conflict,
+      modifiedAt: row.modified_at,
+      executable: row.executable ?? undefined,
+    }
     const path = await place(top, { id: row.id, ...part }, placement, numbered => renameUpload(db, row.id, numbered))
     return await finished(caller, row, path)
   }
@@ -255,7 +260,6 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
       await using directory = await parts.open(folder.storageHost)
       // First the file: one without a row is removed later, and a row without a file would be taken for a finished upload.
       await using file = await directory.createPrivate(id)
-      if (executable) await file.setMode(PRIVATE_EXECUTABLE)
       await file.close()
       const row = await store.transaction(trx =>
         insertUpload(
@@ -270,6 +274,7 @@ export function createUploads({ store, parts, openFolder, onPlaced }: UploadsDep
             sha256: sha256 ?? null,
             finish_later: finishLater,
             modified_at: modifiedAt ?? null,
+            executable: executable ?? null,
           },
           { most: MOST, livesSeconds: WEEK_SECONDS },
         ),

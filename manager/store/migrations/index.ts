@@ -47,6 +47,7 @@ import { accountNotes } from './0070-account-notes.ts'
 import { imageDomains } from './0072-image-domains.ts'
 import { imageBuilds } from './0073-image-builds.ts'
 import { folderFiles } from './0074-folder-files.ts'
+import { uploadExecutable } from './0075-upload-executable.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -98,4 +99,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0072-image-domains': imageDomains,
   '0073-image-builds': imageBuilds,
   '0074-folder-files': folderFiles,
+  '0075-upload-executable': uploadExecutable,
 }

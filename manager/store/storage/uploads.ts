@@ -15,6 +15,7 @@ export interface NewUpload {
   readonly sha256: string | null
   readonly finish_later: boolean
   readonly modified_at: Date | null
+  readonly executable: boolean | null
 }
 
 const seconds = (count: number) => sql<Date>`now() + ${count} * interval '1 second'`

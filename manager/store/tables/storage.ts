@@ -120,6 +120,8 @@ export interface UploadsTable {
   sha256: string | null
   finish_later: boolean
   modified_at: MaybeTime
+  /** Null: as the file that it replaces. */
+  executable: boolean | null
   finished: Default<boolean>
   writer: Default<string | null>
   writer_until: MaybeTime

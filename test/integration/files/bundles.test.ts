@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { link, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, link, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type ApiClient, BUNDLE_CONTENT, type BundleEntrySpec, type BundleResult, type Folder } from '#manager/contract'
@@ -94,6 +94,22 @@ test('each entry has its own result: a taken name, damage, or something else in 
   expect(await readFile(join(directory, 'taken (1)'), 'utf8')).toBe('newer')
   expect(await readdir(directory)).not.toContain('damaged')
   expect(await partNames()).toEqual([])
+})
+
+test('files of a bundle that replace scripts stay executable unless the client says otherwise', async () => {
+  const names = ['run-kept', 'run-told', 'plain']
+  for (const name of names) await writeFile(join(directory, name), 'old')
+  for (const name of ['run-kept', 'run-told']) await chmod(join(directory, name), 0o700)
+  await send(
+    Buffer.concat([
+      file('run-kept', 'new', { onConflict: 'replace' }),
+      file('run-told', 'new', { onConflict: 'replace', executable: false }),
+      file('plain', 'new', { onConflict: 'replace' }),
+    ]),
+  )
+  const found = await Promise.all(names.map(async name => (await stat(join(directory, name))).mode & 0o777))
+  expect(found).toEqual([0o700, 0o644, 0o644])
+  expect(await readFile(join(directory, 'run-kept'), 'utf8')).toBe('new')
 })
 
 test('a repeated bundle reports files that are there already, and only those', async () => {

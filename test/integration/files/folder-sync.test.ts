@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Folder } from '#manager/contract'
@@ -110,6 +110,40 @@ test('berth folder sync --from brings a directory of a folder to this computer',
   expect((await readdir(target)).toSorted()).toEqual(['a', 'deep', 'large.bin', 'link', 'none'])
   expect(await readdir(local)).toContain('stays')
 })
+
+test.each([[[]], [['--checksum']]])(
+  'a file that only became executable, or is so no more, is carried over both ways (%j)',
+  async flags => {
+    await tree(local, { 'run.sh': 'echo', plain: 'x' })
+    await sync([local, '--to'])
+    await chmod(join(local, 'run.sh'), 0o755)
+    expect(await sync([local, '--to', '--dry-run', ...flags])).toMatchObject({
+      result: { files: 1, actions: [{ action: 'send', path: 'run.sh' }] },
+    })
+    expect(await sync([local, '--to', ...flags])).toMatchObject({ code: 0, result: { files: 1, same: 1 } })
+    const modeIn = async (top: string) => (await stat(join(top, 'run.sh'))).mode & 0o777
+    expect(await modeIn(directory)).toBe(0o755)
+    expect(await sync([local, '--to', ...flags])).toMatchObject({ result: { files: 0, same: 2 } })
+
+    await chmod(join(directory, 'run.sh'), 0o644)
+    expect(await sync([local, '--from', '--dry-run', ...flags])).toMatchObject({
+      result: { files: 0, modes: 1, actions: [{ action: 'mode', path: 'run.sh' }] },
+    })
+    expect(await sync([local, '--from', ...flags])).toMatchObject({
+      code: 0,
+      result: { files: 0, bytes: 0, modes: 1, same: 1 },
+    })
+    expect(await modeIn(local)).toBe(0o644)
+    await chmod(join(local, 'run.sh'), 0o600)
+    await chmod(join(directory, 'run.sh'), 0o755)
+    await sync([local, '--from', ...flags])
+    // Those who may not read the file here may not run it either.
+    expect(await modeIn(local)).toBe(0o700)
+    await chmod(join(local, 'run.sh'), 0o644)
+    await sync([local, '--to', ...flags])
+    expect(await modeIn(directory)).toBe(0o644)
+  },
+)
 
 test('--checksum compares bytes, whatever the times', async () => {
   await tree(local, { same: 'abc', touched: 'abc', changed: 'abd' })

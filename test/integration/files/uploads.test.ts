@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { link, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, link, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -214,6 +214,29 @@ describe('an upload to a name that is taken', () => {
       (await create(4, { path: 'taken.tar.gz', onConflict: 'replace' }, Buffer.from('newer'.slice(0, 4)))).status,
     ).toBe(201)
     expect(await readFile(join(directory, 'taken.tar.gz'), 'utf8')).toBe('newe')
+  })
+
+  test('a script that is replaced stays executable unless the client says otherwise; nothing else hands on its mode', async () => {
+    const script = join(directory, 'script.sh')
+    await writeFile(script, 'old')
+    await symlink('script.sh', join(directory, 'script-link'))
+    const replace = async (path: string, more: Record<string, string> = {}) => {
+      await create(3, { path, onConflict: 'replace', ...more }, Buffer.from('new'))
+      return (await lstat(join(directory, path))).mode & 0o7777
+    }
+    // Never set-user-id.
+    await chmod(script, 0o4750)
+    expect(await replace('script.sh')).toBe(0o750)
+    expect(await readFile(script, 'utf8')).toBe('new')
+    expect(await replace('script-link')).toBe(0o644)
+    expect(await replace('script.sh', { executable: 'false' })).toBe(0o644)
+    expect(await replace('script.sh', { executable: 'true' })).toBe(0o755)
+    const beside = await create(3, { path: 'script.sh', onConflict: 'rename' }, Buffer.from('new'))
+    expect((await stat(join(directory, String(beside.json?.path)))).mode & 0o777).toBe(0o644)
+    // Remembered over several requests.
+    const { url } = await create(4, { path: 'script.sh', onConflict: 'replace' }, Buffer.from('ab'))
+    await send(url, 2, Buffer.from('cd'))
+    expect((await stat(script)).mode & 0o777).toBe(0o755)
   })
 
   test('a name that is taken while bytes arrive is refused at the end, and the upload can be finished with another rule', async () => {
