@@ -16,6 +16,7 @@ import {
   formatSlots,
   type Resources,
   type ResourceSlots,
+  type RouteReply,
   SLOT_NAMES,
   type SlotName,
   type UserId,
@@ -30,6 +31,7 @@ import { endForgotten } from '../sessions/end-forgotten.ts'
 import {
   type AgentRow,
   findAgent,
+  findJoinToken,
   insertJoinToken,
   listAgents,
   listDeviceHolders,
@@ -75,6 +77,8 @@ export interface AgentService {
     createdBy: UserId | null
     replaces?: AgentId | undefined
   }): Promise<JoinToken>
+  /** @param id as `createJoinToken` returned it @throws `not_found` */
+  joinToken(id: string): Promise<RouteReply<'getJoinToken'>>
   /** @param groups only the agents and sessions of these resource groups */
   resources(groups?: ReadonlySet<string>): Promise<Figures>
 }
@@ -89,6 +93,8 @@ export interface AgentQuery extends AgentFilter {
 export type Figures = Omit<Resources, 'left' | 'sessionsLeft'>
 
 export interface JoinToken {
+  /** Names the token without its secret. */
+  readonly id: string
   readonly token: string
   /** All an agent needs: `berth-join:` and base64url of `{url, token, managerKey, agentId}`. */
   readonly join: string
@@ -241,7 +247,12 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       const fingerprint = await deps.tlsKeyFor(url)
       const text = JSON.stringify({ url, token, fingerprint, managerKey: deps.keyFingerprint, agentId, replaces })
       const join = `berth-join:${Buffer.from(text).toString('base64url')}`
-      return { token, join, expiresAt: expiresAt.toISOString() }
+      return { id: tokenHash.toString('hex'), token, join, expiresAt: expiresAt.toISOString() }
+    },
+    async joinToken(id) {
+      const found = await findJoinToken(store.db, Buffer.from(id, 'hex'))
+      if (!found) throw new AppError('not_found', because('join_string_gone'))
+      return { expiresAt: found.expiresAt.toISOString(), agent: found.agent }
     },
     async resources(groups) {
       const rows = (await listAgents(store.db)).filter(row => groups?.has(row.resource_group) ?? true)

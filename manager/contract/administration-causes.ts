@@ -2,6 +2,7 @@
 export const ADMINISTRATION_CAUSES = {
   mig_on_host: 'Use nvidia-smi on the host to change MIG instances; the agent finds the new instances by itself.',
   device_used_by: 'In use by {sessions}. Wait for these sessions to end, or end them.',
+  join_string_gone: 'This join string was removed. Make another one.',
   container_not_waiting:
     'No such container on this host waits for a decision. "berth admin agent unknown ls" lists them.',
   export_lost: 'The account was changed while the export ran. Start the export again.',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { AgentSummary } from './agents.ts'
+import { AgentSummary, Resources } from './agents.ts'
 import { SessionId, UserId } from './ids.ts'
 import { Reason } from './reasons.ts'
 
@@ -73,11 +73,13 @@ export const Overview = z
     waiting: ByReason,
     failed: ByReason.describe('Sessions that failed in the last seven days.'),
     idle: IdleTotals.extend({ owners: z.array(IdleOwner).describe('The first five, the most GPU-hours first.') }),
+    now: Resources.pick({ capacity: true, occupied: true, agents: true, sessions: true }).describe(
+      'Capacity of connected agents and what sessions hold on it, in the resource groups that the caller may use.',
+    ),
     agents: z
       .object({
         needy: z.int().describe('Number of agents with problems.'),
         first: z.array(AgentSummary).describe('The first five of them, the most problems first.'),
-        connected: z.int(),
         gpus: z.int().describe('GPUs of connected agents.'),
       })
       .nullable()

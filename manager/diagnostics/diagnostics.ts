@@ -24,6 +24,8 @@ export interface Diagnostics {
 export interface DiagnosticsDeps {
   readonly agents: AgentRequests
   readonly listAgents: () => Promise<Agent[]>
+  /** @throws `agent_not_found` */
+  readonly getAgent: (id: AgentId) => Promise<Pick<Agent, 'status'>>
   /** Process of this manager. */
   readonly processId: string
   /** All managers on this database. */
@@ -61,8 +63,7 @@ export function createDiagnostics(deps: DiagnosticsDeps): Diagnostics {
         : (await deps.others.ask(id, { withLog: false, ...(signal ? { signal } : {}) })).diagnosis,
 
     async agent(id) {
-      const found = (await listAgents()).find(agent => agent.id === id)
-      if (!found) throw new AppError('agent_not_found', { agentId: id })
+      if ((await deps.getAgent(id)).status === 'REVOKED') throw new AppError('agent_not_found', { agentId: id })
       return cleanDiagnosis((await ask(id)).diagnosis)
     },
 

@@ -1,6 +1,7 @@
 import {
   AppError,
   because,
+  formatSlots,
   IDLE_GPU_MINUTES,
   type IdleOwner,
   type IdleTotals,
@@ -8,11 +9,13 @@ import {
   type ReasonCount,
 } from '#manager/contract'
 import { type AgentService } from '../agents/service.ts'
-import { countConnected } from '../store/agents/agent-list.ts'
+import { accessibleTo } from '../quotas/access.ts'
+import { readAgentTotals } from '../store/agents/agent-list.ts'
 import { countWaiting } from '../store/identity/sign-up-requests.ts'
 import { countMatchingUsers } from '../store/identity/users.ts'
 import { type IdleOwnerRow, type IdleTotalsRow, listIdleOwners } from '../store/sessions/idle-gpus.ts'
 import { countReasons, type ReasonCountRow } from '../store/sessions/reason-counts.ts'
+import { countSessions } from '../store/sessions/session-list.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin, visibleAccounts } from '../users/authorize.ts'
 
@@ -43,32 +46,34 @@ export async function readOverviewOf(
   caller: Caller,
 ): Promise<Overview> {
   const { domain } = visibleAccounts(caller)
-  const [waiting, failed, idle, signUpRequests, ofSuperadmins] = await Promise.all([
+  const groups = await accessibleTo(db, caller)
+  const [totals, sessions, waiting, failed, idle, signUpRequests, ofSuperadmins] = await Promise.all([
+    readAgentTotals(db, groups),
+    countSessions(db, groups),
     countReasons(db, 'waiting', domain),
     countReasons(db, 'failed', domain),
     listIdleOwners(db, { domain, minutes: IDLE_GPU_MINUTES, limit: FIRST, offset: 0 }),
     countWaiting(db, domain),
-    isSuperadmin(caller) ? readForSuperadmins(db, agents) : { agents: null, superadmins: null },
+    isSuperadmin(caller) ? readForSuperadmins(db, agents) : null,
   ])
+  const { connected, lost, gpus, capacity, occupied } = totals
   return {
+    now: { capacity: formatSlots(capacity), occupied: formatSlots(occupied), agents: { connected, lost }, sessions },
     waiting: toReasons(waiting),
     failed: toReasons(failed),
     idle: { ...toTotals(idle.totals), owners: idle.rows.map(toOwner) },
     signUpRequests,
-    ...ofSuperadmins,
+    agents: ofSuperadmins && { ...ofSuperadmins.agents, gpus },
+    superadmins: ofSuperadmins?.superadmins ?? null,
   }
 }
 
-async function readForSuperadmins(
-  db: Db,
-  agents: Pick<AgentService, 'summaries'>,
-): Promise<Pick<Overview, 'agents' | 'superadmins'>> {
-  const [needy, connected, superadmins] = await Promise.all([
+async function readForSuperadmins(db: Db, agents: Pick<AgentService, 'summaries'>) {
+  const [needy, superadmins] = await Promise.all([
     agents.summaries({ problems: true, sort: '-problems', limit: FIRST }),
-    countConnected(db),
     countMatchingUsers(db, { role: 'superadmin', active: true }),
   ])
-  return { agents: { needy: needy.total, first: needy.items, ...connected }, superadmins }
+  return { agents: { needy: needy.total, first: needy.items }, superadmins }
 }
 
 function toReasons(rows: readonly ReasonCountRow[]): Overview['waiting'] {

@@ -24,7 +24,7 @@ export interface DiagnosticsPartDeps {
   readonly cluster: Cluster
   readonly box: SecretBox
   readonly agents: AgentRequests
-  readonly agentService: Pick<AgentService, 'list'>
+  readonly agentService: Pick<AgentService, 'list' | 'get'>
   readonly managers: ManagerList
   readonly settings: Pick<Settings, 'read'>
   readonly doctor: () => Promise<Diagnosis>
@@ -59,6 +59,7 @@ export function createDiagnosticsPart(deps: DiagnosticsPartDeps): ReturnType<typ
   const diagnostics = createDiagnostics({
     agents,
     listAgents: () => agentService.list(),
+    getAgent: id => agentService.get(id),
     processId: cluster.processId,
     listManagers: async () => (await managers.list()).items,
     doctor,

@@ -47,7 +47,7 @@ export async function benchAdmin(stack: AsyncDisposableStack) {
   const { port, child } = await joinAgents(stack, dataDir)
   let running: RunningKernel[]
   {
-    await using store = await openStore({ dataDir, log: silentLog })
+    await using store = await openStore({ dataDir, log: silentLog, isPatient: true })
     running = await seedInstallation(store.db)
     // As a manager does in the first minutes.
     while (await store.transaction(trx => sumEndedSessions(trx)));

@@ -275,7 +275,12 @@ export const MACHINE_FORMS: readonly FormRow[] = [
     open: 'Join an agent',
     sends: 'createJoinToken',
     body: { resourceGroup: 'default' },
-    reply: { token: 'a-token', join: 'berth-join-a-token', expiresAt: new Date(Date.now() + 900_000).toISOString() },
+    reply: {
+      id: '0'.repeat(64),
+      token: 'a-token',
+      join: 'berth-join-a-token',
+      expiresAt: new Date(Date.now() + 900_000).toISOString(),
+    },
     says: 'berth agent --join berth-join-a-token',
   },
   {
@@ -284,7 +289,12 @@ export const MACHINE_FORMS: readonly FormRow[] = [
     open: 'Join an agent',
     sends: 'createJoinToken',
     body: { resourceGroup: 'default' },
-    reply: { token: 'a-token', join: 'berth-join-a-token', expiresAt: new Date(Date.now() - 3_600_000).toISOString() },
+    reply: {
+      id: '0'.repeat(64),
+      token: 'a-token',
+      join: 'berth-join-a-token',
+      expiresAt: new Date(Date.now() - 3_600_000).toISOString(),
+    },
     says: 'Waiting for the agent',
   },
   {

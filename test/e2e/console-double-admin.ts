@@ -128,7 +128,9 @@ function reasonsOf(sessions: readonly Session[], status: Session['status']): Ove
   return { total: found.length, reasons: reasons.toSorted((a, b) => b.count - a.count) }
 }
 
-function overviewOf({ sessions, role }: World, admin: AdminWorld): Overview {
+const JOIN_TOKEN_ID = '0'.repeat(64)
+
+function overviewOf({ sessions, role, resources }: World, admin: AdminWorld): Overview {
   const agents = (admin.agents ?? []).filter(({ status }) => status !== 'REVOKED')
   const needy = agents
     .map(summaryOf)
@@ -140,9 +142,10 @@ function overviewOf({ sessions, role }: World, admin: AdminWorld): Overview {
     failed: reasonsOf(sessions, 'ERROR'),
     idle: { ...idleOf(admin), owners: [...(admin.idle ?? [])] },
     signUpRequests: admin.signUpRequests?.length ?? 0,
+    now: resources,
     ...(role === 'superadmin'
       ? {
-          agents: { needy: needy.length, first: needy, connected: connected.length, gpus },
+          agents: { needy: needy.length, first: needy, gpus },
           superadmins: admin.users?.filter(user => user.role === 'superadmin').length ?? 0,
         }
       : { agents: null, superadmins: null }),
@@ -231,11 +234,14 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
       return {
         status: 201,
         value: {
+          id: JOIN_TOKEN_ID,
           token: 'a-token',
           join: 'https://berth.example.org/join#vJ3kq0Zr8yT1mB5cW9xLhA2nE7uGdF4s',
           expiresAt: new Date(Date.now() + 900_000).toISOString(),
         },
       }
+    case `GET /api/v1/agents/join-tokens/${JOIN_TOKEN_ID}`:
+      return { status: 200, value: { expiresAt: new Date(Date.now() + 900_000).toISOString(), agent: null } }
     case 'GET /api/v1/users': {
       if (!admin.users) return undefined
       const search = (url.searchParams.get('search') ?? '').toLowerCase()

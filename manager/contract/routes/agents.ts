@@ -67,7 +67,23 @@ export const AGENT_ROUTES = {
       ),
     }),
     status: 201,
-    reply: z.object({ token: z.string(), join: z.string(), expiresAt: z.iso.datetime() }),
+    reply: z.object({
+      id: z.string().describe('Names the token in `getJoinToken`; nobody can join with it.'),
+      token: z.string(),
+      join: z.string(),
+      expiresAt: z.iso.datetime(),
+    }),
+  },
+  getJoinToken: {
+    method: 'GET',
+    path: '/api/v1/agents/join-tokens/:id',
+    access: 'superadmin',
+    summary: 'The agent that joined with a token.',
+    params: z.object({ id: z.string().regex(/^[0-9a-f]{64}$/, 'must be the id of a join token') }),
+    reply: z.object({
+      expiresAt: z.iso.datetime(),
+      agent: Agent.pick({ id: true, name: true, status: true }).nullable().describe('Null until an agent joins.'),
+    }),
   },
   updateAgent: {
     method: 'PATCH',

@@ -7,6 +7,7 @@ type AgentRoutes =
   | 'listAgentSummaries'
   | 'getAgent'
   | 'createJoinToken'
+  | 'getJoinToken'
   | 'updateAgent'
   | 'setDeviceMode'
   | 'forgetAgent'
@@ -25,6 +26,7 @@ export function createAgentRoutes({
     listAgentSummaries: (_context, { query }) => agents.summaries(query),
     getAgent: (_context, { params }) => agents.get(params.id),
     createJoinToken: ({ caller }, { body }) => agents.createJoinToken({ ...body, createdBy: caller.userId }),
+    getJoinToken: (_context, { params }) => agents.joinToken(params.id),
     updateAgent: (_context, { params, body }) => agents.setSchedulable(params.id, body.schedulable),
     setDeviceMode: (_context, { params, body }) => agents.setDeviceMode(params.id, params.uuid, body.mode),
     listUnknownContainers: async (_context, { params }) => ({ items: await unknown.list(params.id) }),

@@ -1,5 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type AgentId, type AgentOrder, type AgentState, type Device, OCCUPYING_STATUSES } from '#manager/contract'
+import {
+  type AgentId,
+  type AgentOrder,
+  type AgentState,
+  type Device,
+  OCCUPYING_STATUSES,
+  type ResourceSlots,
+} from '#manager/contract'
 import { type Db } from '../schema.ts'
 import { type AgentRow } from './agents.ts'
 
@@ -88,10 +95,39 @@ function matching({ state, resourceGroup, problems, search }: AgentFilter): RawB
   return sql<boolean>`${sql.join(conditions, sql` and `)}`
 }
 
-/** Connected agents, and their GPUs. */
-export async function countConnected(db: Db): Promise<{ connected: number; gpus: number }> {
-  const { rows } = await sql<{ connected: number; gpus: number }>`
-    select count(*)::int as connected, coalesce(sum(jsonb_array_length(devices)), 0)::int as gpus
-    from agents where status = 'CONNECTED'`.execute(db)
-  return rows[0] ?? { connected: 0, gpus: 0 }
+/** Sums over agents that are not revoked. */
+export interface AgentTotals {
+  readonly connected: number
+  readonly lost: number
+  /** GPUs of connected agents. */
+  readonly gpus: number
+  /** Capacity of connected agents. */
+  readonly capacity: ResourceSlots
+  /** Amounts that kernels hold on connected agents. */
+  readonly occupied: ResourceSlots
+}
+
+/** @param groups agents of these resource groups; undefined: all agents */
+export async function readAgentTotals(db: Db, groups?: ReadonlySet<string>): Promise<AgentTotals> {
+  const inGroups = groups === undefined ? sql`` : sql`and resource_group = any(${[...groups]}::text[])`
+  const { rows } = await sql<AgentTotals>`
+    with known as materialized (
+      select id, status = 'CONNECTED' as here, capacity, jsonb_array_length(devices) as gpus
+      from agents where status <> 'REVOKED' ${inGroups}
+    ), offered as (
+      select s.key as slot, sum(s.value::bigint)::bigint as amount
+      from known, jsonb_each_text(known.capacity) s where known.here group by s.key
+    ), held as (
+      select s.key as slot, sum(s.value::bigint)::bigint as amount
+      from kernels k join known on known.id = k.agent_id, jsonb_each_text(k.slots) s
+      where known.here and k.status in (${sql.join(OCCUPYING_STATUSES)}) group by s.key
+    )
+    select (count(*) filter (where here))::int as connected, (count(*) filter (where not here))::int as lost,
+      coalesce(sum(gpus) filter (where here), 0)::int as gpus,
+      coalesce((select json_object_agg(slot, amount) from offered), '{}') as capacity,
+      coalesce((select json_object_agg(slot, amount) from held), '{}') as occupied
+    from known`.execute(db)
+  const [totals] = rows
+  if (!totals) throw new Error('a query of totals has a row')
+  return totals
 }

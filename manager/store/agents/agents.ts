@@ -217,6 +217,22 @@ export async function insertJoinToken(db: Db, token: NewJoinToken): Promise<Date
   return row.expires_at
 }
 
+/** The agent that joined with a token; undefined if there is no such token, or no longer. */
+export async function findJoinToken(
+  db: Db,
+  tokenHash: Buffer,
+): Promise<{ expiresAt: Date; agent: Pick<AgentRow, 'id' | 'name' | 'status'> | null } | undefined> {
+  const row = await db
+    .selectFrom('join_tokens as t')
+    .leftJoin('agents as a', 'a.id', 't.used_by')
+    .select(['t.expires_at', 'a.id', 'a.name', 'a.status'])
+    .where('t.token_hash', '=', tokenHash)
+    .executeTakeFirst()
+  if (!row) return undefined
+  const { expires_at: expiresAt, id, name, status } = row
+  return { expiresAt, agent: id && name !== null && status ? { id, name, status } : null }
+}
+
 /**
  * Consumes a join token. The agent that used it may use it again until it expires, because our answer may have been lost;
  * it proves itself by its key and must not be revoked. A new agent must have the id that the manager made with the token.

@@ -5,6 +5,7 @@ import { type Translation } from '../message-types.ts'
 export default {
   mig_on_host: 'MIG 인스턴스는 호스트에서 nvidia-smi로 바꾸세요. 에이전트가 새 인스턴스를 스스로 찾습니다.',
   device_used_by: '사용하는 세션: {sessions}. 세션이 끝나기를 기다리거나 종료하세요.',
+  join_string_gone: '이 참여 문자열은 삭제되었습니다. 새로 만드세요.',
   container_not_waiting:
     '이 호스트에서 결정을 기다리는 컨테이너가 아닙니다. "berth admin agent unknown ls" 명령으로 목록을 볼 수 있습니다.',
   export_lost: '내보내는 동안 계정이 바뀌었습니다. 내보내기를 다시 시작하세요.',

@@ -25,9 +25,14 @@ async function running(agent: ScriptedAgent): Promise<{ session: Session; kernel
 
 describe('an agent', () => {
   test('an agent joins with a token once, and the token is worthless afterwards', async () => {
-    const { join } = await cluster.manager.createJoinToken()
-    await using first = await new ScriptedAgent({ url: cluster.url, join }).connect()
-    await expect.poll(async () => (await agentsNow()).map(agent => agent.id)).toEqual([first.id])
+    const { id, join } = await cluster.api.createJoinToken({ body: {} })
+    const joined = async () => (await cluster.api.getJoinToken({ params: { id } })).agent
+    expect(await joined()).toBeNull()
+    await using first = await new ScriptedAgent({ url: cluster.url, join, name: 'first' }).connect()
+    await expect.poll(joined).toEqual({ id: first.id, name: 'first', status: 'CONNECTED' })
+    expect((await agentsNow()).map(agent => agent.id)).toEqual([first.id])
+    const unknown = cluster.api.getJoinToken({ params: { id: '0'.repeat(64) } })
+    expect((await refusal(unknown)).code).toBe('not_found')
     await using second = await new ScriptedAgent({ url: cluster.url, join }).connect()
     expect(second.refusal?.code).toBe('join_token_invalid')
     expect(await agentsNow()).toHaveLength(1)

@@ -87,6 +87,7 @@ test('an agent that hangs is given up after its time, and the others are in the 
           : Promise.resolve({ diagnosis: { level: 'ok', checks: [] }, log: [] } as never),
     },
     listAgents: () => Promise.resolve([agentOf(hangs), agentOf(answers)]),
+    getAgent: id => Promise.resolve(agentOf(id)),
     processId: 'this',
     listManagers: () => Promise.resolve([{ id: 'this' }, { id: 'other' }, { id: 'gone' }]),
     doctor: () => Promise.resolve({ level: 'ok', checks: [] }),

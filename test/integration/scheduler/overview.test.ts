@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { SessionId, UserId } from '#manager/contract'
+import { AgentId, SessionId, UserId } from '#manager/contract'
 import { insertUser } from '../../../manager/store/identity/users.ts'
 import { newId } from '../../../manager/store/new-id.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
@@ -100,9 +100,60 @@ test('sessions are counted by reason beyond any page, each with its newest; a do
       { count: 1, newest: { id: job.id } },
     ],
   })
-  expect(all.agents).toEqual({ needy: 0, first: [], connected: 0, gpus: 0 })
+  expect(all.agents).toEqual({ needy: 0, first: [], gpus: 0 })
   const lab = await overviewOf(caller('domain_admin', 'lab'))
   expect([lab.waiting.total, lab.failed.total, lab.agents, lab.superadmins]).toEqual([31, 0, null, null])
+})
+
+test('capacity and use are those of connected agents in the resource groups that the caller may use', async () => {
+  const [mine, hidden] = ['default', 'hidden']
+  await store.db.insertInto('resource_groups').values({ name: hidden }).execute()
+  const add = async (name: string, group: string, status: 'CONNECTED' | 'LOST' | 'REVOKED', cpu: number) => {
+    const id = newId(AgentId)
+    const devices = [{ uuid: `GPU-${name}` }]
+    await store.db
+      .insertInto('agents')
+      .values({
+        ...{ id, name, status, resource_group: group, public_key: 'x' },
+        ...{ capacity: JSON.stringify({ cpu, 'cuda.device': 1 }), devices: JSON.stringify(devices) },
+      })
+      .execute()
+    return id
+  }
+  const here = await add('here', mine, 'CONNECTED', 4_000)
+  const away = await add('away', mine, 'LOST', 8_000)
+  await add('gone', mine, 'REVOKED', 16_000)
+  const other = await add('other', hidden, 'CONNECTED', 32_000)
+  for (const [agent, status] of [
+    [here, 'RUNNING'],
+    [here, 'TERMINATED'],
+    [away, 'RUNNING'],
+    [other, 'SCHEDULED'],
+  ] as const) {
+    const session = aSessionRow(ann, { id: newId(SessionId), status })
+    await insertSessions(store.db, [session])
+    await sql`insert into kernels (id, session_id, role, status, agent_id, slots)
+      values (gen_random_uuid(), ${session.id}, 'main1', ${status}, ${agent}, '{"cpu":500,"cuda.device":1}')`.execute(
+      store.db,
+    )
+  }
+  const { now, agents: ofAll } = await overviewOf(caller('superadmin'))
+  expect(now).toMatchObject({
+    capacity: { cpu: '36', 'cuda.device': '2' },
+    occupied: { cpu: '1', 'cuda.device': '2' },
+    agents: { connected: 2, lost: 1 },
+  })
+  expect(ofAll?.gpus).toBe(2)
+  const ofDomain = await overviewOf(caller('domain_admin'))
+  expect(ofDomain.now).toMatchObject({
+    capacity: { cpu: '4', 'cuda.device': '1' },
+    occupied: { cpu: '0.5', 'cuda.device': '1' },
+    agents: { connected: 1, lost: 1 },
+  })
+  expect((await overviewOf(caller('domain_admin', 'lab'))).now).toMatchObject({
+    capacity: {},
+    agents: { connected: 0, lost: 0 },
+  })
 })
 
 test('GPUs that do nothing are found by their figures, however old the session, and counted by owner', async () => {

@@ -1,4 +1,3 @@
-import { type Overview } from '#manager/contract'
 import { type SetUp } from './useOverview.ts'
 
 /** What a fresh installation may lack, in the order in which it matters. */
@@ -17,15 +16,11 @@ export const CHECK_PAGES: Readonly<Record<Check, string>> = {
   gpu: '/admin/agents',
 }
 
-/** The checks that are not met. */
-export function missingChecks({
-  agents: { connected, gpus },
-  ...facts
-}: SetUp & {
-  readonly agents: Pick<NonNullable<Overview['agents']>, 'connected' | 'gpus'>
-  readonly superadmins: number
-}): readonly Check[] {
-  const { superadmins, settings, backups, certificates } = facts
+/** The checks that are not met. @param facts with the number of connected agents, of their GPUs and of active superadmins */
+export function missingChecks(
+  facts: SetUp & { readonly connected: number; readonly gpus: number; readonly superadmins: number },
+): readonly Check[] {
+  const { connected, gpus, superadmins, settings, backups, certificates } = facts
   const met: Readonly<Record<Check, boolean>> = {
     agent: connected > 0,
     secondAdmin: superadmins > 1,

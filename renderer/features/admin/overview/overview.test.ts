@@ -8,7 +8,7 @@ test('the checklist names what is missing, in its order, and nothing that is the
   const off = { nextAt: null, last: null }
   expect(
     missingChecks({
-      agents: { connected: 0, gpus: 0 },
+      ...{ connected: 0, gpus: 0 },
       superadmins: 1,
       settings: none,
       backups: off,
@@ -20,7 +20,7 @@ test('the checklist names what is missing, in its order, and nothing that is the
   const backups = { nextAt: '2026-05-05T03:00:00Z', last }
   expect(
     missingChecks({
-      agents: { connected: 1, gpus: 1 },
+      ...{ connected: 1, gpus: 1 },
       superadmins: 2,
       settings: all,
       backups,
@@ -30,7 +30,7 @@ test('the checklist names what is missing, in its order, and nothing that is the
   // Http is not enough.
   expect(
     missingChecks({
-      agents: { connected: 0, gpus: 0 },
+      ...{ connected: 0, gpus: 0 },
       superadmins: 2,
       settings: { ...all, publicUrl: 'http://berth.example.org' },
       backups: { ...backups, last: { ...last, outcome: 'failed' } },

@@ -3,7 +3,6 @@ import {
   type Backups,
   type ConsoleCertificate,
   type Overview,
-  type Resources,
   type Scheduling,
   type SystemSettings,
 } from '#manager/contract'
@@ -24,7 +23,6 @@ export interface SetUp {
 export function useOverview(isSuperadmin: boolean) {
   const { api, events } = useServices()
   const overview = shallowRef<Overview | null>(null)
-  const resources = shallowRef<Resources | null>(null)
   const scheduling = shallowRef<Scheduling | null>(null)
   const setUp = shallowRef<SetUp | null>(null)
   const error = ref<unknown>(null)
@@ -32,14 +30,9 @@ export function useOverview(isSuperadmin: boolean) {
   let round = 0
   async function loadFigures(): Promise<void> {
     const mine = ++round
-    const [all, now, switched] = await Promise.all([
-      api.getOverview(),
-      api.getResources({ query: {} }),
-      api.getScheduling(),
-    ])
+    const [all, switched] = await Promise.all([api.getOverview(), api.getScheduling()])
     if (mine !== round) return
     overview.value = all
-    resources.value = now
     scheduling.value = switched
   }
   async function loadSetUp(): Promise<void> {
@@ -80,5 +73,5 @@ export function useOverview(isSuperadmin: boolean) {
     clearTimeout(gathering)
     clearInterval(timer)
   })
-  return { overview, resources, scheduling, setUp, error, load }
+  return { overview, scheduling, setUp, error, load }
 }

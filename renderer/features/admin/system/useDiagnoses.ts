@@ -1,5 +1,5 @@
 import { computed, onScopeDispose, type Ref, ref, shallowReactive } from 'vue'
-import { type Agent, type ApiClient, type Diagnosis, type Manager } from '#manager/contract'
+import { type AgentSummary, type ApiClient, type Diagnosis, type Manager } from '#manager/contract'
 
 /** Hosts that are checked at once: each check starts a process there, and some wait for a disk or a driver. */
 const AT_ONCE = 4
@@ -9,14 +9,16 @@ export type DiagnosisState =
   | { readonly kind: 'done'; readonly diagnosis: Diagnosis }
   | { readonly kind: 'failed'; readonly error: unknown }
 
+export type CheckedAgent = Pick<AgentSummary, 'id' | 'name' | 'status'>
+
 /** A manager or an agent. */
 export type Patient = { readonly key: string } & (
   | { readonly manager: Manager; readonly agent: null }
-  | { readonly manager: null; readonly agent: Agent }
+  | { readonly manager: null; readonly agent: CheckedAgent }
 )
 
 /** Runs `berth doctor` for managers and agents, and keeps the results. One that hangs keeps nobody waiting. */
-export function useDiagnoses(api: ApiClient, managers: Ref<readonly Manager[]>, agents: Ref<readonly Agent[]>) {
+export function useDiagnoses(api: ApiClient, managers: Ref<readonly Manager[]>, agents: Ref<readonly CheckedAgent[]>) {
   const states = shallowReactive(new Map<string, DiagnosisState>())
   const running = ref(false)
   const done = ref(0)
