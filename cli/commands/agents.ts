@@ -68,6 +68,19 @@ export function addAgentCommands(program: Command): void {
     })
   }
 
+  agent
+    .command('move <agent> <resource-group>')
+    .description(
+      'Move an agent to another resource group. No session may be on it: pause it first, and wait for them to end.',
+    )
+    .option('--json', 'print JSON')
+    .action(async (wanted: string, resourceGroup: string, { json = false }: JsonFlag) => {
+      const { api } = await connect()
+      const id = await idOfAgent(api, wanted)
+      const moved = await api.updateAgent({ params: { id }, body: { resourceGroup } })
+      createOutput(json).data(moved, () => agentTable([moved]))
+    })
+
   addDeviceCommands(agent)
   addUnknownCommands(agent)
 

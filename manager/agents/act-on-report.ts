@@ -201,10 +201,8 @@ export function createActing(deps: ActingDeps & ActingMemory) {
 
   async function importRunning(agentId: AgentId, action: Extract<Action, { do: 'import' }>): Promise<void> {
     const { label, containerId, startedAt } = action
-    const agent = await findAgent(store.db, agentId)
-    const resourceGroup = agent?.resource_group ?? label.resourceGroup
-    const capacity = agent?.capacity ?? {}
-    const found = { agentId, resourceGroup, label, containerId, startedAt, capacity }
+    const capacity = (await findAgent(store.db, agentId))?.capacity ?? {}
+    const found = { agentId, label, containerId, startedAt, capacity }
     const outcome = await importContainer(store, events, found)
     const { sessionId, kernelId } = label
     const what = { audit: true, agentId, sessionId, kernelId, containerId, owner: label.owner.email }

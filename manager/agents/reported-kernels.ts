@@ -4,7 +4,6 @@ import { type AgentReads } from '../agent-link/reads.ts'
 import { type Stray, straysOf, type UnknownContainer, unknownOf } from '../scheduler/strays.ts'
 import { adoptWaiting } from '../sessions/adopt.ts'
 import { type KernelSigner } from '../sessions/kernel-signature.ts'
-import { findAgent } from '../store/agents/agents.ts'
 import { type ActingDeps, type ActingMemory, createActing } from './act-on-report.ts'
 import { inOurTime } from './agent-clock.ts'
 import { type AgentMemories, type AgentMemory } from './agent-memory.ts'
@@ -69,8 +68,7 @@ export function createReportedKernels(deps: ReportedKernelsDeps): ReportedKernel
 
   /** After a restore, takes up running containers of sessions that wait according to the database. */
   async function adopt(agentId: AgentId, kernels: readonly KernelReport[]): Promise<void> {
-    const resourceGroup = (await findAgent(store.db, agentId))?.resource_group ?? 'default'
-    const how = { agentId, resourceGroup, isOurs: (label: KernelLabel) => isOurs(agentId, label) }
+    const how = { agentId, isOurs: (label: KernelLabel) => isOurs(agentId, label) }
     changes.hint(await adoptWaiting(store, how, kernels))
   }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import {
   addSlots,
   type Agent,
+  type AgentChange,
   AGENT_ORDERS,
   type AgentDevice,
   AgentId,
@@ -51,6 +52,7 @@ import { type Db } from '../store/schema.ts'
 import { countSessions } from '../store/sessions/session-list.ts'
 import { hashToken } from '../users/secrets.ts'
 import { inMode, withDevices } from './devices.ts'
+import { moveAgent } from './move-agent.ts'
 import { type AgentGateway } from '../agent-link/gateway.ts'
 
 export interface AgentService {
@@ -59,8 +61,8 @@ export interface AgentService {
   summaries(query: AgentQuery): Promise<{ items: AgentSummary[]; nextCursor: string | null; total: number }>
   /** One agent, also a forgotten one. @throws `agent_not_found` */
   get(id: AgentId): Promise<Agent>
-  /** @throws `agent_not_found` */
-  setSchedulable(id: AgentId, schedulable: boolean): Promise<Agent>
+  /** Fields that are left out stay as they are. @throws `agent_not_found`, and as `moveAgent` */
+  change(id: AgentId, change: AgentChange): Promise<Agent>
   /** @throws `agent_not_found`, `device_not_found`, `device_mode_fixed`, `device_in_use` */
   setDeviceMode(id: AgentId, uuid: string, mode: DeviceMode): Promise<Agent>
   /**
@@ -200,22 +202,24 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
       if (!agent) throw noSuchAgent(id)
       return agent
     },
-    async setSchedulable(id, schedulable) {
-      const row = await setAgent(store.db, id, { schedulable })
+    async change(id, { schedulable, resourceGroup }) {
+      const row = await store.transaction(async trx => {
+        const moved = resourceGroup === undefined ? undefined : await moveAgent(trx, id, resourceGroup)
+        return schedulable === undefined ? (moved ?? findAgent(trx, id)) : setAgent(trx, id, { schedulable })
+      })
       const [agent] = row ? await toAgents([row]) : []
       if (!row || !agent) throw noSuchAgent(id)
       announce(row)
       return agent
     },
     async setDeviceMode(id, uuid, mode) {
-      const known = await findAgent(store.db, id)
-      if (!known || known.status === 'REVOKED') throw noSuchAgent(id)
       const row = await store.transaction(async trx => {
+        const known = await lockAgent(trx, id)
+        if (!known || known.status === 'REVOKED') throw noSuchAgent(id)
         // The lock keeps the scheduler from placing sessions, so a device that is free now stays free until the mode is
         // written.
         await lockResourceGroup(trx, known.resource_group)
-        const locked = await lockAgent(trx, id)
-        return locked && changeMode(trx, locked, uuid, mode)
+        return changeMode(trx, known, uuid, mode)
       })
       const [agent] = row ? await toAgents([row]) : []
       if (!row || !agent) throw noSuchAgent(id)

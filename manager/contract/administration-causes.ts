@@ -2,6 +2,9 @@
 export const ADMINISTRATION_CAUSES = {
   mig_on_host: 'Use nvidia-smi on the host to change MIG instances; the agent finds the new instances by itself.',
   device_used_by: 'In use by {sessions}. Wait for these sessions to end, or end them.',
+  agent_used_by: '{agent} runs {sessions}. Start no new sessions on it, and wait for these to end, or end them.',
+  agent_has_files:
+    '{agent} has the files with which {sessions} will continue. Wait for these sessions to end, or end them.',
   join_string_gone: 'This join string was removed. Make another one.',
   container_not_waiting:
     'No such container on this host waits for a decision. "berth admin agent unknown ls" lists them.',
@@ -22,7 +25,7 @@ export const ADMINISTRATION_CAUSES = {
   shmem_within_mem: 'Shared memory is part of the RAM (mem), so it cannot be larger.',
   default_group_stays: 'Requests that name no resource group use this one, so it must stay.',
   agents_still_in_it:
-    '{count, plural, one {# agent is} other {# agents are}} still in it ({agents}): let them join another group, or forget them.',
+    '{count, plural, one {# agent is} other {# agents are}} still in it ({agents}): move them to another group, or forget them.',
   token_server_strange: 'The registry names a token server to which Berth does not send the password.',
   token_server_no_token: 'The token server of the registry answered {status} without a token.',
   registry_password_refused: 'The registry does not accept the password of {user}, or that user has no access.',

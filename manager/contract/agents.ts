@@ -80,6 +80,16 @@ export const Agent = z
   .meta({ id: 'Agent' })
 export type Agent = z.infer<typeof Agent>
 
+/** What an administrator changes of an agent. */
+export const AgentChange = z
+  .strictObject({
+    schedulable: z.boolean().describe('False: no new session starts on it.'),
+    resourceGroup: z.string().max(64).describe('Moves the agent there; only while no session is on it.'),
+  })
+  .partial()
+  .meta({ id: 'AgentChange' })
+export type AgentChange = z.infer<typeof AgentChange>
+
 /** An agent as a list shows it: its GPUs are a number, with those that have a problem. */
 export const AgentSummary = Agent.omit({ devices: true, managers: true })
   .extend({

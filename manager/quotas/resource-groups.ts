@@ -6,6 +6,7 @@ import {
   type ResourceGroupChange,
   type ResourceGroupSpec,
 } from '#manager/contract'
+import { firstNames } from '../first-names.ts'
 import { accessibleTo } from './access.ts'
 import { noSuchDomain, noSuchResourceGroup } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
@@ -87,7 +88,7 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
         const holds = [
           ...(agents.length === 0
             ? []
-            : [because('agents_still_in_it', { count: agents.length, agents: some(agents) })]),
+            : [because('agents_still_in_it', { count: agents.length, agents: firstNames(agents) })]),
           ...liveSessions(sessions),
         ]
         requireEmpty('resource_group_in_use', name, { holds, purgeable: {} }, { purge: false, active: false })
@@ -96,11 +97,6 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
       onChanged()
     },
   }
-}
-
-/** The first three names, with an ellipsis if there are more. */
-function some(names: readonly string[]): string {
-  return names.length > 3 ? `${names.slice(0, 3).join(', ')}, …` : names.join(', ')
 }
 
 /** Hides the weights: they show user ids and how much each user counts, which other users should not know. */

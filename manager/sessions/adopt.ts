@@ -13,7 +13,6 @@ interface Found {
 
 export interface AdoptingAgent {
   readonly agentId: AgentId
-  readonly resourceGroup: string
   /**
    * Whether a manager of this Berth requested the container. Any other container could take over a waiting session of
    * any user.
@@ -28,7 +27,7 @@ export interface AdoptingAgent {
  */
 export async function adoptWaiting(
   store: Store,
-  { agentId, resourceGroup, isOurs }: AdoptingAgent,
+  { agentId, isOurs }: AdoptingAgent,
   reported: readonly KernelReport[],
 ): Promise<Touched[]> {
   const running = reported.flatMap(({ kernelId, state, label }): Found[] => {
@@ -40,22 +39,17 @@ export async function adoptWaiting(
   for (const [sessionId, found] of Map.groupBy(running, ({ label }) => label.sessionId)) {
     const message = 'Started after the backup was made, and found running on its host.'
     const reason: Reason = { code: 'imported', message }
-    const what = toFound(SessionId.parse(sessionId), found, { agentId, resourceGroup })
+    const what = toFound(SessionId.parse(sessionId), found, agentId)
     const touched = await store.transaction(trx => adoptRunning(trx, what, reason))
     if (touched) adopted.push(touched)
   }
   return adopted
 }
 
-function toFound(
-  sessionId: SessionId,
-  found: readonly Found[],
-  { agentId, resourceGroup }: Pick<AdoptingAgent, 'agentId' | 'resourceGroup'>,
-): FoundRunning {
+function toFound(sessionId: SessionId, found: readonly Found[], agentId: AgentId): FoundRunning {
   return {
     sessionId,
     agentId,
-    resourceGroup,
     attempt: Math.max(...found.map(({ label }) => label.attempt)),
     startedAt: found.map(({ startedAt }) => startedAt).reduce((a, b) => (a < b ? a : b)),
     kernels: found.map(({ label, containerId }) => ({ id: label.kernelId, containerId })),

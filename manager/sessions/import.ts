@@ -16,13 +16,12 @@ import {
 import { insertSessionFolders } from '../store/sessions/session-folders.ts'
 import { readFolderNames } from '../store/storage/folders.ts'
 import { findSessionOfKernel } from '../store/sessions/kernel-owner.ts'
-import { lockResourceGroup } from '../store/quotas/resource-groups.ts'
+import { lockGroupOfAgent } from '../store/agents/agent-groups.ts'
 import { toApp } from '../images/apps.ts'
 import { findUser, findUserByEmail, listUsers, type UserRow } from '../store/identity/users.ts'
 
 export interface ImportedContainer {
   readonly agentId: AgentId
-  readonly resourceGroup: string
   readonly label: KernelLabel
   readonly containerId: string
   /** Start of the container by the database's clock, as reported by the agent. */
@@ -69,7 +68,7 @@ function inTime({ label, startedAt }: ImportedContainer, now: number): string {
 
 async function insertRows(trx: Db, container: ImportedContainer) {
   const { label, agentId } = container
-  await lockResourceGroup(trx, container.resourceGroup)
+  const resourceGroup = (await lockGroupOfAgent(trx, agentId)) ?? container.label.resourceGroup
   if (await findSessionOfKernel(trx, label.kernelId)) return 'known'
   const known = await findSession(trx, label.sessionId)
   if (known && !(await isMissing(trx, known, label))) return 'not_of_its_session'
@@ -89,7 +88,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     domain,
     status: 'RUNNING',
     reason,
-    resourceGroup: container.resourceGroup,
+    resourceGroup,
     image: label.image.reference,
     imageDigest: label.image.digest,
     requested: slots,

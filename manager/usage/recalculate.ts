@@ -5,7 +5,7 @@ import { type Reports } from '../agents/reports.ts'
 import { type Log } from '../log.ts'
 import { type AgentRow, listAgents } from '../store/agents/agents.ts'
 import { type Store } from '../store/open-store.ts'
-import { lockResourceGroup } from '../store/quotas/resource-groups.ts'
+import { lockGroupOfAgent } from '../store/agents/agent-groups.ts'
 import { listHolding, listHoldingForNobody, releaseHeldForNobody, writeAmounts } from '../store/quotas/usage.ts'
 import { recountAll } from './daily-sums.ts'
 import { findDifferences, findOtherAmounts } from './compare.ts'
@@ -51,7 +51,7 @@ async function releaseAll(store: Store): Promise<Finding[]> {
 
 async function compareAgent(
   { store, agents, reports, log }: RecalculateDeps,
-  { id: agentId, name, resource_group: resourceGroup }: AgentRow,
+  { id: agentId, name }: AgentRow,
 ): Promise<{ agent: Recalculation['agents'][number]; findings: Finding[] }> {
   // Read the rows before asking the agent: a container that runs now is in the answer, unless it is gone.
   const before = await listHolding(store.db, agentId)
@@ -71,7 +71,7 @@ async function compareAgent(
   for (const { sessionName, ...container } of findOtherAmounts(agentId, before, reply.kernels, isOurs)) {
     const { sessionId, kernelId } = container
     const written = await store.transaction(async trx => {
-      await lockResourceGroup(trx, resourceGroup)
+      await lockGroupOfAgent(trx, agentId)
       return writeAmounts(trx, container)
     })
     const told = toldBy(because('record_of_other_amounts', { session: sessionName }))

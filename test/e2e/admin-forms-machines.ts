@@ -235,6 +235,18 @@ export const MACHINE_FORMS: readonly FormRow[] = [
     says: `${AGENT} is forgotten.`,
   },
   {
+    title: 'moves an agent to another resource group, and is told which sessions are on it',
+    page: `agents/${HOST?.id ?? ''}`,
+    open: 'Move',
+    fill: [choose('Resource group', 'gpu-large')],
+    submit: 'Move',
+    sends: 'updateAgent',
+    params: { id: HOST?.id ?? '' },
+    body: { resourceGroup: 'gpu-large' },
+    reply: HOST,
+    says: `${AGENT} is in gpu-large now.`,
+  },
+  {
     title: 'gives a free GPU out in shares',
     page: `agents/${HOST?.id ?? ''}`,
     open: [],

@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { Agent, AGENT_STATES, AgentSort, AgentSummary, DeviceMode, Resources, UnknownContainer } from '../agents.ts'
+import {
+  Agent,
+  AGENT_STATES,
+  AgentChange,
+  AgentSort,
+  AgentSummary,
+  DeviceMode,
+  Resources,
+  UnknownContainer,
+} from '../agents.ts'
 import { AgentId, KernelId } from '../ids.ts'
 import { PlainText } from '../plain-text.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
@@ -89,9 +98,9 @@ export const AGENT_ROUTES = {
     method: 'PATCH',
     path: '/api/v1/agents/:id',
     access: 'superadmin',
-    summary: 'Make an agent schedulable or not.',
+    summary: 'Make an agent schedulable or not, or move it to another resource group.',
     params: z.object({ id: AgentId }),
-    body: z.strictObject({ schedulable: z.boolean() }),
+    body: AgentChange,
     reply: Agent,
   },
   setDeviceMode: {

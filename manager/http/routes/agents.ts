@@ -27,7 +27,7 @@ export function createAgentRoutes({
     getAgent: (_context, { params }) => agents.get(params.id),
     createJoinToken: ({ caller }, { body }) => agents.createJoinToken({ ...body, createdBy: caller.userId }),
     getJoinToken: (_context, { params }) => agents.joinToken(params.id),
-    updateAgent: (_context, { params, body }) => agents.setSchedulable(params.id, body.schedulable),
+    updateAgent: (_context, { params, body }) => agents.change(params.id, body),
     setDeviceMode: (_context, { params, body }) => agents.setDeviceMode(params.id, params.uuid, body.mode),
     listUnknownContainers: async (_context, { params }) => ({ items: await unknown.list(params.id) }),
     decideUnknownContainer: (_context, { params, body }) => unknown.decide(params.id, params.kernelId, body.action),

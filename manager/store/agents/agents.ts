@@ -59,6 +59,8 @@ export async function saveJoinedAgent(db: Db, agent: JoinedAgent, { replaces = f
         .column('id')
         .doUpdateSet({
           ...values,
+          // Only `moveAgent` moves an agent, which has no sessions then.
+          resource_group: sql`case when agents.status = 'REVOKED' then excluded.resource_group else agents.resource_group end`,
           status: 'LOST',
           // Revoking has paused the agent: undo that. A pause that an admin set on an agent that was not revoked stays.
           schedulable: sql`agents.schedulable or agents.status = 'REVOKED'`,

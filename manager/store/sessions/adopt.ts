@@ -2,14 +2,13 @@ import { type AgentId, type KernelId, type Reason, type SessionId } from '#manag
 import { insertKernelDevices, type KernelDeviceRow, listKernels, toStatus } from './kernels.ts'
 import { type Db } from '../schema.ts'
 import { insertSessionEvents } from './session-events.ts'
-import { lockResourceGroup } from '../quotas/resource-groups.ts'
+import { lockGroupOfAgent } from '../agents/agent-groups.ts'
 import { lockSession, updateSession } from './sessions.ts'
 import { type Touched } from './touches.ts'
 
 export interface FoundRunning {
   readonly sessionId: SessionId
   readonly agentId: AgentId
-  readonly resourceGroup: string
   readonly attempt: number
   readonly startedAt: string
   readonly kernels: readonly { readonly id: KernelId; readonly containerId: string }[]
@@ -22,7 +21,7 @@ export interface FoundRunning {
  */
 export async function adoptRunning(trx: Db, found: FoundRunning, reason: Reason): Promise<Touched | undefined> {
   const { sessionId, agentId, attempt } = found
-  await lockResourceGroup(trx, found.resourceGroup)
+  await lockGroupOfAgent(trx, agentId)
   const session = await lockSession(trx, sessionId)
   if (session?.status !== 'PENDING') return undefined
   const own = (await listKernels(trx, [sessionId])).map(({ id }) => id)

@@ -39,16 +39,28 @@ export type QueuedRow = Pick<SessionRow, (typeof QUEUED)[number]> & {
   readonly files_on: AgentId | null
 }
 
+const FILES_ON = sql<AgentId | null>`case when interruptions > 0
+  then (select p.agent_id from kernels k join past_kernels p on p.kernel_id = k.files_of
+    where k.session_id = sessions.id and k.role = 'main1')
+  else (select k.agent_id from kernels k where k.id = sessions.files_of) end`
+
+/** Names of pending sessions that can start only on this agent, because their files are there. */
+export async function listWaitingForFiles(db: Db, agentId: AgentId): Promise<string[]> {
+  const rows = await db
+    .selectFrom('sessions')
+    .select('name')
+    .where('status', '=', 'PENDING')
+    .where(FILES_ON, '=', agentId)
+    .orderBy('name')
+    .execute()
+  return rows.map(({ name }) => name)
+}
+
 export async function listPending(db: Db, resourceGroup: string): Promise<QueuedRow[]> {
   return db
     .selectFrom('sessions')
     .select(QUEUED)
-    .select(
-      sql<AgentId | null>`case when interruptions > 0
-        then (select p.agent_id from kernels k join past_kernels p on p.kernel_id = k.files_of
-          where k.session_id = sessions.id and k.role = 'main1')
-        else (select k.agent_id from kernels k where k.id = sessions.files_of) end`.as('files_on'),
-    )
+    .select(FILES_ON.as('files_on'))
     .where('resource_group', '=', resourceGroup)
     .where('status', '=', 'PENDING')
     .orderBy('created_at')

@@ -44,6 +44,13 @@ export default {
   tellOwners: 'Tell the owners',
   drainMessage:
     'The host {name} will be switched off for maintenance. Please save your work and end your sessions on it.',
+  move: 'Move',
+  moveTitle: 'Move {name} to another resource group',
+  moveText:
+    'Sessions that wait in the chosen group may then start on it, and none of {group}. No session may be on it: drain it first.',
+  moveWhere: 'Choose a resource group.',
+  moveNowhere: 'There is no other resource group.',
+  moved: '{name} is in {group} now.',
   forget: 'Forget',
   forgetTitle: 'Forget {name}?',
   forgetText:

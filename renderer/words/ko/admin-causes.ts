@@ -5,6 +5,9 @@ import { type Translation } from '../message-types.ts'
 export default {
   mig_on_host: 'MIG 인스턴스는 호스트에서 nvidia-smi로 바꾸세요. 에이전트가 새 인스턴스를 스스로 찾습니다.',
   device_used_by: '사용하는 세션: {sessions}. 세션이 끝나기를 기다리거나 종료하세요.',
+  agent_used_by:
+    '{agent}에서 실행 중인 세션: {sessions}. 새 세션을 시작하지 않게 하고, 세션이 끝나기를 기다리거나 종료하세요.',
+  agent_has_files: '{agent}에 다음 세션을 이어 갈 파일이 있습니다: {sessions}. 세션이 끝나기를 기다리거나 종료하세요.',
   join_string_gone: '이 참여 문자열은 삭제되었습니다. 새로 만드세요.',
   container_not_waiting:
     '이 호스트에서 결정을 기다리는 컨테이너가 아닙니다. "berth admin agent unknown ls" 명령으로 목록을 볼 수 있습니다.',
@@ -24,7 +27,7 @@ export default {
   preset_needs_both: '프리셋에는 CPU와 RAM이 모두 필요합니다.',
   shmem_within_mem: '공유 메모리는 RAM(mem)의 일부이므로 더 클 수 없습니다.',
   default_group_stays: '자원 그룹을 지정하지 않은 요청이 이 그룹을 쓰므로 삭제할 수 없습니다.',
-  agents_still_in_it: '아직 에이전트 {count}개가 있습니다({agents}). 다른 그룹에 참여하게 하거나 목록에서 제거하세요.',
+  agents_still_in_it: '아직 에이전트 {count}개가 있습니다({agents}). 다른 그룹으로 옮기거나 목록에서 제거하세요.',
   token_server_strange: '레지스트리가 지정한 토큰 서버는 Berth가 비밀번호를 보내지 않는 곳입니다.',
   token_server_no_token: '레지스트리의 토큰 서버가 토큰 없이 {status} 상태로 응답했습니다.',
   registry_password_refused:
