@@ -114,7 +114,7 @@ test('while the manager is away, each page says so, keeps its rows and its text,
       .first()
       .waitFor(SOON)
     // A page that was not loaded yet, and a window that is opened now.
-    await log.getByRole('link', { name: 'Data', exact: true }).first().click()
+    await log.getByRole('link', { name: 'Data & Storage', exact: true }).first().click()
     await log.getByRole('alert').first().waitFor(SOON)
     await late.goto(`${berth.url}/#/sessions`)
     await late.getByRole('alert').waitFor(SOON)

@@ -144,7 +144,7 @@ test('a session of the chosen project has her SSH key, and her folders whose nam
   const project = await admin.createGroup({ body: { name: 'vision', domain: 'default' } })
   await admin.addGroupMember({ params: { id: project.id, userId: items[0]!.id } })
 
-  await page.getByRole('link', { name: 'Data', exact: true }).first().click()
+  await page.getByRole('link', { name: 'Data & Storage', exact: true }).first().click()
   for (const name of ['.local', '.ssh']) {
     await button(page, 'New folder').click()
     await page.getByLabel('Name', { exact: true }).fill(name)
@@ -185,7 +185,7 @@ test('an invitation comes by mail and is declined, the next one is accepted, and
   await signIn(his, jonas.email, jonas.password)
   await his.getByText('You have no folder yet').waitFor(SOON)
 
-  await page.getByRole('link', { name: 'Data', exact: true }).first().click()
+  await page.getByRole('link', { name: 'Data & Storage', exact: true }).first().click()
   await button(page, 'New folder').click()
   await page.getByLabel('Name', { exact: true }).fill('datasets')
   await page.keyboard.press('Enter')

@@ -151,7 +151,7 @@ test('files are cut in one folder and pasted in another, and copied back beside 
   const { id } = await (await berth.api()).createFolder({ body: { name: 'archive' } })
   const other = join(berth.data, 'storage/folders', id)
   const toFolder = async (name: string) => {
-    await page.getByRole('link', { name: 'Data', exact: true }).first().click()
+    await page.getByRole('link', { name: 'Data & Storage', exact: true }).first().click()
     await link(name).click()
   }
   await select('notes.txt')

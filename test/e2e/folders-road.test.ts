@@ -45,7 +45,7 @@ async function toSessions(): Promise<void> {
   await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
 }
 async function toFolders(): Promise<void> {
-  await page.getByRole('link', { name: 'Data', exact: true }).first().click()
+  await page.getByRole('link', { name: 'Data & Storage', exact: true }).first().click()
   await page.getByRole('heading', { name: 'Data & Storage', level: 1 }).waitFor()
 }
 /** Sends the launch dialog, and waits until the session runs. */

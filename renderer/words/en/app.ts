@@ -13,7 +13,6 @@ export default {
   sections: 'Sections',
   summary: 'Summary',
   sessions: 'Sessions',
-  data: 'Data',
   account: 'Account',
   proxyMisconfigured: 'The reverse proxy in front of Berth is misconfigured.',
   lastSeen: 'Last seen {time} ago.',

@@ -1,6 +1,6 @@
 export default {
   // Page
-  data: 'Data',
+  data: 'Data & Storage',
   path: 'Path',
   create: 'New',
   newDirectory: 'New directory',

@@ -2,7 +2,7 @@
 export default {
   summary: 'Summary',
   sessions: 'Sessions',
-  data: 'Data',
+  data: 'Data & Storage',
   statistics: 'Statistics',
   account: 'Account',
   admin: 'Admin',

@@ -16,7 +16,6 @@ export default {
   sections: '메뉴',
   summary: '요약',
   sessions: '세션',
-  data: '데이터',
   account: '계정',
   proxyMisconfigured: 'Berth 앞의 리버스 프록시 설정이 잘못되었습니다.',
   lastSeen: '{time} 전에 마지막으로 확인됨.',

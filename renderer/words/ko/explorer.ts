@@ -3,7 +3,7 @@ import { type Translation } from '../message-types.ts'
 
 export default {
   // Page
-  data: '데이터',
+  data: '데이터와 스토리지',
   path: '경로',
   create: '새로 만들기',
   newDirectory: '새 디렉터리',

@@ -4,7 +4,7 @@ import { type Translation } from '../message-types.ts'
 export default {
   summary: '요약',
   sessions: '세션',
-  data: '데이터',
+  data: '데이터와 스토리지',
   statistics: '통계',
   account: '계정',
   admin: '관리',
