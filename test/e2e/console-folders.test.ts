@@ -59,6 +59,40 @@ test('a folder is made by keyboard, renamed, moved to the trash and back, and de
   await page.getByText('You have no folder yet').waitFor()
 })
 
+test('a shared folder is left, a folder is cloned with its progress, and a size limit is checked and sent in bytes', async () => {
+  await using console = await openConsole(browser, '/data', { folders: variedFolders() })
+  const { page, world } = console
+  await button(page, 'Leave genomes').click()
+  const question = page.getByRole('alertdialog')
+  await question.getByText('You lose access to its files').waitFor()
+  await question.getByRole('button', { name: 'Leave' }).click()
+  await page.getByText('You left genomes.').waitFor()
+  await expect.poll(() => page.locator('.table .name').allTextContents()).not.toContain('genomes')
+
+  await button(page, 'Clone papers').click()
+  const name = page.getByLabel('Name of the new folder')
+  await name.fill('experiments')
+  await page.getByText('There is a folder “experiments” already').waitFor()
+  await name.fill('papers-2026')
+  await page.keyboard.press('Enter')
+  await page.getByText('Copying: 1,284 files').waitFor()
+  await button(page, 'Cancel copying to papers-2026').waitFor()
+
+  await button(page, 'Rename papers').click()
+  await page.getByLabel('Size limit in GiB').fill('a lot')
+  await page.keyboard.press('Enter')
+  await page.getByText('Enter a number of GiB between').waitFor()
+  await page.getByLabel('Size limit in GiB').fill('1.5')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  const sent = world.changes.map(({ request, body }) => [request.replace(/[0-9a-f-]{36}/, 'ID'), body])
+  expect(sent).toEqual([
+    ['POST /api/v1/folders/ID/leave', undefined],
+    ['POST /api/v1/folders/ID/clone', { name: 'papers-2026', storageHost: 'local' }],
+    ['PATCH /api/v1/folders/ID', { maxBytes: 1.5 * 2 ** 30 }],
+  ])
+})
+
 test('search, tab and order are in the address, and a folder that another tab makes appears by itself', async () => {
   await using console = await openConsole(browser, '/data?q=vision&sort=-name', { folders: variedFolders() })
   const { page, world, double } = console

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addressesOf, defaultHours, hoursOffered, isPortOffered, specOf } from './publish-form.ts'
+import { addressesOf, defaultHours, hoursOffered, isPasswordOffered, isPortOffered, specOf } from './publish-form.ts'
 
 test('the lifetimes on offer end with the most that is allowed', () => {
   expect(hoursOffered({ maxHours: 168 })).toEqual([1, 8, 24, 168])
@@ -28,6 +28,16 @@ test('a port is within the range, or left out', () => {
   const ports = { first: 20_000, last: 20_099 }
   expect(['', '20000', '20099', '19999', 'x', '1.5'].map(text => isPortOffered(text, ports))).toEqual([
     true,
+    true,
+    true,
+    false,
+    false,
+    false,
+  ])
+})
+
+test('a password follows the rules of the manager, or is left out', () => {
+  expect(['', 'Guests-2026', 'guests', 'onlyletters', 'letters-only'].map(isPasswordOffered)).toEqual([
     true,
     true,
     false,

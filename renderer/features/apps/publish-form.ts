@@ -1,4 +1,4 @@
-import { type Publishing, type PublishSpec } from '#manager/contract'
+import { isStrongPassword, type Publishing, type PublishSpec } from '#manager/contract'
 
 export interface PublishForm {
   app: string
@@ -26,6 +26,9 @@ export function isPortOffered(text: string, ports: Publishing['ports']): boolean
   const port = Number(text)
   return ports !== null && Number.isInteger(port) && port >= ports.first && port <= ports.last
 }
+
+/** Is the link without a password, or with one that the manager takes? */
+export const isPasswordOffered = (password: string) => password === '' || isStrongPassword(password)
 
 export function specOf({ hours, password, addresses, port }: PublishForm): PublishSpec {
   return {

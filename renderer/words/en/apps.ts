@@ -71,7 +71,9 @@ export default {
   forHours: '{count, plural, one {# hour} other {# hours}}',
   forDays: '{count, plural, one {# day} other {# days}}',
   publicPassword: 'Password (optional)',
-  publicPasswordHint: 'Visitors have to enter it. Send it by another way than the link.',
+  publicPasswordHint:
+    'At least 8 characters with a letter, a digit and a special character. Send the password by another way than the link.',
+  publicPasswordRule: 'Use at least 8 characters with a letter, a digit and a special character, or leave it empty',
   publicAddresses: 'Allowed client addresses (optional)',
   publicAddressesHint: 'Such as 203.0.113.7 or 203.0.113.0/24, separated by spaces. Empty: any.',
   publicPortRange: '{first} to {last}',
