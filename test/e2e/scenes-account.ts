@@ -68,7 +68,9 @@ export const ACCOUNT_SCENES: readonly Scene[] = [
       await page.getByLabel('Preferred SSH port').fill('80')
       await button(page, 'Save').click()
       await page.getByText('Enter a number from 1024 to 65535').waitFor()
-      await page.mouse.wheel(0, 4000)
+      await page
+        .getByText('Enter a number from 1024 to 65535')
+        .evaluate(fault => fault.scrollIntoView({ block: 'center' }))
     },
   },
   {

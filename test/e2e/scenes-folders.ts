@@ -1,10 +1,11 @@
-import { type FolderShares } from '#manager/contract'
+import { because, type FolderShares, keysOf } from '#manager/contract'
 import { aFolder, LOCAL, variedFolders } from './console-double-folders.ts'
 import { ago, aSession, INVITATION, LIMITED, OTHER } from './console-world.ts'
 import { openSection } from './console-steps.ts'
 import { button, type Scene } from './scene.ts'
 
-const ARCHIVE = { name: 'archive', problem: 'It is not mounted on the computer of the manager', space: null }
+const AWAY = because('storage_at_unmounted', { storage: 'archive', path: '/mnt/archive', file: '.berth-storage' })
+const ARCHIVE = { name: 'archive', problem: AWAY.why, ...keysOf(AWAY), space: null }
 const NEARLY_FULL = { usedBytes: 9_675_000_000_000, freeBytes: 321_000_000_000 }
 const [experiments] = variedFolders()
 const USING = aSession(7, {

@@ -8,7 +8,7 @@ const MOUNTED: FolderMount[] = [
   { folderId: aFolder(1).id, name: 'experiments', path: '/home/work/experiments', readOnly: false },
   { folderId: aFolder(4).id, name: 'models', path: '/home/work/in/models', readOnly: true, added: true },
 ]
-const NO_PROGRAM = 'Nothing in the session listens on port 7860.'
+const NO_PROGRAM = because('nothing_listens', { port: 7860 })
 
 /** Summary, lists and pages of sessions, statistics, and what every page has. */
 export const SESSION_SCENES: readonly Scene[] = [
@@ -72,9 +72,7 @@ export const SESSION_SCENES: readonly Scene[] = [
     name: 'sessions-failed',
     path: '/sessions',
     world: {
-      failures: new Map([
-        ['GET /api/v1/sessions', { code: 'unavailable', detail: { why: 'The database does not answer.' } }],
-      ]),
+      failures: new Map([['GET /api/v1/sessions', { code: 'unavailable', detail: { ...because('database_away') } }]]),
     },
     act: page => page.getByText('The service is not ready').waitFor(),
   },
@@ -322,12 +320,12 @@ export const SESSION_SCENES: readonly Scene[] = [
   {
     name: 'apps-port',
     path: '/sessions',
-    world: { failures: new Map([['POST /host/tunnel/openApp', { code: 'port_silent', detail: { why: NO_PROGRAM } }]]) },
+    world: { failures: new Map([['POST /host/tunnel/openApp', { code: 'port_silent', detail: { ...NO_PROGRAM } }]]) },
     async act(page) {
       await page.locator('button[aria-label^="Apps of"]:enabled').first().click()
       await page.getByRole('textbox', { name: 'Port in the session' }).fill('7860')
       await button(page, 'Open port').click()
-      await page.getByText(NO_PROGRAM).waitFor()
+      await page.getByText(NO_PROGRAM.why).waitFor()
     },
   },
   { name: 'not-found', path: '/nowhere', act: page => page.getByText('Page not found').waitFor() },
