@@ -8,7 +8,8 @@ const agent = (n: number) => ({ id: `agent-${n}`, name: `host-${n}`, status: 'CO
 function managerOf(count: number) {
   const asked: (readonly [limit: number, cursor: string | undefined])[] = []
   const all = Array.from({ length: count }, (_, n) => agent(n))
-  const listAgentSummaries = (({ query: { limit = 100, cursor, sort } = {} } = {}) => {
+  const listAgentSummaries = (({ query: { limit: most = 100, cursor, sort } = {} } = {}) => {
+    const limit = Number(most)
     expect(sort).toBe('-problems')
     asked.push([limit, cursor])
     // One agent moves onto the next page while it is read.
