@@ -2,6 +2,8 @@ import { type Command, Option } from 'commander'
 import {
   IDLE_GPU_MINUTES,
   type IdleOwner,
+  type LimitUse,
+  type LimitUser,
   type ScopeUsage,
   SLOT_NAMES,
   SLOTS,
@@ -72,6 +74,13 @@ export function addUsageCommands(program: Command): void {
     })
 }
 
+interface LimitFlags {
+  policy?: string
+  group?: string
+  domain?: string
+  json?: boolean
+}
+
 interface ReportFlags {
   by: string
   from?: string
@@ -106,6 +115,25 @@ function addAdminUsage(admin: Command): void {
       output.data(report.items, () => reportTable(report.items))
     })
   usage
+    .command('limits')
+    .description('Who uses how much of the limits of a resource policy, a project or a domain.')
+    .option('--policy <name>', 'users and keypairs of a resource policy')
+    .option('--group <group>', 'users of a project (name, domain/name or id)')
+    .option('--domain <name>', 'users of a domain')
+    .option('--json', 'print JSON')
+    .action(async ({ policy, group, domain, json = false }: LimitFlags) => {
+      const { api } = await connect()
+      const of = {
+        ...(policy === undefined ? {} : { policy }),
+        ...(group === undefined ? {} : { groupId: (await findGroup(api, group)).id }),
+        ...(domain === undefined ? {} : { domain }),
+      }
+      const { shared, ...use } = await api.getLimitUse({ query: { ...of, limit: 1 } })
+      const items = await everyPage(page => api.getLimitUse({ query: { ...of, ...page } }))
+      const rows = [...items, ...(shared ? [{ kind: 'all', name: '', ...shared }] : [])]
+      createOutput(json).data(json ? { ...use, shared, items } : rows, () => limitTable(rows, use))
+    })
+  usage
     .command('idle')
     .description('Running sessions whose GPUs do nothing, by owner.')
     .option('--minutes <number>', 'how long at least', String(IDLE_GPU_MINUTES))
@@ -116,6 +144,20 @@ function addAdminUsage(admin: Command): void {
       createOutput(json).data(items, () => idleTable(items))
     })
 }
+
+const limitTable = (
+  rows: readonly (Pick<LimitUser, 'name' | 'held' | 'sessions'> & { readonly kind: string })[],
+  { limits, maxSessions }: Pick<LimitUse, 'limits' | 'maxSessions'>,
+) =>
+  table(
+    ['WHO', 'NAME', 'SESSIONS', ...SLOT_NAMES.map(slot => SLOTS[slot].label)],
+    rows.map(one => [
+      one.kind,
+      one.name,
+      ofLimit(String(one.sessions), maxSessions === null ? undefined : String(maxSessions)),
+      ...SLOT_NAMES.map(slot => ofLimit(shown(slot, one.held[slot] ?? '0'), shown(slot, limits[slot]))),
+    ]),
+  )
 
 const part = (idle: number | null) => (idle === null ? '–' : `${Math.round(100 * (1 - idle))} %`)
 const reportTable = (items: UsageReport['items']) =>

@@ -5,6 +5,7 @@ export const ADMINISTRATION_CAUSES = {
   agent_used_by: '{agent} runs {sessions}. Start no new sessions on it, and wait for these to end, or end them.',
   agent_has_files:
     '{agent} has the files with which {sessions} will continue. Wait for these sessions to end, or end them.',
+  one_holder_of_limits: 'Name a resource policy, a project or a domain: one of them.',
   join_string_gone: 'This join string was removed. Make another one.',
   container_not_waiting:
     'No such container on this host waits for a decision. "berth admin agent unknown ls" lists them.',

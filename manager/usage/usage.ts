@@ -26,6 +26,7 @@ import { findUser } from '../store/identity/users.ts'
 import { administers, type Caller, managesAccount } from '../users/authorize.ts'
 import { withHeld } from '../scheduler/read-limits.ts'
 import { readHistoryOf } from './history.ts'
+import { type LimitUseQuery, readLimitUse } from './limit-users.ts'
 import { type IdleQuery, listIdleOf, readOverviewOf } from './overview.ts'
 import { readReportOf } from './report.ts'
 import { recalculate, type RecalculateDeps } from './recalculate.ts'
@@ -41,6 +42,8 @@ export interface Usages {
   history(caller: Caller, query: UsageHistoryQuery): Promise<UsageHistory>
   /** @throws AppError `bad_request` */
   report(caller: Caller, query: UsageReportQuery): Promise<UsageReport>
+  /** As `readLimitUse`. */
+  limitUse(caller: Caller, query: LimitUseQuery): ReturnType<typeof readLimitUse>
   /** As `readOverviewOf`. */
   overview(caller: Caller): Promise<Overview>
   /** As `listIdleOf`. */
@@ -58,6 +61,7 @@ export function createUsages(
     resources: (caller, query) => readResources({ db, agents: deps.figures }, caller, query),
     history: (caller, query) => readHistoryOf(deps.store, caller, query),
     report: (caller, query) => readReportOf(deps.store, caller, query),
+    limitUse: (caller, query) => readLimitUse(db, caller, query),
     overview: caller => readOverviewOf({ db, agents: deps.figures }, caller),
     idle: (caller, query) => listIdleOf(db, caller, query),
     recalculate: caller => recalculate(deps, caller.email),

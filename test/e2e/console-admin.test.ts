@@ -244,3 +244,22 @@ test('the overview loads settings and backups once, tells of a failed history, a
     .waitFor()
   expect(it.page.url()).toContain('dialog=invite')
 })
+
+test('the limits of a project and of a resource policy show who uses how much of each', async () => {
+  await using it = await openConsole(browser, '/admin/projects', ADMIN_WORLD)
+  const dialog = it.page.getByRole('dialog')
+  await button(it.page, 'Use of the limits of vision').click()
+  await dialog.getByText('All together').waitFor()
+  expect(
+    await dialog.getByRole('meter', { name: 'CPU' }).evaluateAll(bars => bars.map(bar => bar.ariaValueText)),
+  ).toEqual(['24 / 32', '16 / 32', '8 / 32'])
+  // Memory has no limit here: an amount, no bar.
+  await dialog.getByText('16 GiB').first().waitFor()
+  expect(await dialog.getByRole('meter', { name: 'RAM' }).count()).toBe(0)
+  await dialog.getByRole('link', { name: 'researcher-1@lab.example.org' }).waitFor()
+  await dialog.getByRole('button', { name: 'Close' }).last().click()
+  await it.page.goto(`${it.double.url}/#/admin/policies`)
+  await button(it.page, 'Use of the limits of students').click()
+  await dialog.getByRole('meter', { name: 'CPU' }).first().waitFor()
+  expect(await dialog.getByText('All together').count()).toBe(0)
+})

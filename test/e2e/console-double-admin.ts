@@ -15,6 +15,7 @@ import {
   type ImageRequest,
   type Invitation,
   type Keypair,
+  type LimitUser,
   type Login,
   type Manager,
   type Overview,
@@ -25,6 +26,7 @@ import {
   type Reservation,
   type ResourceGroupAccess,
   type ResourcePolicy,
+  type RouteReply,
   type SignInIdentity,
   type SignInProvider,
   type SignUpRequest,
@@ -126,6 +128,17 @@ function reasonsOf(sessions: readonly Session[], status: Session['status']): Ove
     return newest ? [{ count: same.length, newest: { id: newest.id, name: newest.name, reason: newest.reason } }] : []
   })
   return { total: found.length, reasons: reasons.toSorted((a, b) => b.count - a.count) }
+}
+
+/** Two users, who share the limits unless these are of a resource policy. */
+function limitUseOf({ searchParams }: URL): RouteReply<'getLimitUse'> {
+  const user = (n: number, cpu: string, sessions: number): LimitUser => ({
+    ...{ kind: 'user', id: `01990000-0000-7000-8000-00000000000${n}`, name: `researcher-${n}@lab.example.org` },
+    ...{ held: { cpu, mem: String(2 ** 34) }, sessions },
+  })
+  const shared = searchParams.has('policy') ? null : { held: { cpu: '24', mem: String(2 ** 35) }, sessions: 3 }
+  const items = [user(1, '16', 2), user(2, '8', 1)]
+  return { limits: { cpu: '32' }, maxSessions: null, shared, items, total: 2, nextCursor: null }
 }
 
 const JOIN_TOKEN_ID = '0'.repeat(64)
@@ -271,6 +284,8 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
         status: 200,
         value: settingsOf(admin),
       }
+    case 'GET /api/v1/usage/limits':
+      return { status: 200, value: limitUseOf(url) }
     case 'GET /api/v1/usage/report':
       return { status: 200, value: { from: '', to: '', items: admin.report ?? [], total: admin.report?.length ?? 0 } }
     case 'GET /api/v1/sign-in-providers': {

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { GroupId, UserId } from '../ids.ts'
+import { LimitUse, LimitUseQuery, LimitUser } from '../limit-use.ts'
 import { Recalculation, ScopeUsage, UsageHistory, UsageHistoryQuery, UsageReport, UsageReportQuery } from '../usage.ts'
-import { type RouteSpec } from './route-spec.ts'
+import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Limits, and the amounts held under them. */
 export const USAGE_ROUTES = {
@@ -37,6 +38,15 @@ export const USAGE_ROUTES = {
       'Resource use of sessions in a period, by user, project, domain, image or agent. An admin of a domain sees its sessions.',
     query: UsageReportQuery,
     reply: UsageReport,
+  },
+  getLimitUse: {
+    method: 'GET',
+    path: '/api/v1/usage/limits',
+    access: 'domain_admin',
+    summary:
+      'Who uses how much of the limits of a resource policy, a project or a domain: the largest part of any limit first. An admin of a domain sees its users.',
+    query: Page.extend(LimitUseQuery.shape),
+    reply: pageOf(LimitUser).extend(LimitUse.shape),
   },
   recalculateUsage: {
     method: 'POST',

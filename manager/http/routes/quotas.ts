@@ -18,6 +18,7 @@ type QuotaRoutes =
   | 'getUsage'
   | 'getUsageHistory'
   | 'getUsageReport'
+  | 'getLimitUse'
   | 'recalculateUsage'
   | 'getOverview'
   | 'listIdleGpus'
@@ -48,6 +49,7 @@ export function createQuotaRoutes(deps: QuotaRouteDeps): Pick<Handlers, QuotaRou
     getUsage: async ({ caller }, { query }) => ({ items: await usages.of(caller, query) }),
     getUsageHistory: ({ caller }, { query }) => usages.history(caller, query),
     getUsageReport: ({ caller }, { query }) => usages.report(caller, query),
+    getLimitUse: ({ caller }, { query }) => usages.limitUse(caller, query),
     getOverview: ({ caller }) => usages.overview(caller),
     listIdleGpus: ({ caller }, { query }) => usages.idle(caller, query),
     recalculateUsage: ({ caller }) => usages.recalculate(caller),

@@ -51,7 +51,10 @@ function meter(key: string, label: string, shown: (value: number) => string, hel
 }
 
 /** The meters of one scope: its sessions, then its slots. */
-export function scopeMeters(scope: ScopeUsage, capacity: ResourceSlots): Meter[] {
+export function scopeMeters(
+  scope: Pick<ScopeUsage, 'held' | 'limits' | 'sessions' | 'maxSessions'>,
+  capacity: ResourceSlots,
+): Meter[] {
   const held = parseSlots(scope.held)
   const limits = parseSlots(scope.limits)
   return [

@@ -8,6 +8,15 @@ export default {
   limitsHint: 'For all sessions of a person together. Memory: 4 GiB or 512 MiB.',
   domain: 'Domain',
 
+  // Who uses the limits
+  use: 'Use of the limits',
+  useOf: 'Use of the limits of {name}',
+  useTitle: 'Use of the limits of {name}',
+  useTogether: 'All together',
+  useNone: 'No session holds anything now.',
+  useKeypair: 'Keypair {key}',
+  useMore: '{count, plural, one {# more} other {# more}}',
+
   // Presets
   presets: 'Presets',
   noPresets: 'No presets',

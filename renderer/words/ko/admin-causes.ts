@@ -8,6 +8,7 @@ export default {
   agent_used_by:
     '{agent}에서 실행 중인 세션: {sessions}. 새 세션을 시작하지 않게 하고, 세션이 끝나기를 기다리거나 종료하세요.',
   agent_has_files: '{agent}에 다음 세션을 이어 갈 파일이 있습니다: {sessions}. 세션이 끝나기를 기다리거나 종료하세요.',
+  one_holder_of_limits: '자원 정책, 프로젝트, 도메인 중 하나만 지정하세요.',
   join_string_gone: '이 참여 문자열은 삭제되었습니다. 새로 만드세요.',
   container_not_waiting:
     '이 호스트에서 결정을 기다리는 컨테이너가 아닙니다. "berth admin agent unknown ls" 명령으로 목록을 볼 수 있습니다.',

@@ -11,6 +11,15 @@ export default {
   limitsHint: '한 사람의 모든 세션을 합한 한도입니다. 메모리: 4 GiB, 512 MiB',
   domain: '도메인',
 
+  // Who uses the limits
+  use: '한도 사용량',
+  useOf: '{name}의 한도 사용량',
+  useTitle: '{name}의 한도 사용량',
+  useTogether: '모두 합쳐서',
+  useNone: '지금 자원을 쓰는 세션이 없습니다.',
+  useKeypair: '키페어 {key}',
+  useMore: '{count}개 더 보기',
+
   // Presets
   presets: '프리셋',
   noPresets: '프리셋이 없습니다',

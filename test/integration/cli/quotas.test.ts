@@ -1,6 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Preset, type Recalculation, type ResourcePolicy, type ScopeUsage, type Session } from '#manager/contract'
+import {
+  type Agent,
+  type Preset,
+  type Recalculation,
+  type ResourcePolicy,
+  type ScopeUsage,
+  type Session,
+} from '#manager/contract'
 import { type Cli, createCli } from '../../fixtures/cli.ts'
 import { ADMIN } from '../../fixtures/manager.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
@@ -42,6 +49,11 @@ test('commands for policies, usage, presets, access and recalculation', async ()
   const usage = await json<ScopeUsage[]>('usage')
   expect(usage[0]).toMatchObject({ kind: 'user', policy: 'student', held: { cpu: '1.5' }, left: { cpu: '0.5' } })
   expect((await berth(['usage'])).out).toMatch(/user +admin@localhost +student +1 \/ 3 +1.5 \/ 2 +1 GiB \/ 4 GiB/)
+  const used = await berth(['admin', 'usage', 'limits', '--policy', 'student'])
+  expect(used.out).toMatch(/user +admin@localhost +1 \/ 3 +1.5 \/ 2 +1 GiB \/ 4 GiB/)
+  const ofProject = await json('admin', 'usage', 'limits', '--group', 'default')
+  expect(ofProject).toMatchObject({ shared: { held: { cpu: '1.5' }, sessions: 1 }, items: [{ name: ADMIN.email }] })
+  expect(await berth(['admin', 'usage', 'limits'])).toMatchObject({ code: 2 })
   const over = ['session', 'create', '--image', 'berth/python:3.13', '--cpu', '3', '--json']
   expect(await berth(over)).toMatchObject({ code: 1, err: expect.stringContaining('over_user_policy') as string })
 
@@ -53,6 +65,11 @@ test('commands for policies, usage, presets, access and recalculation', async ()
   await berth(['admin', 'preset', 'rm', 'large'])
 
   await berth(['admin', 'resource-group', 'create', 'gpu', '--domains', 'none'])
+  const [host] = await json<Agent[]>('admin', 'agent', 'ls')
+  const move = ['admin', 'agent', 'move', host?.name ?? '']
+  const stays = await berth([...move, 'gpu'])
+  expect(stays).toMatchObject({ code: 1, err: expect.stringContaining('agent_in_use') as string })
+  expect((await berth([...move, 'default'])).out).toContain(host?.id)
   const granted = await berth(['admin', 'resource-group', 'grant', 'gpu', '--user', me])
   expect(granted.out).toContain(ADMIN.email)
   await berth(['admin', 'resource-group', 'withdraw', 'gpu', '--user', me])

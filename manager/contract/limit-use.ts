@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import { GroupId } from './ids.ts'
+import { ScopeUsage } from './usage.ts'
+
+/** Whose limit a question is about: exactly one of these. */
+export const LimitUseQuery = z.object({
+  policy: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('A resource policy: its users and keypairs, each with the limits alone.'),
+  groupId: GroupId.optional().describe('A project: its users, who share the limits.'),
+  domain: z.string().max(64).optional().describe('A domain: its users, who share the limits.'),
+})
+
+/** What one user or keypair holds against the limits. */
+export const LimitUser = ScopeUsage.pick({ id: true, name: true, held: true, sessions: true })
+  .extend({ kind: z.enum(['user', 'keypair']) })
+  .meta({ id: 'LimitUser' })
+export type LimitUser = z.infer<typeof LimitUser>
+
+/** Limits, and what is held against them. */
+export const LimitUse = ScopeUsage.pick({ limits: true, maxSessions: true }).extend({
+  shared: ScopeUsage.pick({ held: true, sessions: true })
+    .nullable()
+    .describe('What all users hold together, where they share the limits; null for a resource policy.'),
+  total: z.int().describe('Number of users and keypairs that hold something.'),
+})
+export type LimitUse = z.infer<typeof LimitUse>
