@@ -45,13 +45,22 @@ export async function resolveMounts(
     if (!folder || permission === undefined) throw await noSuchFolder(db, caller, spec.folder)
     mounts.push(toMount(folder, permission, spec))
   }
-  if (automount) mounts.push(...automatic(folders, caller, new Set(mounts.map(({ folderId }) => folderId))))
+  if (automount) mounts.push(...automaticMounts(folders, caller, new Set(mounts.map(({ folderId }) => folderId))))
   refuseOverlap(mounts)
   return mounts
 }
 
-/** @param asked folders of the request, which override the path and mode of automatic mounts */
-function automatic(folders: readonly FolderRow[], { userId }: Caller, asked: ReadonlySet<FolderId>): Mount[] {
+/**
+ * The caller's own folders whose names begin with a dot.
+ *
+ * @param asked folders of the request, which override the path and mode of automatic mounts
+ * @throws AppError `bad_request` for more than `MOST_FOLDERS`
+ */
+export function automaticMounts(
+  folders: readonly Pick<FolderRow, 'id' | 'name' | 'user_id' | 'is_cloning'>[],
+  { userId }: Pick<Caller, 'userId'>,
+  asked: ReadonlySet<FolderId>,
+): Mount[] {
   const own = folders.filter(
     ({ id, name, user_id, is_cloning }) => user_id === userId && isAutomount(name) && !asked.has(id) && !is_cloning,
   )
