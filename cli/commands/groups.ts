@@ -8,6 +8,7 @@ import {
   limitOf,
   namesSlots,
   type OrUnlimited,
+  parseFileLimit,
   parseSizeLimit,
   type SlotFlags,
   slotsOf,
@@ -22,6 +23,7 @@ interface GroupFlags extends SlotFlags {
   name?: string
   description?: string
   folderSize?: OrUnlimited<number>
+  folderFiles?: OrUnlimited<number>
   mine?: boolean
   json?: boolean
 }
@@ -126,21 +128,30 @@ function withSettings(command: Command): Command {
       `of all folders of the project together, e.g. 500g, or ${UNLIMITED}`,
       parseSizeLimit,
     )
+    .option(
+      '--folder-files <n>',
+      `files, directories and links in all folders of the project together, or ${UNLIMITED}`,
+      parseFileLimit,
+    )
     .option('--json', 'print JSON')
 }
 
-function changeOf({ name, description, folderSize, ...flags }: GroupFlags, before: WireSlots = {}): GroupChange {
+function changeOf(
+  { name, description, folderSize, folderFiles, ...flags }: GroupFlags,
+  before: WireSlots = {},
+): GroupChange {
   return {
     ...(name === undefined ? {} : { name }),
     ...(description === undefined ? {} : { description }),
     ...(folderSize === undefined ? {} : { maxFolderBytes: limitOf(folderSize) }),
+    ...(folderFiles === undefined ? {} : { maxFolderFiles: limitOf(folderFiles) }),
     ...(namesSlots(flags) ? { limits: slotsOf(flags, before) } : {}),
   }
 }
 
 const groupTable = (items: readonly Group[]) =>
   table(
-    ['DOMAIN', 'NAME', 'ACTIVE', 'MEMBERS', 'LIMITS', 'FOLDERS UP TO', 'DESCRIPTION', 'ID'],
+    ['DOMAIN', 'NAME', 'ACTIVE', 'MEMBERS', 'LIMITS', 'FOLDERS UP TO', 'FILES', 'DESCRIPTION', 'ID'],
     items.map(one => [
       one.domain,
       one.name,
@@ -148,6 +159,7 @@ const groupTable = (items: readonly Group[]) =>
       String(one.members),
       limitsText(one.limits),
       one.maxFolderBytes === null ? '∞' : bytes(one.maxFolderBytes),
+      one.maxFolderFiles === null ? '∞' : String(one.maxFolderFiles),
       one.description,
       one.id,
     ]),

@@ -323,6 +323,8 @@ export const CAUSES = {
     '"{name}" may have {limit} files, directories and links, has {used}, and this makes {files} more. Delete files, or ask whoever manages the folder for a higher limit.',
   quota_total_files:
     'All folders of the owner of "{name}" may have {limit} files, directories and links, have {used}, and this makes {files} more. Delete files or folders, also from the trash, or ask an admin for another resource policy.',
+  quota_project_files:
+    'All folders of the project of "{name}" may have {limit} files, directories and links, have {used}, and this makes {files} more. Delete files or folders, also from the trash, or ask an admin of the project for a higher limit.',
   quota_folder_full:
     '"{name}" may have {limit} bytes, has {used}, and this needs {bytes} more. Delete files, or ask whoever manages the folder for a higher limit.',
   quota_folder_staged:

@@ -32,6 +32,14 @@ const maxFolderBytes = z
   .nullable()
   .describe('Size on disk of all folders of the project, those in the trash included; null = unlimited.')
 
+const maxFolderFiles = z
+  .int()
+  .min(1)
+  .nullable()
+  .describe(
+    'Number of files in all folders of the project, those in the trash included; directories and links count. Null = unlimited.',
+  )
+
 /** A domain, the top layer: a company or a school. A user belongs to exactly one. */
 export const Domain = z
   .object({
@@ -81,6 +89,7 @@ export const Group = z
     name: z.string(),
     ...shared,
     maxFolderBytes,
+    maxFolderFiles,
     active: z.boolean().describe('False: no new sessions in the project.'),
     members: z.int().describe('Number of members.'),
     createdAt: z.iso.datetime(),
@@ -96,6 +105,7 @@ export const GroupSpec = z
     description: shared.description.default(''),
     limits: shared.limits.default({}),
     maxFolderBytes: maxFolderBytes.default(null),
+    maxFolderFiles: maxFolderFiles.default(null),
     active: z.boolean().default(true),
   })
   .meta({ id: 'GroupSpec' })
@@ -103,7 +113,7 @@ export type GroupSpec = z.infer<typeof GroupSpec>
 
 /** Change of a group. A key that is left out keeps its value; `limits` are replaced as a whole. */
 export const GroupChange = z
-  .strictObject({ name: GroupName, ...shared, maxFolderBytes, active: z.boolean() })
+  .strictObject({ name: GroupName, ...shared, maxFolderBytes, maxFolderFiles, active: z.boolean() })
   .partial()
   .meta({ id: 'GroupChange' })
 export type GroupChange = z.infer<typeof GroupChange>

@@ -26,6 +26,7 @@ test.each([
   ['one file too many', { max_files: 50 }, 1, 'quota_folder_files'],
   ['a write to a file of a full folder', { max_files: 40 }, 0, undefined],
   ['all folders together', { max_files: 1_000, owner_max_files: 60, owned_files: 60 }, 1, 'quota_total_files'],
+  ['all folders of a project', { group_id: PROJECT, owner_max_files: 50 }, 1, 'quota_total_files'],
   ['never counted', { max_files: 10, files: null }, 10, undefined],
   ['both limits', { max_files: 50, max_bytes: 50 }, 1, 'quota_folder_full'],
 ])('new files are judged: %s', (_case, sizes, files, code) => {

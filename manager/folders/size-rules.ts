@@ -48,7 +48,10 @@ function filesFault(sizes: Sizes, files: number): AppError | undefined {
   const owned = sizes.owned_files ?? 0
   if (owner_max_files === null || owned + files <= owner_max_files) return undefined
   const figures = { name, limit: owner_max_files, used: owned, files }
-  return new AppError('quota_total_files', { ...figures, ...because('quota_total_files', figures) })
+  return new AppError('quota_total_files', {
+    ...figures,
+    ...because(sizes.group_id === null ? 'quota_total_files' : 'quota_project_files', figures),
+  })
 }
 
 /**

@@ -124,7 +124,7 @@ export function createGroups({
         if (!isUniqueViolation(error)) throw error
         throw existing(group.domain, change.name ?? group.name, error)
       }
-      if (change.maxFolderBytes !== undefined) onFolderLimitsChanged?.()
+      if (change.maxFolderBytes !== undefined || change.maxFolderFiles !== undefined) onFolderLimitsChanged?.()
       if (limits || change.active !== undefined) onLimitsChanged?.()
       return toView(await managed(caller, id))
     },
@@ -177,7 +177,7 @@ function existing(domain: string, name: string, cause?: unknown): AppError {
 }
 
 function toView(row: CountedGroupRow): Group {
-  const { id, domain, name, description, active, limits, max_folder_bytes, members, created_at, version } = row
+  const { id, domain, name, description, active, limits, members, created_at, version } = row
   return {
     id,
     domain,
@@ -185,7 +185,8 @@ function toView(row: CountedGroupRow): Group {
     description,
     active,
     limits: formatSlots(limits),
-    maxFolderBytes: max_folder_bytes,
+    maxFolderBytes: row.max_folder_bytes,
+    maxFolderFiles: row.max_folder_files,
     members,
     createdAt: created_at.toISOString(),
     version,

@@ -169,11 +169,20 @@ export const LIMIT_FORMS: readonly FormRow[] = [
       async form => {
         await form.getByLabel('Size of all folders of the project: Unlimited').uncheck()
         await form.getByLabel('Size of all folders of the project', { exact: true }).fill('2048')
+        await form.getByLabel('Files in all folders of the project: Unlimited').uncheck()
+        await form.getByLabel('Files in all folders of the project', { exact: true }).fill('500000')
       },
     ],
     submit: 'Create',
     sends: 'createGroup',
-    body: { name: 'robots', description: 'Arms', limits: {}, maxFolderBytes: 2 ** 41, domain: CHEMISTRY },
+    body: {
+      name: 'robots',
+      description: 'Arms',
+      limits: {},
+      maxFolderBytes: 2 ** 41,
+      maxFolderFiles: 500_000,
+      domain: CHEMISTRY,
+    },
     reply: {},
     says: 'robots created.',
   },
@@ -185,7 +194,13 @@ export const LIMIT_FORMS: readonly FormRow[] = [
     submit: 'Save',
     sends: 'updateGroup',
     params: { id: VISION?.id ?? '' },
-    body: { name: 'seeing', description: VISION?.description, limits: VISION?.limits, maxFolderBytes: 1.5 * 2 ** 30 },
+    body: {
+      name: 'seeing',
+      description: VISION?.description,
+      limits: VISION?.limits,
+      maxFolderBytes: 1.5 * 2 ** 30,
+      maxFolderFiles: 250_000,
+    },
     reply: {},
     says: 'seeing saved.',
   },

@@ -79,6 +79,7 @@ const GROUPS: Group[] = ['default', 'vision', 'speech'].map((name, index) => ({
   description: index === 1 ? 'Object detection and tracking' : '',
   limits: index === 1 ? { cpu: '24', 'cuda.device': '6' } : {},
   maxFolderBytes: index === 1 ? 1.5 * 2 ** 30 : null,
+  maxFolderFiles: index === 1 ? 250_000 : null,
   active: index !== 2,
   members: 3 + index * 14,
   ...at,

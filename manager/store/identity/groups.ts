@@ -72,6 +72,7 @@ export interface GroupSettings {
   readonly description?: string | undefined
   readonly limits?: ResourceSlots | undefined
   readonly maxFolderBytes?: number | null | undefined
+  readonly maxFolderFiles?: number | null | undefined
   readonly active?: boolean | undefined
 }
 
@@ -106,11 +107,12 @@ export async function updateGroup(
   return numUpdatedRows === 1n
 }
 
-function columnsOf({ description, limits, maxFolderBytes, active }: GroupSettings) {
+function columnsOf({ description, limits, maxFolderBytes, maxFolderFiles, active }: GroupSettings) {
   return {
     ...(description === undefined ? {} : { description }),
     ...(limits === undefined ? {} : { limits: JSON.stringify(limits) }),
     ...(maxFolderBytes === undefined ? {} : { max_folder_bytes: maxFolderBytes }),
+    ...(maxFolderFiles === undefined ? {} : { max_folder_files: maxFolderFiles }),
     ...(active === undefined ? {} : { active }),
   }
 }

@@ -48,6 +48,7 @@ import { imageDomains } from './0072-image-domains.ts'
 import { imageBuilds } from './0073-image-builds.ts'
 import { folderFiles } from './0074-folder-files.ts'
 import { uploadExecutable } from './0075-upload-executable.ts'
+import { projectFolderFiles } from './0076-project-folder-files.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -100,4 +101,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0073-image-builds': imageBuilds,
   '0074-folder-files': folderFiles,
   '0075-upload-executable': uploadExecutable,
+  '0076-project-folder-files': projectFolderFiles,
 }

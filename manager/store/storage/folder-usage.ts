@@ -34,7 +34,7 @@ export interface FolderSizes {
   readonly group_id: GroupId | null
   /** The limit on all folders of the owner, by their resource policy, or on all of the project. */
   readonly owner_max_bytes: number | null
-  /** The limit on the files in all folders of the owner, by their resource policy. */
+  /** The limit on the files in all folders of the owner, by their resource policy, or in all of the project. */
   readonly owner_max_files: number | null
   /** Measured bytes of those folders. */
   readonly owned: number | null
@@ -71,7 +71,7 @@ export async function readSizes(db: Db, id: FolderId): Promise<FolderSizes | und
 const ownerLimit = sql<number | null>`coalesce(policies.max_folder_bytes, groups.max_folder_bytes)`
 const ofSameOwner = sql`(f.user_id = folders.user_id or f.group_id = folders.group_id)`
 
-const ownerFileLimit = sql<number | null>`policies.max_folder_files`
+const ownerFileLimit = sql<number | null>`coalesce(policies.max_folder_files, groups.max_folder_files)`
 
 /** @param what column of `u`, the usage of a folder */
 const owned = (what: RawBuilder<unknown>) => sql<number | null>`(

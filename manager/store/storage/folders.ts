@@ -66,7 +66,7 @@ const selectFolders = (db: Db, member: UserId) =>
     .select(['owners.email as owner_email', 'owners.name as owner_name'])
     // A folder has an owner or a project, never both.
     .select(eb => eb.fn.coalesce('policies.max_folder_bytes', 'groups.max_folder_bytes').as('owner_max_bytes'))
-    .select('policies.max_folder_files as owner_max_files')
+    .select(eb => eb.fn.coalesce('policies.max_folder_files', 'groups.max_folder_files').as('owner_max_files'))
     .select(['usage.bytes as usage_bytes', 'usage.files as usage_files', 'usage.measured_at', 'usage.took_ms'])
     .select([
       isMember(member).as('is_member'),

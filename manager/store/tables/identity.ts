@@ -24,6 +24,8 @@ export interface GroupsTable {
   limits: DefaultJson<ResourceSlots>
   /** Limit for all folders of the group together, in bytes; null = unlimited. */
   max_folder_bytes: Default<number | null>
+  /** Limit for the files in all folders of the group together; null = unlimited. */
+  max_folder_files: Default<number | null>
   created_at: Time
   version: Default<number>
 }

@@ -47,6 +47,7 @@ export default {
   maxFolderFiles: 'Files in all own folders',
   maxFolderFilesHint: 'Directories and links count.',
   maxProjectFolderSize: 'Size of all folders of the project',
+  maxProjectFolderFiles: 'Files in all folders of the project',
   storageHosts: 'Storage hosts',
   storageHostsHint: 'Names with commas between them. Empty: all.',
   users: 'Users',

@@ -61,7 +61,7 @@ export default {
   quota_folder_files: 'Delete files, or raise the limit of the folder.',
   quota_folder_full: 'Delete files, or raise the limit of the folder.',
   quota_total_files:
-    'Delete files or folders, also from the trash, or ask an administrator for another resource policy.',
+    'Delete files or folders, also from the trash, or ask an administrator for another resource policy or a higher limit of the project.',
   quota_total_full:
     'Delete files or folders, also from the trash, or ask an administrator for another resource policy.',
   storage_away: 'Try again later. If it stays so, an administrator has to mount the storage.',

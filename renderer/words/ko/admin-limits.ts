@@ -50,6 +50,7 @@ export default {
   maxFolderFiles: '본인 폴더 전체 파일 수',
   maxFolderFilesHint: '디렉터리와 링크도 포함됩니다.',
   maxProjectFolderSize: '프로젝트 폴더 전체 용량',
+  maxProjectFolderFiles: '프로젝트 폴더 전체 파일 수',
   storageHosts: '스토리지 호스트',
   storageHostsHint: '쉼표로 구분한 이름. 비워 두면 모두 쓸 수 있습니다.',
   users: '사용자',

@@ -60,7 +60,8 @@ export default {
   resource_group_not_found: '다른 자원 그룹을 선택하거나 관리자에게 사용 권한을 요청하세요.',
   quota_folder_files: '파일을 삭제하거나 폴더의 파일 수 한도를 늘리세요.',
   quota_folder_full: '파일을 삭제하거나 폴더의 용량 한도를 늘리세요.',
-  quota_total_files: '파일이나 폴더를 휴지통에서도 삭제하거나 관리자에게 다른 자원 정책을 요청하세요.',
+  quota_total_files:
+    '파일이나 폴더를 휴지통에서도 삭제하거나 관리자에게 다른 자원 정책이나 프로젝트의 더 높은 제한을 요청하세요.',
   quota_total_full: '파일이나 폴더를 휴지통에서도 삭제하거나 관리자에게 다른 자원 정책을 요청하세요.',
   storage_away: '나중에 다시 시도하세요. 계속되면 관리자가 스토리지를 마운트해야 합니다.',
   storage_host_not_found: '관리자에게 스토리지를 요청하세요.',

@@ -102,7 +102,7 @@ test('users are imported from a CSV file; a wrong row does not keep the others f
   expect((await admin('user', 'import', file)).err).toContain('a column "email"')
 })
 
-test('the size of all folders of a project is limited, and the limit taken away', async () => {
+test('the size of all folders of a project and the number of their files are limited, and the limit taken away', async () => {
   const made = await json<Group>('group', 'create', 'robots', '--folder-size', '1.5t')
   expect(made.maxFolderBytes).toBe(1.5 * 2 ** 40)
   expect((await admin('group', 'ls')).out).toMatch(/robots .* 1\.5 TiB/)
@@ -110,6 +110,11 @@ test('the size of all folders of a project is limited, and the limit taken away'
   expect((await json<Group[]>('group', 'ls')).find(({ name }) => name === 'robots')?.maxFolderBytes).toBe(1.5 * 2 ** 40)
   const { maxFolderBytes } = await json<Group>('group', 'update', 'robots', '--folder-size', 'unlimited')
   expect(maxFolderBytes).toBeNull()
+  const counted = await json<Group>('group', 'update', 'robots', '--folder-files', '500000')
+  expect(counted.maxFolderFiles).toBe(500_000)
+  await admin('group', 'update', 'robots', '--description', 'More arms')
+  expect((await admin('group', 'ls')).out).toMatch(/robots .* ∞ +500000 +More arms/)
+  expect((await admin('group', 'update', 'robots', '--folder-files', '0')).code).toBe(2)
 })
 
 test('policies accept the same time formats as sessions, and are assigned by e-mail address', async () => {

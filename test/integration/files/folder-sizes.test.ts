@@ -6,7 +6,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Client, type SFTPWrapper } from 'ssh2'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ApiClient, BUNDLE_CONTENT, type Folder, FolderId, TUS_CONTENT, TUS_VERSION } from '#manager/contract'
+import {
+  type ApiClient,
+  BUNDLE_CONTENT,
+  type Folder,
+  FolderId,
+  GroupId,
+  TUS_CONTENT,
+  TUS_VERSION,
+} from '#manager/contract'
 import { startProxy } from '#proxy'
 import { createFolderRoom } from '../../../manager/folders/room.ts'
 import { createFolderUsages } from '../../../manager/folders/usage.ts'
@@ -14,6 +22,7 @@ import { silentLog } from '../../../manager/log.ts'
 import { type FolderLimits } from '../../../manager/storage/folder-quota.ts'
 import { createResourcePolicies } from '../../../manager/quotas/policies.ts'
 import { newId } from '../../../manager/store/new-id.ts'
+import { insertGroup } from '../../../manager/store/identity/groups.ts'
 import { listUnenforced } from '../../../manager/store/storage/folder-usage.ts'
 import { insertFolder } from '../../../manager/store/storage/folders.ts'
 import { setMarker } from '../../../manager/store/storage/storage-hosts.ts'
@@ -226,6 +235,32 @@ test('a resource policy limits the files in all folders of a user together', asy
   expect(folders).toMatchObject({ usedFiles: 2, limitFiles: 2, limitBytes: null })
 })
 
+test('a project has a limit on the files in all of its folders together', async () => {
+  const project = await api.createGroup({ body: { name: 'counted', maxFolderFiles: 3 } })
+  expect(project.maxFolderFiles).toBe(3)
+  const { user } = await api.me()
+  await api.addGroupMember({ params: { id: project.id, userId: user.id } })
+  const [first, second] = [
+    await api.createFolder({ body: { name: 'counted-first', group: project.id } }),
+    await api.createFolder({ body: { name: 'counted-second', group: project.id } }),
+  ]
+  await fill(first, 'a', 1)
+  await fill(first, 'b', 1)
+  const make = (folder: Folder, path: string) => api.makeDirectory({ params: { id: folder.id }, body: { path } })
+  await make(second, 'fits')
+  expect(await refusal(make(second, 'more'))).toMatchObject({
+    code: 'quota_total_files',
+    detail: { cause: 'quota_project_files', limit: 3 },
+  })
+  // A file that is there may be changed, and what others own counts for them alone.
+  const { edit } = await senderTo(first)
+  expect((await edit('a', { 'if-match': '*' }, Buffer.from('other'))).status).toBe(200)
+  await make(await api.createFolder({ body: { name: 'not-of-the-counted' } }), 'more')
+  const raised = await api.updateGroup({ params: { id: project.id }, body: { maxFolderFiles: null } })
+  expect(raised.maxFolderFiles).toBeNull()
+  await make(second, 'more')
+})
+
 test('uploads that are not finished count together; a cancelled one makes room', async () => {
   const folder = await api.createFolder({ body: { name: 'staged', maxBytes: 3 * MIB } })
   const { token } = await apiOf(cluster.url).login({ body: { ...ADMIN, kind: 'token' } })
@@ -325,7 +360,7 @@ test('writes, longer files and directories by SFTP are refused at the limit', as
   }
 })
 
-test('the limit of a policy reaches the file systems of all folders that it concerns, and no others', async () => {
+test('the limits of a policy and of a project reach the file systems of all folders that they concern, and no others', async () => {
   await using test = await openTestStore()
   const { db } = test.store
   await setMarker(db, 'local', randomUUID())
@@ -367,6 +402,12 @@ test('the limit of a policy reaches the file systems of all folders that it conc
       [small, { bytes: MIB, files: 9 }],
     ]),
   )
+  const groupId = newId(GroupId)
+  await insertGroup(db, { id: groupId, domain: 'default', name: 'counted', maxFolderFiles: 7 })
+  const id = newId(FolderId)
+  const of = { user_id: null, group_id: groupId, usage_mode: 'general', permission: 'rw' } as const
+  await insertFolder(db, { id, name: 'of-project', ...of, storage_host: 'local', max_bytes: null, max_files: 11 })
+  expect(await enforced()).toEqual(new Map([[id, { bytes: null, files: 7 }]]))
 })
 
 test('a folder that is counted for a write is not counted once more because somebody looks at it', async () => {

@@ -15,5 +15,8 @@ export const countText = (count: number | null): string => (count === null ? sha
 export const timeText = (seconds: number | null): string =>
   seconds === null ? shared('unlimited') : durationText(seconds)
 
+/** The largest limit on a number of files that a form takes. */
+export const MOST_FILES = 1_000_000_000
+
 /** The faults of the fields of a form, by the names of those that have one. */
 export const isNumber = (value: number | null): boolean => value === null || !Number.isNaN(value)
