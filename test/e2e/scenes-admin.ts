@@ -265,6 +265,7 @@ export const ADMIN_SCENES: readonly Scene[] = [
   }),
   scene('admin-agents', 'agents', 'gpu-host-3.cluster'),
   scene('admin-agent', `agents/${agentId(1)}`, 'Xid 79'),
+  scene('admin-agent-move', `agents/${agentId(1)}`, opens('Move', 'Drain it first')),
   scene('admin-join', 'agents', opens('Join an agent', 'Waiting for the agent')),
   scene('admin-users', 'users', 'researcher-5@lab'),
   scene('admin-user', `users/${aUser(3).id}`, '2 sign-ins'),
@@ -297,6 +298,7 @@ export const ADMIN_SCENES: readonly Scene[] = [
   scene('admin-presets', 'presets', 'Two GPUs'),
   scene('admin-domains', 'domains', 'chemistry'),
   scene('admin-projects', 'projects', 'speech', { role: 'domain_admin' }),
+  scene('admin-limit-use', 'projects', opens('Use of the limits of vision', 'All together')),
   scene('admin-images', 'images', 'berth/pytorch', withTask(TASK)),
   scene('admin-image-minimum', 'images', opens('Set the minimum of berth/python:3.13', 'Its labels say:')),
   scene('admin-image-requests', 'images', opens('Decline vision/torch:2', 'as a message'), {

@@ -47,7 +47,7 @@ export default {
   move: 'Move',
   moveTitle: 'Move {name} to another resource group',
   moveText:
-    'Sessions that wait in the chosen group may then start on it, and none of {group}. No session may be on it: drain it first.',
+    'Waiting sessions of the chosen group may then start on it; sessions of {group} no longer do. Drain it first: no session may be on it.',
   moveWhere: 'Choose a resource group.',
   moveNowhere: 'There is no other resource group.',
   moved: '{name} is in {group} now.',
