@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { AgentId, SessionId, UserId } from '#manager/contract'
+import { listAgentPage } from '../../../manager/store/agents/agent-list.ts'
 import { insertUser } from '../../../manager/store/identity/users.ts'
 import { newId } from '../../../manager/store/new-id.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
@@ -154,6 +155,13 @@ test('capacity and use are those of connected agents in the resource groups that
     capacity: {},
     agents: { connected: 0, lost: 0 },
   })
+  // Of two problems on one agent and one on another, the first comes first; the agents that are well are left out.
+  await sql`update agents set problem = 'x', devices = '[{"uuid":"GPU-other","problem":"Xid 79"}]' where id = ${other}`.execute(
+    store.db,
+  )
+  const page = { problems: true, order: 'problems', descending: true, limit: 5 } as const
+  const { rows, total } = await listAgentPage(store.db, page)
+  expect([rows.map(({ name }) => name), total]).toEqual([['other', 'away'], 2])
 })
 
 test('GPUs that do nothing are found by their figures, however old the session, and counted by owner', async () => {
