@@ -1,5 +1,7 @@
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
+import { variedFolders } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { aSession } from './console-world.ts'
 
@@ -80,4 +82,122 @@ test('forms of the account have URLs; the set-up of a second factor that is on d
   const on = await it.newTab('/account?dialog=second-factor')
   await expect.poll(() => urlOf(on)).toBe('/account')
   expect(await on.getByRole('dialog').count()).toBe(0)
+})
+
+const CHANGED_AT = '2026-11-01T09:00:00.000Z'
+const IDENTITY = {
+  issuer: 'https://id.example.org',
+  subject: '8f14e45f',
+  email: 'mira.holm@university.example.org',
+  createdAt: CHANGED_AT,
+  lastUsedAt: CHANGED_AT,
+  provider: 'University',
+}
+const RUNNING = aSession(7, {
+  name: 'long-training',
+  folders: [
+    { folderId: variedFolders()[4]!.id, name: 'papers', path: '/home/work/papers', readOnly: true, added: true },
+  ],
+})
+/** Page, dialog in its address, and the title. Nothing happens before the person confirms. */
+const DIALOGS = [
+  ['/sessions', `password`, 'Change password'],
+  ['/sessions', `shortcuts`, 'Keyboard shortcuts'],
+  ['/sessions', `usage`, 'Usage and limits'],
+  ['/sessions', `end&of=${RUNNING.id}`, 'Terminate “long-training”?'],
+  ['/sessions', `end&of=${RUNNING.id},${aSession(8).id}`, 'Terminate 2 sessions?'],
+  ['/summary', `apps&of=${RUNNING.id}`, 'Apps of long-training'],
+  [`/sessions/${RUNNING.id}?tab=details`, 'image', 'This session as an image'],
+  [`/sessions/${RUNNING.id}?tab=details`, 'add-folder', 'Add a folder to long-training'],
+  [
+    `/sessions/${RUNNING.id}?tab=details`,
+    `take-folder&of=${variedFolders()[4]!.id}`,
+    'Take papers out of long-training?',
+  ],
+  ['/account', 'recovery-codes', 'New recovery codes'],
+  ['/account', 'no-second-factor', 'Switch off the second factor'],
+  ['/account', 'link&of=lab', 'Link an account of Example Lab'],
+  ['/account', `unlink&of=${IDENTITY.issuer}%20${IDENTITY.subject}`, 'Unlink mira.holm@university.example.org?'],
+  ['/account', `remove-keypair&of=${aKeypair(0).accessKey}`, `Delete the access key ${aKeypair(0).accessKey}?`],
+  ['/account', 'end-sign-ins', 'End all other sign-ins?'],
+  ['/preferences', 'dotfile', 'New dotfile'],
+  ['/preferences', 'dotfile&of=.config/git/config', 'Edit .config/git/config'],
+  ['/preferences', 'remove-dotfile&of=.bashrc', 'Remove the dotfile .bashrc?'],
+  ['/preferences', 'start-script', 'Start-up script'],
+  ['/preferences', 'remove-start-script', 'Remove the start-up script?'],
+] as const
+
+test('dialogs of sessions, account and preferences open by their URLs, Back closes them, and nothing was sent', async () => {
+  await using it = await openConsole(browser, '/summary', {
+    sessions: [RUNNING, aSession(8)],
+    folders: variedFolders(),
+    totp: { enabled: true, recoveryCodesLeft: 8 },
+    keypairs: [aKeypair(0)],
+    logins: [THIS_LOGIN, OTHER_LOGIN],
+    authOptions: { providers: [{ id: 'lab', name: 'Example Lab' }] },
+    identities: [IDENTITY],
+    bootstrapScript: { script: 'pip install rich\n', changedAt: CHANGED_AT },
+    dotfiles: ['.bashrc', '.config/git/config'].map(path => ({
+      path,
+      content: '# mine\n',
+      mode: '644',
+      changedAt: CHANGED_AT,
+    })),
+  })
+  const { page } = it
+  const dialog = page.getByRole('dialog').or(page.getByRole('alertdialog'))
+  const go = (path: string) => page.evaluate(next => void (location.hash = next), path)
+  const HEADINGS = { sessions: 'Sessions', summary: 'Summary', account: 'Your account', preferences: 'Preferences' }
+  await page.getByRole('heading', { name: 'Summary' }).waitFor()
+  const found: Record<string, string> = {}
+  for (const [path, name] of DIALOGS) {
+    await go(path)
+    const section = /[a-z]+/.exec(path)?.[0] as keyof typeof HEADINGS
+    await page.getByRole('heading', { name: HEADINGS[section], level: 1 }).waitFor()
+    if (path.includes('tab=')) await page.getByRole('heading', { name: 'long-training' }).waitFor()
+    const address = `${path}${path.includes('?') ? '&' : '?'}dialog=${name}`
+    await go(address)
+    found[name] = (await dialog.getByRole('heading').first().textContent({ timeout: 10_000 }))?.trim() ?? ''
+    await page.goBack()
+    await dialog.waitFor({ state: 'hidden' })
+    expect(urlOf(page)).toBe(path)
+  }
+  expect(found).toEqual(Object.fromEntries(DIALOGS.map(([, name, title]) => [name, title])))
+  expect(it.world.changes).toEqual([])
+})
+
+test('a URL of a dialog about something that is gone, or that cannot be done, opens nothing and is corrected', async () => {
+  const ended = aSession(9, { status: 'TERMINATED', endedAt: CHANGED_AT })
+  await using it = await openConsole(browser, '/summary', { sessions: [ended], dotfiles: [] })
+  const { page } = it
+  await page.getByRole('heading', { name: 'Summary' }).waitFor()
+  for (const address of [
+    `/sessions?dialog=end&of=${ended.id}`,
+    '/account?dialog=recovery-codes',
+    '/account?dialog=remove-keypair&of=AKIAGONE',
+    '/preferences?dialog=dotfile&of=.gone',
+    '/preferences?dialog=remove-start-script',
+  ]) {
+    await page.evaluate(next => void (location.hash = next), address)
+    await expect.poll(() => urlOf(page), { message: address }).toBe(address.replace(/\?.*/, ''))
+    expect(await page.getByRole('dialog').or(page.getByRole('alertdialog')).count()).toBe(0)
+  }
+})
+
+test('Back asks before it closes a text that is not saved', async () => {
+  await using it = await openConsole(browser, '/preferences', { dotfiles: [] })
+  const { page } = it
+  await button(page, 'New dotfile').click()
+  await page.getByLabel('Path in the home').fill('.vimrc')
+  await page.getByRole('dialog').getByRole('textbox', { name: 'Content' }).fill('set number')
+  const question = page.getByRole('alertdialog', { name: 'Discard your changes?' })
+  await page.goBack()
+  await question.getByRole('button', { name: 'Keep' }).click()
+  await question.waitFor({ state: 'hidden' })
+  await page.getByText('set number').waitFor()
+  expect(urlOf(page)).toBe('/preferences?dialog=dotfile')
+  await page.goBack()
+  await question.getByRole('button', { name: 'Discard' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  await expect.poll(() => urlOf(page)).toBe('/preferences')
 })
