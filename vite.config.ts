@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vite'
@@ -15,6 +16,9 @@ import { usedUtilities } from './build/vite-used-utilities.ts'
 import { withoutDates } from './build/vite-without-dates.ts'
 import { compiledWords } from './build/vite-words.ts'
 
+const { version: VERSION } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
 const SOURCES = fileURLToPath(new URL('renderer', import.meta.url))
 
 /** The console page. `npx vite` serves it for development (the proxy forwards to it), `npm run build` bundles it. */
@@ -40,6 +44,7 @@ export default defineConfig({
   // vue-i18n without its message compiler: messages are compiled by the build (build/compile-message.ts).
   resolve: { alias: { 'vue-i18n': 'vue-i18n/dist/vue-i18n.runtime.mjs' } },
   define: {
+    __BERTH_VERSION__: JSON.stringify(VERSION),
     __VUE_I18N_FULL_INSTALL__: false,
     __VUE_I18N_LEGACY_API__: false,
     __INTLIFY_DROP_MESSAGE_COMPILER__: true,

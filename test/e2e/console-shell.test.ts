@@ -1,5 +1,6 @@
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ADMIN_WORLD } from './admin-world.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { ago, aSession, LIMITED } from './console-world.ts'
 
@@ -119,11 +120,28 @@ test('the information page shows versions, checks the connection, and lists the 
   await button(it.page, /^Account of/).click()
   await it.page.getByText('Information', { exact: true }).click()
   await it.page.getByRole('heading', { name: 'Connection check' }).waitFor()
-  await it.page.getByText('0.1.0').waitFor()
+  await expect.poll(() => it.page.getByText('0.1.0', { exact: true }).count()).toBe(2)
   await expect.poll(() => it.page.getByText(/Works, \d+ ms/).count()).toBe(2)
   await it.page
     .getByText(/^unavailable: /)
     .first()
     .waitFor()
   await it.page.getByText(/\d+ sessions reachable$|sessions cannot be reached/).waitFor()
+  expect(await it.page.getByText('Shown to administrators').count()).toBe(2)
+})
+
+test('the information page tells superadmins the version of each manager and agent, and says when the page is an old one', async () => {
+  await using it = await openConsole(browser, '/information', ADMIN_WORLD)
+  const versions = it.page.locator('dl')
+  await versions.getByText(/^0\.1\.0 on http/).waitFor()
+  await versions
+    .getByText(/\(Docker .*\) on .*gpu-host-1\.cluster\.example\.org/)
+    .first()
+    .waitFor()
+  await it.page.route('**/host/host/info', async route => {
+    const answer = await route.fetch()
+    await route.fulfill({ response: answer, body: (await answer.text()).replaceAll('0.1.0', '0.2.0') })
+  })
+  await button(it.page, 'Check again').click()
+  await versions.getByText('0.1.0. Berth was updated since: reload the page.').waitFor()
 })

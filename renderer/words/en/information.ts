@@ -1,7 +1,12 @@
 export default {
   information: 'Information',
   versions: 'Versions',
+  console: 'This page',
+  olderPage: '{version}. Berth was updated since: reload the page.',
   host: 'Proxy or desktop app',
+  api: 'API',
+  versionAt: '{version} on {names}',
+  agentsAt: '{version} (Docker {engine}) on {names}',
   managers: 'Manager',
   agents: 'Agents',
   unknown: 'unknown',

@@ -4,7 +4,12 @@ import { type Translation } from '../message-types.ts'
 export default {
   information: '정보',
   versions: '버전',
+  console: '이 페이지',
+  olderPage: '{version}. 그 뒤 Berth가 업데이트되었습니다. 페이지를 새로 고치세요.',
   host: '프록시 또는 데스크톱 앱',
+  api: 'API',
+  versionAt: '{version}: {names}',
+  agentsAt: '{version}(Docker {engine}): {names}',
   managers: '매니저',
   agents: '에이전트',
   unknown: '알 수 없음',
