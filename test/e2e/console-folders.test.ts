@@ -104,6 +104,10 @@ test('search, tab and order are in the address, and a folder that another tab ma
   await expect
     .poll(names)
     .toEqual(['zoo', 'papers', 'imagenet-2012-train-and-validation-sets', 'experiments', '.local'])
+  await page.getByRole('tab', { name: /^Automount/ }).click()
+  await expect.poll(names).toEqual(['.local'])
+  expect(page.url()).toContain('tab=automount')
+  await page.goBack()
   await page.getByLabel('Search folders').fill('zoo')
   await expect.poll(names).toEqual(['zoo'])
   expect(page.url()).toContain('q=zoo')

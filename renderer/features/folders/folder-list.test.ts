@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type Folder, FolderName } from '#manager/contract'
 import { aFolder } from '../../testing/a-folder.ts'
-import { filterFolders, ownerText, readFolderView, sortFolders, writeFolderView } from './folder-list.ts'
+import { filterFolders, mountsItself, ownerText, readFolderView, sortFolders, writeFolderView } from './folder-list.ts'
 import { folderNameFault } from './folder-name.ts'
 
 const VISION = { id: '01990000-0000-7000-8000-0000000000b2', name: 'vision' } as NonNullable<Folder['group']>
@@ -11,10 +11,21 @@ const MINE = { ownerId: aFolder(1).ownerId, group: null }
 const THEIRS = { ownerId: null, group: VISION }
 
 test('the view is written to the address and read back; unknown values are dropped', () => {
-  for (const query of [{}, { tab: 'trash' }, { q: 'data', sort: '-created' }, { tab: 'trash', sort: 'name' }]) {
+  for (const query of [
+    {},
+    { tab: 'trash' },
+    { tab: 'automount' },
+    { q: 'data', sort: '-created' },
+    { tab: 'trash', sort: 'name' },
+  ]) {
     expect(writeFolderView(readFolderView(query))).toEqual(query)
   }
   expect(writeFolderView(readFolderView({ tab: 'nowhere', sort: '-size', q: ['a', 'b'] }))).toEqual({})
+})
+
+test('own folders whose names begin with a dot are mounted by themselves, those of others are not', () => {
+  const mine = [named(1, '.local'), named(2, 'local'), named(3, '.ssh', { ownerId: null })]
+  expect(mine.filter(folder => mountsItself(folder, MINE.ownerId)).map(({ name }) => name)).toEqual(['.local'])
 })
 
 test('search and sort use the owner as shown, and numbers in names by value', () => {

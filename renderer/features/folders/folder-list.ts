@@ -1,8 +1,8 @@
 import { type LocationQuery, type LocationQueryRaw } from 'vue-router'
-import { type Folder } from '#manager/contract'
+import { type Folder, isAutomount } from '#manager/contract'
 import { t } from './words.ts'
 
-export const FOLDER_TABS = ['folders', 'trash', 'invitations'] as const
+export const FOLDER_TABS = ['folders', 'automount', 'trash', 'invitations'] as const
 export type FolderTab = (typeof FOLDER_TABS)[number]
 const SORT_KEYS = ['name', 'owner', 'storage', 'created', 'trashed'] as const
 export type FolderSortKey = (typeof SORT_KEYS)[number]
@@ -21,6 +21,7 @@ export interface FolderView {
 /** Folders by name; the trash with what was moved there last on top. */
 const USUAL: Readonly<Record<FolderTab, FolderSort>> = {
   folders: { key: 'name', descending: false },
+  automount: { key: 'name', descending: false },
   trash: { key: 'trashed', descending: true },
   invitations: { key: 'name', descending: false },
 }
@@ -51,6 +52,10 @@ export function ownerText(folder: Folder, me: Folder['ownerId'] | undefined): st
   if (folder.group) return t('project', { name: folder.group.name })
   return folder.ownerId === me ? t('you') : (folder.owner?.email ?? '')
 }
+
+/** Is the folder mounted in each new session of this person without being chosen? */
+export const mountsItself = ({ name, ownerId }: Pick<Folder, 'name' | 'ownerId'>, me: Folder['ownerId'] | undefined) =>
+  isAutomount(name) && ownerId === me
 
 /** What a folder is for, in one word. */
 export const modeText = ({ usageMode }: Pick<Folder, 'usageMode'>) =>

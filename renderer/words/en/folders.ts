@@ -4,6 +4,10 @@ export default {
   new: 'New folder',
   lists: 'Lists of folders',
   folders: 'Folders',
+  automount: 'Automount',
+  automountEmpty: 'No folder is mounted by itself',
+  automountEmptyText:
+    'A folder of yours whose name begins with a dot is mounted in each new session, under its name in the home folder: “.local” keeps what pip installs, “.ssh” your keys.',
   trash: 'Trash',
   invitations: 'Invitations',
   search: 'Search folders',

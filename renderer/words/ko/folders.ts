@@ -6,6 +6,10 @@ export default {
   new: '새 폴더',
   lists: '폴더 목록',
   folders: '폴더',
+  automount: '자동 마운트',
+  automountEmpty: '자동으로 마운트되는 폴더가 없습니다',
+  automountEmptyText:
+    '이름이 점으로 시작하는 내 폴더는 새 세션마다 홈 폴더에 같은 이름으로 마운트됩니다. “.local”에는 pip로 설치한 것이, “.ssh”에는 키가 남습니다.',
   trash: '휴지통',
   invitations: '초대',
   search: '폴더 검색',
