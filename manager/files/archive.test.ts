@@ -49,6 +49,24 @@ test('a sparse file is not sent without end', async () => {
   await expect(entries.next()).rejects.toEqual(refused('too_many_files'))
 })
 
+test('a file that becomes huge after the check, and a directory that is named many times, end the archive', async () => {
+  await mkdir(join(path, 'data'))
+  for (const name of ['a', 'data/b', 'data/c']) await writeFile(join(path, name), 'x')
+  await requireFewFiles(top, ['a', 'data'], signal)
+  const growing = entriesOf(top, { paths: ['a', 'data'], name: 'data', signal })
+  expect((await growing.next()).value).toMatchObject({ path: 'a', size: 1 })
+  for (const name of ['data/b', 'data/c']) await truncate(join(path, name), 5 * 2 ** 40)
+  expect((await growing.next()).value).toMatchObject({ path: 'data/' })
+  await expect(growing.next()).rejects.toEqual(refused('too_many_files'))
+
+  const paths = Array.from({ length: 100 }, () => 'data')
+  const again = entriesOf(top, { paths, name: 'data', signal, limits: { files: 50, bytes: 2 ** 50 } })
+  const sent = async () => {
+    for await (const _entry of again);
+  }
+  await expect(sent()).rejects.toEqual(refused('too_many_files'))
+})
+
 test('what lies too deep is left out of an archive, which says so, and passed over by a search', async () => {
   const deep = Array.from({ length: MOST_LEVELS + 5 }, () => 'd')
   await mkdir(join(path, ...deep), { recursive: true })

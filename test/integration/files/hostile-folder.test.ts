@@ -49,10 +49,10 @@ function frame(header: object, text: string): Buffer {
   return Buffer.concat([length, head, Buffer.from(text)])
 }
 
-/** Calls below the folder, with the text of their answers; in an order in which each succeeds while nobody swaps. */
-function callsOf({ folder }: FolderArena) {
+/** Sends requests below the folder. */
+function senderTo({ folder }: FolderArena) {
   const at = `${manager.url}/api/v1/folders/${folder.id}`
-  const send = async (method: string, path: string, headers: Record<string, string> = {}, body?: Buffer) => {
+  return async (method: string, path: string, headers: Record<string, string> = {}, body?: Buffer) => {
     const authorization = `Bearer ${owner.token}`
     try {
       const reply = await fetch(at + path, {
@@ -65,6 +65,14 @@ function callsOf({ folder }: FolderArena) {
       return { isDone: false, text: '' } // cut, because a file changed while it was sent
     }
   }
+}
+
+/** Paths that lead out of the folder, or name nothing in it, by their text alone. */
+const LEAVING = ['..', '../secret', 'dir/../..', 'dir/../file', '/etc/passwd', './file', 'dir//f', 'dir/', 'file\0']
+
+/** Calls below the folder, with the text of their answers; in an order in which each succeeds while nobody swaps. */
+function callsOf(arena: FolderArena) {
+  const send = senderTo(arena)
   const json = (path: string, value: unknown) =>
     send('POST', path, { 'content-type': 'application/json' }, Buffer.from(JSON.stringify(value)))
   const metadata = (path: string) =>
@@ -123,6 +131,7 @@ test('whatever a session exchanges while an operation runs, nothing of the host 
   const clones: Folder[] = []
   {
     await using _swapping = await startSwapping(arena)
+    const send = senderTo(arena)
     const ends = performance.now() + RACE_MS
     const run = async ([name, call]: [string, () => Promise<{ isDone: boolean; text: string }>]) => {
       while (performance.now() < ends) {
@@ -139,7 +148,27 @@ test('whatever a session exchanges while an operation runs, nothing of the host 
         clones.push(made)
       }
     }
-    await Promise.all([...calls.map(run), cloning()])
+    // Paths that name something else than an entry of the folder are refused at any moment, whatever lies on their way.
+    const leaving = async () => {
+      while (performance.now() < ends) {
+        for (const path of LEAVING) {
+          const query = `path=${encodeURIComponent(path)}`
+          const write = { 'if-none-match': '*', 'content-type': 'application/octet-stream' }
+          const answers = await Promise.all([
+            send('GET', `/content?${query}`),
+            send('GET', `/archive?${query}`),
+            send('PUT', `/content?${query}`, write, Buffer.from(INSIDE)),
+          ])
+          for (const answer of answers) {
+            expect([path, answer]).toMatchObject([
+              path,
+              { isDone: false, text: expect.stringMatching(/bad_request|path_invalid/) as string },
+            ])
+          }
+        }
+      }
+    }
+    await Promise.all([...calls.map(run), cloning(), leaving()])
   }
   await expectUntouched(arena, [folder, ...clones].map(directoryOf))
   // Some operations have met the real entries during the race too.
