@@ -253,7 +253,7 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
           expiresAt: new Date(Date.now() + 900_000).toISOString(),
         },
       }
-    case `GET /api/v1/agents/join-tokens/${JOIN_TOKEN_ID}`:
+    case `GET /api/v1/join-tokens/${JOIN_TOKEN_ID}`:
       return { status: 200, value: { expiresAt: new Date(Date.now() + 900_000).toISOString(), agent: null } }
     case 'GET /api/v1/users': {
       if (!admin.users) return undefined

@@ -85,7 +85,7 @@ export const AGENT_ROUTES = {
   },
   getJoinToken: {
     method: 'GET',
-    path: '/api/v1/agents/join-tokens/:id',
+    path: '/api/v1/join-tokens/:id',
     access: 'superadmin',
     summary: 'The agent that joined with a token.',
     params: z.object({ id: z.string().regex(/^[0-9a-f]{64}$/, 'must be the id of a join token') }),
