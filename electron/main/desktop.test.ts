@@ -122,6 +122,7 @@ async function aDesktop({
     openServer: () => Promise.resolve(),
     signInBegun: () => Promise.resolve(),
     logs: { folder: dir },
+    draggedFolder: path.join(dir, 'dragged'),
     loginItem: { isOn: () => Promise.resolve(false), set: () => Promise.resolve() },
     authorities: { apply: () => Promise.resolve(), choose: () => Promise.resolve() },
     crashReports: { start: () => undefined, show: () => Promise.resolve(), tidy: () => Promise.resolve() },

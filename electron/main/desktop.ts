@@ -25,6 +25,7 @@ import { CONSOLE_SCHEME, isQuestionUrl } from './security/console-origin.ts'
 import { createLinks } from './security/open-links.ts'
 import { createServerTrust } from './security/server-trust.ts'
 import { denyPermissions, guardContents } from './security/guard-contents.ts'
+import { createDraggedFiles } from './files/dragged-files.ts'
 import { type Programs } from './programs/open-program.ts'
 import { type ExtraAuthorities } from './settings/extra-authorities.ts'
 import { type LoginItem } from './settings/login-item.ts'
@@ -44,6 +45,7 @@ import { type DeepLinks } from './windows/deep-links.ts'
 import { installMenu } from './windows/menus.ts'
 import { reviveAfterCrash } from './windows/revive-page.ts'
 import { createTray } from './windows/tray.ts'
+import { TRAY_ICON } from './windows/tray-icon.ts'
 import { WINDOW_ICON } from './windows/window-icon.ts'
 
 export interface DesktopDeps {
@@ -65,6 +67,8 @@ export interface DesktopDeps {
   /** Starts another app with its own settings, which connects to this server. */
   readonly openServer: (url: string) => Promise<void>
   readonly logs: { readonly folder: string }
+  /** Folder of files that drags take out of the window; the app removes it at its end. */
+  readonly draggedFolder: string
   readonly updates: Updates
   readonly loginItem: LoginItem
   readonly authorities: ExtraAuthorities
@@ -138,7 +142,10 @@ export function startDesktop(deps: DesktopDeps): void {
           void deps.programs.tunnelClosed(id).catch((error: unknown) => onUnexpected('drive', error))
         }
       },
-      onUserChanged: () => terminals.closeAll(),
+      onUserChanged() {
+        terminals.closeAll()
+        draggedFiles.forget().catch((error: unknown) => onUnexpected('dragged files', error))
+      },
       onSignedInLate: () => windows.reload(),
     })
   const connector = createConnector(
@@ -153,6 +160,12 @@ export function startDesktop(deps: DesktopDeps): void {
 
   const account = async () => (await connector.current()).account
   const terminals = createTerminals({ account, agentFor: deps.network.agentFor })
+  const draggedFiles = createDraggedFiles({
+    account,
+    fetch: deps.network.fetch,
+    folder: deps.draggedFolder,
+    icon: electron.nativeImage.createFromDataURL(TRAY_ICON),
+  })
   const ofProxy = (act: (proxy: UserProxy) => Promise<void>) =>
     void connector
       .current()
@@ -256,6 +269,7 @@ export function startDesktop(deps: DesktopDeps): void {
       sentToBrowser: () => void deps.signInBegun().catch((error: unknown) => onUnexpected('sign-in', error)),
       terminals,
       programs: deps.programs,
+      draggedFiles,
       report: (page, report) => status.reported(page, report),
       desktop: createDesktopApi({
         electron,
@@ -318,6 +332,7 @@ export function startDesktop(deps: DesktopDeps): void {
       terminals.closeAll()
       // Before the connections that they need.
       await deps.programs.close().catch((error: unknown) => onUnexpected('drives', error))
+      await draggedFiles.forget().catch((error: unknown) => onUnexpected('dragged files', error))
       // A stack that is still starting ends by itself when it loses its channel to us.
       const { known } = connector
       if (known)

@@ -136,7 +136,7 @@ export interface Preventable {
 }
 
 export interface InvokeEvent {
-  readonly sender: Pick<Electron.WebContents, 'id' | 'send' | 'isDestroyed'>
+  readonly sender: Pick<Electron.WebContents, 'id' | 'send' | 'isDestroyed' | 'startDrag'>
   /** Null if the frame is gone. */
   readonly senderFrame: { readonly url: string; readonly parent: unknown } | null
 }

@@ -163,6 +163,7 @@ async function start(): Promise<void> {
     signInLink: env.BERTH_SIGN_IN_LINK,
     signInBegun: () => signIns.begun(),
     logs: { folder: logs },
+    draggedFolder: path.join(configDir, 'dragged'),
     updates: createUpdates({
       source: updateSourceOf(about),
       version: app.getVersion(),

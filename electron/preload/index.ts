@@ -7,13 +7,13 @@ import {
   type HostEventsBridge,
 } from '#proxy/contract/host-api'
 
-/** Methods that start programs of this computer: only while the user has just clicked or typed, which no script can pretend. */
-const NEED_A_GESTURE: readonly string[] = [channelOf('ssh', 'openIn')]
+/** Methods that reach into other programs: only while the user has just clicked or typed, which no script can pretend. */
+const NEED_A_GESTURE: readonly string[] = [channelOf('ssh', 'openIn'), channelOf('drag', 'start')]
 
 function call(channel: string, args: unknown[]): Promise<unknown> {
   const { userActivation } = navigator as { readonly userActivation?: { readonly isActive: boolean } }
   if (!NEED_A_GESTURE.includes(channel) || userActivation?.isActive !== false) return ipcRenderer.invoke(channel, args)
-  const why = 'Programs are opened by a click only.'
+  const why = 'Other programs are reached by a click only.'
   return Promise.resolve({ ok: false, error: { code: 'forbidden', message: why, detail: { why } } })
 }
 

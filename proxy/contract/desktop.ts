@@ -1,4 +1,4 @@
-import type { SessionId, WireError } from '#manager/contract'
+import type { FolderId, SessionId, WireError } from '#manager/contract'
 
 /** Steps of the start of Berth on this computer, in their order. */
 export const STACK_STEPS = ['docker', 'manager', 'console', 'agent'] as const
@@ -62,3 +62,14 @@ export interface DesktopNotice {
   /** Route of the console that a click leads to. */
   readonly to: string
 }
+
+/** Files of one directory that a drag takes out of the window. */
+export interface DraggedOut {
+  readonly folderId: FolderId
+  readonly paths: readonly string[]
+}
+
+/** Most bytes that are fetched for one drag. */
+export const MOST_DRAGGED_BYTES = 2 ** 29
+/** Most files of one drag. */
+export const MOST_DRAGGED_FILES = 100

@@ -1,6 +1,6 @@
 // `import type`, not inline types: those leave an import behind, and the sandboxed preload that needs this file can load none.
 import type { SessionId, WireError } from '#manager/contract'
-import type { DesktopNotice, DesktopOptions, DesktopReport, StackStart } from './desktop.ts'
+import type { DesktopNotice, DesktopOptions, DesktopReport, DraggedOut, StackStart } from './desktop.ts'
 import type { ProxyFault } from './proxy-faults.ts'
 import type { FolderKit, FolderPort, FolderPortSpec } from './sftp.ts'
 import type {
@@ -102,6 +102,14 @@ export interface HostApi {
     /** The key for programs of this computer, or a site file. Opens the port if it is closed. */
     keyFile(format: KeyFormat): Promise<KeyFile>
   }
+  /** Files of folders that the user drags out of the window. In a browser both methods fail with `forbidden`. */
+  drag: {
+    /** Fetches files to this computer, where a drag can take them. @returns id for `start` @throws `body_too_large` (detail: limit) */
+    fetch(files: DraggedOut): Promise<string>
+    /** Gives fetched files to a drag of the system, while the user holds the button. Resolves when they let go; on macOS at once.
+     *  @returns whether the drag is over @throws `not_found` if others were fetched since, `forbidden` without a click */
+    start(id: string): Promise<boolean>
+  }
   /** The desktop app itself. In a browser all but `language` fail with `forbidden`. */
   desktop: {
     /** Addresses of servers that were connected to, the latest first. */
@@ -157,6 +165,7 @@ export const HOST_METHODS = {
   tunnel: { open: true, openApp: true, list: true, close: true, wake: true },
   ssh: { connect: true, keyFile: true, programs: true, openIn: true },
   sftp: { open: true, state: true, close: true, keyFile: true },
+  drag: { fetch: true, start: true },
   desktop: {
     servers: true,
     forgetServer: true,

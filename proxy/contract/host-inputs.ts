@@ -1,5 +1,6 @@
 import { z, type ZodType } from 'zod'
-import { SessionId } from '#manager/contract'
+import { FolderId, isFilePath, SessionId } from '#manager/contract'
+import { MOST_DRAGGED_FILES } from './desktop.ts'
 import { type HostApi } from './host-api.ts'
 import { FolderPortSpec } from './sftp.ts'
 import { KeyFormat, Program, TunnelId, TunnelSpec } from './tunnels.ts'
@@ -41,6 +42,15 @@ export const HOST_INPUTS = {
     openIn: z.tuple([Program, SessionId]),
   },
   sftp: { open: z.tuple([FolderPortSpec]), state: NOTHING, close: NOTHING, keyFile: z.tuple([KeyFormat]) },
+  drag: {
+    fetch: z.tuple([
+      z.strictObject({
+        folderId: FolderId,
+        paths: z.array(z.string().max(4096).refine(isFilePath)).min(1).max(MOST_DRAGGED_FILES),
+      }),
+    ]),
+    start: z.tuple([z.string().max(64)]),
+  },
   desktop: {
     servers: NOTHING,
     forgetServer: z.tuple([z.url().max(2048)]),

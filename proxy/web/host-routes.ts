@@ -218,6 +218,7 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumst
       close: () => proxy.sftp.close(),
       keyFile: format => here(proxy).sftp.keyFile(format),
     },
+    drag: { fetch: inBrowser, start: inBrowser },
     desktop: {
       servers: inBrowser,
       forgetServer: inBrowser,

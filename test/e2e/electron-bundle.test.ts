@@ -16,6 +16,7 @@ import { contextBridge, ipcRenderer, stub, type StubContents } from '../fixtures
  */
 const ROOT = path.resolve(import.meta.dirname, '../..')
 const SESSION = '01900000-0000-7000-8000-0000000000aa'
+const FOLDER = '01900000-0000-7000-8000-0000000000f1'
 const ME = {
   user: { id: '01900000-0000-7000-8000-000000000001', email: 'a@b.c' },
   expiresAt: '2030-01-01T00:00:00Z',
@@ -108,6 +109,7 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
     programs: [],
     openIn: ['terminal', SESSION],
   },
+  drag: { fetch: [{ folderId: FOLDER, paths: ['report.csv'] }], start: ['no-such-id'] },
   desktop: {
     servers: [],
     forgetServer: ['https://berth.example'],

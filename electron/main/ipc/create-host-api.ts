@@ -7,6 +7,7 @@ import {
 } from '#proxy/contract'
 import { type Connection } from '../connection.ts'
 import { type ElectronSlice, type InvokeEvent } from '../electron-slice.ts'
+import { type DraggedFiles } from '../files/dragged-files.ts'
 import { type Programs } from '../programs/open-program.ts'
 import { type Links } from '../security/open-links.ts'
 import { type TerminalPage, type Terminals } from '../terminal/terminals.ts'
@@ -23,13 +24,14 @@ export interface HostApiDeps {
   readonly desktop: Omit<HostApi['desktop'], 'report'>
   readonly report: (page: number, report: DesktopReport) => void
   readonly programs: Programs
+  readonly draggedFiles: Pick<DraggedFiles, 'fetch' | 'start'>
 }
 
 /** HostApi of the desktop app; the rules are in the parts it combines. */
 export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) => HostApi {
   const { electron, terminals } = deps
   const proxy = async () => (await deps.connection()).proxy()
-  const shared: Omit<HostApi, 'terminal' | 'desktop'> = {
+  const shared: Omit<HostApi, 'terminal' | 'desktop' | 'drag'> = {
     host: {
       info: () => Promise.resolve({ kind: 'electron', version: electron.app.getVersion(), platform: process.platform }),
       settings: async () => (await proxy()).settings(),
@@ -70,6 +72,11 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
   }
   return sender => ({
     ...shared,
+    drag: {
+      fetch: deps.draggedFiles.fetch,
+      // What it throws rejects, like every other method.
+      start: id => Promise.resolve().then(() => deps.draggedFiles.start(sender, id)),
+    },
     desktop: {
       ...deps.desktop,
       report(report) {

@@ -66,6 +66,9 @@ export default {
   copyCancelled: 'The copy was cancelled. Entries that were complete stay.',
   copyFailed: 'The copy failed: {why}',
   intoItself: 'A directory cannot be moved or copied into itself.',
+  dragFetching: 'Fetching {count, plural, one {{name}} other {# files}} for a drag out of the window…',
+  dragReady: '{count, plural, one {{name} is} other {# files are}} fetched. A drag out of the window works now.',
+  dragTooMuch: 'Only files can be dragged out of the window, of {most, number} MiB in all. Download the others.',
 
   // Dialogs
   createDirectory: 'Create directory',

@@ -69,6 +69,9 @@ export default {
   copyCancelled: '복사를 취소했습니다. 복사가 끝난 항목은 그대로 남습니다.',
   copyFailed: '복사하지 못했습니다. {why}',
   intoItself: '디렉터리는 자기 안으로 이동하거나 복사할 수 없습니다.',
+  dragFetching: '창 밖으로 끌 수 있도록 {count, plural, one {{name}} other {파일 #개}} 가져오는 중',
+  dragReady: '{count, plural, one {{name}} other {파일 #개}} 가져오기를 마쳤습니다. 이제 창 밖으로 끌어다 놓으세요.',
+  dragTooMuch: '창 밖으로 끌 수 있는 것은 파일뿐이며, 모두 합해 {most, number} MiB까지입니다. 나머지는 다운로드하세요.',
 
   // Dialogs
   createDirectory: '디렉터리 만들기',
