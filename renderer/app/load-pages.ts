@@ -1,14 +1,18 @@
 import { type RouteLocationResolved, type Router } from 'vue-router'
+import { savesData } from '../ui/data-saver.ts'
 
 let idleLoads = 0
 
 /** Whether a page is loaded that nobody has asked for yet. */
 export const isLoadingWhenIdle = () => idleLoads > 0
 
-/** Loads the pages that the navigation leads to, one after the other, while the browser has nothing else to do. */
+/**
+ * Loads the pages that the navigation leads to, one after the other, while the browser has nothing else to do; none where it
+ * saves data.
+ */
 export function loadPagesWhenIdle(router: Router, paths: readonly string[]): void {
   const [path, ...others] = paths
-  if (path === undefined) return
+  if (path === undefined || savesData()) return
   requestIdleCallback(() => {
     idleLoads++
     void loadPages([router.resolve(path)]).then(() => {

@@ -11,7 +11,7 @@ import { TOLD_PAGES, TOLD_WORLD, UNKEYED_WORLD } from './told-world.ts'
 import { longLanguage, serveLongLanguage } from './long-language.ts'
 import { type Scene } from './scene.ts'
 import { ADMIN_WORLD } from './admin-world.ts'
-import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
+import { audit, loadPage, saveData, settle, SIZES } from '../fixtures/browser.ts'
 
 /**
  * The main pages in Korean, and in a made-up language that is twice as long as English: they fit into every window, and show no
@@ -51,6 +51,7 @@ const PAGES: readonly Scene[] = [
 async function open(scene: Scene, language: 'ko' | 'long', url: string) {
   const viewport = SIZES.small
   const context = await browser.newContext({ viewport, colorScheme: 'light', reducedMotion: 'reduce', locale: 'ko-KR' })
+  await saveData(context)
   const page = await context.newPage()
   if (language === 'long') await serveLongLanguage(page, long)
   const problems: string[] = []

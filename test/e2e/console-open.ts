@@ -1,5 +1,5 @@
 import { type Browser, type Page } from 'playwright-core'
-import { loadPage } from '../fixtures/browser.ts'
+import { loadPage, saveData } from '../fixtures/browser.ts'
 import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
 import { aWorld } from './console-world.ts'
 
@@ -26,6 +26,7 @@ export async function openConsole(
   const world = aWorld(change)
   const double = await startConsoleDouble(world)
   const context = await browser.newContext({ viewport, locale: 'en-GB', reducedMotion: 'reduce' })
+  await saveData(context)
   if (secret !== '') await context.addInitScript(text => localStorage.setItem('berth.origin-secret', text), secret)
   const newTab = async (to: string) => {
     const page = await context.newPage()

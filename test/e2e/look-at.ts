@@ -6,7 +6,7 @@ import { lastingMisfits, PICTURES, WINDOWS } from './console-fit.ts'
 import { startBrowser } from './console-open.ts'
 import { aWorld } from './console-world.ts'
 import { type Scene } from './scene.ts'
-import { audit, loadPage, settle, SIZES } from '../fixtures/browser.ts'
+import { audit, loadPage, saveData, settle, SIZES } from '../fixtures/browser.ts'
 
 const OUTPUT = new URL('../output/', import.meta.url).pathname
 const NETWORK_CHANGED = 'net::ERR_NETWORK_CHANGED'
@@ -51,6 +51,7 @@ async function undisturbed<T>(browser: Browser, run: (page: Page) => Promise<T>)
     reducedMotion: 'reduce',
     locale: 'en-GB',
   })
+  await saveData(context)
   const page = await context.newPage()
   const { promise: disturbed, resolve: disturb } = Promise.withResolvers<'disturbed'>()
   page.on('requestfailed', request => {
@@ -82,6 +83,9 @@ async function faultsOf(scene: Scene, page: Page) {
   await page.locator('h1, h2').first().waitFor()
   await scene.act?.(page, double)
   const violations = await audit(page, async theme => (PICTURES ? take('1280', theme) : undefined))
+  // Sizes are the same in both themes; people get light pictures.
+  const scheme = PICTURES ? 'light' : 'dark'
+  if (PICTURES) await page.emulateMedia({ colorScheme: scheme })
   const outside: string[] = []
   const place = page.url()
   for (const [window, size] of WINDOWS) {
@@ -89,7 +93,7 @@ async function faultsOf(scene: Scene, page: Page) {
     await settle(page)
     const found = await lastingMisfits(page)
     outside.push(...found.map(misfit => `at ${window} px: ${misfit}`))
-    if (found.length > 0 || (PICTURES && window === '390')) await take(window, 'light')
+    if (found.length > 0 || (PICTURES && window === '390')) await take(window, scheme)
   }
   // A change of the window size closes nothing.
   const moved = page.url() === place ? [] : [page.url()]

@@ -26,11 +26,23 @@ function scene(name: string, path: string, ready: string | Act, world: Partial<W
 /** Of scenes whose components other scenes show too. */
 const ALIKE: ReadonlySet<string> = new Set([
   'admin-credential',
+  'admin-domains',
+  'admin-force-end',
+  'admin-group-edit',
+  'admin-image-aliases',
+  'admin-image-log',
   'admin-image-minimum',
+  'admin-image-push',
+  'admin-pause-group',
   'admin-policy-edit',
+  'admin-queue-held',
   'admin-registry-add',
   'admin-remind',
+  'admin-settings-announcement',
   'admin-settings-mail',
+  'admin-sign-in-provider',
+  'admin-signup-decline',
+  'admin-user-create',
 ])
 /** Presses a button, and waits for a text of the dialog that it opens. */
 const opens =
@@ -385,6 +397,7 @@ export const ADMIN_SCENES: readonly Scene[] = [
   }),
   {
     name: 'admin-refused',
+    alike: true,
     path: '/admin/agents',
     world: { role: 'domain_admin' },
     act: page => page.getByText('This page is for administrators').waitFor(),

@@ -1,13 +1,7 @@
 import { type Page } from 'playwright-core'
-import { type ConsoleDouble, type World } from './console-double.ts'
+import { type World } from './console-double.ts'
 import { aFolder, filesOf, FOLDER_ID } from './console-double-files.ts'
-
-interface FileScene {
-  readonly name: string
-  readonly world: Partial<World>
-  readonly path: string
-  readonly act: (page: Page, double: ConsoleDouble) => Promise<void>
-}
+import { button, type Scene } from './scene.ts'
 
 const HOME = `/data/${FOLDER_ID}`
 const FILES = {
@@ -27,10 +21,9 @@ const world = (change: Partial<World> = {}): Partial<World> => ({
   ...change,
 })
 const row = (page: Page, name: string) => page.locator('.entry', { has: page.getByRole('link', { name, exact: true }) })
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
 
 /** States of the file explorer. */
-export const FILE_SCENES: readonly FileScene[] = [
+export const FILE_SCENES: readonly Scene[] = [
   { name: 'files', world: world(), path: HOME, act: page => row(page, 'train.py').waitFor() },
   {
     name: 'files-selected',
@@ -52,6 +45,7 @@ export const FILE_SCENES: readonly FileScene[] = [
   },
   {
     name: 'files-empty',
+    alike: true,
     world: world({ files: filesOf({ 'empty/': '' }) }),
     path: `${HOME}/empty`,
     act: page => page.getByText('This directory is empty').waitFor(),
@@ -67,6 +61,7 @@ export const FILE_SCENES: readonly FileScene[] = [
   },
   {
     name: 'files-failed',
+    alike: true,
     world: world({ failures: new Map([[`GET /api/v1/folders/${FOLDER_ID}/entries`, { code: 'storage_away' }]]) }),
     path: HOME,
     act: page => button(page, 'Try again').waitFor(),
@@ -89,6 +84,7 @@ export const FILE_SCENES: readonly FileScene[] = [
   },
   {
     name: 'files-move',
+    alike: true,
     world: world(),
     path: HOME,
     async act(page) {

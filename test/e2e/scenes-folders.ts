@@ -85,6 +85,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
   },
   {
     name: 'folders-failed',
+    alike: true,
     path: '/data',
     world: { failures: new Map([['GET /api/v1/folders', { code: 'unavailable' }]]) },
     act: page => page.getByText('The service is not ready').waitFor(),
@@ -159,6 +160,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
   },
   {
     name: 'folders-delete',
+    alike: true,
     path: '/data?tab=trash',
     world: { folders: variedFolders() },
     async act(page) {
@@ -217,6 +219,7 @@ export const FOLDER_SCENES: readonly Scene[] = [
   },
   {
     name: 'folders-cloning',
+    alike: true,
     path: '/data',
     world: { folders: variedFolders() },
     async act(page) {

@@ -106,6 +106,7 @@ export const LAUNCH_SCENES: readonly Scene[] = [
   },
   {
     name: 'launch-image-unknown',
+    alike: true,
     path: '/sessions',
     async act(page) {
       await openLaunchDialog(page)
@@ -116,6 +117,7 @@ export const LAUNCH_SCENES: readonly Scene[] = [
   },
   {
     name: 'launch-opens',
+    alike: true,
     path: '/sessions',
     async act(page) {
       await openLaunchDialog(page)
@@ -125,6 +127,7 @@ export const LAUNCH_SCENES: readonly Scene[] = [
   },
   {
     name: 'launch-no-agent',
+    alike: true,
     path: '/sessions',
     world: {
       images: [],

@@ -24,6 +24,7 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'sessions-admin-selected',
+    alike: true,
     path: '/sessions',
     world: { role: 'superadmin' },
     async act(page) {
@@ -34,6 +35,7 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'sessions-compact',
+    alike: true,
     path: '/sessions',
     world: { role: 'superadmin' },
     async act(page, double) {
@@ -70,6 +72,7 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'sessions-failed',
+    alike: true,
     path: '/sessions',
     world: {
       failures: new Map([['GET /api/v1/sessions', { code: 'unavailable', detail: { ...because('database_away') } }]]),
@@ -158,6 +161,7 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'session-folders-fixed',
+    alike: true,
     path: `/sessions/${aSession(7).id}?tab=details`,
     world: {
       sessions: [aSession(7, { folders: MOUNTED, foldersFixed: toldBy(because('folders_container_older')) })],
@@ -233,6 +237,7 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'project-menu',
+    alike: true,
     path: '/sessions',
     world: LIMITED,
     async act(page) {
@@ -300,6 +305,7 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'sessions-list-of-failed',
+    alike: true,
     path: '/sessions?list=failed',
     act: page => page.getByText('too-little-memory').waitFor(),
   },
@@ -313,6 +319,7 @@ export const SESSION_SCENES: readonly Scene[] = [
   },
   {
     name: 'terminal-of-somebody-else',
+    alike: true,
     path: `/terminal/${aSession(7).id}`,
     world: { sessions: [aSession(7, OTHER)] },
     act: page => page.getByText('This session belongs to somebody else').waitFor(),

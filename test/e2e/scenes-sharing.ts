@@ -28,7 +28,13 @@ const world = { sessions: [MINE, THEIRS], members: [MEMBER], logs: LOGS }
 
 /** Shared sessions, tags and notes, and logs of several sessions. */
 export const SHARING_SCENES: readonly Scene[] = [
-  { name: 'sessions-shared', path: '/sessions', world, act: page => page.getByText('tide-model').waitFor() },
+  {
+    name: 'sessions-shared',
+    alike: true,
+    path: '/sessions',
+    world,
+    act: page => page.getByText('tide-model').waitFor(),
+  },
   {
     name: 'session-row-menu',
     path: '/sessions',

@@ -106,6 +106,7 @@ export const SIGN_IN_SCENES: readonly Scene[] = [
   },
   {
     name: 'sign-up-request',
+    alike: true,
     path: '/sign-up',
     world: {
       signedIn: false,
@@ -149,6 +150,7 @@ export const SIGN_IN_SCENES: readonly Scene[] = [
   },
   {
     name: 'forgot-password',
+    alike: true,
     path: '/forgot-password',
     world: { signedIn: false },
     act: page => button(page, 'Send the link').waitFor(),

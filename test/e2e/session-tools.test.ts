@@ -5,7 +5,7 @@ import { type SessionEvent } from '#manager/contract'
 import { type SshKit, type Tunnel } from '#proxy/contract'
 import { startConsoleDouble } from './console-double.ts'
 import { aSession, aWorld, statsOf } from './console-world.ts'
-import { audit, launchBrowser, loadPage } from '../fixtures/browser.ts'
+import { audit, launchBrowser, loadPage, saveData } from '../fixtures/browser.ts'
 
 /** Apps, SSH, terminal and detail of a session against doubles of the host and of a shell, with screenshots and axe. */
 const OUTPUT = new URL('../output/', import.meta.url).pathname
@@ -111,6 +111,7 @@ async function open(path: string, replies: [string, unknown][] = []) {
     reducedMotion: 'reduce',
     locale: 'en-GB',
   })
+  await saveData(context)
   const host: Host = {
     calls: [],
     replies: new Map<string, unknown>([
