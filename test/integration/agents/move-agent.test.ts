@@ -38,7 +38,7 @@ test('an agent stays while sessions are on it, also while they end; the refusal 
   const { id, name } = await launch('default')
   await cluster.reach(id, 'RUNNING')
   const destroy = agent.script.destroy_kernel
-  const held = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<undefined>()
   agent.script.destroy_kernel = async (input, signal) => {
     await held.promise
     return destroy(input, signal)
@@ -47,7 +47,7 @@ test('an agent stays while sessions are on it, also while they end; the refusal 
   expect(await refusal(move(agent, 'lab'))).toMatchObject(refused)
   await cluster.api.deleteSession({ params: { id } })
   expect(await refusal(move(agent, 'lab'))).toMatchObject(refused)
-  held.resolve()
+  held.resolve(undefined)
   await cluster.reach(id, 'TERMINATED')
   expect((await move(agent, 'lab')).resourceGroup).toBe('lab')
 })
