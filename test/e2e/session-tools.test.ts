@@ -290,14 +290,14 @@ test('a link for people without an account is made and ended; a refusal says why
   world.failures.set(route, { code: 'publishing_off' })
   await openApps(page)
   await button(page, 'New link').click()
-  await page.getByLabel('Password').first().fill('for-my-group')
+  await page.getByLabel('Password').first().fill('For-my-group-1')
   await button(page, 'Make link').click()
   await page.getByRole('alert').filter({ hasText: 'Apps cannot be published here' }).waitFor()
   world.failures.delete(route)
   await button(page, 'Make link').click()
   await page.getByText('https://made.apps.example.org/').waitFor()
   await page.getByText('asks for a password').waitFor()
-  expect(world.changes.at(-1)).toMatchObject({ request: route, body: { password: 'for-my-group' } })
+  expect(world.changes.at(-1)).toMatchObject({ request: route, body: { password: 'For-my-group-1' } })
 
   // A link that could not be ended stays listed.
   const end = `DELETE /api/v1/published-apps/${world.published.items[0]?.id ?? ''}`

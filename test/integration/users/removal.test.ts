@@ -170,7 +170,7 @@ describe('deleting a resource group', () => {
     await cluster.reach(id, 'RUNNING')
     const why = await whyOf(removeResourceGroup('gpu'))
     expect(why).toContain(
-      'resource_group_in_use: 1 agent is still in it (gpu-host): let them join another group, or forget',
+      'resource_group_in_use: 1 agent is still in it (gpu-host): move them to another group, or forget',
     )
     expect(why).toContain('1 session has not ended. End it first.')
     await api.deleteSession({ params: { id } })
