@@ -5,7 +5,7 @@ import { type Session } from '#manager/contract'
 import { type World } from './console-double.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { ago, aSession, ENDED_KERNEL, statsOf } from './console-world.ts'
-import { loadPage } from '../fixtures/browser.ts'
+import { loadPage, spendData } from '../fixtures/browser.ts'
 
 /** Behaviour of the page with a stand-in for the manager, for states that are hard to produce with the real one. */
 let browser: Browser
@@ -344,6 +344,7 @@ describe('the list of sessions', () => {
   test('a page that is lost while it is loaded ahead reloads nothing until somebody opens it', async () => {
     await using it = await open('/account')
     const page = await it.page.context().newPage()
+    await spendData(page)
     let lost = 0
     await page.route('**/assets/StatisticsPage*.js', async route => {
       lost++
