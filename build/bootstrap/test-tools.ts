@@ -26,11 +26,12 @@ const library = (name: string, file: string): Tool => ({
 /** Debian packages with the programs that the tests need besides npm packages. */
 const TOOLS: readonly Tool[] = [
   program('chromium', 'chromium'),
-  // A screen, a window manager and a session bus for the desktop app; xdotool and xprop read the screen's windows.
+  // A screen, a window manager, a terminal and a session bus for the desktop app; xdotool and xprop read the screen's windows.
   program('xvfb', 'Xvfb'),
   program('openbox', 'openbox'),
   program('xdotool', 'xdotool'),
   program('x11-utils', 'xprop'),
+  program('xterm', 'xterm'),
   program('dbus', 'dbus-daemon'),
   library('libgtk-3-0', 'libgtk-3.so.0'),
   program('openssh-client', 'ssh'),

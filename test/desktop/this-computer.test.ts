@@ -17,6 +17,8 @@ import { openApp, openDesktop, readSettings, startPlainApp, type Desktop } from 
 
 /** The first start of the desktop app: the start screen, and Berth on this computer from nothing to a terminal, with a real engine. */
 const run = promisify(execFile)
+/** Exit code of curl: nothing listens. */
+const CURL_REFUSED = 7
 let desktop: Desktop
 let server: ConsoleDouble
 let data: string
@@ -95,6 +97,24 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   await using links = await keepOpenedLinks()
   await using app = await openApp(desktop, { env: { ...stackEnvironment(), PATH: links.PATH } })
   const { page } = app
+  await app.electron.evaluate(({ Tray }) => {
+    const setMenu = Tray.prototype.setContextMenu
+    Tray.prototype.setContextMenu = function setContextMenu(menu) {
+      Object.assign(globalThis, { trayMenu: menu })
+      setMenu.call(this, menu)
+    }
+  })
+  /** Clicks on what the tray offers for a tunnel. @returns the address that its item shows; undefined if there is none */
+  const clickInTray = (tunnel: string, label: string) =>
+    app.electron.evaluate(
+      (_, names) => {
+        const { trayMenu } = globalThis as never as { trayMenu?: Electron.Menu }
+        const item = trayMenu?.items.find(one => one.label.startsWith(`${names.tunnel}: `))
+        item?.submenu?.items.find(one => one.label === names.label)?.click()
+        return item?.label.slice(names.tunnel.length + 2)
+      },
+      { tunnel, label },
+    )
   await page.getByRole('button', { name: 'Start Berth here' }).click()
   await page.getByRole('list', { name: 'Steps of the start' }).waitFor()
   await page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor({ timeout: 60_000 })
@@ -127,10 +147,28 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   await page.getByText('Private key of this session').waitFor()
   const ssh = ['-F', join(app.configDir, 'ssh/config'), '-o', 'BatchMode=yes', 'berth-first-window', 'id', '-un']
   expect((await run('ssh', ssh)).stdout.trim()).toBe('work')
+  const inSession = async (line: string) => (await run('ssh', [...ssh.slice(0, -2), line])).stdout
+
+  // The tray copies the address of a tunnel, and closes it.
+  const address = await clickInTray('JupyterLab of first-window', 'Copy Address')
+  expect(address).toBe(`127.0.0.1:${new URL(lab).port}`)
+  expect(await app.electron.evaluate(({ clipboard }) => clipboard.readText())).toBe(address)
+  await clickInTray('JupyterLab of first-window', 'Close')
+  await expect.poll(() => status().catch(({ code }: { code: number }) => code)).toBe(CURL_REFUSED)
+
+  // A terminal of this computer logs on by itself.
+  const onScreen = { env: { ...process.env, ...desktop.env } }
+  const terminals = async () => (await run('xdotool', ['search', '--onlyvisible', '--class', 'xterm'], onScreen)).stdout
+  await page.getByRole('button', { name: 'Terminal', exact: true }).click()
+  await expect.poll(() => terminals().catch(() => '')).toMatch(/^\d+$/m)
+  const [window = ''] = (await terminals()).split('\n')
+  await run('xdotool', ['windowactivate', '--sync', window], onScreen)
+  await run('xdotool', ['type', 'id -un > typed; exit\n'], onScreen)
+  await expect.poll(() => terminals().catch(() => 'closed')).toBe('closed')
+  expect(await inSession('cat typed')).toBe('work\n')
 
   // The files of the session are a drive of this computer.
   const drive = join(app.configDir, 'Berth/berth-first-window')
-  const inSession = async (line: string) => (await run('ssh', [...ssh.slice(0, -2), line])).stdout
   const hasDrive = await access('/dev/fuse', constants.W_OK).then(
     () => true,
     () => false,
@@ -153,7 +191,7 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   const [{ detail, buttons } = {}] = await app.questions()
   expect(buttons).toEqual(['Keep running in the background', 'Stop and quit', 'Cancel'])
   expect(detail).toContain(
-    `2 open tunnels with ${hasDrive ? '1 connection' : '0 connections'} (SSH, SFTP, Jupyter) will be cut.`,
+    `1 open tunnel with ${hasDrive ? '1 connection' : '0 connections'} (SSH, SFTP, Jupyter) will be cut.`,
   )
   expect(detail).toContain('services on this computer will stop')
   expect((await run('ssh', ssh)).stdout.trim()).toBe('work')

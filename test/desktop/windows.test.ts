@@ -314,6 +314,27 @@ describe('the console window', () => {
 })
 
 describe('beside the window', () => {
+  test('when the graphics process has crashed three times, the app offers to do without the graphics processor', async () => {
+    const graphicsProcess = () =>
+      app.electron.evaluate(({ app: main }) => main.getAppMetrics().find(({ type }) => type === 'GPU')?.pid ?? 0)
+    const before = (await app.questions()).length
+    await app.answer(0)
+    for (let crash = 1; crash <= 3; crash++) {
+      await expect.poll(graphicsProcess).toBeGreaterThan(0)
+      const pid = await graphicsProcess()
+      process.kill(pid, 'SIGSEGV')
+      await expect.poll(graphicsProcess).not.toBe(pid)
+    }
+    await expect.poll(async () => (await app.questions()).length).toBe(before + 1)
+    expect((await app.questions()).at(-1)).toMatchObject({
+      message: 'The graphics process of Berth has crashed several times.',
+      buttons: ['Start without acceleration', 'Cancel'],
+    })
+    await expect.poll(() => readSettings(app.configDir)).toMatchObject({ graphicsAcceleration: false })
+    // The window goes on, drawn by the processor.
+    expect(await inPage(`document.querySelector('h1')?.textContent`)).toBe('Sessions')
+  })
+
   /** What the app does with the operating system, which no window shows. */
   const seen = () => app.electron.evaluate(() => (globalThis as never as { seen: Seen }).seen)
 
