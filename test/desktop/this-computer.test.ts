@@ -154,7 +154,7 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   expect(address).toBe(`127.0.0.1:${new URL(lab).port}`)
   expect(await app.electron.evaluate(({ clipboard }) => clipboard.readText())).toBe(address)
   await clickInTray('JupyterLab of first-window', 'Close')
-  await expect.poll(() => status().catch(({ code }: { code: number }) => code)).toBe(CURL_REFUSED)
+  await expect.poll(() => status().catch((error: unknown) => (error as { code: number }).code)).toBe(CURL_REFUSED)
 
   // A terminal of this computer logs on by itself.
   const onScreen = { env: { ...process.env, ...desktop.env } }
