@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import {
+  type AccessMatrix,
   type ApiClient,
   AppError,
   type FairShare,
@@ -112,11 +113,16 @@ export function addResourceGroupCommands(program: Command): void {
     })
 
   group
-    .command('access <name>')
-    .description('Show who may use a resource group. Superadmins always may.')
+    .command('access [name]')
+    .description('Show who may use a resource group, or all of them. Superadmins always may.')
     .option('--json', 'print JSON')
-    .action(async (name: string, { json = false }: AccessFlags) => {
+    .action(async (name: string | undefined, { json = false }: AccessFlags) => {
       const { api } = await connect()
+      if (name === undefined) {
+        const { grants } = await api.getAccessMatrix()
+        createOutput(json).data(grants, () => grantsTable(grants))
+        return
+      }
       const { items } = await api.listResourceGroupAccess({ params: { name } })
       createOutput(json).data(items, () => accessTable(items))
     })
@@ -177,6 +183,12 @@ const accessTable = (items: readonly ResourceGroupAccess[]) =>
   table(
     ['WHO', 'NAME', 'ID'],
     items.map(one => [one.kind, one.name, one.id]),
+  )
+
+const grantsTable = (grants: AccessMatrix['grants']) =>
+  table(
+    ['RESOURCE GROUP', 'WHO', 'NAME', 'ID'],
+    grants.map(one => [one.resourceGroup, one.kind, one.name, one.id]),
   )
 
 function withSettings(command: Command): Command {

@@ -137,6 +137,28 @@ export const ResourceGroupAccess = z
   .meta({ id: 'ResourceGroupAccess' })
 export type ResourceGroupAccess = z.infer<typeof ResourceGroupAccess>
 
+/** Who may use which resource groups, with all domains and projects: what a table of them needs. */
+export const AccessMatrix = z
+  .object({
+    resourceGroups: z.array(z.object({ name: ResourceGroupName, active: z.boolean() })).describe('By name.'),
+    domains: z
+      .array(
+        z.object({
+          name: z.string(),
+          active: z.boolean(),
+          projects: z
+            .array(z.object({ id: GroupId, name: z.string(), active: z.boolean() }))
+            .describe('By name. Each may use what its domain may use, too.'),
+        }),
+      )
+      .describe('By name.'),
+    grants: z
+      .array(ResourceGroupAccess.extend({ resourceGroup: ResourceGroupName }))
+      .describe('By resource group, then domains, projects and users, each by name.'),
+  })
+  .meta({ id: 'AccessMatrix' })
+export type AccessMatrix = z.infer<typeof AccessMatrix>
+
 const holder = { domain: z.string().max(64).optional(), groupId: GroupId.optional(), userId: UserId.optional() }
 
 /** Names exactly one domain, group or user. */

@@ -1,5 +1,13 @@
-import { AppError, type ResourceGroupAccess, type ResourceGroupAccessChange } from '#manager/contract'
+import {
+  type AccessMatrix,
+  AppError,
+  type ResourceGroupAccess,
+  type ResourceGroupAccessChange,
+} from '#manager/contract'
+import { listDomains } from '../store/identity/domains.ts'
+import { listGroups } from '../store/identity/groups.ts'
 import { grantAccess, listAccess, listAccessible, withdrawAccess } from '../store/quotas/resource-group-access.ts'
+import { listResourceGroups } from '../store/quotas/resource-groups.ts'
 import { type Db } from '../store/schema.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
@@ -9,6 +17,8 @@ import { requireResourceGroup } from './require-resource-group.ts'
 export interface ResourceGroupAccesses {
   /** @throws AppError `resource_group_not_found` */
   list(resourceGroup: string): Promise<ResourceGroupAccess[]>
+  /** All grants, with all resource groups, domains and projects. */
+  matrix(): Promise<AccessMatrix>
   /** Safe to repeat. @throws AppError `resource_group_not_found`, `domain_not_found`, `group_not_found`, `user_not_found` */
   grant(resourceGroup: string, to: ResourceGroupAccessChange): Promise<ResourceGroupAccess[]>
   /**
@@ -33,6 +43,28 @@ export function createResourceGroupAccesses({
 
   return {
     list,
+    async matrix() {
+      const [groups, domains, projects, grants] = await Promise.all([
+        listResourceGroups(db),
+        listDomains(db),
+        listGroups(db),
+        listAccess(db),
+      ])
+      const ofDomain = Map.groupBy(projects, ({ domain }) => domain)
+      return {
+        resourceGroups: groups.map(({ name, active }) => ({ name, active })),
+        domains: domains.map(({ name, active }) => ({
+          name,
+          active,
+          projects: (ofDomain.get(name) ?? []).map(project => ({
+            id: project.id,
+            name: project.name,
+            active: project.active,
+          })),
+        })),
+        grants: grants.map(row => ({ resourceGroup: row.resourceGroup, ...toAccess(row) })),
+      }
+    },
     async grant(resourceGroup, to) {
       await requireResourceGroup(db, resourceGroup)
       await grantAccess(db, resourceGroup, to).catch((error: unknown) => {

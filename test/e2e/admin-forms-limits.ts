@@ -1,5 +1,5 @@
 import { ADMIN_WORLD } from './admin-world.ts'
-import { check, choose, type FormRow, type } from './admin-forms.ts'
+import { check, choose, flip, type FormRow, type } from './admin-forms.ts'
 import { GIB } from './admin-world-agents.ts'
 
 const [, VISION, SPEECH] = ADMIN_WORLD.admin?.groups ?? []
@@ -318,5 +318,33 @@ export const LIMIT_FORMS: readonly FormRow[] = [
     params: { name: 'gpu-large' },
     query: '?userId=01990000-0000-7000-8000-00000000ad01',
     says: 'Domain default',
+  },
+  {
+    title: 'lets a domain use a resource group, in the table of all',
+    page: 'resource-groups/access',
+    open: [],
+    fill: [flip('Domain chemistry may use gpu-large', true)],
+    sends: 'grantResourceGroupAccess',
+    params: { name: 'gpu-large' },
+    body: { domain: CHEMISTRY },
+    reply: { items: [{ kind: 'domain', id: CHEMISTRY, name: CHEMISTRY }] },
+    says: 'Single users',
+  },
+  {
+    title: 'withdraws the access of a project, in the table of all at the address that shows the projects of a domain',
+    page: 'resource-groups/access?open=default',
+    open: [],
+    fill: [
+      async (_, page) => {
+        const inherited = page.getByRole('switch', { name: 'Project default/vision may use default' })
+        await inherited.and(page.getByRole('switch', { checked: false })).waitFor()
+        await inherited.locator('..').getByText('Through its domain').waitFor()
+      },
+      flip('Project default/vision may use gpu-large', false),
+    ],
+    sends: 'withdrawResourceGroupAccess',
+    params: { name: 'gpu-large' },
+    query: `?groupId=${VISION?.id}`,
+    says: 'Single users',
   },
 ]

@@ -66,6 +66,14 @@ export const uncheck =
   form =>
     form.getByLabel(label, { exact: true }).uncheck()
 
+/** Presses a switch with the keyboard, and waits until it shows the answer. */
+export const flip =
+  (label: string, on: boolean): Step =>
+  async form => {
+    await form.getByRole('switch', { name: label, exact: true, checked: !on }).press('Space')
+    await form.getByRole('switch', { name: label, exact: true, checked: on }).waitFor()
+  }
+
 /** Waits for what the form says before anything is sent. */
 export const sees =
   (text: string): Step =>

@@ -1,4 +1,5 @@
 import {
+  type AccessMatrix,
   type AgentCleanUp,
   type AuditEntry,
   type Domain,
@@ -102,6 +103,16 @@ const POLICIES: ResourcePolicy[] = ['default', 'students'].map((name, index) => 
 const ACCESS: ResourceGroupAccess[] = [
   { kind: 'domain', id: 'default', name: 'default' },
   { kind: 'user', id: '01990000-0000-7000-8000-00000000ad01', name: 'researcher-1@lab.example.org' },
+]
+const GRANTS: AccessMatrix['grants'] = [
+  ...['chemistry', 'default'].map(name => ({ resourceGroup: 'default', kind: 'domain' as const, id: name, name })),
+  { resourceGroup: 'gpu-large', kind: 'group', id: GROUPS[1]?.id ?? '', name: 'default/vision' },
+  {
+    resourceGroup: 'gpu-large',
+    kind: 'user',
+    id: '01990000-0000-7000-8000-00000000ad01',
+    name: 'researcher-1@lab.example.org',
+  },
 ]
 function idleOwner(
   index: number,
@@ -243,6 +254,7 @@ export const ADMIN_WORLD: Partial<World> = {
     groups: GROUPS,
     policies: POLICIES,
     access: ACCESS,
+    grants: GRANTS,
     registries: REGISTRIES,
     signInProviders: [SIGN_IN_PROVIDER],
     audit: AUDIT,

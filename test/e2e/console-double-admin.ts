@@ -1,4 +1,5 @@
 import {
+  type AccessMatrix,
   type Agent,
   type AgentSummary,
   type AgentCleanUp,
@@ -53,6 +54,7 @@ export interface AdminWorld {
   groups?: Group[]
   policies?: ResourcePolicy[]
   access?: ResourceGroupAccess[]
+  grants?: AccessMatrix['grants']
   imageRequests?: ImageRequest[]
   registries?: Registry[]
   signInProviders?: SignInProvider[]
@@ -113,6 +115,27 @@ function diagnosisOf(isAgent: boolean): Diagnosis {
 
 function summaryOf({ devices, managers: _, ...agent }: Agent): AgentSummary {
   return { ...agent, gpus: devices.length, deviceProblems: devices.filter(({ problem }) => problem !== null) }
+}
+
+function accessOf(
+  { resourceGroups = [] }: World,
+  { domains = [], groups = [], grants = [] }: AdminWorld,
+): AccessMatrix {
+  return {
+    resourceGroups: resourceGroups.map(({ name, active }) => ({ name, active })),
+    domains: domains.map(({ name, active }) => ({
+      name,
+      active,
+      projects: groups
+        .filter(({ domain }) => domain === name)
+        .map(group => ({
+          id: group.id,
+          name: group.name,
+          active: group.active,
+        })),
+    })),
+    grants,
+  }
 }
 
 function idleOf({ idle = [] }: AdminWorld) {
@@ -333,6 +356,8 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
           notices: [],
         },
       }
+    case 'GET /api/v1/resource-group-access':
+      return { status: 200, value: accessOf(world, admin) }
     case 'GET /api/v1/domains':
       return list(admin.domains)
     case 'GET /api/v1/groups':

@@ -29,6 +29,8 @@ export const WINDOWS = Object.entries({ ...WIDE, ...NARROW }).filter(
 async function misfits(page: Page, findsCuts: boolean): Promise<string[]> {
   return await page.evaluate(looksForCuts => {
     const found: string[] = []
+    // A strip of tabs, the text of a log and a wide table may be longer than the window: they scroll by themselves, also by keyboard.
+    const SCROLLS = '.v-slide-group, .tabs, pre, [role="region"][tabindex="0"]'
     // Without the scroll bar, where it takes room.
     const { clientWidth: room, scrollWidth } = document.documentElement
     if (scrollWidth > room) found.push(`the page is ${scrollWidth} px wide`)
@@ -58,11 +60,9 @@ async function misfits(page: Page, findsCuts: boolean): Promise<string[]> {
       const { left, right, width, height } = control.getBoundingClientRect()
       if (width === 0 || control.classList.contains('sr-only')) continue
       if (left < -1 || right > room + 1) {
-        // A strip of tabs, or the text of a log, may be longer than the window if it scrolls by itself.
-        if (!control.closest('.v-slide-group, .tabs, pre'))
-          found.push(`${nameOf(control)} ends at ${Math.round(right)} px`)
+        if (!control.closest(SCROLLS)) found.push(`${nameOf(control)} ends at ${Math.round(right)} px`)
       }
-      const cutter = !looksForCuts || control.closest('.v-slide-group, .tabs, pre') ? undefined : cutBy(control)
+      const cutter = !looksForCuts || control.closest(SCROLLS) ? undefined : cutBy(control)
       if (cutter) found.push(`${nameOf(control)} is cut off by ${cutter.tagName.toLowerCase()} ${cutter.className}`)
       const inText = getComputedStyle(control).display === 'inline'
       const inRow = control.classList.contains('name')

@@ -138,6 +138,7 @@ export const CHAPTERS: Readonly<Record<string, Chapter>> = {
     'admin-groups': 'Resource groups.',
     'admin-group-edit': 'Settings of a resource group: scheduling, interruptions.',
     'admin-access': 'Who may use a resource group.',
+    'admin-access-all': 'Who may use which resource group: domains and their projects.',
     'admin-images': 'Images, and tasks that pull or build them.',
     'admin-image-details': 'Details of an image, and the agents that have it.',
     'admin-image-aliases': 'Other names of an image.',

@@ -305,6 +305,7 @@ export const ADMIN_SCENES: readonly Scene[] = [
     await page.getByText('As usual, 30 minutes').scrollIntoViewIfNeeded()
   }),
   scene('admin-access', 'resource-groups', opens('Who may use gpu-large', 'User researcher-1')),
+  scene('admin-access-all', 'resource-groups/access?open=default', 'Through its domain'),
   scene('admin-policies', 'policies', 'students'),
   scene('admin-policy-edit', 'policies', opens('Edit students', 'Idle timeout')),
   scene('admin-presets', 'presets', 'Two GPUs'),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  AccessMatrix,
   FairShare,
   ResourceGroup,
   ResourceGroupAccess,
@@ -56,6 +57,13 @@ export const RESOURCE_GROUP_ROUTES = {
     summary: 'Shares of the users in a group with the sequencer `drf`, and why whose session is next.',
     params: named,
     reply: FairShare,
+  },
+  getAccessMatrix: {
+    method: 'GET',
+    path: '/api/v1/resource-group-access',
+    access: 'superadmin',
+    summary: 'Who may use which resource groups: all grants, with all domains and projects. Superadmins always may.',
+    reply: AccessMatrix,
   },
   listResourceGroupAccess: {
     method: 'GET',

@@ -7,6 +7,7 @@ type ResourceGroupRoutes =
   | 'createResourceGroup'
   | 'updateResourceGroup'
   | 'deleteResourceGroup'
+  | 'getAccessMatrix'
   | 'listResourceGroupAccess'
   | 'grantResourceGroupAccess'
   | 'withdrawResourceGroupAccess'
@@ -23,6 +24,7 @@ export function createResourceGroupRoutes({
     createResourceGroup: ({ caller }, { body }) => groups.create(body, caller.domain),
     updateResourceGroup: (_context, { params, body }) => groups.update(params.name, body),
     deleteResourceGroup: (_context, { params }) => groups.remove(params.name),
+    getAccessMatrix: () => accesses.matrix(),
     listResourceGroupAccess: async (_context, { params }) => ({ items: await accesses.list(params.name) }),
     grantResourceGroupAccess: async (_context, { params, body }) => ({
       items: await accesses.grant(params.name, body),

@@ -13,17 +13,19 @@ type Holder = { readonly [K in keyof AccessHolder]?: AccessHolder[K] | undefined
 
 /** A grant of access to a resource group, with display names. */
 export interface AccessRow extends AccessHolder {
+  readonly resourceGroup: string
   readonly groupName: string | null
   readonly email: string | null
 }
 
-export async function listAccess(db: Db, resourceGroup: string): Promise<AccessRow[]> {
+/** @param only the one resource group; all if left out */
+export async function listAccess(db: Db, only?: string): Promise<AccessRow[]> {
   const { rows } = await sql<AccessRow>`
-    select a.domain, a.group_id as "groupId", a.user_id as "userId", u.email,
+    select a.resource_group as "resourceGroup", a.domain, a.group_id as "groupId", a.user_id as "userId", u.email,
            case when g.id is null then null else g.domain || '/' || g.name end as "groupName"
     from resource_group_access a left join groups g on g.id = a.group_id left join users u on u.id = a.user_id
-    where a.resource_group = ${resourceGroup}
-    order by a.domain nulls last, "groupName" nulls last, u.email`.execute(db)
+    ${only === undefined ? sql`` : sql`where a.resource_group = ${only}`}
+    order by a.resource_group, a.domain nulls last, "groupName" nulls last, u.email`.execute(db)
   return rows
 }
 

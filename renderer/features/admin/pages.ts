@@ -106,6 +106,14 @@ export const ADMIN_PARTS: readonly AdminPart[] = [
         load: () => import('./limits/GroupsPage.vue'),
       },
       {
+        path: '/resource-groups/access',
+        label: 'access',
+        icon: mdiServer,
+        access: 'superadmin',
+        load: () => import('./limits/AccessPage.vue'),
+        below: true,
+      },
+      {
         path: '/images',
         label: 'images',
         icon: mdiImageMultipleOutline,

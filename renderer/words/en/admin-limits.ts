@@ -132,6 +132,17 @@ export default {
   accessGroup: 'Project {name}',
   accessUser: 'User {name}',
   accessAdd: 'Domain or project',
+  accessAll: 'Access of all',
+  accessWho: 'Who may use what',
+  accessMatrixText:
+    'Superadmins always may. What a domain may use, all of its projects may. Whoever loses access keeps running sessions.',
+  accessHolder: 'Domain, project',
+  accessProjects: 'Projects of {name}',
+  accessCell: '{holder} may use {name}',
+  accessInherited: 'Through its domain',
+  accessSome: '{count, plural, one {# project} other {# projects}}',
+  accessUsers: 'Single users',
+  accessUsersOf: '{count, plural, one {# single user} other {# single users}}: who may use {name}',
   allow: 'Allow',
   withdrawOf: 'Withdraw the access: {name}',
 } as const

@@ -18,6 +18,7 @@ export default {
   policies: 'Resource policies',
   presets: 'Presets',
   groups: 'Resource groups',
+  access: 'Access to resource groups',
   groupPage: 'Resource group',
   images: 'Images',
   registries: 'Registries',

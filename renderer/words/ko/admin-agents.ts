@@ -52,7 +52,7 @@ export default {
     '선택한 그룹에서 대기하는 세션이 이 에이전트에서 시작될 수 있고, {group}의 세션은 더 이상 시작되지 않습니다. 세션이 없어야 하므로 먼저 비우세요.',
   moveWhere: '자원 그룹을 선택하세요.',
   moveNowhere: '다른 자원 그룹이 없습니다.',
-  moved: '{name}은(는) 이제 {group}에 있습니다.',
+  moved: '에이전트 {name}: 이제 {group} 자원 그룹에 속합니다.',
   forget: '제거',
   forgetTitle: '{name} 에이전트를 제거할까요?',
   forgetText:

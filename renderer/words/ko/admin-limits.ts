@@ -135,6 +135,17 @@ export default {
   accessGroup: '프로젝트 {name}',
   accessUser: '사용자 {name}',
   accessAdd: '도메인 또는 프로젝트',
+  accessAll: '전체 접근 권한',
+  accessWho: '누가 무엇을 쓸 수 있는지',
+  accessMatrixText:
+    '최고 관리자는 항상 쓸 수 있습니다. 도메인이 쓸 수 있으면 그 도메인의 모든 프로젝트도 쓸 수 있습니다. 권한을 잃어도 실행 중인 세션은 계속됩니다.',
+  accessHolder: '도메인, 프로젝트',
+  accessProjects: '{name}의 프로젝트',
+  accessCell: '{holder}: {name} 사용 가능',
+  accessInherited: '도메인을 통해',
+  accessSome: '{count, plural, other {프로젝트 #개}}',
+  accessUsers: '개별 사용자',
+  accessUsersOf: '{count, plural, other {개별 사용자 #명}}: {name} 사용 권한',
   allow: '허용',
   withdrawOf: '권한 취소: {name}',
 } satisfies Translation<typeof en>

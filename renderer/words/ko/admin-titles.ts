@@ -20,6 +20,7 @@ export default {
   policies: '자원 정책',
   presets: '프리셋',
   groups: '자원 그룹',
+  access: '자원 그룹 접근 권한',
   groupPage: '자원 그룹',
   images: '이미지',
   registries: '레지스트리',

@@ -151,6 +151,11 @@ test('access to a resource group is granted by e-mail address and by the name of
   await admin('resource-group', 'withdraw', 'gpu', '--user', 'ada@example.org')
   const rules = await json<{ kind: string }[]>('resource-group', 'access', 'gpu')
   expect(rules.map(({ kind }) => kind)).toEqual(['group'])
+  const all = await json<{ resourceGroup: string; name: string }[]>('resource-group', 'access')
+  expect(all.map(({ resourceGroup, name }) => `${resourceGroup} ${name}`)).toEqual([
+    'default default',
+    'gpu default/default',
+  ])
 })
 
 test.each([

@@ -272,6 +272,27 @@ describe('access to resource groups', () => {
     await cluster.reach(session.id, 'RUNNING')
   })
 
+  test('the table of all grants has every resource group, domain and project', async () => {
+    const { id } = await newUser()
+    const groupId = await defaultGroup()
+    await admin.createResourceGroup({ body: { name: 'table', domains: ['default'] } })
+    for (const body of [{ groupId }, { userId: id }]) {
+      await admin.grantResourceGroupAccess({ params: { name: 'table' }, body })
+    }
+    const { resourceGroups, domains, grants } = await admin.getAccessMatrix()
+    expect(resourceGroups).toContainEqual({ name: 'table', active: true })
+    const names = (await admin.listDomains()).items.map(({ name }) => name)
+    expect(domains.map(({ name }) => name)).toEqual(names)
+    const own = domains.find(({ name }) => name === 'default')
+    expect(own?.projects).toContainEqual({ id: groupId, name: 'default', active: true })
+    const { items } = await admin.listResourceGroupAccess({ params: { name: 'table' } })
+    expect(items.map(({ kind }) => kind)).toEqual(['domain', 'group', 'user'])
+    expect(grants.filter(({ resourceGroup }) => resourceGroup === 'table')).toEqual(
+      items.map(item => ({ resourceGroup: 'table', ...item })),
+    )
+    expect(grants.some(({ resourceGroup }) => resourceGroup === 'default')).toBe(true)
+  })
+
   test('a new domain has access to the resource group default', async () => {
     await admin.createDomain({ body: { name: 'new-domain' } })
     const { items } = await admin.listResourceGroupAccess({ params: { name: 'default' } })
