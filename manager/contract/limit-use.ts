@@ -13,6 +13,9 @@ export const LimitUseQuery = z.object({
   domain: z.string().max(64).optional().describe('A domain: its users, who share the limits.'),
 })
 
+/** The one whose limits are asked for. */
+export type LimitHolder = { readonly policy: string } | { readonly groupId: GroupId } | { readonly domain: string }
+
 /** What one user or keypair holds against the limits. */
 export const LimitUser = ScopeUsage.pick({ id: true, name: true, held: true, sessions: true })
   .extend({ kind: z.enum(['user', 'keypair']) })

@@ -3,6 +3,7 @@ import {
   because,
   formatSlots,
   type GroupId,
+  type LimitHolder,
   type LimitUse,
   type LimitUser,
   type ResourceSlots,
@@ -10,7 +11,7 @@ import {
 import { noSuchDomain, noSuchPolicy } from '../store/missing.ts'
 import { findDomain } from '../store/identity/domains.ts'
 import { findGroup } from '../store/identity/groups.ts'
-import { listLimitUsers, type LimitedBy } from '../store/quotas/limit-users.ts'
+import { listLimitUsers } from '../store/quotas/limit-users.ts'
 import { readHeld, scopeKey } from '../store/quotas/limits.ts'
 import { findResourcePolicy } from '../store/quotas/resource-policies.ts'
 import { type Db } from '../store/schema.ts'
@@ -54,7 +55,7 @@ export async function readLimitUse(
 }
 
 interface Limited {
-  readonly by: LimitedBy
+  readonly by: LimitHolder
   readonly limits: ResourceSlots
   readonly maxSessions: number | null
 }
@@ -84,7 +85,7 @@ async function findLimits(
 }
 
 /** Of everybody, also of accounts that the caller does not see: an admin sees how full the shared limits are. */
-async function readShared(db: Db, by: LimitedBy): Promise<LimitUse['shared']> {
+async function readShared(db: Db, by: LimitHolder): Promise<LimitUse['shared']> {
   if ('policy' in by) return null
   const [kind, id] = 'groupId' in by ? (['group', by.groupId] as const) : (['domain', by.domain] as const)
   const held = await readHeld(db, { user: [], keypair: [], group: [], domain: [], [kind]: [id] })

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type GroupId, type LimitUser, OCCUPYING_STATUSES, type ResourceSlots } from '#manager/contract'
+import { type LimitHolder, type LimitUser, OCCUPYING_STATUSES, type ResourceSlots } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
 export interface LimitUserRow {
@@ -12,11 +12,8 @@ export interface LimitUserRow {
   readonly sessions: number
 }
 
-/** Whose sessions count, and for whom they count. */
-export type LimitedBy = { readonly policy: string } | { readonly groupId: GroupId } | { readonly domain: string }
-
 export interface LimitUserPage {
-  readonly by: LimitedBy
+  readonly by: LimitHolder
   readonly limits: ResourceSlots
   readonly maxSessions: number | null
   /** Only accounts of this domain, without superadmins; undefined: all. */
