@@ -152,6 +152,8 @@ test('a session of the chosen project has her SSH key, and her folders whose nam
     await page.getByText(`Created ${name}.`).waitFor()
   }
   await page.getByRole('link', { name: 'Sessions', exact: true }).click()
+  // The page is loaded only now: a reload before it is there would return to the folders.
+  await heading(page, 'Sessions').waitFor(SOON)
   await page.reload()
   await choose('vision')
   await openLaunchDialog(page)
