@@ -13,7 +13,7 @@ import {
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
-import { everyPage } from './every-page.ts'
+import { allPages, everyPage } from './every-page.ts'
 import { findGroup, findUserId } from './find-user.ts'
 import { parseMoment } from './moment.ts'
 import { age, bytes } from './text.ts'
@@ -128,8 +128,9 @@ function addAdminUsage(admin: Command): void {
         ...(group === undefined ? {} : { groupId: (await findGroup(api, group)).id }),
         ...(domain === undefined ? {} : { domain }),
       }
-      const { shared, ...use } = await api.getLimitUse({ query: { ...of, limit: 1 } })
-      const items = await everyPage(page => api.getLimitUse({ query: { ...of, ...page } }))
+      const pages = await allPages(page => api.getLimitUse({ query: { ...of, ...page } }))
+      const [{ nextCursor: _, shared, ...use }] = pages
+      const items = pages.flatMap(page => page.items)
       const rows = [...items, ...(shared ? [{ kind: 'all', name: '', ...shared }] : [])]
       createOutput(json).data(json ? { ...use, shared, items } : rows, () => limitTable(rows, use))
     })

@@ -53,6 +53,8 @@ test('commands for policies, usage, presets, access and recalculation', async ()
   expect(used.out).toMatch(/user +admin@localhost +1 \/ 3 +1.5 \/ 2 +1 GiB \/ 4 GiB/)
   const ofProject = await json('admin', 'usage', 'limits', '--group', 'default')
   expect(ofProject).toMatchObject({ shared: { held: { cpu: '1.5' }, sessions: 1 }, items: [{ name: ADMIN.email }] })
+  // The figures are those of the page with the users: no request of their own.
+  expect(ofProject).not.toHaveProperty('nextCursor')
   expect(await berth(['admin', 'usage', 'limits'])).toMatchObject({ code: 2 })
   const over = ['session', 'create', '--image', 'berth/python:3.13', '--cpu', '3', '--json']
   expect(await berth(over)).toMatchObject({ code: 1, err: expect.stringContaining('over_user_policy') as string })
