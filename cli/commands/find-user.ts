@@ -13,7 +13,8 @@ export async function findUserId(api: ApiClient, reference: string): Promise<Use
 /** Finds a project by id, by `domain/name`, or by a name that only one domain has. @throws AppError `group_not_found` */
 export async function findGroup(api: ApiClient, reference: string): Promise<Group> {
   const wanted = reference.toLowerCase()
-  const found = (await api.listGroups()).items.filter(group =>
+  const { items } = await api.listGroups({ query: { search: reference } })
+  const found = items.filter(group =>
     [group.id, group.name.toLowerCase(), `${group.domain}/${group.name}`.toLowerCase()].includes(wanted),
   )
   const [group] = found

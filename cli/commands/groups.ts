@@ -25,6 +25,7 @@ interface GroupFlags extends SlotFlags {
   folderSize?: OrUnlimited<number>
   folderFiles?: OrUnlimited<number>
   mine?: boolean
+  search?: string
   json?: boolean
 }
 
@@ -37,10 +38,11 @@ export function addGroupCommands(program: Command): void {
     .command('ls')
     .option('--domain <name>', 'only projects of this domain')
     .option('--mine', 'only projects that you are a member of')
+    .option('--search <text>', 'only projects with this text in domain/name, description or id')
     .option('--json', 'print JSON')
-    .action(async ({ json = false, mine = false, domain }: GroupFlags) => {
+    .action(async ({ json = false, mine = false, domain, search }: GroupFlags) => {
       const { api } = await connect()
-      const { items } = await api.listGroups({ query: { domain, ...(mine ? { mine: 'true' } : {}) } })
+      const { items } = await api.listGroups({ query: { domain, search, ...(mine ? { mine: 'true' } : {}) } })
       createOutput(json).data(items, () => groupTable(items))
     })
 

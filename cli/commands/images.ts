@@ -19,6 +19,11 @@ import { namesSlots, type SlotFlags, slotsOf, withSlots } from './limit-flags.ts
 import { addImageRequestCommands } from './session-image.ts'
 import { amounts, bytes } from './text.ts'
 
+interface ListFlags {
+  search?: string
+  json?: boolean
+}
+
 interface BuildFlags {
   recipe: string
   json?: boolean
@@ -36,6 +41,8 @@ interface WhereFlags {
   json?: boolean
 }
 
+const SEARCH = 'only images with these words in name, aliases, title, registry or apps'
+
 /** Adds `berth image …`, for all users. */
 export function addImageCommands(program: Command): void {
   const image = program.command('image').description('Images that can be launched.')
@@ -43,10 +50,11 @@ export function addImageCommands(program: Command): void {
   image
     .command('ls')
     .description('List the images on agents and in registries.')
+    .option('--search <text>', SEARCH)
     .option('--json', 'print JSON')
-    .action(async ({ json = false }: { json?: boolean }) => {
+    .action(async ({ json = false, search }: ListFlags) => {
       const { api } = await connect()
-      const { items } = await api.listImages()
+      const { items } = await api.listImages({ query: { search } })
       createOutput(json).data(items, () =>
         table(
           ['IMAGE', 'ALIASES', 'TITLE', 'SIZE', 'APPS'],
@@ -69,10 +77,11 @@ export function addAdminImageCommands(program: Command): void {
 
   image
     .command('ls')
+    .option('--search <text>', SEARCH)
     .option('--json', 'print JSON')
-    .action(async ({ json = false }: { json?: boolean }) => {
+    .action(async ({ json = false, search }: ListFlags) => {
       const { api } = await connect()
-      const { items } = await api.listImages()
+      const { items } = await api.listImages({ query: { search } })
       createOutput(json).data(items, () => imageTable(items))
     })
 

@@ -98,6 +98,12 @@ export const Group = z
   .meta({ id: 'Group' })
 export type Group = z.infer<typeof Group>
 
+/** Orders of a list of groups; falling with a `-`. */
+export const GROUP_ORDERS = ['domain', 'name', 'members', 'state'] as const
+export type GroupOrder = (typeof GROUP_ORDERS)[number]
+export const GroupSort = z.enum(GROUP_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export type GroupSort = z.infer<typeof GroupSort>
+
 export const GroupSpec = z
   .strictObject({
     domain: DomainName.optional().describe('Default: your own domain.'),

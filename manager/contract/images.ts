@@ -21,6 +21,9 @@ export const ImageAlias = z
   .meta({ id: 'ImageAlias' })
 export type ImageAlias = z.infer<typeof ImageAlias>
 
+/** Number of agents that a list names for each image. */
+export const FIRST_AGENTS = 3
+
 /** An image that users can choose: an agent holds it, or an active registry offers it. */
 export const Image = z
   .object({
@@ -45,6 +48,11 @@ export const Image = z
       .optional()
       .describe('The domains that may use the image; null = all. Only for superadmins.'),
     agentIds: z.array(AgentId).optional().describe('The agents that have the image; only for superadmins.'),
+    firstAgents: z
+      .array(z.string())
+      .max(FIRST_AGENTS)
+      .optional()
+      .describe('Names of the first agents that have the image; only for superadmins.'),
     registry: z.string().nullable().describe('Name of its registry; null for an image made on an agent.'),
     pullable: z.boolean().describe('An active registry offers the image: agents without it pull it at launch.'),
     outdated: z.boolean().describe('The registry has a newer image under this name than the agents.'),
@@ -53,6 +61,12 @@ export const Image = z
   })
   .meta({ id: 'Image' })
 export type Image = z.infer<typeof Image>
+
+/** Orders of a list of images; falling with a `-`. */
+export const IMAGE_ORDERS = ['reference', 'title', 'size', 'agents', 'registry'] as const
+export type ImageOrder = (typeof IMAGE_ORDERS)[number]
+export const ImageSort = z.enum(IMAGE_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export type ImageSort = z.infer<typeof ImageSort>
 
 /** Change of the settings of an image name. A key that is left out keeps its value. */
 export const ImageChange = z.strictObject({

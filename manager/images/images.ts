@@ -2,8 +2,10 @@ import {
   type AgentId,
   AppError,
   because,
+  FIRST_AGENTS,
   type Image,
   type ImageChange,
+  type ImageSort,
   lackingSlots,
   meaningsOf,
   messageOf,
@@ -12,7 +14,8 @@ import {
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { accessibleTo } from '../quotas/access.ts'
-import { listAgents } from '../store/agents/agents.ts'
+import { nextOffset, parseOffset } from '../offset-cursor.ts'
+import { listAgentNames, listAgents } from '../store/agents/agents.ts'
 import { findDomain, listDomains } from '../store/identity/domains.ts'
 import { resolveImageAlias } from '../store/images/image-aliases.ts'
 import { countHolders } from '../store/images/images.ts'
@@ -21,17 +24,28 @@ import { setImageMinimum } from '../store/images/image-settings.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
+import { searchImages, sortImages } from './image-list.ts'
 import { forDomain, type KnownImages, readImagesOn, readKnownImages, toImages } from './known-images.ts'
 
 type Notice = ReturnType<typeof belowLabels>[number]
 
+export interface ImageQuery {
+  /** The images on this agent only. */
+  readonly agent?: AgentId | undefined
+  readonly search?: string | undefined
+  readonly sort?: ImageSort | undefined
+  /** Undefined: all images. */
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
+}
+
 /** Images that can be launched, and an admin's settings for them. */
 export interface Images {
   /**
-   * @param agent the images on this agent only
-   * @throws AppError `forbidden` for an agent without being superadmin, who alone knows which agent has which image
+   * @throws AppError `forbidden` for an agent without being superadmin, who alone knows which agent has which image; `bad_request`
+   *   for a wrong cursor
    */
-  list(caller: Caller, agent?: AgentId): Promise<Image[]>
+  list(caller: Caller, query: ImageQuery): Promise<{ items: Image[]; nextCursor: string | null; total: number }>
   /** @throws AppError `image_not_found`, `domain_not_found` */
   change(caller: Caller, change: ImageChange): Promise<{ image: Image; notices: Notice[] }>
 }
@@ -81,23 +95,39 @@ export function createImages({ store, events }: { store: Store; events: EventPub
     return names
   }
 
+  async function imagesOn(caller: Caller, agent: AgentId): Promise<Image[]> {
+    if (!isSuperadmin(caller)) throw new AppError('forbidden', because('only_superadmin'))
+    const [known, holders] = await Promise.all([readImagesOn(db, agent), countHolders(db, agent)])
+    return toImages(known).map(({ agentIds: _, ...image }) => ({ ...image, holders: holders.get(image.digest) ?? 1 }))
+  }
+
+  async function imagesSeenBy(caller: Caller): Promise<Image[]> {
+    const images = toImages(await imagesOf(db, caller))
+    const seen = await agentsSeenBy(db, caller)
+    if (!seen) return images
+    return images.map(({ agentIds = [], domains: _, ...image }) => ({
+      ...image,
+      holders: agentIds.filter(id => seen.has(id)).length,
+    }))
+  }
+
+  /** Names agents only where the images have their ids, which superadmins alone see. */
+  async function withAgentNames(images: readonly Image[]): Promise<Image[]> {
+    const firstOf = ({ agentIds = [] }: Image) => agentIds.slice(0, FIRST_AGENTS)
+    const names = await listAgentNames(db, [...new Set(images.flatMap(firstOf))])
+    return images.map(image =>
+      image.agentIds ? { ...image, firstAgents: firstOf(image).map(id => names.get(id) ?? id) } : image,
+    )
+  }
+
   return {
-    async list(caller, agent) {
-      if (agent !== undefined) {
-        if (!isSuperadmin(caller)) throw new AppError('forbidden', because('only_superadmin'))
-        const [known, holders] = await Promise.all([readImagesOn(db, agent), countHolders(db, agent)])
-        return toImages(known).map(({ agentIds: _, ...image }) => ({
-          ...image,
-          holders: holders.get(image.digest) ?? 1,
-        }))
-      }
-      const images = toImages(await imagesOf(db, caller))
-      const seen = await agentsSeenBy(db, caller)
-      if (!seen) return images
-      return images.map(({ agentIds = [], domains: _, ...image }) => ({
-        ...image,
-        holders: agentIds.filter(id => seen.has(id)).length,
-      }))
+    async list(caller, { agent, search, sort, limit, cursor }) {
+      const all = await (agent === undefined ? imagesSeenBy(caller) : imagesOn(caller, agent))
+      const found = sortImages(searchImages(all, search), sort)
+      const start = parseOffset(cursor)
+      const items = found.slice(start, limit && start + limit)
+      const nextCursor = nextOffset({ start, count: items.length, total: found.length })
+      return { items: await withAgentNames(items), nextCursor, total: found.length }
     },
 
     async change(caller, { reference: wanted, minimum, domains }) {

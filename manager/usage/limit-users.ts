@@ -8,6 +8,7 @@ import {
   type LimitUser,
   type ResourceSlots,
 } from '#manager/contract'
+import { nextOffset, parseOffset } from '../offset-cursor.ts'
 import { noSuchDomain, noSuchPolicy } from '../store/missing.ts'
 import { findDomain } from '../store/identity/domains.ts'
 import { findGroup } from '../store/identity/groups.ts'
@@ -36,20 +37,18 @@ export async function readLimitUse(
   { limit, cursor, ...query }: LimitUseQuery,
 ): Promise<LimitUse & { items: LimitUser[]; nextCursor: string | null }> {
   const { by, limits, maxSessions } = await findLimits(db, caller, query)
-  const offset = Number(cursor ?? 0)
-  if (!Number.isSafeInteger(offset) || offset < 0) throw new AppError('bad_request', because('cursor_wrong'))
+  const offset = parseOffset(cursor)
   const visibleIn = visibleAccounts(caller).domain
   const [{ rows, total }, shared] = await Promise.all([
     listLimitUsers(db, { by, limits, maxSessions, visibleIn, limit, offset }),
     readShared(db, by),
   ])
-  const next = offset + rows.length
   return {
     limits: formatSlots(limits),
     maxSessions,
     shared,
     items: rows.map(({ held, ...row }) => ({ ...row, held: formatSlots(held) })),
-    nextCursor: rows.length > 0 && next < total ? String(next) : null,
+    nextCursor: nextOffset({ start: offset, count: rows.length, total }),
     total,
   }
 }

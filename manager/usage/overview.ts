@@ -1,6 +1,4 @@
 import {
-  AppError,
-  because,
   formatSlots,
   IDLE_GPU_MINUTES,
   type IdleOwner,
@@ -9,6 +7,7 @@ import {
   type ReasonCount,
 } from '#manager/contract'
 import { type AgentService } from '../agents/service.ts'
+import { nextOffset, parseOffset } from '../offset-cursor.ts'
 import { accessibleTo } from '../quotas/access.ts'
 import { readAgentTotals } from '../store/agents/agent-list.ts'
 import { countWaiting } from '../store/identity/sign-up-requests.ts'
@@ -33,11 +32,11 @@ export async function listIdleOf(
   caller: Caller,
   { minutes, limit, cursor }: IdleQuery,
 ): Promise<{ items: IdleOwner[]; nextCursor: string | null } & IdleTotals> {
-  const offset = cursor === undefined ? 0 : parseOffset(cursor)
+  const offset = parseOffset(cursor)
   const { domain } = visibleAccounts(caller)
   const { rows, totals } = await listIdleOwners(db, { domain, minutes, limit, offset })
-  const next = offset + rows.length
-  return { items: rows.map(toOwner), nextCursor: next < totals.owners ? String(next) : null, ...toTotals(totals) }
+  const nextCursor = nextOffset({ start: offset, count: rows.length, total: totals.owners })
+  return { items: rows.map(toOwner), nextCursor, ...toTotals(totals) }
 }
 
 /** What an administrator looks at first, counted over everything that the caller administers. */
@@ -109,8 +108,3 @@ const toTotals = ({ owners, sessions, gpus, gpu_hours }: IdleTotalsRow): IdleTot
 })
 
 const rounded = (value: number) => Math.round(value * 1000) / 1000
-
-function parseOffset(cursor: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(cursor)) throw new AppError('bad_request', because('cursor_wrong'))
-  return Number(cursor)
-}

@@ -4,8 +4,10 @@ import {
   DEFAULT_GROUP,
   formatSlots,
   type Group,
+  GROUP_ORDERS,
   type GroupChange,
   GroupId,
+  type GroupSort,
   type GroupSpec,
   type Removed,
   type UserId,
@@ -14,8 +16,10 @@ import { type EventPublisher } from '../events/bus.ts'
 import { holdDomain } from '../store/identity/domains.ts'
 import {
   addMembers,
+  countGroups,
   type CountedGroupRow,
   findGroup,
+  type GroupFilter,
   insertGroup,
   listGroups,
   removeMembers,
@@ -38,8 +42,12 @@ import { folders, liveSessions, purgeSessions, requireEmpty } from './removal.ts
  * group is told that there is none.
  */
 export interface Groups {
-  /** Lists the caller's own groups; for an admin those of the domain, for a superadmin all. */
-  list(caller: Caller, query: { domain?: string | undefined; mine?: boolean | undefined }): Promise<Group[]>
+  /**
+   * Lists the caller's own groups; for an admin those of the domain, for a superadmin all.
+   *
+   * @throws AppError `bad_request` for a wrong cursor
+   */
+  list(caller: Caller, query: GroupQuery): Promise<{ items: Group[]; nextCursor: string | null; total: number }>
   /** @throws AppError `domain_not_found`, `group_exists` */
   create(caller: Caller, spec: GroupSpec): Promise<Group>
   /** A key that is left out keeps its value. @throws AppError `group_not_found`, `group_exists` */
@@ -54,6 +62,14 @@ export interface Groups {
   remove(caller: Caller, id: GroupId, options: { purge?: boolean | undefined }): Promise<Removed>
   /** Sessions that run in the group stay. @throws as `addMember` */
   removeMember(caller: Caller, id: GroupId, userId: UserId): Promise<void>
+}
+
+export interface GroupQuery extends Omit<GroupFilter, 'member'> {
+  readonly mine?: boolean | undefined
+  readonly sort?: GroupSort | undefined
+  /** Undefined: all groups. */
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
 }
 
 export interface GroupsDeps {
@@ -96,13 +112,22 @@ export function createGroups({
   }
 
   return {
-    async list(caller, { domain, mine = false }) {
-      if (mine || caller.role === 'user') {
-        return (await listGroups(store.db, { domain, member: caller.userId })).map(toView)
+    async list(caller, { mine = false, sort = 'domain', limit, cursor, ...wanted }) {
+      const filter = visibleGroups(caller, wanted, mine)
+      if (!filter) return { items: [], nextCursor: null, total: 0 }
+      const page = {
+        limit: limit && limit + 1,
+        after: cursor === undefined ? undefined : parseCursor(cursor),
+        order: GROUP_ORDERS.find(order => sort === order || sort === `-${order}`),
+        descending: sort.startsWith('-'),
       }
-      if (isSuperadmin(caller)) return (await listGroups(store.db, { domain })).map(toView)
-      if (domain !== undefined && domain !== caller.domain) return []
-      return (await listGroups(store.db, { domain: caller.domain })).map(toView)
+      const [rows, total] = await Promise.all([
+        listGroups(store.db, { ...filter, ...page }),
+        countGroups(store.db, filter),
+      ])
+      const items = rows.slice(0, limit).map(toView)
+      const nextCursor = rows.length > items.length ? (items.at(-1)?.id ?? null) : null
+      return { items, nextCursor, total }
     },
 
     async create(caller, { domain = caller.domain, name, limits, ...settings }) {
@@ -164,6 +189,20 @@ export function createGroups({
       onMembersLeft?.([userId])
     },
   }
+}
+
+/** @returns undefined if the caller sees none of the groups */
+function visibleGroups(caller: Caller, filter: GroupFilter, mine: boolean): GroupFilter | undefined {
+  if (mine || caller.role === 'user') return { ...filter, member: caller.userId }
+  if (isSuperadmin(caller)) return filter
+  const { domain = caller.domain } = filter
+  return domain === caller.domain ? { ...filter, domain } : undefined
+}
+
+function parseCursor(cursor: string): GroupId {
+  const parsed = GroupId.safeParse(cursor)
+  if (!parsed.success) throw new AppError('bad_request', because('cursor_wrong'))
+  return parsed.data
 }
 
 /** Admins may add themselves too: the admin of a domain works in its groups. */

@@ -234,7 +234,7 @@ export const ADMIN_WORLD: Partial<World> = {
   keypairs: [aKeypair(1)],
   presets: LIMITED.presets ?? [],
   resourceGroups: LIMITED.resourceGroups ?? [],
-  images: IMAGES.map(image => ({ ...image, agentIds: [agentId(1)] })),
+  images: IMAGES.map(image => ({ ...image, agentIds: [agentId(1)], firstAgents: [FIRST?.name ?? ''] })),
   admin: {
     agents: AGENTS,
     users: USERS,

@@ -263,3 +263,23 @@ test('the limits of a project and of a resource policy show who uses how much of
   await dialog.getByRole('meter', { name: 'CPU' }).first().waitFor()
   expect(await dialog.getByText('All together').count()).toBe(0)
 })
+
+test('projects and images are searched, filtered and sorted by the server', async () => {
+  await using it = await openConsole(browser, '/admin/projects?domain=default', ADMIN_WORLD)
+  const asksFor = (query: string) => it.page.waitForRequest(request => request.url().endsWith(query))
+  await button(it.page, 'Domain: default').waitFor()
+  const sorted = asksFor('/groups?limit=100&sort=members&domain=default')
+  await button(it.page, 'Members').click()
+  await sorted
+  const filtered = asksFor('&search=vis&active=false')
+  await it.page.getByPlaceholder('Search').fill('vis')
+  await it.page.getByRole('combobox', { name: 'State' }).press('ArrowDown')
+  await it.page.getByRole('option', { name: 'Inactive', exact: true }).click()
+  await filtered
+  await it.page.goto(`${it.double.url}/#/admin/images`)
+  await it.page.getByRole('row').filter({ hasText: 'gpu-host-1' }).first().waitFor()
+  const largest = asksFor('/images?limit=100&sort=-size')
+  await button(it.page, 'Size').click()
+  await button(it.page, 'Size').click()
+  await largest
+})

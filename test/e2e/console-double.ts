@@ -373,7 +373,8 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     case 'GET /api/v1/images': {
       const on = url.searchParams.get('agent')
       const has = ({ agentIds = [] }: Image) => on === null || agentIds.some(id => id === on)
-      send(response, 200, { items: world.images.filter(has) })
+      const items = world.images.filter(has)
+      send(response, 200, { items, nextCursor: null, total: items.length })
       return
     }
     case 'GET /api/v1/sessions':

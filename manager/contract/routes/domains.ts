@@ -6,12 +6,14 @@ import {
   DomainSpec,
   Group,
   GroupChange,
+  GroupSort,
   GroupSpec,
   Purge,
   Removed,
 } from '../domains.ts'
 import { GroupId, UserId } from '../ids.ts'
-import { type RouteSpec } from './route-spec.ts'
+import { PlainText } from '../plain-text.ts'
+import { OptionalPage, pageOf, type RouteSpec } from './route-spec.ts'
 
 const member = z.object({ id: GroupId, userId: UserId })
 
@@ -56,9 +58,18 @@ export const DOMAIN_ROUTES = {
     method: 'GET',
     path: '/api/v1/groups',
     access: 'user',
-    summary: 'List your own groups (projects). An admin sees the groups of the domain, a superadmin all.',
-    query: z.object({ domain: DomainName.optional(), mine: z.stringbool().optional() }),
-    reply: z.object({ items: z.array(Group) }),
+    summary:
+      'List your own groups (projects), by domain and name unless `sort` says otherwise. An admin sees the groups of the domain, a superadmin all.',
+    query: OptionalPage.extend({
+      domain: DomainName.optional(),
+      mine: z.stringbool().optional(),
+      active: z.stringbool().optional(),
+      sort: GroupSort.optional().describe('Order, falling with a `-`; groups with the same value by name.'),
+      search: PlainText.max(254)
+        .optional()
+        .describe('Part of `domain/name`, the description or the id, in any letter case.'),
+    }),
+    reply: pageOf(Group).extend({ total: z.int().describe('Number of all matches.') }),
   },
   createGroup: {
     method: 'POST',

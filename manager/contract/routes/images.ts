@@ -7,13 +7,15 @@ import {
   ImageAliasName,
   ImageBuildSpec,
   ImageChange,
+  ImageSort,
   PullSpec,
   RemovalSpec,
 } from '../images.ts'
 import { AgentId } from '../ids.ts'
 import { CauseFields } from '../cause-fields.ts'
 import { Task } from '../tasks.ts'
-import { type RouteSpec } from './route-spec.ts'
+import { PlainText } from '../plain-text.ts'
+import { OptionalPage, pageOf, type RouteSpec } from './route-spec.ts'
 
 const CleanUpReply = z.object({ items: z.array(AgentCleanUp) })
 
@@ -24,8 +26,16 @@ export const IMAGE_ROUTES = {
     path: '/api/v1/images',
     access: 'user',
     summary: 'List the images that can be launched: those on agents, and those of registries that your domain may use.',
-    query: z.object({ agent: AgentId.optional().describe('For superadmins: the images on this agent only.') }),
-    reply: z.object({ items: z.array(Image) }),
+    query: OptionalPage.extend({
+      agent: AgentId.optional().describe('For superadmins: the images on this agent only.'),
+      sort: ImageSort.optional().describe(
+        'Order, falling with a `-`; left out: images on agents before those that only registries have.',
+      ),
+      search: PlainText.max(254)
+        .optional()
+        .describe('Words that occur in the name, aliases, title, registry or apps, in any letter case.'),
+    }),
+    reply: pageOf(Image).extend({ total: z.int().describe('Number of all matches.') }),
   },
   updateImage: {
     method: 'PATCH',

@@ -32,5 +32,10 @@ export const Page = z.object({
   limit: z.coerce.number().int().min(1).max(500).default(100),
   cursor: z.string().max(200).optional(),
 })
+/** Pages of a list that clients also need whole, such as the choices of a form. */
+export const OptionalPage = z.object({
+  limit: z.coerce.number().int().min(1).max(500).optional().describe('Number of items; left out: the whole list.'),
+  cursor: Page.shape.cursor,
+})
 export const pageOf = <T extends z.ZodType>(item: T) =>
   z.object({ items: z.array(item), nextCursor: z.string().nullable() })

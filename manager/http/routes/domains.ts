@@ -19,7 +19,7 @@ export function createDomainRoutes({
     createDomain: (_context, { body }) => domains.create(body),
     updateDomain: ({ caller }, { params, body }) => domains.update(caller, params.name, body),
     deleteDomain: async ({ request }, { params, query }) => told(request, await domains.remove(params.name, query)),
-    listGroups: async ({ caller }, { query }) => ({ items: await groups.list(caller, query) }),
+    listGroups: ({ caller }, { query }) => groups.list(caller, query),
     createGroup: ({ caller }, { body }) => groups.create(caller, body),
     updateGroup: ({ caller }, { params, body }) => groups.update(caller, params.id, body),
     deleteGroup: async ({ caller, request }, { params, query }) =>

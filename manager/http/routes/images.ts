@@ -25,7 +25,7 @@ export function createImageRoutes(deps: {
 }): Pick<Handlers, ImageRoutes> {
   const { images, aliases, pulls, builds, cleanUp } = deps
   return {
-    listImages: async ({ caller }, { query }) => ({ items: await images.list(caller, query.agent) }),
+    listImages: ({ caller }, { query }) => images.list(caller, query),
     updateImage: ({ caller }, { body }) => images.change(caller, body),
     listImageAliases: async () => ({ items: await aliases.list() }),
     putImageAlias: (_context, { body }) => aliases.put(body),

@@ -1,6 +1,6 @@
-import { sql, type Selectable } from 'kysely'
-import { type GroupId, type GroupRef, type ResourceSlots, type UserId } from '#manager/contract'
-import { type Db } from '../schema.ts'
+import { type ExpressionBuilder, type RawBuilder, sql, type Selectable } from 'kysely'
+import { type GroupId, type GroupOrder, type GroupRef, type ResourceSlots, type UserId } from '#manager/contract'
+import { type Database, type Db } from '../schema.ts'
 import { type GroupsTable } from '../tables/identity.ts'
 
 export type GroupRow = Selectable<GroupsTable>
@@ -10,6 +10,18 @@ export interface GroupFilter {
   readonly domain?: string | undefined
   /** Only groups that this user is a member of. */
   readonly member?: UserId | undefined
+  readonly active?: boolean | undefined
+  /** Part of `domain/name`, the description or the id, in any letter case. */
+  readonly search?: string | undefined
+}
+
+export interface GroupPage extends GroupFilter {
+  /** Undefined: all that match. */
+  readonly limit?: number | undefined
+  /** The last group of the previous page; the list ends early if it was deleted meanwhile. */
+  readonly after?: GroupId | undefined
+  readonly order?: GroupOrder | undefined
+  readonly descending?: boolean | undefined
 }
 
 const counted = (db: Db) =>
@@ -26,18 +38,54 @@ const counted = (db: Db) =>
     )
     .$castTo<CountedGroupRow>()
 
-/** Groups ordered by domain and name, each with its number of members. */
-export function listGroups(db: Db, { domain, member }: GroupFilter = {}): Promise<CountedGroupRow[]> {
+const ORDER_BY: Readonly<Record<GroupOrder, RawBuilder<unknown>>> = {
+  domain: sql`groups.domain`,
+  name: sql`lower(groups.name)`,
+  members: sql`(select count(*) from group_members where group_id = groups.id)`,
+  state: sql`not groups.active`,
+}
+
+/** Groups, each with its number of members; by domain and name unless an order is named. */
+export function listGroups(db: Db, page: GroupPage = {}): Promise<CountedGroupRow[]> {
+  const { order = 'domain', descending = false, limit, after } = page
+  const direction = descending ? 'desc' : 'asc'
+  const key = sql`${ORDER_BY[order]}, lower(groups.name), groups.id`
   let query = counted(db)
-    .orderBy('groups.domain')
-    .orderBy(sql`lower(groups.name)`)
-  if (domain !== undefined) query = query.where('groups.domain', '=', domain)
-  if (member !== undefined) {
-    query = query.where('groups.id', 'in', eb =>
-      eb.selectFrom('group_members').select('group_id').where('user_id', '=', member),
-    )
+    .where(matching(page))
+    .orderBy(ORDER_BY[order], direction)
+    .orderBy(sql`lower(groups.name)`, direction)
+    .orderBy('groups.id', direction)
+  if (after !== undefined) {
+    const comes = sql.raw(descending ? '<' : '>')
+    query = query.where(sql<boolean>`(${key}) ${comes} (select ${key} from groups where groups.id = ${after})`)
   }
-  return query.execute()
+  return (limit === undefined ? query : query.limit(limit)).execute()
+}
+
+export async function countGroups(db: Db, filter: GroupFilter): Promise<number> {
+  const { count } = await db
+    .selectFrom('groups')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where(matching(filter))
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+function matching({ domain, member, active, search }: GroupFilter) {
+  return (eb: ExpressionBuilder<Database, 'groups'>) =>
+    eb.and([
+      ...(domain === undefined ? [] : [eb('groups.domain', '=', domain)]),
+      ...(member === undefined
+        ? []
+        : [eb('groups.id', 'in', eb.selectFrom('group_members').select('group_id').where('user_id', '=', member))]),
+      ...(active === undefined ? [] : [eb('groups.active', '=', active)]),
+      ...(search
+        ? [
+            sql<boolean>`position(${search.toLowerCase()} in
+              lower(groups.domain || '/' || groups.name || ' ' || groups.description || ' ' || groups.id::text)) > 0`,
+          ]
+        : []),
+    ])
 }
 
 /** Groups of a user, ordered by name. Read at every launch, so members are not counted. */

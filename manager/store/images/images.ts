@@ -9,20 +9,23 @@ export interface HeldImage {
 }
 
 /**
- * Every image on every agent that is not revoked. Copies of one image are ordered by when their agents joined.
+ * Every image on every agent that is not revoked. Copies of one image come in the order in which their agents joined; copies that
+ * their agents describe alike come together, and share one description, which the database sends once.
  * @param agentId the images on this agent only
  */
 export async function listHeldImages(db: Db, agentId?: AgentId): Promise<HeldImage[]> {
+  const holders = sql<AgentId[]>`array_agg(agents.id order by agents.joined_at, agents.id)`
   const query = db
     .selectFrom('agent_images')
     .innerJoin('agents', 'agents.id', 'agent_images.agent_id')
-    .select(['agent_images.agent_id', 'agent_images.image'])
+    .select(['agent_images.image', holders.as('holders')])
     .where('agents.status', '<>', 'REVOKED')
+    .groupBy(['agent_images.digest', 'agent_images.image'])
     .orderBy('agent_images.digest')
-    .orderBy('agents.joined_at')
-    .orderBy('agents.id')
+    .orderBy(sql`min(agents.joined_at)`)
+    .orderBy(sql`(${holders})[1]`)
   const rows = await (agentId === undefined ? query : query.where('agent_images.agent_id', '=', agentId)).execute()
-  return rows.map(row => ({ agentId: row.agent_id, image: row.image }))
+  return rows.flatMap(({ image, holders }) => holders.map(agentId => ({ agentId, image })))
 }
 
 /** How many agents that are not revoked hold each image of this agent, by digest. */

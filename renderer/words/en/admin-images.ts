@@ -6,6 +6,8 @@ export default {
   minimum: 'Minimum',
   agents: 'On agents',
   nowhere: 'None',
+  moreAgents: '{names} and {count, number} more',
+  someAgents: '{count, plural, one {# agent} other {# agents}}',
   registry: 'Registry',
   local: 'Made here',
   apps: 'Apps',

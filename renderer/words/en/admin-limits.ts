@@ -7,6 +7,7 @@ export default {
   limits: 'Limits',
   limitsHint: 'For all sessions of a person together. Memory: 4 GiB or 512 MiB.',
   domain: 'Domain',
+  only_domain: 'Domain: {name}',
 
   // Who uses the limits
   use: 'Use of the limits',

@@ -9,6 +9,8 @@ export default {
   minimum: '최소 자원',
   agents: '보유 에이전트',
   nowhere: '없음',
+  moreAgents: '{names} 외 {count, number}개',
+  someAgents: '{count, number}개 에이전트',
   registry: '레지스트리',
   local: '직접 만든 이미지',
   apps: '앱',

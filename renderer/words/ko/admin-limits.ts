@@ -10,6 +10,7 @@ export default {
   limits: '한도',
   limitsHint: '한 사람의 모든 세션을 합한 한도입니다. 메모리: 4 GiB, 512 MiB',
   domain: '도메인',
+  only_domain: '도메인: {name}',
 
   // Who uses the limits
   use: '한도 사용량',

@@ -114,6 +114,9 @@ test('the size of all folders of a project and the number of their files are lim
   expect(counted.maxFolderFiles).toBe(500_000)
   await admin('group', 'update', 'robots', '--description', 'More arms')
   expect((await admin('group', 'ls')).out).toMatch(/robots .* ∞ +500000 +More arms/)
+  const found = await json<Group[]>('group', 'ls', '--search', 'MORE ARMS')
+  expect(found.map(({ name }) => name)).toEqual(['robots'])
+  expect(await json('group', 'ls', '--search', 'no such project')).toEqual([])
   expect((await admin('group', 'update', 'robots', '--folder-files', '0')).code).toBe(2)
 })
 
@@ -179,6 +182,7 @@ test('an image that no agent holds cannot be removed, and a minimum is cleared o
   const bare = await admin('image', 'set-minimum', reference)
   expect(bare).toMatchObject({ code: 2 })
   expect(bare.err).toContain('Give the minimum (--cpu, --mem, …), or --reset.')
+  expect(await json('image', 'ls', '--search', `nosuch ${reference}`)).toEqual([])
   const images = (await cluster.api.listImages()).items
   expect(images.find(image => image.reference === reference)?.minimum.cpu).toBe('1')
 })

@@ -78,6 +78,37 @@ describe('an image that only a registry has', () => {
     expect(JSON.stringify(await user.listImages())).not.toContain(holder.id)
   })
 
+  test('a list of images is searched, sorted and paged by the server; it names the first agents to superadmins alone', async () => {
+    const numbered = (n: number) => ({
+      ...{ ...PYTHON, id: `sha256:${String(n).repeat(64)}`, references: [`listed/tool:${n}`] },
+      ...{ title: `Tool ${n % 2}`, sizeBytes: n * 2 ** 20 },
+    })
+    const agents = [await cluster.join({ images: [numbered(1), numbered(2), numbered(3)] })]
+    for (let more = 0; more < 3; more++) agents.push(await cluster.join({ images: [numbered(2)] }))
+    type Query = NonNullable<NonNullable<Parameters<ApiClient['listImages']>[0]>['query']>
+    const ask = async (query: Query, api = cluster.api) => {
+      const { items, total, nextCursor } = await api.listImages({ query: { search: 'LISTED tool', ...query } })
+      return { tags: items.map(({ reference }) => reference.split(':')[1]), total, nextCursor, items }
+    }
+    const first = await ask({ sort: '-size', limit: 2 })
+    expect(first).toMatchObject({ tags: ['3', '2'], total: 3 })
+    const rest = await ask({ sort: '-size', limit: 2, cursor: first.nextCursor ?? '' })
+    expect(rest).toMatchObject({ tags: ['1'], total: 3, nextCursor: null })
+    expect(await ask({ sort: 'title' })).toMatchObject({ tags: ['2', '1', '3'], nextCursor: null })
+    expect(await ask({ sort: '-agents', limit: 1 })).toMatchObject({
+      tags: ['2'],
+      items: [
+        { holders: 4, agentIds: agents.map(({ id }) => id), firstAgents: agents.slice(0, 3).map(one => one.name) },
+      ],
+    })
+    expect(await ask({ search: name, limit: 5 })).toMatchObject({ total: 1, items: [{ firstAgents: [] }] })
+    const user = await cluster.addUser('lister@example.org')
+    const seen = await ask({ sort: '-agents', limit: 2 }, user)
+    expect(seen).toMatchObject({ tags: ['2', '3'], total: 3 })
+    expect(seen.items.some(image => 'agentIds' in image || 'firstAgents' in image)).toBe(false)
+    expect(await refusal(ask({ limit: 2, cursor: '-2' }))).toMatchObject({ code: 'bad_request' })
+  })
+
   test('the image is pulled to another agent when its holders are full', async () => {
     const holder = await cluster.join({ images: [pulledR4()], capacity: { cpu: 1000, mem: 2 ** 30 } })
     const first = await cluster.launch({ image: name })

@@ -121,6 +121,53 @@ describe('domains, groups and users', () => {
       await expect(create(id)).rejects.toMatchObject({ code: 'bad_request' })
     })
 
+    test('lists of groups are searched, filtered, sorted and paged by the server, within what the caller may see', async () => {
+      for (const name of ['green', 'amber']) await admin.createDomain({ body: { name } })
+      const make = (name: string, domain = 'green', description = '') =>
+        admin.createGroup({ body: { name, domain, description } })
+      const made = [await make('Pages-b'), await make('pages-a', 'green', 'Ores and'), await make('pages-c')]
+      await make('pages-far', 'amber')
+      await admin.updateGroup({ params: { id: made[2]?.id as Group['id'] }, body: { active: false } })
+      const { id: userId } = await makeUser('paged@example.org', { domain: 'green' })
+      await admin.addGroupMember({ params: { id: made[0]?.id as Group['id'], userId } })
+      await makeUser('green-admin@example.org', { domain: 'green', role: 'domain_admin' })
+
+      type Query = NonNullable<NonNullable<Parameters<typeof admin.listGroups>[0]>['query']>
+      const ask = async (query: Query, api = admin) => {
+        const { items, total, nextCursor } = await api.listGroups({ query: { search: 'PAGES-', ...query } })
+        return { names: items.map(({ name }) => name), total, nextCursor }
+      }
+      const inOrder = ['pages-far', 'pages-a', 'Pages-b', 'pages-c']
+      expect(await ask({})).toEqual({ names: inOrder, total: 4, nextCursor: null })
+      expect(await ask({ sort: '-domain' })).toMatchObject({ names: inOrder.toReversed() })
+      const first = await ask({ sort: 'name', limit: 3 })
+      expect(first).toMatchObject({ names: ['pages-a', 'Pages-b', 'pages-c'], total: 4 })
+      const rest = await ask({ sort: 'name', limit: 3, cursor: first.nextCursor ?? '' })
+      expect(rest).toEqual({ names: ['pages-far'], total: 4, nextCursor: null })
+      // The order pages through equal values, both ways.
+      for (const sort of ['members', '-members', 'state', '-state'] as const) {
+        const seen: string[] = []
+        for (let cursor: string | undefined; seen.length < 4;) {
+          const page = await ask({ sort, limit: 1, ...(cursor && { cursor }) })
+          seen.push(...page.names)
+          cursor = page.nextCursor ?? undefined
+        }
+        const last = { members: 'Pages-b', '-members': 'pages-a', state: 'pages-c', '-state': 'pages-a' }[sort]
+        expect(seen.toSorted()).toEqual(inOrder.toSorted())
+        expect(seen.at(-1)).toBe(last)
+      }
+      expect(await ask({ active: 'false' })).toMatchObject({ names: ['pages-c'], total: 1 })
+      expect(await ask({ search: 'green/PAGES-A' })).toMatchObject({ names: ['pages-a'] })
+      expect(await ask({ search: 'ores' })).toMatchObject({ names: ['pages-a'] })
+      expect(await ask({ search: made[1]?.id ?? '' })).toMatchObject({ names: ['pages-a'], total: 1 })
+      expect(await ask({ mine: 'true' })).toMatchObject({ names: [], total: 0 })
+      const [lead, member] = [await signIn('green-admin@example.org'), await signIn('paged@example.org')]
+      expect(await ask({ limit: 1 }, lead)).toMatchObject({ names: ['pages-a'], total: 3 })
+      expect(await ask({ domain: 'amber', limit: 1 }, lead)).toEqual({ names: [], total: 0, nextCursor: null })
+      expect(await ask({ limit: 1 }, member)).toEqual({ names: ['Pages-b'], total: 1, nextCursor: null })
+      await expect(ask({ cursor: 'no-cursor' })).rejects.toMatchObject({ code: 'bad_request' })
+    })
+
     test('members belong to the domain of the group; adding and removing may be repeated', async () => {
       const user = await makeUser('member@example.org', { domain: 'red' })
       const stranger = await makeUser('stranger@example.org', { domain: 'blue' })

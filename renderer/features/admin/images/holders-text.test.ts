@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest'
+import { holdersText } from './holders-text.ts'
+
+test('an image names its first agents, and counts the others', () => {
+  expect(holdersText({ holders: 0 })).toBe('None')
+  expect(holdersText({ holders: 2, firstAgents: ['gpu-1', 'gpu-2'] })).toBe('gpu-1, gpu-2')
+  expect(holdersText({ holders: 1_040, firstAgents: ['gpu-1'] })).toBe('gpu-1 and 1,039 more')
+  expect(holdersText({ holders: 1 })).toBe('1 agent')
+})

@@ -1,0 +1,11 @@
+import { type Image } from '#manager/contract'
+import { t } from './words.ts'
+
+/** Names of the first agents that have an image, and the number of the others. */
+export function holdersText({ holders, firstAgents = [] }: Pick<Image, 'holders' | 'firstAgents'>): string {
+  if (holders === 0) return t('nowhere')
+  if (firstAgents.length === 0) return t('someAgents', { count: holders })
+  const names = firstAgents.join(', ')
+  const others = holders - firstAgents.length
+  return others > 0 ? t('moreAgents', { names, count: others }) : names
+}
