@@ -283,3 +283,25 @@ test('projects and images are searched, filtered and sorted by the server', asyn
   await button(it.page, 'Size').click()
   await largest
 })
+
+test('the table of access draws a domain with many projects in steps; its search finds the last of them', async () => {
+  const [one] = ADMIN_WORLD.admin?.groups ?? []
+  if (!one) throw new Error('no project')
+  const groups = Array.from({ length: 250 }, (_, n) => ({
+    ...one,
+    id: `${one.id.slice(0, -3)}${100 + n}` as typeof one.id,
+    name: `lab-${n}`,
+  }))
+  const admin = { ...ADMIN_WORLD.admin, groups }
+  await using it = await openConsole(browser, '/admin/resource-groups/access?open=default', { ...ADMIN_WORLD, admin })
+  const rows = it.page.locator('tbody tr')
+  await it.page.getByRole('rowheader', { name: 'lab-0', exact: true }).waitFor()
+  expect(await rows.count()).toBe(100)
+  await button(it.page, /^Show more/).click()
+  await expect.poll(() => rows.count()).toBe(200)
+  await it.page.getByLabel('Search for a domain or project').fill('LAB-249')
+  await it.page.getByRole('rowheader', { name: 'lab-249', exact: true }).waitFor()
+  expect(await rows.allInnerTexts()).toHaveLength(2)
+  await it.page.getByLabel('Search for a domain or project').fill('nothing')
+  await it.page.getByText('Nothing matches').waitFor()
+})

@@ -142,6 +142,8 @@ export default {
   accessCell: '{holder} may use {name}',
   accessInherited: 'Through its domain',
   accessSome: '{count, plural, one {# project} other {# projects}}',
+  accessSearch: 'Search for a domain or project',
+  accessMore: 'Show more ({count, number} are left)',
   accessUsers: 'Single users',
   accessUsersOf: '{count, plural, one {# single user} other {# single users}}: who may use {name}',
   allow: 'Allow',

@@ -145,6 +145,8 @@ export default {
   accessCell: '{holder}: {name} 사용 가능',
   accessInherited: '도메인을 통해',
   accessSome: '{count, plural, other {프로젝트 #개}}',
+  accessSearch: '도메인 또는 프로젝트 검색',
+  accessMore: '더 보기 (남은 {count, number}개)',
   accessUsers: '개별 사용자',
   accessUsersOf: '{count, plural, other {개별 사용자 #명}}: {name} 사용 권한',
   allow: '허용',

@@ -23,7 +23,7 @@ const MATRIX: AccessMatrix = {
   ],
 }
 const shown = (matrix: AccessMatrix, opened: readonly string[]) =>
-  linesOf(matrix, new Set(opened)).map(({ name, cells }) => [
+  linesOf(matrix, { opened: new Set(opened) }).map(({ name, cells }) => [
     name,
     ...cells.map(({ granted, inherited, projects }) =>
       [granted ? 'own' : '-', ...(inherited ? ['domain'] : []), ...(projects > 0 ? [projects] : [])].join(' '),
@@ -44,6 +44,16 @@ test('an opened domain has its projects below it, with what they have through it
     ['speech', 'own domain', '-'],
     ['vision', '- domain', 'own'],
   ])
+})
+
+test('a search shows the projects that match below their domain, and the domains that match', () => {
+  const found = (search: string, opened: readonly string[] = []) =>
+    linesOf(MATRIX, { opened: new Set(opened), search }).map(({ name }) => name)
+  expect(found(' VIS ')).toEqual(['default', 'vision'])
+  expect(found('vis', ['default'])).toEqual(['default', 'vision'])
+  expect(found('chem')).toEqual(['chemistry'])
+  expect(found('efau', ['default'])).toEqual(['default', 'speech', 'vision'])
+  expect(found('nothing')).toEqual([])
 })
 
 test('a grant and a withdrawal change their resource group only', () => {

@@ -19,7 +19,7 @@ export interface AccessLine {
   readonly name: string
   readonly domain: string
   readonly active: boolean
-  /** Number of projects below it; of a project 0. */
+  /** Number of projects that can be opened below it: 0 for a project, and where a search shows some of them. */
   readonly projects: number
   readonly cells: readonly AccessCell[]
 }
@@ -27,19 +27,35 @@ export interface AccessLine {
 type Holder = Pick<ResourceGroupAccess, 'kind' | 'id'>
 const keyOf = (resourceGroup: string, { kind, id }: Holder) => `${resourceGroup} ${kind} ${id}`
 
-/** @param opened names of the domains whose projects are shown */
-export function linesOf({ resourceGroups, domains, grants }: AccessMatrix, opened: ReadonlySet<string>): AccessLine[] {
+/** Which lines of the matrix are shown. */
+export interface AccessView {
+  /** Names of the domains whose projects are shown. */
+  readonly opened: ReadonlySet<string>
+  /** Part of the name of a domain or project, in any letter case; projects that match are shown without opening their domain. */
+  readonly search?: string
+}
+
+export function linesOf(
+  { resourceGroups, domains, grants }: AccessMatrix,
+  { opened, search = '' }: AccessView,
+): AccessLine[] {
   const has = new Set(grants.map(grant => keyOf(grant.resourceGroup, grant)))
-  return domains.flatMap(({ name: domain, active, projects }) => {
+  const wanted = search.trim().toLowerCase()
+  const matches = ({ name }: { readonly name: string }) => name.toLowerCase().includes(wanted)
+  return domains.flatMap(of => {
+    const { name: domain, active, projects } = of
+    const found = wanted === '' ? [] : projects.filter(matches)
+    if (found.length === 0 && !matches(of)) return []
     const ofDomain = { kind: 'domain', id: domain } as const
     const cells = resourceGroups.map(({ name }) => {
       const granted = has.has(keyOf(name, ofDomain))
       const some = projects.filter(({ id }) => has.has(keyOf(name, { kind: 'group', id }))).length
       return { resourceGroup: name, granted, inherited: false, projects: granted ? 0 : some }
     })
-    const line: AccessLine = { ...ofDomain, name: domain, domain, active, projects: projects.length, cells }
-    if (!opened.has(domain)) return [line]
-    const below = projects.map((project): AccessLine => {
+    const below = found.length > 0 ? 0 : projects.length
+    const line: AccessLine = { ...ofDomain, name: domain, domain, active, projects: below, cells }
+    const shown = found.length === 0 && opened.has(domain) ? projects : found
+    const ofProjects = shown.map((project): AccessLine => {
       const ofProject = { kind: 'group', id: project.id } as const
       return {
         ...ofProject,
@@ -55,7 +71,7 @@ export function linesOf({ resourceGroups, domains, grants }: AccessMatrix, opene
         })),
       }
     })
-    return [line, ...below]
+    return [line, ...ofProjects]
   })
 }
 
