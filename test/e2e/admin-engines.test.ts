@@ -325,6 +325,30 @@ test('a drained agent tells the owners, shows how far it is, and gets sessions a
   await end(again)
 })
 
+test('an agent moves to another resource group, whose sessions start on it; it is not moved while one is there', async () => {
+  await lab.api.createResourceGroup({ body: { name: 'quiet' } })
+  const [, two] = lab.hosts
+  await lab.api.updateAgent({ params: { id: two?.agentId ?? third.agentId }, body: { schedulable: true } })
+  const move = async (to: string) => {
+    await button(page, 'Move lab-two').click()
+    await choose(dialog().getByRole('combobox', { name: 'Resource group' }), to)
+    await button(dialog(), 'Move').click()
+  }
+  await toPage('Agents')
+  await move('quiet')
+  await page.getByText('lab-two is in quiet now.').waitFor()
+  await page.getByPlaceholder('Search').fill('quiet')
+  await page.getByRole('row').filter({ hasText: 'lab-one' }).waitFor({ state: 'detached' })
+  const session = await running(await launch(lab.api, { name: 'quiet-work', resourceGroup: 'quiet' }))
+  expect(hostOf(session)?.name).toBe('lab-two')
+  await move('default')
+  await dialog().getByText('quiet-work').waitFor()
+  // The browser writes down that a request was refused.
+  expect(visitors.flatMap(({ problems }) => problems.splice(0))).toEqual([expect.stringContaining('409 (Conflict)')])
+  await button(dialog(), 'Cancel').click()
+  await end(session)
+})
+
 test('a forgotten agent ends, and is out of the list', async () => {
   await toAgent('lab-three')
   await button(page, 'Forget').click()

@@ -235,9 +235,9 @@ export const MACHINE_FORMS: readonly FormRow[] = [
     says: `${AGENT} is forgotten.`,
   },
   {
-    title: 'moves an agent to another resource group, and is told which sessions are on it',
-    page: `agents/${HOST?.id ?? ''}`,
-    open: 'Move',
+    title: 'moves an agent of the list to another resource group',
+    page: 'agents',
+    open: `Move ${AGENT}`,
     fill: [choose('Resource group', 'gpu-large')],
     submit: 'Move',
     sends: 'updateAgent',

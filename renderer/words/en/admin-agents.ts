@@ -45,6 +45,7 @@ export default {
   drainMessage:
     'The host {name} will be switched off for maintenance. Please save your work and end your sessions on it.',
   move: 'Move',
+  moveOf: 'Move {name}',
   moveTitle: 'Move {name} to another resource group',
   moveText:
     'Waiting sessions of the chosen group may then start on it; sessions of {group} no longer do. Drain it first: no session may be on it.',

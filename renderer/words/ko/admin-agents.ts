@@ -47,6 +47,7 @@ export default {
   drainMessage: '{name} 호스트를 점검하기 위해 곧 끕니다. 작업을 저장하고 이 호스트의 세션을 종료해 주세요.',
   drainProgress: '비워짐',
   move: '옮기기',
+  moveOf: '{name} 옮기기',
   moveTitle: '에이전트 {name}: 다른 자원 그룹으로 옮기기',
   moveText:
     '선택한 그룹에서 대기하는 세션이 이 에이전트에서 시작될 수 있고, {group}의 세션은 더 이상 시작되지 않습니다. 세션이 없어야 하므로 먼저 비우세요.',
