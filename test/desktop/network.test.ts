@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createServer as createTlsServer, type Server } from 'node:tls'
 import { promisify } from 'node:util'
 import { type Page } from 'playwright-core'
@@ -31,14 +31,13 @@ let proxy: ConnectProxy
 let app: RunningApp
 let fingerprint: string
 let tls: Server
-let original: Authority['server']
+let authority: Authority
 
 beforeAll(async () => {
   desktop = stack.use(await openDesktop())
   double = stack.use(await startConsoleDouble(aWorld({ signedIn: false })))
-  const authority = stack.use(await createAuthority([NAME]))
+  authority = stack.use(await createAuthority([NAME]))
   fingerprint = new X509Certificate(authority.server.cert).fingerprint256
-  original = authority.server
   tls = createTlsServer(authority.server, client => {
     const manager = connect(Number(new URL(double.url).port), '127.0.0.1')
     client.on('error', () => manager.destroy())
@@ -186,10 +185,45 @@ test('another key of a known server blocks without a question, and both fingerpr
   await app.page.getByText(shown).first().waitFor()
   await app.page.getByText(known).first().waitFor()
   expect(await app.questions()).toHaveLength(questions)
-  tls.setSecureContext(original)
+  tls.setSecureContext(authority.server)
   proxy.cut()
   await app.page.reload()
   await app.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
+})
+
+test('a file of certificate authorities is chosen in the dialog of the system, and kept until it is removed', async () => {
+  const { page } = app
+  const asked = () => app.electron.evaluate(() => (globalThis as never as { choosers: unknown[] }).choosers)
+  await app.electron.evaluate(() => void Object.assign(globalThis, { choosers: [] }))
+  const choose = async (...chosen: readonly string[]) => {
+    await app.electron.evaluate(({ dialog }, filePaths) => {
+      dialog.showOpenDialog = (...given: unknown[]) => {
+        ;(globalThis as never as { choosers: unknown[] }).choosers.push(given.at(-1))
+        return Promise.resolve({ canceled: filePaths.length === 0, filePaths: [...filePaths] })
+      }
+    }, chosen)
+    const before = (await asked()).length
+    await button(page, 'Choose certificate file…').click()
+    await expect.poll(asked).toHaveLength(before + 1)
+  }
+  const kept = () => readSettings(app.configDir)
+  const trusted = page.getByText(`Also trusted: the certificate authorities in ${authority.file}`)
+  await inPage(`location.hash = '#/preferences'`)
+  await choose(authority.file)
+  await trusted.waitFor()
+  const filters = [{ name: 'PEM', extensions: ['pem', 'crt', 'cer'] }]
+  expect(await asked()).toEqual([{ properties: ['openFile'], filters }])
+  expect(await kept()).toMatchObject({ caFile: authority.file })
+  // A choice that is given up changes nothing, nor does a file without authorities.
+  await choose()
+  const key = join(dirname(authority.file), 'ca.key')
+  await choose(key)
+  await page.getByText(`There is no certificate of an authority (PEM) in ${key}.`).waitFor()
+  expect(await trusted.isVisible()).toBe(true)
+  expect(await kept()).toMatchObject({ caFile: authority.file })
+  await button(page, 'Remove (from the next start)').click()
+  await page.getByText('Servers are trusted by the certificate authorities of this computer.').waitFor()
+  expect(await kept()).toMatchObject({ caFile: null })
 })
 
 test('a proxy that refuses is named as the cause', async () => {

@@ -1,16 +1,18 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { _electron, type ElectronApplication, type Page } from 'playwright-core'
 import { testElectronFolder } from '../../build/bootstrap/test-electron.ts'
 import { cleanEnvironment } from '../fixtures/environment.ts'
 import { bundleApp } from './bundle-app.ts'
 
+const run = promisify(execFile)
 export const ELECTRON = join(testElectronFolder(), 'electron')
 
 /**
@@ -67,6 +69,8 @@ export interface RunningApp extends AsyncDisposable {
   /** Answers each question of the app from now on with this button, and collects the questions. */
   answer(button: number): Promise<void>
   questions(): Promise<{ message: string; detail?: string; buttons?: string[] }[]>
+  /** The result of an expression in the first window. The main process asks: Playwright waits for navigations that the app refuses. */
+  inPage(code: string): Promise<unknown>
   /** Resolves with the exit code. */
   readonly ended: Promise<number | null>
 }
@@ -89,7 +93,7 @@ export async function openApp(
   const electron = await _electron.launch({
     executablePath: ELECTRON,
     args: ['-r', HOLD_READY, '--disable-gpu', `--user-data-dir=${join(config, 'chromium')}`, desktop.app, ...args],
-    // As root, Chromium refuses to run with its sandbox; `sandbox.test.ts` shows it with one.
+    // As root, Chromium refuses to run with its sandbox; `starts.test.ts` shows it with one.
     chromiumSandbox: process.getuid?.() !== 0,
     env: { ...appEnvironment(desktop, config), ...env },
     timeout: 90_000,
@@ -116,6 +120,12 @@ export async function openApp(
         }
       }, button),
     questions: () => electron.evaluate(() => (globalThis as never as { questions?: never[] }).questions ?? []),
+    inPage: code =>
+      electron.evaluate(
+        ({ BrowserWindow }, text) =>
+          BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(text) as Promise<unknown>,
+        code,
+      ),
     async [Symbol.asyncDispose]() {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
       await ended
@@ -165,6 +175,25 @@ export function startPlainApp(
     [...root, '--disable-gpu', `--user-data-dir=${join(configDir, 'chromium')}`, desktop.app, ...args],
     { env: { ...appEnvironment(desktop, configDir), ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
   )
+}
+
+export async function exitOf(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode !== null) return child.exitCode
+  const [code] = (await once(child, 'exit')) as [number | null]
+  return code
+}
+
+/** Titles of the windows that are on the screen. */
+export async function windowsOn({ env }: Desktop): Promise<string[]> {
+  const search = ['search', '--onlyvisible', '--name', '.', 'getwindowname', '%@']
+  const { stdout } = await run('xdotool', search, { env: { ...process.env, ...env } }).catch(() => ({ stdout: '' }))
+  return stdout.split('\n').filter(Boolean)
+}
+
+/** Names of the crash reports of an app. */
+export async function crashReportsOf({ configDir }: RunningApp): Promise<string[]> {
+  const names = await readdir(join(configDir, 'crashes'), { recursive: true }).catch(() => [])
+  return names.filter(name => name.endsWith('.dmp'))
 }
 
 async function firstLine(child: ChildProcess, descriptor: number): Promise<string> {

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { access, constants, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, constants, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,9 +10,11 @@ import { openApps, openLaunchDialog, rowOf, screen } from '../e2e/console-steps.
 import { aWorld } from '../e2e/console-world.ts'
 import { managerIdOf } from '../fixtures/berth.ts'
 import { removeEverythingOf } from '../fixtures/leftovers.ts'
+import { temporaryDirectory } from '../fixtures/manager.ts'
 import { removeData } from '../fixtures/unmount-below.ts'
 import { keepOpenedLinks } from './opened-links.ts'
-import { openApp, openDesktop, readSettings, startPlainApp, type Desktop } from './open-app.ts'
+import { openApp, openDesktop, readSettings, type Desktop } from './open-app.ts'
+import { watchTray } from './tray-menu.ts'
 
 /** The first start of the desktop app: the start screen, and Berth on this computer from nothing to a terminal, with a real engine. */
 const run = promisify(execFile)
@@ -45,76 +46,38 @@ const stackEnvironment = () => ({
   BERTH_TOOLBOX_IMAGE: process.env['BERTH_TOOLBOX_IMAGE'] ?? '',
 })
 
-test('the first start asks where Berth is; a server is remembered and used by the next start', async () => {
-  const configDir = await mkdtemp(join(tmpdir(), 'berth-test-electron-'))
+test('the first start asks where Berth is, in the language of the system; a server is remembered and used by the next start', async () => {
+  await using config = await temporaryDirectory()
   {
-    await using app = await openApp(desktop, { configDir })
-    await app.page.getByRole('heading', { name: 'Welcome to Berth' }).waitFor()
-    await app.page.getByLabel('Address', { exact: true }).fill('http://127.0.0.1:1')
-    await app.page.getByRole('button', { name: 'Connect' }).click()
-    await app.page.getByText('http://127.0.0.1:1 does not answer').waitFor()
-    await app.page.getByLabel('Address', { exact: true }).fill(server.url)
-    await app.page.getByRole('button', { name: 'Connect' }).click()
-    await app.page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
-    expect(await readSettings(configDir)).toMatchObject({
+    const env = { DOCKER_HOST: 'unix:///nowhere/docker.sock', LANGUAGE: 'ko' }
+    await using app = await openApp(desktop, { configDir: config.path, env })
+    await app.page.getByRole('heading', { name: 'Berth에 오신 것을 환영합니다' }).waitFor()
+    // Without Docker Engine the start screen says so, with what to do.
+    await app.page.getByRole('button', { name: '여기서 Berth 시작' }).click()
+    await app.page.getByText(/Docker Engine이 설치되어 있/).waitFor()
+    await app.page.getByRole('button', { name: '다시 시도' }).waitFor()
+    await app.page.getByLabel('주소', { exact: true }).fill('http://127.0.0.1:1')
+    await app.page.getByRole('button', { name: '연결' }).click()
+    await app.page.getByText('http://127.0.0.1:1 서버가 응답하지 않습니다').waitFor()
+    await app.page.getByLabel('주소', { exact: true }).fill(server.url)
+    await app.page.getByRole('button', { name: '연결' }).click()
+    await app.page.getByRole('heading', { name: 'Berth에 로그인' }).waitFor()
+    expect(await readSettings(config.path)).toMatchObject({
       endpoint: { kind: 'remote', url: server.url },
       servers: [server.url],
     })
   }
-  await using again = await openApp(desktop, { configDir })
+  await using again = await openApp(desktop, { configDir: config.path })
   await again.page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
   await again.page.getByRole('link', { name: 'Change…' }).click()
   await again.page.getByRole('button', { name: new URL(server.url).host, exact: true }).waitFor()
-  await rm(configDir, { recursive: true, force: true, maxRetries: 5 })
-})
-
-test('a sign-in link of a start from the command line is used, also by an app that runs, and another server can be chosen', async () => {
-  await using app = await openApp(desktop, { env: { BERTH_SIGN_IN_LINK: `${server.url}/#/sign-in?ticket=once` } })
-  await app.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
-  const places = () =>
-    app.electron.evaluate(({ Menu }) => Menu.getApplicationMenu()?.items[0]?.submenu?.items.map(({ label }) => label))
-  expect(await places()).toContain('Change Server…')
-  await using other = await startConsoleDouble(aWorld({ signedIn: false }))
-  const link = `${other.url}/#/sign-in?ticket=again`
-  const second = startPlainApp(desktop, app.configDir, [], { BERTH_SIGN_IN_LINK: link })
-  const [code] = (await once(second, 'exit')) as [number | null]
-  expect(code).toBe(0)
-  const endpoint = () => app.page.evaluate('host.host.endpoint()')
-  await expect.poll(endpoint).toMatchObject({ value: { kind: 'remote', url: other.url } })
-  await app.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
-  // A link is for this run: nothing was chosen for later starts.
-  expect(await readFile(join(app.configDir, 'desktop.json'), 'utf8').catch(() => '')).not.toContain(server.url)
-})
-
-test('without Docker Engine the start screen says so in the language of the system, with what to do', async () => {
-  await using app = await openApp(desktop, { env: { DOCKER_HOST: 'unix:///nowhere/docker.sock', LANGUAGE: 'ko' } })
-  await app.page.getByRole('button', { name: '여기서 Berth 시작' }).click()
-  await app.page.getByText(/Docker Engine이 설치되어 있/).waitFor()
-  await app.page.getByRole('button', { name: '다시 시도' }).waitFor()
 })
 
 test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, and the question before the end', async () => {
   await using links = await keepOpenedLinks()
   await using app = await openApp(desktop, { env: { ...stackEnvironment(), PATH: links.PATH } })
   const { page } = app
-  await app.electron.evaluate(({ Tray }) => {
-    const setMenu = Tray.prototype.setContextMenu
-    Tray.prototype.setContextMenu = function setContextMenu(menu) {
-      Object.assign(globalThis, { trayMenu: menu })
-      setMenu.call(this, menu)
-    }
-  })
-  /** Clicks on what the tray offers for a tunnel. @returns the address that its item shows; undefined if there is none */
-  const clickInTray = (tunnel: string, label: string) =>
-    app.electron.evaluate(
-      (_, names) => {
-        const { trayMenu } = globalThis as never as { trayMenu?: Electron.Menu }
-        const item = trayMenu?.items.find(one => one.label.startsWith(`${names.tunnel}: `))
-        item?.submenu?.items.find(one => one.label === names.label)?.click()
-        return item?.label.slice(names.tunnel.length + 2)
-      },
-      { tunnel, label },
-    )
+  const tray = await watchTray(app.electron)
   await page.getByRole('button', { name: 'Start Berth here' }).click()
   await page.getByRole('list', { name: 'Steps of the start' }).waitFor()
   await page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor({ timeout: 60_000 })
@@ -150,10 +113,11 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   const inSession = async (line: string) => (await run('ssh', [...ssh.slice(0, -2), line])).stdout
 
   // The tray copies the address of a tunnel, and closes it.
-  const address = await clickInTray('JupyterLab of first-window', 'Copy Address')
-  expect(address).toBe(`127.0.0.1:${new URL(lab).port}`)
+  const address = `127.0.0.1:${new URL(lab).port}`
+  const tunnel = `JupyterLab of first-window: ${address}`
+  await tray.click(tunnel, 'Copy Address')
   expect(await app.electron.evaluate(({ clipboard }) => clipboard.readText())).toBe(address)
-  await clickInTray('JupyterLab of first-window', 'Close')
+  await tray.click(tunnel, 'Close')
   await expect.poll(() => status().catch((error: unknown) => (error as { code: number }).code)).toBe(CURL_REFUSED)
 
   // A terminal of this computer logs on by itself.

@@ -1,22 +1,20 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { execFile } from 'node:child_process'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
 import { screen, signIn } from '../e2e/console-steps.ts'
-import { aFolder, filesOf, FOLDER_ID } from '../e2e/console-double-files.ts'
-import { aWorld, OWNER } from '../e2e/console-world.ts'
+import { aWorld } from '../e2e/console-world.ts'
 import {
-  appEnvironment,
-  ELECTRON,
+  crashReportsOf,
+  exitOf,
   openApp,
   openDesktop,
   readSettings,
   startPlainApp,
+  windowsOn,
   type Desktop,
   type RunningApp,
 } from './open-app.ts'
@@ -45,30 +43,6 @@ afterAll(async () => {
   await desktop[Symbol.asyncDispose]()
 })
 
-interface Seen {
-  readonly menus: string[]
-  readonly badges: number[]
-  readonly progress: number[]
-  readonly notices: string[]
-}
-
-const labelsOf = (menu: string) => (JSON.parse(menu) as { label?: string }[]).flatMap(({ label }) => label ?? [])
-
-/** Names of the crash reports of an app. */
-async function crashReports({ configDir }: RunningApp): Promise<string[]> {
-  const names = await readdir(join(configDir, 'crashes'), { recursive: true }).catch(() => [])
-  return names.filter(name => name.endsWith('.dmp'))
-}
-
-/** Titles of the windows that are on the screen. */
-async function windowsOnScreen(): Promise<string[]> {
-  const env = { ...process.env, ...desktop.env }
-  const { stdout } = await run('xdotool', ['search', '--onlyvisible', '--name', '.', 'getwindowname', '%@'], {
-    env,
-  }).catch(() => ({ stdout: '' }))
-  return stdout.split('\n').filter(Boolean)
-}
-
 /** Width and height of the icon of a window, as window managers read it. */
 async function iconSize(title: string): Promise<string | undefined> {
   const env = { ...process.env, ...desktop.env }
@@ -78,24 +52,12 @@ async function iconSize(title: string): Promise<string | undefined> {
   return /= (.+)$/m.exec(stdout)?.[1]
 }
 
-/** The result of an expression in the first window. Playwright waits for navigations that the app refuses, so the main process asks. */
-const inPage = (code: string) =>
-  app.electron.evaluate(
-    ({ BrowserWindow }, text) =>
-      BrowserWindow.getAllWindows()[0]?.webContents.executeJavaScript(text) as Promise<unknown>,
-    code,
-  )
-
-async function exitOf(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode !== null) return child.exitCode
-  const [code] = (await once(child, 'exit')) as [number | null]
-  return code
-}
+const inPage = (code: string) => app.inPage(code)
 
 describe('the console window', () => {
   test('is on the screen with the sign-in page, which has neither Node nor Electron', async () => {
     await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
-    await expect.poll(windowsOnScreen).toContainEqual(expect.stringContaining('Berth'))
+    await expect.poll(() => windowsOn(desktop)).toContainEqual(expect.stringContaining('Berth'))
     expect(await iconSize('Berth')).toBe('128, 128')
     expect(page.url()).toMatch(/^berth:\/\/console\//)
     expect(await page.evaluate(() => [typeof globalThis.process, typeof globalThis.require])).toEqual([
@@ -127,68 +89,6 @@ describe('the console window', () => {
     double.emit('hint', { topic: 'session', id: first.id, version: first.version })
     await page.getByText('renamed-elsewhere').first().waitFor()
     expect(errors).toEqual([])
-  })
-
-  test('an upload goes on after the computer has slept, although its connection is dead and the clock is another one', async () => {
-    const files = Object.assign(filesOf({ 'old.txt': 'x' }), { frozen: 1 })
-    Object.assign(double.world, { folders: [aFolder()], files })
-    await page.evaluate(id => void (location.hash = `#/data/${id}`), FOLDER_ID)
-    await page.getByText('1 entry').waitFor()
-    const content = Buffer.alloc(5 * 2 ** 20, 'berth')
-    await page
-      .locator('input[data-upload="files"]')
-      .setInputFiles([{ name: 'large.bin', mimeType: 'application/octet-stream', buffer: content }])
-    await expect.poll(() => files.frozen).toBe(0)
-    const streams = double.streams()
-    // The night passes: timers stand still, the clocks go on.
-    const skip = () => {
-      const now = Date.now
-      Date.now = () => now.call(Date) + 8 * 3_600_000
-    }
-    await app.electron.evaluate(({ powerMonitor }) => powerMonitor.emit('suspend'))
-    await page.evaluate(skip)
-    await app.electron.evaluate(skip)
-    await app.electron.evaluate(({ powerMonitor }) => powerMonitor.emit('resume'))
-    const uploads = page.getByRole('region', { name: 'Uploads' })
-    await uploads.getByRole('heading', { name: '1 file uploaded' }).waitFor()
-    expect(files.get('large.bin')?.content.equals(content)).toBe(true)
-    await expect.poll(() => double.streams()).toBe(streams)
-    await page.evaluate(() => void (location.hash = '#/sessions'))
-    await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
-  })
-
-  test('an upload is not cut without a question, whether its window closes or the app quits', async () => {
-    const files = Object.assign(filesOf({}), { frozen: 1 })
-    Object.assign(double.world, { folders: [aFolder()], files })
-    await page.evaluate(id => void (location.hash = `#/data/${id}`), FOLDER_ID)
-    await page.getByText('Drop files').first().click()
-    const buffer = Buffer.alloc(2 * 2 ** 20, 'berth')
-    await page
-      .locator('input[data-upload="files"]')
-      .setInputFiles([{ name: 'slow.bin', mimeType: 'application/octet-stream', buffer }])
-    await expect.poll(() => files.frozen).toBe(0)
-    const before = (await app.questions()).length
-    const asked = async () => (await app.questions()).slice(before)
-    await app.answer(0)
-    const close = () => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close())
-    await close()
-    await expect.poll(asked).toHaveLength(1)
-    expect(await asked()).toEqual([
-      expect.objectContaining({ buttons: ['Stay', 'Leave'], detail: expect.stringContaining('Uploads') as string }),
-    ])
-    await app.answer(2)
-    await app.electron.evaluate(({ app: main }) => main.quit())
-    await expect.poll(asked).toHaveLength(2)
-    expect((await asked())[1]).toMatchObject({
-      detail: expect.stringMatching(/^Uploads, which are at \d+ %, will stop\./) as string,
-      buttons: ['Keep running in the background', 'Stop and quit', 'Cancel'],
-    })
-    expect(page.isClosed()).toBe(false)
-    await app.electron.evaluate(({ powerMonitor }) => powerMonitor.emit('resume'))
-    await page.getByRole('heading', { name: /files? uploaded/ }).waitFor({ timeout: 60_000 })
-    expect(files.get('slow.bin')?.content.equals(buffer)).toBe(true)
-    await page.evaluate(() => void (location.hash = '#/sessions'))
-    await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor()
   })
 
   test('has menus in the language of the page, and the context menu of text fields', async () => {
@@ -305,7 +205,7 @@ describe('the console window', () => {
     await expect.poll(state).toMatchObject({ isCrashed: false, isLoading: false })
     const heading = `document.querySelector('h1')?.textContent`
     await expect.poll(() => inPage(heading)).toBe('Sessions')
-    await expect.poll(() => crashReports(app)).not.toEqual([])
+    await expect.poll(() => crashReportsOf(app)).not.toEqual([])
     // Nobody has clicked in the new page yet: a script in it reaches no other program of this computer.
     const click = { code: 'forbidden', message: expect.stringContaining('click') as string }
     for (const act of [`ssh.openIn('terminal', '${double.world.sessions[0]!.id}')`, `drag.start('any')`])
@@ -333,143 +233,6 @@ describe('beside the window', () => {
     await expect.poll(() => readSettings(app.configDir)).toMatchObject({ graphicsAcceleration: false })
     // The window goes on, drawn by the processor.
     expect(await inPage(`document.querySelector('h1')?.textContent`)).toBe('Sessions')
-  })
-
-  /** What the app does with the operating system, which no window shows. */
-  const seen = () => app.electron.evaluate(() => (globalThis as never as { seen: Seen }).seen)
-
-  test('tray, badge and notifications follow the sessions, and a click on a notification leads to its session', async () => {
-    await app.electron.evaluate(({ app: main, BrowserWindow, Menu, Notification, Tray }) => {
-      const kept: Seen = { menus: [], badges: [], progress: [], notices: [] }
-      Object.assign(globalThis, { seen: kept })
-      const build = Menu.buildFromTemplate
-      Menu.buildFromTemplate = template => {
-        // Menus inside of a menu are built by the same function.
-        const text = JSON.stringify(template)
-        if (text.includes('Stop and quit')) kept.menus.push(text)
-        return build(template)
-      }
-      const setMenu = Tray.prototype.setContextMenu
-      Tray.prototype.setContextMenu = function setContextMenu(menu) {
-        Object.assign(globalThis, { tray: this, trayMenu: menu })
-        setMenu.call(this, menu)
-      }
-      main.setBadgeCount = count => kept.badges.push(count ?? 0) > 0
-      BrowserWindow.prototype.setProgressBar = fraction => void kept.progress.push(fraction)
-      Notification.prototype.show = function show() {
-        kept.notices.push(this.body)
-        Object.assign(globalThis, { notice: this })
-      }
-      BrowserWindow.getAllWindows()[0]?.minimize()
-    })
-    // Playwright makes every page believe that it is in front.
-    await inPage(`void (document.hasFocus = () => false)`)
-    const session = double.world.sessions.find(({ status, ownerId }) => status === 'RUNNING' && ownerId === OWNER)!
-    Object.assign(session, {
-      status: 'TERMINATED',
-      reason: { code: 'exited', message: '' },
-      endedAt: new Date().toISOString(),
-      version: session.version + 1,
-    })
-    double.emit('hint', { topic: 'session', id: session.id, version: session.version })
-    await expect.poll(async () => (await seen()).notices).toEqual([expect.stringContaining(session.name)])
-    await expect.poll(async () => (await seen()).badges.length).toBe(1)
-    const others = double.world.sessions.filter(({ status, ownerId }) => status === 'RUNNING' && ownerId === OWNER)
-    await expect
-      .poll(async () => [(await seen()).menus.length > 0, labelsOf((await seen()).menus.at(-1) ?? '[]')])
-      .toEqual([
-        true,
-        others.length === 0
-          ? ['Open Berth', 'Stop and quit']
-          : ['Open Berth', 'Running Sessions', ...others.map(({ name }) => name), 'Stop and quit'],
-      ])
-    await app.electron.evaluate(() => (globalThis as never as { notice: NodeJS.EventEmitter }).notice.emit('click'))
-    await expect.poll(() => inPage('location.hash')).toBe(`#/sessions/${session.id}`)
-    await expect
-      .poll(() => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isMinimized()))
-      .toBe(false)
-    await app.electron.evaluate(({ ipcMain }) => {
-      ipcMain.removeHandler('host:tunnel.wake')
-      ipcMain.handle('host:tunnel.wake', () => {
-        Object.assign(globalThis, { isWoken: true })
-        return { ok: true }
-      })
-    })
-    await inPage(`void dispatchEvent(new Event('online'))`)
-    await expect
-      .poll(() => app.electron.evaluate(() => (globalThis as never as { isWoken?: boolean }).isWoken))
-      .toBe(true)
-    await inPage(
-      `host.desktop.report({ unread: 0, sessions: [], uploads: { fraction: 0.5, isPaused: false }, hasEdits: false })`,
-    )
-    await inPage(`host.desktop.report({ unread: 0, sessions: [], uploads: null, hasEdits: false })`)
-    const { progress, menus } = await seen()
-    expect(progress.slice(-2)).toEqual([0.5, -1])
-    expect(labelsOf(menus.at(-1)!)).toEqual(['Open Berth', 'Stop and quit'])
-  })
-
-  test('the tray shows the window, opens a session and its terminal', async () => {
-    const { id, name } = double.world.sessions.find(({ status }) => status === 'RUNNING')!
-    await inPage(
-      `host.desktop.report({ unread: 0, sessions: ${JSON.stringify([{ id, name }])}, uploads: null, hasEdits: false })`,
-    )
-    /** Clicks on the icon, or on an item by its labels. */
-    const click = (...labels: string[]) =>
-      app.electron.evaluate((_, path) => {
-        const { tray, trayMenu } = globalThis as never as { tray: Electron.Tray; trayMenu: Electron.Menu }
-        if (path.length === 0) {
-          tray.emit('click')
-          return
-        }
-        const item = path.reduce<Electron.MenuItem | undefined>(
-          (above, label) => (above?.submenu ?? trayMenu).items.find(one => one.label === label),
-          undefined,
-        )
-        item?.click()
-      }, labels)
-    const isVisible = () =>
-      app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows().map(one => one.isVisible()))
-    for (const labels of [[], ['Open Berth']]) {
-      await app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.hide())
-      await expect.poll(isVisible).toEqual([false])
-      await click(...labels)
-      await expect.poll(isVisible).toEqual([true])
-    }
-    await click(name, 'Open')
-    await expect.poll(() => inPage('location.hash')).toBe(`#/sessions/${id}`)
-    const opened = app.electron.waitForEvent('window')
-    await click(name, 'Terminal')
-    const terminal = await opened
-    expect(terminal.url()).toContain(`#/terminal/${id}`)
-    await terminal.close()
-    await expect.poll(isVisible).toEqual([true])
-  })
-
-  test('preferences switch the start with the sign-in to this computer on and off', async () => {
-    await inPage(`location.hash = '#/preferences'`)
-    const file = join(app.configDir, '.config/autostart/berth.desktop')
-    const choose = () =>
-      inPage(`new Promise(done => {
-        const look = () => [...document.querySelectorAll('label')].find(one => one.textContent.startsWith('Start Berth in the background'))
-        const timer = setInterval(() => look() && (clearInterval(timer), look().click(), done(true)), 50)
-      })`)
-    await choose()
-    await expect.poll(() => readFile(file, 'utf8').catch(() => '')).toContain('"--background"')
-    await choose()
-    await expect.poll(() => readFile(file, 'utf8').catch(() => 'gone')).toBe('gone')
-  })
-
-  test('the check of the spelling, which downloads a dictionary, is off until it is switched on', async () => {
-    const isOn = () => app.electron.evaluate(({ session }) => session.defaultSession.isSpellCheckerEnabled())
-    const choose = (checkSpelling: boolean) =>
-      inPage(
-        `host.desktop.saveOptions({ openAtLogin: false, keepInBackground: false, checkSpelling: ${checkSpelling}, graphicsAcceleration: true, crashReports: false, linkHosts: [], caFile: null })`,
-      )
-    expect(await isOn()).toBe(false)
-    await choose(true)
-    expect(await isOn()).toBe(true)
-    await choose(false)
-    expect(await isOn()).toBe(false)
   })
 })
 
@@ -596,98 +359,3 @@ describe('the end', () => {
     })
   })
 })
-
-describe.concurrent('a start that is not the usual one', () => {
-  test('settings that cannot be read: a window says so, and the app starts without them', async ({ expect }) => {
-    await using temporary = await openTemporary()
-    await writeFile(
-      join(temporary.path, 'desktop.json'),
-      '{ "endpoint": { "kind": "remote", "url": "http://far.example" } }',
-    )
-    const child = startPlainApp(desktop, temporary.path)
-    await expect.poll(windowsOnScreen).toContainEqual('Berth: settings')
-    const kept = join(temporary.path, 'desktop.json.unreadable')
-    const choose = ['search', '--onlyvisible', '--name', '^Berth: settings$', 'windowfocus', '--sync', 'key', 'Return']
-    // Windows of the other tests come to the front in the meantime.
-    const afterChoice = async () => {
-      await run('xdotool', choose, { env: { ...process.env, ...desktop.env } }).catch(() => undefined)
-      return readFile(kept, 'utf8').catch(() => '')
-    }
-    await expect.poll(afterChoice, { interval: 500, timeout: 20_000 }).toContain('far.example')
-    await expect.poll(windowsOnScreen).not.toContainEqual('Berth: settings')
-    child.kill('SIGKILL')
-    await exitOf(child)
-  })
-
-  test('a credential store that never answers: the window opens, and says that the sign-in is kept until the app quits', async ({
-    expect,
-  }) => {
-    await using services = await openTemporary()
-    const hangs = `[D-BUS Service]\nName=org.freedesktop.secrets\nExec=/bin/sleep 60\n`
-    await writeFile(join(services.path, 'org.freedesktop.secrets.service'), hangs)
-    await using locked = await openDesktop(services.path)
-    await using manager = await startConsoleDouble(aWorld({ signedIn: false }))
-    // Where the window was when it was closed.
-    const window = { bounds: { x: 60, y: 70, width: 900, height: 640 }, isMaximized: false, zoomLevel: 0.5 }
-    await using late = await openApp(locked, { env: { BERTH_ENDPOINT: manager.url }, settings: { window } })
-    const state = () =>
-      late.electron.evaluate(({ BrowserWindow }) => {
-        const [one] = BrowserWindow.getAllWindows()
-        const { width, height } = one!.getNormalBounds()
-        return { width, height, zoomLevel: one!.webContents.getZoomLevel() }
-      })
-    await expect.poll(state).toEqual({ width: 900, height: 640, zoomLevel: 0.5 })
-    await late.answer(0)
-    await late.page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
-    await signIn(late.page, 'mira@example.com', 'Correct-horse-1')
-    await expect
-      .poll(async () => (await late.questions()).map(({ message }) => message), { timeout: 30_000 })
-      .toContain('You are signed in until Berth quits.')
-    await late.electron.evaluate(({ BrowserWindow }) => {
-      const { webContents } = BrowserWindow.getAllWindows()[0]!
-      webContents.once('render-process-gone', () => Object.assign(globalThis, { isGone: true }))
-      webContents.forcefullyCrashRenderer()
-    })
-    await expect
-      .poll(() => late.electron.evaluate(() => (globalThis as never as { isGone?: boolean }).isGone))
-      .toBe(true)
-    // Without the user's wish there are no reports.
-    expect(await crashReports(late)).toEqual([])
-  })
-
-  test('the processes of pages run in the sandbox of Chromium', async ({ expect }) => {
-    await using temporary = await openTemporary()
-    // As root there is no sandbox, so the app gets a copy that an ordinary user can read.
-    const folder = join(temporary.path, 'app')
-    await cp(desktop.app, folder, { recursive: true })
-    for (const name of ['bufferutil', 'node-gyp-build'])
-      await cp(join(desktop.app, '../../node_modules', name), join(folder, 'node_modules', name), { recursive: true })
-    const isRoot = process.getuid?.() === 0
-    const nobody = isRoot ? { uid: 65_534, gid: 65_534 } : {}
-    if (isRoot) await run('chown', ['-R', '65534:65534', temporary.path])
-    const env = { ...appEnvironment(desktop, temporary.path), BERTH_ENDPOINT: double.url }
-    const child = spawn(ELECTRON, ['--disable-gpu', folder], { ...nobody, env, stdio: 'ignore', cwd: temporary.path })
-    try {
-      const modes = async () => {
-        const { stdout } = await run('pgrep', ['-f', `type=renderer.*${temporary.path}`])
-        const status = await Promise.all(
-          stdout
-            .trim()
-            .split('\n')
-            .map(pid => readFile(`/proc/${pid}/status`, 'utf8')),
-        )
-        return status.map(text => /^Seccomp:\t(\d)$/m.exec(text)?.[1])
-      }
-      // 2: a filter of system calls is active.
-      await expect.poll(() => modes().catch(() => [])).toEqual(['2'])
-    } finally {
-      child.kill('SIGKILL')
-      await exitOf(child)
-    }
-  })
-})
-
-async function openTemporary(): Promise<AsyncDisposable & { readonly path: string }> {
-  const path = await mkdtemp(join(tmpdir(), 'berth-test-electron-'))
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true, maxRetries: 5 }) }
-}

@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { AppError, type FolderId } from '#manager/contract'
 import { createDragOut } from './drag-out.ts'
 import { type Entry } from './files-client.ts'
@@ -26,10 +26,15 @@ beforeEach(() => {
   })
 })
 
-function aDragOut({ isDesktop = true, hasEnded = true, fetched = () => Promise.resolve('id') } = {}) {
+function aDragOut({
+  isDesktop = true,
+  hasEnded = true,
+  ended = () => Promise.resolve(hasEnded),
+  fetched = () => Promise.resolve('id'),
+} = {}) {
   const drag = {
     fetch: ({ paths }: { paths: readonly string[] }) => (calls.push(`fetch ${paths.join()}`), fetched()),
-    start: (id: string) => (calls.push(`start ${id}`), Promise.resolve(hasEnded)),
+    start: (id: string) => (calls.push(`start ${id}`), ended()),
   }
   const dragOut = createDragOut({
     host: { isDesktop, drag },
@@ -55,6 +60,21 @@ test('a small file goes with a drag of the system at once; a drop on the page kn
   window.dispatchEvent(new Event('pointermove'))
   expect(dragOut.carried()).toEqual({ folderId: FOLDER, paths: ['a.bin'] })
   await expect.poll(() => dragOut.carried()).toBeUndefined()
+})
+
+test('a drag that begins right after another is known for as long as it lasts', async () => {
+  vi.useFakeTimers()
+  try {
+    const ends = [Promise.resolve(true), new Promise<boolean>(() => undefined)]
+    const dragOut = aDragOut({ ended: () => ends.shift()! })
+    dragOut.begin(anEntry(1_000))
+    await vi.advanceTimersByTimeAsync(300)
+    dragOut.begin(anEntry(2_000, { name: 'b.bin' }))
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(dragOut.carried()).toEqual({ folderId: FOLDER, paths: ['b.bin'] })
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('where nobody tells that a drag is over, its drop is known until the pointer moves', async () => {

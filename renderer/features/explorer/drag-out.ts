@@ -24,7 +24,8 @@ export function createDragOut({ host, tell, fail }: DragOutDeps) {
   const ready = new Map<string, string>()
   const running = new Map<string, Promise<void>>()
   let latest: Drag | undefined
-  let own: DraggedFiles | undefined
+  /** The drag of the system that is going on, or has just ended. */
+  let own: Drag | undefined
 
   function fetchOnce({ key, files }: Drag): Promise<void> {
     if (ready.has(key)) return Promise.resolve()
@@ -48,8 +49,11 @@ export function createDragOut({ host, tell, fail }: DragOutDeps) {
         tell(t('dragReady', { count: drag.entries.length, name: drag.entries[0]?.name ?? '' }))
         return
       }
-      own = drag.files
-      const forget = () => (own = undefined)
+      own = drag
+      // The next drag may have begun by then.
+      const forget = () => {
+        if (own === drag) own = undefined
+      }
       const hasEnded = await host.drag.start(ready.get(drag.key) ?? '')
       // Its drop on this page is an event of its own, which follows. The page gets moves of the pointer once a drag is over.
       if (hasEnded) setTimeout(forget, DROP_MS)
@@ -106,7 +110,7 @@ export function createDragOut({ host, tell, fail }: DragOutDeps) {
       }
     },
     /** The files of this page that the drag of the system carries now. */
-    carried: () => own,
+    carried: () => own?.files,
   }
 }
 
