@@ -1,5 +1,6 @@
-// Loaded into the servers of the bench (NODE_OPTIONS=--import): SIGUSR2 collects garbage, so that their memory can be compared. The bytes of
-// the heap that are left go into the file BERTH_BENCH_HEAP, if it is set: V8 keeps the pages of collected garbage for a while.
+// Loaded into the servers of the bench (NODE_OPTIONS=--import): SIGUSR2 collects garbage, so that their memory can be compared. As
+// V8 does by itself in a process that is idle for a while, it gives emptied pages back to the system; an ordinary collection keeps them. The bytes of
+// the heap that are left go into the file BERTH_BENCH_HEAP, if it is set.
 import { writeFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -7,6 +8,6 @@ import { runInNewContext } from 'node:vm'
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc')
 process.on('SIGUSR2', () => {
-  for (let i = 0; i < 5; i++) collect()
+  for (let i = 0; i < 2; i++) collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
   if (process.env.BERTH_BENCH_HEAP) writeFileSync(process.env.BERTH_BENCH_HEAP, String(process.memoryUsage().heapUsed))
 })
