@@ -65,15 +65,20 @@ interface Place {
   readonly y: number
 }
 
+/** How often the page has heard of something that is dragged over it. */
+const dragsOver = () => app.page.evaluate(() => (globalThis as { dragsOver?: number }).dragsOver ?? 0)
+
 /** A hand with a mouse: it pulls, and rests at the end until the other program has answered. */
 async function drag(from: Place, to: Place): Promise<void> {
+  const before = await dragsOver()
   await mouse('mousemove', from.x, from.y, 'mousedown', 1)
-  // The system's drag begins when the file is there.
   for (let step = 1; step <= 4; step++) {
     await delay(100)
     await mouse('mousemove', from.x + 5 * step, from.y + step)
   }
-  await delay(1_000)
+  // The system's drag begins when the file is there. The other program does not tell when its own does.
+  if (from === partner) await delay(500)
+  else await expect.poll(dragsOver).toBeGreaterThan(before)
   for (const part of [0.3, 0.6, 0.9, 0.97, 1]) {
     await mouse('mousemove', Math.round(from.x + part * (to.x - from.x)), Math.round(from.y + part * (to.y - from.y)))
     await delay(150)
@@ -85,6 +90,10 @@ describe('a drag', () => {
   beforeAll(async () => {
     await openFolder({ 'results/': '', 'large.bin': LARGE, 'small.csv': 'a,b' })
     await row('small.csv').waitFor()
+    await app.page.evaluate(() => {
+      const counted: { dragsOver: number } = Object.assign(globalThis, { dragsOver: 0 })
+      addEventListener('dragover', () => counted.dragsOver++, { capture: true })
+    })
   })
 
   test('a small file is dragged onto another program by one drag, with the content that the server has', async () => {
