@@ -43,6 +43,7 @@ import {
   type KeypairNoncesTable,
   type KeypairRequestsTable,
   type RecoveryCodesTable,
+  type VisitsTable,
 } from './tables/identity.ts'
 import {
   type FolderClonesTable,
@@ -116,6 +117,7 @@ export interface Database {
   dotfiles: DotfilesTable
   bootstrap_scripts: BootstrapScriptsTable
   dismissed_announcements: DismissedAnnouncementsTable
+  visits: VisitsTable
   messages: MessagesTable
   resource_policies: ResourcePoliciesTable
   presets: PresetsTable

@@ -14,6 +14,7 @@ import {
   type UserSort,
   UserId,
   type UserSpec,
+  type Visit,
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
@@ -30,6 +31,7 @@ import {
   updateUser,
   type UserRow,
 } from '../store/identity/users.ts'
+import { putVisit } from '../store/identity/visits.ts'
 import { insertAccount, replaceGroups, withKnownPolicy } from './accounts.ts'
 import {
   type Caller,
@@ -99,6 +101,8 @@ export interface Users {
    * @throws AppError `login_failed` (old one wrong), `weak_password`, `password_unchanged`, `login_throttled`
    */
   changePassword(caller: Caller, request: { oldPassword: string; newPassword: string }): Promise<void>
+  /** The caller looks at the console. */
+  recordVisit(caller: Caller): Promise<Visit>
 }
 
 export interface UsersDeps {
@@ -201,6 +205,10 @@ export function createUsers({ store, passwords, logins, events, onChanged, onMem
     },
 
     view: user => toUser(db, user),
+
+    async recordVisit({ userId }) {
+      return { since: (await putVisit(db, userId))?.toISOString() ?? null }
+    },
 
     async changePassword(caller, { oldPassword, newPassword: password }) {
       checkPassword(password)

@@ -103,6 +103,8 @@ export interface World extends PublishedWorld {
   proxyFaults?: readonly ProxyFault[]
   announcement?: Announcement
   messages?: Message[]
+  /** End of the visit before this one. */
+  visitSince?: string
   keypairs?: Keypair[]
   logins?: Login[]
   dotfiles?: Dotfile[]
@@ -189,7 +191,7 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
     if (answeredFiles(route, request, url, raw, response)) return
     const body = raw.length === 0 ? undefined : (JSON.parse(raw.toString()) as unknown)
     // Host methods are all POST, whether they change something or not.
-    const isAsking = request.method === 'GET' || route.endsWith('/what-if') || url.pathname.startsWith('/host/')
+    const isAsking = request.method === 'GET' || /\/(what-if|me\/visit)$/.test(route) || url.pathname.startsWith('/host/')
     if (!isAsking) world.changes.push({ request: route, body, ...(url.search === '' ? {} : { query: url.search }) })
     if (world.hold?.includes(route)) return
     if (world.holdLists && route === 'GET /api/v1/sessions') return
@@ -350,6 +352,9 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
     case 'POST /api/v1/announcement/dismiss':
       world.announcement = { ...(world.announcement ?? NO_ANNOUNCEMENT), dismissed: true }
       send(response, 204, undefined)
+      return
+    case 'POST /api/v1/me/visit':
+      send(response, 200, { since: world.visitSince ?? null })
       return
     case 'GET /api/v1/me/messages':
       send(response, 200, { items: world.messages ?? [] })

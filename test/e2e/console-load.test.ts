@@ -4,7 +4,7 @@ import { NO_ANNOUNCEMENT } from '#manager/contract'
 import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
 import { aFolder, filesOf, FOLDER_ID } from './console-double-files.ts'
 import { variedFolders } from './console-double-folders.ts'
-import { ago, aSession, aWorld, HISTORY, INVITATION, LIMITED, OWNER } from './console-world.ts'
+import { ago, aSession, aWorld, HISTORY, INVITATION, LIMITED } from './console-world.ts'
 import { startConsoleDouble, type World } from './console-double.ts'
 import { startBrowser } from './console-open.ts'
 import { signIn } from './console-steps.ts'
@@ -182,11 +182,7 @@ test.each(TURNS)(
           folders: [aFolder()],
           files: filesOf({ 'README.md': 'Read me', 'data.csv': '1' }),
         })
-      const visit = JSON.stringify({ since: null, seen: Date.now() - 3 * 3_600_000 })
-      await it.page.addInitScript(({ key, text }) => localStorage.setItem(key, text), {
-        key: `berth.visit.${OWNER}`,
-        text: visit,
-      })
+      it.double.world.visitSince = ago(180)
       const answers = await answerInTurn(it.page, order)
       await it.page.goto(`${it.double.url}/#${path}`)
       await it.page.getByText(there).filter({ visible: true }).first().waitFor()

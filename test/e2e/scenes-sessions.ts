@@ -1,6 +1,6 @@
 import { because, type FolderMount, NO_ANNOUNCEMENT, toldBy } from '#manager/contract'
 import { aFolder, variedFolders } from './console-double-folders.ts'
-import { ago, aSession, figuresOf, HISTORY, INVITATION, LIMITED, OTHER } from './console-world.ts'
+import { ago, aSession, figuresOf, HISTORY, INVITATION, LIMITED, OTHER, OWNER } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 
 /** One folder from the launch, and one that was added. */
@@ -190,6 +190,7 @@ export const SESSION_SCENES: readonly Scene[] = [
     path: '/summary',
     world: {
       ...LIMITED,
+      visitSince: ago(20 * 60),
       invitations: [INVITATION],
       announcement: {
         ...NO_ANNOUNCEMENT,
@@ -200,16 +201,12 @@ export const SESSION_SCENES: readonly Scene[] = [
       },
     },
     async act(page) {
-      await page.evaluate(() => {
-        const key = Object.keys(localStorage).find(name => name.startsWith('berth.visit.')) ?? ''
-        localStorage.setItem(key, JSON.stringify({ since: null, seen: Date.now() - 20 * 3600_000 }))
+      await page.evaluate(owner => {
         localStorage.setItem(
-          key.replace('visit', 'launch'),
+          `berth.launch.${owner}`,
           JSON.stringify({ image: 'berth/python:3.13', cpu: 2000, mem: 2 ** 32, shmem: 2 ** 28, gpu: 1 }),
         )
-        // The page stores the visit when it closes; prevent that here.
-        Storage.prototype.setItem = () => undefined
-      })
+      }, OWNER)
       await page.reload()
       await page.getByText('Since your last visit').waitFor()
       await button(page, 'Launch with the last settings').waitFor()

@@ -19,6 +19,7 @@ export type IdentityHandlers = Pick<
   | 'endOtherLogins'
   | 'logout'
   | 'me'
+  | 'recordVisit'
   | 'changePassword'
   | 'listUsers'
   | 'getUser'
@@ -84,6 +85,7 @@ export function createIdentityRoutes(deps: IdentityRoutesDeps): IdentityHandlers
       return { user: await users.view(user), expiresAt: expiresAt.toISOString() }
     },
 
+    recordVisit: ({ caller }) => users.recordVisit(caller),
     changePassword: ({ caller }, { body }) => users.changePassword(caller, body),
 
     listUsers: ({ caller }, { query }) => users.list(caller, query),

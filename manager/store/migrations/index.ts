@@ -49,6 +49,7 @@ import { imageBuilds } from './0073-image-builds.ts'
 import { folderFiles } from './0074-folder-files.ts'
 import { uploadExecutable } from './0075-upload-executable.ts'
 import { projectFolderFiles } from './0076-project-folder-files.ts'
+import { visits } from './0077-visits.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -102,4 +103,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0074-folder-files': folderFiles,
   '0075-upload-executable': uploadExecutable,
   '0076-project-folder-files': projectFolderFiles,
+  '0077-visits': visits,
 }

@@ -56,6 +56,7 @@ export const KEPT = {
   dotfiles: 'with what it is about',
   bootstrap_scripts: 'with what it is about',
   dismissed_announcements: 'with what it is about',
+  visits: 'with what it is about',
   domains: 'with what it is about',
   groups: 'with what it is about',
   group_members: 'with what it is about',

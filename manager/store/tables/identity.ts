@@ -131,6 +131,15 @@ export interface DismissedAnnouncementsTable {
   announcement: string
 }
 
+/** The last visit of a user to the console. */
+export interface VisitsTable {
+  user_id: UserId
+  /** End of the visit before; null on the first one. */
+  since: Date | null
+  /** When the console was last looked at. */
+  seen: Time
+}
+
 /** Scripts that run when sessions of a user start. */
 export interface BootstrapScriptsTable {
   user_id: UserId

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Session } from '#manager/contract'
 import { aSession } from '../../testing/a-session.ts'
-import { readVisit, visitAt } from './last-visit.ts'
 import { newsSince } from './news.ts'
 
 const SINCE = Date.parse('2026-11-20T12:00:00Z')
@@ -45,18 +44,4 @@ test('a session that is about to end is news even if nothing else has changed', 
     'ending',
   ])
   expect(kinds(session({ status: 'RUNNING', ends: { at: LATER, why: 'idle_timeout', warnedAt: null } }))).toEqual([])
-})
-
-test('a reload continues the visit, half an hour of absence begins a new one', () => {
-  const minute = 60_000
-  const first = visitAt(0, null)
-  expect(first).toEqual({ since: null, seen: 0 })
-  expect(visitAt(5 * minute, first)).toEqual({ since: null, seen: 5 * minute })
-  const second = visitAt(40 * minute, first)
-  expect(second).toEqual({ since: 0, seen: 40 * minute })
-  expect(visitAt(45 * minute, second)).toEqual({ since: 0, seen: 45 * minute })
-})
-
-test.each([null, 'x', '{}', '{"since":"a","seen":1}', '{"since":1}'])('the stored text %s is not a visit', text => {
-  expect(readVisit(text)).toBeNull()
 })

@@ -1,42 +1,68 @@
 // @vitest-environment happy-dom
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { defineComponent, h, render } from 'vue'
-import { type UserId } from '#manager/contract'
+import { AppError, type UserId, type Visit } from '#manager/contract'
 import { aMe } from '../../testing/a-me.ts'
 import { withServices } from '../../testing/services.ts'
 import { useAccount } from '../account/useAccount.ts'
 import { useVisit } from './useVisit.ts'
 
 const MIRA = '01990000-0000-7000-8000-000000000001' as UserId
-const JONAS = '01990000-0000-7000-8000-000000000002' as UserId
-const HOUR_MS = 3600_000
 
-beforeEach(() => {
-  localStorage.clear()
-  vi.useFakeTimers({ now: 0 })
-})
-afterEach(() => vi.useRealTimers())
-
-/** Opens the summary in this browser as a person, looks at it for a minute, and leaves. @returns the end of the visit before */
-function visitBy(id: UserId): number | null {
-  const { app, pinia } = withServices({})
+/** The page, opened by somebody who is signed in, at a manager that answers what `server.answer` does. */
+function openPage(answer: () => Promise<Visit>) {
+  const server = { answer, asked: 0 }
+  const { app, pinia } = withServices({
+    recordVisit: () => {
+      server.asked += 1
+      return server.answer()
+    },
+    logout: () => Promise.resolve(),
+  })
   const account = app.runWithContext(() => useAccount(pinia))
-  account.adopt(aMe(id), '')
-  let since: number | null = null
-  const page = h(defineComponent({ setup: () => ((since = useVisit().value.since), () => null) }))
+  account.adopt(aMe(MIRA), '')
+  const found: { visit?: ReturnType<typeof useVisit> } = {}
+  const page = h(defineComponent({ setup: () => ((found.visit = useVisit()), () => null) }))
   page.appContext = app._context
   const place = document.createElement('div')
   render(page, place)
-  vi.advanceTimersByTime(60_000)
-  render(null, place)
-  return since
+  const leave = () => render(null, place)
+  onTestFinished(leave)
+  if (!found.visit) throw new Error('the page did not open')
+  return { server, account, visit: found.visit, leave }
 }
 
-test('each account has its own last visit, also when several people use one browser', () => {
-  expect(visitBy(MIRA)).toBeNull()
-  vi.setSystemTime(2 * HOUR_MS)
-  expect(visitBy(JONAS)).toBeNull()
-  vi.setSystemTime(5 * HOUR_MS)
-  expect(visitBy(MIRA)).toBe(60_000)
-  expect(visitBy(JONAS)).toBe(2 * HOUR_MS + 60_000)
+test('the manager says when the visit before ended; it hears when the page is opened, hidden, shown and left', async () => {
+  const { server, visit, leave } = openPage(() => Promise.resolve({ since: '1970-01-01T00:01:00.000Z' }))
+  expect([visit.isKnown.value, visit.since.value]).toEqual([false, undefined])
+  await vi.waitUntil(() => visit.isKnown.value)
+  expect(visit.since.value).toBe(60_000)
+  document.dispatchEvent(new Event('visibilitychange'))
+  expect(server.asked).toBe(2)
+  leave()
+  expect(server.asked).toBe(3)
+  document.dispatchEvent(new Event('visibilitychange'))
+  expect(server.asked).toBe(3)
+})
+
+test('a first visit has nothing before it', async () => {
+  const { visit } = openPage(() => Promise.resolve({ since: null }))
+  await vi.waitUntil(() => visit.isKnown.value)
+  expect(visit.since.value).toBeNull()
+})
+
+test('a failure is known, and tried again', async () => {
+  const { server, visit } = openPage(() => Promise.reject(new AppError('unavailable')))
+  await vi.waitUntil(() => visit.isKnown.value)
+  expect(visit.error.value).toMatchObject({ code: 'unavailable' })
+  server.answer = () => Promise.resolve({ since: null })
+  await visit.load()
+  expect([visit.error.value, visit.since.value]).toEqual([null, null])
+})
+
+test('somebody who signs out is not asked for any more', async () => {
+  const { server, account, leave } = openPage(() => Promise.resolve({ since: null }))
+  await account.signOut()
+  leave()
+  expect(server.asked).toBe(1)
 })

@@ -1,24 +1,38 @@
-import { onMounted, onUnmounted, shallowRef } from 'vue'
+import { computed, onMounted, onUnmounted, shallowRef } from 'vue'
+import { useServices } from '../../services.ts'
 import { useAccount } from '../account/useAccount.ts'
-import { readVisit, visitAt, type Visit } from './last-visit.ts'
 
-/** The visit of the signed-in person on this computer, kept up to date while the page is open. */
+/**
+ * The visit of the signed-in person. The manager keeps it, because people come back on another computer; it is told when
+ * the page is opened, and when it is left or hidden, so that what was on the screen is not news the next time.
+ */
 export function useVisit() {
+  const { api } = useServices()
   const account = useAccount()
-  const key = `berth.visit.${account.user?.id ?? ''}`
-  const visit = shallowRef<Visit>(visitAt(Date.now(), readVisit(globalThis.localStorage.getItem(key))))
-  const store = () => globalThis.localStorage.setItem(key, JSON.stringify({ ...visit.value, seen: Date.now() }))
-  function onVisibility(): void {
-    if (document.visibilityState === 'hidden') store()
-    else visit.value = visitAt(Date.now(), readVisit(globalThis.localStorage.getItem(key)))
+  /** End of the visit before, in milliseconds since 1970; null on the first visit, undefined before the first answer. */
+  const since = shallowRef<number | null>()
+  const error = shallowRef<unknown>(null)
+
+  async function load(): Promise<void> {
+    try {
+      const visit = await api.recordVisit()
+      since.value = visit.since === null ? null : Date.parse(visit.since)
+      error.value = null
+    } catch (cause) {
+      error.value = cause
+    }
+  }
+  // The page is left, too, by signing out and by a sign-in that ends: then nobody is there to ask for.
+  const again = () => {
+    if (account.state === 'signed_in') void load()
   }
   onMounted(() => {
-    store()
-    document.addEventListener('visibilitychange', onVisibility)
+    void load()
+    document.addEventListener('visibilitychange', again)
   })
   onUnmounted(() => {
-    document.removeEventListener('visibilitychange', onVisibility)
-    store()
+    document.removeEventListener('visibilitychange', again)
+    again()
   })
-  return visit
+  return { since, error, isKnown: computed(() => since.value !== undefined || error.value !== null), load }
 }
