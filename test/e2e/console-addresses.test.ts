@@ -1,9 +1,13 @@
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ADMIN_WORLD, aUser } from './admin-world.ts'
+import { agentId } from './admin-world-agents.ts'
 import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
 import { variedFolders } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { aSession } from './console-world.ts'
+
+const AGENT = 'gpu-host-1.cluster.example.org'
 
 /** Dialogs are part of the URL: Back closes them, and a copied URL opens them. */
 let browser: Browser
@@ -62,6 +66,71 @@ test('dialogs of administration have URLs, and one of a thing that is gone close
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
   const gone = await it.newTab('/admin/presets?dialog=edit&of=nothing')
   await expect.poll(() => urlOf(gone)).toBe('/admin/presets')
+})
+
+const REQUEST = ADMIN_WORLD.admin!.signUpRequests![0]!
+const WAITS = aSession(8, { name: 'waits-for-a-gpu', status: 'PENDING', startedAt: null })
+/** Page of administration, its title, dialog in its address, and the title of that. */
+const ADMIN_DIALOGS = [
+  ['/admin/images', 'Images', 'pull', 'Pull an image'],
+  ['/admin/images', 'Images', 'pull&of=berth/python:3.13', 'Pull an image'],
+  ['/admin/images', 'Images', 'minimum&of=berth/python:3.13', 'Minimum of berth/python:3.13'],
+  ['/admin/images', 'Images', 'aliases&of=berth/python:3.13', 'Aliases of berth/python:3.13'],
+  ['/admin/images', 'Images', 'details&of=berth/python:3.13', 'Details of berth/python:3.13'],
+  ['/admin/images', 'Images', 'build', 'Build an image from a recipe'],
+  ['/admin/images', 'Images', 'clean-up', 'Clean up images?'],
+  ['/admin/users', 'Users', 'new', 'Create a user'],
+  ['/admin/users', 'Users', 'import', 'Import users'],
+  ['/admin/users', 'Users', `edit&of=${aUser(2).id}`, `Edit ${aUser(2).email}`],
+  ['/admin/users', 'Users', `deactivate&of=${aUser(2).id}`, `Deactivate ${aUser(2).email}?`],
+  [`/admin/users/${aUser(6).id}`, aUser(6).email, 'edit', `Edit ${aUser(6).email}`],
+  [`/admin/users/${aUser(6).id}`, aUser(6).email, 'end-sign-ins', `End all sign-ins of ${aUser(6).email}?`],
+  [
+    `/admin/users/${aUser(6).id}`,
+    aUser(6).email,
+    'reset-second-factor',
+    `Switch the second factor of ${aUser(6).email} off?`,
+  ],
+  [`/admin/agents/${agentId(1)}`, AGENT, 'move', `Move ${AGENT} to another resource group`],
+  [`/admin/agents/${agentId(1)}`, AGENT, 'forget', `Forget ${AGENT}?`],
+  ['/admin/policies', 'Resource policies', 'use&of=students', 'Use of the limits of students'],
+  ['/admin/invitations', 'Invitations', 'invite', 'Invite by link'],
+  ['/admin/invitations', 'Invitations', `accept&of=${REQUEST.id}`, `Make an account for ${REQUEST.email}?`],
+  ['/admin/invitations', 'Invitations', `decline&of=${REQUEST.id}`, `Decline the request of ${REQUEST.email}?`],
+  ['/admin/maintenance', 'Maintenance', 'pause', 'Start no session for now?'],
+  ['/admin/queue', 'Queue', 'pause', 'Start no session for now?'],
+  ['/admin/queue', 'Queue', `priority&of=${WAITS.id}`, 'Priority of waits-for-a-gpu'],
+  ['/admin/queue', 'Queue', `cancel&of=${WAITS.id}`, 'Cancel “waits-for-a-gpu”?'],
+  ['/admin/audit', 'Audit log', 'entry&of=900', 'updateSettings'],
+] as const
+
+test('dialogs of administration open by their URLs, and Back closes them; a URL opens no more than the page offers', async () => {
+  await using it = await openConsole(browser, '/summary', { ...ADMIN_WORLD, sessions: [WAITS] })
+  const { page } = it
+  const dialog = page.getByRole('dialog').or(page.getByRole('alertdialog'))
+  const go = (path: string) => page.evaluate(next => void (location.hash = next), path)
+  const found: string[][] = []
+  for (const [path, title, name] of ADMIN_DIALOGS) {
+    await go(path)
+    await page.getByRole('heading', { name: title, level: 1 }).waitFor()
+    await go(`${path}?dialog=${name}`)
+    found.push([path, title, name, (await dialog.getByRole('heading').first().textContent())?.trim() ?? ''])
+    await page.goBack()
+    await dialog.waitFor({ state: 'hidden' })
+    expect(urlOf(page)).toBe(path)
+  }
+  expect(found).toEqual(ADMIN_DIALOGS)
+
+  await go('/admin/images')
+  await button(page, 'Edit the aliases of berth/python:3.13').click()
+  await dialog.waitFor()
+  expect(urlOf(page)).toBe('/admin/images?dialog=aliases&of=berth/python:3.13')
+  // The account is inactive, and has no second factor.
+  await go(`/admin/users?dialog=deactivate&of=${aUser(3).id}`)
+  await expect.poll(() => urlOf(page)).toBe('/admin/users')
+  await go(`/admin/users/${aUser(2).id}?dialog=reset-second-factor`)
+  await page.getByRole('heading', { name: aUser(2).email, level: 1 }).waitFor()
+  expect(await dialog.count()).toBe(0)
 })
 
 test('forms of the account have URLs; the set-up of a second factor that is on does not open', async () => {

@@ -1,14 +1,27 @@
 import { type User } from '#manager/contract'
 import { useServices } from '../../../services.ts'
 import { useNotifications } from '../../../ui/useNotifications.ts'
-import { useAsked } from '../useAsked.ts'
+import { useAccount } from '../../account/useAccount.ts'
+import { useAskedRow } from '../useAskedRow.ts'
 import { t } from './words.ts'
 
-/** Activating and deactivating an account, with the question before the latter. */
-export function useUserDeeds(done: () => Promise<void>) {
+/**
+ * Activating and deactivating an account, with the question before the latter, which is part of the URL.
+ *
+ * @param users those of the page; null until they are loaded
+ */
+export function useUserDeeds(users: () => readonly User[] | null, done: () => Promise<void>) {
   const { api } = useServices()
   const notifications = useNotifications()
-  const { asked, asking, ask: askDeactivation } = useAsked<User>()
+  const account = useAccount()
+  const {
+    asked,
+    asking,
+    ask: askDeactivation,
+  } = useAskedRow<User>('deactivate', {
+    keyOf: ({ id }) => id,
+    rows: () => users()?.filter(({ id, active }) => active && id !== account.user?.id) ?? null,
+  })
 
   async function activate({ id, email }: User): Promise<void> {
     try {
