@@ -4,12 +4,12 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { _electron, type ElectronApplication, type Page } from 'playwright-core'
 import { testElectronFolder } from '../../build/bootstrap/test-electron.ts'
 import { cleanEnvironment } from '../fixtures/environment.ts'
+import { openScreen, type Screen } from '../fixtures/screen.ts'
 import { bundleApp } from './bundle-app.ts'
 
 const run = promisify(execFile)
@@ -24,9 +24,8 @@ const HOLD_READY = join(
   'lib/server/electron/loader.js',
 )
 
-/** A screen of its own with a window manager, and a session bus without services. */
-export interface Desktop extends AsyncDisposable {
-  readonly env: Readonly<Record<string, string>>
+/** A screen of its own, and the app for it. */
+export interface Desktop extends Screen {
   /** Folder of the app for `electron FOLDER`. */
   readonly app: string
 }
@@ -34,29 +33,10 @@ export interface Desktop extends AsyncDisposable {
 /** @param services folder of D-Bus service files, for the programs that the bus starts on demand */
 export async function openDesktop(services?: string): Promise<Desktop> {
   await using stack = new AsyncDisposableStack()
-  // Without `-r` a key that is down for long on a busy machine repeats itself, in whichever window is next.
-  const screen = ['-screen', '0', '1400x900x24', '-r', '-nolisten', 'tcp', '-displayfd', '3']
-  const xvfb = spawn('Xvfb', screen, { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] })
-  stack.defer(() => end(xvfb))
-  const DISPLAY = `:${await firstLine(xvfb, 3)}`
-  const folder = await mkdtemp(join(tmpdir(), 'berth-test-bus-'))
-  stack.defer(() => rm(folder, { recursive: true }))
-  const config = join(folder, 'bus.conf')
-  await writeFile(config, busConfig(folder, services))
-  const bus = spawn('dbus-daemon', [`--config-file=${config}`, '--print-address=3', '--nofork', '--nopidfile'], {
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-  })
-  stack.defer(() => end(bus))
-  const DBUS_SESSION_BUS_ADDRESS = await firstLine(bus, 3)
-  const manager = spawn('openbox', [], { stdio: 'ignore', env: { ...process.env, DISPLAY } })
-  stack.defer(() => end(manager))
+  const { env } = stack.use(await openScreen(services))
   const app = await bundleApp()
   const owned = stack.move()
-  return {
-    app,
-    env: { DISPLAY, DBUS_SESSION_BUS_ADDRESS },
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  }
+  return { app, env, [Symbol.asyncDispose]: () => owned.disposeAsync() }
 }
 
 export interface RunningApp extends AsyncDisposable {
@@ -195,29 +175,6 @@ export async function crashReportsOf({ configDir }: RunningApp): Promise<string[
   const names = await readdir(join(configDir, 'crashes'), { recursive: true }).catch(() => [])
   return names.filter(name => name.endsWith('.dmp'))
 }
-
-async function firstLine(child: ChildProcess, descriptor: number): Promise<string> {
-  const input = child.stdio[descriptor]
-  if (!input) throw new Error('the program has no such pipe')
-  const lines = createInterface({ input: input as NodeJS.ReadableStream })
-  const failed = once(child, 'exit').then(() => Promise.reject(new Error(`${child.spawnfile} ended`)))
-  const [line] = (await Promise.race([once(lines, 'line'), failed])) as [string]
-  return line.trim()
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exited = once(child, 'exit')
-  child.kill('SIGTERM')
-  await exited
-}
-
-const busConfig = (folder: string, services: string | undefined) => `<busconfig>
-  <type>session</type>
-  <listen>unix:dir=${folder}</listen>
-  ${services === undefined ? '' : `<servicedir>${services}</servicedir>`}
-  <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy>
-</busconfig>`
 
 export async function readSettings(configDir: string): Promise<unknown> {
   return JSON.parse(await readFile(join(configDir, 'desktop.json'), 'utf8'))

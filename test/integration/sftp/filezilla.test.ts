@@ -1,0 +1,89 @@
+import { execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { startProxy } from '#proxy'
+import { startTestManager, temporaryDirectory } from '../../fixtures/manager.ts'
+import { openScreen } from '../../fixtures/screen.ts'
+
+const run = promisify(execFile)
+const isThere = (path: string) =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+/** Without a greeting and a look for updates, each of which opens a window at the first start. */
+const SETTINGS = `<FileZilla3><Settings>
+  <Setting name="Greeting version">99.0.0</Setting>
+  <Setting name="Update Check">0</Setting>
+</Settings></FileZilla3>`
+
+test('the site file opens the folders in FileZilla: its user accepts the host key, and moves a file each way', async context => {
+  if (!(await isThere('/usr/bin/filezilla'))) return context.skip('no filezilla')
+  await using stack = new AsyncDisposableStack()
+  const manager = stack.use(await startTestManager())
+  const home = stack.use(await temporaryDirectory()).path
+  const owner = await manager.addUser('owner@example.org')
+  const folder = await owner.api.createFolder({ body: { name: 'data' } })
+  const remote = join(manager.dataDir, 'storage', 'folders', folder.id)
+  const proxy = stack.use(
+    await startProxy({
+      managerUrl: manager.url,
+      credentials: () => Promise.resolve({ authorization: `Bearer ${owner.token}` }),
+      dataDir: join(home, 'proxy'),
+      userId: owner.id,
+      sshDirectory: join(home, 'ssh'),
+    }),
+  )
+  await proxy.sftp.open({})
+  const config = join(home, '.config/filezilla')
+  const local = join(home, 'local')
+  await mkdir(config, { recursive: true })
+  await mkdir(local)
+  await writeFile(join(config, 'sitemanager.xml'), (await proxy.sftp.keyFile('filezilla')).content)
+  await writeFile(join(config, 'filezilla.xml'), SETTINGS)
+  const down = randomBytes(700_001)
+  const up = randomBytes(300_003)
+  await writeFile(join(remote, 'down.bin'), down)
+  await writeFile(join(local, 'up.bin'), up)
+
+  const screen = stack.use(await openScreen())
+  const env = { ...process.env, ...screen.env, HOME: home }
+  const xdotool = async (...steps: (string | number)[]) => (await run('xdotool', steps.map(String), { env })).stdout
+  const filezilla = spawn('filezilla', ['--site=0/berth-folders', `--local=${local}`], { env, stdio: 'ignore' })
+  const ended = once(filezilla, 'exit')
+  stack.defer(async () => {
+    filezilla.kill()
+    await ended
+  })
+  await xdotool('search', '--sync', '--onlyvisible', '--name', 'Unknown host key', 'windowactivate', '--sync')
+  await xdotool('key', 'Return')
+
+  const window = (await xdotool('search', '--onlyvisible', '--name', 'berth-folders.*FileZilla')).trim()
+  /** Clicks below the entries of the list on this side, so that keys reach it, and opens an entry. A file that is opened is moved. */
+  async function openEntry(side: 'local' | 'remote', keys: readonly string[]): Promise<void> {
+    await xdotool('windowactivate', window, 'mousemove', '--window', window, side === 'local' ? 300 : 900, 500, 'click', 1)
+    await xdotool('key', '--delay', 100, ...keys, 'Return')
+  }
+  // The first entry is the folder, and in the folder the file; a key that comes before the list is there does nothing.
+  await expect
+    .poll(
+      async () => {
+        if (await isThere(join(local, 'down.bin'))) return true
+        await openEntry('remote', ['Home', 'Down'])
+        await delay(1_500)
+        return false
+      },
+      { timeout: 60_000 },
+    )
+    .toBe(true)
+  await expect.poll(async () => (await readFile(join(local, 'down.bin'))).equals(down)).toBe(true)
+  await openEntry('local', ['End'])
+  await expect.poll(() => isThere(join(remote, 'up.bin')), { timeout: 30_000 }).toBe(true)
+  await expect.poll(async () => (await readFile(join(remote, 'up.bin'))).equals(up)).toBe(true)
+})
