@@ -144,7 +144,9 @@ test('directories are made, files moved into them and deleted', async () => {
   await link('empty').waitFor({ state: 'detached' })
   expect(await readdir(join(directory, 'kept'))).toEqual([])
   expect(visitor.problems.splice(0)).toEqual([])
+  await button(page, 'Delete permanently').waitFor({ state: 'detached' })
   await page.keyboard.press('Backspace')
+  await link('notes.txt').waitFor()
 })
 
 test('files are cut in one folder and pasted in another, and copied back beside a file of the same name', async () => {
