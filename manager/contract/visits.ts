@@ -1,12 +1,12 @@
 import { z } from 'zod'
 
 /** A visit of the caller to the console, from whatever computer. */
-export const Visit = z
+export const ConsoleVisit = z
   .object({
     since: z.iso
       .datetime()
       .nullable()
       .describe('End of the visit before this one; what changed since then is news. Null on the first visit.'),
   })
-  .meta({ id: 'Visit' })
-export type Visit = z.infer<typeof Visit>
+  .meta({ id: 'ConsoleVisit' })
+export type ConsoleVisit = z.infer<typeof ConsoleVisit>

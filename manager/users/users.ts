@@ -14,7 +14,7 @@ import {
   type UserSort,
   UserId,
   type UserSpec,
-  type Visit,
+  type ConsoleVisit,
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
@@ -102,7 +102,7 @@ export interface Users {
    */
   changePassword(caller: Caller, request: { oldPassword: string; newPassword: string }): Promise<void>
   /** The caller looks at the console. */
-  recordVisit(caller: Caller): Promise<Visit>
+  recordVisit(caller: Caller): Promise<ConsoleVisit>
 }
 
 export interface UsersDeps {

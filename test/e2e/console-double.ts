@@ -191,7 +191,8 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
     if (answeredFiles(route, request, url, raw, response)) return
     const body = raw.length === 0 ? undefined : (JSON.parse(raw.toString()) as unknown)
     // Host methods are all POST, whether they change something or not.
-    const isAsking = request.method === 'GET' || /\/(what-if|me\/visit)$/.test(route) || url.pathname.startsWith('/host/')
+    const isAsking =
+      request.method === 'GET' || /\/(what-if|me\/visit)$/.test(route) || url.pathname.startsWith('/host/')
     if (!isAsking) world.changes.push({ request: route, body, ...(url.search === '' ? {} : { query: url.search }) })
     if (world.hold?.includes(route)) return
     if (world.holdLists && route === 'GET /api/v1/sessions') return

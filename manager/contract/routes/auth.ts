@@ -3,7 +3,7 @@ import { SecondFactor } from '../accounts.ts'
 import { Login, LoginId } from '../logins.ts'
 import { PlainText } from '../plain-text.ts'
 import { Me } from '../users.ts'
-import { Visit } from '../visits.ts'
+import { ConsoleVisit } from '../visits.ts'
 import { type RouteSpec } from './route-spec.ts'
 
 /** Reply of every sign-in. */
@@ -109,7 +109,7 @@ export const AUTH_ROUTES = {
     access: 'user',
     summary:
       'Say that you look at the console now, and learn when you last did. After 30 minutes without a call a new visit begins.',
-    reply: Visit,
+    reply: ConsoleVisit,
   },
   changePassword: {
     method: 'POST',

@@ -7,10 +7,12 @@ export interface RowSource<T> {
   readonly rows: () => readonly T[] | null
   /** Asks the server for one that is not among the loaded rows; null: there is none. Left out: the list has all. */
   readonly find?: (key: string) => Promise<T | null>
+  /** Whether the dialog may be about this one; left out: about each. */
+  readonly fits?: (thing: T) => boolean
 }
 
 /** The thing that the open dialog is about; null: there is none; undefined: not known yet, or about none. */
-export function useRowOf<T>(address: DialogAddress<string>, { keyOf, rows, find }: RowSource<T>) {
+export function useRowOf<T>(address: DialogAddress<string>, { keyOf, rows, find, fits = () => true }: RowSource<T>) {
   const found = shallowRef<{ readonly key: string; readonly row: T | null }>()
   const key = computed(() => address.shown.value?.of)
   const loaded = computed(() => rows()?.find(one => keyOf(one) === key.value))
@@ -26,8 +28,8 @@ export function useRowOf<T>(address: DialogAddress<string>, { keyOf, rows, find 
     { immediate: true },
   )
   return computed(() => {
-    if (loaded.value) return loaded.value
-    return isMissing.value && found.value?.key === key.value ? found.value?.row : undefined
+    const row = loaded.value ?? (isMissing.value && found.value?.key === key.value ? found.value?.row : undefined)
+    return row && !fits(row) ? null : row
   })
 }
 

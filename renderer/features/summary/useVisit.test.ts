@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { defineComponent, h, render } from 'vue'
-import { AppError, type UserId, type Visit } from '#manager/contract'
+import { AppError, type UserId, type ConsoleVisit } from '#manager/contract'
 import { aMe } from '../../testing/a-me.ts'
 import { withServices } from '../../testing/services.ts'
 import { useAccount } from '../account/useAccount.ts'
@@ -10,7 +10,7 @@ import { useVisit } from './useVisit.ts'
 const MIRA = '01990000-0000-7000-8000-000000000001' as UserId
 
 /** The page, opened by somebody who is signed in, at a manager that answers what `server.answer` does. */
-function openPage(answer: () => Promise<Visit>) {
+function openPage(answer: () => Promise<ConsoleVisit>) {
   const server = { answer, asked: 0 }
   const { app, pinia } = withServices({
     recordVisit: () => {

@@ -67,7 +67,17 @@ test('the site file opens the folders in FileZilla: its user accepts the host ke
   const window = (await xdotool('search', '--onlyvisible', '--name', 'berth-folders.*FileZilla')).trim()
   /** Clicks below the entries of the list on this side, so that keys reach it, and opens an entry. A file that is opened is moved. */
   async function openEntry(side: 'local' | 'remote', keys: readonly string[]): Promise<void> {
-    await xdotool('windowactivate', window, 'mousemove', '--window', window, side === 'local' ? 300 : 900, 500, 'click', 1)
+    await xdotool(
+      'windowactivate',
+      window,
+      'mousemove',
+      '--window',
+      window,
+      side === 'local' ? 300 : 900,
+      500,
+      'click',
+      1,
+    )
     await xdotool('key', '--delay', 100, ...keys, 'Return')
   }
   // The first entry is the folder, and in the folder the file; a key that comes before the list is there does nothing.

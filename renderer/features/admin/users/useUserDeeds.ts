@@ -2,15 +2,15 @@ import { type User } from '#manager/contract'
 import { useServices } from '../../../services.ts'
 import { useNotifications } from '../../../ui/useNotifications.ts'
 import { useAccount } from '../../account/useAccount.ts'
-import { useAskedRow } from '../useAskedRow.ts'
+import { type RowSource, useAskedRow } from '../useAskedRow.ts'
 import { t } from './words.ts'
 
 /**
  * Activating and deactivating an account, with the question before the latter, which is part of the URL.
  *
- * @param users those of the page; null until they are loaded
+ * @param users those of the page
  */
-export function useUserDeeds(users: () => readonly User[] | null, done: () => Promise<void>) {
+export function useUserDeeds({ rows, find }: Pick<RowSource<User>, 'rows' | 'find'>, done: () => Promise<void>) {
   const { api } = useServices()
   const notifications = useNotifications()
   const account = useAccount()
@@ -20,7 +20,9 @@ export function useUserDeeds(users: () => readonly User[] | null, done: () => Pr
     ask: askDeactivation,
   } = useAskedRow<User>('deactivate', {
     keyOf: ({ id }) => id,
-    rows: () => users()?.filter(({ id, active }) => active && id !== account.user?.id) ?? null,
+    rows,
+    ...(find ? { find } : {}),
+    fits: ({ id, active }) => active && id !== account.user?.id,
   })
 
   async function activate({ id, email }: User): Promise<void> {
