@@ -109,6 +109,7 @@ test('dialogs of administration open by their URLs, and Back closes them; a URL 
   const { page } = it
   const dialog = page.getByRole('dialog').or(page.getByRole('alertdialog'))
   const go = (path: string) => page.evaluate(next => void (location.hash = next), path)
+  await page.getByRole('heading', { level: 1 }).waitFor()
   const found: string[][] = []
   for (const [path, title, name] of ADMIN_DIALOGS) {
     await go(path)
