@@ -82,6 +82,8 @@ const ADMIN_DIALOGS = [
   ['/admin/users', 'Users', 'new', 'Create a user'],
   ['/admin/users', 'Users', 'import', 'Import users'],
   ['/admin/users', 'Users', `edit&of=${aUser(2).id}`, `Edit ${aUser(2).email}`],
+  // Inactive, so not among the rows.
+  ['/admin/users', 'Users', `edit&of=${aUser(3).id}`, `Edit ${aUser(3).email}`],
   ['/admin/users', 'Users', `deactivate&of=${aUser(2).id}`, `Deactivate ${aUser(2).email}?`],
   [`/admin/users/${aUser(6).id}`, aUser(6).email, 'edit', `Edit ${aUser(6).email}`],
   [`/admin/users/${aUser(6).id}`, aUser(6).email, 'end-sign-ins', `End all sign-ins of ${aUser(6).email}?`],
@@ -93,6 +95,8 @@ const ADMIN_DIALOGS = [
   ],
   [`/admin/agents/${agentId(1)}`, AGENT, 'move', `Move ${AGENT} to another resource group`],
   [`/admin/agents/${agentId(1)}`, AGENT, 'forget', `Forget ${AGENT}?`],
+  ['/admin/resource-groups', 'Resource groups', 'access&of=default', 'Who may use default'],
+  ['/admin/resource-groups', 'Resource groups', 'close&of=default', 'Pause the resource group default?'],
   ['/admin/policies', 'Resource policies', 'use&of=students', 'Use of the limits of students'],
   ['/admin/invitations', 'Invitations', 'invite', 'Invite by link'],
   ['/admin/invitations', 'Invitations', `accept&of=${REQUEST.id}`, `Make an account for ${REQUEST.email}?`],

@@ -12,7 +12,10 @@ export interface RowSource<T> {
 }
 
 /** The thing that the open dialog is about; null: there is none; undefined: not known yet, or about none. */
-export function useRowOf<T>(address: DialogAddress<string>, { keyOf, rows, find, fits = () => true }: RowSource<T>) {
+export function useRowOf<T>(
+  address: Pick<DialogAddress<string>, 'shown'>,
+  { keyOf, rows, find, fits = () => true }: RowSource<T>,
+) {
   const found = shallowRef<{ readonly key: string; readonly row: T | null }>()
   const key = computed(() => address.shown.value?.of)
   const loaded = computed(() => rows()?.find(one => keyOf(one) === key.value))
