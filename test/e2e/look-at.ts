@@ -6,15 +6,16 @@ import { lastingMisfits, PICTURES, WINDOWS } from './console-fit.ts'
 import { startBrowser } from './console-open.ts'
 import { aWorld } from './console-world.ts'
 import { type Scene } from './scene.ts'
-import { audit, loadPage, saveData, settle, SIZES } from '../fixtures/browser.ts'
+import { audit, loadPage, saveData, type Scheme, SCHEMES, settle, SIZES } from '../fixtures/browser.ts'
 
 const OUTPUT = new URL('../output/', import.meta.url).pathname
 const NETWORK_CHANGED = 'net::ERR_NETWORK_CHANGED'
 const ATTEMPTS = 5
 
 /**
- * Declares a test for each of these states of the console: axe (WCAG 2.2 AA) in both themes, what does not fit into windows of
- * several sizes, the page's error log, and pictures for people.
+ * Declares a test for each of these states of the console: axe (WCAG 2.2 AA), what does not fit into windows of several sizes, the
+ * page's error log, and pictures for people. Without pictures, axe sees neighbouring scenes in light and in dark by turns: what
+ * they are made of is in several of them.
  */
 export function lookAt(scenes: readonly Scene[]): void {
   let browser: Browser
@@ -25,11 +26,17 @@ export function lookAt(scenes: readonly Scene[]): void {
   afterAll(() => browser.close())
 
   // Scenes are looked at side by side, each in a context of its own.
-  test.concurrent.each(scenes.filter(({ alike }) => PICTURES || !alike))(
-    '$name is readable in both themes and fits into every window',
-    async scene => {
+  const looked = scenes.filter(({ alike }) => PICTURES || !alike)
+  const turns = looked.map((scene, index) => ({
+    scene,
+    name: scene.name,
+    schemes: PICTURES ? SCHEMES : [index % 2 === 0 ? ('light' as const) : ('dark' as const)],
+  }))
+  test.concurrent.each(turns)(
+    '$name is readable in $schemes and fits into every window',
+    async ({ scene, schemes }) => {
       for (let attempt = 1; ; attempt++) {
-        const found = await undisturbed(browser, page => faultsOf(scene, page))
+        const found = await undisturbed(browser, page => faultsOf(scene, page, schemes))
         if (found === undefined && attempt < ATTEMPTS) continue
         expect(found).toEqual({ violations: [], outside: [], problems: [], moved: [] })
         return
@@ -67,8 +74,8 @@ async function undisturbed<T>(browser: Browser, run: (page: Page) => Promise<T>)
   }
 }
 
-/** One page for all checks of a scene: contrast and names are the same at every width, so axe looks once in each theme. */
-async function faultsOf(scene: Scene, page: Page) {
+/** One page for all checks of a scene: contrast and names are the same at every width, so axe looks once in a theme. */
+async function faultsOf(scene: Scene, page: Page, schemes: readonly Scheme[]) {
   await using double = await startConsoleDouble(aWorld(scene.world))
   const problems: string[] = []
   page.on('pageerror', error => problems.push(error.message))
@@ -82,9 +89,9 @@ async function faultsOf(scene: Scene, page: Page) {
     page.screenshot({ path: `${OUTPUT}${scene.name}-${window}-${theme}.png` })
   await page.locator('h1, h2').first().waitFor()
   await scene.act?.(page, double)
-  const violations = await audit(page, async theme => (PICTURES ? take('1280', theme) : undefined))
+  const violations = await audit(page, { schemes, look: async theme => (PICTURES ? take('1280', theme) : undefined) })
   // Sizes are the same in both themes; people get light pictures.
-  const scheme = PICTURES ? 'light' : 'dark'
+  const scheme = PICTURES ? 'light' : (schemes[0] ?? 'light')
   if (PICTURES) await page.emulateMedia({ colorScheme: scheme })
   const outside: string[] = []
   const place = page.url()

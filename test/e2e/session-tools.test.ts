@@ -157,7 +157,7 @@ async function open(path: string, replies: [string, unknown][] = []) {
 
 /** A screenshot and axe, in light and in dark. */
 async function look(page: Page, name: string, problems: string[]): Promise<void> {
-  const violations = await audit(page, scheme => page.screenshot({ path: `${OUTPUT}${name}-${scheme}.png` }))
+  const violations = await audit(page, { look: scheme => page.screenshot({ path: `${OUTPUT}${name}-${scheme}.png` }) })
   expect.soft(violations).toEqual([])
   expect.soft(problems).toEqual([])
 }
