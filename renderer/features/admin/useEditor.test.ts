@@ -8,7 +8,7 @@ interface Thing {
   readonly id: string
 }
 
-async function open(address: string, fetch?: (key: string) => Promise<Thing | undefined>) {
+async function open(address: string, find?: (key: string) => Promise<Thing | undefined>) {
   const router = createRouter({ history: createMemoryHistory(), routes: [{ path: '/', component: {} }] })
   await router.push(address)
   const app = createApp({}).use(router).use(createPinia())
@@ -16,35 +16,35 @@ async function open(address: string, fetch?: (key: string) => Promise<Thing | un
   onTestFinished(() => scope.stop())
   const list = shallowReactive({ rows: null as readonly Thing[] | null, load: () => Promise.resolve() })
   const options = { list, nameOf: ({ id }: Thing) => id, remove: () => Promise.resolve() }
-  const editor = app.runWithContext(() => scope.run(() => useEditor<Thing>(fetch ? { ...options, fetch } : options)))
+  const editor = app.runWithContext(() => scope.run(() => useEditor<Thing>({ ...options, find })))
   if (!editor) throw new Error('no scope')
   return { list, editor, dialog: () => router.currentRoute.value.query['dialog'] }
 }
 
 test('a dialog whose address names a thing of a later page asks for that thing, and opens', async () => {
-  const fetch = vi.fn((key: string) => Promise.resolve({ id: key }))
-  const { list, editor } = await open('/?dialog=edit&of=far', fetch)
-  expect(fetch).not.toHaveBeenCalled()
+  const find = vi.fn((key: string) => Promise.resolve({ id: key }))
+  const { list, editor } = await open('/?dialog=edit&of=far', find)
+  expect(find).not.toHaveBeenCalled()
   list.rows = [{ id: 'near' }]
   await expect.poll(() => editor.editing.value).toBe(true)
   expect(editor.thing.value).toEqual({ id: 'far' })
-  expect(fetch.mock.calls).toEqual([['far']])
+  expect(find.mock.calls).toEqual([['far']])
 })
 
 test('a thing among the loaded rows is not asked for', async () => {
-  const fetch = vi.fn(() => Promise.resolve(undefined))
-  const { list, editor } = await open('/?dialog=delete&of=near', fetch)
+  const find = vi.fn(() => Promise.resolve(undefined))
+  const { list, editor } = await open('/?dialog=delete&of=near', find)
   list.rows = [{ id: 'near' }]
   await expect.poll(() => editor.deleting.value).toBe(true)
-  expect(fetch).not.toHaveBeenCalled()
+  expect(find).not.toHaveBeenCalled()
 })
 
 test.each([
   ['nothing is found', () => Promise.resolve(undefined)],
   ['only another thing is found', () => Promise.resolve({ id: 'farther' })],
   ['the list comes whole', undefined],
-])('the dialog of a thing that is gone closes: %s', async (_why, fetch) => {
-  const { list, editor, dialog } = await open('/?dialog=edit&of=far', fetch)
+])('the dialog of a thing that is gone closes: %s', async (_why, find) => {
+  const { list, editor, dialog } = await open('/?dialog=edit&of=far', find)
   list.rows = [{ id: 'near' }]
   await expect.poll(dialog).toBeUndefined()
   expect(editor.editing.value).toBe(false)

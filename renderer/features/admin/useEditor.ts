@@ -1,7 +1,8 @@
-import { computed, shallowRef, watch } from 'vue'
+import { computed } from 'vue'
 import { useDialogAddress, useDialogThing } from '../../ui/useDialogAddress.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { type AdminList } from './admin-list.ts'
+import { useRowOf } from './useRowOf.ts'
 import { t } from './words.ts'
 
 /**
@@ -14,27 +15,14 @@ export function useEditor<T>(options: {
   /** Tells things of equal names apart; their names if left out. */
   readonly keyOf?: (thing: T) => string
   /** Asks for a thing that the URL names and that is not among the loaded rows; of a list that comes page by page. */
-  readonly fetch?: (key: string) => Promise<T | undefined>
+  readonly find?: (key: string) => Promise<T | undefined>
   readonly remove: (thing: T) => Promise<unknown>
 }) {
-  const { list, nameOf, keyOf = nameOf, fetch, remove } = options
+  const { list, nameOf, keyOf = nameOf, find, remove } = options
   const notifications = useNotifications()
   const address = useDialogAddress(['new', 'edit', 'delete'])
-  /** The thing of the URL that is not among the loaded rows; null if there is none. */
-  const fetched = shallowRef<T | null>()
-  const { thing, ready } = useDialogThing(address, ({ of }) =>
-    list.rows === null ? undefined : (list.rows.find(row => keyOf(row) === of) ?? (fetch ? fetched.value : null)),
-  )
-  watch(
-    () => (list.rows === null ? undefined : address.shown.value?.of),
-    async of => {
-      fetched.value = undefined
-      if (!fetch || of === undefined || list.rows?.some(row => keyOf(row) === of)) return
-      const found = await fetch(of).catch(notifications.error)
-      if (address.shown.value?.of === of) fetched.value = found && keyOf(found) === of ? found : null
-    },
-    { immediate: true },
-  )
+  const row = useRowOf(address, { keyOf, rows: () => list.rows, find })
+  const { thing, ready } = useDialogThing(address, () => row.value)
   const openOf = (...names: readonly string[]) =>
     computed({
       get: () => ready.value && names.includes(address.shown.value?.name ?? ''),

@@ -2,7 +2,8 @@ import { type User } from '#manager/contract'
 import { useServices } from '../../../services.ts'
 import { useNotifications } from '../../../ui/useNotifications.ts'
 import { useAccount } from '../../account/useAccount.ts'
-import { type RowSource, useAskedRow } from '../useAskedRow.ts'
+import { useAskedRow } from '../useAskedRow.ts'
+import { type RowSource } from '../useRowOf.ts'
 import { t } from './words.ts'
 
 /**
@@ -21,7 +22,7 @@ export function useUserDeeds({ rows, find }: Pick<RowSource<User>, 'rows' | 'fin
   } = useAskedRow<User>('deactivate', {
     keyOf: ({ id }) => id,
     rows,
-    ...(find ? { find } : {}),
+    find,
     fits: ({ id, active }) => active && id !== account.user?.id,
   })
 
