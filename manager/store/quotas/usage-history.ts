@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { type GroupId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
-import { HAS_RUN, HELD_COLUMNS, HELD_PARTS, IO_COLUMNS, MEASURED_SUMS, type MeasuredSums } from './held-parts.ts'
+import { HELD_COLUMNS, IO_COLUMNS, MEASURED_SUMS, type MeasuredSums, PARTS, ranWithin } from './held-parts.ts'
 
 /** Whose sessions count. All fields that are set must match. */
 export interface HistoryScope {
@@ -49,6 +49,8 @@ const within = ({ ownerId, groupId, domain }: HistoryScope): RawBuilder<unknown>
 /**
  * Resource use of sessions in each hour, day or week, oldest first; periods without sessions have zeros. Computed from the sessions
  * themselves: no running sum is kept. CPU time is known per session as a total, and counts evenly over the session's running time.
+ *
+ * Sessions are read once for all periods; `offset 0` lets PostgreSQL compute the seconds of a row once, not once for each sum.
  */
 export async function readUsageHistory(db: Db, scope: HistoryScope, range: HistoryRange): Promise<HistoryRow[]> {
   const { unit, from, to, timeZone } = range
@@ -58,26 +60,28 @@ export async function readUsageHistory(db: Db, scope: HistoryScope, range: Histo
       from generate_series(
         date_trunc(${unit}, ${from}::timestamptz at time zone ${timeZone}),
         ${to}::timestamptz at time zone ${timeZone}, ${`1 ${unit}`}::interval) g
-    ), ran as (
+    ), span as (
+      select min(start) as start, max(stop) as stop from periods
+    ), ran as materialized (
       select ${HELD_COLUMNS}, ${IO_COLUMNS}
-      from ${HELD_PARTS}
-      where ${HAS_RUN} and part.started_at < (select max(stop) from periods)
-        and (s.ended_at is null or s.ended_at > (select min(start) from periods)) and ${within(scope)}
-    ), parts as (
-      select p.start, r.*,
-        extract(epoch from least(r.ended_at, p.stop) - greatest(r.started_at, p.start))::float8 as held
-      from periods p join ran r on r.started_at < p.stop and r.ended_at > p.start
+      from span cross join lateral (
+        select * from sessions s where ${ranWithin({ from: sql`span.start`, to: sql`span.stop` })} and ${within(scope)}
+      ) s ${PARTS}
     )
-    select p.start as at, count(distinct r.id)::int as sessions,
-      coalesce(sum(r.cores * r.held), 0) as cpu_seconds,
-      coalesce(sum(r.mem * r.held), 0) as mem_byte_seconds,
-      coalesce(sum(r.gpus * r.held), 0) as gpu_seconds,
-      coalesce(sum(r.used * r.held / r.whole), 0) as cpu_used_seconds,
-      coalesce(sum(r.cores * r.held) filter (where r.used is not null), 0) as cpu_measured_seconds,
-      ${MEASURED_SUMS},
-      coalesce(sum(io_read * held / whole), 0) as read_bytes, coalesce(sum(io_written * held / whole), 0) as written_bytes,
-      coalesce(sum(io_received * held / whole), 0) as received_bytes, coalesce(sum(io_sent * held / whole), 0) as sent_bytes
-    from periods p left join parts r on r.start = p.start
-    group by p.start order by p.start`.execute(db)
+    select p.start as at, sums.* from periods p cross join lateral (
+      select count(distinct id)::int as sessions,
+        coalesce(sum(cores * held), 0) as cpu_seconds,
+        coalesce(sum(mem * held), 0) as mem_byte_seconds,
+        coalesce(sum(gpus * held), 0) as gpu_seconds,
+        coalesce(sum(used * held / whole), 0) as cpu_used_seconds,
+        coalesce(sum(cores * held) filter (where used is not null), 0) as cpu_measured_seconds,
+        ${MEASURED_SUMS},
+        coalesce(sum(io_read * held / whole), 0) as read_bytes, coalesce(sum(io_written * held / whole), 0) as written_bytes,
+        coalesce(sum(io_received * held / whole), 0) as received_bytes, coalesce(sum(io_sent * held / whole), 0) as sent_bytes
+      from (
+        select ran.*, extract(epoch from least(ended_at, p.stop) - greatest(started_at, p.start))::float8 as held
+        from ran where started_at < p.stop and ended_at > p.start offset 0
+      ) of_period
+    ) sums order by p.start`.execute(db)
   return rows
 }
