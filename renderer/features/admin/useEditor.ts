@@ -15,7 +15,7 @@ export function useEditor<T>(options: {
   /** Tells things of equal names apart; their names if left out. */
   readonly keyOf?: (thing: T) => string
   /** Asks for a thing that the URL names and that is not among the loaded rows; of a list that comes page by page. */
-  readonly find?: (key: string) => Promise<T | undefined>
+  readonly find?: ((key: string) => Promise<T | undefined>) | undefined
   readonly remove: (thing: T) => Promise<unknown>
 }) {
   const { list, nameOf, keyOf = nameOf, find, remove } = options
