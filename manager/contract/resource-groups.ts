@@ -137,7 +137,7 @@ export const ResourceGroupAccess = z
   .meta({ id: 'ResourceGroupAccess' })
 export type ResourceGroupAccess = z.infer<typeof ResourceGroupAccess>
 
-/** Who may use which resource groups, with all domains and projects: what a table of them needs. */
+/** All grants of access to resource groups, with all domains and projects, so that a table can be drawn from one answer. */
 export const AccessMatrix = z
   .object({
     resourceGroups: z.array(z.object({ name: ResourceGroupName, active: z.boolean() })).describe('By name.'),

@@ -6,7 +6,7 @@ import { aWorld, OWNER } from '../e2e/console-world.ts'
 import { exitOf, openApp, openDesktop, startPlainApp, type Desktop, type RunningApp } from './open-app.ts'
 import { type TrayMenu, watchTray } from './tray-menu.ts'
 
-/** What the desktop app does with the operating system, which its windows do not show, in a real Electron that a link signs in. */
+/** Tests of what the app does outside of its windows (tray, badge, notifications, start, spelling), in a real Electron that a link signs in. */
 const stack = new AsyncDisposableStack()
 let desktop: Desktop
 let first: ConsoleDouble
@@ -46,7 +46,7 @@ test('a sign-in link of a start from the command line is used, also by an app th
   expect(await readFile(join(app.configDir, 'desktop.json'), 'utf8').catch(() => '')).not.toContain(first.url)
 })
 
-/** What the app did. */
+/** Calls that the app made to the operating system. */
 const seen = () => app.electron.evaluate(() => (globalThis as never as { seen: Seen }).seen)
 
 test('tray, badge and notifications follow the sessions, and a click on a notification leads to its session', async () => {

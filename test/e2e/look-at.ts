@@ -74,7 +74,7 @@ async function undisturbed<T>(browser: Browser, run: (page: Page) => Promise<T>)
   }
 }
 
-/** One page for all checks of a scene: contrast and names are the same at every width, so axe looks once in a theme. */
+/** All checks of a scene use one page. Axe looks once in a theme, because contrast and names are the same at every width. */
 async function faultsOf(scene: Scene, page: Page, schemes: readonly Scheme[]) {
   await using double = await startConsoleDouble(aWorld(scene.world))
   const problems: string[] = []

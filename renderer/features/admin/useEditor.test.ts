@@ -18,7 +18,7 @@ async function open(address: string, find?: (key: string) => Promise<Thing | und
   const options = { list, nameOf: ({ id }: Thing) => id, remove: () => Promise.resolve() }
   const editor = app.runWithContext(() => scope.run(() => useEditor<Thing>({ ...options, find })))
   if (!editor) throw new Error('no scope')
-  return { list, editor, dialog: () => router.currentRoute.value.query['dialog'] }
+  return { list, editor, router, dialog: () => router.currentRoute.value.query['dialog'] }
 }
 
 test('a dialog whose address names a thing of a later page asks for that thing, and opens', async () => {
@@ -29,6 +29,18 @@ test('a dialog whose address names a thing of a later page asks for that thing, 
   await expect.poll(() => editor.editing.value).toBe(true)
   expect(editor.thing.value).toEqual({ id: 'far' })
   expect(find.mock.calls).toEqual([['far']])
+})
+
+test('a dialog that opens again asks again: the thing may have changed', async () => {
+  const find = vi.fn((key: string) => Promise.resolve({ id: key }))
+  const { list, editor, router } = await open('/?dialog=edit&of=far', find)
+  list.rows = []
+  await expect.poll(() => editor.editing.value).toBe(true)
+  await router.push('/')
+  await expect.poll(() => editor.editing.value).toBe(false)
+  await router.push('/?dialog=edit&of=far')
+  await expect.poll(() => editor.editing.value).toBe(true)
+  expect(find).toHaveBeenCalledTimes(2)
 })
 
 test('a thing among the loaded rows is not asked for', async () => {

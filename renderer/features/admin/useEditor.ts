@@ -2,7 +2,7 @@ import { computed } from 'vue'
 import { useDialogAddress, useDialogThing } from '../../ui/useDialogAddress.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { type AdminList } from './admin-list.ts'
-import { useRowOf } from './useRowOf.ts'
+import { type RowSource, useRowOf } from './useRowOf.ts'
 import { t } from './words.ts'
 
 /**
@@ -14,8 +14,7 @@ export function useEditor<T>(options: {
   readonly nameOf: (thing: T) => string
   /** Tells things of equal names apart; their names if left out. */
   readonly keyOf?: (thing: T) => string
-  /** Asks for a thing that the URL names and that is not among the loaded rows; of a list that comes page by page. */
-  readonly find?: ((key: string) => Promise<T | undefined>) | undefined
+  readonly find?: RowSource<T>['find']
   readonly remove: (thing: T) => Promise<unknown>
 }) {
   const { list, nameOf, keyOf = nameOf, find, remove } = options

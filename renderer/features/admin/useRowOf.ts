@@ -4,9 +4,9 @@ import { useNotifications } from '../../ui/useNotifications.ts'
 
 export interface RowSource<T> {
   readonly keyOf: (thing: T) => string
-  /** Those that the dialog may be about; null until they are loaded. */
+  /** Rows that the dialog may be about; null until they are loaded. */
   readonly rows: () => readonly T[] | null
-  /** Asks the server for one that is not among the loaded rows; undefined: there is none. Left out: the list has all. */
+  /** Asks the server for a row that is not among the loaded ones; undefined: there is none. Left out: the list has all. */
   readonly find?: ((key: string) => Promise<T | undefined>) | undefined
   /** Whether the dialog may be about this one; left out: about each. */
   readonly fits?: (thing: T) => boolean
@@ -24,10 +24,12 @@ export function useRowOf<T>(
   const isMissing = computed(() => key.value !== undefined && rows() !== null && !loaded.value)
   watch(
     [key, isMissing],
-    async ([asked, missing]) => {
-      if (asked === undefined || !missing || found.value?.key === asked) return
+    async ([asked, missing], [before]) => {
+      // A dialog that opens again asks again: the thing may have changed since.
+      if (asked !== before) found.value = undefined
+      if (asked === undefined || !missing || found.value) return
       const row = await find?.(asked).catch(notifications.error)
-      found.value = { key: asked, row: row && keyOf(row) === asked ? row : null }
+      if (key.value === asked) found.value = { key: asked, row: row && keyOf(row) === asked ? row : null }
     },
     { immediate: true },
   )

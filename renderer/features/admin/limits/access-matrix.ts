@@ -5,9 +5,9 @@ export interface AccessCell {
   readonly resourceGroup: string
   /** By a grant of its own. */
   readonly granted: boolean
-  /** Of a project: its domain has a grant, which lets all projects in. */
+  /** True for a project whose domain has a grant: that lets in all its projects. */
   readonly inherited: boolean
-  /** Of a domain without a grant: how many of its projects have one. */
+  /** Number of projects with a grant, for a domain that has none itself; otherwise 0. */
   readonly projects: number
 }
 

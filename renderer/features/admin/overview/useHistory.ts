@@ -4,7 +4,7 @@ import { type UsageHistory } from '#manager/contract'
 import { useServices } from '../../../services.ts'
 import { RANGES, type Range, rangeQuery } from './use-chart.ts'
 
-/** What sessions held over the range of the URL. The page asks at once, beside what its other cards show. */
+/** The resources that sessions held over the range of the URL. They are asked for at once, together with what the other cards show. */
 export function useHistory() {
   const { api } = useServices()
   const route = useRoute()
