@@ -230,9 +230,9 @@ test.each([
     await expectUntouched(arena, [arena.directory, directoryOf(other)])
     // Some have met the real entries. A move of what never rests is mostly refused.
     expect(done.size).toBeGreaterThan(2)
-    // No draft of a copy that failed is left.
-    const left = await readdir(directoryOf(other))
-    expect(left.filter(name => name.startsWith('.berth'))).toEqual([])
+    // No draft of a copy that failed is left. On a busy machine the last copies go on as tasks after their answer.
+    const drafts = async () => (await readdir(directoryOf(other))).filter(name => name.startsWith('.berth'))
+    await expect.poll(drafts, { timeout: 20_000 }).toEqual([])
   },
   60_000,
 )
