@@ -2,7 +2,6 @@ import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Client, type SFTPWrapper } from 'ssh2'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -26,6 +25,7 @@ import { insertGroup } from '../../../manager/store/identity/groups.ts'
 import { listUnenforced } from '../../../manager/store/storage/folder-usage.ts'
 import { insertFolder } from '../../../manager/store/storage/folders.ts'
 import { setMarker } from '../../../manager/store/storage/storage-hosts.ts'
+import { copyEnded } from '../../fixtures/copies.ts'
 import { ADMIN, apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
 import { openTestStore } from '../../fixtures/test-store.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
@@ -45,17 +45,11 @@ const fill = ({ id }: Folder, name: string, bytes: number) => writeFile(join(sto
 const copy = (folder: Folder, name: string, as: string) => copied(api, folder, { paths: [name], to: '', name: as })
 
 async function copied(client: ApiClient, folder: Folder, body: { paths: string[]; to: string; name?: string }) {
-  await ended(client, folder, client.copyFiles({ params: { id: folder.id }, body: { ...body, onConflict: 'fail' } }))
-}
-
-/** Follows a copy to its end: on a busy machine it continues as a task. */
-async function ended(client: ApiClient, { id }: Folder, begun: ReturnType<ApiClient['copyFiles' | 'importFiles']>) {
-  let { task } = await begun
-  while (task?.status === 'running') {
-    await delay(50)
-    task = await client.getCopy({ params: { id, taskId: task.id } })
-  }
-  if (task?.error) throw Object.assign(new Error(task.error.message), { code: task.error.code, detail: {} })
+  await copyEnded(
+    client,
+    folder,
+    client.copyFiles({ params: { id: folder.id }, body: { ...body, onConflict: 'fail' } }),
+  )
 }
 
 test('a folder at its limit takes no copy more; deleting makes room at once, and a higher limit too', async () => {
@@ -219,7 +213,7 @@ test('a folder with as many files as it may have takes no new ones, but changes 
   const other = await api.createFolder({ body: { name: 'from-elsewhere' } })
   await fill(other, 'five', 1)
   const imported = api.importFiles({ params, body: { from: other.id, paths: ['five'], to: '', onConflict: 'fail' } })
-  expect(await refusal(ended(api, folder, imported))).toMatchObject({ code: 'quota_folder_files' })
+  expect(await refusal(copyEnded(api, folder, imported))).toMatchObject({ code: 'quota_folder_files' })
   expect((await readdir(join(storage, folder.id))).toSorted()).toEqual(['in', 'one', 'three'])
   expect([
     (await edit('one', { 'if-match': '*' }, bytes)).status,

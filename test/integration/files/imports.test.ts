@@ -1,11 +1,11 @@
 import { appendFile, chown, link, mkdir, readdir, readFile, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { type ApiClient, AppError, type Folder } from '#manager/contract'
+import { type ApiClient, type Folder } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
 import { insertFolderClone } from '../../../manager/store/storage/folder-clones.ts'
+import { copyEnded } from '../../fixtures/copies.ts'
 import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { refusal } from '../../fixtures/sessions-cluster.ts'
 
@@ -138,24 +138,23 @@ test('a copy that takes long is a task of the folder that gets the files; cancel
 
 test('a directory that changes while it is moved stays whole where it is', async () => {
   await newFolders()
-  // Enough for many changes during the copy, and few enough for both moves to end within the second before a task continues them.
+  // Enough for many changes during the copy.
   const MANY = 60
   for (let n = 0; n < MANY; n++) await writeFile(inSource(`set/${n}`), 'x')
   const over = new AbortController()
-  const writing = (async () => {
-    // Each in turn: one file alone may be the last to be copied, with no time for a change before the comparison.
+  // Each in turn: one file alone may be the last to be copied, with no time for a change before the comparison.
+  const write = async () => {
     for (let n = 0; !over.signal.aborted; n++) await appendFile(inSource(`set/${n % MANY}`), '.')
-  })()
-  const refused = await refusal(bring({ paths: ['set'], to: '', mode: 'move' }))
-  over.abort()
-  await writing
+  }
+  const move = () => copyEnded(owner.api, target, bring({ paths: ['set'], to: '', mode: 'move' }))
+  const [refused] = await Promise.all([refusal(move()).finally(() => over.abort()), write()])
   expect(refused).toMatchObject({
     code: 'file_changed',
-    detail: { name: 'set', cause: 'changed_while_moved' },
+    detail: { cause: 'changed_while_moved', values: { name: 'set' } },
   })
   expect(await treeOf(target)).toEqual([])
   expect(await readdir(inSource('set'))).toHaveLength(MANY + 2)
-  await bring({ paths: ['set'], to: '', mode: 'move' })
+  await move()
   expect(await treeOf(source)).toEqual(['one'])
 })
 
@@ -183,22 +182,15 @@ test('a folder that is being filled, or is at its limit, takes and gives nothing
   await using store = await openStore({ ...manager.source, log: silentLog, migrate: false })
   const filled = await owner.api.createFolder({ body: { name: `filled-${count}`, maxBytes: 2 ** 20 } })
   await writeFile(inSource('big'), Buffer.alloc(3 * 2 ** 20, 1))
-  const to = async (id: Folder['id'], body: Partial<Body> = {}) => {
+  const to = (folder: Folder, body: Partial<Body> = {}) => {
     const spec = { from: source.id, paths: ['big'], to: '', mode: 'move' as const, ...body }
-    const begun = await owner.api.importFiles({ params: { id }, body: spec })
-    // On a busy machine it continues as a task.
-    for (let { task } = begun; task; task = await owner.api.getCopy({ params: { id, taskId: task.id } })) {
-      if (task.error) throw new AppError('quota_folder_full', { why: task.error.message })
-      if (task.status === 'done') break
-      await delay(50)
-    }
-    return begun
+    return copyEnded(owner.api, folder, owner.api.importFiles({ params: { id: folder.id }, body: spec }))
   }
-  expect(await refusal(to(filled.id))).toMatchObject({ code: 'quota_folder_full' })
+  expect(await refusal(to(filled))).toMatchObject({ code: 'quota_folder_full' })
   await insertFolderClone(store.db, filled.id)
-  expect(await refusal(to(filled.id))).toMatchObject({ code: 'folder_incomplete' })
-  expect(await refusal(to(target.id, { from: filled.id }))).toMatchObject({ code: 'folder_incomplete' })
+  expect(await refusal(to(filled))).toMatchObject({ code: 'folder_incomplete' })
+  expect(await refusal(to(target, { from: filled.id }))).toMatchObject({ code: 'folder_incomplete' })
   const { ino } = await stat(inSource('big'))
-  expect(await to(source.id, { to: 'set' })).toMatchObject({ items: [{ to: 'set/big' }], task: null })
+  expect(await to(source, { to: 'set' })).toMatchObject({ items: [{ to: 'set/big' }], task: null })
   expect((await stat(inSource('set/big'))).ino).toBe(ino)
 })
