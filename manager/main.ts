@@ -41,6 +41,7 @@ import { startConnectionsPart } from './wiring/connections-part.ts'
 import { startRetention } from './operation/retention.ts'
 import { hasCallsInFlight } from './storage/calls.ts'
 import { createSettings } from './settings/settings.ts'
+import { listAgentVersions } from './store/agents/agents.ts'
 import { openStore } from './store/open-store.ts'
 import { readServerVersion } from './store/operation/server-version.ts'
 import { loadManagerId } from './store/operation/settings.ts'
@@ -213,6 +214,7 @@ export async function startManager(
         node: process.version,
         postgresql: await readServerVersion(store.db),
         platform: `${process.platform} ${process.arch}`,
+        agents: await listAgentVersions(store.db),
       }),
     }),
     ...createDiagnosticsPart({

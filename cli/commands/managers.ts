@@ -32,10 +32,10 @@ export function addVersionsCommand(program: Command): void {
     .option('--json', 'print JSON')
     .action(async ({ json = false }: { json?: boolean }) => {
       const { api } = await connect()
-      const [versions, { items }] = await Promise.all([api.getVersions(), api.listAgents()])
-      const agents = items
-        .filter(({ status }) => status !== 'REVOKED')
-        .map(({ name, version: agent, engineVersion: docker }) => ({ name, agent, docker }))
+      const versions = await api.getVersions()
+      const agents = versions.agents.flatMap(({ version: agent, engineVersion: docker, names }) =>
+        names.map(name => ({ name, agent, docker })),
+      )
       createOutput(json).data({ cli: version, ...versions, agents }, () =>
         table(
           ['WHAT', 'VERSION', 'DOCKER'],

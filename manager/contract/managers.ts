@@ -20,13 +20,22 @@ export const Manager = z
   .meta({ id: 'Manager' })
 export type Manager = z.infer<typeof Manager>
 
-/** Versions of the software that the answering manager runs on. */
+/** Agents with the same version, and the same version of their Docker Engine. */
+export const AgentVersion = z.object({
+  version: z.string(),
+  engineVersion: z.string().describe('Empty while it has not reported one.'),
+  names: z.array(z.string()).describe('Names of the hosts, in the order of the alphabet.'),
+})
+export type AgentVersion = z.infer<typeof AgentVersion>
+
+/** Versions of the software that the answering manager runs on, and of the agents. */
 export const Versions = z
   .object({
     manager: z.string(),
     node: z.string(),
     postgresql: z.string(),
     platform: z.string().describe('Operating system and processor, such as `linux x64`.'),
+    agents: z.array(AgentVersion).describe('Without forgotten agents; the versions of the most agents first.'),
   })
   .meta({ id: 'Versions' })
 export type Versions = z.infer<typeof Versions>

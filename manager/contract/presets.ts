@@ -24,6 +24,7 @@ export const Preset = z
     ...settings,
     fits: z
       .boolean()
+      .optional()
       .describe('Whether the caller could start the preset now: within the limits, and with free room on one agent.'),
     createdAt: z.iso.datetime(),
     version: z.int(),

@@ -71,7 +71,13 @@ const settings = {
 
 /** A resource group: agents that share one queue. */
 export const ResourceGroup = z
-  .object({ name: ResourceGroupName, ...settings, createdAt: z.iso.datetime(), version: z.int() })
+  .object({
+    name: ResourceGroupName,
+    ...settings,
+    createdAt: z.iso.datetime(),
+    version: z.int(),
+    agents: z.int().optional().describe('Number of its agents without forgotten ones: in the list of a superadmin.'),
+  })
   .meta({ id: 'ResourceGroup' })
 export type ResourceGroup = z.infer<typeof ResourceGroup>
 

@@ -39,6 +39,8 @@ export interface PresetQuery {
   readonly group?: string | undefined
   /** Whether to list only the presets that fit now. */
   readonly fitting?: boolean | undefined
+  /** False: not to say which of them fit. */
+  readonly fits?: boolean | undefined
 }
 
 export function createPresets({ db, presence }: { db: Db; presence: PlacingPresence }): Presets {
@@ -54,7 +56,9 @@ export function createPresets({ db, presence }: { db: Db; presence: PlacingPrese
 
   return {
     async list(caller, query) {
-      const presets = await withFit(caller, await listPresets(db), query)
+      const rows = await listPresets(db)
+      if (query.fits === false && !query.fitting) return rows.map(row => toPreset(row))
+      const presets = await withFit(caller, rows, query)
       return query.fitting ? presets.filter(preset => preset.fits) : presets
     },
     async create(caller, { name, slots, shmem }) {
@@ -115,12 +119,12 @@ function checkSize({ slots, shmem_bytes: shmem }: { slots: ResourceSlots; shmem_
   throw new AppError('bad_request', because('shmem_within_mem'))
 }
 
-function toPreset(row: PresetRow, fits: boolean): Preset {
+function toPreset(row: PresetRow, fits?: boolean): Preset {
   return {
     name: row.name,
     slots: formatSlots(row.slots),
     shmem: row.shmem_bytes === null ? null : String(row.shmem_bytes),
-    fits,
+    ...(fits === undefined ? {} : { fits }),
     createdAt: row.created_at.toISOString(),
     version: row.version,
   }

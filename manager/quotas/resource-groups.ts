@@ -7,6 +7,7 @@ import {
   type ResourceGroupSpec,
 } from '#manager/contract'
 import { firstNames } from '../first-names.ts'
+import { countAgentsByGroup } from '../store/agents/agents.ts'
 import { accessibleTo } from './access.ts'
 import { noSuchDomain, noSuchResourceGroup } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
@@ -52,7 +53,10 @@ export function createResourceGroups({ store, onChanged }: { store: Store; onCha
     async list(caller) {
       const groups = (await listResourceGroups(db)).map(toView)
       const accessible = await accessibleTo(db, caller)
-      if (!accessible) return groups
+      if (!accessible) {
+        const agents = await countAgentsByGroup(db)
+        return groups.map(group => ({ ...group, agents: agents.get(group.name) ?? 0 }))
+      }
       return groups.filter(({ name }) => accessible.has(name)).map(withoutWeights)
     },
     async create({ domains, ...spec }, domain) {

@@ -233,7 +233,10 @@ export const ADMIN_WORLD: Partial<World> = {
   ],
   keypairs: [aKeypair(1)],
   presets: LIMITED.presets ?? [],
-  resourceGroups: LIMITED.resourceGroups ?? [],
+  resourceGroups: (LIMITED.resourceGroups ?? []).map(group => ({
+    ...group,
+    agents: AGENTS.filter(one => one.resourceGroup === group.name && one.status !== 'REVOKED').length,
+  })),
   images: IMAGES.map(image => ({ ...image, agentIds: [agentId(1)], firstAgents: [FIRST?.name ?? ''] })),
   admin: {
     agents: AGENTS,

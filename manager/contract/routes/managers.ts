@@ -16,7 +16,7 @@ export const MANAGER_ROUTES = {
     method: 'GET',
     path: '/api/v1/versions',
     access: 'superadmin',
-    summary: 'Versions of the manager that answers, and of what it runs on. Those of agents are in their list.',
+    summary: 'Versions of the manager that answers, of what it runs on, and of the agents.',
     reply: Versions,
   },
   listCertificates: {

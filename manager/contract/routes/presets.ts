@@ -20,6 +20,10 @@ export const PRESET_ROUTES = {
         .optional()
         .describe('For admins: e-mail address or id of another user, whose limits count.'),
       fitting: z.stringbool().optional().describe('Only presets that fit.'),
+      fits: z
+        .stringbool()
+        .default(true)
+        .describe('False: the presets come without `fits`, which needs a look at every agent.'),
     }),
     reply: z.object({ items: z.array(Preset) }),
   },

@@ -1,6 +1,7 @@
 import { sql, type Selectable } from 'kysely'
 import {
   type AgentId,
+  type AgentVersion,
   type Because,
   type Device,
   keysOf,
@@ -313,6 +314,21 @@ export async function readUsage(db: Db, agentIds: readonly AgentId[]): Promise<U
 }
 
 type TakenDevices = Readonly<Record<string, { readonly slot: string; readonly amount: number } | undefined>>
+
+/** Number of agents that are not revoked, by resource group. */
+export async function countAgentsByGroup(db: Db): Promise<Map<string, number>> {
+  const { rows } = await sql<{ resource_group: string; count: number }>`
+    select resource_group, count(*)::int as count from agents where status <> 'REVOKED' group by 1`.execute(db)
+  return new Map(rows.map(row => [row.resource_group, row.count]))
+}
+
+/** Agents that are not revoked by their versions, those of the most agents first. */
+export async function listAgentVersions(db: Db): Promise<AgentVersion[]> {
+  const { rows } = await sql<AgentVersion>`
+    select version, engine_version as "engineVersion", array_agg(name order by name) as names
+    from agents where status <> 'REVOKED' group by 1, 2 order by count(*) desc, 1, 2`.execute(db)
+  return rows
+}
 
 /** Names of agents, including revoked ones: sessions that ended there still show where they ran. */
 export async function listAgentNames(db: Db, ids: readonly AgentId[]): Promise<Map<AgentId, string>> {

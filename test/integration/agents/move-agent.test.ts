@@ -76,6 +76,28 @@ test('the same group is no move; an unknown group, an unknown and a forgotten ag
   expect((await refusal(move(agent, 'lab'))).code).toBe('agent_not_found')
 })
 
+test('resource groups count their agents for superadmins, and versions name them, without forgotten ones', async () => {
+  const agents = [await cluster.join(), await cluster.join()]
+  const counts = async (api = cluster.api) =>
+    (await api.listResourceGroups()).items.map(({ name, agents: count }) => [name, count])
+  const named = async () => (await cluster.api.getVersions()).agents.flatMap(({ names }) => names)
+  for (const agent of agents) await move(agent, 'lab')
+  expect(await counts()).toEqual([
+    ['default', 0],
+    ['lab', 2],
+  ])
+  const names = await Promise.all(agents.map(async agent => (await agentNow(agent)).name))
+  expect(await named()).toEqual(names.toSorted())
+  await cluster.api.forgetAgent({ params: { id: agents[0]?.id as ScriptedAgent['id'] } })
+  expect(await counts()).toEqual([
+    ['default', 0],
+    ['lab', 1],
+  ])
+  expect(await named()).toEqual([names[1]])
+  const counted = (await counts(await cluster.addUser('grace@localhost'))).map(([, count]) => count)
+  expect(new Set(counted)).toEqual(new Set([undefined]))
+})
+
 test('an agent that joins again stays in the group to which it was moved', async () => {
   const agent = await cluster.join()
   await move(agent, 'lab')

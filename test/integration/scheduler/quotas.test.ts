@@ -324,6 +324,7 @@ describe('presets', () => {
       Object.fromEntries((await api.listPresets({ query })).items.map(({ name, fits }) => [name, fits]))
     expect(await list()).toEqual({ gpu: false, large: true, small: true })
     expect(await list({ fitting: 'true' })).toEqual({ large: true, small: true })
+    expect(await list({ fits: 'false' })).toEqual({ gpu: undefined, large: undefined, small: undefined })
     await admin.createResourcePolicy({ body: { name: 'preset-4', limits: { cpu: '4' } } })
     await admin.assignResourcePolicy({ params: { name: 'preset-4' }, body: { userId: id } })
     expect(await list({ fitting: 'true' })).toEqual({ small: true })

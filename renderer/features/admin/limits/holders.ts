@@ -26,8 +26,7 @@ export const holdersOfProject = ({ id, members }: Group): readonly Holder[] => [
   { kind: 'users', count: members, to: `/admin/users?state=all&group=${id}` },
 ]
 
-/** @param agents number of agents of the group */
-export async function holdersOfGroup(api: Api, { name }: ResourceGroup, agents: number): Promise<readonly Holder[]> {
+export async function holdersOfGroup(api: Api, { name, agents = 0 }: ResourceGroup): Promise<readonly Holder[]> {
   const { total } = await api.listSessions({ query: { resourceGroup: name, status: 'live', limit: 1 } })
   return [
     { kind: 'agents', count: agents, to: `/admin/agents?group=${named(name)}` },
