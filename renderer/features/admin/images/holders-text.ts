@@ -1,4 +1,4 @@
-import { type Image } from '#manager/contract'
+import { type AgentId, type Image } from '#manager/contract'
 import { t } from './words.ts'
 
 /** Names of the first agents that have an image, and the number of the others. */
@@ -9,3 +9,9 @@ export function holdersText({ holders, firstAgents = [] }: Pick<Image, 'holders'
   const others = holders - firstAgents.length
   return others > 0 ? t('moreAgents', { names, count: others }) : names
 }
+
+/** Names of all agents that have an image, with the id of one that is forgotten; empty where nobody has it. */
+export const allHoldersText = (
+  { agentIds = [] }: Pick<Image, 'agentIds'>,
+  names: ReadonlyMap<AgentId, string>,
+): string => agentIds.map(id => names.get(id) ?? id).join(', ')
