@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CauseFields, TextKeys } from './cause-fields.ts'
 import { AgentId, GroupId, KernelId, SessionId } from './ids.ts'
+import { PlainText } from './plain-text.ts'
 import { WireSlots } from './resource-slots.ts'
 import { TimeZone } from './time-zone.ts'
 
@@ -69,10 +70,27 @@ export type UsageHistory = z.infer<typeof UsageHistory>
 
 /** By what a report of usage adds up. */
 export const USAGE_DIMENSIONS = ['user', 'project', 'domain', 'image', 'agent'] as const
+/** Orders of a report, falling with a `-`: `Used` is the used part of what was held, and unknown is less than nothing. */
+export const USAGE_ORDERS = [
+  'name',
+  'sessions',
+  'cpu',
+  'mem',
+  'gpu',
+  'cpuUsed',
+  'memUsed',
+  'gpuUsed',
+  'gpuWasted',
+] as const
+export type UsageOrder = (typeof USAGE_ORDERS)[number]
+export const UsageSort = z.enum(USAGE_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export type UsageSort = z.infer<typeof UsageSort>
 export const UsageReportQuery = z.object({
   by: z.enum(USAGE_DIMENSIONS).default('user'),
   from: z.iso.datetime().optional().describe('Default: 30 days before `to`.'),
   to: z.iso.datetime().optional().describe('Default: now.'),
+  sort: UsageSort.default('-gpu').describe('Rows with the same value: the most core-hours first.'),
+  search: PlainText.max(254).optional().describe('Part of the name, in any letter case.'),
 })
 export type UsageReportQuery = z.infer<typeof UsageReportQuery>
 
@@ -99,8 +117,17 @@ export const UsageReport = z
             .describe('GPU-hours that were held and not used, of those with figures; null without figures.'),
         }),
       )
-      .describe('The largest GPU-hours first, then the largest core-hours; at most 5,000.'),
-    total: z.int().describe('Number of all users, projects and so on; more than `items` where those are cut.'),
+      .describe('One page; without `limit` at most 5,000 rows.'),
+    nextCursor: z.string().nullable(),
+    total: z.int().describe('Number of all users, projects and so on that match.'),
+    sums: z
+      .object({
+        cpuHours: z.number(),
+        memGibHours: z.number(),
+        gpuHours: z.number(),
+        gpuWastedHours: z.number(),
+      })
+      .describe('Of all rows that match.'),
   })
   .meta({ id: 'UsageReport' })
 export type UsageReport = z.infer<typeof UsageReport>

@@ -62,6 +62,7 @@ import {
   type ResourceGroupAccessTable,
   type ResourcePoliciesTable,
   type UsageDaysTable,
+  type UsageHoursTable,
   type UsageRecountsTable,
 } from './tables/quotas.ts'
 import {
@@ -123,6 +124,7 @@ export interface Database {
   presets: PresetsTable
   resource_group_access: ResourceGroupAccessTable
   usage_days: UsageDaysTable
+  usage_hours: UsageHoursTable
   usage_recounts: UsageRecountsTable
   registries: RegistriesTable
   registry_images: RegistryImagesTable

@@ -1,4 +1,5 @@
-import { AppError, because, type UsageReport, type UsageReportQuery } from '#manager/contract'
+import { AppError, because, USAGE_ORDERS, type UsageReport, type UsageReportQuery } from '#manager/contract'
+import { nextOffset, parseOffset } from '../offset-cursor.ts'
 import { idleParts } from './idle-parts.ts'
 import { type Store } from '../store/open-store.ts'
 import { readUsageReport } from '../store/quotas/usage-report.ts'
@@ -8,6 +9,10 @@ const GIB = 2 ** 30
 const HOUR = 3600
 const DAY_MS = 86_400_000
 const DEFAULT_DAYS = 30
+export type PagedReportQuery = UsageReportQuery & {
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
+}
 /** Longest time of a report: it reads every session that ran in it. */
 const MOST_DAYS = 400
 
@@ -15,12 +20,12 @@ const MOST_DAYS = 400
  * Resource use of sessions in a period, by user, project, domain, image or agent. Covers all sessions that the caller may see as
  * an admin.
  *
- * @throws AppError `bad_request`; `forbidden` for a caller who is no admin
+ * @throws AppError `bad_request`, also for a wrong cursor; `forbidden` for a caller who is no admin
  */
 export async function readReportOf(
   { db, now }: Pick<Store, 'db' | 'now'>,
   caller: Caller,
-  query: UsageReportQuery,
+  query: PagedReportQuery,
 ): Promise<UsageReport> {
   const to = query.to === undefined ? new Date(now()) : new Date(query.to)
   const from = query.from === undefined ? new Date(to.getTime() - DEFAULT_DAYS * DAY_MS) : new Date(query.from)
@@ -30,11 +35,24 @@ export async function readReportOf(
   }
   const visible = visibleTo(caller)
   if (visible && visible.domain === undefined) throw new AppError('forbidden')
-  const rows = await readUsageReport(db, { by: query.by, from, to, domain: visible?.domain })
+  const { by, sort, search, limit, cursor } = query
+  const offset = parseOffset(cursor)
+  const { rows, totals } = await readUsageReport(db, {
+    ...{ by, from, to, search, limit, offset, domain: visible?.domain },
+    order: USAGE_ORDERS.find(order => sort === order || sort === `-${order}`),
+    descending: sort.startsWith('-'),
+  })
   return {
     from: from.toISOString(),
     to: to.toISOString(),
-    total: rows[0]?.rows ?? 0,
+    total: totals.rows,
+    nextCursor: nextOffset({ start: offset, count: rows.length, total: totals.rows }),
+    sums: {
+      cpuHours: rounded(totals.cpu_seconds / HOUR),
+      memGibHours: rounded(totals.mem_byte_seconds / GIB / HOUR),
+      gpuHours: rounded(totals.gpu_seconds / HOUR),
+      gpuWastedHours: rounded(totals.gpu_wasted_seconds / HOUR),
+    },
     items: rows.map(row => ({
       key: row.key,
       name: row.name,

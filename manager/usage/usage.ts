@@ -11,7 +11,6 @@ import {
   type UsageHistory,
   type UsageHistoryQuery,
   type UsageReport,
-  type UsageReportQuery,
   type UserId,
 } from '#manager/contract'
 import { type AgentService } from '../agents/service.ts'
@@ -28,7 +27,7 @@ import { withHeld } from '../scheduler/read-limits.ts'
 import { readHistoryOf } from './history.ts'
 import { type LimitUseQuery, readLimitUse } from './limit-users.ts'
 import { type IdleQuery, listIdleOf, readOverviewOf } from './overview.ts'
-import { readReportOf } from './report.ts'
+import { type PagedReportQuery, readReportOf } from './report.ts'
 import { recalculate, type RecalculateDeps } from './recalculate.ts'
 import { readResources, type ResourcesQuery } from './resources.ts'
 
@@ -41,7 +40,7 @@ export interface Usages {
   /** As `readHistoryOf`. */
   history(caller: Caller, query: UsageHistoryQuery): Promise<UsageHistory>
   /** @throws AppError `bad_request` */
-  report(caller: Caller, query: UsageReportQuery): Promise<UsageReport>
+  report(caller: Caller, query: PagedReportQuery): Promise<UsageReport>
   /** As `readLimitUse`. */
   limitUse(caller: Caller, query: LimitUseQuery): ReturnType<typeof readLimitUse>
   /** As `readOverviewOf`. */

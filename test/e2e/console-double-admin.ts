@@ -38,6 +38,7 @@ import {
   type User,
   type UserImportOutcome,
   type UserImportSpec,
+  type Versions,
 } from '#manager/contract'
 import { type World } from './console-double.ts'
 
@@ -165,6 +166,32 @@ function limitUseOf({ searchParams }: URL): RouteReply<'getLimitUse'> {
 }
 
 const JOIN_TOKEN_ID = '0'.repeat(64)
+
+function reportOf({ report: items = [] }: AdminWorld): UsageReport {
+  const sum = (read: (row: UsageReport['items'][number]) => number | null) =>
+    items.reduce((total, row) => total + (read(row) ?? 0), 0)
+  return {
+    ...{ from: '', to: '', items, nextCursor: null, total: items.length },
+    sums: {
+      cpuHours: sum(row => row.cpuHours),
+      memGibHours: sum(row => row.memGibHours),
+      gpuHours: sum(row => row.gpuHours),
+      gpuWastedHours: sum(row => row.gpuWastedHours),
+    },
+  }
+}
+
+function versionsOf({ agents = [] }: AdminWorld): Versions {
+  const known = Map.groupBy(agents, ({ version, engineVersion }) => JSON.stringify({ version, engineVersion }))
+  return {
+    ...{ manager: '0.1.0', node: 'v24.21.0', postgresql: '18.4', platform: 'linux x64' },
+    agents: [...known.values()].map(same => ({
+      version: same[0]?.version ?? '',
+      engineVersion: same[0]?.engineVersion ?? '',
+      names: same.map(({ name }) => name),
+    })),
+  }
+}
 
 function overviewOf({ sessions, role, resources }: World, admin: AdminWorld): Overview {
   const agents = (admin.agents ?? []).filter(({ status }) => status !== 'REVOKED')
@@ -299,7 +326,7 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     case 'GET /api/v1/certificates':
       return { status: 200, value: { items: admin.certificates ?? [] } }
     case 'GET /api/v1/versions':
-      return { status: 200, value: { manager: '0.1.0', node: 'v24.21.0', postgresql: '18.4', platform: 'linux x64' } }
+      return { status: 200, value: versionsOf(admin) }
     case 'GET /api/v1/scheduling':
       return { status: 200, value: { paused: null } }
     case 'GET /api/v1/settings':
@@ -310,7 +337,7 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     case 'GET /api/v1/usage/limits':
       return { status: 200, value: limitUseOf(url) }
     case 'GET /api/v1/usage/report':
-      return { status: 200, value: { from: '', to: '', items: admin.report ?? [], total: admin.report?.length ?? 0 } }
+      return { status: 200, value: reportOf(admin) }
     case 'GET /api/v1/sign-in-providers': {
       const callbackUrl = 'https://berth.example.org/api/v1/auth/sso/callback'
       return { status: 200, value: { items: admin.signInProviders ?? [], callbackUrl } }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { GroupId, UserId } from '../ids.ts'
 import { LimitUse, LimitUseQuery, LimitUser } from '../limit-use.ts'
 import { Recalculation, ScopeUsage, UsageHistory, UsageHistoryQuery, UsageReport, UsageReportQuery } from '../usage.ts'
-import { Page, pageOf, type RouteSpec } from './route-spec.ts'
+import { OptionalPage, Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Limits, and the amounts held under them. */
 export const USAGE_ROUTES = {
@@ -36,7 +36,7 @@ export const USAGE_ROUTES = {
     access: 'domain_admin',
     summary:
       'Resource use of sessions in a period, by user, project, domain, image or agent. An admin of a domain sees its sessions.',
-    query: UsageReportQuery,
+    query: OptionalPage.extend(UsageReportQuery.shape),
     reply: UsageReport,
   },
   getLimitUse: {

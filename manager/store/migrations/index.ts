@@ -50,6 +50,7 @@ import { folderFiles } from './0074-folder-files.ts'
 import { uploadExecutable } from './0075-upload-executable.ts'
 import { projectFolderFiles } from './0076-project-folder-files.ts'
 import { visits } from './0077-visits.ts'
+import { usageHours } from './0078-usage-hours.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -104,4 +105,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0075-upload-executable': uploadExecutable,
   '0076-project-folder-files': projectFolderFiles,
   '0077-visits': visits,
+  '0078-usage-hours': usageHours,
 }

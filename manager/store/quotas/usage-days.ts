@@ -2,11 +2,12 @@ import { type RawBuilder, type Transaction, sql } from 'kysely'
 import { type SessionId } from '#manager/contract'
 import { type Database } from '../schema.ts'
 import { HAS_RUN, HELD_COLUMNS, HELD_PARTS, MEASURED, MEASURED_SUMS, ranWithin } from './held-parts.ts'
+import { addHours, HISTORY_NAMES } from './usage-hours.ts'
 
 /**
- * Sums of usage by day of UTC, in `usage_days`. They contain the sessions with `usage_summed`, all of which have ended; triggers note
- * in `usage_recounts` the days that are no longer true because such a session was changed or deleted. A report adds up the sums of
- * the true days and computes the rest from the sessions.
+ * Sums of usage by day of UTC, in `usage_days`, and by hour, in `usage_hours`. They contain the sessions with `usage_summed`, all of which have ended; triggers note
+ * in `usage_recounts` the days that are no longer true because such a session was changed or deleted. A report or history adds
+ * up the sums of the true days and computes the rest from the sessions.
  */
 
 /** Sessions of one transaction: a statement has a limit of time. */
@@ -15,6 +16,10 @@ const SESSIONS_AT_ONCE = 500
 const DAYS_AT_ONCE = 3
 /** How long after its end a session is summed: its last figures of CPU time come after the end. */
 const SETTLED = sql`interval '5 minutes'`
+const DAY_OF_HOUR = sql`(hour at time zone 'UTC')::date`
+/** Whether an hour is on one of some days, which are in order. */
+const isOn = (days: readonly string[]) => sql`${DAY_OF_HOUR} = any(${days}::date[])
+  and hour >= ${days[0]}::timestamp at time zone 'UTC' and hour < (${days.at(-1)}::timestamp + interval '1 day') at time zone 'UTC'`
 
 /** Waits until no other transaction changes the sums. Call it first. */
 async function lockSums(trx: Transaction<Database>): Promise<void> {
@@ -34,7 +39,11 @@ export async function sumEndedSessions(trx: Transaction<Database>): Promise<bool
       order by ended_at limit ${SESSIONS_AT_ONCE} for update skip locked
     )) returning id`.execute(trx)
   const ids = rows.map(({ id }) => id)
-  if (ids.length > 0) await addSums(trx, { sessions: sql`s.id = any(${ids}::uuid[])`, days: sql`true` })
+  if (ids.length > 0) {
+    const sessions = sql`s.id = any(${ids}::uuid[])`
+    await addSums(trx, { sessions, days: sql`true` })
+    await addHours(trx, { sessions, from: sql`started_at`, to: sql`ended_at`, days: sql`true` })
+  }
   return ids.length === SESSIONS_AT_ONCE
 }
 
@@ -72,19 +81,23 @@ export async function recountDays(trx: Transaction<Database>): Promise<{ correct
   const before = await totalsOf(trx, days)
   await sql`delete from usage_days where day = any(${days}::date[])`.execute(trx)
   const range = { from: sql`${first.day}::timestamp at time zone 'UTC'`, to: sql`${end}::timestamp at time zone 'UTC'` }
-  await addSums(trx, {
-    sessions: sql`s.usage_summed and ${ranWithin(range)}`,
-    days: sql`d.day = any(${days}::date[])`,
-  })
+  await sql`delete from usage_hours where ${isOn(days)}`.execute(trx)
+  const sessions = sql`s.usage_summed and ${ranWithin(range)}`
+  await addSums(trx, { sessions, days: sql`d.day = any(${days}::date[])` })
+  await addHours(trx, { sessions, ...range, days: sql`(g at time zone 'UTC')::date = any(${days}::date[])` })
   return { corrected: differentDays(before, await totalsOf(trx, days)).size, isMore: later.length > 0 }
 }
 
-/** Totals of each dimension of each day, by `day dimension`. */
+/** Totals of each dimension of each day and of its hours, by `day dimension`. */
 async function totalsOf(trx: Transaction<Database>, days: readonly string[]): Promise<Map<string, readonly number[]>> {
   const { rows } = await sql<{ of: string; totals: number[] }>`
     select day || ' ' || dimension as of, array[count(*), sum(sessions), sum(begun), sum(cpu_seconds), sum(mem_byte_seconds),
       sum(gpu_seconds), sum(cpu_used_seconds), sum(cpu_measured_seconds), ${sql.join(MEASURED.map(name => sql`sum(${sql.ref(name)})`))}]::float8[] as totals
-    from usage_days where day = any(${days}::date[]) group by day, dimension`.execute(trx)
+    from usage_days where day = any(${days}::date[]) group by day, dimension
+    union all
+    select ${DAY_OF_HOUR} || ' hours', array[count(*), sum(sessions), sum(begun),
+      ${sql.join(HISTORY_NAMES.map(name => sql`sum(${sql.ref(name)})`))}]::float8[]
+    from usage_hours where ${isOn(days)} group by 1`.execute(trx)
   return new Map(rows.map(({ of, totals }) => [of, totals]))
 }
 

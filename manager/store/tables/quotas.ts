@@ -44,16 +44,9 @@ export interface ResourceGroupAccessTable {
   user_id: UserId | null
 }
 
-/** What sessions that have ended held on one day of UTC, by one dimension of a report. */
-export interface UsageDaysTable {
-  /** `user`, `project`, `domain`, `image` or `agent`. */
-  dimension: string
-  /** `2026-11-23` */
-  day: string
-  domain: string
-  /** Id of the user, project or agent, or name of the domain or image; empty for sessions without it. */
-  key: string
-  /** Sessions that ran on the day, and those that began on it, without those that were interrupted. */
+/** What sessions that have ended held in some time, added up. */
+interface UsageSums {
+  /** Sessions that ran in the time, and those that began in it, without those that were interrupted. */
   sessions: number
   begun: number
   cpu_seconds: number
@@ -65,6 +58,27 @@ export interface UsageDaysTable {
   gpu_measured_seconds: number
   mem_used_byte_seconds: number
   mem_measured_byte_seconds: number
+}
+
+/** Sums of one day of UTC, by one dimension of a report. */
+export interface UsageDaysTable extends UsageSums {
+  /** `user`, `project`, `domain`, `image` or `agent`. */
+  dimension: string
+  /** `2026-11-23` */
+  day: string
+  domain: string
+  /** Id of the user, project or agent, or name of the domain or image; empty for sessions without it. */
+  key: string
+}
+
+/** Sums of one hour, by domain. */
+export interface UsageHoursTable extends UsageSums {
+  hour: Date
+  domain: string
+  read_bytes: number
+  written_bytes: number
+  received_bytes: number
+  sent_bytes: number
 }
 
 /** Days whose sums are no longer true, from the first to the last. */

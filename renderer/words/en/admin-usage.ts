@@ -22,7 +22,6 @@ export default {
   dates: 'From day to day…',
   fromDay: 'First day',
   toDay: 'Last day',
-  cut: 'The first {shown, number} of {all, number}, those with the most GPU-hours. Choose a shorter period, or add up by something else.',
   sessions: 'Sessions',
   nothing: 'None',
   none: 'No session ran in this time',

@@ -25,7 +25,6 @@ export default {
   dates: '날짜 지정…',
   fromDay: '첫날',
   toDay: '마지막 날',
-  cut: '전체 {all, number}개 중 GPU 시간이 많은 {shown, number}개입니다. 기간을 줄이거나 다른 기준으로 합산하세요.',
   sessions: '세션',
   nothing: '없음',
   none: '이 기간에 실행된 세션이 없습니다',

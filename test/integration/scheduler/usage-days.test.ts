@@ -1,11 +1,20 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type AgentId, KernelId, SessionId, USAGE_DIMENSIONS, UserId } from '#manager/contract'
+import {
+  type AgentId,
+  KernelId,
+  SessionId,
+  USAGE_DIMENSIONS,
+  USAGE_ORDERS,
+  type UsageOrder,
+  UserId,
+} from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { insertUser } from '../../../manager/store/identity/users.ts'
 import { newId } from '../../../manager/store/new-id.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
 import { recountDays, sumEndedSessions } from '../../../manager/store/quotas/usage-days.ts'
+import { type HistoryRange, readUsageHistory } from '../../../manager/store/quotas/usage-history.ts'
 import { readUsageReport, type ReportRow } from '../../../manager/store/quotas/usage-report.ts'
 import { insertKernels } from '../../../manager/store/sessions/kernels.ts'
 import { insertSessions } from '../../../manager/store/sessions/sessions.ts'
@@ -13,7 +22,7 @@ import { recountAll } from '../../../manager/usage/daily-sums.ts'
 import { aSessionRow } from '../../fixtures/session-rows.ts'
 import { insertAgent, openTestStore, type TestStore } from '../../fixtures/test-store.ts'
 
-/** Reports from daily sums, compared with a sum over the sessions' own times that this file makes in JavaScript. */
+/** Reports and histories from daily and hourly sums, compared with a sum over the sessions' own times that this file makes in JavaScript. */
 
 const HOUR = 3_600_000
 const START = Date.UTC(2026, 2, 1)
@@ -25,6 +34,8 @@ interface Run {
   readonly from: number
   readonly to: number
   readonly cpuSeconds: number | null
+  /** Read by the whole session in the run; as much as that was written, received and sent twice, three and four times. */
+  readonly readBytes: number
   /** Sums of the figures of the session in the run, and of how many kernels they are. */
   readonly sums: Sums | null
   readonly among: number
@@ -67,6 +78,13 @@ function someSums(seconds: number): Sums {
   return { seconds: known, memByteSeconds, gpuSeconds, gpuUsedSeconds: gpuSeconds * random() }
 }
 
+const ioOf = (bytes: number) => ({
+  diskReadBytes: bytes,
+  diskWriteBytes: 2 * bytes,
+  netRxBytes: 3 * bytes,
+  netTxBytes: 4 * bytes,
+})
+
 async function insert(): Promise<Made> {
   const [id, owner, image, domain] = [newId(SessionId), pick(owners), pick(['a', 'b', 'c']), pick(['default', 'lab'])]
   const [cores, gpus, size] = [1 + Math.floor(random() * 4), Math.floor(random() * 3), random() < 0.2 ? 2 : 1]
@@ -77,6 +95,7 @@ async function insert(): Promise<Made> {
   const agent = pick(agents)
   const measured = random() < 0.5 ? Math.floor(random() * 5000) : null
   const sums = measured === null ? null : someSums((to - from) / 1000)
+  const readBytes = measured === null ? 0 : Math.floor(random() * 2 ** 30)
   const wasInterrupted = random() < 0.15
   const row = aSessionRow(owner, { id, image, domain, requested, status: 'TERMINATED', clusterSize: size })
   await insertSessions(store.db, [row])
@@ -91,11 +110,12 @@ async function insert(): Promise<Made> {
     await sql`update kernels set agent_id = ${agent}, ended_at = ${new Date(ended)} where id = ${kernel}`.execute(
       store.db,
     )
-    runs.push({ agent, from, to: ended, cpuSeconds: measured === null ? null : measured / size, sums, among: size })
+    const cpuSeconds = measured === null ? null : measured / size
+    runs.push({ agent, from, to: ended, cpuSeconds, readBytes, sums, among: size })
   }
   if (measured !== null) {
     await sql`insert into session_stats_minutes (session_id, minute, stats)
-      values (${id}, ${new Date(from)}, ${JSON.stringify({ cpuSeconds: measured, samples: 60, sums })})`.execute(
+      values (${id}, ${new Date(from)}, ${JSON.stringify({ cpuSeconds: measured, samples: 60, sums, ...ioOf(readBytes) })})`.execute(
       store.db,
     )
   }
@@ -104,7 +124,8 @@ async function insert(): Promise<Made> {
     const earlier = from - Math.floor(random() * 50 * HOUR)
     const ended = earlier + Math.floor((from - earlier) / 3)
     const then = random() < 0.5 ? someSums((ended - earlier) / 1000) : null
-    const run: Run = { agent: pick(agents), from: earlier, to: ended, cpuSeconds: null, sums: then, among: size }
+    const times = { agent: pick(agents), from: earlier, to: ended }
+    const run: Run = { ...times, cpuSeconds: null, readBytes: 0, sums: then, among: size }
     const stats = then && JSON.stringify({ sums: then })
     await sql`insert into past_kernels (kernel_id, session_id, agent_id, attempt, devices, started_at, ended_at, stats)
       values (${newId(KernelId)}, ${id}, ${run.agent}, 1, '[]', ${new Date(run.from)}, ${new Date(run.to)}, ${stats}::jsonb)`.execute(
@@ -117,6 +138,7 @@ async function insert(): Promise<Made> {
 
 interface Expected {
   readonly ids: Set<string>
+  read: number
   cpu: number
   gpu: number
   used: number
@@ -127,22 +149,24 @@ interface Expected {
   memMeasured: number
 }
 
-/** What a report has to say, by key. */
-function expected(by: (typeof USAGE_DIMENSIONS)[number], from: number, to: number, domain: string | undefined) {
+const NONE = { read: 0, cpu: 0, gpu: 0, used: 0, measured: 0, gpuUsed: 0, gpuMeasured: 0, memUsed: 0, memMeasured: 0 }
+
+/** What sessions held between two moments, by key. */
+function expected(by: (typeof USAGE_DIMENSIONS)[number] | 'all', from: number, to: number, domain: string | undefined) {
   const found = new Map<string, Expected>()
   for (const { id, owner, image, domain: its, cores, gpus, runs } of made) {
     if (domain !== undefined && its !== domain) continue
     for (const run of runs) {
       if (run.from >= to || !(run.to > from || run.from >= from)) continue
-      const key = { user: owner, project: '', domain: its, image, agent: run.agent }[by]
-      const none = { cpu: 0, gpu: 0, used: 0, measured: 0, gpuUsed: 0, gpuMeasured: 0, memUsed: 0, memMeasured: 0 }
-      const sum = found.get(key) ?? { ids: new Set(), ...none }
+      const key = { user: owner, project: '', domain: its, image, agent: run.agent, all: '' }[by]
+      const sum = found.get(key) ?? { ids: new Set(), ...NONE }
       found.set(key, sum)
       const held = (Math.min(run.to, to) - Math.max(run.from, from)) / 1000
       sum.ids.add(id)
       sum.cpu += cores * held
       sum.gpu += gpus * held
       const whole = Math.max((run.to - run.from) / 1000, 1)
+      sum.read += ((run.readBytes / run.among) * held) / whole
       if (run.sums) {
         const { seconds, memByteSeconds, gpuSeconds, gpuUsedSeconds } = run.sums
         const [known, gpusKnown] = [Math.min(1, seconds / whole) * held, Math.min(1, gpuSeconds / whole) * held]
@@ -156,33 +180,24 @@ function expected(by: (typeof USAGE_DIMENSIONS)[number], from: number, to: numbe
       sum.measured += cores * held
     }
   }
-  const rounded = (value: number) => Math.round(value * 1000) / 1000
-  return Object.fromEntries(
-    [...found].map(([key, { ids, memUsed, memMeasured, ...sums }]) => [
-      key,
-      // Bytes as MiB: the last digits of large sums depend on the order of adding.
-      [ids.size, ...[...Object.values(sums), memUsed / 2 ** 20, memMeasured / 2 ** 20].map(rounded)],
-    ]),
-  )
+  return found
 }
 
-const shown = (rows: readonly ReportRow[]) =>
-  Object.fromEntries(
-    rows.map(row => [
-      row.key,
-      [
-        row.sessions,
-        ...[
-          ...[row.cpu_seconds, row.gpu_seconds, row.cpu_used_seconds, row.cpu_measured_seconds],
-          ...[row.gpu_used_seconds, row.gpu_measured_seconds],
-          ...[row.mem_used_byte_seconds / 2 ** 20, row.mem_measured_byte_seconds / 2 ** 20],
-        ].map(value => Math.round(value * 1000) / 1000),
-      ],
-    ]),
-  )
+const rounded = (values: readonly number[]) => values.map(value => Math.round(value * 1000) / 1000)
+/** Bytes as MiB: the last digits of large sums depend on the order of adding. */
+const MIB = 2 ** 20
+const figuresOf = ({ ids, read: _, memUsed, memMeasured, ...sums }: Expected) =>
+  rounded([ids.size, ...Object.values(sums), memUsed / MIB, memMeasured / MIB])
+const shownOf = (row: Omit<ReportRow, 'key' | 'name'>) =>
+  rounded([
+    ...[row.sessions, row.cpu_seconds, row.gpu_seconds, row.cpu_used_seconds, row.cpu_measured_seconds],
+    ...[row.gpu_used_seconds, row.gpu_measured_seconds],
+    ...[row.mem_used_byte_seconds / MIB, row.mem_measured_byte_seconds / MIB],
+  ])
 
-/** Compares every kind of report over whole days, parts of days, a part of one day, and everything. */
+/** Compares every kind of report over whole days, parts of days, a part of one day, and everything; and histories. */
 async function compareAll(what: string): Promise<void> {
+  await compareHistories(what)
   const day = 24 * HOUR
   const times = [
     [START, START + DAYS * day],
@@ -195,12 +210,44 @@ async function compareAll(what: string): Promise<void> {
   for (const [from, to] of times) {
     for (const by of USAGE_DIMENSIONS) {
       for (const domain of [undefined, 'lab']) {
-        const rows = await readUsageReport(store.db, { by, from: new Date(from), to: new Date(to), domain })
+        const { rows } = await readUsageReport(store.db, { by, from: new Date(from), to: new Date(to), domain })
+        const wanted = [...expected(by, from, to, domain)].map(([key, sums]) => [key, figuresOf(sums)])
         expect(
-          shown(rows),
+          Object.fromEntries(rows.map(row => [row.key, shownOf(row)])),
           `${what}, by ${by}, ${new Date(from).toISOString()} to ${new Date(to).toISOString()}`,
-        ).toEqual(expected(by, from, to, domain))
+        ).toEqual(Object.fromEntries(wanted))
       }
+    }
+  }
+}
+
+const DAY = 24 * HOUR
+const ALL_DAYS = { from: new Date(START - 2 * DAY), to: new Date(START + (DAYS + 2) * DAY) }
+/** The clocks of New York change on 8 March; no day of Kolkata consists of whole hours of UTC. */
+const HISTORIES: readonly HistoryRange[] = [
+  { unit: 'hour', from: new Date(START + DAY), to: new Date(START + 4.3 * DAY), timeZone: 'UTC' },
+  { unit: 'hour', from: new Date(START + DAY), to: new Date(START + 2.3 * DAY), timeZone: 'Asia/Kolkata' },
+  ...['UTC', 'Asia/Seoul', 'Asia/Kolkata', 'America/New_York'].map(
+    timeZone => ({ unit: 'day', ...ALL_DAYS, timeZone }) as const,
+  ),
+  { unit: 'week', ...ALL_DAYS, timeZone: 'Asia/Seoul' },
+]
+
+async function compareHistories(what: string): Promise<void> {
+  for (const range of HISTORIES) {
+    for (const domain of [undefined, 'lab']) {
+      const rows = await readUsageHistory(store.db, { domain }, range)
+      const length = { hour: HOUR, day: DAY, week: 7 * DAY }[range.unit]
+      const wanted = rows.map(({ at }, index) => {
+        const to = rows[index + 1]?.at.getTime() ?? at.getTime() + length
+        const sums = expected('all', at.getTime(), to, domain).get('') ?? { ids: new Set(), ...NONE }
+        return [at, ...figuresOf(sums), ...rounded([1, 2, 3, 4].map(times => (times * sums.read) / MIB))]
+      })
+      const shown = rows.map(row => {
+        const io = [row.read_bytes, row.written_bytes, row.received_bytes, row.sent_bytes]
+        return [row.at, ...shownOf(row), ...rounded(io.map(bytes => bytes / MIB))]
+      })
+      expect(shown, `${what}, history by ${range.unit} in ${range.timeZone}`).toEqual(wanted)
     }
   }
 }
@@ -209,7 +256,7 @@ const sumAll = async () => {
   while ((await store.transaction(trx => recountDays(trx))).isMore);
   while (await store.transaction(trx => sumEndedSessions(trx)));
 }
-const count = async (table: 'usage_days' | 'usage_recounts') =>
+const count = async (table: 'usage_days' | 'usage_hours' | 'usage_recounts') =>
   (
     await store.db
       .selectFrom(table)
@@ -236,6 +283,7 @@ test('reports from daily sums equal a sum over the sessions, before, while and a
   expect(await count('usage_days')).toBe(0)
   await sumAll()
   expect(await count('usage_days')).toBeGreaterThan(100)
+  expect(await count('usage_hours')).toBeGreaterThan(300)
   await compareAll('all summed')
   for (let n = 0; n < 10; n++) made.push(await insert())
   await compareAll('ten more')
@@ -269,7 +317,56 @@ test('maintenance finds wrong sums and corrects them', async () => {
     store.db,
   )
   await sql`delete from usage_days where day = '2026-03-06'`.execute(store.db)
-  expect(await recountAll(store, silentLog)).toBe(2)
+  await sql`update usage_hours set sent_bytes = sent_bytes + 1e9 where hour = '2026-03-08T10:00:00Z' and domain = 'lab'`.execute(
+    store.db,
+  )
+  expect(await recountAll(store, silentLog)).toBe(3)
   await compareAll('corrected')
   expect(await recountAll(store, silentLog)).toBe(0)
+})
+
+test('a report comes in pages of every order, searched by name, with the totals of all rows', async () => {
+  const all = { by: 'user', from: new Date(START), to: new Date(START + DAYS * DAY) } as const
+  const whole = await readUsageReport(store.db, all)
+  expect(whole.rows.map(({ name }) => name).toSorted()).toEqual(['u0', 'u1', 'u2', 'u3'].map(u => `${u}@example.org`))
+  const byGpu = whole.rows.map(row => row.gpu_seconds)
+  expect(byGpu).toEqual(byGpu.toSorted((a, b) => b - a))
+  const sum = (read: (row: ReportRow) => number) => whole.rows.reduce((total, row) => total + read(row), 0)
+  const { totals } = whole
+  expect(totals.rows).toBe(4)
+  expect(totals.cpu_seconds).toBeCloseTo(sum(row => row.cpu_seconds))
+  expect(totals.gpu_wasted_seconds).toBeCloseTo(
+    sum(row => Math.max(0, row.gpu_measured_seconds - row.gpu_used_seconds)),
+  )
+  const values: Record<UsageOrder, (row: ReportRow) => number | string> = {
+    name: ({ name }) => name,
+    sessions: ({ sessions }) => sessions,
+    cpu: row => row.cpu_seconds,
+    mem: row => row.mem_byte_seconds,
+    gpu: row => row.gpu_seconds,
+    cpuUsed: row => row.cpu_used_seconds / row.cpu_measured_seconds,
+    memUsed: row => row.mem_used_byte_seconds / row.mem_measured_byte_seconds,
+    gpuUsed: row => row.gpu_used_seconds / row.gpu_measured_seconds,
+    gpuWasted: row => row.gpu_measured_seconds - row.gpu_used_seconds,
+  }
+  for (const order of USAGE_ORDERS) {
+    for (const descending of [false, true]) {
+      const found: ReportRow[] = []
+      for (let offset = 0; offset < 4; offset += 3) {
+        const page = await readUsageReport(store.db, { ...all, order, descending, limit: 3, offset })
+        expect(page.totals).toEqual(totals)
+        found.push(...page.rows)
+      }
+      expect(found).toHaveLength(4)
+      const sorted = found.map(values[order])
+      const rising = sorted.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+      expect(sorted, `${order} ${descending}`).toEqual(descending ? rising.toReversed() : rising)
+    }
+  }
+  const found = await readUsageReport(store.db, { ...all, search: 'U2@' })
+  expect(found.rows.map(({ name }) => name)).toEqual(['u2@example.org'])
+  expect(found.rows.map(shownOf)).toEqual(whole.rows.filter(({ name }) => name === 'u2@example.org').map(shownOf))
+  expect(found.totals).toMatchObject({ rows: 1, cpu_seconds: found.rows[0]?.cpu_seconds })
+  const beyond = await readUsageReport(store.db, { ...all, limit: 3, offset: 9 })
+  expect(beyond).toEqual({ rows: [], totals })
 })
