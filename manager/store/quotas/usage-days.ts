@@ -51,10 +51,11 @@ export async function sumEndedSessions(trx: Transaction<Database>): Promise<bool
 export async function distrustAllSums(trx: Transaction<Database>): Promise<void> {
   await sql`
     insert into usage_recounts (first_day, last_day)
-    select first, (now() at time zone 'UTC')::date
+    select first, last
     from (select least((select min(day) from usage_days), (select (min(started_at) at time zone 'UTC')::date from sessions),
-      (select (min(started_at) at time zone 'UTC')::date from past_kernels)) as first) oldest
-    where first is not null`.execute(trx)
+        (select (min(started_at) at time zone 'UTC')::date from past_kernels)) as first,
+      greatest((select max(day) from usage_days), (select (max(ended_at) at time zone 'UTC')::date from sessions)) as last) days
+    where first is not null and last is not null`.execute(trx)
 }
 
 /**
