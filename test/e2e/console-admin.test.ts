@@ -264,7 +264,7 @@ test('the limits of a project and of a resource policy show who uses how much of
   expect(await dialog.getByText('All together').count()).toBe(0)
 })
 
-test('projects and images are searched, filtered and sorted by the server', async () => {
+test('projects, images and usage are searched, filtered and sorted by the server; a file of the month has all rows', async () => {
   await using it = await openConsole(browser, '/admin/projects?domain=default', ADMIN_WORLD)
   const asksFor = (query: string) => it.page.waitForRequest(request => request.url().endsWith(query))
   await button(it.page, 'Domain: default').waitFor()
@@ -282,6 +282,21 @@ test('projects and images are searched, filtered and sorted by the server', asyn
   await button(it.page, 'Size').click()
   await button(it.page, 'Size').click()
   await largest
+  await it.page.goto(`${it.double.url}/#/admin/usage`)
+  const wasted = it.page.waitForRequest(/report\?.*sort=-gpuWasted.*limit=100/)
+  await button(it.page, 'Wasted GPU-hours').click()
+  await button(it.page, 'Wasted GPU-hours').click()
+  await wasted
+  const short = it.page.waitForRequest(/usage\/report\?.*by=agent.*limit=50/)
+  await it.page.goto(`${it.double.url}/#/admin/usage/month`)
+  await short
+  const whole = it.page.waitForRequest(
+    request => /report\?by=agent/.test(request.url()) && !request.url().includes('limit='),
+  )
+  const [download] = await Promise.all([it.page.waitForEvent('download'), button(it.page, 'Export as CSV').click()])
+  await whole
+  const [, ...rows] = (await readFile(await download.path(), 'utf8')).trim().split('\r\n')
+  expect(rows).toHaveLength(5 * (ADMIN_WORLD.admin?.report?.length ?? 0))
 })
 
 test('the table of access draws a domain with many projects in steps; its search finds the last of them', async () => {
