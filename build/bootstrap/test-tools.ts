@@ -25,7 +25,9 @@ const library = (name: string, file: string): Tool => ({
 
 /** Debian packages with the programs that the tests need besides npm packages. */
 const TOOLS: readonly Tool[] = [
+  // The first opens windows, the second is what most tests look at pages with.
   program('chromium', 'chromium'),
+  program('chromium-headless-shell', 'chromium-headless-shell'),
   // A screen, a window manager, a terminal and a session bus for the desktop app; xdotool and xprop read the screen's windows.
   program('xvfb', 'Xvfb'),
   program('openbox', 'openbox'),

@@ -10,7 +10,7 @@ import { sumEndedSessions } from '../../manager/store/quotas/usage-days.ts'
 import { startWeb } from '../../proxy/web/server.ts'
 import { ADMIN_PARTS } from '../../renderer/features/admin/pages.ts'
 import { signIn } from '../e2e/console-steps.ts'
-import { launchBrowser, visit } from '../fixtures/browser.ts'
+import { BROWSER, launchBrowser, visit } from '../fixtures/browser.ts'
 import { ADMIN, CONSOLE_SECRET, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
 import {
   AGENTS,
@@ -63,7 +63,7 @@ export async function benchAdmin(stack: AsyncDisposableStack) {
   const webDir = stack.use(await temporaryDirectory()).path
   const config = { dataDir: webDir, port: 0, managerUrl: manager.url, allowedHosts: [], consoleDir, version: '1.2.3' }
   const web = stack.use(await startWeb({ ...config, consoleSecret: CONSOLE_SECRET, localProof: 'off' }, silentLog))
-  const browser = stack.adopt(await launchBrowser(), started => started.close())
+  const browser = stack.adopt(await launchBrowser({ program: BROWSER }), started => started.close())
   const visitor = stack.use(await visit(browser, web.url))
   await visitor.context.addInitScript(countRequests)
   const page = await visitor.openTab('/admin/domains')

@@ -1,5 +1,6 @@
 import { type Page } from 'playwright-core'
 import { openConsole, startBrowser } from '../e2e/console-open.ts'
+import { BROWSER } from '../fixtures/browser.ts'
 import { changesForSeconds, massEnd, openMany } from '../e2e/console-storm.ts'
 import { median, round } from './statistics.ts'
 
@@ -14,7 +15,7 @@ const TYPED = 'train-with-larger-batches'
 
 /** How quick the console is in Chromium, over the API double: needs `npm run build` before. */
 export async function benchConsole(stack: AsyncDisposableStack) {
-  const browser = stack.adopt(await startBrowser(), started => started.close())
+  const browser = stack.adopt(await startBrowser({ program: BROWSER }), started => started.close())
   const it = stack.use(await openConsole(browser, '/sessions'))
   await it.page.locator('tr.row').first().waitFor()
   const opened: number[] = []

@@ -1,5 +1,6 @@
 import { type Browser, type Page } from 'playwright-core'
 import { type Opened, openConsole, startBrowser } from '../e2e/console-open.ts'
+import { BROWSER } from '../fixtures/browser.ts'
 import { aSession } from '../e2e/console-world.ts'
 import { median, round } from './statistics.ts'
 
@@ -11,7 +12,7 @@ const FRAMES = 120
 
 /** First paint, changes of the page, and the list with 10,000 sessions, in Chromium over the API double: needs `npm run build` before. */
 export async function benchPage(stack: AsyncDisposableStack) {
-  const browser = stack.adopt(await startBrowser(), started => started.close())
+  const browser = stack.adopt(await startBrowser({ program: BROWSER }), started => started.close())
   const paints: number[] = []
   for (let time = 0; time < TIMES; time++) paints.push(await firstPaint(browser))
   const small = stack.use(await openConsole(browser, '/summary'))

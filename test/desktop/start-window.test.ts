@@ -8,6 +8,7 @@ import { openAppWindow } from '../../cli/up/app-window.ts'
 import { openDesktop as openDesktopApp } from '../../cli/up/desktop.ts'
 import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
 import { aWorld } from '../e2e/console-world.ts'
+import { BROWSER } from '../fixtures/browser.ts'
 import { appEnvironment, ELECTRON, openDesktop, type Desktop } from './open-app.ts'
 
 /** The window that `npm start` opens, on a real screen: that of the desktop app, else that of a browser. */
@@ -53,9 +54,8 @@ async function titlesOf(windowClass: string): Promise<string> {
 
 test('a browser shows the console in a window of its own, with a profile of its own and in its sandbox', async () => {
   const profile = join(folder, 'profile')
-  const chromium = process.env['BERTH_CHROMIUM'] ?? '/usr/bin/chromium'
   const asUser = `setpriv --reuid=${USER} --regid=${USER} --clear-groups env HOME='${profile}'`
-  await program(join(folder, 'google-chrome-stable'), `chown ${USER} '${profile}'`, `exec ${asUser} ${chromium} "$@"`)
+  await program(join(folder, 'google-chrome-stable'), `chown ${USER} '${profile}'`, `exec ${asUser} ${BROWSER} "$@"`)
   vi.stubEnv('PATH', `${folder}:${process.env['PATH'] ?? ''}`)
   expect(await openAppWindow(`${double.url}/#/sign-in`, profile)).toBe(true)
   await expect.poll(() => titlesOf('Berth'), { timeout: 30_000 }).toContain('Sign in')
