@@ -164,6 +164,7 @@ test('an agent that is killed finds its mounts again; files outlive session, hom
   agent.kill('SIGKILL')
   await agent.exited
   agent = await spawnAgent(home, environment())
+  await agent.firstLine
   await expect.poll(() => readdir(join(home.data, 'agent/scratch')), { timeout: 20_000 }).toEqual([])
   await isWhole(data)
   await isWhole(more)
