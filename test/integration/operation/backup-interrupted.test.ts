@@ -11,6 +11,7 @@ import { temporaryDirectory } from '../../fixtures/manager.ts'
 
 /** So many that saving them takes a while. */
 const ROWS = 100_000
+const STEP = 10_000
 
 test('Ctrl-C during a backup of a stopped Berth leaves no file and no running database', async () => {
   await using stack = new AsyncDisposableStack()
@@ -18,9 +19,11 @@ test('Ctrl-C during a backup of a stopped Berth leaves no file and no running da
   const { path: place } = stack.use(await temporaryDirectory())
   {
     await using store = await openStore({ dataDir: data, log: silentLog })
-    await sql`insert into audit_log (action, result) select 'login', 'ok' from generate_series(1, ${ROWS}::int)`.execute(
-      store.db,
-    )
+    // A few at a time: a statement of the manager has a limit of time.
+    for (let rows = 0; rows < ROWS; rows += STEP)
+      await sql`insert into audit_log (action, result) select 'login', 'ok' from generate_series(1, ${STEP}::int)`.execute(
+        store.db,
+      )
   }
   const pidFile = join(data, 'db/cluster/postmaster.pid')
   const isRunning = () => readFile(pidFile).then(Boolean, () => false)

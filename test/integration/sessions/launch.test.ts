@@ -98,7 +98,7 @@ test('defaults of an image are replaced, hidden from other users, removed once, 
 describe('a session that is scheduled for later', () => {
   test('the session waits until its time with that reason, outside of the queue, and then starts', async () => {
     await cluster.join()
-    const startsAt = new Date(Date.now() + 2_500).toISOString()
+    const startsAt = new Date(Date.now() + 6_000).toISOString()
     const later = await cluster.launch({ name: 'later', startsAt })
     expect(later.startsAt).toBe(startsAt)
     await expect.poll(() => cluster.reasonOf(later.id)).toBe('starts_later')

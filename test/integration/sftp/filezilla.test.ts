@@ -61,7 +61,7 @@ test('the site file opens the folders in FileZilla: its user accepts the host ke
   await xdotool('search', '--sync', '--onlyvisible', '--name', 'Unknown host key', 'windowactivate', '--sync')
   await xdotool('key', 'Return')
 
-  const window = (await xdotool('search', '--onlyvisible', '--name', 'berth-folders.*FileZilla')).trim()
+  const window = (await xdotool('search', '--sync', '--onlyvisible', '--name', 'berth-folders.*FileZilla')).trim()
   /** Clicks below the entries of the list on this side, so that keys reach it, and opens an entry. A file that is opened is moved. */
   async function openEntry(side: 'local' | 'remote', keys: readonly string[]): Promise<void> {
     await xdotool(
