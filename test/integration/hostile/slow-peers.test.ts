@@ -114,8 +114,11 @@ describe.concurrent('deadlines', () => {
       const timer = setInterval(() => socket.write('y'), 100)
       socket.once('close', () => clearInterval(timer))
     }
+    const isFine = (text: string) => text.endsWith('fine')
     const isServed = async () =>
-      (await exchange(browser.port, browser.head('GET /fine HTTP/1.1'))).text.endsWith('fine')
+      isFine(
+        (await exchange(browser.port, browser.head('GET /fine HTTP/1.1'), { enough: isFine, timeoutMs: 10_000 })).text,
+      )
     expect(await isServed()).toBe(true)
     const before = await victim.descriptors()
     const waiting = [
