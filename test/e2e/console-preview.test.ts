@@ -1,12 +1,14 @@
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { BROWSER } from '../fixtures/browser.ts'
 import { aFolder, filesOf, FOLDER_ID, type DoubleFiles } from './console-double-files.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 
 /** Previews and the text editor of the explorer, on the double. */
 let browser: Browser
 beforeAll(async () => {
-  browser = await startBrowser()
+  // The headless shell has no viewer of PDF files.
+  browser = await startBrowser({ program: BROWSER })
 })
 afterAll(() => browser.close())
 
