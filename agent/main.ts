@@ -1,4 +1,4 @@
-import { toWireError } from '#manager/contract'
+import { onParentGone, toWireError } from '#manager/contract'
 import { startAgent } from './agent.ts'
 import { readConfig } from './config.ts'
 
@@ -16,7 +16,7 @@ async function main(): Promise<void> {
   const stop = () => stopped.resolve(undefined)
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
-  if (process.channel) process.once('disconnect', stop)
+  onParentGone(process, stop)
   // A hanging engine must not keep the process alive; unfinished work is found again from the containers' labels.
   void stopped.promise.then(() => setTimeout(() => process.exit(0), STOP_TIMEOUT_MS).unref())
   const starting = startAgent(readConfig(process.env))

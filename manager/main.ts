@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { AgentId, AppError, answerParent, ERRORS, type ManagerId, toWireError } from '#manager/contract'
+import { AgentId, AppError, answerParent, ERRORS, type ManagerId, onParentGone, toWireError } from '#manager/contract'
 import { openManagerKey } from './agent-link/manager-key.ts'
 import { judgeDatabaseClock } from './cluster/judge-managers.ts'
 import { type ClusterTimings, openCluster, standAlone } from './cluster/cluster.ts'
@@ -87,6 +87,7 @@ export async function startManager(
   const dataDir = resolve(config.dataDir)
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const { databaseUrl } = config
+  signal?.throwIfAborted()
   // With an external database, other managers may wait for the locks of a hung transaction.
   const silentMs = databaseUrl === undefined ? undefined : SILENT_MS
   const store = stack.use(await openStore({ databaseUrl, dataDir, log, silentMs }))
@@ -348,7 +349,7 @@ async function main(): Promise<void> {
   }
   process.on('SIGINT', () => stop('SIGINT'))
   process.on('SIGTERM', () => stop('SIGTERM'))
-  if (process.channel) process.on('disconnect', () => stop('parent gone'))
+  onParentGone(process, () => stop('parent gone'))
   const manager = await starting.catch((error: unknown) => {
     if (!cut.signal.aborted) throw error
     return undefined

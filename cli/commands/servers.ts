@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { onParentGone } from '#manager/contract'
 import { Interrupted, listenForInterrupt } from '../interrupt.ts'
 import { createOutput } from '../output.ts'
 import { variablesHelp } from '../config/variables.ts'
@@ -45,7 +46,7 @@ export function addServerCommands(program: Command): void {
       const output = createOutput(flags.json ?? false)
       using interrupt = listenForInterrupt()
       // The desktop app holds the other end of this channel, which closes also when the app is killed.
-      if (flags.ticket) process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
+      if (flags.ticket) onParentGone(process, () => process.kill(process.pid, 'SIGTERM'))
       const { up } = await import('../up/up.ts') // loaded late: only this command starts servers
       await up({
         ...(data ? { data } : {}),

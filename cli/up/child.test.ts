@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -18,10 +18,17 @@ let directory: string
 beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth-test-child-'))))
 afterEach(() => rm(directory, { recursive: true }))
 
-async function startTalker(logFile: string) {
+/** Tells its process id, and is never ready. */
+const SILENT = `
+import { writeFileSync } from 'node:fs'
+writeFileSync(new URL('pid', import.meta.url), String(process.pid))
+setInterval(() => undefined, 1_000)
+`
+
+async function startTalker(logFile: string, signal?: AbortSignal) {
   const script = join(directory, 'talker.mjs')
   await writeFile(script, TALKER)
-  return await startChild({ name: 'manager', script, environment: {}, logFile, readyWithinMs: 20_000 })
+  return await startChild({ name: 'manager', script, environment: {}, logFile, readyWithinMs: 20_000 }, signal)
 }
 
 test.runIf(process.platform === 'linux')('a full disk for its log stops neither a server nor berth up', async () => {
@@ -39,4 +46,19 @@ test('every request to a dead server fails with that reason', async () => {
     // A send error is reported in the next turn of the event loop.
     await new Promise(setImmediate)
   }
+})
+
+test('a server that is not ready when berth up is to stop is stopped at once, not waited for', async () => {
+  const script = join(directory, 'silent.mjs')
+  await writeFile(script, SILENT)
+  const stop = new AbortController()
+  const logFile = join(directory, 'log')
+  const starting = startChild({ name: 'manager', script, environment: {}, logFile, readyWithinMs: 60_000 }, stop.signal)
+  const pid = async () => Number(await readFile(join(directory, 'pid'), 'utf8').catch(() => 0))
+  await expect.poll(pid).toBeGreaterThan(0)
+  const started = await pid()
+  stop.abort(new Error('the user has other plans'))
+  await expect(starting).rejects.toThrow('the user has other plans')
+  expect(() => process.kill(started, 0)).toThrow('ESRCH')
+  await expect(startTalker(logFile, stop.signal)).rejects.toThrow('the user has other plans')
 })

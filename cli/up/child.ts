@@ -39,9 +39,11 @@ const STOP_WITHIN_MS = 10_000
  *
  * The child ends with us: it watches its IPC channel, so that even a `kill -9` of this process leaves nothing behind.
  *
- * @throws the child's own error, or `unavailable` if it ended or stayed silent
+ * @param signal stops a child that is not ready yet
+ * @throws the child's own error, or `unavailable` if it ended or stayed silent, or the reason of the signal
  */
-export async function startChild(spec: ChildSpec): Promise<Child> {
+export async function startChild(spec: ChildSpec, signal?: AbortSignal): Promise<Child> {
+  signal?.throwIfAborted()
   const process_ = spawn(process.execPath, [...SERVER_OPTIONS, spec.script], {
     env: { ...childEnvironment(spec.name, process.env), ...spec.environment },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -56,7 +58,7 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
   })
   const stop = () => stopChild(process_, ended)
   try {
-    const ready = await firstLine(process_, spec)
+    const ready = await Promise.race([firstLine(process_, spec), ...(signal ? [whenAborted(signal)] : [])])
     return {
       pid: process_.pid ?? 0,
       ready,
@@ -68,6 +70,13 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
     await stop()
     throw error
   }
+}
+
+/** Rejects with the reason of the signal. */
+function whenAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+  })
 }
 
 async function firstLine(child: ChildProcess, spec: ChildSpec): Promise<Record<string, unknown>> {

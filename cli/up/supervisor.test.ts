@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Child, type ChildSpec } from './child.ts'
+import { type Child, type ChildSpec, type startChild } from './child.ts'
 import { supervise } from './supervisor.ts'
 
 const spec: ChildSpec = { name: 'manager', script: 'x.ts', environment: {}, logFile: '/dev/null', readyWithinMs: 1000 }
@@ -33,6 +33,21 @@ test('a process that dies is started again with its first specification', async 
   children[0]?.die()
   await expect.poll(() => supervised.current.pid).toBe(2)
   expect(children[1]?.spec.environment).toEqual({ BERTH_PORT: '1234' })
+})
+
+test('the signal cuts the first start short, and is not for later ones', async () => {
+  const { children, start } = nursery()
+  const { signal } = new AbortController()
+  const given: unknown[] = []
+  const watched = (...args: Parameters<typeof startChild>) => {
+    given.push(args[1])
+    return start(args[0])
+  }
+  const deps = { start: watched, note: () => undefined, signal, backoffMs: () => 0 }
+  await using supervised = await supervise(spec, () => spec, deps)
+  children[0]?.die()
+  await expect.poll(() => supervised.current.pid).toBe(2)
+  expect(given).toEqual([signal, undefined])
 })
 
 test('a failed start is repeated', async () => {

@@ -2,8 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type Child, type ChildSpec, startChild } from './child.ts'
 
 export interface SupervisorDeps {
-  readonly start: (spec: ChildSpec) => Promise<Child>
+  readonly start: (spec: ChildSpec, signal?: AbortSignal) => Promise<Child>
   readonly note: (text: string) => void
+  /** Cuts the first start short. */
+  readonly signal?: AbortSignal
   /** Pause between restarts of a child that keeps failing; 0.2 s doubling to 5 s. */
   readonly backoffMs?: (failures: number) => number
 }
@@ -23,11 +25,11 @@ const HEALTHY_MS = 30_000
 export async function supervise(
   spec: ChildSpec,
   specAgain: (first: Child) => ChildSpec,
-  { start, note, backoffMs = defaultBackoff }: SupervisorDeps = { start: startChild, note: () => undefined },
+  { start, note, signal, backoffMs = defaultBackoff }: SupervisorDeps = { start: startChild, note: () => undefined },
 ): Promise<Supervised> {
   const stopping = new AbortController()
   const isStopping = () => stopping.signal.aborted
-  const first = await start(spec)
+  const first = await start(spec, signal)
   let current = first
   const next = specAgain(first)
 

@@ -80,7 +80,7 @@ export async function up({
   const isAnyPort = ticket && chosenConsolePort(settings, portFlag) === undefined
   const found = isAnyPort ? await findConsolePort(directory, wantedPort) : undefined
   const port = found?.port ?? wantedPort
-  const deps = { start: startChild, note: output.note }
+  const deps = { start: startChild, note: output.note, signal }
   const spec: SpecOf = (name, script, environment) => ({
     name,
     script: programFile(script),

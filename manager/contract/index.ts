@@ -37,7 +37,7 @@ export { CauseFields, FailureText, failureText, keysOf, messageOf, TextKeys, tol
 export { type CodeSource, fetchCommand, fetchFirst, readCodeSource } from './code-source.ts'
 export * from './clean-text.ts'
 export * from './mount-info.ts'
-export { answerParent } from './parent-channel.ts'
+export { answerParent, onParentGone } from './parent-channel.ts'
 export * from './plain-text.ts'
 export * from './policies.ts'
 export * from './presets.ts'

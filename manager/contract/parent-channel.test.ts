@@ -4,8 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { expect, test } from 'vitest'
-import { answerParent } from './parent-channel.ts'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { answerParent, onParentGone } from './parent-channel.ts'
 
 const HELPER = new URL('parent-channel.ts', import.meta.url).href
 
@@ -19,23 +19,40 @@ process.on('disconnect', () => {
 })
 `
 
+/** Listens once its parent is gone, as a program that is still loading its files. */
+const LATE_CHILD = `
+import { onParentGone } from '${HELPER}'
+while (process.connected) await new Promise(done => setTimeout(done, 5))
+onParentGone(process, () => process.stdout.write('the parent is gone'))
+`
+
+let directory: string
+beforeEach(async () => (directory = await mkdtemp(join(tmpdir(), 'berth-test-parent-'))))
+afterEach(() => rm(directory, { recursive: true }))
+
+async function start(source: string) {
+  const script = join(directory, 'child.mjs')
+  await writeFile(script, source)
+  const child = fork(script, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'], execArgv: [] })
+  const exited = once(child, 'exit')
+  if (!child.stdout) throw new Error('the child has no standard output')
+  return { child, exited, said: text(child.stdout) }
+}
+
 test('a child whose parent has closed the channel drops its answer and stops in order', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'berth-test-parent-'))
-  try {
-    const script = join(directory, 'child.mjs')
-    await writeFile(script, CHILD)
-    const child = fork(script, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'], execArgv: [] })
-    const exited = once(child, 'exit')
-    if (!child.stdout) throw new Error('the child has no standard output')
-    const said = text(child.stdout)
-    child.send({ id: 1 })
-    expect(await once(child, 'message')).toEqual([{ id: 1, ok: true, value: child.pid }, undefined])
-    child.disconnect()
-    expect(await said).toBe('stopped in order')
-    expect(await exited).toEqual([0, null])
-  } finally {
-    await rm(directory, { recursive: true })
-  }
+  const { child, exited, said } = await start(CHILD)
+  child.send({ id: 1 })
+  expect(await once(child, 'message')).toEqual([{ id: 1, ok: true, value: child.pid }, undefined])
+  child.disconnect()
+  expect(await said).toBe('stopped in order')
+  expect(await exited).toEqual([0, null])
+})
+
+test('a child whose parent went before anything listened hears of it', async () => {
+  const { child, exited, said } = await start(LATE_CHILD)
+  child.disconnect()
+  expect(await said).toBe('the parent is gone')
+  expect(await exited).toEqual([0, null])
 })
 
 test.each([
@@ -50,6 +67,7 @@ test.each([
   else expect(fail).not.toThrow()
 })
 
-test('a process without a channel answers nobody', () => {
+test('a process without a channel answers nobody, and waits for no parent', () => {
   expect(() => answerParent({}, { id: 1, ok: true, value: null })).not.toThrow()
+  onParentGone({}, () => expect.unreachable())
 })

@@ -2,6 +2,18 @@
 export interface ChildProcessLike {
   /** Missing in a process without a channel to its parent. */
   send?(message: unknown, done: (error: Error | null) => void): boolean
+  /** False once the channel is closed; missing in a process that never had one. */
+  readonly connected?: boolean
+  once?(event: 'disconnect', listener: () => void): unknown
+}
+
+/**
+ * Calls a function once, when the parent has gone: at once if it went while this process loaded its files, when nobody heard the event yet.
+ * Does nothing in a process without a channel to its parent.
+ */
+export function onParentGone(child: ChildProcessLike, then: () => void): void {
+  if (child.connected === false) then()
+  else if (child.connected) child.once?.('disconnect', then)
 }
 
 /**

@@ -35,7 +35,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pino from 'pino'
-import { answerParent, toWireError } from '#manager/contract'
+import { answerParent, onParentGone, toWireError } from '#manager/contract'
 import { parseConfig } from './config.ts'
 import { startWeb } from './server.ts'
 import { reportOf } from './tls/keeper.ts'
@@ -52,7 +52,7 @@ async function main() {
   const stop = () => stopped.resolve(undefined)
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
-  if (process.channel) process.once('disconnect', stop)
+  onParentGone(process, stop)
   try {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
     const config = parseConfig(process.env, { consoleDir: join(root, 'dist', 'renderer'), version })

@@ -1,8 +1,11 @@
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
-import { createCli, outcomeOf } from '../../fixtures/cli.ts'
+import { createCli, MAIN, outcomeOf } from '../../fixtures/cli.ts'
+import { cleanEnvironment } from '../../fixtures/environment.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
 
@@ -32,4 +35,21 @@ test('a manager on an external PostgreSQL creates its data directory, and exits 
   await Promise.race([once(createInterface({ input: manager.stdout }), 'line'), ended])
   manager.kill('SIGTERM')
   expect(await ended).toMatchObject({ code: 0, err: '', out: expect.stringContaining('"ready":"manager"') as string })
+})
+
+test('berth up starts no server, and ends, if the desktop app was killed before it had loaded', async () => {
+  await using data = await temporaryDirectory()
+  const args = ['up', '--json', '--no-open', '--ticket', '--data', data.path]
+  const child = fork(MAIN, args, {
+    env: cleanEnvironment(),
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  })
+  try {
+    child.disconnect()
+    expect(await once(child, 'exit')).toEqual([0, null])
+    expect(await readdir(join(data.path, 'logs'))).toEqual([])
+  } finally {
+    child.kill('SIGTERM')
+  }
 })
