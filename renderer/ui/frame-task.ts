@@ -5,8 +5,8 @@ export interface FrameTask {
   now(): void
 }
 
-/** Delay in milliseconds on hidden pages, which get no frames and need few updates. */
-const HIDDEN_MS = 250
+/** Longest delay in milliseconds. A hidden page gets no frames: not even the one that was requested just before it was hidden. */
+const LONGEST_MS = 250
 
 /** Creates a task that runs at most once per frame, for work that many answers request at once. */
 export function createFrameTask(task: () => void): FrameTask {
@@ -20,12 +20,11 @@ export function createFrameTask(task: () => void): FrameTask {
   return {
     soon() {
       if (cancel) return
-      if (document.hidden) {
-        const timer = setTimeout(run, HIDDEN_MS)
-        cancel = () => clearTimeout(timer)
-      } else {
-        const frame = requestAnimationFrame(run)
-        cancel = () => cancelAnimationFrame(frame)
+      const frame = requestAnimationFrame(run)
+      const timer = setTimeout(run, LONGEST_MS)
+      cancel = () => {
+        cancelAnimationFrame(frame)
+        clearTimeout(timer)
       }
     },
     now() {
