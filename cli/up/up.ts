@@ -9,13 +9,12 @@ import { dataDirectory } from '../config/directories.ts'
 import { type Output } from '../output.ts'
 import { portOf } from '../port-of.ts'
 import { programFile, ROOT } from '../program-file.ts'
-import { openAppWindow } from './app-window.ts'
-import { hasDisplay, openBrowser } from './browser.ts'
+import { hasDisplay } from './browser.ts'
 import { buildImages } from './build-images.ts'
 import { type Child, type ChildSpec, startChild } from './child.ts'
 import { findConsolePort } from './console-port.ts'
 import { askRunning, controlSocketPath, openControlSocket, type Running } from './control-socket.ts'
-import { openDesktop } from './desktop.ts'
+import { openConsole, type Opened } from './open-console.ts'
 import { createSignInPage } from './sign-in-page.ts'
 import { type Supervised, supervise, type SupervisorDeps } from './supervisor.ts'
 
@@ -25,8 +24,8 @@ export interface UpOptions {
   readonly config?: string
   /** Port of the console; default: BERTH_PORT, then the file, then 8400. */
   readonly port?: number
-  /** Where the console opens: in a window of its own, or, also where there is none, in the usual browser. */
-  readonly open: 'window' | 'browser' | 'nothing'
+  /** Where the console opens. */
+  readonly open: Opened | 'nothing'
   /** False: console and manager only, for a computer without a Docker Engine. */
   readonly engine: boolean
   /** Builds the images that sessions need, beside the start, if the engine lacks them. */
@@ -188,10 +187,14 @@ async function present(running: Running, { open, ticket, output, directory }: Pr
       `\nBerth is ready: ${url}\n${fingerprintText(running)}Sign in once with this link: ${signInUrl}\n${LOCAL_HINT}: ${localUrl}\n`,
   )
   if (open === 'nothing' || !hasDisplay()) return
-  const inWindow = async () =>
-    (await openDesktop(ROOT, signInUrl)) || (await openAppWindow(signInPage, join(directory, 'console-window')))
-  if (open === 'window' && (await inWindow())) return
-  if (!(await openBrowser(signInPage))) output.note('The browser could not be opened. Use the link above.')
+  const isOpen = await openConsole({
+    root: ROOT,
+    profile: join(directory, 'console-window'),
+    signInUrl,
+    signInPage,
+    open,
+  })
+  if (!isOpen) output.note('The browser could not be opened. Use the link above.')
 }
 
 interface AgentDeps extends SupervisorDeps {

@@ -18,6 +18,22 @@ import { watchTray } from './tray-menu.ts'
 
 /** The first start of the desktop app: the start screen, and Berth on this computer from nothing to a terminal, with a real engine. */
 const run = promisify(execFile)
+/** Stand in for programs with windows on the PATH of the app; each writes `NAME.out`. That of PuTTY logs on, by PuTTY's command line tool. */
+const STAND_INS = {
+  putty: 'plink -batch "$@" id -un',
+  code: 'echo "$@"',
+  filezilla: 'echo "$@"; cat "$XDG_CONFIG_HOME/filezilla/sitemanager.xml"',
+}
+
+async function standInPrograms() {
+  const folder = await temporaryDirectory()
+  for (const [name, line] of Object.entries(STAND_INS)) {
+    const file = join(folder.path, name)
+    await writeFile(file, `#!/bin/sh\n{ ${line}; } > '${file}.out' 2>&1\n`, { mode: 0o755 })
+  }
+  return folder
+}
+
 /** Exit code of curl: nothing listens. */
 const CURL_REFUSED = 7
 let desktop: Desktop
@@ -75,7 +91,9 @@ test('the first start asks where Berth is, in the language of the system; a serv
 
 test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, and the question before the end', async () => {
   await using links = await keepOpenedLinks()
-  await using app = await openApp(desktop, { env: { ...stackEnvironment(), PATH: links.PATH } })
+  await using programs = await standInPrograms()
+  const PATH = `${programs.path}:${links.PATH}`
+  await using app = await openApp(desktop, { env: { ...stackEnvironment(), PATH } })
   const { page } = app
   const tray = await watchTray(app.electron)
   await page.getByRole('button', { name: 'Start Berth here' }).click()
@@ -130,6 +148,15 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   await run('xdotool', ['type', 'id -un > typed; exit\n'], onScreen)
   await expect.poll(() => terminals().catch(() => 'closed')).toBe('closed')
   expect(await inSession('cat typed')).toBe('work\n')
+
+  // Other programs are started with what they need to log on.
+  const heard = (name: string) => readFile(join(programs.path, `${name}.out`), 'utf8').catch(() => '')
+  for (const name of ['PuTTY', 'VS Code', 'FileZilla']) await page.getByRole('button', { name, exact: true }).click()
+  await expect.poll(() => heard('putty'), { timeout: 20_000 }).toBe('work\n')
+  await expect.poll(() => heard('code')).toBe('--folder-uri vscode-remote://ssh-remote+berth-first-window/home/work\n')
+  await expect.poll(() => heard('filezilla')).toContain('--site 0/berth-first-window\n')
+  const [, port = ''] = /<Port>(\d+)<\/Port>/.exec(await heard('filezilla')) ?? []
+  expect((await run('ssh', [...ssh.slice(0, 2), '-p', port, ...ssh.slice(2)])).stdout).toBe('work\n')
 
   // The files of the session are a drive of this computer.
   const drive = join(app.configDir, 'Berth/berth-first-window')
