@@ -1,21 +1,36 @@
 import { useNotifications } from '../../ui/useNotifications.ts'
+import { useAskedRow } from './useAskedRow.ts'
+import { type RowSource } from './useRowOf.ts'
 import { t } from './words.ts'
 
-/** Activates or deactivates a thing of a list at once, with a message, and loads the list again. */
-export function useActivation<T>(options: {
+/**
+ * Activates a thing of a list at once, and deactivates it after a question, which is part of the URL (`?dialog=deactivate&of=KEY`).
+ * Tells both, and loads the list again.
+ */
+export function useActivation<T extends { readonly active: boolean }>(options: {
+  readonly source: RowSource<T>
   readonly nameOf: (thing: T) => string
   readonly reload: () => Promise<void>
   readonly set: (thing: T, active: boolean) => Promise<unknown>
-}): (thing: T, active: boolean) => Promise<void> {
-  const { nameOf, reload, set } = options
+}) {
+  const { source, nameOf, reload, set } = options
+  const { fits = () => true } = source
   const notifications = useNotifications()
-  return async (thing, active) => {
-    try {
-      await set(thing, active)
-      notifications.success(t(active ? 'activatedNow' : 'deactivatedNow', { name: nameOf(thing) }))
-      await reload()
-    } catch (error) {
-      notifications.error(error)
-    }
+  const { asked, asking, ask } = useAskedRow<T>('deactivate', { ...source, fits: one => one.active && fits(one) })
+
+  async function change(thing: T, active: boolean): Promise<void> {
+    await set(thing, active)
+    notifications.success(t(active ? 'activatedNow' : 'deactivatedNow', { name: nameOf(thing) }))
+    await reload()
+  }
+  return {
+    asked,
+    asking,
+    /** What the button of a row does. */
+    press: (thing: T) => (thing.active ? ask(thing) : void change(thing, true).catch(notifications.error)),
+    /** What the question does. */
+    deactivate: async () => {
+      if (asked.value) await change(asked.value, false)
+    },
   }
 }

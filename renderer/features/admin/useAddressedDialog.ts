@@ -1,4 +1,4 @@
-import { computed, type WritableComputedRef } from 'vue'
+import { computed, watch, type WritableComputedRef } from 'vue'
 import { useDialogAddress } from '../../ui/useDialogAddress.ts'
 
 /**
@@ -8,6 +8,8 @@ import { useDialogAddress } from '../../ui/useDialogAddress.ts'
  */
 export function useAddressedDialog(name: string, isPossible: () => boolean = () => true): WritableComputedRef<boolean> {
   const address = useDialogAddress([name])
+  // What the dialog did may have ended its button; the address would open it again with the button.
+  watch(isPossible, possible => possible || address.close())
   return computed({
     get: () => address.shown.value !== null && isPossible(),
     set: open => (open ? address.open(name) : address.close()),
