@@ -121,8 +121,7 @@ export function useFileActions(explorer: Explorer): FileActions {
     async createFile(name) {
       await explorer.client.value.write(pathOf(name), '', null)
       await show(name)
-      // In place of the dialog that asked for the name.
-      await explorer.setView({ open: name })
+      explorer.setView({ open: name }, 'push')
     },
     async rename(name, next) {
       const spec = { paths: [pathOf(name)], to: explorer.path.value, name: next, onConflict: 'fail' } as const
