@@ -124,7 +124,7 @@ test('the folder shows which session uses it, and cannot go to the trash before 
   expect(admin.problems.splice(0)).toEqual([expect.stringMatching(/409 .*\/trash$/)])
 })
 
-test('a file that is open in the editor outlives the session that wrote it, and is saved after its end', async () => {
+test('a terminal says that its session has ended, and a file of the session that is open in the editor is saved after it', async () => {
   const editor = await admin.openTab('/data')
   await editor.getByRole('link', { name: FOLDER, exact: true }).click()
   await editor.getByRole('link', { name: 'test_file', exact: true }).click()
@@ -133,7 +133,10 @@ test('a file that is open in the editor outlives the session that wrote it, and 
   await editor.keyboard.type('typed before the end')
 
   await toSessions()
+  const terminal = await openTerminal(page, 'first-look')
   await terminate('first-look')
+  await terminal.getByText('The session has ended').waitFor(SOON)
+  await terminal.close()
 
   const text = editor.locator('.cm-content', { hasText: 'typed before the end' })
   await text.press('Control+End')
