@@ -30,11 +30,8 @@ export interface Counts {
 
 export const NO_TESTS: Counts = { passed: 0, failed: 0, skipped: 0, failures: [], unsteady: [] }
 
-/**
- * Largest number of unsteady tests with which a run passes: retries must not become a habit. It is a thousandth of all tests; a machine with
- * busy neighbours, on which a run takes three times as long, needs most of it.
- */
-const MAX_UNSTEADY = 8
+/** Largest number of unsteady tests with which a run passes: retries must not become a habit. */
+const MAX_UNSTEADY = 3
 
 /** Sums up vitest's JSON report. A file that failed before its first test (it does not load) counts as one failure. */
 export function countTests(report: VitestReport): Counts {

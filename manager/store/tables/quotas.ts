@@ -44,7 +44,7 @@ export interface ResourceGroupAccessTable {
   user_id: UserId | null
 }
 
-/** What sessions that have ended held in some time, added up. */
+/** Sums of what sessions that have ended held in some time. */
 interface UsageSums {
   /** Sessions that ran in the time, and those that began in it, without those that were interrupted. */
   sessions: number

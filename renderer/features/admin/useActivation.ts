@@ -26,9 +26,9 @@ export function useActivation<T extends { readonly active: boolean }>(options: {
   return {
     asked,
     asking,
-    /** What the button of a row does. */
+    /** Called by the button of a row. */
     press: (thing: T) => (thing.active ? ask(thing) : void change(thing, true).catch(notifications.error)),
-    /** What the question does. */
+    /** Called by the question, once the user agrees. */
     deactivate: async () => {
       if (asked.value) await change(asked.value, false)
     },

@@ -8,7 +8,7 @@ import { useDialogAddress } from '../../ui/useDialogAddress.ts'
  */
 export function useAddressedDialog(name: string, isPossible: () => boolean = () => true): WritableComputedRef<boolean> {
   const address = useDialogAddress([name])
-  // What the dialog did may have ended its button; the address would open it again with the button.
+  // A dialog may take its own button away. Its address must go too, or the dialog opens again when the button comes back.
   watch(isPossible, possible => possible || address.close())
   return computed({
     get: () => address.shown.value !== null && isPossible(),

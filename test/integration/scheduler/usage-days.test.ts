@@ -151,7 +151,7 @@ interface Expected {
 
 const NONE = { read: 0, cpu: 0, gpu: 0, used: 0, measured: 0, gpuUsed: 0, gpuMeasured: 0, memUsed: 0, memMeasured: 0 }
 
-/** What sessions held between two moments, by key. */
+/** Sums of what sessions held between two moments, by key. */
 function expected(by: (typeof USAGE_DIMENSIONS)[number] | 'all', from: number, to: number, domain: string | undefined) {
   const found = new Map<string, Expected>()
   for (const { id, owner, image, domain: its, cores, gpus, runs } of made) {
