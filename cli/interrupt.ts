@@ -45,9 +45,9 @@ export function listenForInterrupt(): Interrupt {
 }
 
 /** Rejects with the signal's reason; for races with work that cannot be cancelled. */
-export function whenInterrupted({ signal }: Interrupt): Promise<never> {
+export function whenInterrupted({ signal }: Pick<Interrupt, 'signal'>): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>()
   promise.catch(() => undefined)
-  signal.addEventListener('abort', () => reject(signal.reason as Interrupted), { once: true })
+  signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
   return promise
 }

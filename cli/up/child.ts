@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { AppError } from '#manager/contract'
 import { type ServerName } from '../config/berth-toml/settings.ts'
+import { whenInterrupted } from '../interrupt.ts'
 import { serverError } from '../server-error.ts'
 import { SERVER_OPTIONS } from '../server-options.ts'
 import { childEnvironment } from './child-environment.ts'
@@ -58,7 +59,7 @@ export async function startChild(spec: ChildSpec, signal?: AbortSignal): Promise
   })
   const stop = () => stopChild(process_, ended)
   try {
-    const ready = await Promise.race([firstLine(process_, spec), ...(signal ? [whenAborted(signal)] : [])])
+    const ready = await Promise.race([firstLine(process_, spec), ...(signal ? [whenInterrupted({ signal })] : [])])
     return {
       pid: process_.pid ?? 0,
       ready,
@@ -70,13 +71,6 @@ export async function startChild(spec: ChildSpec, signal?: AbortSignal): Promise
     await stop()
     throw error
   }
-}
-
-/** Rejects with the reason of the signal. */
-function whenAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
-  })
 }
 
 async function firstLine(child: ChildProcess, spec: ChildSpec): Promise<Record<string, unknown>> {
