@@ -1,6 +1,7 @@
 import { computed, onBeforeUnmount, onMounted, ref, shallowRef, watch } from 'vue'
 import { type EventHint } from '#manager/contract'
 import { useServices } from '../../services.ts'
+import { allPages } from './all-pages.ts'
 import { type ListColumn, searchRows, sortRows } from './list-column.ts'
 import { type ListState, type ListView, writeSort } from './list-view.ts'
 
@@ -200,13 +201,6 @@ export function usePagedList<T>(options: {
     },
     load,
     more: () => void append(),
-    async *pages() {
-      let next: string | undefined
-      do {
-        const page = await ask(EXPORT_PAGE, next)
-        yield page.items
-        next = page.nextCursor ?? undefined
-      } while (next !== undefined)
-    },
+    pages: () => allPages(cursor => ask(EXPORT_PAGE, cursor)),
   }
 }

@@ -1,14 +1,11 @@
 import { type AgentSummary, type ApiClient } from '#manager/contract'
+import { allPages } from '../all-pages.ts'
 
 /** All agents but forgotten ones, by name: to choose from, or to name those that have an image. */
 export async function loadAgents(api: Pick<ApiClient, 'listAgentSummaries'>): Promise<readonly AgentSummary[]> {
   const all: AgentSummary[] = []
-  let cursor: string | undefined
-  do {
-    const page = await api.listAgentSummaries({ query: { limit: 500, sort: 'name', cursor } })
-    all.push(...page.items)
-    cursor = page.nextCursor ?? undefined
-  } while (cursor !== undefined)
+  const pages = allPages(cursor => api.listAgentSummaries({ query: { limit: 500, sort: 'name', cursor } }))
+  for await (const page of pages) all.push(...page)
   return all
 }
 
