@@ -22,7 +22,8 @@ const run = promisify(execFile)
 const STAND_INS = {
   putty: 'plink -batch "$@" id -un',
   code: 'echo "$@"',
-  filezilla: 'echo "$@"; cat "$XDG_CONFIG_HOME/filezilla/sitemanager.xml"',
+  // The arguments come last: who reads them has the sites as well.
+  filezilla: 'cat "$XDG_CONFIG_HOME/filezilla/sitemanager.xml"; echo "$@"',
 }
 
 async function standInPrograms() {
