@@ -1,7 +1,18 @@
+import { computed, type ComputedRef, type WritableComputedRef } from 'vue'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { useAskedRow } from './useAskedRow.ts'
 import { type RowSource } from './useRowOf.ts'
 import { t } from './words.ts'
+
+/** The question before a deactivation, which `DeactivateDialog` asks. */
+export interface Deactivation {
+  /** Whether the question is open; setting it closes the question. */
+  readonly asking: WritableComputedRef<boolean>
+  /** Name of the thing that the question is about, also while the dialog closes; empty before the first question. */
+  readonly askedName: ComputedRef<string>
+  /** Called once the user agrees. */
+  readonly deactivate: () => Promise<void>
+}
 
 /**
  * Activates a thing of a list at once, and deactivates it after a question, which is part of the URL (`?dialog=deactivate&of=KEY`).
@@ -12,7 +23,7 @@ export function useActivation<T extends { readonly active: boolean }>(options: {
   readonly nameOf: (thing: T) => string
   readonly reload: () => Promise<void>
   readonly set: (thing: T, active: boolean) => Promise<unknown>
-}) {
+}): Deactivation & { readonly press: (thing: T) => void } {
   const { source, nameOf, reload, set } = options
   const { fits = () => true } = source
   const notifications = useNotifications()
@@ -24,13 +35,12 @@ export function useActivation<T extends { readonly active: boolean }>(options: {
     await reload()
   }
   return {
-    asked,
     asking,
-    /** Called by the button of a row. */
-    press: (thing: T) => (thing.active ? ask(thing) : void change(thing, true).catch(notifications.error)),
-    /** Called by the question, once the user agrees. */
+    askedName: computed(() => (asked.value ? nameOf(asked.value) : '')),
     deactivate: async () => {
       if (asked.value) await change(asked.value, false)
     },
+    /** Called by the button of a row. */
+    press: thing => (thing.active ? ask(thing) : void change(thing, true).catch(notifications.error)),
   }
 }
