@@ -3,7 +3,6 @@ import {
   addSlots,
   type Agent,
   type AgentChange,
-  AGENT_ORDERS,
   type AgentDevice,
   AgentId,
   type AgentSort,
@@ -15,6 +14,7 @@ import {
   type DeviceMode,
   formatAmount,
   formatSlots,
+  readSort,
   type Resources,
   type ResourceSlots,
   type RouteReply,
@@ -176,8 +176,7 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
         ...filter,
         limit: limit + 1,
         after: cursor === undefined ? undefined : parseCursor(cursor),
-        order: AGENT_ORDERS.find(order => sort === order || sort === `-${order}`) ?? 'name',
-        descending: sort.startsWith('-'),
+        ...readSort(sort),
       })
       const page = rows.slice(0, limit)
       const usage = await readUsage(

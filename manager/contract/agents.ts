@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { TextKeys } from './cause-fields.ts'
 import { AgentId, KernelId, SessionId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
+import { sortBy } from './sort.ts'
 
 /** How the limits of a GPU are enforced: `mig` and `whole` by hardware, `enforced` by a probed limit, `accounted` on trust. */
 export const Isolation = z.enum(['whole', 'mig', 'enforced', 'accounted'])
@@ -108,7 +109,7 @@ export type AgentState = (typeof AGENT_STATES)[number]
 /** Orders of a list of agents; falling with a `-`. `cpu`, `mem` and `gpu` are the occupied part of the capacity. */
 export const AGENT_ORDERS = ['name', 'state', 'group', 'cpu', 'mem', 'gpu', 'problems', 'seen', 'version'] as const
 export type AgentOrder = (typeof AGENT_ORDERS)[number]
-export const AgentSort = z.enum(AGENT_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export const AgentSort = sortBy(AGENT_ORDERS)
 export type AgentSort = z.infer<typeof AgentSort>
 
 /** A container on an agent that names this Berth but has neither its signature nor a record. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { UserId } from './ids.ts'
 import { PlainText } from './plain-text.ts'
+import { sortBy } from './sort.ts'
 
 /** An entry records an action that somebody took or was refused. Entries never change, and are kept for `auditDays`. */
 export const AuditEntry = z
@@ -44,7 +45,7 @@ export const AuditFilter = z.object({
 export type AuditFilter = z.infer<typeof AuditFilter>
 
 /** Order of a list of entries: by time, falling with a `-`. */
-export const AuditSort = z.enum(['at', '-at'])
+export const AuditSort = sortBy(['at'])
 export type AuditSort = z.infer<typeof AuditSort>
 
 export const AUDIT_FORMATS = ['jsonl', 'csv'] as const

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { GroupId } from './ids.ts'
 import { PlainLines } from './plain-text.ts'
 import { WireSlots } from './resource-slots.ts'
+import { sortBy } from './sort.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -101,7 +102,7 @@ export type Group = z.infer<typeof Group>
 /** Orders of a list of groups; falling with a `-`. */
 export const GROUP_ORDERS = ['domain', 'name', 'members', 'state'] as const
 export type GroupOrder = (typeof GROUP_ORDERS)[number]
-export const GroupSort = z.enum(GROUP_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export const GroupSort = sortBy(GROUP_ORDERS)
 export type GroupSort = z.infer<typeof GroupSort>
 
 export const GroupSpec = z

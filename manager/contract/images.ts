@@ -4,6 +4,7 @@ import { DomainName } from './domains.ts'
 import { AgentId } from './ids.ts'
 import { WireSlots } from './resource-slots.ts'
 import { AppProtocol } from './sessions.ts'
+import { sortBy } from './sort.ts'
 
 export const ImageReference = z
   .string()
@@ -65,7 +66,7 @@ export type Image = z.infer<typeof Image>
 /** Orders of a list of images; falling with a `-`. */
 export const IMAGE_ORDERS = ['reference', 'title', 'size', 'agents', 'registry'] as const
 export type ImageOrder = (typeof IMAGE_ORDERS)[number]
-export const ImageSort = z.enum(IMAGE_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export const ImageSort = sortBy(IMAGE_ORDERS)
 export type ImageSort = z.infer<typeof ImageSort>
 
 /** Change of the settings of an image name. A key that is left out keeps its value. */

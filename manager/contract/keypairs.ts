@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { UserId } from './ids.ts'
 import { ResourcePolicyName } from './policy-name.ts'
 import { ACCESS_KEY } from './sign-request.ts'
+import { sortBy } from './sort.ts'
 
 /** `AKIA` and 80 random bits in base32. */
 export const AccessKey = z.string().regex(ACCESS_KEY, 'must be AKIA and 16 letters or digits')
@@ -28,7 +29,7 @@ export type Keypair = z.infer<typeof Keypair>
 /** Orders of a list of keypairs; falling with a `-`. A keypair that was never used counts as the oldest use. */
 export const KEYPAIR_ORDERS = ['key', 'email', 'policy', 'rate', 'used', 'created', 'state'] as const
 export type KeypairOrder = (typeof KEYPAIR_ORDERS)[number]
-export const KeypairSort = z.enum(KEYPAIR_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export const KeypairSort = sortBy(KEYPAIR_ORDERS)
 export type KeypairSort = z.infer<typeof KeypairSort>
 
 export const NewKeypair = Keypair.extend({

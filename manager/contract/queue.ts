@@ -2,11 +2,12 @@ import { z } from 'zod'
 import { AgentId, SessionId } from './ids.ts'
 import { ResourceGroupName } from './resource-groups.ts'
 import { SLOT_NAMES, WireSlots } from './resource-slots.ts'
+import { sortBy } from './sort.ts'
 
 /** What the queue is sorted by; `position` is the order in which sessions are tried. */
 export const QUEUE_ORDERS = ['position', 'name', 'owner', 'priority', 'created', 'resourceGroup'] as const
 export type QueueOrder = (typeof QUEUE_ORDERS)[number]
-export const QueueSort = z.enum(QUEUE_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export const QueueSort = sortBy(QUEUE_ORDERS)
 export type QueueSort = z.infer<typeof QueueSort>
 
 /** Capacity of one agent that is held for a session that has waited long. A resource group has at most one. */

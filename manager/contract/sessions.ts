@@ -9,6 +9,7 @@ import { Reason } from './reasons.ts'
 import { parseAmount, WireSlots } from './resource-slots.ts'
 import { SessionNote, SessionTags } from './session-labels.ts'
 import { SessionPermission } from './session-sharing.ts'
+import { sortBy } from './sort.ts'
 
 export const SESSION_STATUSES = [
   'PENDING',
@@ -346,7 +347,7 @@ export type Session = z.infer<typeof Session>
 /** Orders of a list of sessions; falling with a `-`. */
 export const SESSION_ORDERS = ['created', 'name', 'status', 'owner', 'image', 'resourceGroup', 'ended'] as const
 export type SessionOrder = (typeof SESSION_ORDERS)[number]
-export const SessionSort = z.enum(SESSION_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export const SessionSort = sortBy(SESSION_ORDERS)
 export type SessionSort = z.infer<typeof SessionSort>
 
 /** One row of the timeline. */

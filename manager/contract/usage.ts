@@ -3,6 +3,7 @@ import { CauseFields, TextKeys } from './cause-fields.ts'
 import { AgentId, GroupId, KernelId, SessionId } from './ids.ts'
 import { PlainText } from './plain-text.ts'
 import { WireSlots } from './resource-slots.ts'
+import { sortBy } from './sort.ts'
 import { TimeZone } from './time-zone.ts'
 
 /** Kinds of holders with limits, in the order in which the limits are checked. */
@@ -83,7 +84,7 @@ export const USAGE_ORDERS = [
   'gpuWasted',
 ] as const
 export type UsageOrder = (typeof USAGE_ORDERS)[number]
-export const UsageSort = z.enum(USAGE_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export const UsageSort = sortBy(USAGE_ORDERS)
 export type UsageSort = z.infer<typeof UsageSort>
 export const UsageReportQuery = z.object({
   by: z.enum(USAGE_DIMENSIONS).default('user'),

@@ -3,14 +3,16 @@ import { DomainName, GroupRef } from './domains.ts'
 import { UserId } from './ids.ts'
 import { PlainLines, PlainText } from './plain-text.ts'
 import { ResourcePolicyName } from './policy-name.ts'
+import { sortBy } from './sort.ts'
 
 /** Roles in rising order: each may do more than the one before. */
 export const Role = z.enum(['user', 'domain_admin', 'superadmin'])
 export type Role = z.infer<typeof Role>
 
-/** Orders of a list of users; falling with a `-`. */
+/** Orders of a list of users; falling with a `-`. Users with the same value are ordered by age. */
 export const USER_ORDERS = ['created', 'email', 'name', 'role', 'domain'] as const
-export const UserSort = z.enum(USER_ORDERS.flatMap(order => [order, `-${order}`] as const))
+export type UserOrder = (typeof USER_ORDERS)[number]
+export const UserSort = sortBy(USER_ORDERS)
 export type UserSort = z.infer<typeof UserSort>
 
 export const User = z

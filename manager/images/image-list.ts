@@ -1,4 +1,4 @@
-import { type Image, IMAGE_ORDERS, type ImageOrder, type ImageSort } from '#manager/contract'
+import { type Image, type ImageOrder, type ImageSort, readSort } from '#manager/contract'
 
 type Listed = Pick<Image, 'reference' | 'aliases' | 'title' | 'registry' | 'apps' | 'sizeBytes' | 'holders'>
 
@@ -30,10 +30,10 @@ export function searchImages<T extends Listed>(images: readonly T[], search = ''
 
 /** Images in an order; images with the same value by name. Without an order they stay as they are. Pure. */
 export function sortImages<T extends Listed>(images: readonly T[], sort: ImageSort | undefined): readonly T[] {
-  const order = IMAGE_ORDERS.find(one => sort === one || sort === `-${one}`)
-  if (order === undefined) return images
+  if (sort === undefined) return images
+  const { order, descending } = readSort(sort)
   const valueOf = VALUES[order]
-  const sign = sort?.startsWith('-') ? -1 : 1
+  const sign = descending ? -1 : 1
   return images.toSorted(
     (a, b) => sign * (compareValues(valueOf(a), valueOf(b)) || compareValues(a.reference, b.reference)),
   )

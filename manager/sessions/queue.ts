@@ -1,4 +1,4 @@
-import { AppError, because, QUEUE_ORDERS, type QueueSort, type Reservation, type Session } from '#manager/contract'
+import { AppError, because, type QueueSort, readSort, type Reservation, type Session } from '#manager/contract'
 import { type PlacingPresence } from '../scheduler/snapshot.ts'
 import { type Db } from '../store/schema.ts'
 import { listWaiting } from '../store/sessions/session-list.ts'
@@ -36,8 +36,7 @@ export function createSessionQueue(deps: SessionQueueDeps): SessionQueue {
       if (cursor !== undefined && !after) throw new AppError('bad_request', because('cursor_wrong'))
       const rows = await listWaiting(db, { visible: visibleTo(caller), resourceGroup, search })
       const waiting = rows.map(row => ({ ...row, position: positionOf(row.id) }))
-      const order = QUEUE_ORDERS.find(name => sort === name || sort === `-${name}`) ?? 'position'
-      const page = queuePage(waiting, { order, descending: sort.startsWith('-'), limit, after })
+      const page = queuePage(waiting, { ...readSort(sort), limit, after })
       const byId = new Map((await findSessions(db, page.ids)).map(row => [row.id, row]))
       // A session that has started meanwhile is not in the queue any more.
       const shown = page.ids.flatMap(id => {

@@ -5,7 +5,7 @@ import {
   FINISHED_STATUSES,
   type GroupId,
   LIVE_STATUSES,
-  SESSION_ORDERS,
+  readSort,
   SessionId,
   type SessionSort,
   SessionStatus,
@@ -76,8 +76,7 @@ export function pageOf(
 }
 
 function sortingOf(sort: SessionSort | undefined): SessionSorting {
-  const order = SESSION_ORDERS.find(name => sort === name || sort === `-${name}`)
-  return order === undefined ? NEWEST_FIRST : { order, descending: sort?.startsWith('-') ?? false }
+  return sort === undefined ? NEWEST_FIRST : readSort(sort)
 }
 
 /** Also the sessions that others share with the caller. */

@@ -1,4 +1,4 @@
-import { AppError, because, USAGE_ORDERS, type UsageReport, type UsageReportQuery } from '#manager/contract'
+import { AppError, because, readSort, type UsageReport, type UsageReportQuery } from '#manager/contract'
 import { nextOffset, parseOffset } from '../offset-cursor.ts'
 import { idleParts } from './idle-parts.ts'
 import { type Store } from '../store/open-store.ts'
@@ -39,8 +39,7 @@ export async function readReportOf(
   const offset = parseOffset(cursor)
   const { rows, totals } = await readUsageReport(db, {
     ...{ by, from, to, search, limit, offset, domain: visible?.domain },
-    order: USAGE_ORDERS.find(order => sort === order || sort === `-${order}`),
-    descending: sort.startsWith('-'),
+    ...readSort(sort),
   })
   return {
     from: from.toISOString(),

@@ -4,11 +4,11 @@ import {
   DEFAULT_GROUP,
   formatSlots,
   type Group,
-  GROUP_ORDERS,
   type GroupChange,
   GroupId,
   type GroupSort,
   type GroupSpec,
+  readSort,
   type Removed,
   type UserId,
 } from '#manager/contract'
@@ -118,8 +118,7 @@ export function createGroups({
       const page = {
         limit: limit && limit + 1,
         after: cursor === undefined ? undefined : parseCursor(cursor),
-        order: GROUP_ORDERS.find(order => sort === order || sort === `-${order}`),
-        descending: sort.startsWith('-'),
+        ...readSort(sort),
       }
       const [rows, total] = await Promise.all([
         listGroups(store.db, { ...filter, ...page }),

@@ -5,11 +5,11 @@ import {
   because,
   DEFAULT_RATE_LIMIT,
   type Keypair,
-  KEYPAIR_ORDERS,
   type KeypairChange,
   type KeypairSort,
   type KeypairSpec,
   type NewKeypair,
+  readSort,
 } from '#manager/contract'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import {
@@ -87,8 +87,7 @@ export function createKeypairs({ store, box, onEnd, onLimitsChanged }: KeypairsD
       const page = {
         limit: limit + 1,
         after: cursor === undefined ? undefined : parseCursor(cursor),
-        order: KEYPAIR_ORDERS.find(order => sort === order || sort === `-${order}`),
-        descending: sort.startsWith('-'),
+        ...readSort(sort),
       }
       const [rows, total] = await Promise.all([listKeypairs(db, { ...filter, ...page }), countKeypairs(db, filter)])
       const items = rows.slice(0, limit).map(toKeypair)

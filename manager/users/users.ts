@@ -6,8 +6,8 @@ import {
   DEFAULT_DOMAIN,
   type GroupId,
   isAppError,
+  readSort,
   Role,
-  USER_ORDERS,
   type User,
   type Login,
   type UserChange,
@@ -129,8 +129,7 @@ export function createUsers({ store, passwords, logins, events, onChanged, onMem
       const page = {
         limit: limit + 1,
         after: cursor === undefined ? undefined : parseCursor(cursor),
-        order: USER_ORDERS.find(order => sort === order || sort === `-${order}`),
-        descending: sort.startsWith('-'),
+        ...readSort(sort),
       }
       const [rows, total] = await Promise.all([listUsers(db, { ...filter, ...page }), countMatchingUsers(db, filter)])
       const items = await toUsers(db, rows.slice(0, limit))

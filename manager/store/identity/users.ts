@@ -1,5 +1,5 @@
 import { type ExpressionBuilder, type Insertable, type RawBuilder, type Selectable, sql } from 'kysely'
-import { type GroupId, type Role, type UserId } from '#manager/contract'
+import { type GroupId, type Role, type UserId, type UserOrder } from '#manager/contract'
 import { type Database, type Db } from '../schema.ts'
 import { type UsersTable } from '../tables/accounts.ts'
 
@@ -75,9 +75,6 @@ export interface UserFilter {
   /** False leaves superadmins out. */
   readonly superadmins?: boolean | undefined
 }
-
-/** The field that orders a list of users; users with the same value are ordered by age. */
-export type UserOrder = 'created' | 'email' | 'name' | 'role' | 'domain'
 
 const ORDER_BY: Readonly<Record<Exclude<UserOrder, 'created'>, RawBuilder<string>>> = {
   email: sql`lower(email)`,
