@@ -1,0 +1,83 @@
+/** Causes about the servers and the network between them, and about the form of requests: see `CAUSES`. */
+export const SERVER_CAUSES = {
+  // local proxy
+  browser_elsewhere:
+    'This browser runs on another computer than Berth. Use the desktop app or the berth command on your computer.',
+  browser_unproven:
+    'Berth does not know that this browser runs on its computer. Run "berth up" there and open the second link that it prints in this browser. The desktop app and the berth command do not need the link.',
+
+  // settings
+  announcement_ends_first: 'The announcement must end after it begins.',
+  not_fair_share: 'Resource group "{group}" has the sequencer {sequencer}: there are shares with drf only.',
+  no_apps_address:
+    'Published apps need an address. Set console.appsAddress in berth.toml (BERTH_APPS_ADDRESS), and start Berth again.',
+  smtp_password_in_clear:
+    'The password for {host} would be sent unencrypted. Set smtpSecurity to tls or starttls, or smtpUser to null.',
+
+  // the server
+  backup_directory_refused:
+    'The directory {directory} cannot be used ({errno}). It must belong to the user of the manager.',
+  backup_disk_full: 'The disk of {directory} has too little free space for a backup.',
+  backup_interrupted: 'The manager that made the backup has stopped.',
+  certificate_changed:
+    'The certificate of {server} is not the one that you trusted, so somebody else may answer there. Known: SHA-256 {known}. Now: SHA-256 {now}. Ask the administrator of the server; trust the new one only if it is right.',
+  database_away: 'The database does not answer. Try again in a moment.',
+  database_disk_full: 'The disk of the database is full. An administrator has to free space on it.',
+  manager_away: 'The manager does not answer.',
+  proxy_away: 'The proxy {proxy} of your network does not answer.',
+  proxy_kind:
+    'Your network asks to reach {server} by {proxy}, a kind of proxy that Berth cannot use. Name an HTTP or a SOCKS 5 proxy in its settings.',
+  proxy_no_http: 'The server at {proxy}, which your network names as its proxy, is no HTTP proxy.',
+  proxy_no_socks: 'The server at {proxy}, which your network names as its proxy, does not speak SOCKS 5.',
+  proxy_no_way: 'The proxy {proxy} of your network could not connect to {server} (HTTP {status}).',
+  proxy_refused: 'The proxy {proxy} of your network refused to connect to {server} (HTTP {status}).',
+  proxy_sign_in: 'The proxy {proxy} of your network asks for a name and a password.',
+  proxy_socks_refused: 'The proxy {proxy} of your network could not connect to {server}: {text}.',
+  proxy_sign_in_kind: 'The proxy {proxy} of your network asks for a sign-in that Berth cannot do: {kinds}.',
+  proxy_sign_in_wrong: 'The proxy {proxy} of your network refused the name or the password.',
+  host_name_unknown: 'This server does not answer to that host name. Add it to BERTH_ALLOWED_HOSTS if it should.',
+  host_field_changed:
+    'The reverse proxy in front of Berth changes the Host field. Configure it to pass on the Host field of the browser; see docs/admin/agents.md.',
+  sent_by_other_page: 'Another web page sent this request. Berth did not carry it out.',
+  page_server_away: 'The page server does not answer.',
+  nothing_here: 'Nothing exists at this address.',
+  request_too_long: 'The limit is 1 MiB.',
+
+  // requests
+  cursor_wrong: 'The cursor is not valid. Use the one that the last page of the list returned.',
+  resource_group_unknown: 'There is no resource group "{group}".',
+  domain_unknown: 'There is no domain "{domain}".',
+  task_cancelled: 'The task was cancelled.',
+  task_stopped: 'The manager that ran the task has stopped. Start the task again.',
+  task_just_ending: 'The same work is just ending. Try again in a moment.',
+  from_before_to: '"from" must be before "to".',
+  periods_at_most: 'At most {limit} periods can be asked for at once.',
+  days_at_most: 'At most {limit} days can be asked for at once.',
+  try_again: 'Try again.',
+  address_silent: '{address} does not answer.',
+  idempotency_key_new: 'Use a new key for every new request.',
+  streams_at_most: 'One sign-in has at most {limit} event streams.',
+  field_wrong: '{field}: {text}',
+  fields_wrong: '{field}: {text} (and {count} more)',
+  request_form: 'The request does not have the right form.',
+  not_a_manager: 'The server at {where} is not a Berth manager. Check the address.',
+  http_status: 'HTTP {status}',
+
+  // agents and managers
+  agent_says: '{text}',
+  host_at_other_manager:
+    'The host is connected to another manager, but not to this one. Administrators: "berth admin manager ls" shows why.',
+  host_not_connected: 'The host is not connected. Try again once it is back.',
+  agent_named: 'Agent {agent}:',
+  agent_sent_nothing: 'The agent has sent nothing for too long.',
+  agent_newer_connection: 'The agent opened a newer connection.',
+  manager_stopping: 'The manager is stopping.',
+  connection_lost: 'The connection was lost.',
+  agent_removed: 'The agent was removed from this manager.',
+  agent_answer_unreadable:
+    'The agent sent an answer to {request} that this manager cannot read. Update both to the same version.',
+  agent_not_connected: 'The agent is not connected.',
+  agent_no_answer: 'The agent did not answer {request} within {seconds} s.',
+  agent_connections: 'This agent has too many connections.',
+  manager_gone: 'The named manager does not exist, or is not running any more.',
+} as const
