@@ -11,16 +11,13 @@ import {
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
 import {
   deleteLogins,
-  findLiveLogin,
   findTicketUser,
-  findTokenHash,
   insertLogin,
   insertTicket,
   listExpiredLogins,
   listLiveLogins,
   listLoginsOf,
   takeTicket,
-  touchLogin,
 } from '../store/identity/logins.ts'
 import { holdDomain } from '../store/identity/domains.ts'
 import { newUuid } from '../store/new-id.ts'
@@ -33,6 +30,7 @@ import { findUserByEmail, holdUser, type UserRow } from '../store/identity/users
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { duePasswordRefusal, replaceDuePassword } from './due-password.ts'
+import { createLoginCache, type LoginCache } from './login-cache.ts'
 import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'
 import { type KeypairCheck } from './keypair-check.ts'
 import { type Passwords } from './passwords.ts'
@@ -41,9 +39,6 @@ import { browserToken, hashToken, newToken } from './secrets.ts'
 import { toUser } from './to-user.ts'
 
 const TICKET_SECONDS = 10 * 60
-/** How long another manager's logout, or a row changed by hand, may go unnoticed here. */
-const CACHE_MS = 5_000
-const CACHE_SIZE = 10_000
 /** How long tunnels and streams may outlive the sign-in that opened them. */
 const EXPIRE_MS = 15_000
 /** Shortest interval between calls of `onChange` listeners: users may change by the thousand, and each check is a query. */
@@ -51,16 +46,6 @@ const TELL_CHANGES_MS = 100
 /** Ids per message to other managers, well below what a message holds. */
 const TOLD_AT_ONCE = 100
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
-const bytesOf = (key: string) => Buffer.from(key, 'base64')
-
-/** A valid sign-in. */
-export interface ActiveLogin {
-  readonly caller: Caller
-  readonly kind: 'browser' | 'token'
-  readonly expiresAt: Date
-  readonly user: UserRow
-}
 
 export interface NewSignIn {
   readonly me: Me
@@ -82,7 +67,7 @@ export interface NewSignIn {
  * settings (by default a browser's after 12 hours unused or 7 days, a bearer token's after 30 days), at logout, with a new
  * password, role or domain, and when the user is deactivated.
  */
-export interface Logins extends Disposable {
+export interface Logins extends Disposable, Pick<LoginCache, 'authenticate' | 'authenticateOneOf'> {
   /**
    * @throws AppError `login_failed` (also for inactive and unknown users), `login_throttled`, `rate_limited`; only to a
    *   caller who has the password: `password_sign_in_off`, `email_unverified`, `password_change_required`, `weak_password`,
@@ -130,16 +115,6 @@ export interface Logins extends Disposable {
   ): Promise<NewSignIn>
   /** Makes a ticket that is good for one sign-in within ten minutes. */
   createTicket(userId: UserId): Promise<string>
-  /**
-   * Finds the sign-in of a token; undefined if it is unknown or has ended. No query for a token seen within the last five
-   * seconds.
-   *
-   * @param token of a browser: `browserToken` of both halves
-   * @param use false: this lookup does not keep the sign-in alive
-   */
-  authenticate(token: string, use?: boolean): Promise<ActiveLogin | undefined>
-  /** As `authenticate` for the one of these tokens that is a sign-in; however many there are, one query finds it. */
-  authenticateOneOf(tokens: readonly string[]): Promise<ActiveLogin | undefined>
   /** Ends a sign-in at once, at other managers too. */
   end(loginId: string): Promise<void>
   /** The valid sign-ins of a user; `loginId` is the one that asks. */
@@ -191,7 +166,7 @@ export function createLogins(deps: LoginsDeps): Logins {
   const { passwordSignIn = () => Promise.resolve(SYSTEM_SETTINGS_DEFAULTS.passwordSignIn) } = deps
   const { lifetimes = () => Promise.resolve(lifetimesOf(SYSTEM_SETTINGS_DEFAULTS)) } = deps
   const { db } = store
-  const cache = new Map<string, { at: number; login: Promise<ActiveLogin | undefined> }>()
+  const cache = createLoginCache({ db, now })
   const listeners = new Set<(loginId: string) => void>()
   const changeListeners = new Set<() => void>()
   let changesToTell: NodeJS.Timeout | undefined
@@ -214,7 +189,7 @@ export function createLogins(deps: LoginsDeps): Logins {
   const userChanged = peers.topic<UserId | null>('user_changed')
   const forget = (userId: UserId | null) => {
     if (userId === null) cache.clear()
-    else void forgetWhere(login => login.caller.userId === userId)
+    else void cache.drop(({ caller }) => caller.userId === userId)
     changesToTell ??= setTimeout(tellChanges, Math.max(0, changesToldAt + TELL_CHANGES_MS - performance.now())).unref()
   }
   function tellChanges(): void {
@@ -235,7 +210,7 @@ export function createLogins(deps: LoginsDeps): Logins {
 
   async function endHere(ended: ReadonlySet<string>): Promise<void> {
     if (ended.size === 0) return
-    await forgetWhere(({ caller }) => caller.loginId !== null && ended.has(caller.loginId))
+    await cache.drop(({ caller }) => caller.loginId !== null && ended.has(caller.loginId))
     for (const id of ended) for (const listener of listeners) listener(id)
   }
 
@@ -262,52 +237,6 @@ export function createLogins(deps: LoginsDeps): Logins {
       return { user, expiresAt: await insertLogin(trx, { ...login, ...lifetime, keypair }) }
     })
     return { credential, me: { user: await toUser(db, user), expiresAt: expiresAt.toISOString() } }
-  }
-
-  async function load(hash: Buffer, use: boolean): Promise<ActiveLogin | undefined> {
-    const found = await findLiveLogin(db, hash)
-    if (!found) return undefined
-    const { id, kind, user, keypair, stale } = found
-    const touched = use && stale ? await touchLogin(db, id) : undefined
-    return {
-      caller: { userId: user.id, email: user.email, role: user.role, domain: user.domain, loginId: id, keypair },
-      kind,
-      expiresAt: touched ?? found.expires_at,
-      user,
-    }
-  }
-
-  function remember(key: string, login: Promise<ActiveLogin | undefined>): void {
-    cache.delete(key)
-    cache.set(key, { at: now(), login })
-    if (cache.size > CACHE_SIZE) cache.delete(cache.keys().next().value ?? key)
-    // Cache only valid sign-ins, so that made-up tokens cannot fill the memory.
-    const drop = () => {
-      if (cache.get(key)?.login === login) cache.delete(key)
-    }
-    login.then(found => {
-      if (!found) drop()
-    }, drop)
-  }
-
-  const isFresh = (key: string) => {
-    const known = cache.get(key)
-    return known !== undefined && now() - known.at <= CACHE_MS
-  }
-
-  async function authenticate(token: string, use = true): Promise<ActiveLogin | undefined> {
-    const hash = hashToken(token)
-    const key = hash.toString('base64')
-    if (!isFresh(key)) remember(key, load(hash, use))
-    const login = await cache.get(key)?.login
-    return login && login.expiresAt.getTime() > now() ? login : undefined
-  }
-
-  async function forgetWhere(matches: (login: ActiveLogin) => boolean): Promise<void> {
-    for (const [key, entry] of [...cache]) {
-      const login = await entry.login.catch(() => undefined)
-      if (!login || matches(login)) cache.delete(key)
-    }
   }
 
   return {
@@ -404,18 +333,8 @@ export function createLogins(deps: LoginsDeps): Logins {
       return ticket
     },
 
-    authenticate,
-
-    async authenticateOneOf(tokens) {
-      const [first] = tokens
-      if (first === undefined || tokens.length === 1) return first === undefined ? undefined : await authenticate(first)
-      const byHash = new Map(tokens.map(token => [hashToken(token).toString('base64'), token]))
-      const key =
-        [...byHash.keys()].find(isFresh) ??
-        (await findTokenHash(db, [...byHash.keys()].map(bytesOf)))?.toString('base64')
-      const token = key === undefined ? undefined : byHash.get(key)
-      return token === undefined ? undefined : await authenticate(token)
-    },
+    authenticate: (token, use) => cache.authenticate(token, use),
+    authenticateOneOf: tokens => cache.authenticateOneOf(tokens),
 
     async end(id) {
       await tellEnd(await deleteLogins(db, { id }))

@@ -1,0 +1,108 @@
+import { findLiveLogin, findTokenHash, touchLogin } from '../store/identity/logins.ts'
+import { type UserRow } from '../store/identity/users.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller } from './authorize.ts'
+import { hashToken } from './secrets.ts'
+
+/** How long another manager's logout, or a row changed by hand, may go unnoticed here. */
+const CACHE_MS = 5_000
+const CACHE_SIZE = 10_000
+
+/** A valid sign-in. */
+export interface ActiveLogin {
+  readonly caller: Caller
+  readonly kind: 'browser' | 'token'
+  readonly expiresAt: Date
+  readonly user: UserRow
+}
+
+/** Finds sign-ins by their tokens, and keeps each for five seconds, because a client sends its token with every request. */
+export interface LoginCache {
+  /**
+   * Finds the sign-in of a token; undefined if it is unknown or has ended. No query for a token seen within the last five
+   * seconds.
+   *
+   * @param token of a browser: `browserToken` of both halves
+   * @param use false: this lookup does not keep the sign-in alive
+   */
+  authenticate(token: string, use?: boolean): Promise<ActiveLogin | undefined>
+  /** As `authenticate` for the one of these tokens that is a sign-in; however many there are, one query finds it. */
+  authenticateOneOf(tokens: readonly string[]): Promise<ActiveLogin | undefined>
+  /** Drops the sign-ins that match, those of lookups in flight too. */
+  drop(matches: (login: ActiveLogin) => boolean): Promise<void>
+  /** Drops all sign-ins at once. */
+  clear(): void
+}
+
+const keyOf = (hash: Buffer) => hash.toString('base64')
+const hashOf = (key: string) => Buffer.from(key, 'base64')
+
+/** @param deps.now ms since 1970 */
+export function createLoginCache({ db, now }: { readonly db: Db; readonly now: () => number }): LoginCache {
+  /** By the token's hash in base64. */
+  const cache = new Map<string, { readonly at: number; readonly login: Promise<ActiveLogin | undefined> }>()
+
+  async function load(hash: Buffer, use: boolean): Promise<ActiveLogin | undefined> {
+    const found = await findLiveLogin(db, hash)
+    if (!found) return undefined
+    const { id, kind, user, keypair, stale } = found
+    const touched = use && stale ? await touchLogin(db, id) : undefined
+    return {
+      caller: { userId: user.id, email: user.email, role: user.role, domain: user.domain, loginId: id, keypair },
+      kind,
+      expiresAt: touched ?? found.expires_at,
+      user,
+    }
+  }
+
+  function remember(key: string, login: Promise<ActiveLogin | undefined>): void {
+    cache.delete(key)
+    cache.set(key, { at: now(), login })
+    if (cache.size > CACHE_SIZE) cache.delete(cache.keys().next().value ?? key)
+    // Cache only valid sign-ins, so that made-up tokens cannot fill the memory.
+    const drop = () => {
+      if (cache.get(key)?.login === login) cache.delete(key)
+    }
+    login.then(found => {
+      if (!found) drop()
+    }, drop)
+  }
+
+  const isFresh = (key: string) => {
+    const known = cache.get(key)
+    return known !== undefined && now() - known.at <= CACHE_MS
+  }
+
+  async function authenticate(token: string, use = true): Promise<ActiveLogin | undefined> {
+    const hash = hashToken(token)
+    const key = keyOf(hash)
+    if (!isFresh(key)) remember(key, load(hash, use))
+    const login = await cache.get(key)?.login
+    return login && login.expiresAt.getTime() > now() ? login : undefined
+  }
+
+  return {
+    authenticate,
+
+    async authenticateOneOf(tokens) {
+      const [first] = tokens
+      if (first === undefined || tokens.length === 1) return first === undefined ? undefined : await authenticate(first)
+      const byHash = new Map(tokens.map(token => [keyOf(hashToken(token)), token]))
+      const hashes = [...byHash.keys()]
+      const found = hashes.find(isFresh) ?? (await findTokenHash(db, hashes.map(hashOf)))?.toString('base64')
+      const token = found === undefined ? undefined : byHash.get(found)
+      return token === undefined ? undefined : await authenticate(token)
+    },
+
+    async drop(matches) {
+      for (const [key, entry] of [...cache]) {
+        const login = await entry.login.catch(() => undefined)
+        if (!login || matches(login)) cache.delete(key)
+      }
+    },
+
+    clear() {
+      cache.clear()
+    },
+  }
+}
