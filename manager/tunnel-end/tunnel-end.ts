@@ -16,6 +16,8 @@ import {
   tunnelCloseReason,
   type TunnelCloseReason,
 } from '#manager/contract/light'
+import { EarlyBytes } from './early-bytes.ts'
+import { finish, reset } from './end-socket.ts'
 import { FrameDecoder, FrameError } from './frame-decoder.ts'
 import { LARGEST_FRAMED_READ, readSteadily } from './steady-reader.ts'
 import { type TunnelEndOptions, type TunnelMode, type TunnelOutcome, type TunnelSocket } from './tunnel-end-options.ts'
@@ -29,8 +31,6 @@ interface Fate {
 }
 
 const LONGEST_TEXT = 1024
-/** A client that sends more before the service of its next connection is connected has to wait. */
-const MAX_EARLY_BYTES = 64 * 1024
 const NOTHING = new Uint8Array(0)
 const OK = toAscii(FRAME_OK)
 const OK_NEXT = toAscii(FRAME_OK_NEXT)
@@ -78,12 +78,8 @@ export class TunnelEnd {
   #lasts: boolean
   /** Clients: the connection that waits for `ok`. */
   #asking: { readonly local: TunnelSocket; readonly answered: (isConnected: boolean) => void } | undefined
-  /** Servers: `next` has arrived, and the next connection is not attached yet. */
-  #isAsked = false
-  /** What the client has sent after `next`. */
-  #early: Uint8Array[] | undefined
-  #earlyBytes = 0
-  #earlyEnd = false
+  /** Servers: what the client has sent after `next`; undefined unless a next connection is asked for and not attached yet. */
+  #early: EarlyBytes | undefined
   /** Beats after our close frame with nothing received and nothing left to send. */
   #silentBeats = 0
 
@@ -131,7 +127,9 @@ export class TunnelEnd {
     }
     this.#local = local
     this.#fate = { connected: false, reason: undefined, lost: false }
-    this.#localEnded = this.#localFinished = this.#localClosed = this.#remoteEnded = this.#isAsked = false
+    this.#localEnded = this.#localFinished = this.#localClosed = this.#remoteEnded = false
+    const early = this.#early
+    this.#early = undefined
     // A socket whose connection has ended may emit further events while the wire serves the next one.
     readSteadily(local, {
       take: (slab, from, to) => this.#onLocalData(slab, from, to),
@@ -163,7 +161,7 @@ export class TunnelEnd {
     }
     wire.resume()
     local.resume()
-    this.#passOnEarly()
+    this.#passOn(early)
   }
 
   /**
@@ -295,8 +293,8 @@ export class TunnelEnd {
   #onPayload(kind: 'binary' | 'text', chunk: Uint8Array, last: boolean): void {
     if (this.#closeReceived) return
     if (kind === 'binary' || this.#mode === 'foreign') {
-      if (this.#isAsked && !this.#earlyEnd) {
-        this.#keepEarly(chunk)
+      if (this.#early?.isEnded === false) {
+        if (!this.#early.keep(chunk)) this.#wire.pause()
         return
       }
       if (this.#remoteEnded) throw new FrameError(TUNNEL_CLOSE.protocol_error, 'bytes after eof')
@@ -335,8 +333,8 @@ export class TunnelEnd {
   }
 
   #onEof(): void {
-    if (this.#isAsked && !this.#earlyEnd) {
-      this.#earlyEnd = true
+    if (this.#early?.isEnded === false) {
+      this.#early.isEnded = true
       return
     }
     if (!this.#local) throw new FrameError(TUNNEL_CLOSE.protocol_error, 'eof without a connection')
@@ -355,29 +353,17 @@ export class TunnelEnd {
 
   /** The client may ask before our local socket has taken the last bytes of the connection before. */
   #onNext(): void {
-    if (!this.#localEnded || !this.#remoteEnded || this.#isAsked) {
+    if (!this.#localEnded || !this.#remoteEnded || this.#early) {
       throw new FrameError(TUNNEL_CLOSE.protocol_error, 'next during a connection')
     }
-    this.#isAsked = true
+    this.#early = new EarlyBytes()
     if (this.#local) this.#rest()
     else this.#options.lasting?.onNext?.()
   }
 
-  /** Copied, because the reader of the wire owns the buffer. */
-  #keepEarly(chunk: Uint8Array): void {
-    this.#early ??= []
-    this.#early.push(chunk.slice())
-    this.#earlyBytes += chunk.length
-    if (this.#earlyBytes > MAX_EARLY_BYTES) this.#wire.pause()
-  }
-
-  #passOnEarly(): void {
-    const [early, isEnd] = [this.#early, this.#earlyEnd]
-    this.#early = undefined
-    this.#earlyBytes = 0
-    this.#earlyEnd = false
-    for (const chunk of early ?? []) this.#onPayload('binary', chunk, true)
-    if (isEnd) this.#onEof()
+  #passOn(early: EarlyBytes | undefined): void {
+    for (const chunk of early?.chunks ?? []) this.#onPayload('binary', chunk, true)
+    if (early?.isEnded) this.#onEof()
     if (this.#localFull) this.#wire.pause()
     this.#localFull = false
   }
@@ -390,7 +376,7 @@ export class TunnelEnd {
     this.#fate.reason ??= 'done'
     this.#local = undefined
     this.#wire.resume()
-    if (this.#isAsked) lasting.onNext?.()
+    if (this.#early) lasting.onNext?.()
     else lasting.onRest?.()
   }
 
@@ -459,18 +445,4 @@ export class TunnelEnd {
 
 function outcomeOf({ lost, reason, connected }: Fate): TunnelOutcome {
   return { reason: lost ? undefined : reason, connected }
-}
-
-/** Ends the writing direction once; a second end() would build an error nobody sees. */
-function finish(socket: TunnelSocket): void {
-  if (socket.writable) socket.end()
-}
-
-function reset(socket: TunnelSocket): void {
-  try {
-    socket.resetAndDestroy?.()
-  } catch {
-    // Not a TCP socket (an exec of the engine): there is no reset to send, only an end.
-  }
-  socket.destroy()
 }
