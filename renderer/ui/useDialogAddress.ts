@@ -7,7 +7,10 @@ export interface AskedDialog<N extends string> {
   readonly of: string | undefined
 }
 
-/** Dialogs that are part of the URL: `?dialog=share&of=ID`. Back closes such a dialog, and the URL opens it again elsewhere. */
+/**
+ * Dialogs that are part of the URL: `?dialog=share&of=ID`, and above it the dialog that it opens: `&over=options&overOf=NAME`. Back
+ * closes the innermost, and the URL opens both again elsewhere.
+ */
 export interface DialogAddress<N extends string> {
   /** Null: none of these dialogs. */
   readonly shown: ComputedRef<AskedDialog<N> | null>
@@ -16,27 +19,39 @@ export interface DialogAddress<N extends string> {
   readonly close: () => void
 }
 
-/** @param names dialogs of the component; those of others on the same page stay untouched */
-export function useDialogAddress<N extends string>(names: readonly N[]): DialogAddress<N> {
+/**
+ * @param names dialogs of the component; those of others on the same page stay untouched
+ * @param key `over`: another dialog opens these
+ */
+export function useDialogAddress<N extends string>(
+  names: readonly N[],
+  key: 'dialog' | 'over' = 'dialog',
+): DialogAddress<N> {
   const route = useRoute()
   const router = useRouter()
-  const shown = computed(() => {
-    const name = names.find(known => known === route.query['dialog'])
-    const of = route.query['of']
-    return name === undefined ? null : { name, of: typeof of === 'string' ? of : undefined }
+  const ofKey = key === 'over' ? 'overOf' : 'of'
+  // The same object while the rest of the query changes: a dialog is not built anew because another one opens above it.
+  const shown = computed((before?: AskedDialog<N> | null) => {
+    const name = names.find(known => known === route.query[key])
+    if (name === undefined) return null
+    const asked = route.query[ofKey]
+    const of = typeof asked === 'string' ? asked : undefined
+    return before?.name === name && before.of === of ? before : { name, of }
   })
   // Navigation takes a moment, in which a dialog may be closed twice.
   let closing = false
   watch(shown, () => (closing = false), { flush: 'sync' })
 
   const withoutDialog = () => {
-    const { dialog: _dialog, of: _of, ...query } = route.query
+    const { over: _over, overOf: _overOf, ...below } = route.query
+    if (key === 'over') return below
+    const { dialog: _dialog, of: _of, ...query } = below
     return query
   }
   return {
     shown,
     open(name, of) {
-      void router.push({ query: { ...withoutDialog(), dialog: name, ...(of === undefined ? {} : { of }) } })
+      void router.push({ query: { ...withoutDialog(), [key]: name, ...(of === undefined ? {} : { [ofKey]: of }) } })
     },
     close() {
       if (!shown.value || closing) return

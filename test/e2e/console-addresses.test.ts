@@ -2,7 +2,7 @@ import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_WORLD, aUser } from './admin-world.ts'
 import { agentId } from './admin-world-agents.ts'
-import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
+import { aKeypair, OTHER_LOGIN, SSH_KEY, THIS_LOGIN } from './console-double-account.ts'
 import { variedFolders } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { aSession } from './console-world.ts'
@@ -69,7 +69,24 @@ test('dialogs of administration have URLs, and one of a thing that is gone close
 })
 
 const REQUEST = ADMIN_WORLD.admin!.signUpRequests![0]!
+const PROJECT = ADMIN_WORLD.admin!.groups![1]!
+const [IDLE] = ADMIN_WORLD.admin!.idle!
+const BACKUP = 'berth-20261121-180000.backup'
 const WAITS = aSession(8, { name: 'waits-for-a-gpu', status: 'PENDING', startedAt: null })
+/** Of somebody else, and not among the rows, which are those that have not ended. */
+const ENDED = aSession(9, { name: 'over', status: 'TERMINATED', ownerId: aUser(4).id, ownerEmail: aUser(4).email })
+const KEY = aKeypair(1)
+const BACKUPS = {
+  directory: '/mnt/backups',
+  manager: 'https://berth.example.org',
+  freeBytes: 1.9e11,
+  problem: null,
+  items: [{ name: BACKUP, madeAt: '2026-11-21T18:00:00.000Z', bytes: 48_239_104 }],
+  nextAt: null,
+  running: null,
+  last: null,
+  lastDone: null,
+}
 /** Page of administration, its title, dialog in its address, and the title of that. */
 const ADMIN_DIALOGS = [
   ['/admin/images', 'Images', 'pull', 'Pull an image'],
@@ -93,15 +110,33 @@ const ADMIN_DIALOGS = [
     'reset-second-factor',
     `Switch the second factor of ${aUser(6).email} off?`,
   ],
+  [`/admin/users/${aUser(6).id}`, aUser(6).email, 'unlink', `Unlink ${aUser(6).email} from all providers?`],
+  ['/admin/agents', 'Agents', `move&of=${agentId(1)}`, `Move ${AGENT} to another resource group`],
   [`/admin/agents/${agentId(1)}`, AGENT, 'move', `Move ${AGENT} to another resource group`],
   [`/admin/agents/${agentId(1)}`, AGENT, 'forget', `Forget ${AGENT}?`],
   ['/admin/resource-groups', 'Resource groups', 'access&of=default', 'Who may use default'],
   ['/admin/resource-groups', 'Resource groups', 'close&of=default', 'Pause the resource group default?'],
+  ['/admin/resource-groups/access', 'Access to resource groups', 'users&of=default', 'Who may use default'],
   ['/admin/policies', 'Resource policies', 'use&of=students', 'Use of the limits of students'],
+  ['/admin/domains', 'Domains', 'use&of=chemistry', 'Use of the limits of chemistry'],
+  ['/admin/projects', 'Projects', `use&of=${PROJECT.id}`, 'Use of the limits of vision'],
+  ['/admin/projects', 'Projects', `deactivate&of=${PROJECT.id}`, 'Deactivate the project vision?'],
+  ['/admin/credentials', 'Credentials', `deactivate&of=${KEY.accessKey}`, `Deactivate ${KEY.accessKey}?`],
   ['/admin/invitations', 'Invitations', 'invite', 'Invite by link'],
   ['/admin/invitations', 'Invitations', `accept&of=${REQUEST.id}`, `Make an account for ${REQUEST.email}?`],
   ['/admin/invitations', 'Invitations', `decline&of=${REQUEST.id}`, `Decline the request of ${REQUEST.email}?`],
   ['/admin/maintenance', 'Maintenance', 'pause', 'Start no session for now?'],
+  ['/admin/maintenance', 'Maintenance', 'clean-up', 'Clean up images?'],
+  ['/admin/maintenance', 'Maintenance', `delete-backup&of=${BACKUP}`, `Delete ${BACKUP}?`],
+  ['/admin/usage', 'Usage', `remind&of=${IDLE!.ownerId}`, 'Message to the owners of 2 sessions'],
+  ['/admin/usage', 'Usage', `end&of=${IDLE!.ownerId}`, 'Terminate 2 sessions?'],
+  ['/admin/sessions', 'Sessions of everybody', `end&of=${WAITS.id},${ENDED.id}`, 'Cancel “waits-for-a-gpu”?'],
+  [
+    '/admin/sessions',
+    'Sessions of everybody',
+    `message&of=${WAITS.id},${ENDED.id}`,
+    'Message to the owners of 2 sessions',
+  ],
   ['/admin/queue', 'Queue', 'pause', 'Start no session for now?'],
   ['/admin/queue', 'Queue', `priority&of=${WAITS.id}`, 'Priority of waits-for-a-gpu'],
   ['/admin/queue', 'Queue', `cancel&of=${WAITS.id}`, 'Cancel “waits-for-a-gpu”?'],
@@ -109,7 +144,11 @@ const ADMIN_DIALOGS = [
 ] as const
 
 test('dialogs of administration open by their URLs, and Back closes them; a URL opens no more than the page offers', async () => {
-  await using it = await openConsole(browser, '/summary', { ...ADMIN_WORLD, sessions: [WAITS] })
+  await using it = await openConsole(browser, '/summary', {
+    ...ADMIN_WORLD,
+    sessions: [WAITS, ENDED],
+    admin: { ...ADMIN_WORLD.admin, backups: BACKUPS },
+  })
   const { page } = it
   const dialog = page.getByRole('dialog').or(page.getByRole('alertdialog'))
   const go = (path: string) => page.evaluate(next => void (location.hash = next), path)
@@ -158,6 +197,55 @@ test('forms of the account have URLs; the set-up of a second factor that is on d
   expect(await on.getByRole('dialog').count()).toBe(0)
 })
 
+const CHARTS = aSession(3, {
+  name: 'charts',
+  apps: [{ name: 'tensorboard', title: 'TensorBoard', protocol: 'http', path: '/' }],
+})
+test('a dialog that a dialog opens has its own part of the URL, and Back closes the innermost first', async () => {
+  const published = { items: [], publishing: { on: true, maxHours: 168, ports: null } }
+  await using it = await openConsole(browser, '/sessions', { sessions: [CHARTS], published })
+  const { page } = it
+  const heading = (of: Page, name: string) => of.getByRole('heading', { name })
+  const outer = `/sessions?dialog=apps&of=${CHARTS.id}`
+  await button(page, 'Apps of charts').click()
+  for (const [open, over, title] of [
+    [button(page, 'New link'), 'publish', 'Open to public'],
+    [page.locator('.tile-button', { hasText: 'TensorBoard' }), 'options&overOf=tensorboard', 'Options of TensorBoard'],
+    [page.locator('.tile-button', { hasText: 'SSH' }), 'ssh', 'SSH and SFTP to charts'],
+  ] as const) {
+    await open.click()
+    const inner = page.getByRole('dialog', { name: title })
+    await inner.waitFor()
+    expect(urlOf(page)).toBe(`${outer}&over=${over}`)
+    await page.goBack()
+    await inner.waitFor({ state: 'hidden' })
+    await expect.poll(() => urlOf(page)).toBe(outer)
+    await heading(page, 'Apps of charts').waitFor()
+  }
+  const other = await it.newTab(`${outer}&over=options&overOf=tensorboard`)
+  await other.getByRole('dialog', { name: 'Options of TensorBoard' }).waitFor()
+  await other.keyboard.press('Escape')
+  await expect.poll(() => urlOf(other)).toBe(outer)
+  await heading(other, 'Apps of charts').waitFor()
+  // The session has no such app.
+  const gone = await it.newTab(`${outer}&over=options&overOf=none`)
+  await expect.poll(() => urlOf(gone)).toBe(outer)
+
+  // The form of the launch is in no URL, so what it opens is in none either; Back keeps the form all the same.
+  await page.goBack()
+  await heading(page, 'Apps of charts').waitFor({ state: 'hidden' })
+  await button(page, 'New session').click()
+  const name = page.getByLabel('Name optional')
+  await name.fill('kept')
+  await button(page, 'Import').click()
+  const inner = page.getByRole('dialog', { name: 'Import a repository or notebook' })
+  await inner.waitFor()
+  await page.goBack()
+  await inner.waitFor({ state: 'hidden' })
+  await expect.poll(() => urlOf(page)).toBe('/sessions?dialog=launch')
+  expect(await name.inputValue()).toBe('kept')
+})
+
 const CHANGED_AT = '2026-11-01T09:00:00.000Z'
 const IDENTITY = {
   issuer: 'https://id.example.org',
@@ -194,6 +282,8 @@ const DIALOGS = [
   ['/account', `unlink&of=${IDENTITY.issuer}%20${IDENTITY.subject}`, 'Unlink mira.holm@university.example.org?'],
   ['/account', `remove-keypair&of=${aKeypair(0).accessKey}`, `Delete the access key ${aKeypair(0).accessKey}?`],
   ['/account', 'end-sign-ins', 'End all other sign-ins?'],
+  ['/account', 'new-ssh-key', 'Generate a new SSH key?'],
+  ['/account', 'remove-ssh-key', 'Remove your SSH key?'],
   ['/preferences', 'dotfile', 'New dotfile'],
   ['/preferences', 'dotfile&of=.config/git/config', 'Edit .config/git/config'],
   ['/preferences', 'remove-dotfile&of=.bashrc', 'Remove the dotfile .bashrc?'],
@@ -207,6 +297,7 @@ test('dialogs of sessions, account and preferences open by their URLs, Back clos
     folders: variedFolders(),
     totp: { enabled: true, recoveryCodesLeft: 8 },
     keypairs: [aKeypair(0)],
+    sshKey: SSH_KEY,
     logins: [THIS_LOGIN, OTHER_LOGIN],
     authOptions: { providers: [{ id: 'lab', name: 'Example Lab' }] },
     identities: [IDENTITY],

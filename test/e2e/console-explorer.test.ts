@@ -117,7 +117,7 @@ describe('changing files', () => {
     await expect.poll(() => files.size).toBe(0)
   })
 
-  test('a directory is made, and a taken name is reported', async () => {
+  test('a directory is made, and a taken name is reported; Back leads from a new file to the list', async () => {
     const files = filesOf(SOME)
     await using it = await open(files)
     await button(it.page, 'New').click()
@@ -130,6 +130,17 @@ describe('changing files', () => {
     await row(it.page, 'results').waitFor()
     expect(await selectedNames(it.page)).toEqual(['results'])
     expect(files.has('results/')).toBe(true)
+    await expect.poll(() => it.page.url()).not.toContain('dialog')
+    await button(it.page, 'New').click()
+    await it.page.getByText('New text file').click()
+    await it.page.getByLabel('Name').fill('todo.txt')
+    expect(it.page.url()).toContain(`${HOME}?dialog=new-file`)
+    await button(it.page, 'Create file').click()
+    await it.page.getByRole('dialog', { name: 'todo.txt' }).waitFor()
+    expect(it.page.url()).toContain(`${HOME}?open=todo.txt`)
+    await it.page.goBack()
+    await it.page.getByRole('dialog').waitFor({ state: 'hidden' })
+    expect(it.page.url().endsWith(HOME)).toBe(true)
   })
 
   test('F2 renames in place; Escape changes nothing', async () => {

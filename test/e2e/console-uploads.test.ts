@@ -110,12 +110,15 @@ describe('uploads', () => {
     await it.page.reload()
     await it.page.getByText('1 upload into this folder is not finished.').waitFor()
     await button(it.page, 'Continue…').click()
+    await expect.poll(() => it.page.url()).toContain('?dialog=unfinished')
+    await it.page.reload()
     const [chooser] = await Promise.all([
       it.page.waitForEvent('filechooser'),
       button(it.page, 'Choose the file…').click(),
     ])
     await chooser.setFiles(file('large.bin', LARGE))
     await panel(it.page).getByRole('heading', { name: '1 file uploaded' }).waitFor()
+    expect(it.page.url()).not.toContain('dialog')
     expect(files.get('large.bin')?.content.equals(LARGE)).toBe(true)
     expect(files.uploads?.size).toBe(1)
   })

@@ -24,8 +24,8 @@ export interface Explorer {
   readonly canWrite: Readonly<Ref<boolean>>
   /** May also delete, rename and move. */
   readonly canDelete: Readonly<Ref<boolean>>
-  /** Changes a part of the view in the URL. @param how `push` adds a history entry */
-  setView(change: Partial<ExplorerView>, how?: 'push' | 'replace'): void
+  /** Changes a part of the view in the URL, which then has no dialog. @param how `push` adds a history entry */
+  setView(change: Partial<ExplorerView>, how?: 'push' | 'replace'): Promise<unknown>
   loadFolder(): Promise<void>
   refresh(): Promise<void>
 }
@@ -157,7 +157,7 @@ export function provideExplorer(): Explorer {
     canDelete: computed(() => folder.value?.permission === 'delete'),
     setView(change, how = 'replace') {
       const query: LocationQueryRaw = writeView({ ...view.value, ...change })
-      void router[how]({ query })
+      return router[how]({ query })
     },
     loadFolder,
     refresh,

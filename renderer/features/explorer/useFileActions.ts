@@ -121,7 +121,8 @@ export function useFileActions(explorer: Explorer): FileActions {
     async createFile(name) {
       await explorer.client.value.write(pathOf(name), '', null)
       await show(name)
-      explorer.setView({ open: name }, 'push')
+      // In place of the dialog that asked for the name.
+      await explorer.setView({ open: name })
     },
     async rename(name, next) {
       const spec = { paths: [pathOf(name)], to: explorer.path.value, name: next, onConflict: 'fail' } as const

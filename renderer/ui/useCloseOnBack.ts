@@ -1,0 +1,43 @@
+import { inject, onScopeDispose, watch, type Ref } from 'vue'
+import { routerKey } from 'vue-router'
+
+/** Open dialogs, the innermost last. */
+const dialogs: object[] = []
+/** Where the URL has the outer dialog, and the one that it opens (`useDialogAddress`). */
+const KEYS = ['dialog', 'over']
+
+/**
+ * Back closes the innermost dialog. One that has a URL is closed by leaving that; for one without, the page stays where it is. Vuetify's
+ * own `closeOnBack` does not see a Back to a page that was opened by a link or that replaced another one.
+ *
+ * @param options.persistent Back does not close it either
+ * @param options.hasUrl the page keeps it in the URL in its own way
+ */
+export function useCloseOnBack(open: Ref<boolean>, options: Readonly<{ persistent: boolean; hasUrl: boolean }>): void {
+  const router = inject(routerKey, undefined)
+  let leave: (() => void) | undefined
+
+  function enter(): void {
+    const me = {}
+    dialogs.push(me)
+    let goesBack = false
+    const stops = [
+      router?.options.history.listen((_to, _from, { delta }) => void (goesBack = delta < 0)),
+      router?.afterEach(() => void (goesBack = false)),
+      router?.beforeEach((_to, from) => {
+        const key = KEYS[dialogs.indexOf(me)]
+        const hasUrl = options.hasUrl || (key !== undefined && from.query[key] !== undefined)
+        if (!goesBack || hasUrl || dialogs.at(-1) !== me) return true
+        if (!options.persistent) open.value = false
+        return false
+      }),
+    ]
+    leave = () => {
+      dialogs.splice(dialogs.indexOf(me), 1)
+      for (const stop of stops) stop?.()
+      leave = undefined
+    }
+  }
+  watch(open, isOpen => (isOpen ? enter() : leave?.()), { immediate: true, flush: 'sync' })
+  onScopeDispose(() => leave?.())
+}
