@@ -39,29 +39,35 @@ async function standInPrograms() {
 const CURL_REFUSED = 7
 let desktop: Desktop
 let server: ConsoleDouble
-let data: string
 
 beforeAll(async () => {
   desktop = await openDesktop()
   server = await startConsoleDouble(aWorld({ signedIn: false }))
-  data = await mkdtemp(join(tmpdir(), 'berth-test-desktop-data-'))
 })
 afterAll(async () => {
-  await removeEverythingOf(await managerIdOf(data))
-  await run('docker', ['volume', 'rm', '-f', `berth-test-${basename(data)}`]).catch(() => undefined)
-  await removeData(data)
   await server[Symbol.asyncDispose]()
   await desktop[Symbol.asyncDispose]()
 })
 
-const password = `Adm1n!${randomBytes(6).toString('hex')}`
-const stackEnvironment = () => ({
-  BERTH_DATA: data,
-  BERTH_PORT: '0',
-  BERTH_AGENT_CLAIM: `berth-test-${basename(data)}`,
-  BERTH_ADMIN_PASSWORD: password,
-  BERTH_TOOLBOX_IMAGE: process.env['BERTH_TOOLBOX_IMAGE'] ?? '',
-})
+/** Where Berth on this computer starts from nothing, also when a test is tried again. */
+async function aStack() {
+  const data = await mkdtemp(join(tmpdir(), 'berth-test-desktop-data-'))
+  const claim = `berth-test-${basename(data)}`
+  return {
+    env: {
+      BERTH_DATA: data,
+      BERTH_PORT: '0',
+      BERTH_AGENT_CLAIM: claim,
+      BERTH_ADMIN_PASSWORD: `Adm1n!${randomBytes(6).toString('hex')}`,
+      BERTH_TOOLBOX_IMAGE: process.env['BERTH_TOOLBOX_IMAGE'] ?? '',
+    },
+    async [Symbol.asyncDispose]() {
+      await removeEverythingOf(await managerIdOf(data))
+      await run('docker', ['volume', 'rm', '-f', claim]).catch(() => undefined)
+      await removeData(data)
+    },
+  }
+}
 
 test('the first start asks where Berth is, in the language of the system; a server is remembered and used by the next start', async () => {
   await using config = await temporaryDirectory()
@@ -94,7 +100,8 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
   await using links = await keepOpenedLinks()
   await using programs = await standInPrograms()
   const PATH = `${programs.path}:${links.PATH}`
-  await using app = await openApp(desktop, { env: { ...stackEnvironment(), PATH } })
+  await using stack = await aStack()
+  await using app = await openApp(desktop, { env: { ...stack.env, PATH } })
   const { page } = app
   const tray = await watchTray(app.electron)
   await page.getByRole('button', { name: 'Start Berth here' }).click()
@@ -199,7 +206,8 @@ test('this computer: from nothing to a terminal that is typed in, Jupyter, SSH, 
 })
 
 test('an app that is killed takes Berth on this computer along', async () => {
-  const app = await openApp(desktop, { env: stackEnvironment() })
+  await using stack = await aStack()
+  const app = await openApp(desktop, { env: stack.env })
   await app.page.getByRole('button', { name: 'Start Berth here' }).click()
   const services = async () => {
     const { stdout } = await run('pgrep', ['-f', 'desktop-test/bin/berth up']).catch(() => ({ stdout: '' }))

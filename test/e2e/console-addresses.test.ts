@@ -222,6 +222,12 @@ test('a dialog that a dialog opens has its own part of the URL, and Back closes 
     await expect.poll(() => urlOf(page)).toBe(outer)
     await heading(page, 'Apps of charts').waitFor()
   }
+  await page.locator('.tile-button', { hasText: 'TensorBoard' }).click()
+  const [tab] = await Promise.all([page.context().waitForEvent('page'), button(page, /^Start$/).click()])
+  await expect.poll(() => urlOf(page)).toBe(outer)
+  await page.getByRole('dialog', { name: 'Options of TensorBoard' }).waitFor({ state: 'hidden' })
+  await tab.close()
+
   const other = await it.newTab(`${outer}&over=options&overOf=tensorboard`)
   await other.getByRole('dialog', { name: 'Options of TensorBoard' }).waitFor()
   await other.keyboard.press('Escape')
