@@ -1,4 +1,4 @@
-import { inject, onScopeDispose, watch, type Ref } from 'vue'
+import { inject, watch, type Ref } from 'vue'
 import { routerKey } from 'vue-router'
 
 /** Open dialogs, the innermost last. */
@@ -15,29 +15,29 @@ const KEYS = ['dialog', 'over']
  */
 export function useCloseOnBack(open: Ref<boolean>, options: Readonly<{ persistent: boolean; hasUrl: boolean }>): void {
   const router = inject(routerKey, undefined)
-  let leave: (() => void) | undefined
-
-  function enter(): void {
-    const me = {}
-    dialogs.push(me)
-    let goesBack = false
-    const stops = [
-      router?.options.history.listen((_to, _from, { delta }) => void (goesBack = delta < 0)),
-      router?.afterEach(() => void (goesBack = false)),
-      router?.beforeEach((_to, from) => {
-        const key = KEYS[dialogs.indexOf(me)]
-        const hasUrl = options.hasUrl || (key !== undefined && from.query[key] !== undefined)
-        if (!goesBack || hasUrl || dialogs.at(-1) !== me) return true
-        if (!options.persistent) open.value = false
-        return false
-      }),
-    ]
-    leave = () => {
-      dialogs.splice(dialogs.indexOf(me), 1)
-      for (const stop of stops) stop?.()
-      leave = undefined
-    }
-  }
-  watch(open, isOpen => (isOpen ? enter() : leave?.()), { immediate: true, flush: 'sync' })
-  onScopeDispose(() => leave?.())
+  watch(
+    open,
+    (isOpen, _before, onCleanup) => {
+      if (!isOpen) return
+      const me = {}
+      dialogs.push(me)
+      let goesBack = false
+      const stops = [
+        router?.options.history.listen((_to, _from, { delta }) => void (goesBack = delta < 0)),
+        router?.afterEach(() => void (goesBack = false)),
+        router?.beforeEach((_to, from) => {
+          const key = KEYS[dialogs.indexOf(me)]
+          const hasUrl = options.hasUrl || (key !== undefined && from.query[key] !== undefined)
+          if (!goesBack || hasUrl || dialogs.at(-1) !== me) return true
+          if (!options.persistent) open.value = false
+          return false
+        }),
+      ]
+      onCleanup(() => {
+        dialogs.splice(dialogs.indexOf(me), 1)
+        for (const stop of stops) stop?.()
+      })
+    },
+    { immediate: true, flush: 'sync' },
+  )
 }

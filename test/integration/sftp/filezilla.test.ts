@@ -6,7 +6,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { startProxy } from '#proxy'
 import { startTestManager, temporaryDirectory } from '../../fixtures/manager.ts'
 import { openScreen } from '../../fixtures/screen.ts'
@@ -58,10 +58,16 @@ test('the site file opens the folders in FileZilla: its user accepts the host ke
     filezilla.kill()
     await ended
   })
-  await xdotool('search', '--sync', '--onlyvisible', '--name', 'Unknown host key', 'windowactivate', '--sync')
+  /** Looks again until a window is there: xdotool fails if any window closes while it looks. */
+  const windowOf = (title: string) =>
+    vi.waitFor(async () => (await xdotool('search', '--onlyvisible', '--name', title)).trim(), {
+      timeout: 60_000,
+      interval: 500,
+    })
+  await xdotool('windowactivate', '--sync', await windowOf('Unknown host key'))
   await xdotool('key', 'Return')
 
-  const window = (await xdotool('search', '--sync', '--onlyvisible', '--name', 'berth-folders.*FileZilla')).trim()
+  const window = await windowOf('berth-folders.*FileZilla')
   /** Clicks below the entries of the list on this side, so that keys reach it, and opens an entry. A file that is opened is moved. */
   async function openEntry(side: 'local' | 'remote', keys: readonly string[]): Promise<void> {
     await xdotool(
