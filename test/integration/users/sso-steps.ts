@@ -18,8 +18,23 @@ export interface SsoWorld extends AsyncDisposable {
   start(): Promise<RouteReply<'startSso'>>
   /** The browser comes back to our callback. @returns where it is sent */
   comeBack(callback: URL): Promise<string>
+  /** Ends a visit with the code of `codeOfAddress`. */
+  finish(secret: string, code: string, more?: { totp?: string }): Promise<RouteReply<'finishSso'>>
   /** All of it as one browser. @returns the reply of the sign-in */
   signIn(person: ProviderPerson | null, more?: { totp?: string }): Promise<RouteReply<'finishSso'>>
+}
+
+let people = 0
+/** A person whom the provider knows, and Berth does not yet. */
+export function newPerson(more: Partial<ProviderPerson> = {}): ProviderPerson & { email: string } {
+  people += 1
+  return {
+    sub: `sub-${people}`,
+    email: `person-${people}@example.org`,
+    email_verified: true,
+    name: `Person ${people}`,
+    ...more,
+  }
 }
 
 export const codeOfAddress = (location: string) =>
@@ -38,6 +53,8 @@ export async function startSsoWorld(): Promise<SsoWorld> {
   const opened = stack.move()
 
   const start = () => anybody.startSso({ body: { provider: PROVIDER } })
+  const finish = (secret: string, code: string, more: { totp?: string } = {}) =>
+    anybody.finishSso({ body: { secret, code, kind: 'token', ...more } })
   async function comeBack(callback: URL): Promise<string> {
     const reply = await fetch(callback, { redirect: 'manual' })
     if (reply.status !== 303) throw new Error(`the callback answered ${reply.status}: ${await reply.text()}`)
@@ -66,11 +83,12 @@ export async function startSsoWorld(): Promise<SsoWorld> {
     },
     start,
     comeBack,
+    finish,
     async signIn(person, more = {}) {
       provider.person = person
       const { url, secret } = await start()
       const code = codeOfAddress(await comeBack(await browseProvider(url, issuer)))
-      return anybody.finishSso({ body: { secret, code, kind: 'token', ...more } })
+      return finish(secret, code, more)
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
