@@ -1,34 +1,25 @@
 import { request as httpRequest } from 'node:http'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type ApiClient, type ErrorCode, type Role, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
-import { apiOf } from '../../fixtures/manager.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ErrorCode, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { rawRequest } from '../../fixtures/raw-http.ts'
-import { ScriptedAgent } from '../../fixtures/scripted-agent.ts'
-import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import {
+  type Kind,
+  KINDS,
+  type MatrixWorld,
+  PASSWORD,
+  type Relation,
+  RELATIONS,
+  startMatrixWorld,
+  TUS,
+  WHO,
+  type Who,
+} from './matrix-world.ts'
 
 /**
  * Every role against every route, on real objects: those of the caller, of somebody in the same domain, of a superadmin in
  * the same domain, and of somebody in another domain. What objects a route needs follows from its path, so that a new
  * route is walked without a line here; one that names a kind of object which this file does not know fails.
  */
-const WHO = ['anonymous', 'user', 'domain_admin', 'superadmin'] as const
-type Who = (typeof WHO)[number]
-const RELATIONS = ['own', 'near', 'top', 'far'] as const
-type Relation = (typeof RELATIONS)[number]
-const KINDS = [
-  'session',
-  'user',
-  'group',
-  'keypair',
-  'invitation',
-  'signUpRequest',
-  'folder',
-  'folderInvitation',
-  'login',
-] as const
-type Kind = (typeof KINDS)[number]
-
-const PASSWORD = 'Their-own-pass-1'
 const UNKNOWN = '00000000-0000-7000-8000-000000000000'
 const NAMES: Readonly<Record<Kind, RegExp>> = {
   session: /^\/api\/v1\/sessions\/:id/,
@@ -157,143 +148,11 @@ const MAY: Record<RouteSpec['access'], readonly Who[]> = {
   console: [],
 }
 
-interface Person {
-  readonly id: string
-  readonly token: string
-  readonly api: ApiClient
-  readonly email: string
-}
-
-let cluster: SessionsCluster
-let agent: ScriptedAgent
-let callers: Record<Exclude<Who, 'anonymous'>, Person>
-/** Owners of what is near, above and far. */
-let others: Record<Exclude<Relation, 'own'>, Person>
-/** In the domain that is far, to invite somebody there. */
-let neighbour: Person
-const sessions = new Map<Person, string>()
-const groups: Partial<Record<Relation, string>> = {}
-
-async function signIn(email: string, password: string): Promise<Person> {
-  const { token, user } = await apiOf(cluster.url).login({ body: { email, password, kind: 'token' } })
-  if (token === null) throw new Error('no token')
-  return { id: user.id, token, api: apiOf(cluster.url, token), email }
-}
-
-async function person(email: string, role: Role, domain: string): Promise<Person> {
-  await cluster.api.createUser({ body: { email, name: email, password: PASSWORD, role, domain } })
-  return signIn(email, PASSWORD)
-}
-
+let world: MatrixWorld
 beforeAll(async () => {
-  cluster = await startSessionsCluster()
-  const { join } = await cluster.manager.createJoinToken()
-  agent = await new ScriptedAgent({ url: cluster.url, join }).connect()
-  await vi.waitFor(async () => expect((await cluster.api.listImages()).items).not.toEqual([]), { timeout: 10_000 })
-  await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
-  for (const name of ['red', 'blue']) await cluster.api.createDomain({ body: { name } })
-  callers = {
-    user: await person('user@example.org', 'user', 'red'),
-    domain_admin: await person('domain-admin@example.org', 'domain_admin', 'red'),
-    superadmin: await person('superadmin@example.org', 'superadmin', 'red'),
-  }
-  others = {
-    near: await person('near@example.org', 'user', 'red'),
-    top: await person('top@example.org', 'superadmin', 'red'),
-    far: await person('far@example.org', 'user', 'blue'),
-  }
-  neighbour = await person('neighbour@example.org', 'user', 'blue')
-  for (const one of [...Object.values(callers), ...Object.values(others)]) {
-    const { items } = await one.api.createSession({ body: { image: 'berth/python:3.13' } })
-    sessions.set(one, items[0]?.id ?? '')
-  }
-  const { items } = await cluster.api.listGroups()
-  const groupOf = (domain: string) => items.find(group => group.domain === domain)?.id ?? ''
-  const { id } = await cluster.api.createGroup({ body: { domain: 'red', name: 'others' } })
-  Object.assign(groups, { own: groupOf('red'), near: id, top: id, far: groupOf('blue') })
+  world = await startMatrixWorld()
 })
-afterAll(async () => {
-  await agent[Symbol.asyncDispose]()
-  await cluster[Symbol.asyncDispose]()
-})
-
-const ownerOf = (who: Who, relation: Relation): Person =>
-  relation === 'own' ? callers[who === 'anonymous' ? 'user' : who] : others[relation]
-
-/** Empty: it goes if the caller may delete it. */
-async function newGroup(relation: Relation): Promise<string> {
-  const body = { domain: relation === 'far' ? 'blue' : 'red', name: `gone-${crypto.randomUUID().slice(0, 8)}` }
-  return (await cluster.api.createGroup({ body })).id
-}
-
-/** Like the person of this relation, whose own sign-in is needed later. */
-async function newUser(relation: Exclude<Relation, 'own'>): Promise<string> {
-  const email = `gone-${crypto.randomUUID().slice(0, 8)}@example.org`
-  const role = relation === 'top' ? 'superadmin' : 'user'
-  const domain = relation === 'far' ? 'blue' : 'red'
-  return (await cluster.api.createUser({ body: { email, name: email, password: PASSWORD, role, domain } })).id
-}
-
-/** Something real; made for this one request where the request may use it up. */
-async function object(kind: Kind, who: Who, relation: Relation, name?: RouteName): Promise<string> {
-  const owner = ownerOf(who, relation)
-  switch (kind) {
-    case 'session':
-      return sessions.get(owner) ?? ''
-    case 'user':
-      return name === 'endUserLogins' && relation !== 'own' ? newUser(relation) : owner.id
-    case 'group':
-      return name === 'deleteGroup' ? newGroup(relation) : (groups[relation] ?? '')
-    case 'keypair':
-      return (await owner.api.createKeypair({ body: {} })).accessKey
-    case 'folder':
-      return (await owner.api.createFolder({ body: { name: `folder-${crypto.randomUUID()}` } })).id
-    case 'folderInvitation':
-      return invitationTo(owner)
-    case 'login':
-      return newSignIn(owner)
-    case 'signUpRequest':
-      return newSignUpRequest(relation === 'far' ? 'blue' : 'red')
-    case 'invitation': {
-      const domain = relation === 'far' ? 'blue' : 'red'
-      return (await cluster.api.createInvitation({ body: { domain } })).id
-    }
-  }
-}
-
-/** A request for an account in this domain; without mail it waits at once. */
-async function newSignUpRequest(domain: string): Promise<string> {
-  await cluster.api.updateSettings({ body: { allowSignUp: 'request', signUpDomain: domain } })
-  const email = `asks-${crypto.randomUUID()}@example.org`
-  await cluster.api.requestSignUp({ body: { email, name: 'Asks' } })
-  const find = async () => {
-    const { items } = await cluster.api.listSignUpRequests({ query: { limit: 500 } })
-    return items.find(one => one.email === email)?.id
-  }
-  return vi.waitUntil(find, { timeout: 20_000 })
-}
-
-/** One more sign-in of this person. */
-async function newSignIn({ email }: Person): Promise<string> {
-  const { items } = await (await signIn(email, PASSWORD)).api.listLogins()
-  return items.find(({ isThis }) => isThis)?.id ?? ''
-}
-
-/** An open invitation to this person, by somebody of the same domain. */
-async function invitationTo(person: Person): Promise<string> {
-  const { api } = person === others.near ? callers.user : person === others.far ? neighbour : others.near
-  const folder = await api.createFolder({ body: { name: `shared-${crypto.randomUUID()}` } })
-  return (await api.inviteToFolder({ params: { id: folder.id }, body: { email: person.email } })).id
-}
-
-/** Headers of a tus client. */
-const TUS = { 'tus-resumable': '1.0.0', 'upload-length': '3', 'upload-offset': '0', 'upload-metadata': 'path YQ==' }
-
-async function newUpload({ token }: Person, folderId: string): Promise<string> {
-  const headers = { authorization: `Bearer ${token}`, ...TUS }
-  const reply = await rawRequest(`${cluster.url}/api/v1/folders/${folderId}/uploads`, { method: 'POST', headers })
-  return String(reply.json?.id)
-}
+afterAll(() => world[Symbol.asyncDispose]())
 
 /** The answer to HEAD has no body that names the error. */
 const codeOfHead = (status: number, kind: Kind | undefined) =>
@@ -304,9 +163,9 @@ async function ask(
   who: Who,
   { name, params = {}, body, kind }: { name: RouteName; params?: Record<string, string>; body?: unknown; kind?: Kind },
 ) {
-  const token = who === 'anonymous' ? undefined : callers[who].token
+  const token = who === 'anonymous' ? undefined : world.callers[who].token
   const path = route.path.replace(/:(\w+)/g, (_, name: string) => params[name] ?? 'none')
-  const reply = await rawRequest(cluster.url + path + (QUERIES[name] ?? ''), {
+  const reply = await rawRequest(world.cluster.url + path + (QUERIES[name] ?? ''), {
     method: route.method,
     headers: {
       ...HEADERS[name],
@@ -333,9 +192,9 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
   })
 
   test.each(onObjects)('$name of $relation $kind as $who', async ({ name, route, kind, who, relation }) => {
-    const id = await object(kind, who, relation, name)
-    const owner = ownerOf(who, relation)
-    const uploadId = route.path.includes('/:uploadId') ? await newUpload(owner, id) : ''
+    const id = await world.object(kind, who, relation, name)
+    const owner = world.ownerOf(who, relation)
+    const uploadId = route.path.includes('/:uploadId') ? await world.upload(owner, id) : ''
     const { status, code } = await ask(route, who, {
       name,
       params: {
@@ -370,7 +229,7 @@ describe(`the matrix: ${size} requests of 4 roles over ${routes.length} routes`,
   test.each(without)('$name as $who', async ({ name, route, who }) => {
     // A route that ends the sign-in gets a separate sign-in.
     if (name === 'logout' && who !== 'anonymous') {
-      const spare = await signIn(callers[who].email, PASSWORD)
+      const spare = await world.signIn(world.callers[who])
       await spare.api.logout()
       await expect(spare.api.me()).rejects.toMatchObject({ code: 'not_signed_in' })
       return
@@ -397,8 +256,8 @@ describe('objects that a request names', () => {
     ['superadmin', 'top', 'ok'],
     ['superadmin', 'far', 'ok'],
   ] as const)('a keypair created by a %s for a user who is %s: %s', async (who, relation, expected) => {
-    const body = { userId: others[relation].id as never }
-    expect(await outcome(callers[who].api.createKeypair({ body }))).toBe(expected)
+    const body = { userId: world.others[relation].id as never }
+    expect(await outcome(world.callers[who].api.createKeypair({ body }))).toBe(expected)
   })
 
   test.each([
@@ -410,7 +269,7 @@ describe('objects that a request names', () => {
   ] as const)('%s creates in %s a %s: %s', async (who, domain, role, expected) => {
     const email = `${who}-${domain}-${role}@example.org`
     const body = { email, name: 'New', password: PASSWORD, domain, role }
-    expect(await outcome(callers[who].api.createUser({ body }))).toBe(expected)
+    expect(await outcome(world.callers[who].api.createUser({ body }))).toBe(expected)
   })
 
   test.each([
@@ -422,8 +281,8 @@ describe('objects that a request names', () => {
     ['top', { role: 'user' }, 'user_not_found'],
     ['far', { domain: 'red' }, 'user_not_found'],
   ] as const)('an admin of a domain changes a user who is %s to %j: %s', async (relation, body, expected) => {
-    const { api } = callers.domain_admin
-    expect(await outcome(api.updateUser({ params: { id: others[relation].id }, body }))).toBe(expected)
+    const { api } = world.callers.domain_admin
+    expect(await outcome(api.updateUser({ params: { id: world.others[relation].id }, body }))).toBe(expected)
   })
 
   test.each([
@@ -435,8 +294,8 @@ describe('objects that a request names', () => {
     ['superadmin', 'near', 'far', 'user_not_found'],
     ['superadmin', 'far', 'far', 'ok'],
   ] as const)('%s adds to a group that is %s a user who is %s: %s', async (who, group, user, expected) => {
-    const params = { id: groups[group] as never, userId: others[user].id as never }
-    expect(await outcome(callers[who].api.addGroupMember({ params }))).toBe(expected)
+    const params = { id: world.groups[group] as never, userId: world.others[user].id as never }
+    expect(await outcome(world.callers[who].api.addGroupMember({ params }))).toBe(expected)
   })
 
   test.each([
@@ -449,8 +308,8 @@ describe('objects that a request names', () => {
     ['superadmin', 'top', 'ok'],
     ['superadmin', 'far', 'ok'],
   ] as const)('a %s reads the usage of a user who is %s: %s', async (who, relation, expected) => {
-    const query = { userId: ownerOf(who, relation).id as never }
-    expect(await outcome(callers[who].api.getUsage({ query }))).toBe(expected)
+    const query = { userId: world.ownerOf(who, relation).id as never }
+    expect(await outcome(world.callers[who].api.getUsage({ query }))).toBe(expected)
   })
 
   test.each([
@@ -459,14 +318,14 @@ describe('objects that a request names', () => {
     ['domain_admin', 'blue', 'domain_not_found'],
     ['superadmin', 'blue', 'ok'],
   ] as const)('a %s reads the usage of the domain %s: %s', async (who, domain, expected) => {
-    expect(await outcome(callers[who].api.getUsage({ query: { domain } }))).toBe(expected)
+    expect(await outcome(world.callers[who].api.getUsage({ query: { domain } }))).toBe(expected)
   })
 
   test('lists contain what the caller may see one by one, and nothing else', async () => {
-    const far = others.far
-    const farIds = [sessions.get(far), far.id, groups.far, 'blue', far.email]
+    const far = world.others.far
+    const farIds = [world.sessions.get(far), far.id, world.groups.far, 'blue', far.email]
     for (const who of ['user', 'domain_admin'] as const) {
-      const { api } = callers[who]
+      const { api } = world.callers[who]
       const texts = [
         JSON.stringify(await api.listSessions({ query: { limit: 500 } })),
         JSON.stringify(await api.listSessions({ query: { owner: far.id } })),
@@ -479,7 +338,7 @@ describe('objects that a request names', () => {
           : [
               JSON.stringify(await api.listUsers({ query: { limit: 500 } })),
               JSON.stringify(await api.listUsers({ query: { domain: 'blue' } })),
-              JSON.stringify(await api.listUsers({ query: { group: groups.far } })),
+              JSON.stringify(await api.listUsers({ query: { group: world.groups.far } })),
               JSON.stringify(await api.listUsers({ query: { search: 'far@' } })),
               JSON.stringify(await api.listDomains()),
               JSON.stringify(await api.listInvitations()),
@@ -487,21 +346,25 @@ describe('objects that a request names', () => {
       ]
       for (const text of texts) for (const id of farIds) expect(text).not.toContain(`"${String(id)}"`)
     }
-    const emails = (await callers.domain_admin.api.listUsers({ query: { limit: 500 } })).items.map(one => one.email)
-    expect(emails).toContain(others.near.email)
-    expect(emails).not.toContain(others.top.email)
-    const seen = (await callers.domain_admin.api.listSessions({ query: { limit: 500 } })).items.map(one => one.id)
-    expect(seen).toEqual(expect.arrayContaining([sessions.get(others.near), sessions.get(others.top)]))
-    const all = (await cluster.api.listSessions({ query: { limit: 500 } })).items.map(one => one.id)
-    expect(all).toEqual(expect.arrayContaining([...sessions.values()]))
+    const emails = (await world.callers.domain_admin.api.listUsers({ query: { limit: 500 } })).items.map(
+      one => one.email,
+    )
+    expect(emails).toContain(world.others.near.email)
+    expect(emails).not.toContain(world.others.top.email)
+    const seen = (await world.callers.domain_admin.api.listSessions({ query: { limit: 500 } })).items.map(one => one.id)
+    expect(seen).toEqual(
+      expect.arrayContaining([world.sessions.get(world.others.near), world.sessions.get(world.others.top)]),
+    )
+    const all = (await world.cluster.api.listSessions({ query: { limit: 500 } })).items.map(one => one.id)
+    expect(all).toEqual(expect.arrayContaining([...world.sessions.values()]))
   })
 
   const ways = ['terminal', 'tcpproxy'] as const
   const upgrades = ways.flatMap(way => WHO.flatMap(who => RELATIONS.map(relation => ({ way, who, relation }))))
   test.each(upgrades)('$way of a session that is $relation as $who', async ({ way, who, relation }) => {
-    const id = await object('session', who, relation)
+    const id = await world.object('session', who, relation)
     const path = way === 'terminal' ? `/api/v1/sessions/${id}/terminal` : `/stream/session/${id}/tcpproxy?app=jupyter`
-    const code = await upgrade(path, who === 'anonymous' ? undefined : callers[who].token)
+    const code = await upgrade(path, who === 'anonymous' ? undefined : world.callers[who].token)
     if (who === 'anonymous') expect(code).toBe('not_signed_in')
     else if (!sees(who, 'session', relation)) expect(code).toBe('session_not_found')
     else expect(code).toBe(relation === 'own' ? 'session_not_running' : 'forbidden')
@@ -518,7 +381,7 @@ function upgrade(path: string, token: string | undefined): Promise<string> {
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
   }
   return new Promise((resolve, reject) => {
-    const request = httpRequest(cluster.url + path, { headers, agent: false })
+    const request = httpRequest(world.cluster.url + path, { headers, agent: false })
     request.on('response', reply => {
       const parts: Buffer[] = []
       reply.on('data', (part: Buffer) => parts.push(part))
