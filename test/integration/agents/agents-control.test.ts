@@ -1,10 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { CONTROL_PATH, CONTROL_PROTOCOL } from '#agent/contract'
-import { AgentId, type KernelId, KernelId as KernelIdSchema, type Session, SessionId } from '#manager/contract'
+import { AgentId } from '#manager/contract'
 import { newId } from '../../../manager/store/new-id.ts'
-import { gpus, hang, PYTHON, ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
+import { gpus, PYTHON, ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import { runningOn } from './running-on.ts'
 
 let cluster: SessionsCluster
 beforeAll(async () => {
@@ -14,14 +15,6 @@ afterEach(() => cluster.reset())
 afterAll(() => cluster[Symbol.asyncDispose]())
 
 const agentsNow = async () => (await cluster.api.listAgents()).items
-
-async function running(agent: ScriptedAgent): Promise<{ session: Session; kernelId: KernelId }> {
-  const { id } = await cluster.launch()
-  const session = await cluster.reach(id, 'RUNNING')
-  const kernelId = session.kernels[0]?.id
-  if (!kernelId || !agent.containers.has(kernelId)) throw new Error('not on this agent')
-  return { session, kernelId }
-}
 
 describe('an agent', () => {
   test('an agent joins with a token once, and the token is worthless afterwards', async () => {
@@ -128,7 +121,7 @@ describe('an agent', () => {
 
   test('forgetting an agent may be repeated', async () => {
     const agent = await cluster.join()
-    const { session } = await running(agent)
+    const { session } = await runningOn(cluster, agent)
     const params = { id: agent.id }
     await cluster.api.forgetAgent({ params })
     expect((await cluster.reach(session.id, 'TERMINATED')).reason.code).toBe('agent_forgotten')
@@ -164,7 +157,7 @@ describe('an agent', () => {
 
   test('a new connection of an agent replaces its older one', async () => {
     const agent = await cluster.join()
-    const { session } = await running(agent)
+    const { session } = await runningOn(cluster, agent)
     const older = agent.dataToken
     await agent.connect()
     expect(agent.dataToken).not.toBe(older)
@@ -174,7 +167,7 @@ describe('an agent', () => {
 
   test('a silent agent is LOST; its sessions stay RUNNING but unreachable, and are reachable again when it returns', async () => {
     const agent = await cluster.join()
-    const { session } = await running(agent)
+    const { session } = await runningOn(cluster, agent)
     await agent.disconnect()
     await expect.poll(async () => (await agentsNow())[0]?.status).toBe('LOST')
     const params = { id: session.id }
@@ -188,7 +181,7 @@ describe('an agent', () => {
 
   test('a request to an agent that is away for a moment waits for its return', async () => {
     const agent = await cluster.join()
-    const { session } = await running(agent)
+    const { session } = await runningOn(cluster, agent)
     await agent.disconnect()
     const logs = cluster.api.getSessionLogs({ params: { id: session.id } })
     await agent.connect()
@@ -277,198 +270,10 @@ describe('the list of agents', () => {
   })
 })
 
-describe('reconciliation of reported containers with records', () => {
-  test('a container without a record is imported with its slots, and can be ended', async () => {
-    const agent = await cluster.join()
-    const { session, kernelId } = await running(agent)
-    const container = agent.containers.get(kernelId)
-    if (!container) throw new Error('no container')
-    const [otherKernel, otherSession] = [newId(KernelIdSchema), newId(SessionId)]
-    const label = {
-      ...container.label,
-      kernelId: otherKernel,
-      sessionId: otherSession,
-      slots: { cpu: 3000, mem: 2 ** 30 },
-    }
-    agent.containers.set(otherKernel, { ...container, label: await cluster.signed(label) })
-
-    const imported = await cluster.reach(otherSession, 'RUNNING').catch(() => undefined)
-    expect(imported).toMatchObject({ reason: { code: 'imported' }, ownerEmail: 'admin@localhost' })
-    // The name of the one that it was copied from is taken.
-    expect(imported?.name).toBe(`${session.name}-2`)
-    expect((await agentsNow())[0]?.occupied.cpu).toBe('4')
-    await cluster.api.deleteSession({ params: { id: otherSession } })
-    await cluster.reach(otherSession, 'TERMINATED')
-    expect(agent.containers.has(otherKernel)).toBe(false)
-  })
-
-  test('the start of a session is recorded in database time, whatever the clock of its agent says', async () => {
-    const agent = await cluster.join()
-    agent.clockOffsetMs = 3_600_000
-    agent.report()
-    const { session, kernelId } = await running(agent)
-    const container = agent.containers.get(kernelId)
-    if (!container) throw new Error('no container')
-    const label = { ...container.label, kernelId: newId(KernelIdSchema), sessionId: newId(SessionId) }
-    agent.containers.set(label.kernelId, { ...container, label: await cluster.signed(label) })
-    const imported = await cluster.reach(label.sessionId, 'RUNNING')
-    for (const { startedAt } of [session, imported]) {
-      const tookMs = Date.parse(startedAt ?? '') - Date.parse(session.createdAt)
-      expect(tookMs).toBeGreaterThanOrEqual(0)
-      expect(tookMs).toBeLessThan(60_000)
-    }
-  })
-
-  test('a container that names a known session but is none of its kernels is ended', async () => {
-    const agent = await cluster.join()
-    const { session, kernelId } = await running(agent)
-    const container = agent.containers.get(kernelId)
-    if (!container) throw new Error('no container')
-    const stray = newId(KernelIdSchema)
-    const label = await cluster.signed({ ...container.label, kernelId: stray })
-    agent.containers.set(stray, { ...container, label })
-    await expect.poll(() => agent.containers.has(stray)).toBe(false)
-    expect(agent.requests('destroy_kernel')).toMatchObject([{ kernelId: stray, attempt: container.attempt }])
-    expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
-  })
-
-  test('a container that cannot be imported does not keep its agent from getting work', async () => {
-    const agent = await cluster.join()
-    const { kernelId } = await running(agent)
-    const container = agent.containers.get(kernelId)
-    if (!container) throw new Error('no container')
-    const odd = newId(KernelIdSchema)
-    // More than the column takes.
-    const label = { ...container.label, kernelId: odd, sessionId: newId(SessionId), clusterSize: 2 ** 40 }
-    await agent.disconnect()
-    agent.containers.set(odd, { ...container, label: await cluster.signed(label) })
-    await agent.connect()
-    // Its reports about other containers count.
-    await expect.poll(() => agent.notTakenUp).toEqual([odd])
-    await cluster.reach((await cluster.launch()).id, 'RUNNING')
-    expect(agent.containers.has(odd)).toBe(true)
-  })
-
-  test('an agent cannot report on the pull of another agent', async () => {
-    const owner = await cluster.join()
-    owner.script.create_kernel = ({ spec }, signal) => {
-      owner.run(spec)
-      owner.change(spec.kernelId, { state: 'starting', phase: 'pulling' })
-      return hang(signal)
-    }
-    const { id } = await cluster.launch()
-    const kernelId = (await cluster.reach(id, 'PULLING')).kernels[0]?.id
-    if (!kernelId) throw new Error('no kernel')
-    const liar = await cluster.join()
-    const progress = (bytesDone: number) => ({ layersDone: 0, layersTotal: 1, bytesDone, bytesTotal: 9, layers: [] })
-    const pullNow = async () => (await cluster.api.getSession({ params: { id } })).pull
-    liar.pull(kernelId, progress(6))
-    liar.images = []
-    liar.report(true)
-    // Handled in order: with the report the pull before it has been.
-    await expect
-      .poll(async () => (await cluster.api.listImages()).items.flatMap(image => image.agentIds))
-      .not.toContain(liar.id)
-    expect(await pullNow()).toBeNull()
-    owner.pull(kernelId, progress(3))
-    await expect.poll(async () => (await pullNow())?.bytesDone).toBe(3)
-  })
-
-  test('a container of another manager is left alone', async () => {
-    const agent = await cluster.join()
-    const { kernelId } = await running(agent)
-    const container = agent.containers.get(kernelId)
-    if (!container) throw new Error('no container')
-    const foreign = newId(KernelIdSchema)
-    const label = {
-      ...container.label,
-      kernelId: foreign,
-      sessionId: newId(SessionId),
-      managerId: newId(SessionId) as never,
-    }
-    agent.containers.set(foreign, { ...container, label })
-    const { sequence } = { sequence: agent.log.length }
-    agent.report()
-    agent.report()
-    await cluster.api.deleteSession({ params: { id: container.label.sessionId } })
-    await cluster.reach(container.label.sessionId, 'TERMINATED')
-    expect(agent.containers.has(foreign)).toBe(true)
-    expect(agent.log.slice(sequence).map(entry => entry.name)).toEqual(['destroy_kernel'])
-    expect((await cluster.api.listSessions({ query: { status: 'live' } })).total).toBe(0)
-  })
-
-  test('a container whose session ended while its agent was away is removed', async () => {
-    const agent = await cluster.join()
-    const { session, kernelId } = await running(agent)
-    agent.change(kernelId, { state: 'exited', containerId: 'c', exitCode: 0, oomKilled: false, engineRestarted: false })
-    await cluster.reach(session.id, 'TERMINATED')
-    await expect.poll(() => agent.containers.size).toBe(0)
-    await agent.disconnect()
-    const label = agent.requests('create_kernel')[0]
-    if (label) agent.run(label.spec)
-    await agent.connect()
-    await expect.poll(() => agent.containers.size).toBe(0)
-    expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('TERMINATED')
-  })
-
-  test('the GPU of a container without a session is handed out only when the container is gone; its other slots at once', async () => {
-    const agent = await cluster.join({ devices: gpus(1) })
-    const resources = { cpu: '1', mem: '1g', 'cuda.device': '1' }
-    const first = await cluster.launch({ resources })
-    await cluster.reach(first.id, 'RUNNING')
-    const [started] = agent.requests('create_kernel')
-    if (!started) throw new Error('not started')
-    await cluster.api.deleteSession({ params: { id: first.id } })
-    await cluster.reach(first.id, 'TERMINATED')
-    await agent.disconnect()
-    agent.run(started.spec)
-    const removal = Promise.withResolvers<undefined>()
-    const destroy = agent.script.destroy_kernel
-    agent.script.destroy_kernel = async (input, signal) => {
-      await removal.promise
-      return destroy(input, signal)
-    }
-    await agent.connect()
-    const second = await cluster.launch({ resources })
-    await cluster.reach((await cluster.launch()).id, 'RUNNING')
-    await expect.poll(() => cluster.reasonOf(second.id)).toBe('capacity')
-    expect(agent.requests('create_kernel')).toHaveLength(2)
-    removal.resolve(undefined)
-    await cluster.reach(second.id, 'RUNNING')
-    expect(agent.containers.has(started.spec.kernelId)).toBe(false)
-  })
-
-  test('a repeated report changes nothing', async () => {
-    const agent = await cluster.join()
-    const { session } = await running(agent)
-    const before = await cluster.timeline(session.id)
-    for (let round = 0; round < 20; round++) agent.report(round % 2 === 0)
-    await cluster.reach((await cluster.launch()).id, 'RUNNING')
-    expect(await cluster.timeline(session.id)).toEqual(before)
-    expect(agent.requests('create_kernel')).toHaveLength(2)
-  })
-
-  test('an agent whose engine does not answer says nothing about its containers and gets no work', async () => {
-    const agent = await cluster.join()
-    const { session, kernelId } = await running(agent)
-    const container = agent.containers.get(kernelId)
-    if (!container) throw new Error('no container')
-    agent.engineReachable = false
-    agent.containers.delete(kernelId)
-    await expect.poll(async () => (await cluster.api.getSession({ params: { id: session.id } })).reachable).toBe(false)
-    const { id } = await cluster.launch()
-    await expect.poll(() => cluster.reasonOf(id)).toBe('agents_unreachable')
-    agent.containers.set(kernelId, container)
-    agent.engineReachable = true
-    await cluster.reach(id, 'RUNNING')
-    expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
-  })
-})
-
 describe('a grant for an app', () => {
   test('a grant starts the app, names the header to inject, and can be renewed', async () => {
     const agent = await cluster.join()
-    const { session } = await running(agent)
+    const { session } = await runningOn(cluster, agent)
     const grant = await cluster.api.createGrant({ params: { id: session.id, app: 'jupyter' } })
     expect(grant).toMatchObject({ app: { name: 'jupyter' }, inject: { header: 'authorization' } })
     expect(agent.requests('start_app').map(input => input.app)).toEqual(['jupyter'])
@@ -483,7 +288,7 @@ describe('a grant for an app', () => {
 
   test('a grant is given only for apps that the session has and that start', async () => {
     const agent = await cluster.join()
-    const { session } = await running(agent)
+    const { session } = await runningOn(cluster, agent)
     const grant = (app: string) => cluster.api.createGrant({ params: { id: session.id, app } })
     expect((await refusal(grant('nothing'))).code).toBe('app_not_found')
     // The terminal has an endpoint of its own.

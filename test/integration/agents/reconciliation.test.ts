@@ -1,0 +1,190 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { KernelId, SessionId } from '#manager/contract'
+import { newId } from '../../../manager/store/new-id.ts'
+import { gpus, hang } from '../../fixtures/scripted-agent.ts'
+import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import { runningOn } from './running-on.ts'
+
+/** Agents report containers that the records of the manager do not have, or not so. */
+let cluster: SessionsCluster
+beforeAll(async () => {
+  cluster = await startSessionsCluster({ agentLostMs: 700, slowTickMs: 500, sweepMs: 50 })
+})
+afterEach(() => cluster.reset())
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+describe('reconciliation of reported containers with records', () => {
+  test('a container without a record is imported with its slots, and can be ended', async () => {
+    const agent = await cluster.join()
+    const { session, container } = await runningOn(cluster, agent)
+    const [otherKernel, otherSession] = [newId(KernelId), newId(SessionId)]
+    const label = {
+      ...container.label,
+      kernelId: otherKernel,
+      sessionId: otherSession,
+      slots: { cpu: 3000, mem: 2 ** 30 },
+    }
+    agent.containers.set(otherKernel, { ...container, label: await cluster.signed(label) })
+
+    const imported = await cluster.reach(otherSession, 'RUNNING').catch(() => undefined)
+    expect(imported).toMatchObject({ reason: { code: 'imported' }, ownerEmail: 'admin@localhost' })
+    // The name of the one that it was copied from is taken.
+    expect(imported?.name).toBe(`${session.name}-2`)
+    expect((await cluster.api.listAgents()).items[0]?.occupied.cpu).toBe('4')
+    await cluster.api.deleteSession({ params: { id: otherSession } })
+    await cluster.reach(otherSession, 'TERMINATED')
+    expect(agent.containers.has(otherKernel)).toBe(false)
+  })
+
+  test('the start of a session is recorded in database time, whatever the clock of its agent says', async () => {
+    const agent = await cluster.join()
+    agent.clockOffsetMs = 3_600_000
+    agent.report()
+    const { session, container } = await runningOn(cluster, agent)
+    const label = { ...container.label, kernelId: newId(KernelId), sessionId: newId(SessionId) }
+    agent.containers.set(label.kernelId, { ...container, label: await cluster.signed(label) })
+    const imported = await cluster.reach(label.sessionId, 'RUNNING')
+    for (const { startedAt } of [session, imported]) {
+      const tookMs = Date.parse(startedAt ?? '') - Date.parse(session.createdAt)
+      expect(tookMs).toBeGreaterThanOrEqual(0)
+      expect(tookMs).toBeLessThan(60_000)
+    }
+  })
+
+  test('a container that names a known session but is none of its kernels is ended', async () => {
+    const agent = await cluster.join()
+    const { session, container } = await runningOn(cluster, agent)
+    const stray = newId(KernelId)
+    const label = await cluster.signed({ ...container.label, kernelId: stray })
+    agent.containers.set(stray, { ...container, label })
+    await expect.poll(() => agent.containers.has(stray)).toBe(false)
+    expect(agent.requests('destroy_kernel')).toMatchObject([{ kernelId: stray, attempt: container.attempt }])
+    expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
+  })
+
+  test('a container that cannot be imported does not keep its agent from getting work', async () => {
+    const agent = await cluster.join()
+    const { container } = await runningOn(cluster, agent)
+    const odd = newId(KernelId)
+    // More than the column takes.
+    const label = { ...container.label, kernelId: odd, sessionId: newId(SessionId), clusterSize: 2 ** 40 }
+    await agent.disconnect()
+    agent.containers.set(odd, { ...container, label: await cluster.signed(label) })
+    await agent.connect()
+    // Its reports about other containers count.
+    await expect.poll(() => agent.notTakenUp).toEqual([odd])
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+    expect(agent.containers.has(odd)).toBe(true)
+  })
+
+  test('an agent cannot report on the pull of another agent', async () => {
+    const owner = await cluster.join()
+    owner.script.create_kernel = ({ spec }, signal) => {
+      owner.run(spec)
+      owner.change(spec.kernelId, { state: 'starting', phase: 'pulling' })
+      return hang(signal)
+    }
+    const { id } = await cluster.launch()
+    const kernelId = (await cluster.reach(id, 'PULLING')).kernels[0]?.id
+    if (!kernelId) throw new Error('no kernel')
+    const liar = await cluster.join()
+    const progress = (bytesDone: number) => ({ layersDone: 0, layersTotal: 1, bytesDone, bytesTotal: 9, layers: [] })
+    const pullNow = async () => (await cluster.api.getSession({ params: { id } })).pull
+    liar.pull(kernelId, progress(6))
+    liar.images = []
+    liar.report(true)
+    // Handled in order: with the report the pull before it has been.
+    await expect
+      .poll(async () => (await cluster.api.listImages()).items.flatMap(image => image.agentIds))
+      .not.toContain(liar.id)
+    expect(await pullNow()).toBeNull()
+    owner.pull(kernelId, progress(3))
+    await expect.poll(async () => (await pullNow())?.bytesDone).toBe(3)
+  })
+
+  test('a container of another manager is left alone', async () => {
+    const agent = await cluster.join()
+    const { container } = await runningOn(cluster, agent)
+    const foreign = newId(KernelId)
+    const label = {
+      ...container.label,
+      kernelId: foreign,
+      sessionId: newId(SessionId),
+      managerId: newId(SessionId) as never,
+    }
+    agent.containers.set(foreign, { ...container, label })
+    const sequence = agent.log.length
+    agent.report()
+    agent.report()
+    await cluster.api.deleteSession({ params: { id: container.label.sessionId } })
+    await cluster.reach(container.label.sessionId, 'TERMINATED')
+    expect(agent.containers.has(foreign)).toBe(true)
+    expect(agent.log.slice(sequence).map(entry => entry.name)).toEqual(['destroy_kernel'])
+    expect((await cluster.api.listSessions({ query: { status: 'live' } })).total).toBe(0)
+  })
+
+  test('a container whose session ended while its agent was away is removed', async () => {
+    const agent = await cluster.join()
+    const { session, kernelId } = await runningOn(cluster, agent)
+    agent.change(kernelId, { state: 'exited', containerId: 'c', exitCode: 0, oomKilled: false, engineRestarted: false })
+    await cluster.reach(session.id, 'TERMINATED')
+    await expect.poll(() => agent.containers.size).toBe(0)
+    await agent.disconnect()
+    const label = agent.requests('create_kernel')[0]
+    if (label) agent.run(label.spec)
+    await agent.connect()
+    await expect.poll(() => agent.containers.size).toBe(0)
+    expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('TERMINATED')
+  })
+
+  test('the GPU of a container without a session is handed out only when the container is gone; its other slots at once', async () => {
+    const agent = await cluster.join({ devices: gpus(1) })
+    const resources = { cpu: '1', mem: '1g', 'cuda.device': '1' }
+    const first = await cluster.launch({ resources })
+    await cluster.reach(first.id, 'RUNNING')
+    const [started] = agent.requests('create_kernel')
+    if (!started) throw new Error('not started')
+    await cluster.api.deleteSession({ params: { id: first.id } })
+    await cluster.reach(first.id, 'TERMINATED')
+    await agent.disconnect()
+    agent.run(started.spec)
+    const removal = Promise.withResolvers<undefined>()
+    const destroy = agent.script.destroy_kernel
+    agent.script.destroy_kernel = async (input, signal) => {
+      await removal.promise
+      return destroy(input, signal)
+    }
+    await agent.connect()
+    const second = await cluster.launch({ resources })
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+    await expect.poll(() => cluster.reasonOf(second.id)).toBe('capacity')
+    expect(agent.requests('create_kernel')).toHaveLength(2)
+    removal.resolve(undefined)
+    await cluster.reach(second.id, 'RUNNING')
+    expect(agent.containers.has(started.spec.kernelId)).toBe(false)
+  })
+
+  test('a repeated report changes nothing', async () => {
+    const agent = await cluster.join()
+    const { session } = await runningOn(cluster, agent)
+    const before = await cluster.timeline(session.id)
+    for (let round = 0; round < 20; round++) agent.report(round % 2 === 0)
+    await cluster.reach((await cluster.launch()).id, 'RUNNING')
+    expect(await cluster.timeline(session.id)).toEqual(before)
+    expect(agent.requests('create_kernel')).toHaveLength(2)
+  })
+
+  test('an agent whose engine does not answer says nothing about its containers and gets no work', async () => {
+    const agent = await cluster.join()
+    const { session, kernelId, container } = await runningOn(cluster, agent)
+    agent.engineReachable = false
+    agent.containers.delete(kernelId)
+    await expect.poll(async () => (await cluster.api.getSession({ params: { id: session.id } })).reachable).toBe(false)
+    const { id } = await cluster.launch()
+    await expect.poll(() => cluster.reasonOf(id)).toBe('agents_unreachable')
+    agent.containers.set(kernelId, container)
+    agent.engineReachable = true
+    await cluster.reach(id, 'RUNNING')
+    expect((await cluster.api.getSession({ params: { id: session.id } })).status).toBe('RUNNING')
+  })
+})
