@@ -5,6 +5,7 @@ import { startRegistry, type TestRegistry } from '../../fixtures/registry.ts'
 import { hang, PYTHON, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
+/** Images of agents and of a registry: what users see and launch, and what administrators do with them. */
 const LABELS = {
   'berth.image.title': 'R 4',
   'berth.image.min.cpu': '1',
@@ -185,91 +186,6 @@ describe('aliases', () => {
       ...{ code: 'image_alias_not_found' },
     })
     expect(await refusal(cluster.launch({ image: 'py' }))).toMatchObject({ code: 'image_not_found' })
-  })
-})
-
-describe('images of sessions', () => {
-  test('the owner asks, a superadmin accepts, the agent makes it; nobody else may ask, and no name is taken twice', async () => {
-    const steps: string[] = []
-    const going = Promise.withResolvers<{ id: string }>()
-    const agent = await cluster.join({
-      script: {
-        save_kernel({ reference, title, saveId }) {
-          steps.push(`${reference} ${title ?? '-'}`)
-          agent.send({
-            ...{ type: 'image_pull', pullId: saveId },
-            progress: { layersDone: 0, layersTotal: 1, bytesDone: 5, bytesTotal: 10, layers: [] },
-          })
-          return going.promise
-        },
-      },
-    })
-    const ada = await cluster.addUser('saves@example.org')
-    const { items } = await ada.createSession({ body: { image: 'berth/python:3.13' } })
-    const params = { id: items[0]?.id as never }
-    await expect.poll(async () => (await ada.getSession({ params })).status).toBe('RUNNING')
-    const ask = (reference: string) => ada.saveSession({ params, body: { reference, note: 'For the course' } })
-    expect(await refusal(cluster.api.saveSession({ params, body: { reference: 'a:1' } }))).toMatchObject({
-      ...{ code: 'forbidden' },
-    })
-    for (const wrong of ['a', 'A:1', 'cr.example.org/a:1', 'localhost/a:1', 'a:1 b']) {
-      expect(await refusal(ask(wrong)), wrong).toMatchObject({ code: 'bad_request' })
-    }
-    expect(await refusal(ask(PYTHON.references[0] ?? ''))).toMatchObject({ code: 'image_exists' })
-    expect(await ask('made/first:1')).toMatchObject({ request: { reference: 'made/first:1' }, task: null })
-    const { request } = await ask('made/box:1')
-    expect(steps).toEqual([])
-    expect(await refusal(ada.listImageRequests())).toMatchObject({ code: 'forbidden' })
-    expect((await cluster.api.listImageRequests()).items).toMatchObject([
-      { reference: 'made/box:1', email: 'saves@example.org', note: 'For the course' },
-    ])
-    const accept = () => cluster.api.acceptImageRequest({ params: { id: request?.id ?? '' }, body: {} })
-    expect(await accept()).toMatchObject({ kind: 'save', status: 'running', target: 'made/box:1' })
-    expect(await refusal(accept())).toMatchObject({ code: 'image_request_not_found' })
-    const task = async () => (await ada.getSessionImage({ params })).task
-    await expect.poll(async () => (await task())?.pull?.[0]?.progress?.bytesDone).toBe(5)
-    going.resolve({ id: 'sha256:1' })
-    await expect.poll(async () => (await task())?.status).toBe('done')
-    expect(steps).toEqual(['made/box:1 -'])
-  })
-
-  test('requests are withdrawn and declined, work is cancelled, and the setting decides who needs a superadmin', async () => {
-    const aborted = Promise.withResolvers<string>()
-    await cluster.join({
-      script: {
-        save_kernel: (_input, signal) =>
-          new Promise((_resolve, reject) => {
-            signal.addEventListener('abort', () => {
-              aborted.resolve('aborted')
-              reject(new ScriptedError('unavailable', 'cancelled'))
-            })
-          }),
-      },
-    })
-    const bob = await cluster.addUser('declined@example.org')
-    const { items } = await bob.createSession({ body: { image: 'berth/python:3.13' } })
-    const params = { id: items[0]?.id as never }
-    await expect.poll(async () => (await bob.getSession({ params })).status).toBe('RUNNING')
-    const ask = () => bob.saveSession({ params, body: { reference: 'made/bob:1' } })
-    await ask()
-    await bob.cancelSessionImage({ params })
-    expect((await cluster.api.listImageRequests()).items).toEqual([])
-    const { request } = await ask()
-    await cluster.api.declineImageRequest({ params: { id: request?.id ?? '' }, body: { reason: 'Too large.' } })
-    expect((await bob.listMessages()).items[0]?.text).toBe(
-      'The image made/bob:1 of this session is not made.\nToo large.',
-    )
-    onTestFinished(async () => void (await cluster.api.updateSettings({ body: { sessionImages: 'ask' } })))
-    await cluster.api.updateSettings({ body: { sessionImages: 'off' } })
-    expect(await refusal(ask())).toMatchObject({ code: 'forbidden' })
-    await cluster.api.updateSettings({ body: { sessionImages: 'allow' } })
-    expect(await ask()).toMatchObject({ request: null, task: { status: 'running' } })
-    await bob.cancelSessionImage({ params })
-    expect(await aborted.promise).toBe('aborted')
-    expect((await bob.getSessionImage({ params })).task?.status).toBe('cancelled')
-    await bob.deleteSession({ params })
-    await expect.poll(async () => (await bob.getSession({ params })).status).toBe('TERMINATED')
-    expect(await refusal(ask())).toMatchObject({ code: 'session_not_running' })
   })
 })
 
