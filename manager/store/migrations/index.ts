@@ -51,6 +51,7 @@ import { uploadExecutable } from './0075-upload-executable.ts'
 import { projectFolderFiles } from './0076-project-folder-files.ts'
 import { visits } from './0077-visits.ts'
 import { usageHours } from './0078-usage-hours.ts'
+import { imageDescriptions } from './0079-image-descriptions.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -106,4 +107,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0076-project-folder-files': projectFolderFiles,
   '0077-visits': visits,
   '0078-usage-hours': usageHours,
+  '0079-image-descriptions': imageDescriptions,
 }

@@ -59,5 +59,7 @@ export interface AgentImagesTable {
   /** Image id as the engine reports it, `sha256:…`. */
   digest: string
   image: Json<AgentImage>
+  /** SHA-256 of the text of `image`. */
+  described: Buffer
   seen_at: Time
 }
