@@ -128,11 +128,9 @@ export function createAgentService(deps: AgentServiceDeps): AgentService {
   const { store, gateway, presence, events } = deps
 
   async function toAgents(rows: readonly AgentRow[]): Promise<Agent[]> {
-    const linksOf = Map.groupBy(await listAgentLinks(store.db), link => link.agentId)
-    const usage = await readUsage(
-      store.db,
-      rows.map(row => row.id),
-    )
+    const ids = rows.map(row => row.id)
+    const [links, usage] = await Promise.all([listAgentLinks(store.db, ids), readUsage(store.db, ids)])
+    const linksOf = Map.groupBy(links, link => link.agentId)
     return rows.map(row => ({
       ...commonOf(row, usage),
       devices: row.devices.map(device =>

@@ -205,6 +205,20 @@ test('an agent is paused from the list; the arrow keys go from agent to agent', 
   expect(it.world.changes).toMatchObject([{ body: { schedulable: false } }])
 })
 
+test('the page of an agent asks the agent for its unknown containers at once, not after its own answer', async () => {
+  await using it = await openConsole(browser, '/admin/agents', ADMIN_WORLD)
+  const answer = Promise.withResolvers<void>()
+  await it.page.route(url => url.pathname.endsWith(`/agents/${agentId(1)}`), async route => {
+    await answer.promise
+    await route.continue()
+  })
+  const asked = it.page.waitForRequest(/\/unknown-containers$/)
+  await it.page.goto(`${it.double.url}/#/admin/agents/${agentId(1)}`)
+  await asked
+  answer.resolve()
+  await it.page.getByText('Xid 79').waitFor()
+})
+
 test('idle GPUs are listed by owner; their owner is reminded, and their sessions are ended, all at once', async () => {
   await using it = await openConsole(browser, '/admin/usage', ADMIN_WORLD)
   await it.page.getByText('7 GPU held, and without work for 30 minutes or more').waitFor()

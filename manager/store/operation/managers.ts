@@ -81,12 +81,12 @@ export interface AgentLinkRow {
   readonly via: string | null
 }
 
-/** All links, those of the oldest manager first. */
-export async function listAgentLinks(db: Db): Promise<AgentLinkRow[]> {
+/** The links of these agents, those of the oldest manager first. */
+export async function listAgentLinks(db: Db, agentIds: readonly AgentId[]): Promise<AgentLinkRow[]> {
   const { rows } = await sql<AgentLinkRow>`
     select l.agent_id as "agentId", m.id, m.advertise_url as url, v.advertise_url as via
     from agent_links l join managers m on m.id = l.manager_id left join managers v on v.id = l.via
-    order by m.started_at, m.id`.execute(db)
+    where l.agent_id = any(${agentIds}::uuid[]) order by m.started_at, m.id`.execute(db)
   return rows
 }
 
