@@ -95,6 +95,11 @@ export const UsageReportQuery = z.object({
 })
 export type UsageReportQuery = z.infer<typeof UsageReportQuery>
 
+export interface UsageReportsQuery extends Pick<UsageReportQuery, 'from' | 'to'> {
+  /** Rows of each dimension. */
+  readonly limit: number
+}
+
 /** Resource use of sessions in a period, by user, project, domain, image or agent. */
 export const UsageReport = z
   .object({
@@ -132,6 +137,14 @@ export const UsageReport = z
   })
   .meta({ id: 'UsageReport' })
 export type UsageReport = z.infer<typeof UsageReport>
+
+/** The first rows by every dimension, as a report of a month shows them. */
+export const UsageReports = UsageReport.pick({ from: true, to: true })
+  .extend({
+    items: z.array(UsageReport.pick({ items: true, total: true, sums: true }).extend({ by: z.enum(USAGE_DIMENSIONS) })),
+  })
+  .meta({ id: 'UsageReports' })
+export type UsageReports = z.infer<typeof UsageReports>
 
 export const FINDING_KINDS = [
   'container_gone', // the row says that it runs, but there is no container

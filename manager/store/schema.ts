@@ -64,6 +64,7 @@ import {
   type UsageDaysTable,
   type UsageHoursTable,
   type UsageRecountsTable,
+  type UsageWeeksTable,
 } from './tables/quotas.ts'
 import {
   type ImageAliasesTable,
@@ -124,6 +125,7 @@ export interface Database {
   presets: PresetsTable
   resource_group_access: ResourceGroupAccessTable
   usage_days: UsageDaysTable
+  usage_weeks: UsageWeeksTable
   usage_hours: UsageHoursTable
   usage_recounts: UsageRecountsTable
   registries: RegistriesTable

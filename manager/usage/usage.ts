@@ -11,6 +11,8 @@ import {
   type UsageHistory,
   type UsageHistoryQuery,
   type UsageReport,
+  type UsageReports,
+  type UsageReportsQuery,
   type UserId,
 } from '#manager/contract'
 import { type AgentService } from '../agents/service.ts'
@@ -27,7 +29,7 @@ import { withHeld } from '../scheduler/read-limits.ts'
 import { readHistoryOf } from './history.ts'
 import { type LimitUseQuery, readLimitUse } from './limit-users.ts'
 import { type IdleQuery, listIdleOf, readOverviewOf } from './overview.ts'
-import { type PagedReportQuery, readReportOf } from './report.ts'
+import { type PagedReportQuery, readReportOf, readReportsOf } from './report.ts'
 import { recalculate, type RecalculateDeps } from './recalculate.ts'
 import { readResources, type ResourcesQuery } from './resources.ts'
 
@@ -41,6 +43,8 @@ export interface Usages {
   history(caller: Caller, query: UsageHistoryQuery): Promise<UsageHistory>
   /** @throws AppError `bad_request` */
   report(caller: Caller, query: PagedReportQuery): Promise<UsageReport>
+  /** As `readReportsOf`. */
+  reports(caller: Caller, query: UsageReportsQuery): Promise<UsageReports>
   /** As `readLimitUse`. */
   limitUse(caller: Caller, query: LimitUseQuery): ReturnType<typeof readLimitUse>
   /** As `readOverviewOf`. */
@@ -60,6 +64,7 @@ export function createUsages(
     resources: (caller, query) => readResources({ db, agents: deps.figures }, caller, query),
     history: (caller, query) => readHistoryOf(deps.store, caller, query),
     report: (caller, query) => readReportOf(deps.store, caller, query),
+    reports: (caller, query) => readReportsOf(deps.store, caller, query),
     limitUse: (caller, query) => readLimitUse(db, caller, query),
     overview: caller => readOverviewOf({ db, agents: deps.figures }, caller),
     idle: (caller, query) => listIdleOf(db, caller, query),

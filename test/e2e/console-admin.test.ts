@@ -207,16 +207,20 @@ test('an agent is paused from the list; the arrow keys go from agent to agent', 
 
 test('the page of an agent asks the agent for its unknown containers at once, not after its own answer', async () => {
   await using it = await openConsole(browser, '/admin/agents', ADMIN_WORLD)
-  const answer = Promise.withResolvers<void>()
-  await it.page.route(url => url.pathname.endsWith(`/agents/${agentId(1)}`), async route => {
-    await answer.promise
-    await route.continue()
-  })
+  await it.page.locator('a.name').first().waitFor()
+  const answer = Promise.withResolvers<null>()
+  await it.page.route(
+    url => url.pathname.endsWith(`/agents/${agentId(1)}`),
+    async route => {
+      await answer.promise
+      await route.continue()
+    },
+  )
   const asked = it.page.waitForRequest(/\/unknown-containers$/)
   await it.page.goto(`${it.double.url}/#/admin/agents/${agentId(1)}`)
   await asked
-  answer.resolve()
-  await it.page.getByText('Xid 79').waitFor()
+  answer.resolve(null)
+  await it.page.getByText('Xid 79').first().waitFor()
 })
 
 test('idle GPUs are listed by owner; their owner is reminded, and their sessions are ended, all at once', async () => {
@@ -301,7 +305,7 @@ test('projects, images and usage are searched, filtered and sorted by the server
   await button(it.page, 'Wasted GPU-hours').click()
   await button(it.page, 'Wasted GPU-hours').click()
   await wasted
-  const short = it.page.waitForRequest(/usage\/report\?.*by=agent.*limit=50/)
+  const short = it.page.waitForRequest(/usage\/reports\?.*limit=50/)
   await it.page.goto(`${it.double.url}/#/admin/usage/month`)
   await short
   const whole = it.page.waitForRequest(

@@ -34,6 +34,7 @@ import {
   SYSTEM_SETTINGS_DEFAULTS,
   type SystemSettings,
   type Task,
+  USAGE_DIMENSIONS,
   type UsageReport,
   type User,
   type UserImportOutcome,
@@ -338,6 +339,13 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
       return { status: 200, value: limitUseOf(url) }
     case 'GET /api/v1/usage/report':
       return { status: 200, value: reportOf(admin) }
+    case 'GET /api/v1/usage/reports': {
+      const { items, total, sums } = reportOf(admin)
+      return {
+        status: 200,
+        value: { from: '', to: '', items: USAGE_DIMENSIONS.map(by => ({ by, items, total, sums })) },
+      }
+    }
     case 'GET /api/v1/sign-in-providers': {
       const callbackUrl = 'https://berth.example.org/api/v1/auth/sso/callback'
       return { status: 200, value: { items: admin.signInProviders ?? [], callbackUrl } }

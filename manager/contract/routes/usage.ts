@@ -1,7 +1,15 @@
 import { z } from 'zod'
 import { GroupId, UserId } from '../ids.ts'
 import { LimitUse, LimitUseQuery, LimitUser } from '../limit-use.ts'
-import { Recalculation, ScopeUsage, UsageHistory, UsageHistoryQuery, UsageReport, UsageReportQuery } from '../usage.ts'
+import {
+  Recalculation,
+  ScopeUsage,
+  UsageHistory,
+  UsageHistoryQuery,
+  UsageReport,
+  UsageReportQuery,
+  UsageReports,
+} from '../usage.ts'
 import { OptionalPage, Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Limits, and the amounts held under them. */
@@ -38,6 +46,14 @@ export const USAGE_ROUTES = {
       'Resource use of sessions in a period, by user, project, domain, image or agent. An admin of a domain sees its sessions.',
     query: OptionalPage.extend(UsageReportQuery.shape),
     reply: UsageReport,
+  },
+  listUsageReports: {
+    method: 'GET',
+    path: '/api/v1/usage/reports',
+    access: 'domain_admin',
+    summary: 'The first rows of the report by each of its dimensions, those with the most GPU-hours.',
+    query: UsageReportQuery.pick({ from: true, to: true }).extend({ limit: Page.shape.limit }),
+    reply: UsageReports,
   },
   getLimitUse: {
     method: 'GET',

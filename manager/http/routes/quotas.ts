@@ -18,6 +18,7 @@ type QuotaRoutes =
   | 'getUsage'
   | 'getUsageHistory'
   | 'getUsageReport'
+  | 'listUsageReports'
   | 'getLimitUse'
   | 'recalculateUsage'
   | 'getOverview'
@@ -49,6 +50,7 @@ export function createQuotaRoutes(deps: QuotaRouteDeps): Pick<Handlers, QuotaRou
     getUsage: async ({ caller }, { query }) => ({ items: await usages.of(caller, query) }),
     getUsageHistory: ({ caller }, { query }) => usages.history(caller, query),
     getUsageReport: ({ caller }, { query }) => usages.report(caller, query),
+    listUsageReports: ({ caller }, { query }) => usages.reports(caller, query),
     getLimitUse: ({ caller }, { query }) => usages.limitUse(caller, query),
     getOverview: ({ caller }) => usages.overview(caller),
     listIdleGpus: ({ caller }, { query }) => usages.idle(caller, query),

@@ -52,6 +52,7 @@ import { projectFolderFiles } from './0076-project-folder-files.ts'
 import { visits } from './0077-visits.ts'
 import { usageHours } from './0078-usage-hours.ts'
 import { imageDescriptions } from './0079-image-descriptions.ts'
+import { usageWeeks } from './0080-usage-weeks.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -108,4 +109,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0077-visits': visits,
   '0078-usage-hours': usageHours,
   '0079-image-descriptions': imageDescriptions,
+  '0080-usage-weeks': usageWeeks,
 }

@@ -87,6 +87,7 @@ export const KEPT = {
 
   sessions: 'as a setting says',
   usage_days: 'as a setting says',
+  usage_weeks: 'as a setting says',
   usage_hours: 'as a setting says',
   kernels: 'as a setting says',
   kernel_devices: 'as a setting says',

@@ -1,4 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
+import { type UsageReportQuery } from '#manager/contract'
+
+export type UsageDimension = UsageReportQuery['by']
 
 /**
  * Joins to sessions (`s`) what they held, as a row for each kernel of each run, as a kernel holds its part until it ends by itself.
@@ -21,6 +24,21 @@ export const PARTS = sql`cross join lateral (
 
 /** `from` clause of queries over what sessions held. */
 export const HELD_PARTS = sql`sessions s ${PARTS}`
+
+const KEYS: Readonly<Record<UsageDimension, RawBuilder<unknown>>> = {
+  user: sql`owner_id::text`,
+  project: sql`group_id::text`,
+  domain: sql`domain`,
+  image: sql`image`,
+  agent: sql`agent_id::text`,
+}
+
+/**
+ * Joins to rows of what sessions held a row for each of some dimensions: `keyed.dimension`, and `keyed.key`, which is null for a session
+ * without the dimension, such as one whose project was deleted. All kernels of a session run on one agent.
+ */
+export const keyedBy = (dimensions: readonly UsageDimension[]): RawBuilder<unknown> => sql`cross join lateral (
+    values ${sql.join(dimensions.map(by => sql`(${sql.lit(by)}, ${KEYS[by]})`))}) keyed (dimension, key)`
 
 /** Whether a session can have held anything: none that has never run does. */
 export const HAS_RUN = sql`(s.started_at is not null or s.interruptions > 0)`

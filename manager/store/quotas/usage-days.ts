@@ -1,11 +1,11 @@
 import { type RawBuilder, type Transaction, sql } from 'kysely'
-import { type SessionId } from '#manager/contract'
+import { type SessionId, USAGE_DIMENSIONS } from '#manager/contract'
 import { type Database } from '../schema.ts'
-import { HAS_RUN, HELD_COLUMNS, HELD_PARTS, MEASURED, MEASURED_SUMS, ranWithin } from './held-parts.ts'
+import { HAS_RUN, HELD_COLUMNS, HELD_PARTS, keyedBy, MEASURED, MEASURED_SUMS, ranWithin } from './held-parts.ts'
 import { addHours, HISTORY_NAMES } from './usage-hours.ts'
 
 /**
- * Sums of usage by day of UTC, in `usage_days`, and by hour, in `usage_hours`. They contain the sessions with `usage_summed`, all of which have ended; triggers note
+ * Sums of usage by day of UTC, in `usage_days`, by week, in `usage_weeks`, and by hour, in `usage_hours`. They contain the sessions with `usage_summed`, all of which have ended; triggers note
  * in `usage_recounts` the days that are no longer true because such a session was changed or deleted. A report or history adds
  * up the sums of the true days and computes the rest from the sessions.
  */
@@ -15,7 +15,12 @@ const SESSIONS_AT_ONCE = 500
 /** Days of one transaction. */
 const DAYS_AT_ONCE = 3
 /** How long after its end a session is summed: its last figures of CPU time come after the end. */
-const SETTLED = sql`interval '5 minutes'`
+export const SETTLED = sql`interval '5 minutes'`
+const SUMS = [
+  ...(['sessions', 'begun', 'cpu_seconds', 'mem_byte_seconds', 'gpu_seconds'] as const),
+  ...(['cpu_used_seconds', 'cpu_measured_seconds'] as const),
+  ...MEASURED,
+] as const
 const DAY_OF_HOUR = sql`(hour at time zone 'UTC')::date`
 /** Whether an hour is on one of some days, which are in order. */
 const isOn = (days: readonly string[]) => sql`${DAY_OF_HOUR} = any(${days}::date[])
@@ -41,7 +46,8 @@ export async function sumEndedSessions(trx: Transaction<Database>): Promise<bool
   const ids = rows.map(({ id }) => id)
   if (ids.length > 0) {
     const sessions = sql`s.id = any(${ids}::uuid[])`
-    await addSums(trx, { sessions, days: sql`true` })
+    await addSums(trx, { unit: 'day', sessions })
+    await addSums(trx, { unit: 'week', sessions })
     await addHours(trx, { sessions, from: sql`started_at`, to: sql`ended_at`, days: sql`true` })
   }
   return ids.length === SESSIONS_AT_ONCE
@@ -84,7 +90,8 @@ export async function recountDays(trx: Transaction<Database>): Promise<{ correct
   const range = { from: sql`${first.day}::timestamp at time zone 'UTC'`, to: sql`${end}::timestamp at time zone 'UTC'` }
   await sql`delete from usage_hours where ${isOn(days)}`.execute(trx)
   const sessions = sql`s.usage_summed and ${ranWithin(range)}`
-  await addSums(trx, { sessions, days: sql`d.day = any(${days}::date[])` })
+  await addSums(trx, { unit: 'day', sessions, days })
+  await addWeeksOf(trx, days)
   await addHours(trx, { sessions, ...range, days: sql`(g at time zone 'UTC')::date = any(${days}::date[])` })
   return { corrected: differentDays(before, await totalsOf(trx, days)).size, isMore: later.length > 0 }
 }
@@ -117,11 +124,18 @@ function differentDays(
   return new Set(different.map(key => key.slice(0, 10)))
 }
 
-/** Adds what the sessions held on the days to the sums. */
+/** Adds what the sessions held to the sums by day or by week; with `days` on these days only. */
 async function addSums(
   trx: Transaction<Database>,
-  { sessions, days }: { readonly sessions: RawBuilder<unknown>; readonly days: RawBuilder<unknown> },
+  added: {
+    readonly unit: 'day' | 'week'
+    readonly sessions: RawBuilder<unknown>
+    readonly days?: readonly string[]
+  },
 ): Promise<void> {
+  const { unit, sessions, days } = added
+  const table = sql.table(`usage_${unit}s`)
+  const step = sql.lit(`1 ${unit}`)
   await sql`
     with parts as (
       select ${HELD_COLUMNS}, s.interruptions, s.owner_id, s.group_id, s.domain, s.image, part.agent_id
@@ -130,29 +144,34 @@ async function addSums(
       select parts.*, d.day, started_at >= d.start as begins,
         date_part('epoch', least(ended_at, d.stop) - greatest(started_at, d.start)) as held
       from parts cross join lateral (
-        select g::date as day, g at time zone 'UTC' as start, (g + interval '1 day') at time zone 'UTC' as stop
-        from generate_series(date_trunc('day', started_at at time zone 'UTC'), ended_at at time zone 'UTC', '1 day') g
-      ) d where (ended_at > d.start or started_at >= d.start) and ${days}
+        select g::date as day, g at time zone 'UTC' as start, (g + ${step}::interval) at time zone 'UTC' as stop
+        from generate_series(date_trunc(${sql.lit(unit)}, started_at at time zone 'UTC'), ended_at at time zone 'UTC', ${step}::interval) g
+      ) d where (ended_at > d.start or started_at >= d.start) and ${days ? sql`d.day = any(${days}::date[])` : sql`true`}
     )
-    insert into usage_days
-      (dimension, day, domain, key, sessions, begun, cpu_seconds, mem_byte_seconds, gpu_seconds, cpu_used_seconds, cpu_measured_seconds,
-        ${sql.join(MEASURED.map(name => sql.ref(name)))})
+    insert into ${table} (dimension, ${sql.ref(unit)}, domain, key, ${sql.join(SUMS.map(name => sql.ref(name)))})
     select dimension, day, domain, coalesce(keyed.key, ''),
       count(distinct id) filter (where interruptions = 0), count(distinct id) filter (where interruptions = 0 and begins),
       sum(cores * held), sum(mem * held), sum(gpus * held), coalesce(sum(used * held / whole), 0),
       coalesce(sum(cores * held) filter (where used is not null), 0), ${MEASURED_SUMS}
-    from daily cross join lateral (values ('user', owner_id::text), ('project', group_id::text), ('domain', domain),
-      ('image', image), ('agent', agent_id::text)) keyed (dimension, key)
+    from daily ${keyedBy(USAGE_DIMENSIONS)}
     group by 1, 2, 3, 4
-    on conflict (dimension, day, domain, key) do update set
-      sessions = usage_days.sessions + excluded.sessions,
-      begun = usage_days.begun + excluded.begun,
-      cpu_seconds = usage_days.cpu_seconds + excluded.cpu_seconds,
-      mem_byte_seconds = usage_days.mem_byte_seconds + excluded.mem_byte_seconds,
-      gpu_seconds = usage_days.gpu_seconds + excluded.gpu_seconds,
-      cpu_used_seconds = usage_days.cpu_used_seconds + excluded.cpu_used_seconds,
-      cpu_measured_seconds = usage_days.cpu_measured_seconds + excluded.cpu_measured_seconds,
-      ${sql.join(MEASURED.map(name => sql`${sql.ref(name)} = usage_days.${sql.ref(name)} + excluded.${sql.ref(name)}`))}`.execute(
+    on conflict (dimension, ${sql.ref(unit)}, domain, key) do update set
+      ${sql.join(SUMS.map(name => sql`${sql.ref(name)} = ${table}.${sql.ref(name)} + excluded.${sql.ref(name)}`))}`.execute(
     trx,
   )
+}
+
+/**
+ * Makes the sums of the weeks of these days anew, from those of their days. Days of the week that are not true yet make it anew when
+ * they are. A session that ran in a week ran on its first day or began on a later one.
+ */
+async function addWeeksOf(trx: Transaction<Database>, days: readonly string[]): Promise<void> {
+  const weeks = sql`select distinct date_trunc('week', day::timestamp)::date from unnest(${days}::date[]) day`
+  await sql`delete from usage_weeks where week in (${weeks})`.execute(trx)
+  const sums = SUMS.filter(name => name !== 'sessions').map(name => sql`sum(${sql.ref(name)})`)
+  await sql`
+    insert into usage_weeks (dimension, week, domain, key, ${sql.join(SUMS.map(name => sql.ref(name)))})
+    select dimension, week, domain, key, sum(case when day = week then sessions else begun end), ${sql.join(sums)}
+    from (${weeks}) of_days (week) join usage_days on day between week and week + 6
+    group by 1, 2, 3, 4`.execute(trx)
 }

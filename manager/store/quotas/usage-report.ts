@@ -1,16 +1,19 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type UsageOrder, type UsageReportQuery } from '#manager/contract'
+import { type UsageOrder } from '#manager/contract'
 import { type Db } from '../schema.ts'
 import {
   HAS_RUN,
   HELD_COLUMNS,
   HELD_PARTS,
+  keyedBy,
   MEASURED,
   MEASURED_SUMS,
   type MeasuredSums,
   PARTS,
   ranWithin,
+  type UsageDimension,
 } from './held-parts.ts'
+import { SETTLED } from './usage-days.ts'
 
 export interface ReportRow extends MeasuredSums {
   readonly key: string
@@ -37,7 +40,6 @@ export interface ReportTotals {
 const MOST_ROWS = 5_000
 
 export interface ReportQuery {
-  readonly by: UsageReportQuery['by']
   readonly from: Date
   readonly to: Date
   readonly domain?: string | undefined
@@ -51,21 +53,18 @@ export interface ReportQuery {
   readonly offset?: number | undefined
 }
 
-/** What rows are grouped by, and how to read the name of a group. All kernels of a session run on one agent. */
-const DIMENSIONS: Readonly<
-  Record<UsageReportQuery['by'], { readonly key: RawBuilder<unknown>; readonly name: RawBuilder<unknown> }>
-> = {
-  user: { key: sql`s.owner_id`, name: sql`(select email from users where users.id = nullif(totals.key, '')::uuid)` },
-  project: {
-    key: sql`s.group_id`,
-    name: sql`(select domain || '/' || name from groups where groups.id = nullif(totals.key, '')::uuid)`,
-  },
-  domain: { key: sql`s.domain`, name: sql`totals.key` },
-  image: { key: sql`s.image`, name: sql`totals.key` },
-  agent: {
-    key: sql`part.agent_id`,
-    name: sql`(select name from agents where agents.id = nullif(totals.key, '')::uuid)`,
-  },
+export interface Report {
+  readonly rows: ReportRow[]
+  readonly totals: ReportTotals
+}
+
+/** How to read the name of a row by its key. */
+const NAMES: Readonly<Record<UsageDimension, RawBuilder<unknown>>> = {
+  user: sql`(select email from users where users.id = nullif(totals.key, '')::uuid)`,
+  project: sql`(select domain || '/' || name from groups where groups.id = nullif(totals.key, '')::uuid)`,
+  domain: sql`totals.key`,
+  image: sql`totals.key`,
+  agent: sql`(select name from agents where agents.id = nullif(totals.key, '')::uuid)`,
 }
 
 /** The used part of what was held with figures; -1 without any. */
@@ -84,79 +83,118 @@ const ORDER_BY: Readonly<Record<UsageOrder, RawBuilder<unknown>>> = {
 }
 
 /**
- * Total resource use of sessions between two moments, equal to the second to a sum over the sessions. The sums of whole days of UTC
- * are added up; the hours before and after them, days whose sums are no longer true, and sessions that no sum contains are
- * computed from the sessions. Sessions without the dimension, such as a project that was deleted, are one row with an empty key.
+ * Total resource use of sessions between two moments, equal to the second to a sum over the sessions, by each of the dimensions. The
+ * sums of whole weeks and days of UTC are added up; the hours before and after them, days whose sums are no longer true, and sessions
+ * that no sum contains are computed from the sessions, once for all dimensions. Sessions without the dimension, such as a project
+ * that was deleted, are one row with an empty key.
  */
-export async function readUsageReport(
+export async function readUsageReports<D extends UsageDimension>(
   db: Db,
+  dimensions: readonly D[],
   report: ReportQuery,
-): Promise<{ rows: ReportRow[]; totals: ReportTotals }> {
-  const { by, from, to, domain, order = 'gpu', descending = true, search, limit = MOST_ROWS, offset = 0 } = report
-  const { key, name } = DIMENSIONS[by]
+): Promise<Record<D, Report>> {
+  const { from, to, domain, order = 'gpu', descending = true, search, limit = MOST_ROWS, offset = 0 } = report
+  const name = sql`case totals.dimension ${sql.join(
+    dimensions.map(by => sql`when ${sql.lit(by)} then ${NAMES[by]}`),
+    sql` `,
+  )} end`
   // The names of all rows are read only where the choice of the page depends on them.
   const [named, shown] =
     search || order === 'name' ? [sql`coalesce(${name}, '')`, sql`known`] : [sql`''`, sql`coalesce(${name}, '')`]
   const inDomain = (column: RawBuilder<unknown>) => (domain === undefined ? sql`true` : sql`${column} = ${domain}`)
+  const asked = sql`array[${sql.join(dimensions.map(by => sql.lit(by)))}]::text[]`
   /** What sessions held in the times of `spans`. A session counts in the first span that it ran in. */
   const held = (spans: RawBuilder<unknown>, sessions: RawBuilder<unknown>) => sql`
-    select group_key, count(distinct id) filter (where interruptions = 0 and (started_at >= start or start = ${from})) as sessions,
-      sum(cores * held) as cpu, sum(mem * held) as mem, sum(gpus * held) as gpu, sum(used * held / whole) as used,
-      sum(cores * held) filter (where used is not null) as measured, ${MEASURED_SUMS}
-    from (
-      select coalesce(${key}::text, '') as group_key, ${HELD_COLUMNS}, s.interruptions, spans.start,
-        date_part('epoch', least(part.ended_at, spans.stop) - greatest(part.started_at, spans.start)) as held
-      from ${spans} cross join lateral (
-        select * from sessions s where ${sessions} and ${HAS_RUN} and ${inDomain(sql`s.domain`)}
-      ) s ${PARTS}
-      where part.started_at < spans.stop and (part.ended_at > spans.start or part.started_at >= spans.start)
-    ) of_span group by group_key`
+    select ${HELD_COLUMNS}, s.owner_id, s.group_id, s.domain, s.image, part.agent_id,
+      s.interruptions = 0 and (part.started_at >= spans.start or spans.start = ${from}) as counts,
+      date_part('epoch', least(part.ended_at, spans.stop) - greatest(part.started_at, spans.start)) as held
+    from ${spans} cross join lateral (
+      select * from sessions s where ${sessions} and ${HAS_RUN} and ${inDomain(sql`s.domain`)}
+    ) s ${PARTS}
+    where part.started_at < spans.stop and (part.ended_at > spans.start or part.started_at >= spans.start)`
   const direction = sql.raw(descending ? 'desc' : 'asc')
   const added = sql.join(MEASURED.map(name => sql`coalesce(sum(${sql.ref(name)}), 0) as ${sql.ref(name)}`))
-  const { rows } = await sql<Partial<ReportRow> & { totals: ReportTotals }>`
-    with days as (
-      select g::date as day, g at time zone 'UTC' as start, (g + interval '1 day') at time zone 'UTC' as stop,
-        exists (select from usage_recounts r where g::date between r.first_day and r.last_day) as untrue
-      from generate_series(date_trunc('day', ${from}::timestamptz at time zone 'UTC'), ${to}::timestamptz at time zone 'UTC', '1 day') g
-    ), summed as materialized (
-      select day, start from days where start >= ${from} and stop <= ${to} and not untrue
+  // Every summed session has ended by then, so the sums of the last day hold nothing that came later. The minute is for sessions
+  // that are summed while the report begins.
+  const reachesNow = sql`${to}::timestamptz > now() - ${SETTLED} + interval '1 minute'`
+  /** The periods that the report touches. */
+  const periodsOf = (unit: 'day' | 'week') => {
+    const step = sql`${sql.lit(`1 ${unit}`)}::interval`
+    return sql`select g::date as ${sql.ref(unit)}, g at time zone 'UTC' as start, (g + ${step}) at time zone 'UTC' as stop
+      from generate_series(
+        date_trunc(${sql.lit(unit)}, ${from}::timestamptz at time zone 'UTC'), ${to}::timestamptz at time zone 'UTC', ${step}) g`
+  }
+  /** Whether the report takes what was held in a period from the sums: it is in the report whole, and its sums are true. */
+  const isSummed = (unit: 'day' | 'week') => sql`start >= ${from} and (stop <= ${to} or ${reachesNow})
+    and not exists (select from usage_recounts r
+      where r.first_day < stop at time zone 'UTC' and r.last_day >= ${sql.ref(unit)})`
+  const sumsOf = (unit: 'day' | 'week', periods: RawBuilder<unknown>) => sql`
+    select dimension, key as group_key, sum(case when start = ${from} then sessions else begun end) as sessions,
+      sum(cpu_seconds) as cpu, sum(mem_byte_seconds) as mem, sum(gpu_seconds) as gpu, sum(cpu_used_seconds) as used,
+      sum(cpu_measured_seconds) as measured, ${added}
+    from ${periods} join ${sql.table(`usage_${unit}s`)} using (${sql.ref(unit)})
+    where dimension = any(${asked}) and ${inDomain(sql`domain`)} group by dimension, key`
+  const { rows } = await sql<Partial<ReportRow> & { dimension: D; totals: ReportTotals }>`
+    with weeks as materialized (
+      select * from (${periodsOf('week')}) of_time where ${isSummed('week')}
+    ), days as (
+      select *, ${isSummed('day')} as is_summed from (${periodsOf('day')}) of_time
+      where not exists (select from weeks where day between week and week + 6)
     ), spans as materialized (
-      select greatest(start, ${from}) as start, least(stop, ${to}) as stop from days
-      where (start < ${from} or stop > ${to} or untrue) and start < ${to}
-    ), found as (
-      select key as group_key, sum(case when start = ${from} then sessions else begun end) as sessions, sum(cpu_seconds) as cpu,
-        sum(mem_byte_seconds) as mem, sum(gpu_seconds) as gpu, sum(cpu_used_seconds) as used, sum(cpu_measured_seconds) as measured,
-        ${added}
-      from summed join usage_days using (day) where dimension = ${by} and ${inDomain(sql`domain`)} group by key
-      union all
+      select greatest(start, ${from}) as start, least(stop, ${to}) as stop from days where not is_summed and start < ${to}
+    ), held as materialized (
       ${held(sql`spans`, sql`s.usage_summed and ${ranWithin({ from: sql`spans.start`, to: sql`spans.stop` })}`)}
       union all
       ${held(sql`(select ${from}::timestamptz as start, ${to}::timestamptz as stop) spans`, sql`not s.usage_summed`)}
+    ), found as (
+      ${sumsOf('week', sql`weeks`)}
       union all
-      select coalesce(${key}::text, ''), count(distinct s.id), 0, 0, 0, 0, 0, 0, 0, 0, 0 from ${HELD_PARTS}
+      ${sumsOf('day', sql`(select day, start from days where is_summed) days`)}
+      union all
+      select dimension, coalesce(keyed.key, ''), count(distinct id) filter (where counts), sum(cores * held), sum(mem * held),
+        sum(gpus * held), sum(used * held / whole), sum(cores * held) filter (where used is not null), ${MEASURED_SUMS}
+      from held ${keyedBy(dimensions)} group by 1, 2
+      union all
+      select dimension, coalesce(keyed.key, ''), count(distinct s.id), 0, 0, 0, 0, 0, 0, 0, 0, 0
+      from ${HELD_PARTS} ${keyedBy(dimensions)}
       where s.interruptions > 0 and ${inDomain(sql`s.domain`)} and part.started_at < ${to}
         and (part.ended_at > ${from} or part.started_at >= ${from})
-      group by 1
+      group by 1, 2
     ), totals as materialized (
-      select group_key as key, sum(sessions)::int as sessions, coalesce(sum(cpu), 0) as cpu_seconds,
+      select dimension, group_key as key, sum(sessions)::int as sessions, coalesce(sum(cpu), 0) as cpu_seconds,
         coalesce(sum(mem), 0) as mem_byte_seconds, coalesce(sum(gpu), 0) as gpu_seconds,
         coalesce(sum(used), 0) as cpu_used_seconds, coalesce(sum(measured), 0) as cpu_measured_seconds, ${added}
-      from found group by group_key
+      from found group by dimension, group_key
     ), matching as materialized (
       select * from (select totals.*, ${named} as known from totals) named
       where ${search ? sql`position(${search.toLowerCase()} in lower(known)) > 0` : sql`true`}
     ), page as (
-      select *, row_number() over (order by ${ORDER_BY[order]} ${direction}, cpu_seconds desc, key) as nth from matching
-      order by nth limit ${limit} offset ${offset}
+      select * from (
+        select *, row_number() over (partition by dimension order by ${ORDER_BY[order]} ${direction}, cpu_seconds desc, key) as nth
+        from matching
+      ) numbered where nth > ${offset} and nth <= ${offset + limit}
     )
-    select totals.*, ${shown} as name, counted.totals from (
-      select jsonb_build_object('rows', count(*), 'cpu_seconds', coalesce(sum(cpu_seconds), 0),
+    select totals.*, ${shown} as name, counted.* from (
+      select dimension, jsonb_build_object('rows', count(key), 'cpu_seconds', coalesce(sum(cpu_seconds), 0),
         'mem_byte_seconds', coalesce(sum(mem_byte_seconds), 0), 'gpu_seconds', coalesce(sum(gpu_seconds), 0),
-        'gpu_wasted_seconds', coalesce(sum(${WASTED}), 0)) as totals from matching
-    ) counted left join page totals on true order by nth`.execute(db)
-  const [first] = rows
-  if (!first) throw new Error('a query of totals has a row')
-  return { rows: rows.flatMap(row => (isReportRow(row) ? [row] : [])), totals: first.totals }
+        'gpu_wasted_seconds', coalesce(sum(${WASTED}), 0)) as totals
+      from unnest(${asked}) asked (dimension) left join matching using (dimension) group by dimension
+    ) counted left join page totals on totals.dimension = counted.dimension order by nth`.execute(db)
+  const reports = dimensions.map(by => {
+    const found = rows.filter(({ dimension }) => dimension === by)
+    const [first] = found
+    if (!first) throw new Error('a query of totals has a row for each dimension')
+    return [by, { rows: found.flatMap(row => (isReportRow(row) ? [row] : [])), totals: first.totals }]
+  })
+  return Object.fromEntries(reports) as Record<D, Report>
+}
+
+/** As `readUsageReports`, by one dimension. */
+export async function readUsageReport(
+  db: Db,
+  { by, ...report }: ReportQuery & { readonly by: UsageDimension },
+): Promise<Report> {
+  return (await readUsageReports(db, [by], report))[by]
 }
 
 /** The totals come with a row also where the page is empty. */

@@ -71,6 +71,12 @@ export interface UsageDaysTable extends UsageSums {
   key: string
 }
 
+/** Sums of one week of UTC, by one dimension of a report. */
+export interface UsageWeeksTable extends Omit<UsageDaysTable, 'day'> {
+  /** Its Monday. */
+  week: string
+}
+
 /** Sums of one hour, by domain. */
 export interface UsageHoursTable extends UsageSums {
   hour: Date

@@ -40,7 +40,7 @@ beforeAll(async () => {
   for (let n = 0; n < 12; n++) {
     const id = await insertAgent(store.db)
     // Two agents join in the same moment, and the second half before the first.
-    const joined = new Date(Date.UTC(2026, 0, 1 + ((n >> 1) + 3) % 6))
+    const joined = new Date(Date.UTC(2026, 0, 1 + (((n >> 1) + 3) % 6)))
     await sql`update agents set joined_at = ${joined} where id = ${id}`.execute(store.db)
     await replaceImages(store.db, id, imagesOf(n))
     agents.push(id)

@@ -15,7 +15,7 @@ import { newId } from '../../../manager/store/new-id.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
 import { recountDays, sumEndedSessions } from '../../../manager/store/quotas/usage-days.ts'
 import { type HistoryRange, readUsageHistory } from '../../../manager/store/quotas/usage-history.ts'
-import { readUsageReport, type ReportRow } from '../../../manager/store/quotas/usage-report.ts'
+import { readUsageReport, readUsageReports, type ReportRow } from '../../../manager/store/quotas/usage-report.ts'
 import { insertKernels } from '../../../manager/store/sessions/kernels.ts'
 import { insertSessions } from '../../../manager/store/sessions/sessions.ts'
 import { recountAll } from '../../../manager/usage/daily-sums.ts'
@@ -24,7 +24,8 @@ import { insertAgent, openTestStore, type TestStore } from '../../fixtures/test-
 
 /** Reports and histories from daily and hourly sums, compared with a sum over the sessions' own times that this file makes in JavaScript. */
 
-const HOUR = 3_600_000
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 const START = Date.UTC(2026, 2, 1)
 const DAYS = 10
 const SESSIONS = 120
@@ -85,12 +86,12 @@ const ioOf = (bytes: number) => ({
   netTxBytes: 4 * bytes,
 })
 
-async function insert(): Promise<Made> {
+async function insert(begins?: number, ends?: number): Promise<Made> {
   const [id, owner, image, domain] = [newId(SessionId), pick(owners), pick(['a', 'b', 'c']), pick(['default', 'lab'])]
   const [cores, gpus, size] = [1 + Math.floor(random() * 4), Math.floor(random() * 3), random() < 0.2 ? 2 : 1]
   // Some begin at midnight, some end in the moment they began, some take days.
-  const from = random() < 0.1 ? START + Math.floor(random() * DAYS) * 24 * HOUR : someTime()
-  const to = from + Math.floor(pick([0, 1, 5, 24, 60]) * random() * HOUR)
+  const from = begins ?? (random() < 0.1 ? START + Math.floor(random() * DAYS) * 24 * HOUR : someTime())
+  const to = ends ?? from + Math.floor(pick([0, 1, 5, 24, 60]) * random() * HOUR)
   const requested = { cpu: cores * 1000, mem: 2 ** 30, 'cuda.device': gpus }
   const agent = pick(agents)
   const measured = random() < 0.5 ? Math.floor(random() * 5000) : null
@@ -208,15 +209,20 @@ async function compareAll(what: string): Promise<void> {
     [someTime(), START + DAYS * day],
   ] as const
   for (const [from, to] of times) {
+    await compareReports(what, from, to)
+  }
+}
+
+async function compareReports(what: string, from: number, to: number): Promise<void> {
+  for (const domain of [undefined, 'lab']) {
+    const time = { from: new Date(from), to: new Date(to), domain }
+    const reports = await readUsageReports(store.db, USAGE_DIMENSIONS, time)
     for (const by of USAGE_DIMENSIONS) {
-      for (const domain of [undefined, 'lab']) {
-        const { rows } = await readUsageReport(store.db, { by, from: new Date(from), to: new Date(to), domain })
-        const wanted = [...expected(by, from, to, domain)].map(([key, sums]) => [key, figuresOf(sums)])
-        expect(
-          Object.fromEntries(rows.map(row => [row.key, shownOf(row)])),
-          `${what}, by ${by}, ${new Date(from).toISOString()} to ${new Date(to).toISOString()}`,
-        ).toEqual(Object.fromEntries(wanted))
-      }
+      const wanted = [...expected(by, from, to, domain)].map(([key, sums]) => [key, figuresOf(sums)])
+      expect(
+        Object.fromEntries(reports[by].rows.map(row => [row.key, shownOf(row)])),
+        `${what}, by ${by}, ${time.from.toISOString()} to ${time.to.toISOString()}`,
+      ).toEqual(Object.fromEntries(wanted))
     }
   }
 }
@@ -256,7 +262,7 @@ const sumAll = async () => {
   while ((await store.transaction(trx => recountDays(trx))).isMore);
   while (await store.transaction(trx => sumEndedSessions(trx)));
 }
-const count = async (table: 'usage_days' | 'usage_hours' | 'usage_recounts') =>
+const count = async (table: 'usage_days' | 'usage_weeks' | 'usage_hours' | 'usage_recounts') =>
   (
     await store.db
       .selectFrom(table)
@@ -283,6 +289,7 @@ test('reports from daily sums equal a sum over the sessions, before, while and a
   expect(await count('usage_days')).toBe(0)
   await sumAll()
   expect(await count('usage_days')).toBeGreaterThan(100)
+  expect(await count('usage_weeks')).toBeGreaterThan(20)
   expect(await count('usage_hours')).toBeGreaterThan(300)
   await compareAll('all summed')
   for (let n = 0; n < 10; n++) made.push(await insert())
@@ -310,19 +317,70 @@ test('a session that is changed, or deleted with its project, leaves the sums at
   await compareAll('counted anew')
 })
 
+/** The rows of `usage_weeks`; the last digits of sums depend on the order of adding. */
+async function weeks(): Promise<Record<string, number[]>> {
+  const { rows } = await sql<{ row: string; sums: number[] }>`
+    select concat_ws(' ', dimension, week, domain, key) as row, array[sessions, begun, cpu_seconds, gpu_seconds, cpu_used_seconds,
+      cpu_measured_seconds, gpu_used_seconds, gpu_measured_seconds, mem_byte_seconds / 1e6, mem_used_byte_seconds / 1e6] as sums
+    from usage_weeks`.execute(store.db)
+  return Object.fromEntries(rows.map(({ row, sums }) => [row, rounded(sums)]))
+}
+
 test('maintenance finds wrong sums and corrects them', async () => {
   await sumAll()
+  const fromSessions = await weeks()
   expect(await recountAll(store, silentLog)).toBe(0)
+  expect(await weeks()).toEqual(fromSessions)
   await sql`update usage_days set gpu_used_seconds = gpu_used_seconds + 1 where dimension = 'image' and day = '2026-03-04'`.execute(
     store.db,
   )
   await sql`delete from usage_days where day = '2026-03-06'`.execute(store.db)
+  await sql`update usage_weeks set cpu_seconds = 1 where week = '2026-03-02'`.execute(store.db)
   await sql`update usage_hours set sent_bytes = sent_bytes + 1e9 where hour = '2026-03-08T10:00:00Z' and domain = 'lab'`.execute(
     store.db,
   )
   expect(await recountAll(store, silentLog)).toBe(3)
   await compareAll('corrected')
   expect(await recountAll(store, silentLog)).toBe(0)
+})
+
+test('the first rows by every dimension, read at once, are those of the reports by one', async () => {
+  const query = { from: new Date(START + DAY / 3), to: new Date(START + DAYS * DAY), limit: 2, offset: 1 }
+  const reports = await readUsageReports(store.db, USAGE_DIMENSIONS, query)
+  for (const by of USAGE_DIMENSIONS) {
+    const one = await readUsageReport(store.db, { ...query, by })
+    expect(reports[by].rows.map(({ key, name }) => [key, name])).toEqual(one.rows.map(({ key, name }) => [key, name]))
+    expect(reports[by].rows.map(shownOf)).toEqual(one.rows.map(shownOf))
+    expect(reports[by].totals.rows).toBe(one.totals.rows)
+    expect(reports[by].totals.gpu_seconds).toBeCloseTo(one.totals.gpu_seconds)
+  }
+})
+
+test('a report until now takes the day that is not over from the sums; a report until a moment before does not', async () => {
+  const now = Date.now()
+  for (let n = 0; n < 20; n++) {
+    const ended = now - 6 * MINUTE - Math.floor(random() * 20 * HOUR)
+    made.push(await insert(ended - Math.floor(random() * 30 * HOUR), ended))
+  }
+  made.push(await insert(now - 7 * MINUTE, now - 6 * MINUTE))
+  for (let n = 0; n < 3; n++) made.push(await insert(now - HOUR, now - MINUTE))
+  await sumAll()
+  const from = now - 3 * DAY
+  for (const to of [now, now - 3 * MINUTE, now - 5 * MINUTE, now - 7 * MINUTE, now - 2 * HOUR]) {
+    await compareReports(`${(now - to) / MINUTE} minutes ago`, from, to)
+  }
+  const sessionsOf = async (to: number) => {
+    const { rows } = await readUsageReport(store.db, { by: 'domain', from: new Date(from), to: new Date(to) })
+    return rows.reduce((sum, row) => sum + row.sessions, 0)
+  }
+  const [until, before] = [await sessionsOf(now), await sessionsOf(now - 6 * MINUTE)]
+  for (const unit of ['day', 'week']) {
+    const [table, column] = [sql.table(`usage_${unit}s`), sql.ref(unit)]
+    await sql`update ${table} set begun = begun + 1
+      where dimension = 'domain' and ${column} = (select max(${column}) from ${table})`.execute(store.db)
+  }
+  expect(await sessionsOf(now)).toBeGreaterThan(until)
+  expect(await sessionsOf(now - 6 * MINUTE)).toBe(before)
 })
 
 test('a report comes in pages of every order, searched by name, with the totals of all rows', async () => {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ApiClient, type GroupId, SessionId, type UserId } from '#manager/contract'
+import { type ApiClient, type GroupId, SessionId, USAGE_DIMENSIONS, type UserId } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { newId } from '../../../manager/store/new-id.ts'
 import { openStore, type Store } from '../../../manager/store/open-store.ts'
@@ -153,9 +153,12 @@ test('a report adds up the same figures as the history, by whatever it is asked 
     items.reduce((total, { cpuHours }) => total + cpuHours, 0),
     items.reduce((total, { gpuHours }) => total + gpuHours, 0),
   ]
-  for (const by of ['user', 'project', 'domain', 'image', 'agent'] as const) {
-    const { items } = await admin.getUsageReport({ query: { ...query, by } })
+  const all = await admin.listUsageReports({ query })
+  expect([Date.parse(all.from), Date.parse(all.to)]).toEqual([Date.parse(query.from), Date.parse(query.to)])
+  for (const by of USAGE_DIMENSIONS) {
+    const { items, total, sums } = await admin.getUsageReport({ query: { ...query, by } })
     expect(sum(items), by).toEqual(sum(history.items))
+    expect(all.items.find(one => one.by === by)).toEqual({ by, items, total, sums })
   }
   const { items } = await admin.getUsageReport({ query: { ...query, by: 'user' } })
   expect(items).toMatchObject([
@@ -175,7 +178,9 @@ test('a report adds up the same figures as the history, by whatever it is asked 
     query: { by: 'image', from: '2026-03-02T16:30:00Z', to: '2026-03-02T18:00:00Z' },
   })
   expect(hour.items).toMatchObject([{ sessions: 1, cpuHours: 1, gpuHours: 0.25 }])
-  await expect(ada.api.getUsageReport({ query: {} })).rejects.toMatchObject({ code: 'forbidden' })
+  for (const refused of [ada.api.getUsageReport({ query: {} }), ada.api.listUsageReports({ query: {} })]) {
+    await expect(refused).rejects.toMatchObject({ code: 'forbidden' })
+  }
   await expect(admin.getUsageReport({ query: { from: MARCH.to, to: MARCH.from } })).rejects.toMatchObject({
     code: 'bad_request',
   })
