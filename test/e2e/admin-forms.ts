@@ -1,7 +1,7 @@
 import { type Locator, type Page } from 'playwright-core'
 import { type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { type AdminWorld } from './console-double-admin.ts'
-import { type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
 
 /** One form or button of administration as a person uses it, and the request that it sends. Rows are tried by `console-admin-forms.test.ts`. */
 export interface FormRow {

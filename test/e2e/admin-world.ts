@@ -16,7 +16,7 @@ import {
 } from '#manager/contract'
 import { agentId, AGENTS, GIB } from './admin-world-agents.ts'
 import { aKeypair, OTHER_LOGIN } from './console-double-account.ts'
-import { type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
 import { ago, aSession, IMAGES, LIMITED } from './console-world.ts'
 
 export const aUser = (index: number, change: Partial<User> = {}): User => ({

@@ -8,7 +8,7 @@ import {
   type SshKeypair,
 } from '#manager/contract'
 import { OWNER } from './console-world.ts'
-import { type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
 
 /** The code of the authenticator app that the double accepts. */
 export const TOTP_CODE = '123456'

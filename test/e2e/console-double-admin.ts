@@ -41,7 +41,7 @@ import {
   type UserImportSpec,
   type Versions,
 } from '#manager/contract'
-import { type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
 
 /** What only administrators see. Answers of the double are these, unfiltered unless a test looks at a filter. */
 export interface AdminWorld {

@@ -7,7 +7,7 @@ import {
   type StorageHost,
   type Task,
 } from '#manager/contract'
-import { type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
 import { ago, OTHER, OWNER } from './console-world.ts'
 
 export type FolderAnswer =

@@ -5,7 +5,7 @@ import {
   type SessionTemplate,
   type User,
 } from '#manager/contract'
-import { type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
 
 interface Answer {
   readonly status: number

@@ -1,128 +1,32 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo } from 'node:net'
-import { type FolderPort, type HostInfo, type HostSettings, type Tunnel } from '#proxy/contract'
-import { type ProxyFault } from '#proxy/contract'
+import { type HostInfo, type HostSettings } from '#proxy/contract'
 import {
-  type Announcement,
-  type Message,
-  type ReceivedFolderInvitation,
-  isFinished,
-  toProblem,
   AppError,
-  type AuthOptions,
-  type OwnIdentity,
   type ErrorCode,
-  type Folder,
-  type FolderCount,
-  type FolderShares,
-  type GroupRef,
   type Image,
-  type Keypair,
-  type Preset,
+  isFinished,
   NO_ANNOUNCEMENT,
   type PublishSpec,
-  type UsageHistory,
-  type ResourceGroup,
-  type Role,
-  type ScopeUsage,
-  type Resources,
   type Session,
-  type SessionShare,
   type SessionSpec,
-  type SessionStats,
-  type ImageDefaults,
-  type SessionTemplate,
-  type SshKeypair,
-  type BootstrapScript,
-  type Dotfile,
-  type Login,
-  type StorageHost,
-  type TotpStatus,
-  type User,
+  toProblem,
   type WhatIf,
 } from '#manager/contract'
 import { silentLog } from '../../proxy/log.ts'
 import { createStaticFiles } from '../../proxy/web/static-files.ts'
 import { OWNER } from './console-world.ts'
-import { answerPublished, publish, type PublishedWorld } from './console-double-published.ts'
+import { answerPublished, publish } from './console-double-published.ts'
 import { answerSession } from './console-double-session.ts'
-import { answerAdmin, type AdminWorld } from './console-double-admin.ts'
+import { answerAdmin } from './console-double-admin.ts'
 import { answerAccount } from './console-double-account.ts'
-import { answerFiles, sendFileReply, type DoubleFiles } from './console-double-files.ts'
+import { answerFiles, sendFileReply } from './console-double-files.ts'
 import { answerFolders, FOLDER_KIT } from './console-double-folders.ts'
 import { answerLaunch } from './console-double-launch.ts'
+import { type World } from './console-double-world.ts'
 
 /** The same files in the same way as the real service of the console: compressed, with its headers. */
 const sendFile = createStaticFiles(new URL('../../dist/renderer/', import.meta.url).pathname, silentLog)
-
-/** The state behind the double's answers; tests change it while the page is open. */
-export interface World extends PublishedWorld {
-  signedIn: boolean
-  /** What programs get for a sign-in. */
-  token?: string
-  role: Role
-  sessions: Session[]
-  members?: SessionShare[]
-  logs?: Readonly<Record<string, string>>
-  images: Image[]
-  resources: Resources
-  /** Of single resource groups; others have `resources`. */
-  resourcesOf?: Record<string, Resources>
-  usage?: ScopeUsage[]
-  presets?: Preset[]
-  projects?: GroupRef[]
-  resourceGroups?: ResourceGroup[]
-  /** The outcome of a request; by default the session starts now. */
-  whatIf?: (spec: SessionSpec) => WhatIf
-  /** The next request of this route (`METHOD path`) fails with this error. */
-  failures: Map<string, { code: ErrorCode; detail?: Record<string, unknown> }>
-  /** Requests seen that change something, as `METHOD path`, with their bodies. */
-  changes: { request: string; body: unknown; query?: string }[]
-  /** Answers of single routes (`METHOD path`), in place of the usual ones. */
-  replies?: Readonly<Record<string, { readonly status: number; readonly value: unknown }>>
-  /** Never answer lists of sessions. */
-  holdLists?: boolean
-  folders?: Folder[]
-  /** Files of every folder. */
-  files?: DoubleFiles
-  /** Requests (`METHOD path`) that are never answered. */
-  hold?: readonly string[]
-  storageHosts?: StorageHost[]
-  folderCount?: FolderCount
-  /** Members and open invitations of every folder. */
-  shares?: FolderShares
-  /** Options of the sign-in page. */
-  authOptions?: Partial<AuthOptions>
-  /** The person's accounts at sign-in providers. */
-  identities?: readonly OwnIdentity[]
-  totp?: TotpStatus
-  sshKey?: SshKeypair
-  hostSettings?: HostSettings
-  tunnels?: readonly Tunnel[]
-  folderPort?: FolderPort
-  proxyFaults?: readonly ProxyFault[]
-  announcement?: Announcement
-  messages?: Message[]
-  /** End of the visit before this one. */
-  visitSince?: string
-  keypairs?: Keypair[]
-  logins?: Login[]
-  dotfiles?: Dotfile[]
-  bootstrapScript?: BootstrapScript
-  history?: UsageHistory['items']
-  /** Query of the last request for the history. */
-  asked?: string
-  /** Figures of a session over time, for the request at this address. */
-  figures?: (url: URL) => { step: number; items: SessionStats[] }
-  invitations?: ReceivedFolderInvitation[]
-  templates?: SessionTemplate[]
-  imageDefaults?: ImageDefaults[]
-  /** The users that an admin finds. */
-  users?: User[]
-  admin?: AdminWorld
-  /** Event streams are answered with 503. */
-  refuseStreams?: boolean
-}
 
 export interface ConsoleDouble extends AsyncDisposable {
   readonly url: string

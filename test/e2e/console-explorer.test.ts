@@ -1,7 +1,7 @@
 import { type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ErrorCode, type Task } from '#manager/contract'
-import { type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
 import { aFolder, filesOf, FOLDER_ID, type DoubleFiles } from './console-double-files.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN_WORLD } from './admin-world.ts'
 import { aKeypair, OTHER_LOGIN, THIS_LOGIN } from './console-double-account.ts'
 import { aFolder, filesOf, FOLDER_ID } from './console-double-files.ts'
-import { type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { aWorld, HISTORY, INVITATION, LIMITED } from './console-world.ts'
 

@@ -1,6 +1,7 @@
 import { type Browser, type Page } from 'playwright-core'
 import { loadPage, saveData } from '../fixtures/browser.ts'
-import { startConsoleDouble, type ConsoleDouble, type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
+import { startConsoleDouble, type ConsoleDouble } from './console-double.ts'
 import { aWorld } from './console-world.ts'
 
 export { launchBrowser as startBrowser } from '../fixtures/browser.ts'

@@ -10,7 +10,7 @@ import {
   type Session,
   type SessionStatus,
 } from '#manager/contract'
-import { type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
 
 const GIB = 2 ** 30
 /** The signed-in user. */

@@ -1,5 +1,6 @@
 import { type Page } from 'playwright-core'
-import { type ConsoleDouble, type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
+import { type ConsoleDouble } from './console-double.ts'
 
 /** A state of the console to be looked at (`look-at.ts`). */
 export interface Scene {

@@ -13,7 +13,7 @@ import {
 import { ADMIN_WORLD, aUser } from './admin-world.ts'
 import { agentId, AGENTS, GIB } from './admin-world-agents.ts'
 import { aKeypair } from './console-double-account.ts'
-import { type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
 import { ago, aSession, type HISTORY, variedSessions } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 

@@ -1,5 +1,5 @@
 import { type Page } from 'playwright-core'
-import { type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
 import { aFolder, filesOf, FOLDER_ID } from './console-double-files.ts'
 import { button, type Scene } from './scene.ts'
 

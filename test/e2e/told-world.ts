@@ -15,7 +15,7 @@ import {
 import { agentId, AGENTS } from './admin-world-agents.ts'
 import { ADMIN_WORLD } from './admin-world.ts'
 import { type AdminWorld } from './console-double-admin.ts'
-import { type World } from './console-double.ts'
+import { type World } from './console-double-world.ts'
 
 const WARNINGS: readonly ManagerWarning[] = [
   messageOf(
