@@ -1,18 +1,20 @@
-import { readFile } from 'node:fs/promises'
-import { type Browser, type Page } from 'playwright-core'
+import { mkdir, readFile } from 'node:fs/promises'
+import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Session } from '#manager/contract'
 import { openConsole, startBrowser } from './console-open.ts'
-import { ago, aSession, figuresOf, statsOf } from './console-world.ts'
+import { button, rowNames } from './console-steps.ts'
+import { ago, aSession, ENDED_KERNEL, figuresOf, statsOf } from './console-world.ts'
 
-/** Tabs, columns and files of the list of sessions, and the charts of one. */
+/** Tabs, columns, files and addresses of the list of sessions, what is done with its rows, and the charts of one session. */
 let browser: Browser
 beforeAll(async () => {
+  await mkdir(OUTPUT, { recursive: true })
   browser = await startBrowser()
 })
 afterAll(() => browser.close())
 
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
-const rowNames = (page: Page) => page.locator('tr.row .name').allTextContents()
+const OUTPUT = new URL('../output/', import.meta.url).pathname
 
 const sessions = [
   aSession(1, { name: 'runs-now', stats: statsOf(500, 2 ** 30) }),
@@ -225,27 +227,129 @@ test('charts of a session without figures say why, and can be loaded again after
   await it.page.getByText('No figures for this time').waitFor()
 })
 
-test('rows are short while the list jumps, and whole once it rests', async () => {
-  const many = Array.from({ length: 2_000 }, (_, index) => aSession(index))
-  await using it = await openConsole(browser, '/sessions', { sessions: many })
-  await it.page.locator('table[aria-rowcount="2001"]').waitFor()
-  const seen = await it.page.evaluate(async () => {
-    const scroller = document.querySelector('.table-scroller')
-    const kinds: (readonly [short: number, whole: number])[] = []
-    for (let step = 1; scroller && step <= 10; step++) {
-      scroller.scrollTop = (scroller.scrollHeight / 20) * step
-      await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))
-      const short = document.querySelectorAll('tr.skimmed').length
-      kinds.push([short, document.querySelectorAll('tr.row').length - short])
-    }
-    return kinds
+describe('the list of sessions', () => {
+  test('it can be used with the keyboard alone', async () => {
+    await using it = await openConsole(browser, '/sessions')
+    await it.page.getByText('notebook').waitFor()
+    await it.page.keyboard.press('/')
+    await it.page.keyboard.type('notebook')
+    await expect.poll(() => rowNames(it.page)).toEqual(['notebook'])
+    await it.page.keyboard.press('Escape')
+    await expect.poll(async () => (await rowNames(it.page)).length).toBe(8)
+    await it.page.getByRole('link', { name: 'ending-now', exact: true }).focus()
+    await it.page.keyboard.press('ArrowDown')
+    await it.page.keyboard.press('ArrowDown')
+    expect(await it.page.evaluate(() => document.activeElement?.textContent)).toBe('on-lost-agent')
+    await button(it.page, 'Terminate notebook').focus()
+    await it.page.keyboard.press('Enter')
+    await button(it.page, 'Keep').waitFor()
+    await it.page.keyboard.press('Escape')
+    await button(it.page, 'Keep').waitFor({ state: 'hidden' })
+    expect(it.world.changes).toEqual([])
   })
-  // Each jump is longer than the window: only short rows, and some of them in each frame.
-  expect(seen.filter(([short, whole]) => short === 0 || whole > 0).length).toBeLessThanOrEqual(1)
-  await it.page.locator('tr.skimmed').first().waitFor({ state: 'detached' })
-  expect(await it.page.locator('tr.row .controls').count()).toBe(await it.page.locator('tr.row').count())
-  // By keys and wheel, rows stay whole.
-  await it.page.locator('.table-scroller').evaluate(element => element.scrollBy({ top: 300 }))
-  await it.page.waitForTimeout(30)
-  expect(await it.page.locator('tr.skimmed').count()).toBe(0)
+
+  test('several sessions are ended at once, and those that could not be ended are named', async () => {
+    await using it = await openConsole(browser, '/sessions')
+    await it.page.getByLabel('Select notebook').click()
+    await it.page.getByLabel('Select train-resnet-50').click()
+    const stuck = it.world.sessions.find(({ name }) => name === 'notebook')!
+    it.world.failures.set(`DELETE /api/v1/sessions/${stuck.id}`, { code: 'unavailable', detail: {} })
+    await button(it.page, 'Terminate…').click()
+    await it.page.getByText('Only home folders are kept').waitFor()
+    await button(it.page, 'Terminate 2 sessions').click()
+    await it.page.getByText('1 of 2 are still there: notebook').waitFor()
+    await it.page.locator('tr.row', { hasText: 'train-resnet-50' }).getByText('Terminating').waitFor()
+    // The failure is not shown for the next sessions.
+    await button(it.page, 'Keep').click()
+    await button(it.page, 'Keep').waitFor({ state: 'hidden' })
+    await button(it.page, 'Terminate data-clean_up.v2').click()
+    await it.page.getByText('Only the home folder is kept').waitFor()
+    expect(await it.page.getByText('are still there').count()).toBe(0)
+  })
+
+  test('an ended session is started again, or the page says why not', async () => {
+    const finished = { status: 'TERMINATED', kernels: [ENDED_KERNEL] } satisfies Partial<Session>
+    const ended = aSession(20, { name: 'yesterday', ...finished, endedAt: ago(120) })
+    const older = aSession(10, { name: 'last-week', ...finished, endedAt: ago(10_000) })
+    const restart = `POST /api/v1/sessions/${ended.id}/restart`
+    await using it = await openConsole(browser, `/sessions/${ended.id}`, { sessions: [ended, older] })
+    const details = it.page.getByRole('complementary', { name: 'Session' })
+    it.world.failures.set(restart, { code: 'files_gone', detail: {} })
+    await button(it.page, 'Start again').click()
+    await it.page.getByText('Start a new session.').waitFor()
+    await details.getByText('Terminated').first().waitFor()
+    it.world.failures.clear()
+    await button(it.page, 'Start again').click()
+    await details.getByText('Waiting').first().waitFor()
+    await expect.poll(() => it.page.url()).toContain(`/sessions/${it.world.sessions[0]?.id ?? ''}`)
+    expect(it.world.changes.map(({ request }) => request)).toEqual([restart, restart])
+    const second = await it.newTab(`/sessions/${older.id}`)
+    await second.getByRole('heading', { name: 'last-week' }).waitFor()
+    expect(await button(second, 'Start again').count()).toBe(0)
+  })
+
+  test('list, search, filter and sort are in the address: for Back, a reload and a link', async () => {
+    await using it = await openConsole(browser, '/sessions')
+    const { page } = it
+    const chosenTab = () => page.getByRole('tab', { selected: true }).innerText()
+    await page.getByLabel('Search sessions').fill('note')
+    await expect.poll(() => rowNames(page)).toEqual(['notebook'])
+    await expect.poll(() => page.url()).toContain('/sessions?q=note')
+    await page.getByRole('button', { name: 'Session', exact: true }).click()
+    await page.getByRole('tab', { name: 'Finished' }).click()
+    await expect.poll(() => page.url()).toContain('list=finished')
+    await page.getByLabel('Search sessions').fill('yester')
+    await expect.poll(() => rowNames(page)).toEqual(['yesterday'])
+    await page.getByRole('link', { name: 'yesterday', exact: true }).click()
+    await page.getByRole('complementary', { name: 'Session' }).waitFor()
+    await page.reload()
+    await page.getByRole('complementary', { name: 'Session' }).waitFor()
+    await expect.poll(() => rowNames(page)).toEqual(['yesterday'])
+    await page.goBack()
+    await page.goBack()
+    await expect.poll(chosenTab).toContain('Active')
+    await expect.poll(() => rowNames(page)).toEqual(['notebook'])
+    expect(await page.getByLabel('Search sessions').inputValue()).toBe('note')
+    await page.goForward()
+    await expect.poll(chosenTab).toContain('Finished')
+    await page.getByRole('navigation', { name: 'Sections' }).getByRole('link', { name: 'Sessions' }).click()
+    await expect.poll(chosenTab).toContain('Active')
+    expect(await page.getByLabel('Search sessions').inputValue()).toBe('')
+    expect(page.url()).toMatch(/#\/sessions$/)
+  })
+
+  test('the search says how far it has searched, and continues', async () => {
+    const sessions = Array.from({ length: 600 }, (_, index) => aSession(index, { status: 'TERMINATED' }))
+    await using it = await openConsole(browser, '/sessions?list=finished', { sessions })
+    await it.page.getByLabel('Search sessions').fill('session-7 ')
+    await it.page.getByText('No session matches').waitFor()
+    await it.page.getByText('Searched: the newest 500 of 600').waitFor()
+    await it.page.getByLabel('Search sessions').fill('session-42')
+    await button(it.page, 'Load more').click()
+    await expect.poll(() => rowNames(it.page)).toContain('session-42')
+  })
+
+  test('the timeline belongs to the session on the page, not to the one before', async () => {
+    await using it = await openConsole(browser, '/sessions', {}, { width: 1700, height: 800 })
+    await it.page.getByRole('link', { name: 'notebook', exact: true }).click()
+    await it.page.locator('ol.timeline').getByText('Asked for').waitFor()
+    const other = it.world.sessions.find(({ name }) => name === 'train-resnet-50')!
+    it.world.failures.set(`GET /api/v1/sessions/${other.id}/events`, { code: 'unavailable' })
+    await it.page.getByRole('link', { name: 'train-resnet-50', exact: true }).click()
+    await it.page.getByRole('complementary', { name: 'Session' }).getByText('The service is not ready').waitFor()
+    expect(await it.page.locator('ol.timeline').count()).toBe(0)
+  })
+
+  test.each([800, 1024])('it fits into %i pixels', async width => {
+    await using it = await openConsole(browser, '/sessions', {}, { width, height: 700 })
+    await it.page.getByText('train-resnet-50').waitFor()
+    const overflow = await it.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+    expect(overflow).toBeLessThanOrEqual(0)
+    expect(await button(it.page, 'Terminate notebook').isVisible()).toBe(true)
+    await it.page.screenshot({ path: `${OUTPUT}sessions-${width}.png` })
+    await button(it.page, 'New session').click()
+    await it.page.getByRole('heading', { name: 'Environment', exact: true }).waitFor()
+    await it.page.waitForFunction(() => document.getAnimations().every(({ playState }) => playState !== 'running'))
+    await it.page.screenshot({ path: `${OUTPUT}launch-${width}.png` })
+  })
 })

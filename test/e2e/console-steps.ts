@@ -4,6 +4,8 @@ import { execute, root } from '../fixtures/berth.ts'
 /** Steps of people in the console, by its labels. */
 export const button = (page: Page | Locator, name: string | RegExp): Locator => page.getByRole('button', { name })
 export const rowOf = (page: Page, session: string): Locator => page.locator('tr.row', { hasText: session })
+/** Names of the sessions in the list, from the top. */
+export const rowNames = (page: Page): Promise<string[]> => page.locator('tr.row .name').allTextContents()
 
 export async function signIn(page: Page, email: string, password: string): Promise<void> {
   await page.getByLabel('E-mail address').fill(email)
