@@ -168,7 +168,16 @@ function limitUseOf({ searchParams }: URL): RouteReply<'getLimitUse'> {
 
 const JOIN_TOKEN_ID = '0'.repeat(64)
 
-function reportOf({ report: items = [] }: AdminWorld): UsageReport {
+/** Names of the rows of a report, other than that by user. */
+const REPORTED: Partial<Record<(typeof USAGE_DIMENSIONS)[number], readonly string[]>> = {
+  project: ['vision', 'speech', 'default', 'proteins', 'climate', 'robotics', 'compilers', 'teaching'],
+  domain: ['default', 'chemistry', 'physics', 'biology', 'medicine', 'linguistics', 'geology', 'guests'],
+  image: ['pytorch:2.6', 'python:3.13', 'cuda:12.8', 'vscode:4.96', 'r:4.4', 'octave:9.2', 'jax:0.5', 'vllm:0.8'],
+  agent: Array.from({ length: 8 }, (_, index) => `gpu-host-${index}.cluster.example.org`),
+}
+
+function reportOf({ report = [] }: AdminWorld, by: (typeof USAGE_DIMENSIONS)[number] = 'user'): UsageReport {
+  const items = report.map((row, index) => ({ ...row, name: REPORTED[by]?.[index] ?? row.name }))
   const sum = (read: (row: UsageReport['items'][number]) => number | null) =>
     items.reduce((total, row) => total + (read(row) ?? 0), 0)
   return {
@@ -338,13 +347,16 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     case 'GET /api/v1/usage/limits':
       return { status: 200, value: limitUseOf(url) }
     case 'GET /api/v1/usage/report':
-      return { status: 200, value: reportOf(admin) }
-    case 'GET /api/v1/usage/reports': {
-      const { items, total, sums } = reportOf(admin)
       return {
         status: 200,
-        value: { from: '', to: '', items: USAGE_DIMENSIONS.map(by => ({ by, items, total, sums })) },
+        value: reportOf(
+          admin,
+          USAGE_DIMENSIONS.find(by => by === url.searchParams.get('by')),
+        ),
       }
+    case 'GET /api/v1/usage/reports': {
+      const items = USAGE_DIMENSIONS.map(by => ({ by, ...reportOf(admin, by) }))
+      return { status: 200, value: { from: '', to: '', items } }
     }
     case 'GET /api/v1/sign-in-providers': {
       const callbackUrl = 'https://berth.example.org/api/v1/auth/sso/callback'
