@@ -113,7 +113,9 @@ async function hasTurn(api: ApiClient, { url }: ManagerProcess): Promise<boolean
 
 /** Milliseconds since the epoch, by the clock of the database. */
 async function databaseTime(): Promise<number> {
-  const { rows } = await database.query<{ ms: number }>('select extract(epoch from clock_timestamp())::float8 * 1000 as ms')
+  const { rows } = await database.query<{ ms: number }>(
+    'select extract(epoch from clock_timestamp())::float8 * 1000 as ms',
+  )
   return rows[0]?.ms ?? Number.NaN
 }
 
