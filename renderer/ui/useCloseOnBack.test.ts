@@ -1,7 +1,7 @@
 import { createApp, effectScope, reactive, ref } from 'vue'
 import { createMemoryHistory, createRouter } from 'vue-router'
 import { expect, onTestFinished, test } from 'vitest'
-import { useCloseOnBack } from './useCloseOnBack.ts'
+import { stepBack, useCloseOnBack } from './useCloseOnBack.ts'
 
 /** Two dialogs, the inner one after the outer, on the second page of a history; the first page replaced another one. */
 async function open(address: string, { persistent = false } = {}) {
@@ -64,4 +64,13 @@ test('Back does not close a dialog that waits for an answer, and a link leads aw
   expect(state()).toEqual({ url: '/second', open: ['outer', 'inner'] })
   await router.push('/third')
   expect(state().url).toBe('/third')
+})
+
+test('a dialog that closes itself leaves its URL, although the one that it has opened waits for an answer', async () => {
+  const { router, back, state } = await open('/second?dialog=proof', { persistent: true })
+  stepBack(router)
+  await expect.poll(() => state().url).toBe('/first')
+  await router.push('/second')
+  await back()
+  expect(state().url).toBe('/second')
 })

@@ -1,10 +1,21 @@
 import { inject, watch, type Ref } from 'vue'
-import { routerKey } from 'vue-router'
+import { routerKey, type Router } from 'vue-router'
 
 /** Open dialogs, the innermost last. */
 const dialogs: object[] = []
 /** Where the URL has the outer dialog, and the one that it opens (`useDialogAddress`). */
 const KEYS = ['dialog', 'over']
+let isOwnStep = false
+
+/** Goes back to leave the URL of a dialog that closes, also where another dialog has opened above it. */
+export function stepBack(router: Router): void {
+  isOwnStep = true
+  const stop = router.afterEach(() => {
+    isOwnStep = false
+    stop()
+  })
+  router.back()
+}
 
 /**
  * Back closes the innermost dialog. One that has a URL is closed by leaving that; for one without, the page stays where it is. Vuetify's
@@ -28,7 +39,7 @@ export function useCloseOnBack(open: Ref<boolean>, options: Readonly<{ persisten
         router?.beforeEach((_to, from) => {
           const key = KEYS[dialogs.indexOf(me)]
           const hasUrl = options.hasUrl || (key !== undefined && from.query[key] !== undefined)
-          if (!goesBack || hasUrl || dialogs.at(-1) !== me) return true
+          if (!goesBack || isOwnStep || hasUrl || dialogs.at(-1) !== me) return true
           if (!options.persistent) open.value = false
           return false
         }),

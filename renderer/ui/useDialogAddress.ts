@@ -1,5 +1,6 @@
 import { computed, readonly, ref, shallowRef, watch, type ComputedRef, type Ref, type ShallowRef } from 'vue'
 import { useRoute, useRouter } from 'vue-router'
+import { stepBack } from './useCloseOnBack.ts'
 
 /** The dialog that a URL asks for, and the ID or name of the thing that it is about. */
 export interface AskedDialog<N extends string> {
@@ -57,7 +58,7 @@ export function useDialogAddress<N extends string>(
       if (!shown.value || closing) return
       closing = true
       const target = router.resolve({ query: withoutDialog() })
-      if (router.options.history.state['back'] === target.fullPath) router.back()
+      if (router.options.history.state['back'] === target.fullPath) stepBack(router)
       else void router.replace(target)
     },
   }
