@@ -1,5 +1,5 @@
 import { computed, readonly, ref, shallowRef, watch, type ComputedRef, type Ref, type ShallowRef } from 'vue'
-import { useRoute, useRouter } from 'vue-router'
+import { type RouteLocationResolved, type Router, useRoute, useRouter } from 'vue-router'
 import { stepBack } from './useCloseOnBack.ts'
 
 /** The dialog that a URL asks for, and the ID or name of the thing that it is about. */
@@ -18,6 +18,12 @@ export interface DialogAddress<N extends string> {
   readonly open: (name: N, of?: string) => void
   /** Goes back if the page before is this one without the dialog; does nothing while none of these dialogs is open. */
   readonly close: () => void
+}
+
+/** Leaves the URL of a dialog for the one without it: back, where that is the page before, so that the history has it once. */
+export function leaveDialog(router: Router, without: RouteLocationResolved): void {
+  if (router.options.history.state['back'] === without.fullPath) stepBack(router)
+  else void router.replace(without)
 }
 
 /**
@@ -57,9 +63,7 @@ export function useDialogAddress<N extends string>(
     close() {
       if (!shown.value || closing) return
       closing = true
-      const target = router.resolve({ query: withoutDialog() })
-      if (router.options.history.state['back'] === target.fullPath) stepBack(router)
-      else void router.replace(target)
+      leaveDialog(router, router.resolve({ query: withoutDialog() }))
     },
   }
 }
