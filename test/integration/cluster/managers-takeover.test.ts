@@ -83,8 +83,8 @@ test.each([
     await expect.poll(waitingForLocks, { interval: 10 }).toBeGreaterThan(0)
     await a.kill('SIGSTOP')
     await b.kill('SIGCONT')
-    await database.query('rollback')
     const since = await databaseTime()
+    await database.query('rollback')
 
     const running = async () => (await Promise.all(ids.map(id => statusOf(atB, id)))).filter(is => is === 'RUNNING')
     await expect.poll(running, { timeout: 20_000, interval: 20 }).toHaveLength(CORES)
