@@ -95,11 +95,6 @@ export const UsageReportQuery = z.object({
 })
 export type UsageReportQuery = z.infer<typeof UsageReportQuery>
 
-export interface UsageReportsQuery extends Pick<UsageReportQuery, 'from' | 'to'> {
-  /** Rows of each dimension. */
-  readonly limit: number
-}
-
 /** Resource use of sessions in a period, by user, project, domain, image or agent. */
 export const UsageReport = z
   .object({

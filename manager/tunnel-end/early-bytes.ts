@@ -1,7 +1,7 @@
 /** A client that sends more before the service of its next connection is connected has to wait. */
 const MOST_BYTES = 64 * 1024
 
-/** What a client has sent for its next connection before that connection is attached. */
+/** Bytes that a client has sent for its next connection before that connection is attached. */
 export class EarlyBytes {
   readonly #chunks: Uint8Array[] = []
   #size = 0

@@ -6,7 +6,6 @@ import {
   type UsageReport,
   type UsageReportQuery,
   type UsageReports,
-  type UsageReportsQuery,
 } from '#manager/contract'
 import { nextOffset, parseOffset } from '../offset-cursor.ts'
 import { idleParts } from './idle-parts.ts'
@@ -21,6 +20,10 @@ const DEFAULT_DAYS = 30
 export type PagedReportQuery = UsageReportQuery & {
   readonly limit?: number | undefined
   readonly cursor?: string | undefined
+}
+export type FirstRowsQuery = Pick<UsageReportQuery, 'from' | 'to'> & {
+  /** Rows of each dimension. */
+  readonly limit: number
 }
 /** Longest time of a report: it reads every session that ran in it. */
 const MOST_DAYS = 400
@@ -55,7 +58,7 @@ export async function readReportOf(
 export async function readReportsOf(
   { db, now }: Pick<Store, 'db' | 'now'>,
   caller: Caller,
-  query: UsageReportsQuery,
+  query: FirstRowsQuery,
 ): Promise<UsageReports> {
   const period = periodOf(query, now())
   const found = await readUsageReports(db, USAGE_DIMENSIONS, {

@@ -12,7 +12,6 @@ import {
   type UsageHistoryQuery,
   type UsageReport,
   type UsageReports,
-  type UsageReportsQuery,
   type UserId,
 } from '#manager/contract'
 import { type AgentService } from '../agents/service.ts'
@@ -29,7 +28,7 @@ import { withHeld } from '../scheduler/read-limits.ts'
 import { readHistoryOf } from './history.ts'
 import { type LimitUseQuery, readLimitUse } from './limit-users.ts'
 import { type IdleQuery, listIdleOf, readOverviewOf } from './overview.ts'
-import { type PagedReportQuery, readReportOf, readReportsOf } from './report.ts'
+import { type FirstRowsQuery, type PagedReportQuery, readReportOf, readReportsOf } from './report.ts'
 import { recalculate, type RecalculateDeps } from './recalculate.ts'
 import { readResources, type ResourcesQuery } from './resources.ts'
 
@@ -44,7 +43,7 @@ export interface Usages {
   /** @throws AppError `bad_request` */
   report(caller: Caller, query: PagedReportQuery): Promise<UsageReport>
   /** As `readReportsOf`. */
-  reports(caller: Caller, query: UsageReportsQuery): Promise<UsageReports>
+  reports(caller: Caller, query: FirstRowsQuery): Promise<UsageReports>
   /** As `readLimitUse`. */
   limitUse(caller: Caller, query: LimitUseQuery): ReturnType<typeof readLimitUse>
   /** As `readOverviewOf`. */

@@ -39,7 +39,7 @@ const hashOf = (key: string) => Buffer.from(key, 'base64')
 
 /** @param deps.now ms since 1970 */
 export function createLoginCache({ db, now }: { readonly db: Db; readonly now: () => number }): LoginCache {
-  /** By the token's hash in base64. */
+  /** Sign-ins by the hash of their token, in base64. */
   const cache = new Map<string, { readonly at: number; readonly login: Promise<ActiveLogin | undefined> }>()
 
   async function load(hash: Buffer, use: boolean): Promise<ActiveLogin | undefined> {

@@ -40,7 +40,7 @@ import { type PublishedWorld } from './console-double-published.ts'
 /** The state behind the double's answers; tests change it while the page is open. */
 export interface World extends PublishedWorld {
   signedIn: boolean
-  /** What programs get for a sign-in. */
+  /** The token that programs get for a sign-in. */
   token?: string
   role: Role
   sessions: Session[]
@@ -48,7 +48,7 @@ export interface World extends PublishedWorld {
   logs?: Readonly<Record<string, string>>
   images: Image[]
   resources: Resources
-  /** Of single resource groups; others have `resources`. */
+  /** Answers for single resource groups; all others get `resources`. */
   resourcesOf?: Record<string, Resources>
   usage?: ScopeUsage[]
   presets?: Preset[]

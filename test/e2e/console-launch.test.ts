@@ -6,7 +6,7 @@ import { openConsole, startBrowser, type Opened } from './console-open.ts'
 import { button, chooseToOpen, openLaunchDialog, openSection } from './console-steps.ts'
 import { LIMITED, oneGpuNow, RESOURCES } from './console-world.ts'
 
-/** What the launch dialog sends, what it says would happen, and what happens then; against a double of the manager. */
+/** The launch dialog against a double of the manager: what it sends, what it says would happen, and what happens then. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()

@@ -5,9 +5,9 @@ import { HAS_RUN, HELD_COLUMNS, HELD_PARTS, keyedBy, MEASURED, MEASURED_SUMS, ra
 import { addHours, HISTORY_NAMES } from './usage-hours.ts'
 
 /**
- * Sums of usage by day of UTC, in `usage_days`, by week, in `usage_weeks`, and by hour, in `usage_hours`. They contain the sessions with `usage_summed`, all of which have ended; triggers note
- * in `usage_recounts` the days that are no longer true because such a session was changed or deleted. A report or history adds
- * up the sums of the true days and computes the rest from the sessions.
+ * Sums of usage by day of UTC, in `usage_days`, by week, in `usage_weeks`, and by hour, in `usage_hours`. They contain the sessions
+ * with `usage_summed`, all of which have ended; triggers note in `usage_recounts` the days that are no longer true because such a
+ * session was changed or deleted. A report or history adds up the sums of the true days and computes the rest from the sessions.
  */
 
 /** Sessions of one transaction: a statement has a limit of time. */

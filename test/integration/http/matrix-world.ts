@@ -5,10 +5,10 @@ import { rawRequest } from '../../fixtures/raw-http.ts'
 import { ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
-/** Who asks. */
+/** Roles of callers. */
 export const WHO = ['anonymous', 'user', 'domain_admin', 'superadmin'] as const
 export type Who = (typeof WHO)[number]
-/** Whose an object is: the caller's, of somebody in the same domain, of a superadmin there, of somebody in another domain. */
+/** Owners of objects: the caller, somebody in the same domain, a superadmin there, somebody in another domain. */
 export const RELATIONS = ['own', 'near', 'top', 'far'] as const
 export type Relation = (typeof RELATIONS)[number]
 export const KINDS = [
@@ -46,7 +46,7 @@ export interface MatrixWorld extends AsyncDisposable {
   object(kind: Kind, who: Who, relation: Relation, name?: RouteName): Promise<string>
   /** ID of an upload that has begun. */
   upload(owner: Person, folderId: string): Promise<string>
-  /** One more sign-in. */
+  /** A second sign-in of the same user. */
   signIn(person: Pick<Person, 'email'>): Promise<Person>
 }
 

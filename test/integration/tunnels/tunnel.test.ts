@@ -13,7 +13,7 @@ const echo = (socket: Socket) => void socket.pipe(socket)
 const million = randomBytes(1_000_000)
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
-/** What this process, with all parts of a path, holds in buffers. */
+/** Bytes in the buffers of this process, in which all parts of a path run. */
 function heldBytes(): number {
   collectGarbage()
   return process.memoryUsage().arrayBuffers
