@@ -43,10 +43,7 @@ export interface FolderRoom extends AsyncDisposable {
   enforceAll(): void
 }
 
-export type LimitedRow = Pick<
-  FolderRow,
-  'id' | 'storage_host' | 'max_bytes' | 'owner_max_bytes' | 'max_files' | 'owner_max_files' | 'measured_at' | 'took_ms'
->
+export type LimitedRow = Pick<FolderRow, 'id' | 'max_bytes' | 'owner_max_bytes' | 'max_files' | 'owner_max_files'>
 
 /** Takes room in large steps. Disposing gives back what was not used. */
 export interface Meter extends AsyncDisposable {
@@ -69,12 +66,15 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
 
   async function judge(row: LimitedRow, faultOf: (sizes: FolderSizes) => AppError | undefined): Promise<void> {
     if (!isLimited(row)) return
-    usages.look([row])
     const sizes = await readSizes(db, row.id)
-    if (!sizes || (sizes.bytes !== null && !faultOf(sizes))) return
+    if (!sizes) return
+    // A row that its reader keeps for a while does not know of counts since then.
+    const lookedAt = { ...sizes, id: row.id }
+    usages.look([lookedAt])
+    if (sizes.bytes !== null && !faultOf(sizes)) return
     // Files may have been deleted since the last count.
     const isAlone = row.owner_max_bytes === null && row.owner_max_files === null
-    await usages.again(isAlone ? [row] : await listOfSameOwner(db, row.id))
+    await usages.again(isAlone ? [lookedAt] : await listOfSameOwner(db, row.id))
     const counted = await readSizes(db, row.id)
     const fault = counted && faultOf(counted)
     if (fault) throw fault

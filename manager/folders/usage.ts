@@ -4,7 +4,7 @@ import { type Log } from '../log.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Store } from '../store/open-store.ts'
 import { type FolderRow } from '../store/storage/folders.ts'
-import { saveUsage } from '../store/storage/folder-usage.ts'
+import { readUsage, saveUsage } from '../store/storage/folder-usage.ts'
 import { type FolderHints } from './hints.ts'
 
 /**
@@ -54,13 +54,14 @@ export function createFolderUsages({ store, storage, hints, log, freshMs = FRESH
     const startedAt = performance.now()
     const tookMs = () => Math.round(performance.now() - startedAt)
     const tooLong = AbortSignal.timeout(LONGEST_MS)
+    const before = await readUsage(store.db, id)
     try {
       const size = await storage.measure(host, id, AbortSignal.any([cut.signal, tooLong]))
-      if (await saveUsage(store.db, id, { ...size, tookMs: tookMs() })) await hints.changed(id)
+      if (await saveUsage(store.db, id, before, { ...size, tookMs: tookMs() })) await hints.changed(id)
     } catch (error) {
       if (cut.signal.aborted) return
       log.info({ err: error, folderId: id, host }, 'a folder was not measured')
-      if (tooLong.aborted) await saveUsage(store.db, id, { bytes: null, files: null, tookMs: tookMs() })
+      if (tooLong.aborted) await saveUsage(store.db, id, before, { bytes: null, files: null, tookMs: tookMs() })
     }
   }
 

@@ -8,19 +8,36 @@ export interface Measured {
   readonly tookMs: number
 }
 
-/** @returns whether the figures are others than before; false too if the folder is gone */
-export async function saveUsage(db: Db, id: FolderId, { bytes, files, tookMs }: Measured): Promise<boolean> {
-  const before = await db
-    .selectFrom('folder_usage')
-    .select(['bytes', 'files'])
-    .where('folder_id', '=', id)
-    .executeTakeFirst()
-  const { numAffectedRows } = await sql`
-    insert into folder_usage (folder_id, bytes, files, took_ms)
+export type Usage = Pick<Measured, 'bytes' | 'files'>
+
+/** @returns undefined if the folder was never measured */
+export function readUsage(db: Db, id: FolderId): Promise<Usage | undefined> {
+  return db.selectFrom('folder_usage').select(['bytes', 'files']).where('folder_id', '=', id).executeTakeFirst()
+}
+
+/**
+ * Saves a count. What Berth wrote during the count is added to it, because the count may have missed it. If the count did see it, the
+ * figures are too high until the next count.
+ *
+ * @param before the figures when the count began
+ * @returns whether the figures are others than `before`; false too if the folder is gone
+ */
+export async function saveUsage(
+  db: Db,
+  id: FolderId,
+  before: Usage | undefined,
+  { bytes, files, tookMs }: Measured,
+): Promise<boolean> {
+  const { rows } = await sql<Usage>`
+    insert into folder_usage as u (folder_id, bytes, files, took_ms)
       select id, ${bytes}, ${files}, ${tookMs} from folders where id = ${id}::uuid
     on conflict (folder_id) do update
-      set bytes = excluded.bytes, files = excluded.files, took_ms = excluded.took_ms, measured_at = now()`.execute(db)
-  return numAffectedRows === 1n && (before?.bytes !== bytes || before.files !== files)
+      set bytes = excluded.bytes + greatest(0, u.bytes - ${before?.bytes ?? null}::bigint),
+          files = excluded.files + greatest(0, u.files - ${before?.files ?? null}::bigint),
+          took_ms = excluded.took_ms, measured_at = now()
+    returning bytes, files`.execute(db)
+  const [after] = rows
+  return after !== undefined && (before?.bytes !== after.bytes || before.files !== after.files)
 }
 
 /** Size of a folder with its limits, and of all folders of its owner. */
@@ -42,6 +59,8 @@ export interface FolderSizes {
   /** Null if it was not measured. */
   readonly bytes: number | null
   readonly files: number | null
+  readonly measured_at: Date | null
+  readonly took_ms: number | null
   /** Sizes of the uploads into the folder that are not finished. */
   readonly staged: number
   /** Of those into all folders of the owner or project. */
@@ -59,6 +78,7 @@ export async function readSizes(db: Db, id: FolderId): Promise<FolderSizes | und
     .select('folders.group_id')
     .select(['folders.name', 'folders.storage_host', 'folders.max_bytes', 'folders.enforced_bytes', 'usage.bytes'])
     .select(['folders.max_files', 'folders.enforced_files', 'usage.files'])
+    .select(['usage.measured_at', 'usage.took_ms'])
     .select([ownerLimit.as('owner_max_bytes'), ownerFileLimit.as('owner_max_files')])
     .select([owned(sql`u.bytes`).as('owned'), owned(sql`u.files`).as('owned_files')])
     .select([stagedBytes(sql`f.id = folders.id`).as('staged')])

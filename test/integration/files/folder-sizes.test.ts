@@ -22,7 +22,7 @@ import { type FolderLimits } from '../../../manager/storage/folder-quota.ts'
 import { createResourcePolicies } from '../../../manager/quotas/policies.ts'
 import { newId } from '../../../manager/store/new-id.ts'
 import { insertGroup } from '../../../manager/store/identity/groups.ts'
-import { listUnenforced } from '../../../manager/store/storage/folder-usage.ts'
+import { listUnenforced, readUsage, saveUsage } from '../../../manager/store/storage/folder-usage.ts'
 import { insertFolder } from '../../../manager/store/storage/folders.ts'
 import { setMarker } from '../../../manager/store/storage/storage-hosts.ts'
 import { copyEnded } from '../../fixtures/copies.ts'
@@ -446,4 +446,34 @@ test('a folder that is counted for a write is not counted once more because some
     await expect.poll(() => counted).toContain(last.id)
   }
   expect(counted).toEqual([ahead.id, written.id, last.id])
+})
+
+test('what Berth writes while a folder is counted stays counted', async () => {
+  await using test = await openTestStore()
+  const { db } = test.store
+  await setMarker(db, 'local', randomUUID())
+  const id = newId(FolderId)
+  const of = { user_id: test.ownerId, group_id: null, usage_mode: 'general', permission: 'rw' } as const
+  await insertFolder(db, { id, name: 'busy', ...of, storage_host: 'local', max_bytes: 10 * MIB, max_files: null })
+  await saveUsage(db, id, undefined, { bytes: 0, files: 0, tookMs: 0 })
+  const { promise: began, resolve: begin } = Promise.withResolvers<undefined>()
+  const { promise: released, resolve: release } = Promise.withResolvers<undefined>()
+  const storage = {
+    async measure() {
+      begin(undefined)
+      await released
+      return { bytes: MIB, files: 1 }
+    },
+    limit: () => Promise.resolve({}),
+  }
+  const hints = { changed: () => Promise.resolve() }
+  await using usages = createFolderUsages({ store: test.store, storage, hints, log: silentLog })
+  await using room = createFolderRoom({ store: test.store, storage, usages, log: silentLog })
+  const counted = usages.again([{ id, storage_host: 'local', measured_at: null, took_ms: null }])
+  await began
+  const limits = { max_bytes: 10 * MIB, max_files: null, owner_max_bytes: null, owner_max_files: null }
+  await room.take({ id, ...limits }, { bytes: 3 * MIB, files: 2 })
+  release(undefined)
+  await counted
+  expect(await readUsage(db, id)).toEqual({ bytes: 4 * MIB, files: 3 })
 })
