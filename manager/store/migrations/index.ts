@@ -53,6 +53,7 @@ import { visits } from './0077-visits.ts'
 import { usageHours } from './0078-usage-hours.ts'
 import { imageDescriptions } from './0079-image-descriptions.ts'
 import { usageWeeks } from './0080-usage-weeks.ts'
+import { usageRoom } from './0081-usage-room.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -110,4 +111,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0078-usage-hours': usageHours,
   '0079-image-descriptions': imageDescriptions,
   '0080-usage-weeks': usageWeeks,
+  '0081-usage-room': usageRoom,
 }

@@ -1,4 +1,4 @@
-import { computed, onBeforeUnmount, onMounted, ref, shallowRef, watch } from 'vue'
+import { computed, onBeforeUnmount, onBeforeMount, ref, shallowRef, watch } from 'vue'
 import { type EventHint } from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { allPages } from './all-pages.ts'
@@ -26,7 +26,10 @@ export interface AdminList<T> {
 type Topic = EventHint['topic']
 const GATHER_MS = 400
 
-/** Runs `load` at first, after hints of these topics, gathered for a moment, and after the stream of hints was interrupted. */
+/**
+ * Runs `load` at first, after hints of these topics, gathered for a moment, and after the stream of hints was interrupted. The first time
+ * is before the page is drawn: its requests are under way meanwhile.
+ */
 export function useFreshness(topics: readonly Topic[], load: () => Promise<void>): void {
   const { events } = useServices()
   let waiting: ReturnType<typeof setTimeout> | undefined
@@ -40,7 +43,7 @@ export function useFreshness(topics: readonly Topic[], load: () => Promise<void>
     }),
     events.onResync(() => void load()),
   ]
-  onMounted(() => void load())
+  onBeforeMount(() => void load())
   onBeforeUnmount(() => {
     clearTimeout(waiting)
     stops.forEach(stop => stop())

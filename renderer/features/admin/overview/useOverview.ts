@@ -1,4 +1,4 @@
-import { onBeforeUnmount, onMounted, ref, shallowRef } from 'vue'
+import { onBeforeUnmount, onBeforeMount, ref, shallowRef } from 'vue'
 import {
   type Backups,
   type ConsoleCertificate,
@@ -67,7 +67,7 @@ export function useOverview(isSuperadmin: boolean) {
     events.onResync(() => void load()),
   ]
   const timer = setInterval(() => document.hidden || void refresh(), FRESH_MS)
-  onMounted(() => void load())
+  onBeforeMount(() => void load())
   onBeforeUnmount(() => {
     stops.forEach(stop => stop())
     clearTimeout(gathering)
