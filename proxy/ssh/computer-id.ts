@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { mkdir, readlink, writeFile } from 'node:fs/promises'
+import { link, mkdir, readlink, rm, writeFile } from 'node:fs/promises'
 import { homedir, hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { readIfThere } from '../files.ts'
@@ -31,9 +31,23 @@ export async function computerId(
 /** Our own id, created by the first of several processes that begin at the same time; undefined if it cannot be stored. */
 async function ownId(file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 }).catch(() => undefined)
-  await writeFile(file, randomUUID(), { flag: 'wx', mode: 0o600 }).catch(() => undefined)
-  return (await readIfThere(file).catch(() => undefined)) || undefined
+  const read = async () => (await readIfThere(file).catch(() => undefined)) || undefined
+  const known = await read()
+  if (known) return known
+  await create(file).catch(() => undefined)
+  return await read()
+}
+
+/** A link to a file that is complete: no process reads an empty one, and the first of several links stays. */
+async function create(file: string): Promise<void> {
+  const draft = `${file}.${randomUUID()}.tmp`
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  try {
+    await writeFile(draft, randomUUID(), { flag: 'wx', mode: 0o600 })
+    await link(draft, file)
+  } finally {
+    await rm(draft, { force: true })
+  }
 }
 
 /** Undefined on Linux and similar systems, where several computers may share a home directory. */

@@ -171,5 +171,22 @@ export function createPageRouter(isDesktop: boolean): Router {
     return { path: to.path, query: to.query, replace: true }
   })
   showPageTitles(router)
+  followEarly(router)
   return router
+}
+
+/**
+ * The router follows the address only once its first page is there, and then writes the address of that page over another one. What
+ * was entered meanwhile is opened afterwards.
+ */
+function followEarly(router: Router): void {
+  let entered: string | undefined
+  const stop = router.options.history.listen(to => {
+    entered = to
+  })
+  const follow = () => {
+    stop()
+    if (entered !== undefined) void router.replace(entered)
+  }
+  router.isReady().then(follow, follow)
 }

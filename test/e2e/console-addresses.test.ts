@@ -372,3 +372,23 @@ test('Back asks before it closes a text that is not saved', async () => {
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
   await expect.poll(() => urlOf(page)).toBe('/preferences')
 })
+
+test('an address that is entered before the first page is there is followed', async () => {
+  await using it = await openConsole(browser, '/account')
+  const page = await it.page.context().newPage()
+  const { promise: entered, resolve: enter } = Promise.withResolvers<undefined>()
+  const { promise: asked, resolve: ask } = Promise.withResolvers<undefined>()
+  await page.route('**/api/v1/me', async route => {
+    ask(undefined)
+    await entered
+    await route.fallback()
+  })
+  await page.goto(`${it.double.url}/#/summary`)
+  await asked
+  await page.evaluate(() => {
+    location.hash = '/data'
+  })
+  enter(undefined)
+  await page.getByRole('heading', { name: 'Data & Storage', level: 1 }).waitFor()
+  expect(urlOf(page)).toBe('/data')
+})

@@ -1,9 +1,10 @@
 import { computed, onBeforeUnmount, onBeforeMount, ref, shallowRef, watch } from 'vue'
 import { type EventHint } from '#manager/contract'
 import { useServices } from '../../services.ts'
+import { writeSort } from '../../ui/list-sort.ts'
 import { allPages } from './all-pages.ts'
 import { type ListColumn, searchRows, sortRows } from './list-column.ts'
-import { type ListState, type ListView, writeSort } from './list-view.ts'
+import { type ListState, type ListView } from './list-view.ts'
 
 /** The rows of a list of administration, with what a page shows while they are not there. */
 export interface AdminList<T> {

@@ -1,12 +1,7 @@
 import { computed } from 'vue'
 import { useRoute, type LocationQuery, type LocationQueryRaw } from 'vue-router'
+import { type ListSort, parseSort, textOf, writeSort } from '../../ui/list-sort.ts'
 import { useQueryView } from '../../ui/useQueryView.ts'
-
-/** The order of a list: by a column, rising or falling. */
-export interface ListSort {
-  readonly key: string
-  readonly descending: boolean
-}
 
 /** What a list shows, as its address has it. */
 export interface ListState {
@@ -25,16 +20,11 @@ export interface ListView {
   clear(): void
 }
 
-export const readSort = (text: string): ListSort => ({ key: text.replace(/^-/, ''), descending: text.startsWith('-') })
-export const writeSort = ({ key, descending }: ListSort): string => `${descending ? '-' : ''}${key}`
-
-const textOf = (value: LocationQuery[string] | undefined): string => (typeof value === 'string' ? value : '')
-
 export function readListState(query: LocationQuery, initial: string, filters: readonly string[]): ListState {
   const set = filters.map(key => [key, textOf(query[key])] as const).filter(([, value]) => value !== '')
   return {
     search: textOf(query['q']),
-    sort: readSort(textOf(query['sort']) || initial),
+    sort: parseSort(textOf(query['sort']) || initial),
     filters: Object.fromEntries(set),
   }
 }

@@ -1,4 +1,5 @@
 import { type LocationQuery, type LocationQueryRaw, type RouteLocationRaw } from 'vue-router'
+import { readSort, textOf, writeSort } from '../../ui/list-sort.ts'
 import { type EntrySort, type SortKey } from './files-client.ts'
 
 /** What of the explorer's view is in the URL besides folder and directory. */
@@ -12,14 +13,11 @@ export interface ExplorerView {
 
 const BY_NAME: EntrySort = { key: 'name', descending: false }
 const SORT_KEYS: readonly SortKey[] = ['name', 'size', 'modified']
-const textOf = (value: LocationQuery[string] | undefined) => (typeof value === 'string' ? value : '')
 
 /** Reads the view from the URL; unknown values are dropped. */
 export function readView(query: LocationQuery): ExplorerView {
-  const sort = textOf(query['sort'])
-  const key = SORT_KEYS.find(candidate => candidate === sort.replace(/^-/, ''))
   return {
-    sort: key ? { key, descending: sort.startsWith('-') } : BY_NAME,
+    sort: readSort(textOf(query['sort']), SORT_KEYS) ?? BY_NAME,
     open: textOf(query['open']) || null,
     search: textOf(query['q']),
   }
@@ -29,7 +27,7 @@ export function readView(query: LocationQuery): ExplorerView {
 export function writeView({ sort, open, search }: ExplorerView): LocationQueryRaw {
   const isPlain = sort.key === 'name' && !sort.descending
   return {
-    ...(isPlain ? {} : { sort: `${sort.descending ? '-' : ''}${sort.key}` }),
+    ...(isPlain ? {} : { sort: writeSort(sort) }),
     ...(search === '' ? {} : { q: search }),
     ...(open === null ? {} : { open }),
   }

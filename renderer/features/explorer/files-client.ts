@@ -6,6 +6,7 @@ import {
   type FolderId,
   MOST_PATHS,
 } from '#manager/contract'
+import { type ListSort } from '../../ui/list-sort.ts'
 import { createFetchBytes, type FetchBytesDeps } from '../../api/fetch-bytes.ts'
 
 export type EntryKind = FileEntry['kind']
@@ -14,10 +15,7 @@ export type EntryKind = FileEntry['kind']
 export type Entry = Pick<FileEntry, 'name' | 'kind' | 'size' | 'modifiedAt'>
 
 export type SortKey = 'name' | 'size' | 'modified'
-export interface EntrySort {
-  readonly key: SortKey
-  readonly descending: boolean
-}
+export type EntrySort = ListSort<SortKey>
 
 export type EntryPage = Pick<FilePage, 'next' | 'sorted'> & { readonly items: readonly Entry[] }
 

@@ -1,15 +1,13 @@
 import { type LocationQuery, type LocationQueryRaw } from 'vue-router'
 import { type Folder, isAutomount } from '#manager/contract'
+import { type ListSort, readSort, textOf, writeSort } from '../../ui/list-sort.ts'
 import { t } from './words.ts'
 
 export const FOLDER_TABS = ['folders', 'automount', 'trash', 'invitations'] as const
 export type FolderTab = (typeof FOLDER_TABS)[number]
 const SORT_KEYS = ['name', 'owner', 'storage', 'created', 'trashed'] as const
 export type FolderSortKey = (typeof SORT_KEYS)[number]
-export interface FolderSort {
-  readonly key: FolderSortKey
-  readonly descending: boolean
-}
+export type FolderSort = ListSort<FolderSortKey>
 
 /** The view of the page. It is kept in the URL, so that links, Back and a reload restore it. */
 export interface FolderView {
@@ -26,14 +24,10 @@ const USUAL: Readonly<Record<FolderTab, FolderSort>> = {
   invitations: { key: 'name', descending: false },
 }
 
-const textOf = (value: LocationQuery[string] | undefined) => (typeof value === 'string' ? value : '')
-
 /** Reads the view from the URL. Unknown values are dropped: a URL may be old or mistyped. */
 export function readFolderView(query: LocationQuery): FolderView {
   const tab = FOLDER_TABS.find(name => name === query['tab']) ?? 'folders'
-  const sort = textOf(query['sort'])
-  const key = SORT_KEYS.find(candidate => candidate === sort.replace(/^-/, ''))
-  return { tab, search: textOf(query['q']), sort: key ? { key, descending: sort.startsWith('-') } : USUAL[tab] }
+  return { tab, search: textOf(query['q']), sort: readSort(textOf(query['sort']), SORT_KEYS) ?? USUAL[tab] }
 }
 
 /** Writes the view as a URL query. Default values are left out. */
@@ -43,7 +37,7 @@ export function writeFolderView({ tab, search, sort }: FolderView): LocationQuer
   return {
     ...(tab === 'folders' ? {} : { tab }),
     ...(search.trim() === '' ? {} : { q: search }),
-    ...(isUsual ? {} : { sort: `${sort.descending ? '-' : ''}${sort.key}` }),
+    ...(isUsual ? {} : { sort: writeSort(sort) }),
   }
 }
 

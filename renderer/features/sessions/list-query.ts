@@ -1,5 +1,6 @@
 import { type LocationQuery, type LocationQueryRaw } from 'vue-router'
 import { FINISHED_STATUSES, LIVE_STATUSES, SESSION_TAG, type SessionStatus } from '#manager/contract'
+import { readSort, textOf, writeSort } from '../../ui/list-sort.ts'
 import { NEWEST_FIRST, type Sort, type SortKey } from './session-filter.ts'
 import { type ListName } from './sync-plan.ts'
 
@@ -21,7 +22,6 @@ export interface ListView {
 }
 
 const SORT_KEYS: readonly SortKey[] = ['name', 'status', 'created', 'owner', 'group']
-const textOf = (value: LocationQuery[string] | undefined) => (typeof value === 'string' ? value : '')
 /** Statuses to filter a tab by; none where all of its sessions have the same. */
 export function statusesOf(tab: ListTab): readonly SessionStatus[] {
   if (tab === 'live') return LIVE_STATUSES
@@ -32,14 +32,12 @@ export function statusesOf(tab: ListTab): readonly SessionStatus[] {
 export function readListView(query: LocationQuery): ListView {
   const tab = LIST_TABS.find(name => name === query['list']) ?? 'live'
   const named = textOf(query['status']).split(',')
-  const sort = textOf(query['sort'])
-  const key = SORT_KEYS.find(candidate => candidate === sort.replace(/^-/, ''))
   return {
     tab,
     search: textOf(query['q']),
     statuses: statusesOf(tab).filter(status => named.includes(status)),
     tag: SESSION_TAG.test(textOf(query['tag'])) ? textOf(query['tag']) : '',
-    sort: key ? { key, descending: sort.startsWith('-') } : NEWEST_FIRST,
+    sort: readSort(textOf(query['sort']), SORT_KEYS) ?? NEWEST_FIRST,
   }
 }
 
@@ -51,6 +49,6 @@ export function writeListView({ tab, search, statuses, tag, sort }: ListView): L
     ...(search.trim() === '' ? {} : { q: search }),
     ...(statuses.length === 0 ? {} : { status: statuses.join(',') }),
     ...(tag === '' ? {} : { tag }),
-    ...(isPlain ? {} : { sort: `${sort.descending ? '-' : ''}${sort.key}` }),
+    ...(isPlain ? {} : { sort: writeSort(sort) }),
   }
 }

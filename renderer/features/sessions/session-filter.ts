@@ -1,11 +1,9 @@
 import { type Session, type SessionStatus } from '#manager/contract'
+import { type ListSort } from '../../ui/list-sort.ts'
 import { shownStatus, statusText } from './session-text.ts'
 
 export type SortKey = 'name' | 'status' | 'created' | 'owner' | 'group'
-export interface Sort {
-  readonly key: SortKey
-  readonly descending: boolean
-}
+export type Sort = ListSort<SortKey>
 export const NEWEST_FIRST: Sort = { key: 'created', descending: true }
 
 /** Filters by status and text: every word must occur in the name, image, state, reason, owner, project, resource group, tags, note or id. Case does not matter. */
