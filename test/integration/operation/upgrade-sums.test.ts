@@ -24,6 +24,7 @@ const DAYS = 24
 /** Sessions of every length: within an hour, over midnight, over Sunday, and over three weeks. */
 async function insertEnded({ db }: Store, ownerId: UserId): Promise<void> {
   const agent = await insertAgent(db)
+  await sql`insert into domains (name) values ('lab')`.execute(db)
   const lengths = [0, 0.5, 3, 30, 100, 500]
   for (let n = 0; n < DAYS * 2; n++) {
     const [id, from] = [newId(SessionId), START + n * 12 * HOUR + (n % 5) * 0.3 * HOUR]
