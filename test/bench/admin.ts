@@ -130,7 +130,7 @@ async function untilSettled(api: ApiClient): Promise<void> {
   }
 }
 
-/** Counts the requests that are not answered yet, in the page; the stream of events never ends. */
+/** Counts the requests that are not answered yet, with their whole body, in the page; the stream of events never ends. */
 function countRequests(): void {
   const counted = globalThis as unknown as { berthOpen: number }
   counted.berthOpen = 0
@@ -141,7 +141,9 @@ function countRequests(): void {
     if (url.includes('/events')) return plain(...args)
     counted.berthOpen++
     try {
-      return await plain(...args)
+      const reply = await plain(...args)
+      const body = await reply.blob()
+      return new Response(body.size === 0 ? null : body, reply)
     } finally {
       counted.berthOpen--
     }
@@ -165,7 +167,10 @@ async function show(page: Page, path: string): Promise<number> {
       await frame()
       const heading = document.querySelector('main h1')
       const isDrawn =
-        heading !== null && heading !== before && open() === 0 && !document.querySelector('main .skeleton')
+        heading !== null &&
+        heading !== before &&
+        open() === 0 &&
+        !document.querySelector('main :is(.skeleton, .v-skeleton-loader)')
       if (isDrawn && quiet === 0) end = performance.now()
       quiet = isDrawn ? quiet + 1 : 0
       if (performance.now() - start > 30_000) return Number.NaN

@@ -54,6 +54,7 @@ import { usageHours } from './0078-usage-hours.ts'
 import { imageDescriptions } from './0079-image-descriptions.ts'
 import { usageWeeks } from './0080-usage-weeks.ts'
 import { usageRoom } from './0081-usage-room.ts'
+import { sessionWords } from './0082-session-words.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -112,4 +113,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0079-image-descriptions': imageDescriptions,
   '0080-usage-weeks': usageWeeks,
   '0081-usage-room': usageRoom,
+  '0082-session-words': sessionWords,
 }

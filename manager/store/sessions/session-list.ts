@@ -88,10 +88,12 @@ export async function countMatching(db: Db, filter: SessionFilter): Promise<numb
   return total
 }
 
-/** Owners are found first: there are far fewer users than sessions. */
+/**
+ * Owners are found first: there are far fewer users than sessions. `words` are name, image and resource group in lower case, made by
+ * the database.
+ */
 const containing = (text: string) =>
-  sql<boolean>`(position(${text} in lower(sessions.name)) > 0 or position(${text} in lower(sessions.image)) > 0
-    or position(${text} in lower(sessions.resource_group)) > 0
+  sql<boolean>`(position(${text} in sessions.words) > 0
     or sessions.owner_id = any (array(select id from users where position(${text} in lower(email)) > 0)))`
 
 /** As the page says it (`hasFailed` of `session-text.ts`). Its first part is the condition of the index `sessions_failed`. */

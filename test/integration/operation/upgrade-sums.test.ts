@@ -57,6 +57,7 @@ async function takeBack(db: Db): Promise<void> {
   const statements = [
     'drop table usage_weeks',
     'drop table usage_hours',
+    'alter table sessions drop column words',
     'alter table agent_images drop column described',
     'create index agent_images_digest on agent_images (digest)',
     `delete from kysely_migration where name >= '0078'`,
