@@ -101,7 +101,7 @@ function valueOf(outcome: Outcome): unknown {
 
 async function send(deps: ClientDeps, { url, body, route, input }: ReadyRequest): Promise<Outcome> {
   // A signature is single-use: each attempt has its own.
-  // Without one the request leaves at once: a page that waits for it goes on drawing in the same turn.
+  // Nothing is awaited without a signature: the request of a page leaves before the page is drawn.
   const signed = deps.sign && (await deps.sign({ method: route.method, url, body }))
   const headers = { accept: 'application/json', ...deps.headers?.(), ...signed, ...input.headers }
   const init = {

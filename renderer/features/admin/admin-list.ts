@@ -1,4 +1,4 @@
-import { computed, onBeforeUnmount, onBeforeMount, ref, shallowRef, watch } from 'vue'
+import { computed, onBeforeMount, onBeforeUnmount, ref, shallowRef, watch } from 'vue'
 import { type EventHint } from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { writeSort } from '../../ui/list-sort.ts'

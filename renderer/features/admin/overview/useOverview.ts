@@ -1,4 +1,4 @@
-import { onBeforeUnmount, onBeforeMount, ref, shallowRef } from 'vue'
+import { onBeforeMount, onBeforeUnmount, ref, shallowRef } from 'vue'
 import {
   type Backups,
   type ConsoleCertificate,
