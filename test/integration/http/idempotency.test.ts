@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -149,22 +150,31 @@ describe('a request with an idempotency key', () => {
 })
 
 test('fifty sessions in one request need hardly more statements than one', async () => {
-  // No agent: nothing but the request itself asks the database.
   const agent = await cluster.join()
   await agent[Symbol.asyncDispose]()
   await cluster.api.pauseScheduling({})
-  const count = async (sessions: number) => {
+  const statementsOf = async (work: () => Promise<unknown>) => {
     const asked = vi.spyOn(pg.Client.prototype, 'query')
     try {
-      const { items } = await cluster.api.createSession({ body: { ...SMALL, count: sessions } })
-      expect(items).toHaveLength(sessions)
-      return asked.mock.calls.length
+      await work()
+      const texts = asked.mock.calls.map(([query]: readonly unknown[]) =>
+        typeof query === 'string' ? query : String((query as { text?: string }).text),
+      )
+      return texts.map(text => text.replaceAll(/\$\d+(, \$\d+)*/g, 'some'))
     } finally {
       asked.mockRestore()
     }
   }
-  const [one, fifty] = [await count(1), await count(50)]
+  const create = async (count: number) => {
+    const { items } = await cluster.api.createSession({ body: { ...SMALL, count } })
+    expect(items).toHaveLength(count)
+  }
+  const ofOne = await statementsOf(() => create(1))
+  // What the manager asks by itself while a session waits is no part of a request, however long that takes.
+  const byItself = new Set(await statementsOf(() => delay(6_000)))
+  const ofFifty = await statementsOf(() => create(50))
   await cluster.api.resumeScheduling()
+  const [one, fifty] = [ofOne, ofFifty].map(texts => texts.filter(text => !byItself.has(text)).length)
   expect(fifty).toBeLessThanOrEqual(33)
-  expect(fifty).toBeLessThanOrEqual(one + 10)
+  expect(fifty).toBeLessThanOrEqual((one ?? 0) + 10)
 })
