@@ -68,13 +68,12 @@ export function createFolderRoom({ store: { db }, storage, usages, log }: Folder
     if (!isLimited(row)) return
     const sizes = await readSizes(db, row.id)
     if (!sizes) return
-    // A row that its reader keeps for a while does not know of counts since then.
-    const lookedAt = { ...sizes, id: row.id }
-    usages.look([lookedAt])
+    // Not the row: its reader keeps it for a while, and it does not know of counts since then.
+    usages.look([sizes])
     if (sizes.bytes !== null && !faultOf(sizes)) return
     // Files may have been deleted since the last count.
     const isAlone = row.owner_max_bytes === null && row.owner_max_files === null
-    await usages.again(isAlone ? [lookedAt] : await listOfSameOwner(db, row.id))
+    await usages.again(isAlone ? [sizes] : await listOfSameOwner(db, row.id))
     const counted = await readSizes(db, row.id)
     const fault = counted && faultOf(counted)
     if (fault) throw fault

@@ -1,4 +1,5 @@
 import { computed, onScopeDispose, ref, watch, type ComputedRef } from 'vue'
+import { afterFrame } from './after-frame.ts'
 
 /**
  * The parts of a page that are drawn: the first one at once, and one more after each frame, where all together take long and the first
@@ -6,31 +7,23 @@ import { computed, onScopeDispose, ref, watch, type ComputedRef } from 'vue'
  */
 export function useOneByOne<T>(all: () => readonly T[]): ComputedRef<readonly T[]> {
   const drawn = ref(1)
-  let frame = 0
-  let timer: ReturnType<typeof setTimeout> | undefined
-  function stop(): void {
-    cancelAnimationFrame(frame)
-    clearTimeout(timer)
-  }
+  let stop: (() => void) | undefined
   function next(): void {
     if (drawn.value >= all().length) return
-    // A frame is painted after its callbacks, and before this timer.
-    frame = requestAnimationFrame(() => {
-      timer = setTimeout(() => {
-        drawn.value += 1
-        next()
-      })
+    stop = afterFrame(() => {
+      drawn.value += 1
+      next()
     })
   }
   watch(
     all,
     parts => {
-      stop()
+      stop?.()
       drawn.value = document.hidden ? parts.length : 1
       next()
     },
     { immediate: true },
   )
-  onScopeDispose(stop)
+  onScopeDispose(() => stop?.())
   return computed(() => all().slice(0, drawn.value))
 }

@@ -1,4 +1,5 @@
 import { onScopeDispose, readonly, ref, type Ref } from 'vue'
+import { afterFrame } from './after-frame.ts'
 
 /**
  * False in the first frame of a page and true from the second on: for parts that take long to draw, so that the page itself shows at
@@ -6,14 +7,6 @@ import { onScopeDispose, readonly, ref, type Ref } from 'vue'
  */
 export function useSecondFrame(): Readonly<Ref<boolean>> {
   const isThere = ref(document.hidden)
-  let timer: ReturnType<typeof setTimeout> | undefined
-  // A frame is painted after its callbacks, and before this timer.
-  const frame = requestAnimationFrame(() => {
-    timer = setTimeout(() => (isThere.value = true))
-  })
-  onScopeDispose(() => {
-    cancelAnimationFrame(frame)
-    clearTimeout(timer)
-  })
+  onScopeDispose(afterFrame(() => (isThere.value = true)))
   return readonly(isThere)
 }

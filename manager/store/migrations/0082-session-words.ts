@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely'
 import { type Migration } from 'kysely/migration'
 
 /**
- * What a search looks for in a session, in lower case: name, image and resource group. Without it each search makes three texts of
- * every session, which takes most of its time with a hundred thousand of them.
+ * The column `words` has name, image and resource group of a session in lower case, for searches. Without it each search makes three
+ * texts of every session, which takes most of its time with a hundred thousand of them.
  */
 export const sessionWords: Migration = {
   async up(db: Kysely<unknown>) {

@@ -42,6 +42,7 @@ export async function saveUsage(
 
 /** Size of a folder with its limits, and of all folders of its owner. */
 export interface FolderSizes {
+  readonly id: FolderId
   readonly name: string
   readonly storage_host: string
   readonly max_bytes: number | null
@@ -75,7 +76,7 @@ export async function readSizes(db: Db, id: FolderId): Promise<FolderSizes | und
     .leftJoin('resource_policies as policies', 'policies.name', 'owners.resource_policy')
     .leftJoin('groups', 'groups.id', 'folders.group_id')
     .leftJoin('folder_usage as usage', 'usage.folder_id', 'folders.id')
-    .select('folders.group_id')
+    .select(['folders.id', 'folders.group_id'])
     .select(['folders.name', 'folders.storage_host', 'folders.max_bytes', 'folders.enforced_bytes', 'usage.bytes'])
     .select(['folders.max_files', 'folders.enforced_files', 'usage.files'])
     .select(['usage.measured_at', 'usage.took_ms'])

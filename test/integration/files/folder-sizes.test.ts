@@ -5,29 +5,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client, type SFTPWrapper } from 'ssh2'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  type ApiClient,
-  BUNDLE_CONTENT,
-  type Folder,
-  FolderId,
-  GroupId,
-  TUS_CONTENT,
-  TUS_VERSION,
-} from '#manager/contract'
+import { type ApiClient, BUNDLE_CONTENT, type Folder, TUS_CONTENT, TUS_VERSION } from '#manager/contract'
 import { startProxy } from '#proxy'
-import { createFolderRoom } from '../../../manager/folders/room.ts'
-import { createFolderUsages } from '../../../manager/folders/usage.ts'
-import { silentLog } from '../../../manager/log.ts'
-import { type FolderLimits } from '../../../manager/storage/folder-quota.ts'
-import { createResourcePolicies } from '../../../manager/quotas/policies.ts'
-import { newId } from '../../../manager/store/new-id.ts'
-import { insertGroup } from '../../../manager/store/identity/groups.ts'
-import { listUnenforced, readUsage, saveUsage } from '../../../manager/store/storage/folder-usage.ts'
-import { insertFolder } from '../../../manager/store/storage/folders.ts'
-import { setMarker } from '../../../manager/store/storage/storage-hosts.ts'
 import { copyEnded } from '../../fixtures/copies.ts'
 import { ADMIN, apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
-import { openTestStore } from '../../fixtures/test-store.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 const MIB = 2 ** 20
@@ -366,114 +347,4 @@ test('writes, longer files and directories by SFTP are refused at the limit', as
     client.end()
     await closed
   }
-})
-
-test('the limits of a policy and of a project reach the file systems of all folders that they concern, and no others', async () => {
-  await using test = await openTestStore()
-  const { db } = test.store
-  await setMarker(db, 'local', randomUUID())
-  const folder = async (name: string, maxBytes: number | null) => {
-    const id = newId(FolderId)
-    const of = { user_id: test.ownerId, group_id: null, usage_mode: 'general', permission: 'rw' } as const
-    await insertFolder(db, { id, name, ...of, storage_host: 'local', max_bytes: maxBytes, max_files: null })
-    return id
-  }
-  const [free, small] = [await folder('free', null), await folder('small', MIB)]
-  const limits: (readonly [string, FolderLimits])[] = []
-  const storage = {
-    limit(_host: string, id: string, of: FolderLimits) {
-      limits.push([id, of])
-      return Promise.resolve({})
-    },
-  }
-  const usages = { look: () => undefined, again: () => Promise.resolve() }
-  const enforced = async () => {
-    await using room = createFolderRoom({ store: test.store, storage, usages, log: silentLog })
-    room.enforceAll()
-    await expect.poll(() => listUnenforced(db)).toEqual([])
-    return new Map(limits.splice(0))
-  }
-  const policies = createResourcePolicies({ db, onChanged: () => undefined })
-  await policies.change('default', { maxFolderBytes: 4 * MIB })
-  expect(await enforced()).toEqual(
-    new Map([
-      [free, { bytes: 4 * MIB, files: null }],
-      [small, { bytes: MIB, files: null }],
-    ]),
-  )
-  await policies.change('default', { maxFolderBytes: null })
-  expect(await enforced()).toEqual(new Map([[free, { bytes: null, files: null }]]))
-  await policies.change('default', { maxFolderFiles: 9 })
-  expect(await enforced()).toEqual(
-    new Map([
-      [free, { bytes: null, files: 9 }],
-      [small, { bytes: MIB, files: 9 }],
-    ]),
-  )
-  const groupId = newId(GroupId)
-  await insertGroup(db, { id: groupId, domain: 'default', name: 'counted', maxFolderFiles: 7 })
-  const id = newId(FolderId)
-  const of = { user_id: null, group_id: groupId, usage_mode: 'general', permission: 'rw' } as const
-  await insertFolder(db, { id, name: 'of-project', ...of, storage_host: 'local', max_bytes: null, max_files: 11 })
-  expect(await enforced()).toEqual(new Map([[id, { bytes: null, files: 7 }]]))
-})
-
-test('a folder that is counted for a write is not counted once more because somebody looks at it', async () => {
-  await using test = await openTestStore()
-  await setMarker(test.store.db, 'local', randomUUID())
-  const folder = async (name: string) => {
-    const id = newId(FolderId)
-    const of = { user_id: test.ownerId, group_id: null, usage_mode: 'general', permission: 'rw' } as const
-    await insertFolder(test.store.db, { id, name, ...of, storage_host: 'local', max_bytes: null, max_files: null })
-    return { id, storage_host: 'local', measured_at: null, took_ms: null }
-  }
-  const [ahead, written, last] = [await folder('ahead'), await folder('written'), await folder('last')]
-  const counted: string[] = []
-  const { promise: released, resolve: release } = Promise.withResolvers<undefined>()
-  const storage = {
-    async measure(_host: string, id: string) {
-      counted.push(id)
-      if (id === ahead.id) await released
-      return { bytes: 0, files: 0 }
-    },
-  }
-  const hints = { changed: () => Promise.resolve() }
-  {
-    await using usages = createFolderUsages({ store: test.store, storage, hints, log: silentLog })
-    usages.look([ahead, written, last])
-    await usages.again([written])
-    release(undefined)
-    await expect.poll(() => counted).toContain(last.id)
-  }
-  expect(counted).toEqual([ahead.id, written.id, last.id])
-})
-
-test('what Berth writes while a folder is counted stays counted', async () => {
-  await using test = await openTestStore()
-  const { db } = test.store
-  await setMarker(db, 'local', randomUUID())
-  const id = newId(FolderId)
-  const of = { user_id: test.ownerId, group_id: null, usage_mode: 'general', permission: 'rw' } as const
-  await insertFolder(db, { id, name: 'busy', ...of, storage_host: 'local', max_bytes: 10 * MIB, max_files: null })
-  await saveUsage(db, id, undefined, { bytes: 0, files: 0, tookMs: 0 })
-  const { promise: began, resolve: begin } = Promise.withResolvers<undefined>()
-  const { promise: released, resolve: release } = Promise.withResolvers<undefined>()
-  const storage = {
-    async measure() {
-      begin(undefined)
-      await released
-      return { bytes: MIB, files: 1 }
-    },
-    limit: () => Promise.resolve({}),
-  }
-  const hints = { changed: () => Promise.resolve() }
-  await using usages = createFolderUsages({ store: test.store, storage, hints, log: silentLog })
-  await using room = createFolderRoom({ store: test.store, storage, usages, log: silentLog })
-  const counted = usages.again([{ id, storage_host: 'local', measured_at: null, took_ms: null }])
-  await began
-  const limits = { max_bytes: 10 * MIB, max_files: null, owner_max_bytes: null, owner_max_files: null }
-  await room.take({ id, ...limits }, { bytes: 3 * MIB, files: 2 })
-  release(undefined)
-  await counted
-  expect(await readUsage(db, id)).toEqual({ bytes: 4 * MIB, files: 3 })
 })

@@ -170,11 +170,11 @@ test('fifty sessions in one request need hardly more statements than one', async
     expect(items).toHaveLength(count)
   }
   const ofOne = await statementsOf(() => create(1))
-  // What the manager asks by itself while a session waits is no part of a request, however long that takes.
+  // The manager also asks the database by itself, at least every five seconds; a slow request must not be charged with that.
   const byItself = new Set(await statementsOf(() => delay(6_000)))
   const ofFifty = await statementsOf(() => create(50))
   await cluster.api.resumeScheduling()
   const [one, fifty] = [ofOne, ofFifty].map(texts => texts.filter(text => !byItself.has(text)).length)
-  expect(fifty).toBeLessThanOrEqual(33)
+  expect(fifty).toBeLessThanOrEqual(31)
   expect(fifty).toBeLessThanOrEqual((one ?? 0) + 10)
 })

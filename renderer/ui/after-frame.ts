@@ -1,0 +1,12 @@
+/** Runs `act` once the next frame is painted. @returns cancels it */
+export function afterFrame(act: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  // A frame is painted after its callbacks, and before this timer.
+  const frame = requestAnimationFrame(() => {
+    timer = setTimeout(act)
+  })
+  return () => {
+    cancelAnimationFrame(frame)
+    clearTimeout(timer)
+  }
+}
