@@ -46,6 +46,8 @@ export interface StoreOptions {
 /** `server_version_num` of the oldest supported PostgreSQL. */
 const OLDEST_SERVER = 150_000
 const POOL_SIZE = 10
+/** A page asks for several things at once: on new connections the first statement of each takes three times as long. */
+const KEPT_IDLE_MS = 300_000
 /**
  * A request is answered within 10 s, of which writing its audit row may take 2. The server's limit for a statement (one
  * that waits for a lock, say) is shorter than the limit after which we treat the server as hanging.
@@ -88,6 +90,7 @@ export async function openStore({
     config: {
       ...shared,
       max: POOL_SIZE,
+      idleTimeoutMillis: KEPT_IDLE_MS,
       ...(isPatient ? {} : { statement_timeout: STATEMENT_TIMEOUT_MS }),
       idle_in_transaction_session_timeout: silentMs,
     },

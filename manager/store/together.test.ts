@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { together } from './together.ts'
 
 /** A batcher whose query answers only when the test calls `answer` or `fail`. */
@@ -61,4 +61,24 @@ test('a thousand questions become queries of a hundred', async () => {
   const all = Array.from({ length: 1_000 }, (_, n) => n)
   expect(await Promise.all(all.map(ask))).toEqual(all)
   expect(Math.max(...sizes)).toBe(100)
+})
+
+test('questions that come soon after a query are asked together, one that comes later is asked at once', async () => {
+  let now = 0
+  using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  const asked: (readonly number[])[] = []
+  const ask = together<number, number>(questions => {
+    asked.push(questions)
+    return Promise.resolve(questions)
+  })
+  await ask(1)
+  const soon = ask(2)
+  await new Promise(setImmediate)
+  await Promise.all([soon, ask(3)])
+  expect(asked).toEqual([[1], [2, 3]])
+  now += 25
+  const later = ask(4)
+  await new Promise(setImmediate)
+  expect(asked).toEqual([[1], [2, 3], [4]])
+  await later
 })
