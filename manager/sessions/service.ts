@@ -153,8 +153,10 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       const rows = await listSessions(store.db, filter, { limit: limit + 1, after, sorting })
       if (after !== undefined && rows.length === 0) await requireCursor(after, sorting)
       const isAll = after === undefined && rows.length <= limit
-      const total = isAll ? rows.length : await totals(filter)
-      const items = await toSessions(store.db, rows.slice(0, limit), { ...deps, caller })
+      const [items, total] = await Promise.all([
+        toSessions(store.db, rows.slice(0, limit), { ...deps, caller }),
+        isAll ? rows.length : totals(filter),
+      ])
       return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total }
     },
 

@@ -55,6 +55,7 @@ import { imageDescriptions } from './0079-image-descriptions.ts'
 import { usageWeeks } from './0080-usage-weeks.ts'
 import { usageRoom } from './0081-usage-room.ts'
 import { sessionWords } from './0082-session-words.ts'
+import { sessionWordsIndex } from './0083-session-words-index.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -114,4 +115,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0080-usage-weeks': usageWeeks,
   '0081-usage-room': usageRoom,
   '0082-session-words': sessionWords,
+  '0083-session-words-index': sessionWordsIndex,
 }

@@ -99,8 +99,8 @@ export async function readUsageReports<D extends UsageDimension>(
     sql` `,
   )} end`
   // The names of all rows are read only where the choice of the page depends on them.
-  const [named, shown] =
-    search || order === 'name' ? [sql`coalesce(${name}, '')`, sql`known`] : [sql`''`, sql`coalesce(${name}, '')`]
+  const hasNames = search !== undefined || order === 'name'
+  const [named, shown] = hasNames ? [sql`coalesce(${name}, '')`, sql`known`] : [sql`''`, sql`coalesce(${name}, '')`]
   const inDomain = (column: RawBuilder<unknown>) => (domain === undefined ? sql`true` : sql`${column} = ${domain}`)
   const asked = sql`array[${sql.join(dimensions.map(by => sql.lit(by)))}]::text[]`
   /** What sessions held in the times of `spans`. A session counts in the first span that it ran in. */
@@ -112,8 +112,9 @@ export async function readUsageReports<D extends UsageDimension>(
       select * from sessions s where ${sessions} and ${HAS_RUN} and ${inDomain(sql`s.domain`)}
     ) s ${PARTS}
     where part.started_at < spans.stop and (part.ended_at > spans.start or part.started_at >= spans.start)`
-  const direction = sql.raw(descending ? 'desc' : 'asc')
+  const inOrder = sql`${ORDER_BY[order]} ${sql.raw(descending ? 'desc' : 'asc')}, cpu_seconds desc, key`
   const added = sql.join(MEASURED.map(name => sql`coalesce(sum(${sql.ref(name)}), 0) as ${sql.ref(name)}`))
+  const measured = sql.join(MEASURED.map(name => sql.ref(name)))
   // Every summed session has ended by then, so the sums of the last day hold nothing that came later. The minute is for sessions
   // that are summed while the report begins.
   const reachesNow = sql`${to}::timestamptz > now() - ${SETTLED} + interval '1 minute'`
@@ -131,11 +132,11 @@ export async function readUsageReports<D extends UsageDimension>(
   // Arrays, not joins: the database knows how few periods there are, and finds them by their index.
   const sumsOf = (unit: 'day' | 'week', periods: RawBuilder<unknown>) => sql`
     select dimension, key as group_key,
-      sum(case when ${sql.ref(unit)}::timestamp at time zone 'UTC' = ${from} then sessions else begun end) as sessions,
-      sum(cpu_seconds) as cpu, sum(mem_byte_seconds) as mem, sum(gpu_seconds) as gpu, sum(cpu_used_seconds) as used,
-      sum(cpu_measured_seconds) as measured, ${added}
+      case when ${sql.ref(unit)}::timestamp at time zone 'UTC' = ${from} then sessions else begun end as sessions,
+      cpu_seconds as cpu, mem_byte_seconds as mem, gpu_seconds as gpu, cpu_used_seconds as used, cpu_measured_seconds as measured,
+      ${measured}
     from ${sql.table(`usage_${unit}s`)}
-    where dimension = any(${asked}) and ${sql.ref(unit)} = any(array(${periods})) and ${inDomain(sql`domain`)} group by dimension, key`
+    where dimension = any(${asked}) and ${sql.ref(unit)} = any(array(${periods})) and ${inDomain(sql`domain`)}`
   const { rows } = await sql<Partial<ReportRow> & { dimension: D; totals: ReportTotals }>`
     with weeks as materialized (
       select * from (${periodsOf('week')}) of_time where ${isSummed('week')}
@@ -148,14 +149,18 @@ export async function readUsageReports<D extends UsageDimension>(
       ${held(sql`spans`, sql`s.usage_summed and ${ranWithin({ from: sql`spans.start`, to: sql`spans.stop` })}`)}
       union all
       ${held(sql`(select ${from}::timestamptz as start, ${to}::timestamptz as stop) spans`, sql`not s.usage_summed`)}
+    ), of_sessions as materialized (
+      select owner_id, group_id, domain, image, agent_id, bool_or(counts) as counts, sum(cores * held) as cpu, sum(mem * held) as mem,
+        sum(gpus * held) as gpu, sum(used * held / whole) as used, sum(cores * held) filter (where used is not null) as measured,
+        ${MEASURED_SUMS}
+      from held group by id, owner_id, group_id, domain, image, agent_id
     ), found as (
       ${sumsOf('week', sql`select week from weeks`)}
       union all
       ${sumsOf('day', sql`select day from days where is_summed`)}
       union all
-      select dimension, coalesce(keyed.key, ''), count(distinct id) filter (where counts), sum(cores * held), sum(mem * held),
-        sum(gpus * held), sum(used * held / whole), sum(cores * held) filter (where used is not null), ${MEASURED_SUMS}
-      from held ${keyedBy(dimensions)} group by 1, 2
+      select dimension, coalesce(keyed.key, ''), case when counts then 1 else 0 end, cpu, mem, gpu, used, measured, ${measured}
+      from of_sessions ${keyedBy(dimensions)}
       union all
       select dimension, coalesce(keyed.key, ''), count(distinct s.id), 0, 0, 0, 0, 0, 0, 0, 0, 0
       from ${HELD_PARTS} ${keyedBy(dimensions)}
@@ -167,21 +172,22 @@ export async function readUsageReports<D extends UsageDimension>(
         coalesce(sum(mem), 0) as mem_byte_seconds, coalesce(sum(gpu), 0) as gpu_seconds,
         coalesce(sum(used), 0) as cpu_used_seconds, coalesce(sum(measured), 0) as cpu_measured_seconds, ${added}
       from found group by dimension, group_key
-    ), matching as materialized (
+    ), matching as ${sql.raw(hasNames ? 'materialized' : 'not materialized')} (
       select * from (select totals.*, ${named} as known from totals) named
       where ${search ? sql`position(${search.toLowerCase()} in lower(known)) > 0` : sql`true`}
-    ), page as (
-      select * from (
-        select *, row_number() over (partition by dimension order by ${ORDER_BY[order]} ${direction}, cpu_seconds desc, key) as nth
-        from matching
-      ) numbered where nth > ${offset} and nth <= ${offset + limit}
     )
-    select totals.*, ${shown} as name, counted.* from (
-      select dimension, jsonb_build_object('rows', count(key), 'cpu_seconds', coalesce(sum(cpu_seconds), 0),
+    select totals.*, ${shown} as name, asked.dimension, counted.totals
+    from unnest(${asked}) asked (dimension)
+    cross join lateral (
+      select jsonb_build_object('rows', count(*), 'cpu_seconds', coalesce(sum(cpu_seconds), 0),
         'mem_byte_seconds', coalesce(sum(mem_byte_seconds), 0), 'gpu_seconds', coalesce(sum(gpu_seconds), 0),
         'gpu_wasted_seconds', coalesce(sum(${WASTED}), 0)) as totals
-      from unnest(${asked}) asked (dimension) left join matching using (dimension) group by dimension
-    ) counted left join page totals on totals.dimension = counted.dimension order by nth`.execute(db)
+      from matching where matching.dimension = asked.dimension
+    ) counted
+    left join lateral (
+      select * from matching where matching.dimension = asked.dimension order by ${inOrder} limit ${limit} offset ${offset}
+    ) totals on true
+    order by ${inOrder}`.execute(db)
   const reports = dimensions.map(by => {
     const found = rows.filter(({ dimension }) => dimension === by)
     const [first] = found
