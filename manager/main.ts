@@ -46,6 +46,7 @@ import { openStore } from './store/open-store.ts'
 import { readServerVersion } from './store/operation/server-version.ts'
 import { loadManagerId } from './store/operation/settings.ts'
 import { createTasks } from './tasks/tasks.ts'
+import { readSetUp } from './usage/set-up.ts'
 import { startDailySums } from './usage/daily-sums.ts'
 import { firstAdminId } from './users/users.ts'
 import { version } from './version.ts'
@@ -175,6 +176,7 @@ export async function startManager(
       timings,
       audit,
       onPoliciesChanged: () => folders.room.enforceAll(),
+      readSetUp: () => readSetUp({ settings, backups, certificates }),
     }),
   )
   const { published, tunnels, sftp } = parts.use(

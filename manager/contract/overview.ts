@@ -1,7 +1,11 @@
 import { z } from 'zod'
 import { AgentSummary, Resources } from './agents.ts'
+import { Backups } from './backups.ts'
+import { ConsoleCertificate } from './certificates.ts'
 import { SessionId, UserId } from './ids.ts'
 import { Reason } from './reasons.ts'
+import { Scheduling } from './scheduling.ts'
+import { SystemSettings } from './settings.ts'
 
 /** A GPU that is used less than this, in percent, in every minute does nothing. */
 export const IDLE_GPU_PERCENT = 5
@@ -67,6 +71,14 @@ const ByReason = z.object({
   reasons: z.array(ReasonCount).describe('One for each code of a reason, the most frequent first.'),
 })
 
+/** What an administrator sets up once. */
+export const SetUp = z.object({
+  settings: SystemSettings.pick({ mailReady: true, publicUrl: true }),
+  backups: Backups.pick({ nextAt: true, last: true }),
+  certificates: z.array(ConsoleCertificate.pick({ state: true })),
+})
+export type SetUp = z.infer<typeof SetUp>
+
 /** Who waits, what failed, which agents need a hand and which GPUs do nothing, counted over everything that the caller administers. */
 export const Overview = z
   .object({
@@ -84,8 +96,10 @@ export const Overview = z
       })
       .nullable()
       .describe('For superadmins.'),
+    ...Scheduling.shape,
     signUpRequests: z.int().describe('People who ask for an account.'),
     superadmins: z.int().nullable().describe('Active superadmins; for superadmins.'),
+    setUp: SetUp.nullable().describe('For superadmins who ask for it.'),
   })
   .meta({ id: 'Overview' })
 export type Overview = z.infer<typeof Overview>

@@ -5,10 +5,12 @@ import {
   type IdleTotals,
   type Overview,
   type ReasonCount,
+  type SetUp,
 } from '#manager/contract'
 import { type AgentService } from '../agents/service.ts'
 import { nextOffset, parseOffset } from '../offset-cursor.ts'
 import { accessibleTo } from '../quotas/access.ts'
+import { type SchedulingSwitch } from '../scheduler/pause.ts'
 import { readAgentTotals } from '../store/agents/agent-list.ts'
 import { countWaiting } from '../store/identity/sign-up-requests.ts'
 import { countMatchingUsers } from '../store/identity/users.ts'
@@ -39,31 +41,45 @@ export async function listIdleOf(
   return { items: rows.map(toOwner), nextCursor, ...toTotals(totals) }
 }
 
+export interface OverviewDeps {
+  readonly db: Db
+  readonly agents: Pick<AgentService, 'summaries'>
+  readonly scheduling: Pick<SchedulingSwitch, 'read'>
+  readonly readSetUp: () => Promise<SetUp>
+}
+
 /** What an administrator looks at first, counted over everything that the caller administers. */
 export async function readOverviewOf(
-  { db, agents }: { readonly db: Db; readonly agents: Pick<AgentService, 'summaries'> },
+  { db, agents, scheduling, readSetUp }: OverviewDeps,
   caller: Caller,
+  query: { readonly setUp?: boolean | undefined } = {},
 ): Promise<Overview> {
   const { domain } = visibleAccounts(caller)
   const groups = await accessibleTo(db, caller)
-  const [totals, sessions, waiting, failed, idle, signUpRequests, ofSuperadmins] = await Promise.all([
-    readAgentTotals(db, groups),
-    countSessions(db, groups),
-    countReasons(db, 'waiting', domain),
-    countReasons(db, 'failed', domain),
-    listIdleOwners(db, { domain, minutes: IDLE_GPU_MINUTES, limit: FIRST, offset: 0 }),
-    countWaiting(db, domain),
-    isSuperadmin(caller) ? readForSuperadmins(db, agents) : null,
-  ])
+  const [totals, sessions, waiting, failed, idle, { paused }, signUpRequests, ofSuperadmins, setUp] = await Promise.all(
+    [
+      readAgentTotals(db, groups),
+      countSessions(db, groups),
+      countReasons(db, 'waiting', domain),
+      countReasons(db, 'failed', domain),
+      listIdleOwners(db, { domain, minutes: IDLE_GPU_MINUTES, limit: FIRST, offset: 0 }),
+      scheduling.read(),
+      countWaiting(db, domain),
+      isSuperadmin(caller) ? readForSuperadmins(db, agents) : null,
+      isSuperadmin(caller) && query.setUp ? readSetUp() : null,
+    ],
+  )
   const { connected, lost, gpus, capacity, occupied } = totals
   return {
     now: { capacity: formatSlots(capacity), occupied: formatSlots(occupied), agents: { connected, lost }, sessions },
     waiting: toReasons(waiting),
     failed: toReasons(failed),
     idle: { ...toTotals(idle.totals), owners: idle.rows.map(toOwner) },
+    paused,
     signUpRequests,
     agents: ofSuperadmins && { ...ofSuperadmins.agents, gpus },
     superadmins: ofSuperadmins?.superadmins ?? null,
+    setUp,
   }
 }
 

@@ -27,7 +27,7 @@ import { administers, type Caller, managesAccount } from '../users/authorize.ts'
 import { withHeld } from '../scheduler/read-limits.ts'
 import { readHistoryOf } from './history.ts'
 import { type LimitUseQuery, readLimitUse } from './limit-users.ts'
-import { type IdleQuery, listIdleOf, readOverviewOf } from './overview.ts'
+import { type IdleQuery, listIdleOf, type OverviewDeps, readOverviewOf } from './overview.ts'
 import { type FirstRowsQuery, type PagedReportQuery, readReportOf, readReportsOf } from './report.ts'
 import { recalculate, type RecalculateDeps } from './recalculate.ts'
 import { readResources, type ResourcesQuery } from './resources.ts'
@@ -47,7 +47,7 @@ export interface Usages {
   /** As `readLimitUse`. */
   limitUse(caller: Caller, query: LimitUseQuery): ReturnType<typeof readLimitUse>
   /** As `readOverviewOf`. */
-  overview(caller: Caller): Promise<Overview>
+  overview(caller: Caller, query: { readonly setUp?: boolean | undefined }): Promise<Overview>
   /** As `listIdleOf`. */
   idle(caller: Caller, query: IdleQuery): ReturnType<typeof listIdleOf>
   /** As `recalculate`. */
@@ -55,7 +55,10 @@ export interface Usages {
 }
 
 export function createUsages(
-  deps: RecalculateDeps & { readonly figures: Pick<AgentService, 'resources' | 'summaries'> },
+  deps: RecalculateDeps &
+    Pick<OverviewDeps, 'scheduling' | 'readSetUp'> & {
+      readonly figures: Pick<AgentService, 'resources' | 'summaries'>
+    },
 ): Usages {
   const { db } = deps.store
   return {
@@ -65,7 +68,7 @@ export function createUsages(
     report: (caller, query) => readReportOf(deps.store, caller, query),
     reports: (caller, query) => readReportsOf(deps.store, caller, query),
     limitUse: (caller, query) => readLimitUse(db, caller, query),
-    overview: caller => readOverviewOf({ db, agents: deps.figures }, caller),
+    overview: (caller, query) => readOverviewOf({ ...deps, db, agents: deps.figures }, caller, query),
     idle: (caller, query) => listIdleOf(db, caller, query),
     recalculate: caller => recalculate(deps, caller.email),
   }

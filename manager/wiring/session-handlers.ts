@@ -23,6 +23,7 @@ import { createImageDefaults } from '../sessions/image-defaults.ts'
 import { createSessionTemplates } from '../sessions/templates.ts'
 import { createSessionSharing, type SessionSharing } from '../sessions/sharing.ts'
 import { type Settings } from '../settings/settings.ts'
+import { type OverviewDeps } from '../usage/overview.ts'
 import { createUsages } from '../usage/usage.ts'
 import { type ImagesPart } from './images-part.ts'
 import { followCluster } from './in-cluster.ts'
@@ -37,6 +38,7 @@ export interface SessionHandlersDeps {
   readonly settings: Pick<Settings, 'read'>
   /** Called after a resource policy, or whose it is, has changed. */
   readonly onPoliciesChanged: () => void
+  readonly readSetUp: OverviewDeps['readSetUp']
 }
 
 export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
@@ -51,7 +53,7 @@ export type SessionHandlers = ReturnType<typeof createSessionRoutes> &
 /** Creates the services that users and admins call, on the running parts of `core`, with their routes. */
 export function createSessionHandlers(
   core: SessionsCore,
-  { url, keyFingerprint, tlsKeyFor, settings, onPoliciesChanged }: SessionHandlersDeps,
+  { url, keyFingerprint, tlsKeyFor, settings, onPoliciesChanged, readSetUp }: SessionHandlersDeps,
 ): { readonly handlers: SessionHandlers; readonly agentService: AgentService; readonly sharing: SessionSharing } {
   const { store, log, events, live, changes, members, presence, agents, images, scheduling, lifecycle } = core
   const { reports, scheduler, grants, trigger, limitsChanged } = core
@@ -138,7 +140,11 @@ export function createSessionHandlers(
         },
       }),
       presets: createPresets({ db: store.db, presence }),
-      usages: createUsages({ store, agents, reports, figures: agentService, onChanged: trigger, log }),
+      usages: createUsages({
+        ...{ store, agents, reports, scheduling, readSetUp, log },
+        figures: agentService,
+        onChanged: trigger,
+      }),
       ownerOf: (caller, wanted) => requireOwner(store.db, caller, wanted),
     }),
   }

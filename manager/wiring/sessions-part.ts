@@ -8,6 +8,7 @@ import { type Applied } from '../sessions/changes.ts'
 import { createLocator, type SessionLocation } from '../sessions/locate.ts'
 import { type Settings } from '../settings/settings.ts'
 import { type SessionActivity } from '../tunnels/activity.ts'
+import { type OverviewDeps } from '../usage/overview.ts'
 import { createSessionHandlers, type SessionHandlers } from './session-handlers.ts'
 import { type SessionsCoreDeps, startSessionsCore } from './sessions-core.ts'
 
@@ -19,6 +20,7 @@ export interface SessionsPartDeps extends SessionsCoreDeps {
   readonly settings: Pick<Settings, 'read'>
   /** Called after a resource policy, or whose it is, has changed. */
   readonly onPoliciesChanged: () => void
+  readonly readSetUp: OverviewDeps['readSetUp']
 }
 
 /** Sessions, agents, scheduler and grants of one manager. */
@@ -55,6 +57,7 @@ export async function startSessionsPart(deps: SessionsPartDeps): Promise<Session
     tlsKeyFor: deps.tlsKeyFor,
     settings: deps.settings,
     onPoliciesChanged: deps.onPoliciesChanged,
+    readSetUp: deps.readSetUp,
   })
   const opened = stack.move()
   return {

@@ -242,14 +242,22 @@ test('idle GPUs are listed by owner; their owner is reminded, and their sessions
   expect(ended.toSorted()).toEqual(sessionIds.map(id => `DELETE /api/v1/sessions/${id}`).toSorted())
 })
 
-test('the overview loads settings and backups once, tells of a failed history, and leads to the dialogs of what is missing', async () => {
-  await using it = await openConsole(browser, '/admin', {
+test('the overview asks once for what is set up, again for the figures after a change, tells of a failed history, and leads to the dialogs of what is missing', async () => {
+  await using it = await openConsole(browser, '/admin/domains', {
     ...ADMIN_WORLD,
     history: HISTORY,
     failures: new Map([['GET /api/v1/usage/history', { code: 'forbidden' }]]),
   })
+  const asked: (string | null)[] = []
+  it.page.on('request', request => {
+    const { pathname, searchParams } = new URL(request.url())
+    if (pathname === '/api/v1/overview') asked.push(searchParams.get('setUp'))
+  })
+  await it.page.goto(`${it.double.url}/#/admin`)
   await it.page.getByText('7 GPU, 158 GPU-hours so far').waitFor()
   await button(it.page, 'Try again').waitFor()
+  it.double.emit('hint', { topic: 'session', id: it.world.sessions[0]?.id, version: 1 })
+  await expect.poll(() => asked).toEqual(['true', null])
   it.world.failures.clear()
   await button(it.page, 'Try again').click()
   await it.page.locator('.chart-plot canvas').first().waitFor()

@@ -30,6 +30,7 @@ import {
   type RouteReply,
   type SignInIdentity,
   type SignInProvider,
+  type SetUp,
   type SignUpRequest,
   SYSTEM_SETTINGS_DEFAULTS,
   type SystemSettings,
@@ -203,7 +204,13 @@ function versionsOf({ agents = [] }: AdminWorld): Versions {
   }
 }
 
-function overviewOf({ sessions, role, resources }: World, admin: AdminWorld): Overview {
+const setUpOf = (admin: AdminWorld): SetUp => ({
+  settings: settingsOf(admin),
+  backups: admin.backups ?? NO_BACKUPS,
+  certificates: [...(admin.certificates ?? [])],
+})
+
+function overviewOf({ sessions, role, resources }: World, admin: AdminWorld, url: URL): Overview {
   const agents = (admin.agents ?? []).filter(({ status }) => status !== 'REVOKED')
   const needy = agents
     .map(summaryOf)
@@ -216,12 +223,14 @@ function overviewOf({ sessions, role, resources }: World, admin: AdminWorld): Ov
     idle: { ...idleOf(admin), owners: [...(admin.idle ?? [])] },
     signUpRequests: admin.signUpRequests?.length ?? 0,
     now: resources,
+    paused: null,
     ...(role === 'superadmin'
       ? {
           agents: { needy: needy.length, first: needy, gpus },
           superadmins: admin.users?.filter(user => user.role === 'superadmin').length ?? 0,
+          setUp: url.searchParams.get('setUp') === 'true' ? setUpOf(admin) : null,
         }
-      : { agents: null, superadmins: null }),
+      : { agents: null, superadmins: null, setUp: null }),
   }
 }
 
@@ -296,7 +305,7 @@ export function answerAdmin(world: World, route: string, url: URL, body: unknown
     case 'GET /api/v1/reservations':
       return { status: 200, value: { items: admin.reservations ?? [] } }
     case 'GET /api/v1/overview':
-      return { status: 200, value: overviewOf(world, admin) }
+      return { status: 200, value: overviewOf(world, admin, url) }
     case 'GET /api/v1/usage/idle':
       return { status: 200, value: { items: admin.idle ?? [], nextCursor: null, ...idleOf(admin) } }
     case 'GET /api/v1/agent-summaries':

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { IdleGpuQuery, IdleOwner, IdleTotals, Overview } from '../overview.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
@@ -9,6 +10,12 @@ export const OVERVIEW_ROUTES = {
     access: 'domain_admin',
     summary:
       'Who waits, what failed, which agents need a hand and which GPUs do nothing. An admin of a domain sees its sessions.',
+    query: z.object({
+      setUp: z
+        .stringbool()
+        .optional()
+        .describe('Also what is set up once, which takes a look at the directory of backups.'),
+    }),
     reply: Overview,
   },
   listIdleGpus: {

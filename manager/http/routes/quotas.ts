@@ -52,7 +52,7 @@ export function createQuotaRoutes(deps: QuotaRouteDeps): Pick<Handlers, QuotaRou
     getUsageReport: ({ caller }, { query }) => usages.report(caller, query),
     listUsageReports: ({ caller }, { query }) => usages.reports(caller, query),
     getLimitUse: ({ caller }, { query }) => usages.limitUse(caller, query),
-    getOverview: ({ caller }) => usages.overview(caller),
+    getOverview: ({ caller }, { query }) => usages.overview(caller, query),
     listIdleGpus: ({ caller }, { query }) => usages.idle(caller, query),
     recalculateUsage: ({ caller }) => usages.recalculate(caller),
   }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { AgentId, SessionId, UserId } from '#manager/contract'
+import { AgentId, SessionId, type SetUp, UserId } from '#manager/contract'
 import { listAgentPage } from '../../../manager/store/agents/agent-list.ts'
 import { insertUser } from '../../../manager/store/identity/users.ts'
 import { newId } from '../../../manager/store/new-id.ts'
@@ -23,7 +23,15 @@ const caller = (role: Caller['role'], domain = 'default'): Caller => ({
   ...{ role, domain },
 })
 const agents = { summaries: () => Promise.resolve({ items: [], nextCursor: null, total: 0 }) }
-const overviewOf = (who: Caller) => readOverviewOf({ db: store.db, agents }, who)
+const scheduling = { read: () => Promise.resolve({ paused: null }) }
+const isSetUp: SetUp = {
+  settings: { mailReady: true, publicUrl: null },
+  backups: { nextAt: null, last: null },
+  certificates: [],
+}
+const readSetUp = () => Promise.resolve(isSetUp)
+const overviewOf = (who: Caller, query?: { setUp: boolean }) =>
+  readOverviewOf({ db: store.db, agents, scheduling, readSetUp }, who, query)
 const idleOf = (who: Caller, query: Partial<Parameters<typeof listIdleOf>[2]> = {}) =>
   listIdleOf(store.db, who, { minutes: 30, limit: 100, ...query })
 
@@ -102,8 +110,16 @@ test('sessions are counted by reason beyond any page, each with its newest; a do
     ],
   })
   expect(all.agents).toEqual({ needy: 0, first: [], gpus: 0 })
-  const lab = await overviewOf(caller('domain_admin', 'lab'))
-  expect([lab.waiting.total, lab.failed.total, lab.agents, lab.superadmins]).toEqual([31, 0, null, null])
+  expect([all.paused, all.setUp]).toEqual([null, null])
+  expect((await overviewOf(caller('superadmin'), { setUp: true })).setUp).toEqual(isSetUp)
+  const lab = await overviewOf(caller('domain_admin', 'lab'), { setUp: true })
+  expect([lab.waiting.total, lab.failed.total, lab.agents, lab.superadmins, lab.setUp]).toEqual([
+    31,
+    0,
+    null,
+    null,
+    null,
+  ])
 })
 
 test('capacity and use are those of connected agents in the resource groups that the caller may use', async () => {

@@ -1,4 +1,4 @@
-import { type SetUp } from './useOverview.ts'
+import { type SetUp } from '#manager/contract'
 
 /** What a fresh installation may lack, in the order in which it matters. */
 export const CHECKS = ['agent', 'secondAdmin', 'https', 'certificate', 'mail', 'backup', 'backupFailed', 'gpu'] as const

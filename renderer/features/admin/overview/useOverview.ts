@@ -1,59 +1,33 @@
 import { onBeforeMount, onBeforeUnmount, ref, shallowRef } from 'vue'
-import {
-  type Backups,
-  type ConsoleCertificate,
-  type Overview,
-  type Scheduling,
-  type SystemSettings,
-} from '#manager/contract'
+import { type Overview, type SetUp } from '#manager/contract'
 import { useServices } from '../../../services.ts'
 
 const GATHER_MS = 1_000
 /** Figures of GPUs come without hints. */
 const FRESH_MS = 60_000
 
-/** What is set up once: asked for when the page opens, not with every change of a session. */
-export interface SetUp {
-  readonly settings: Pick<SystemSettings, 'mailReady' | 'publicUrl'>
-  readonly backups: Pick<Backups, 'nextAt' | 'last'>
-  readonly certificates: readonly Pick<ConsoleCertificate, 'state'>[]
-}
-
 /** The figures of the overview, kept up to date. `error` is that of the last attempt; older figures stay beside it. */
-export function useOverview(isSuperadmin: boolean) {
+export function useOverview() {
   const { api, events } = useServices()
   const overview = shallowRef<Overview | null>(null)
-  const scheduling = shallowRef<Scheduling | null>(null)
+  /** Asked for when the page opens, not with every change of a session. Null for admins of a domain. */
   const setUp = shallowRef<SetUp | null>(null)
   const error = ref<unknown>(null)
 
   let round = 0
-  async function loadFigures(): Promise<void> {
+  async function ask(query: { readonly setUp?: 'true' }): Promise<void> {
     const mine = ++round
-    const [all, switched] = await Promise.all([api.getOverview(), api.getScheduling()])
-    if (mine !== round) return
-    overview.value = all
-    scheduling.value = switched
-  }
-  async function loadSetUp(): Promise<void> {
-    if (!isSuperadmin) return
-    const [settings, backups, { items: certificates }] = await Promise.all([
-      api.getSettings(),
-      api.listBackups(),
-      api.listCertificates(),
-    ])
-    setUp.value = { settings, backups, certificates }
-  }
-  async function attempt(load: () => Promise<unknown>): Promise<void> {
     try {
-      await load()
+      const all = await api.getOverview({ query })
+      setUp.value = all.setUp ?? setUp.value
+      if (mine === round) overview.value = all
       error.value = null
     } catch (cause) {
       error.value = cause
     }
   }
-  const refresh = () => attempt(loadFigures)
-  const load = () => attempt(() => Promise.all([loadFigures(), loadSetUp()]))
+  const refresh = () => ask({})
+  const load = () => ask({ setUp: 'true' })
 
   let gathering: ReturnType<typeof setTimeout> | undefined
   const stops = [
@@ -73,5 +47,5 @@ export function useOverview(isSuperadmin: boolean) {
     clearTimeout(gathering)
     clearInterval(timer)
   })
-  return { overview, scheduling, setUp, error, load }
+  return { overview, setUp, error, load }
 }

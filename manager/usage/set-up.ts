@@ -1,0 +1,23 @@
+import { type Backups, type SetUp } from '#manager/contract'
+import { type Certificates } from '../certificates/certificates.ts'
+import { type Settings } from '../settings/settings.ts'
+
+export interface SetUpDeps {
+  readonly settings: Pick<Settings, 'read'>
+  readonly backups: { list(): Promise<Pick<Backups, 'nextAt' | 'last'>> }
+  readonly certificates: Pick<Certificates, 'list'>
+}
+
+/** What an administrator sets up once, for the checklist of the overview. */
+export async function readSetUp({ settings, backups, certificates }: SetUpDeps): Promise<SetUp> {
+  const [{ mailReady, publicUrl }, { nextAt, last }, items] = await Promise.all([
+    settings.read(),
+    backups.list(),
+    certificates.list(),
+  ])
+  return {
+    settings: { mailReady, publicUrl },
+    backups: { nextAt, last },
+    certificates: items.map(({ state }) => ({ state })),
+  }
+}
