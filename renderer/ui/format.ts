@@ -9,7 +9,7 @@ import { shared } from './words.ts'
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
 const dateFormats = new Map<string, Intl.DateTimeFormat>()
 
-function dateFormat(options: Intl.DateTimeFormatOptions, locale = formatLocale()): Intl.DateTimeFormat {
+export function dateFormat(options: Intl.DateTimeFormatOptions, locale = formatLocale()): Intl.DateTimeFormat {
   const key = `${locale} ${JSON.stringify(options)}`
   let known = dateFormats.get(key)
   if (!known) dateFormats.set(key, (known = new Intl.DateTimeFormat(locale, options)))

@@ -18,6 +18,8 @@ export interface VirtualRows {
 
 /** A list that has not moved for this long rests. */
 const REST_MS = 80
+/** That of the last list. The next one is drawn for it, before the browser has told the height of its own. */
+let usualHeight = 800
 
 /** Computes which rows of equal height to render, so that a list of any length costs as much as a screenful. */
 export function useVirtualRows(options: {
@@ -29,7 +31,7 @@ export function useVirtualRows(options: {
 }): VirtualRows {
   const { scroller, count, rowHeight, overscan = 4 } = options
   const top = ref(0)
-  const height = ref(800)
+  const height = ref(usualHeight)
   const skimming = ref(false)
   let observer: ResizeObserver | undefined
   let rest: ReturnType<typeof setTimeout> | undefined
@@ -51,10 +53,10 @@ export function useVirtualRows(options: {
     element.addEventListener('scroll', onScroll, { passive: true })
     observer = new ResizeObserver(() => {
       height.value = element.clientHeight
+      usualHeight = height.value || usualHeight
       read()
     })
     observer.observe(element)
-    height.value = element.clientHeight || height.value
   })
   onBeforeUnmount(() => {
     scroller.value?.removeEventListener('scroll', onScroll)
