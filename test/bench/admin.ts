@@ -7,11 +7,10 @@ import { type ApiClient } from '#manager/contract'
 import { silentLog } from '../../manager/log.ts'
 import { openStore } from '../../manager/store/open-store.ts'
 import { sumEndedSessions } from '../../manager/store/quotas/usage-days.ts'
-import { startWeb } from '../../proxy/web/server.ts'
 import { ADMIN_PARTS } from '../../renderer/features/admin/pages.ts'
 import { signIn } from '../e2e/console-steps.ts'
 import { BROWSER, launchBrowser, visit } from '../fixtures/browser.ts'
-import { ADMIN, CONSOLE_SECRET, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
+import { ADMIN, apiOf, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
 import {
   AGENTS,
   IMAGES,
@@ -53,18 +52,16 @@ export async function benchAdmin(stack: AsyncDisposableStack) {
     while (await store.transaction(trx => sumEndedSessions(trx)));
     await sql`vacuum analyze`.execute(store.db)
   }
-  const manager = stack.use(await startTestManager({ dataDir, port }))
-  const { api } = await manager.signIn()
+  const managerUrl = await startServer(stack, 'manager', dataDir, String(port))
+  const { token } = await apiOf(managerUrl).login({ body: { ...ADMIN, kind: 'token' } })
+  const api = apiOf(managerUrl, token ?? '')
   const connected = once(child, 'message')
   child.send(running)
   await connected
   await untilSettled(api)
-  const consoleDir = new URL('../../dist/renderer/', import.meta.url).pathname
-  const webDir = stack.use(await temporaryDirectory()).path
-  const config = { dataDir: webDir, port: 0, managerUrl: manager.url, allowedHosts: [], consoleDir, version: '1.2.3' }
-  const web = stack.use(await startWeb({ ...config, consoleSecret: CONSOLE_SECRET, localProof: 'off' }, silentLog))
+  const webUrl = await startServer(stack, 'console', stack.use(await temporaryDirectory()).path, managerUrl)
   const browser = stack.adopt(await launchBrowser({ program: BROWSER }), started => started.close())
-  const visitor = stack.use(await visit(browser, web.url))
+  const visitor = stack.use(await visit(browser, webUrl))
   await visitor.context.addInitScript(countRequests)
   const page = await visitor.openTab('/admin/domains')
   await signIn(page, ADMIN.email, ADMIN.password)
@@ -100,6 +97,20 @@ export async function benchAdmin(stack: AsyncDisposableStack) {
   const { sessions } = await api.getResources()
   const size = { agents: AGENTS, leastConnected, users: USERS, keypairs: USERS, projects: PROJECTS, images: IMAGES }
   return { admin: { ...size, live: sessions, ended: SESSIONS, unloaded, over300Ms, pages: figures } }
+}
+
+/** Starts a process of `admin-server.ts`. @returns its URL */
+async function startServer(stack: AsyncDisposableStack, ...args: readonly string[]): Promise<string> {
+  const child = fork(new URL('admin-server.ts', import.meta.url), args, {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  stack.defer(async () => {
+    if (child.connected) child.disconnect()
+    if (child.exitCode === null) await once(child, 'exit')
+  })
+  const [url] = (await Promise.race([once(child, 'message'), once(child, 'exit')])) as [unknown]
+  if (typeof url !== 'string') throw new Error(`${args[0]} did not start`)
+  return url
 }
 
 /** Agents join a first manager, which ends; they come back to the next one at the same address, once they are told what runs there. */
