@@ -46,7 +46,7 @@ export interface StoreOptions {
 /** `server_version_num` of the oldest supported PostgreSQL. */
 const OLDEST_SERVER = 150_000
 const POOL_SIZE = 10
-/** A page asks for several things at once: on new connections the first statement of each takes three times as long. */
+/** A page asks for several things at once: on a new connection each would wait for a process of the database to start. */
 const KEPT_IDLE_MS = 300_000
 /**
  * A request is answered within 10 s, of which writing its audit row may take 2. The server's limit for a statement (one

@@ -24,7 +24,8 @@ export const WINDOWS = Object.entries({ ...WIDE, ...NARROW }).filter(
 
 /**
  * Finds everything that does not fit on the page as shown: it scrolls sideways (WCAG 1.4.10), a control is cut off at the
- * side or lies over another one (1.4.4), or is too small to hit (2.5.8: 24 by 24 pixels, links in text aside).
+ * side or lies over another one (1.4.4), or is too small to hit (2.5.8: 24 by 24 pixels, links in text aside), a value is squeezed
+ * by its name.
  */
 async function misfits(page: Page, findsCuts: boolean): Promise<string[]> {
   return await page.evaluate(looksForCuts => {
@@ -75,6 +76,14 @@ async function misfits(page: Page, findsCuts: boolean): Promise<string[]> {
     for (const row of dialog ? [] : document.querySelectorAll('.cards tr.row')) {
       if (row.scrollHeight > row.clientHeight + 2)
         found.push(`${nameOf(row)} needs ${row.scrollHeight} px of ${row.clientHeight}`)
+    }
+
+    // A value beside its name has room for a word.
+    for (const value of (dialog ?? document).querySelectorAll('dt + dd')) {
+      const [own, name] = [value, value.previousElementSibling].map(one => one?.getBoundingClientRect())
+      const isBeside = own && name && value.checkVisibility() && own.left >= name.right
+      if (isBeside && own.width < Math.min(100, name.width))
+        found.push(`${nameOf(value)} has only ${Math.round(own.width)} px`)
     }
 
     for (const bar of dialog ? [] : document.querySelectorAll('.v-toolbar__content, .list-bar, .terminal-page .bar')) {

@@ -99,7 +99,7 @@ export async function readUsageReports<D extends UsageDimension>(
     sql` `,
   )} end`
   // The names of all rows are read only where the choice of the page depends on them.
-  const hasNames = search !== undefined || order === 'name'
+  const hasNames = Boolean(search) || order === 'name'
   const [named, shown] = hasNames ? [sql`coalesce(${name}, '')`, sql`known`] : [sql`''`, sql`coalesce(${name}, '')`]
   const inDomain = (column: RawBuilder<unknown>) => (domain === undefined ? sql`true` : sql`${column} = ${domain}`)
   const asked = sql`array[${sql.join(dimensions.map(by => sql.lit(by)))}]::text[]`
