@@ -78,8 +78,8 @@ async function misfits(page: Page, findsCuts: boolean): Promise<string[]> {
         found.push(`${nameOf(row)} needs ${row.scrollHeight} px of ${row.clientHeight}`)
     }
 
-    // A value beside its name has room for a word.
-    for (const value of (dialog ?? document).querySelectorAll('dt + dd')) {
+    // In a list of two columns a value has room for a word beside its name. A value in a row of its own may be as short as it is.
+    for (const value of (dialog ?? document).querySelectorAll('dl > dt + dd')) {
       const [own, name] = [value, value.previousElementSibling].map(one => one?.getBoundingClientRect())
       const isBeside = own && name && value.checkVisibility() && own.left >= name.right
       if (isBeside && own.width < Math.min(100, name.width))
