@@ -71,7 +71,7 @@ const ByReason = z.object({
   reasons: z.array(ReasonCount).describe('One for each code of a reason, the most frequent first.'),
 })
 
-/** What an administrator sets up once. */
+/** Parts of an installation that an administrator sets up once: mail, the address of the console, backups and certificates. */
 export const SetUp = z.object({
   settings: SystemSettings.pick({ mailReady: true, publicUrl: true }),
   backups: Backups.pick({ nextAt: true, last: true }),

@@ -8,7 +8,7 @@ export interface SetUpDeps {
   readonly certificates: Pick<Certificates, 'list'>
 }
 
-/** What an administrator sets up once, for the checklist of the overview. */
+/** Reads the state of what an administrator sets up once, for the checklist of the overview. */
 export async function readSetUp({ settings, backups, certificates }: SetUpDeps): Promise<SetUp> {
   const [{ mailReady, publicUrl }, { nextAt, last }, items] = await Promise.all([
     settings.read(),

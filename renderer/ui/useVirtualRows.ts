@@ -18,7 +18,7 @@ export interface VirtualRows {
 
 /** A list that has not moved for this long rests. */
 const REST_MS = 80
-/** That of the last list. The next one is drawn for it, before the browser has told the height of its own. */
+/** Height in pixels of the last list. The next list is drawn for it, before the browser has told its own height. */
 let usualHeight = 800
 
 /** Computes which rows of equal height to render, so that a list of any length costs as much as a screenful. */
