@@ -17,7 +17,8 @@ function packet(type: number, ...fields: Buffer[]): Buffer {
   return Buffer.concat([uint32(body.length), body])
 }
 const text = (value: string) => Buffer.concat([uint32(value.length), Buffer.from(value)])
-const read = (id: number, at: number, length: number) => packet(5, uint32(id), text('0'), uint32(0, at, length))
+const read = (id: number, at: number, length: number, handle = '0') =>
+  packet(5, uint32(id), text(handle), uint32(0, at, length))
 const write = (id: number, at: number, data: string) => packet(6, uint32(id), text('0'), uint32(0, at), text(data))
 const stat = (id: number) => packet(17, uint32(id), text('/x'))
 
@@ -74,6 +75,48 @@ test('adjacent reads become one call; the later ones get the end of the file', a
   expect(two?.rest.readUInt32BE()).toBe(1)
   expect(three).toMatchObject({ type: 101, id: 3 })
   expect(three?.rest.readUInt32BE()).toBe(STATUS.eof)
+})
+
+test.each<[string, (id: number) => Buffer]>([
+  ['reads up to the end, across it and beyond it', id => read(id, [0, 40, 60, 100, 200][id % 5] ?? 0, 60)],
+  ['reads of two files', id => read(id, 100 * (id % 3), 50, String(id % 2))],
+  [
+    'reads among writes, refusals and others',
+    id =>
+      [read(id, 0, 50), read(id, 70, 50), read(id, 150, 50), write(id, 10 * id, 'a'), stat(id), packet(4, uint32(id))][
+        id % 6
+      ] ?? stat(id),
+  ],
+])('answers come in the order of the requests, whichever is ready first: %s', async (_, requestOf) => {
+  const { connection, operations, replies } = open()
+  // Every other read takes its time.
+  let isSlow = false
+  operations.read.mockImplementation(async (_handle, position, into) => {
+    isSlow = !isSlow
+    for (let round = 0; isSlow && round < 50; round++) await Promise.resolve()
+    const wanted = into.reduce((sum, part) => sum + part.length, 0)
+    return Math.max(0, Math.min(100 - position, wanted))
+  })
+  const ids = Array.from({ length: 16 }, (_, id) => id)
+  connection.push(Buffer.concat(ids.map(requestOf)))
+  await connection.drained()
+  expect(replies.slice(1).map(({ id }) => id)).toEqual(ids)
+})
+
+test('a read that failed is answered in its turn', async () => {
+  const { connection, operations, replies } = open()
+  const gate = Promise.withResolvers<number>()
+  operations.read.mockImplementationOnce(() => gate.promise).mockRejectedValueOnce(new AppError('forbidden', {}))
+  connection.push(Buffer.concat([read(1, 0, 5), read(2, 500, 5)]))
+  await new Promise(resolve => setImmediate(resolve))
+  expect(operations.read).toHaveBeenCalledTimes(2)
+  expect(replies).toHaveLength(1)
+  gate.resolve(5)
+  await connection.drained()
+  expect(replies.slice(1).map(({ id, type }) => [id, type])).toEqual([
+    [1, 103],
+    [2, 101],
+  ])
 })
 
 test('requests take effect in order: a stat waits for the writes before it', async () => {

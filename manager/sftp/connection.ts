@@ -41,8 +41,9 @@ const READS_AT_ONCE = 2
  * The server end of one SFTP connection, without a socket: bytes in, bytes out.
  *
  * Requests take effect in the order in which they came, as with OpenSSH: a client may send a write, a change of the time and a close
- * without waiting. Only reads run beside each other. Adjacent reads and adjacent writes become one call, so that programs that use
- * small packets are as fast as others.
+ * without waiting. Only reads run beside each other. Answers go out in the order of the requests too: the protocol
+ * does not ask for it, but PSCP takes an end of file that overtakes the data before it for the end of the connection. Adjacent reads
+ * and adjacent writes become one call, so that programs that use small packets are as fast as others.
  *
  * Memory is bounded: waiting requests by MOST_WAITING and MOST_WAITING_BYTES, answers because nothing is carried out while the
  * client does not take the previous ones (`pause`).
@@ -60,6 +61,8 @@ export class SftpConnection {
   #isFull = false
   #isStepping = false
   #isReading = 0
+  /** End of the step before: reads that run beside each other are answered one after the other. */
+  #before: Promise<void> = Promise.resolve()
   #whenIdle: (() => void)[] = []
 
   constructor(deps: ConnectionDeps) {
@@ -146,7 +149,7 @@ export class SftpConnection {
   #begin(step: Step): void {
     if (step.kind === 'read') this.#isReading++
     else this.#isStepping = true
-    void this.#carryOut(step)
+    this.#before = this.#carryOut(step, this.#before)
       .catch((error: unknown) => this.#deps.onUnexpected(error))
       .finally(() => {
         if (step.kind === 'read') this.#isReading--
@@ -184,10 +187,10 @@ export class SftpConnection {
     for (const request of requests) this.#waitingBytes -= bytesOf(request)
   }
 
-  async #carryOut(step: Step): Promise<void> {
+  async #carryOut(step: Step, before: Promise<void>): Promise<void> {
     switch (step.kind) {
       case 'read':
-        await this.#read(step.requests)
+        await this.#read(step.requests, before)
         break
       case 'write': {
         const [{ handle, position }] = step.requests as [WriteRequest]
@@ -213,7 +216,7 @@ export class SftpConnection {
     return Promise.resolve({ kind: 'status', status, message })
   }
 
-  async #read(requests: readonly ReadRequest[]): Promise<void> {
+  async #read(requests: readonly ReadRequest[], before: Promise<void>): Promise<void> {
     const [{ handle, position }] = requests as [ReadRequest]
     const sizes = requests.map(({ length }) => DATA_HEAD + Math.min(length, MOST_DATA_BYTES))
     const memory = this.#memory.take(sizes.reduce((sum, size) => sum + size, 0))
@@ -235,6 +238,7 @@ export class SftpConnection {
       }
       return END
     })
+    await before
     for (const { id, bytes } of packets) {
       const length = Math.min(got, bytes.length - DATA_HEAD)
       got -= length
