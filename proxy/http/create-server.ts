@@ -5,10 +5,11 @@ import { type Duplex } from 'node:stream'
 import { type SecureContextOptions } from 'node:tls'
 import { type Log } from '../log.ts'
 import { containedBy } from './contain.ts'
+import { isTunnelRequest } from './upgrade-offers.ts'
 
 export interface HttpServerOptions extends ServerOptions {
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => unknown
-  /** Left out: an upgrade is treated as an ordinary request. */
+  /** Gets requests for a tunnel (`upgrade-offers.ts`). Left out: they are treated as ordinary requests. */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => unknown
   /** Milliseconds of inactivity after which a connection is cut, unless it was upgraded; left out: never. */
   readonly timeout?: number
@@ -43,8 +44,10 @@ export function createHttpServer(options: HttpServerOptions): Server
 export function createHttpServer({ onRequest, onUpgrade, log, ...options }: HttpServerOptions): Server {
   // Without a request timeout Node has none for heads either, so it is set explicitly.
   const limits = { requestTimeout: 0, headersTimeout: HEAD_MS, connectionsCheckingInterval: CHECK_MS }
+  const shouldUpgradeCallback = onUpgrade ? isTunnelRequest : () => false
   const { timeout = 0, tls, ...created } = options
-  const server = tls ? createTls({ ...limits, ...created, ...tls }) : createServer({ ...limits, ...created })
+  const settings = { ...limits, shouldUpgradeCallback, ...created }
+  const server = tls ? createTls({ ...settings, ...tls }) : createServer(settings)
   server.timeout = timeout
   server.on('request', (request, response) => {
     response.on('error', () => response.destroy())

@@ -4,7 +4,6 @@ import {
   request as httpRequest,
   type RequestOptions,
   type ServerResponse,
-  STATUS_CODES,
 } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { type Duplex } from 'node:stream'
@@ -14,7 +13,6 @@ import { containedBy } from './contain.ts'
 import { PlainExchange, plainHead, SMALL_BYTES } from './forward-plain.ts'
 import { bodyFraming, endToEnd, hasBody, mapHeaders, type RawHeaders } from './headers.ts'
 import { isPersistent, Loan } from './loan.ts'
-import { cutAfterEnd } from './raw-answer.ts'
 import { closeIfEarly, whenUploaded } from './when-uploaded.ts'
 
 export interface Upstream {
@@ -185,7 +183,7 @@ const hasSmallBody = ({ headers }: IncomingMessage) =>
 const NOT_ASKED = 'The app switched protocols without being asked to.'
 
 /** RFC 9110 section 15: 1xx announces another answer, and codes below 100 are not defined. Node accepts any three digits. */
-const isFinalStatus = (status: number | undefined) => status !== undefined && status >= 200 && status <= 999
+export const isFinalStatus = (status: number | undefined) => status !== undefined && status >= 200 && status <= 999
 
 function answer(
   incoming: IncomingMessage,
@@ -254,93 +252,6 @@ function stream(
 const hasNoBody = ({ method }: IncomingMessage, { statusCode }: ServerResponse) =>
   method === 'HEAD' || statusCode === 204 || statusCode === 304
 
-/**
- * Forwards an upgrade (WebSocket or any other) and then both byte streams, including half-close. The threat model is that of
- * `forwardRequest`; `onFailure` is called at most once, and only if no answer was sent.
- */
-export function forwardUpgrade(
-  request: IncomingMessage,
-  socket: Duplex,
-  head: Buffer,
-  upstream: Upstream,
-  onFailure: (error: Error) => void,
-): void {
-  const contained = containedBy(socket, upstream.log)
-  let isAnswered = false
-  const fail = (error: Error) => {
-    if (isAnswered) socket.destroy()
-    else onFailure(error)
-    isAnswered = true
-  }
-  const outgoing = open(request, upstream.options, () => [
-    ...upstream.headers(withoutExpect(request)),
-    'Connection',
-    'Upgrade',
-    'Upgrade',
-    request.headers.upgrade ?? '',
-  ])
-  if (outgoing instanceof Error) {
-    fail(outgoing)
-    return
-  }
-  socket.on('close', () => outgoing.destroy())
-  outgoing.on('error', contained(fail))
-  outgoing.on(
-    'upgrade',
-    contained((incoming: IncomingMessage, far: Duplex, farHead: Buffer) => {
-      isAnswered = true
-      far.on('error', () => socket.destroy())
-      socket.write(responseHead(incoming, incoming.rawHeaders), 'latin1')
-      if (farHead.length > 0) socket.write(farHead)
-      if (head.length > 0) far.write(head)
-      splice(socket, far)
-    }),
-  )
-  outgoing.on(
-    'information',
-    contained(({ statusCode }: { statusCode: number }) => {
-      // A 101 without the fields that name the protocol: Node would wait for another answer.
-      if (statusCode === 101) outgoing.destroy(new Error('The app switched to a protocol that it did not name.'))
-    }),
-  )
-  outgoing.on(
-    'response',
-    contained((incoming: IncomingMessage) => {
-      if (!isFinalStatus(incoming.statusCode)) {
-        outgoing.destroy(new Error('The app answered with an HTTP status that does not exist.'))
-        return
-      }
-      // The upgrade was refused: forward the answer, and close the connection at its end.
-      isAnswered = true
-      socket.write(responseHead(incoming, [...answerHeadersOf(incoming, upstream), 'Connection', 'close']), 'latin1')
-      incoming.on('error', () => socket.destroy())
-      incoming.on('close', () => {
-        if (!incoming.complete) socket.destroy()
-      })
-      socket.resume()
-      incoming.once('end', () => {
-        cutAfterEnd(socket)
-      })
-      incoming.pipe(socket)
-    }),
-  )
-  outgoing.end()
-}
-
-/** Joins two byte streams. Half-close is passed on; when one breaks, the other is cut. */
-export function splice(a: Duplex, b: Duplex): void {
-  for (const [from, to] of [
-    [a, b],
-    [b, a],
-  ] as const) {
-    from.on('error', () => to.destroy())
-    from.on('close', () => {
-      if (!from.readableEnded) to.destroy()
-    })
-    from.pipe(to)
-  }
-}
-
 /** The connection of a request that Node's client sends: a loan that is there, a loan to come, or one of its own. */
 function optionsOf({ connections, options }: Upstream, loan: Loan | undefined): RequestOptions {
   if (loan) return { createConnection: () => loan }
@@ -348,7 +259,7 @@ function optionsOf({ connections, options }: Upstream, loan: Loan | undefined): 
 }
 
 /** @returns the error if the request cannot be sent: a header or a target contains a byte that Node refuses */
-function open(
+export function open(
   request: IncomingMessage,
   options: RequestOptions,
   headers: () => readonly string[],
@@ -367,19 +278,12 @@ function open(
   }
 }
 
-function answerHeadersOf(incoming: IncomingMessage, { answerHeaders }: Upstream): string[] {
+export function answerHeadersOf(incoming: IncomingMessage, { answerHeaders }: Upstream): string[] {
   const headers = endToEnd(incoming.rawHeaders)
   return answerHeaders ? answerHeaders(headers) : headers
 }
 
 /** Drops `Expect`: our own server has answered `Expect: 100-continue` already. */
-function withoutExpect(request: IncomingMessage): string[] {
+export function withoutExpect(request: IncomingMessage): string[] {
   return mapHeaders(endToEnd(request.rawHeaders), (name, value) => (name === 'expect' ? undefined : value))
-}
-
-function responseHead(incoming: IncomingMessage, headers: RawHeaders): string {
-  const status = incoming.statusCode ?? 502
-  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`]
-  for (let i = 0; i + 1 < headers.length; i += 2) lines.push(`${headers[i] ?? ''}: ${headers[i + 1] ?? ''}`)
-  return `${lines.join('\r\n')}\r\n\r\n`
 }

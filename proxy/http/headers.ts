@@ -4,6 +4,7 @@ export type RawHeaders = readonly string[]
 /** RFC 9110 section 7.6.1: these belong to one connection and are not forwarded. The code that upgrades handles `Upgrade`. */
 const HOP_BY_HOP = new Set([
   'connection',
+  'http2-settings',
   'keep-alive',
   'proxy-authenticate',
   'proxy-authorization',

@@ -1,0 +1,111 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterEach, expect, test, vi } from 'vitest'
+import { silentLog } from '../log.ts'
+import { createHttpServer } from './create-server.ts'
+import { forwardRequest, type Upstream } from './forward.ts'
+import { forwardUpgrade } from './forward-upgrade.ts'
+import { answerRaw } from './raw-answer.ts'
+
+const servers: { close(): unknown }[] = []
+afterEach(() => {
+  vi.useRealTimers()
+  for (const server of servers.splice(0)) server.close()
+})
+
+/** A forwarder to an upstream of raw bytes. */
+async function forwarding(onConnection: (socket: Socket) => void) {
+  const upstream = createTcpServer({ allowHalfOpen: true }, socket => {
+    onConnection(socket.on('error', () => undefined))
+  }).listen(0, '127.0.0.1')
+  await once(upstream, 'listening')
+  const options = { host: '127.0.0.1', port: (upstream.address() as AddressInfo).port, agent: false }
+  const way: Upstream = { options, headers: raw => [...raw], log: silentLog }
+  const failures: string[] = []
+  const server = createHttpServer({
+    onRequest: (request, response) =>
+      forwardRequest(request, response, way, error => {
+        failures.push(error.message)
+        response.writeHead(502).end()
+      }),
+    onUpgrade: (request, socket, head) =>
+      forwardUpgrade(request, socket, head, way, error => {
+        failures.push(error.message)
+        answerRaw(socket, { status: 504, type: 'text/plain', body: '' })
+      }),
+    log: silentLog,
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  servers.push(server, upstream)
+  const dial = () => connect((server.address() as AddressInfo).port, '127.0.0.1')
+  return { failures, dial }
+}
+
+/** An upstream that answers with the request as it got it, one for each connection. */
+function echoing(socket: Socket) {
+  let seen = ''
+  socket.on('data', chunk => {
+    seen += chunk.toString('latin1')
+    const [head = '', body = ''] = seen.split('\r\n\r\n', 2)
+    const length = Number(/^content-length: (\d+)/im.exec(head)?.[1] ?? 0)
+    const isOver = /^transfer-encoding:/im.test(head) ? seen.endsWith('0\r\n\r\n') : body.length >= length
+    if (isOver) socket.end(`HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: ${seen.length}\r\n\r\n${seen}`)
+  })
+}
+
+const H2C = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAA\r\n'
+
+test.each<[string, string, string]>([
+  ['curl --http2', `${H2C}Content-Length: 5\r\n`, 'hello'],
+  ['curl --http2, in chunks', `${H2C}Transfer-Encoding: chunked\r\n`, '5\r\nhello\r\n0\r\n\r\n'],
+  ['Java', H2C.replace('Upgrade, HTTP2-Settings', 'Upgrade,HTTP2-Settings') + 'Content-Length: 5\r\n', 'hello'],
+  ['settings that Connection does not name', `${H2C.replace(', HTTP2-Settings', '')}Content-Length: 5\r\n`, 'hello'],
+  ['Apache HttpClient 5.4', 'Connection: keep-alive, Upgrade\r\nUpgrade: TLS/1.2\r\nContent-Length: 5\r\n', 'hello'],
+  ['a WebSocket with a body', 'Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5\r\n', 'hello'],
+])('an upgrade that is not tunnelled is an ordinary request, and its body arrives: %s', async (_, fields, body) => {
+  const { dial } = await forwarding(echoing)
+  const client = dial()
+  client.write(`POST / HTTP/1.1\r\nHost: a\r\n${fields}\r\n${body}`)
+  const [first] = (await once(client, 'data')) as [Buffer]
+  client.write(`GET /next HTTP/1.1\r\nHost: a\r\n${H2C}Connection: close\r\n\r\n`)
+  const answer = first.toString() + (await text(client))
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+  expect(answer).toContain('hello')
+  // The next request of the connection is read as one.
+  expect(answer).toContain('GET /next HTTP/1.1')
+  expect(answer).not.toMatch(/upgrade|http2|h2c|TLS|websocket/i)
+})
+
+test.each([
+  ['websocket', 'websocket'],
+  ['WebSocket, h2c', 'WebSocket'],
+  ['berth-data', 'berth-data'],
+])('%s is offered to the upstream as %s, and both directions are joined', async (offered, sent) => {
+  const heads: string[] = []
+  const { dial } = await forwarding(socket => {
+    socket.once('data', chunk => {
+      heads.push(chunk.toString())
+      socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${sent}\r\n\r\n`)
+      socket.pipe(socket)
+    })
+  })
+  const client = dial()
+  client.write(`GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: ${offered}\r\n\r\n`)
+  await once(client, 'data')
+  client.end('through')
+  expect(await text(client)).toBe('through')
+  expect(heads[0]).toMatch(new RegExp(`\r\nUpgrade: ${sent}\r\n`))
+})
+
+test('an upgrade that the upstream never answers fails', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const asked = Promise.withResolvers<undefined>()
+  const { dial, failures } = await forwarding(socket => socket.once('data', () => asked.resolve(undefined)))
+  const client = dial()
+  client.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  await asked.promise
+  vi.advanceTimersByTime(90_000)
+  expect(await text(client)).toMatch(/^HTTP\/1\.1 504 /)
+  expect(failures).toEqual(['The app did not answer the upgrade.'])
+})
