@@ -4,6 +4,7 @@ import {
   countTests,
   describeCounts,
   describeDurations,
+  describeUnsteady,
   durationsOf,
   isTooUnsteady,
   NO_TESTS,
@@ -64,7 +65,7 @@ test('a test that passed only at the second attempt is named', () => {
   const twice = { status: 'passed', fullName: 'a page opens', failureMessages: ['Error: it did not\n    at line 1'] }
   const counts = countTests({ testResults: [{ ...aFile('passed', []), assertionResults: [once, twice] }] })
   expect(describeCounts(counts)).toBe(
-    'passed at the second try only: a page opens (Error: it did not)\n2 passed, 0 failed',
+    'passed at the second try only: /clone/manager/a.test.ts: a page opens (Error: it did not)\n2 passed, 0 failed',
   )
 })
 
@@ -84,4 +85,9 @@ test('durations are seconds by the path from the root; the slowest files and tho
     '     4.0 s  b.test.ts',
     'slower than stored: a.test.ts (12.0 s → 31.0 s)',
   ])
+})
+
+test('the list of unsteady tests names files from the root', () => {
+  const text = describeUnsteady({ ...NO_TESTS, unsteady: ['/clone/test/a.test.ts: it opens (Error: late)'] }, '/clone')
+  expect(text).toContain('\n- test/a.test.ts: it opens (Error: late)\n')
 })

@@ -1,21 +1,33 @@
-/** The part of vitest's JSON report that is read here. */
+/** The part of vitest's JSON report that is read here, with the errors that vitest leaves out of it. */
 export interface VitestReport {
-  readonly testResults: readonly {
-    /** Absolute path. */
-    readonly name: string
-    readonly status: string
-    /** Why the file failed outside of its tests. */
-    readonly message?: string
-    /** Milliseconds since the epoch. */
-    readonly startTime: number
-    readonly endTime: number
-    readonly assertionResults: readonly {
-      readonly status: string
-      readonly fullName: string
-      /** Messages of every failed attempt. */
-      readonly failureMessages?: readonly string[] | null
-    }[]
-  }[]
+  readonly testResults: readonly FileResult[]
+  readonly unhandled?: readonly UnhandledError[]
+}
+
+export interface FileResult {
+  /** Absolute path. */
+  readonly name: string
+  readonly status: string
+  /** Why the file failed outside of its tests. */
+  readonly message?: string
+  /** Milliseconds since the epoch. */
+  readonly startTime: number
+  readonly endTime: number
+  readonly assertionResults: readonly TestResult[]
+}
+
+interface TestResult {
+  readonly status: string
+  readonly fullName: string
+  /** Messages of every failed attempt. */
+  readonly failureMessages?: readonly string[] | null
+}
+
+/** An error outside of every test, such as a rejection that nobody handled. */
+export interface UnhandledError {
+  /** Absolute path of the test file that was running; undefined if vitest does not know it. */
+  readonly file?: string | undefined
+  readonly message: string
 }
 
 export interface Counts {
@@ -31,7 +43,7 @@ export interface Counts {
 export const NO_TESTS: Counts = { passed: 0, failed: 0, skipped: 0, failures: [], unsteady: [] }
 
 /** Largest number of unsteady tests with which a run passes: retries must not become a habit. */
-const MAX_UNSTEADY = 3
+export const MAX_UNSTEADY = 3
 
 /** Sums up vitest's JSON report. A file that failed before its first test (it does not load) counts as one failure. */
 export function countTests(report: VitestReport): Counts {
@@ -41,17 +53,23 @@ export function countTests(report: VitestReport): Counts {
   })
   const count = (wanted: (status: string) => boolean) => statuses.filter(wanted).length
   const passed = count(status => status === 'passed')
-  const failed = count(status => status === 'failed')
+  const unhandled = report.unhandled ?? []
+  const failed = count(status => status === 'failed') + unhandled.length
   const failures = report.testResults.flatMap(file => {
     const broken = file.assertionResults.filter(({ status }) => status === 'failed')
     if (file.status === 'failed' && broken.length === 0) return [failure(file.name, [file.message ?? ''])]
     return broken.map(({ fullName, failureMessages }) => failure(`${file.name}: ${fullName}`, failureMessages ?? []))
   })
-  const unsteady = report.testResults
-    .flatMap(file => file.assertionResults)
-    .filter(({ status, failureMessages }) => status === 'passed' && (failureMessages?.length ?? 0) > 0)
-    .map(({ fullName, failureMessages }) => `${fullName} (${failureMessages?.[0]?.split('\n')[0] ?? ''})`)
-  return { passed, failed, skipped: statuses.length - passed - failed, failures, unsteady }
+  const outside = unhandled.map(({ file, message }) =>
+    failure(`${file ?? 'no test file'}: outside of its tests`, [message]),
+  )
+  const unsteady = report.testResults.flatMap(({ name, assertionResults }) =>
+    assertionResults
+      .filter(({ status, failureMessages }) => status === 'passed' && (failureMessages?.length ?? 0) > 0)
+      .map(({ fullName, failureMessages }) => `${name}: ${fullName} (${failureMessages?.[0]?.split('\n')[0] ?? ''})`),
+  )
+  const skipped = statuses.length - passed - (failed - unhandled.length)
+  return { passed, failed, skipped, failures: [...failures, ...outside], unsteady }
 }
 
 /** Lines of a message that the last lines of `npm test` repeat: enough for what was expected, and where. */
@@ -86,6 +104,12 @@ export function describeCounts(counts: Counts): string {
     ...(isTooUnsteady(counts) ? [`✗ ${unsteady.length} unsteady tests; at most ${MAX_UNSTEADY} are accepted`] : []),
     `${String(passed)} passed, ${String(failed)} failed${skipped === 0 ? '' : `, ${String(skipped)} skipped`}`,
   ].join('\n')
+}
+
+/** Text of `test/unsteady.md`: the tests of one run that passed at a second try, each with how it failed. The file may be committed, so paths begin at `root`. */
+export function describeUnsteady({ unsteady }: Counts, root: string): string {
+  const tests = unsteady.map(name => `- ${name.replaceAll(`${root}/`, '')}\n`).join('')
+  return `# Unsteady tests\n\nThese passed only at a second try in the last run that had any. Mend them before other work; then delete this file.\n\n${tests}`
 }
 
 /** Seconds per test file, by its path from the root. */

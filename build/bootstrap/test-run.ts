@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { ROOT } from './image-recipes.ts'
 import { isVitest, type Part } from './test-parts.ts'
-import { type VitestReport } from './test-report.ts'
+import { type UnhandledError, type VitestReport } from './test-report.ts'
+import { UNHANDLED_ERRORS_FILE } from './unhandled-errors.ts'
 
 /** Reports, coverage and the output of parts that ran concurrently; not in the repository. */
 export const OUTPUT = join(ROOT, 'test', 'output')
@@ -17,6 +18,8 @@ export interface RunOptions {
   readonly coverage: boolean
   /** Ends the part. */
   readonly signal: AbortSignal
+  /** Absolute path of the only test file to run; undefined runs all of the part. */
+  readonly file?: string
 }
 
 export interface Outcome {
@@ -27,13 +30,14 @@ export interface Outcome {
 }
 
 /** Runs one part of `npm test` to its end. */
-export async function runPart(part: Part, { environment, quiet, coverage, signal }: RunOptions): Promise<Outcome> {
+export async function runPart(part: Part, options: RunOptions): Promise<Outcome> {
+  const { environment, quiet, coverage, signal, file } = options
   const started = performance.now()
-  rmSync(reportFile(part), { force: true })
-  const [command, args] = commandOf(part, coverage)
+  for (const path of [reportFile(part), unhandledFile(part)]) rmSync(path, { force: true })
+  const [command, args] = commandOf(part, coverage, file)
   const child = spawn(command, args, {
     cwd: ROOT,
-    env: quiet ? { ...environment, FORCE_COLOR: '0' } : environment,
+    env: { ...environment, ...(quiet ? { FORCE_COLOR: '0' } : {}), [UNHANDLED_ERRORS_FILE]: unhandledFile(part) },
     stdio: quiet ? ['ignore', 'pipe', 'pipe'] : 'inherit',
     shell: process.platform === 'win32',
   })
@@ -47,7 +51,8 @@ export async function runPart(part: Part, { environment, quiet, coverage, signal
   })
   try {
     if (child.stdout && child.stderr) {
-      const log = createWriteStream(logFile(part))
+      // A file that runs again adds its output to that of its part.
+      const log = createWriteStream(logFile(part), { flags: file === undefined ? 'w' : 'a' })
       child.stdout.pipe(log, { end: false })
       child.stderr.pipe(log, { end: false })
       await Promise.all([exited, finished(child.stdout), finished(child.stderr)])
@@ -74,6 +79,10 @@ function reportFile(part: Part): string {
   return join(OUTPUT, `${part}.json`)
 }
 
+function unhandledFile(part: Part): string {
+  return join(OUTPUT, `${part}.unhandled.json`)
+}
+
 /** Parts that `--coverage` lets write `coverage-final.json` below `coverageFolder`: the code that their tests execute in their own processes. */
 export const COVERED: readonly Part[] = ['unit', 'integration']
 
@@ -84,22 +93,32 @@ export function coverageFolder(part: Part): string {
   return join(OUTPUT, 'coverage', part)
 }
 
-function commandOf(part: Part, covered: boolean): [command: string, args: string[]] {
+function commandOf(part: Part, covered: boolean, file: string | undefined): [command: string, args: string[]] {
   if (part === 'fuzz') return ['npm', ['run', '--silent', part, '--', '--seconds', FUZZ_SECONDS]]
   if (!isVitest(part)) return ['npm', ['run', '--silent', part]]
   const vitest = [join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--project', part]
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportFile(part)}`]
+  const reporters = [
+    ...['--reporter=default', '--reporter=json', `--outputFile.json=${reportFile(part)}`],
+    `--reporter=${join(ROOT, 'build', 'bootstrap', 'unhandled-errors.ts')}`,
+  ]
   const coverage =
     covered && COVERED.includes(part)
       ? ['--coverage', '--coverage.reporter=json', `--coverage.reportsDirectory=${coverageFolder(part)}`]
       : []
-  return [process.execPath, [...vitest, ...reporters, ...coverage]]
+  return [process.execPath, [...vitest, ...reporters, ...coverage, ...(file === undefined ? [] : [file])]]
 }
 
 function readReport(part: Part): VitestReport | undefined {
   if (!isVitest(part)) return undefined
+  const report = readJson(reportFile(part)) as VitestReport | undefined
+  const unhandled = readJson(unhandledFile(part)) as readonly UnhandledError[] | undefined
+  return report && { ...report, unhandled: unhandled ?? [] }
+}
+
+/** @returns undefined if the file does not exist */
+function readJson(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(reportFile(part), 'utf8')) as VitestReport
+    return JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error

@@ -68,6 +68,9 @@ const TOOLS: readonly Tool[] = [
   },
 ]
 
+/** Names of these packages. */
+export const TEST_PACKAGES: readonly string[] = TOOLS.map(({ name }) => name)
+
 /** Folder with initdb and postgres of the newest PostgreSQL from Debian's packages. */
 export function postgresFolder(): string | undefined {
   const base = '/usr/lib/postgresql'

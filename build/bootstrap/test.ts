@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { delimiter, join, relative } from 'node:path'
 import { dataDirectory } from '../../cli/config/directories.ts'
 import { engineStep, imageSteps } from './build-images.ts'
 import { DEFAULT_SOCKET } from './engine-client.ts'
@@ -9,6 +9,7 @@ import { describeFailure } from './prepare.ts'
 import { createProgress, StepError } from './progress.ts'
 import { ensureRenderer } from './renderer.ts'
 import { listenForStop } from './stop-signal.ts'
+import { filesToRunAgain, withSecondRun } from './test-again.ts'
 import { describeCoverage, readCoverage } from './test-coverage.ts'
 import { parseTestFlags, type Part, scheduleOf, type TestFlags } from './test-parts.ts'
 import { ensureTestElectron, NoTestElectron } from './test-electron.ts'
@@ -18,6 +19,7 @@ import {
   countTests,
   describeCounts,
   describeDurations,
+  describeUnsteady,
   type Durations,
   durationsOf,
   isTooUnsteady,
@@ -25,9 +27,13 @@ import {
 } from './test-report.ts'
 import { COVERED, coverageFolder, type Outcome, OUTPUT, outputOf, runPart } from './test-run.ts'
 import { ensureTestTools } from './test-tools.ts'
+import { describeVersions, readVersions, type Versions } from './test-versions.ts'
 
 const say = (text: string) => process.stdout.write(text)
 const DURATIONS = join(ROOT, 'test', 'durations.json')
+const VERSIONS = join(ROOT, 'test', 'versions.json')
+/** Tests that failed and then passed alone in the last run: the next thing to mend. */
+const UNSTEADY = join(ROOT, 'test', 'unsteady.md')
 const platform = readPlatform()
 const environment: NodeJS.ProcessEnv = {
   ...process.env,
@@ -69,13 +75,13 @@ async function prepareMachine(needed: readonly Part[], signal: AbortSignal): Pro
 /** Whether a part waits for the preparation; some unit tests look at the built console. */
 const needsMachine = (part: Part) => part !== 'typecheck' && part !== 'lint'
 
-/** Runs the parts. After the first that fails no other is begun, unless told to keep going. */
+/** Runs the parts. After a failure that running files again cannot mend, no other is begun, unless told to keep going. */
 async function runParts(
   { parts, keepGoing, coverage }: TestFlags,
   { preparing, signal }: { readonly preparing: Promise<string | undefined>; readonly signal: AbortSignal },
 ) {
   const outcomes = new Map<Part, Outcome>()
-  const failed = () => !keepGoing && [...outcomes.values()].some(({ code }) => code !== 0)
+  const failed = () => !keepGoing && filesToRunAgain(outcomes) === undefined
   const { lanes, either } = scheduleOf(parts)
   const quiet = lanes.length > 1
   if (quiet)
@@ -96,6 +102,18 @@ async function runParts(
     }
   }
   await Promise.all(lanes.map(runLane))
+  for (const { part, file } of filesToRunAgain(outcomes) ?? []) {
+    signal.throwIfAborted()
+    say(`\n▶ again, alone: ${relative(ROOT, file)}\n`)
+    const again = await runPart(part, { environment, quiet: true, coverage: false, signal, file })
+    say(
+      `${again.code === 0 ? '✓ passed alone' : `${outputOf(part)}\n✗ failed again`} (${again.seconds.toFixed(1)} s)\n`,
+    )
+    const first = outcomes.get(part)
+    if (again.code !== 0 || first?.report === undefined || again.report === undefined) continue
+    const report = withSecondRun(first.report, again.report, file)
+    outcomes.set(part, { ...first, report, code: countTests(report).failed === 0 ? 0 : first.code })
+  }
   return outcomes
 }
 
@@ -104,13 +122,21 @@ function lineOf(part: Part, outcome: Outcome | undefined): string {
   return `${outcome.code === 0 ? '✓' : '✗'} ${part} (${outcome.seconds.toFixed(1)} s)`
 }
 
-function storedDurations(): Durations {
+/** The record in this file; empty if there is none. */
+function stored(path: string): Readonly<Record<string, unknown>> {
   try {
-    return JSON.parse(readFileSync(DURATIONS, 'utf8')) as Durations
+    return JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
     throw error
   }
+}
+const storedDurations = () => stored(DURATIONS) as Durations
+const storedVersions = () => stored(VERSIONS) as Versions
+
+function writeRecord(path: string, record: Durations | Versions): void {
+  const sorted = Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1))
+  writeFileSync(path, `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`)
 }
 
 const stop = listenForStop(say)
@@ -131,20 +157,22 @@ try {
   const outcomes = await runParts(flags, { preparing, signal })
   const noDesktop = await preparing
   const parts = noDesktop === undefined ? wanted : wanted.filter(part => part !== 'desktop')
+  const versions = await readVersions(environment)
   const reports = [...outcomes.values()].flatMap(({ report }) => report ?? [])
   const counts = reports.map(countTests).reduce(addCounts, NO_TESTS)
   const durations: Durations = Object.assign({}, ...reports.map(report => durationsOf(report, ROOT))) as Durations
   if (parts.some(part => outcomes.get(part)?.code !== 0) || isTooUnsteady(counts)) process.exitCode = 1
   else if (flags.storeDurations) {
-    const sorted = Object.entries({ ...storedDurations(), ...durations })
-      .filter(([, seconds]) => seconds >= 1)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-    writeFileSync(DURATIONS, `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`)
+    const all = Object.entries({ ...storedDurations(), ...durations })
+    writeRecord(DURATIONS, Object.fromEntries(all.filter(([, seconds]) => seconds >= 1)))
+    writeRecord(VERSIONS, versions)
   }
+  if (counts.unsteady.length > 0) writeFileSync(UNSTEADY, describeUnsteady(counts, ROOT))
   const minutes = (performance.now() - started) / 60_000
   const lines = [
     ...describeCoverage(readCoverage(COVERED.map(coverageFolder), ROOT)),
     ...describeDurations(durations, storedDurations()),
+    ...describeVersions(versions, storedVersions()),
     ...parts.map(part => lineOf(part, outcomes.get(part))),
     ...(noDesktop === undefined ? [] : [`! desktop SKIPPED, no window of the desktop app was tested: ${noDesktop}`]),
     `all together, preparation included: ${minutes.toFixed(1)} min`,
