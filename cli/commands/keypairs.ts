@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { AppError, type Keypair, type KeypairSpec } from '#manager/contract'
+import { AppError, type Keypair, type KeypairSpec, type NewKeypair } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { readStandardInput } from '../secret-input.ts'
@@ -32,10 +32,26 @@ function addOwn(keypair: Command): void {
   keypair
     .command('create')
     .description('Make a keypair. The secret key is shown only this once.')
+    .option('--rate-limit <n>', 'requests per 15 minutes (superadmins only)', parseCount)
+    .option('--policy <name>', 'resource policy (superadmins only)')
+    .option('--access-key <key>', 'use this access key instead of a random one (admins only); with --secret-stdin')
+    .option('--secret-stdin', 'read the secret key for --access-key from standard input')
     .option('--inactive', 'inactive at first')
     .option('--json', 'print JSON')
-    .action(({ inactive = false, json = false }: KeypairFlags) => create({ active: !inactive }, json))
+    .action(async ({ inactive = false, json = false, ...flags }: KeypairFlags) =>
+      create({ active: !inactive, ...limitsOf(flags), ...(await chosenKeys(flags)) }, json),
+    )
   addUpdate(keypair)
+  keypair
+    .command('accept <access-key>')
+    .description(
+      'Accept a keypair that somebody made for you. The secret key is shown only this once. `rm` refuses it.',
+    )
+    .option('--json', 'print JSON')
+    .action(async (accessKey: string, { json = false }: KeypairFlags) => {
+      const { api } = await connect()
+      show(await api.acceptKeypair({ params: { accessKey } }), json)
+    })
   addRemove(keypair)
 }
 
@@ -46,17 +62,16 @@ function addManaged(keypair: Command): void {
     .action(({ json = false }: KeypairFlags) => list({}, json))
   keypair
     .command('create <user>')
-    .description('Make a keypair for a user (address or id). The secret key is shown only this once.')
+    .description(
+      'Make a keypair for a user (address or id). It opens nothing until the user accepts it and so gets its secret key.',
+    )
     .option('--rate-limit <n>', 'requests per 15 minutes (superadmins only)', parseCount)
     .option('--policy <name>', 'resource policy (superadmins only)')
-    .option('--access-key <key>', 'use this access key instead of a random one; with --secret-stdin')
-    .option('--secret-stdin', 'read the secret key for --access-key from standard input')
-    .option('--inactive', 'inactive at first')
     .option('--json', 'print JSON')
-    .action(async (user: string, { inactive = false, json = false, ...flags }: KeypairFlags) => {
+    .action(async (user: string, { json = false, ...flags }: KeypairFlags) => {
       const { api } = await connect()
-      const keys = await chosenKeys(flags)
-      await create({ active: !inactive, userId: await findUserId(api, user), ...limitsOf(flags), ...keys }, json)
+      const made = await api.createUserKeypair({ params: { id: await findUserId(api, user) }, body: limitsOf(flags) })
+      createOutput(json).data(made, () => `access key  ${made.accessKey}\nwaits until ${made.email} accepts it`)
     })
   addUpdate(keypair)
     .option('--rate-limit <n>', 'requests per 15 minutes (superadmins only)', parseCount)
@@ -68,7 +83,7 @@ function addUpdate(keypair: Command): Command {
   return keypair
     .command('update <access-key>')
     .description('Change a keypair. Settings that you leave out stay.')
-    .option('--active', 'activate the keypair')
+    .option('--active', 'activate the keypair, if it is yours')
     .option('--no-active', 'deactivate the keypair')
     .option('--json', 'print JSON')
     .action(update)
@@ -92,7 +107,10 @@ async function list(whose: { mine?: 'true' }, json: boolean): Promise<void> {
 
 async function create(body: KeypairSpec, json: boolean): Promise<void> {
   const { api } = await connect()
-  const made = await api.createKeypair({ body })
+  show(await api.createKeypair({ body }), json)
+}
+
+function show(made: NewKeypair, json: boolean): void {
   createOutput(json).data(made, () => `access key  ${made.accessKey}\nsecret key  ${made.secretKey}`)
 }
 
@@ -129,11 +147,12 @@ function parseCount(text: string): number {
 
 const keypairTable = (items: readonly Keypair[]) =>
   table(
-    ['ACCESS KEY', 'USER', 'ACTIVE', 'PER 15 MIN', 'POLICY', 'AGE', 'LAST USED'],
+    ['ACCESS KEY', 'USER', 'ACTIVE', 'MADE BY', 'PER 15 MIN', 'POLICY', 'AGE', 'LAST USED'],
     items.map(one => [
       one.accessKey,
       one.email,
-      one.active ? 'yes' : 'no',
+      one.active ? 'yes' : one.waits ? 'waits' : 'no',
+      one.createdBy ?? '-',
       String(one.rateLimit),
       one.resourcePolicy,
       age(one.createdAt),

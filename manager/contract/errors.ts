@@ -50,6 +50,8 @@ export const ERRORS = {
   group_in_use: { status: 409, retry: false, title: 'The project is not empty' },
   group_not_found: { status: 404, retry: false, title: 'No such project' },
   join_token_invalid: { status: 401, retry: false, title: 'The join token is unknown, used or expired' },
+  keypair_not_waiting: { status: 409, retry: false, title: 'The keypair does not wait for you' },
+  keypair_waits: { status: 409, retry: false, title: 'The keypair waits for its owner' },
   keypair_inactive: { status: 401, retry: false, title: 'The keypair is not active' },
   keypair_in_use: { status: 409, retry: false, title: 'Sessions were launched with this keypair' },
   keypair_not_found: { status: 404, retry: false, title: 'No such keypair' },

@@ -20,6 +20,10 @@ export const Keypair = z
     active: z.boolean(),
     rateLimit: RateLimit.describe('Requests per 15 minutes.'),
     resourcePolicy: z.string().describe('Limits the sessions launched with the keypair.'),
+    createdBy: z.string().nullable().describe('Address of whoever made it for its owner; null: the owner did.'),
+    waits: z
+      .boolean()
+      .describe('Made by somebody else: it opens nothing, and nobody has its secret, until its owner accepts it.'),
     createdAt: z.iso.datetime(),
     lastUsedAt: z.iso.datetime().nullable(),
   })
@@ -44,15 +48,19 @@ const DIFFERENT = 12
 export const isSecretKey = (text: string): boolean =>
   /^[A-Za-z0-9_-]{40}$/.test(text) && new Set(text).size >= DIFFERENT
 
-/**
- * Request for a keypair. Only admins name another `userId` or choose the keys; only superadmins set `rateLimit` and
- * `resourcePolicy`.
- */
+const limits = {
+  rateLimit: RateLimit.optional(),
+  resourcePolicy: ResourcePolicyName.optional().describe('Default: `default`.'),
+}
+
+/** Request for a keypair of somebody else. Only superadmins set limits. */
+export const UserKeypairSpec = z.strictObject(limits).meta({ id: 'UserKeypairSpec' })
+export type UserKeypairSpec = z.infer<typeof UserKeypairSpec>
+
+/** Request for a keypair of one's own. Only admins choose the keys; only superadmins set `rateLimit` and `resourcePolicy`. */
 export const KeypairSpec = z
   .strictObject({
-    userId: UserId.optional(),
-    rateLimit: RateLimit.optional(),
-    resourcePolicy: ResourcePolicyName.optional().describe('Default: `default`.'),
+    ...limits,
     active: z.boolean().default(true),
     accessKey: AccessKey.optional().describe('A key that exists elsewhere; left out: a random one. With `secretKey`.'),
     secretKey: z

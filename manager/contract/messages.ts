@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { AgentId, SessionId } from './ids.ts'
 import { PlainLines } from './plain-text.ts'
+import { TOLD_KINDS } from './told.ts'
 
 /** Most sessions that one message may name. */
 export const MOST_MESSAGE_SESSIONS = 1_000
@@ -39,9 +40,12 @@ export const Message = z
       .array(z.object({ id: SessionId, name: z.string() }))
       .describe('Sessions of the caller that it is about.'),
     about: z
-      .enum(['backup_failed', 'certificate'])
+      .enum(['backup_failed', 'certificate', ...TOLD_KINDS])
       .nullable()
-      .describe('What Berth itself tells superadmins; null: words of a person.'),
+      .describe(
+        'What Berth itself tells: superadmins of faults, everybody of what others did about the account. Null: words of a person.',
+      ),
+    detail: z.string().describe('Name of what `about` is about, such as an access key or a role; may be empty.'),
   })
   .meta({ id: 'Message' })
 export type Message = z.infer<typeof Message>

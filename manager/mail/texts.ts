@@ -1,7 +1,7 @@
 import { type Mail } from './mailer.ts'
 
 /** Mails contain nothing that a stranger typed (a name, say), so that nobody but an administrator can send their own words through us. */
-const mail = (to: string, subject: string, lines: readonly string[]): Mail => ({
+export const mail = (to: string, subject: string, lines: readonly string[]): Mail => ({
   to,
   subject,
   text: `${lines.join('\n')}\n`,

@@ -129,18 +129,6 @@ export function canSeeKeypair(caller: Caller, owner: Account): boolean {
   return caller.userId === owner.id || managesAccount(caller, owner)
 }
 
-/**
- * Refuses an admin's route for the caller's own account. The user's own route asks for the password, and the admin's route
- * must not be a way round it: a browser that was left signed in, or a stolen keypair, must not be enough to take over the
- * account.
- *
- * @param own the route for one's own account, named in the error
- * @throws AppError `forbidden`
- */
-export function requireAnother(caller: Pick<Caller, 'userId'>, userId: UserId, own: string): void {
-  if (caller.userId === userId) throw new AppError('forbidden', because('own_account_elsewhere', { request: own }))
-}
-
 /** Limits are the superadmins': who may set them could give out everything. @throws AppError `forbidden` */
 export function requireMayGivePolicy(caller: Pick<Caller, 'role'>, policy: string | undefined): void {
   if (policy !== undefined && !isSuperadmin(caller)) throw new AppError('forbidden', because('only_superadmin_policy'))

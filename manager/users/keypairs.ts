@@ -10,6 +10,9 @@ import {
   type KeypairSpec,
   type NewKeypair,
   readSort,
+  type ToldKind,
+  type UserId,
+  type UserKeypairSpec,
 } from '#manager/contract'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import {
@@ -19,6 +22,7 @@ import {
   insertKeypair,
   type KeypairFilter,
   type KeypairRow,
+  type NewKeypair as NewKeypairRow,
   listKeypairs,
   lockKeypair,
   updateKeypair,
@@ -29,11 +33,14 @@ import { type Db } from '../store/schema.ts'
 import { holdUser } from '../store/identity/users.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { withKnownPolicy } from './accounts.ts'
+import { mayActivateKeypair, requireAnother, requireManaged } from './acting-for.ts'
 import { type Caller, canSeeKeypair, isSuperadmin, requireMayGivePolicy, visibleTo } from './authorize.ts'
+import { type Telling } from './telling.ts'
 
 /**
- * Keypairs of users. Everybody manages their own, admins those of the accounts that they manage. The secret is given out
- * once, at creation, and kept sealed.
+ * Keypairs of users. Everybody manages their own; admins see, deactivate and delete those of the accounts that they manage. The
+ * secret is given out once, to the owner, and kept sealed. A keypair that somebody else makes waits: it opens nothing, and its secret
+ * is made when its owner accepts it (ADR 59).
  */
 export interface Keypairs {
   list(
@@ -46,11 +53,18 @@ export interface Keypairs {
     },
   ): Promise<{ items: Keypair[]; nextCursor: string | null; total: number }>
   /**
-   * @throws AppError `forbidden` (for others or with chosen keys without being admin, a rate limit or a policy without being
-   *   superadmin), `user_not_found`, `resource_policy_not_found`, `keypair_exists`
+   * @throws AppError `forbidden` (chosen keys without being admin, a rate limit or a policy without being superadmin),
+   *   `resource_policy_not_found`, `keypair_exists`
    */
   create(caller: Caller, spec: KeypairSpec): Promise<NewKeypair>
-  /** @throws AppError `keypair_not_found`, `forbidden` (a rate limit or a policy, without being superadmin), `resource_policy_not_found` */
+  /** Makes a keypair that waits for another user. @throws AppError `forbidden`, `user_not_found`, `resource_policy_not_found` */
+  createFor(caller: Caller, userId: UserId, spec: UserKeypairSpec): Promise<Keypair>
+  /** @throws AppError `keypair_not_found`, `keypair_not_waiting`, `forbidden` (not the owner, or with a keypair) */
+  accept(caller: Caller, accessKey: string): Promise<NewKeypair>
+  /**
+   * @throws AppError `keypair_not_found`, `keypair_waits`, `forbidden` (a rate limit or a policy, without being superadmin; to
+   *   activate that of another user), `resource_policy_not_found`
+   */
   change(caller: Caller, accessKey: string, change: KeypairChange): Promise<Keypair>
   /** @throws AppError `keypair_not_found`, `keypair_in_use` (a session, live or finished, was made with it) */
   remove(caller: Caller, accessKey: string): Promise<void>
@@ -59,26 +73,37 @@ export interface Keypairs {
 export interface KeypairsDeps {
   readonly store: Store
   readonly box: SecretBox
+  readonly telling: Telling
   /** Called when a keypair cannot be used any more: everything opened with it ends, as do the sign-ins that it made. */
   readonly onEnd: (accessKey: string, loginIds: readonly string[]) => void
   /** Called when a keypair has another policy: waiting sessions may start now, or no longer may. */
   readonly onLimitsChanged?: () => void
 }
 
-export function createKeypairs({ store, box, onEnd, onLimitsChanged }: KeypairsDeps): Keypairs {
+export function createKeypairs({ store, box, telling, onEnd, onLimitsChanged }: KeypairsDeps): Keypairs {
   const { db } = store
 
   /** Locks the owner until the transaction ends, so that nobody acts on the keypair of a user who is just being promoted. */
-  async function requireVisible(trx: Db, caller: Caller, accessKey: string): Promise<void> {
+  async function requireVisible(trx: Db, caller: Caller, accessKey: string): Promise<KeypairRow> {
     const row = await findKeypair(trx, accessKey)
     const owner = row && (await holdUser(trx, row.user_id))
     if (!owner || !canSeeKeypair(caller, owner)) throw new AppError('keypair_not_found')
+    return row
   }
 
   async function find(trx: Db, accessKey: string): Promise<Keypair> {
     const row = await findKeypair(trx, accessKey)
     if (!row) throw new AppError('keypair_not_found')
     return toKeypair(row)
+  }
+
+  async function insert(trx: Db, keypair: Omit<NewKeypairRow, 'rate_limit'>): Promise<Keypair> {
+    const { access_key, resource_policy } = keypair
+    const row = { rate_limit: DEFAULT_RATE_LIMIT, ...keypair }
+    if (!(await withKnownPolicy(resource_policy, () => insertKeypair(trx, row)))) {
+      throw new AppError('keypair_exists', { accessKey: access_key })
+    }
+    return find(trx, access_key)
   }
 
   return {
@@ -94,71 +119,128 @@ export function createKeypairs({ store, box, onEnd, onLimitsChanged }: KeypairsD
       return { items, nextCursor: rows.length > limit ? (items.at(-1)?.accessKey ?? null) : null, total }
     },
 
-    async create(caller, { userId = caller.userId, rateLimit, resourcePolicy, active, ...chosen }) {
-      if (userId !== caller.userId && caller.role === 'user') {
-        throw new AppError('forbidden', because('only_admin_makes_keypairs'))
-      }
-      if (chosen.accessKey !== undefined && caller.role === 'user') {
+    async create(caller, { active, accessKey = newAccessKey(), secretKey, ...limits }) {
+      if (secretKey !== undefined && caller.role === 'user') {
         throw new AppError('forbidden', because('only_admin_chooses_keys'))
       }
-      checkRateLimit(caller, rateLimit)
-      requireMayGivePolicy(caller, resourcePolicy)
-      const { accessKey: access_key = newAccessKey(), secretKey = newSecretKey() } = chosen
-      const sealed_secret = box.seal(secretKey, placeOfKeypair(access_key))
-      const rate_limit = rateLimit ?? DEFAULT_RATE_LIMIT
+      const columns = limitColumns(caller, limits)
+      const secret = secretKey ?? newSecretKey()
       const made = await store.transaction(async trx => {
-        const owner = await holdUser(trx, userId)
-        if (!owner || !canSeeKeypair(caller, owner)) throw new AppError('user_not_found')
-        const policy = resourcePolicy === undefined ? {} : { resource_policy: resourcePolicy }
-        const keypair = { access_key, user_id: userId, sealed_secret, active, rate_limit, ...policy }
-        if (!(await withKnownPolicy(resourcePolicy, () => insertKeypair(trx, keypair)))) {
-          throw new AppError('keypair_exists', { accessKey: access_key })
-        }
-        return find(trx, access_key)
+        const { id } = (await holdUser(trx, caller.userId)) ?? noSuchUser()
+        return insert(trx, { access_key: accessKey, user_id: id, active, ...columns, ...seal(accessKey, secret) })
       })
-      return { ...made, secretKey }
+      return { ...made, secretKey: secret }
     },
 
-    async change(caller, accessKey, { active, rateLimit, resourcePolicy }) {
-      const { changed, ended } = await store.transaction(async trx => {
-        await requireVisible(trx, caller, accessKey)
-        checkRateLimit(caller, rateLimit)
-        requireMayGivePolicy(caller, resourcePolicy)
-        await lockKeypair(trx, accessKey)
-        const change = {
-          ...(active === undefined ? {} : { active }),
-          ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
-          ...(resourcePolicy === undefined ? {} : { resource_policy: resourcePolicy }),
+    async createFor(caller, userId, limits) {
+      const columns = limitColumns(caller, limits)
+      const accessKey = newAccessKey()
+      const news = [{ userId, by: caller, kind: 'keypair_made', detail: accessKey }] as const
+      const made = await store.transaction(async trx => {
+        requireManaged(caller, await holdUser(trx, userId))
+        requireAnother(caller, userId, 'make_keypair')
+        // Nobody learns this secret: the owner gets another one.
+        const nobodys = seal(accessKey, newSecretKey())
+        const waiting = { active: false, waits: true, created_by: caller.userId }
+        const keypair = await insert(trx, {
+          access_key: accessKey,
+          user_id: userId,
+          ...waiting,
+          ...columns,
+          ...nobodys,
+        })
+        await telling.write(trx, news)
+        return keypair
+      })
+      await telling.announce(news)
+      return made
+    },
+
+    async accept(caller, accessKey) {
+      const secretKey = newSecretKey()
+      const accepted = await store.transaction(async trx => {
+        const { user_id: id, email } = await requireVisible(trx, caller, accessKey)
+        if (!mayActivateKeypair(caller, { id })) {
+          throw new AppError('forbidden', because('keypair_waits_for_owner', { email }))
         }
-        await withKnownPolicy(resourcePolicy, () => updateKeypair(trx, accessKey, change))
+        if (caller.keypair !== null) throw new AppError('forbidden', because('only_person_accepts'))
+        await lockKeypair(trx, accessKey)
+        if (!(await find(trx, accessKey)).waits) {
+          throw new AppError('keypair_not_waiting', because('keypair_accepted_before'))
+        }
+        await updateKeypair(trx, accessKey, { active: true, waits: false, ...seal(accessKey, secretKey) })
+        return find(trx, accessKey)
+      })
+      return { ...accepted, secretKey }
+    },
+
+    async change(caller, accessKey, { active, ...limits }) {
+      const columns = limitColumns(caller, limits)
+      const { changed, ended, news } = await store.transaction(async trx => {
+        const { user_id: id, email } = await requireVisible(trx, caller, accessKey)
+        await lockKeypair(trx, accessKey)
+        if (active === true) requireActivation(caller, { id, email, waits: (await find(trx, accessKey)).waits })
+        const change = { ...(active === undefined ? {} : { active }), ...columns }
+        await withKnownPolicy(limits.resourcePolicy, () => updateKeypair(trx, accessKey, change))
         const ended = active === false ? await deleteLogins(trx, { keypair: accessKey }) : []
-        return { changed: await find(trx, accessKey), ended }
+        const kinds: ToldKind[] = [
+          ...(active === false ? (['keypair_deactivated'] as const) : []),
+          ...(Object.keys(columns).length > 0 ? (['keypair_changed'] as const) : []),
+        ]
+        const news = kinds.map(kind => ({ userId: id, by: caller, kind, detail: accessKey }))
+        await telling.write(trx, news)
+        return { changed: await find(trx, accessKey), ended, news }
       })
       if (active === false) onEnd(accessKey, ended)
-      if (resourcePolicy !== undefined) onLimitsChanged?.()
+      if (limits.resourcePolicy !== undefined) onLimitsChanged?.()
+      await telling.announce(news)
       return changed
     },
 
     async remove(caller, accessKey) {
       const removed = store.transaction(async trx => {
-        await requireVisible(trx, caller, accessKey)
+        const { user_id: userId } = await requireVisible(trx, caller, accessKey)
         await lockKeypair(trx, accessKey)
         const ended = await deleteLogins(trx, { keypair: accessKey })
         await deleteKeypair(trx, accessKey)
-        return ended
+        const news = [{ userId, by: caller, kind: 'keypair_deleted', detail: accessKey }] as const
+        await telling.write(trx, news)
+        return { ended, news }
       })
-      const ended = await removed.catch((error: unknown) => {
+      const { ended, news } = await removed.catch((error: unknown) => {
         if (!isForeignKeyViolation(error)) throw error
         throw new AppError('keypair_in_use', because('keypair_used'), { cause: error })
       })
       onEnd(accessKey, ended)
+      await telling.announce(news)
     },
+  }
+
+  function seal(accessKey: string, secretKey: string) {
+    return { sealed_secret: box.seal(secretKey, placeOfKeypair(accessKey)) }
   }
 }
 
-function checkRateLimit(caller: Caller, rateLimit: number | undefined): void {
-  if (rateLimit === undefined || isSuperadmin(caller)) return
-  throw new AppError('forbidden', because('only_superadmin_rate_limit'))
+/** @throws AppError `forbidden`, `keypair_waits` */
+function requireActivation(caller: Caller, owner: { id: UserId; email: string; waits: boolean }): void {
+  if (!mayActivateKeypair(caller, owner)) throw new AppError('forbidden', because('only_owner_activates'))
+  if (owner.waits) throw new AppError('keypair_waits', because('keypair_waits'))
+}
+
+/** @throws AppError `forbidden`: only superadmins set limits */
+function limitColumns(caller: Caller, { rateLimit, resourcePolicy }: UserKeypairSpec) {
+  if (rateLimit !== undefined && !isSuperadmin(caller)) {
+    throw new AppError('forbidden', because('only_superadmin_rate_limit'))
+  }
+  requireMayGivePolicy(caller, resourcePolicy)
+  return {
+    ...(rateLimit === undefined ? {} : { rate_limit: rateLimit }),
+    ...(resourcePolicy === undefined ? {} : { resource_policy: resourcePolicy }),
+  }
+}
+
+function noSuchUser(): never {
+  throw new AppError('user_not_found')
 }
 
 /** Place to which the secret of a keypair is bound in the secret box; rotation needs the same. */
@@ -185,6 +267,8 @@ function toKeypair(row: KeypairRow): Keypair {
     active: row.active,
     rateLimit: row.rate_limit,
     resourcePolicy: row.resource_policy,
+    createdBy: row.maker,
+    waits: row.waits,
     createdAt: row.created_at.toISOString(),
     lastUsedAt: row.last_used_at?.toISOString() ?? null,
   }

@@ -92,15 +92,16 @@ export interface Logins extends Disposable, Pick<LoginCache, 'authenticate' | 'a
     address: string
   }): Promise<NewSignIn>
   /**
-   * Signs in with a keypair. The sign-in counts against the limits of the keypair and ends with it. A second factor is not asked
-   * for, as with signed requests.
+   * Signs in with a keypair. The sign-in counts against the limits of the keypair and ends with it. A person signs in, so a second
+   * factor is asked for; programs sign their requests instead.
    *
    * @throws AppError `access_key_invalid`, `login_throttled`; only to a caller who has the secret: `keypair_inactive`,
-   *   `user_inactive`
+   *   `user_inactive`, `totp_required`, `totp_invalid`
    */
   signInWithKeypair(request: {
     accessKey: string
     secretKey: string
+    totp?: string | undefined
     kind: 'browser' | 'token'
     label?: string | undefined
     address: string
@@ -239,6 +240,21 @@ export function createLogins(deps: LoginsDeps): Logins {
     return { credential, me: { user: await toUser(db, user), expiresAt: expiresAt.toISOString() } }
   }
 
+  /** Asks for the code of an account with a second factor. @param refuse gets the reason before a result that lets nobody in */
+  function checkCode(
+    user: UserRow,
+    totp: string | undefined,
+    refuse: (why: AppError) => void,
+  ): Promise<boolean> | boolean | 'undecided' {
+    if (user.totp_confirmed_at === null) return true
+    if (totp === undefined) {
+      refuse(new AppError('totp_required', because('code_from_app_or_recovery')))
+      return 'undecided'
+    }
+    refuse(new AppError('totp_invalid', because('code_from_app')))
+    return secondFactor.check(user, totp)
+  }
+
   return {
     async signIn({ email, password, newPassword, totp, address, ...options }) {
       const user = await findUserByEmail(db, email)
@@ -259,13 +275,7 @@ export function createLogins(deps: LoginsDeps): Logins {
           refusal = due
           return 'undecided'
         }
-        if (user.totp_confirmed_at === null) return true
-        if (totp === undefined) {
-          refusal = new AppError('totp_required', because('code_from_app_or_recovery'))
-          return 'undecided'
-        }
-        refusal = new AppError('totp_invalid', because('code_from_app'))
-        return secondFactor.check(user, totp)
+        return checkCode(user, totp, code => (refusal = code))
       })
       if (good !== true || !user) throw refusal
       const replacing = user.must_change_password && newPassword !== undefined
@@ -305,13 +315,17 @@ export function createLogins(deps: LoginsDeps): Logins {
       })
     },
 
-    async signInWithKeypair({ accessKey, secretKey, address, ...options }) {
+    async signInWithKeypair({ accessKey, secretKey, totp, address, ...options }) {
       const found: { signer?: Signer | undefined } = {}
+      let refusal = new AppError('access_key_invalid')
       const good = await withBackOff(store, { email: `keypair:${accessKey}`, address }, async () => {
         found.signer = await checkKeypair(accessKey, secretKey)
-        return found.signer !== undefined
+        if (!found.signer) return false
+        // An inactive keypair or account is refused below, whatever the code.
+        if (!found.signer.keypair.active || !found.signer.user.active) return true
+        return checkCode(found.signer.user, totp, code => (refusal = code))
       })
-      if (!good || !found.signer) throw new AppError('access_key_invalid')
+      if (good !== true || !found.signer) throw refusal
       const { id } = found.signer.user
       return start({ ...options, address, keypair: accessKey }, async trx => {
         const held = await holdUser(trx, id)

@@ -6,7 +6,8 @@ import { deleteEmailTokens, findEmailToken, insertEmailToken, takeEmailToken } f
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { findUser, findUserByEmail, holdUser, lockUser, updateUser, type UserRow } from '../store/identity/users.ts'
-import { type Caller, managesAccount, requireAnother } from './authorize.ts'
+import { requireAnother, requireManaged } from './acting-for.ts'
+import { type Caller } from './authorize.ts'
 import { forgetAccountFailures } from './back-off.ts'
 import { endAccess } from './end-access.ts'
 import { linkTo } from './links.ts'
@@ -100,9 +101,8 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
     async createLink(caller, { userId, purpose, origin }) {
       const { publicUrl } = await settings.read()
       const { token, expiresAt } = await store.transaction(async trx => {
-        const user = await holdUser(trx, userId)
-        if (!user || !managesAccount(caller, user)) throw new AppError('user_not_found')
-        requireAnother(caller, userId, 'POST /api/v1/me/password, with the old password')
+        const user = requireManaged(caller, await holdUser(trx, userId))
+        requireAnother(caller, userId, 'make_link')
         if (!user.active) throw new AppError('forbidden', because('account_not_active', { email: user.email }))
         if (purpose === 'verify' && user.email_verified_at !== null) {
           throw new AppError('bad_request', because('address_confirmed', { email: user.email }))

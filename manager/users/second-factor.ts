@@ -20,7 +20,8 @@ import {
   takeStep,
 } from '../store/identity/second-factors.ts'
 import { findUser, type UserRow } from '../store/identity/users.ts'
-import { type Caller, requireAnother } from './authorize.ts'
+import { requireAnother } from './acting-for.ts'
+import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { type OwnProof, proveOwn, type SecondFactorCheck } from './own-proof.ts'
 import { type Passwords } from './passwords.ts'
@@ -160,7 +161,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
     },
 
     async reset(caller, userId) {
-      requireAnother(caller, userId, 'POST /api/v1/me/totp/disable, with password and code')
+      requireAnother(caller, userId, 'reset_second_factor')
       const user = mustFind(await findUser(db, userId))
       const had = await store.transaction(trx => clearSecret(trx, userId))
       if (!had) throw new AppError('totp_not_on', because('no_second_factor_of', { email: user.email }))

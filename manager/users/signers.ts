@@ -105,7 +105,9 @@ export function createSigners(deps: SignersDeps): Signers {
         throw new AppError('signature_replayed', because('signed_before_restore'))
       }
       const { keypair, user } = signer
-      if (!keypair.active) throw new AppError('keypair_inactive', because('keypair_deactivated'))
+      if (!keypair.active) {
+        throw new AppError('keypair_inactive', because(keypair.waits ? 'keypair_waits' : 'keypair_deactivated'))
+      }
       if (!user.active) throw new AppError('user_inactive', because('account_deactivated'))
       if (!signer.domainActive) throw new AppError('user_inactive', because('account_domain_deactivated'))
       const rate = await rates.take(accessKey, keypair.rate_limit)

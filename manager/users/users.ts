@@ -7,7 +7,7 @@ import {
   type GroupId,
   isAppError,
   readSort,
-  Role,
+  type Role,
   type User,
   type Login,
   type UserChange,
@@ -18,7 +18,7 @@ import {
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Log } from '../log.ts'
-import { deactivateKeypairs } from '../store/identity/keypairs.ts'
+import { deactivateKeypairs, deleteWaitingKeypairs } from '../store/identity/keypairs.ts'
 import { type Store } from '../store/open-store.ts'
 import {
   countMatchingUsers,
@@ -33,14 +33,8 @@ import {
 } from '../store/identity/users.ts'
 import { putVisit } from '../store/identity/visits.ts'
 import { insertAccount, replaceGroups, withKnownPolicy } from './accounts.ts'
-import {
-  type Caller,
-  managesAccount,
-  requireAnother,
-  requireMayAssign,
-  requireMayGivePolicy,
-  visibleAccounts,
-} from './authorize.ts'
+import { endsWhatOthersKnew, requireAnother } from './acting-for.ts'
+import { type Caller, managesAccount, requireMayAssign, requireMayGivePolicy, visibleAccounts } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { endAccess } from './end-access.ts'
 import { type Logins } from './logins.ts'
@@ -50,8 +44,6 @@ import { requireSuperadmin } from './superadmins.ts'
 import { toUser, toUsers } from './to-user.ts'
 
 export const FIRST_ADMIN = 'admin@localhost'
-/** Position of a role in the list: each role may do more than the one before. */
-const rank = (role: Role) => Role.options.indexOf(role)
 const NOBODY = { items: [], nextCursor: null, total: 0 }
 
 export interface UserQuery {
@@ -153,7 +145,7 @@ export function createUsers({ store, passwords, logins, events, onChanged, onMem
     },
 
     async change(caller, id, { password, groups, resourcePolicy, mustChangePassword, ...change }) {
-      if (password !== undefined) requireAnother(caller, id, 'POST /api/v1/me/password, with the old password')
+      if (password !== undefined) requireAnother(caller, id, 'set_password')
       requireMayGivePolicy(caller, resourcePolicy)
       const password_hash = password === undefined ? undefined : await passwords.hash(password)
       const { user, changed, ended } = await store.transaction(async trx => {
@@ -168,8 +160,10 @@ export function createUsers({ store, passwords, logins, events, onChanged, onMem
         const changed = await withKnownPolicy(resourcePolicy, () =>
           mustFind(updateUser(trx, id, defined({ ...change, ...columns }))),
         )
-        // Admins who managed the account so far may know the secrets of its keypairs.
-        if (rank(role) > rank(user.role) || moves) await deactivateKeypairs(trx, id)
+        if (endsWhatOthersKnew(user, { role, domain })) {
+          await deactivateKeypairs(trx, id)
+          await deleteWaitingKeypairs(trx, id)
+        }
         if (user.role === 'superadmin') await requireSuperadmin(trx)
         if (id === caller.userId && (!active || role !== user.role || moves)) {
           throw new AppError('forbidden', because('not_yourself'))
@@ -192,7 +186,7 @@ export function createUsers({ store, passwords, logins, events, onChanged, onMem
     },
 
     async endLogins(caller, id) {
-      requireAnother(caller, id, 'DELETE /api/v1/me/logins')
+      requireAnother(caller, id, 'end_sign_ins')
       const ended = await store.transaction(async trx => {
         const user = await mustFind(lockUser(trx, id))
         if (!managesAccount(caller, user)) throw new AppError('user_not_found')

@@ -35,6 +35,7 @@ import { createSignUpRequests } from '../users/sign-up-requests.ts'
 import { createSignUps } from '../users/sign-up.ts'
 import { createSigners, type Signers } from '../users/signers.ts'
 import { createSshKeypairs } from '../users/ssh-keypairs.ts'
+import { createTelling } from '../users/telling.ts'
 import { createUserImports } from '../users/user-import.ts'
 import { createUsers, ensureFirstAdmin } from '../users/users.ts'
 
@@ -126,6 +127,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
     signers.end(accessKey)
     void logins.tellEnd(loginIds)
   }
+  const telling = createTelling({ store, settings, mailer, events })
   const mailing = { store, passwords, settings, mailer }
   const opened = stack.move()
   return {
@@ -163,7 +165,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       }),
       ...createSshKeypairRoutes(createSshKeypairs(store)),
       ...createHomeFileRoutes(createHomeFiles({ store, box })),
-      ...createKeypairRoutes(createKeypairs({ store, box, onEnd: endKeypair, onLimitsChanged })),
+      ...createKeypairRoutes(createKeypairs({ store, box, telling, onEnd: endKeypair, onLimitsChanged })),
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

@@ -11,7 +11,6 @@ const [DEFAULT_PROJECT, VISION] = ADMIN_WORLD.admin?.groups ?? []
 const KEYPAIR = aKeypair(1)
 const KEYPAIRS = { keypairs: [KEYPAIR, { ...aKeypair(2), active: false }] }
 const LINK = { url: 'https://berth.example.org/#/reset-password?token=abc', expiresAt: '2026-12-01T00:00:00.000Z' }
-const SECRET_KEY = 'kq3Vx0Zr8yT1mB5cW9xLhA2nE7uGdF4s_-aBcDeF'
 const PASSWORD = 'correct-horse-7!'
 
 /** Users, invitations, requests for an account, and keypairs. */
@@ -153,7 +152,7 @@ export const PEOPLE_FORMS: readonly FormRow[] = [
     says: `Request of ${OTHER?.email} declined.`,
   },
   {
-    title: 'creates a keypair under a policy in one step, and its secret key is shown',
+    title: 'makes a keypair that waits for its owner, under a policy in one step',
     page: 'credentials',
     open: 'Create a keypair',
     fill: [
@@ -162,33 +161,11 @@ export const PEOPLE_FORMS: readonly FormRow[] = [
       choose('Resource policy', 'students'),
     ],
     submit: 'Create',
-    sends: 'createKeypair',
-    body: { rateLimit: 500, resourcePolicy: 'students', userId: FIVE.id },
-    reply: { ...KEYPAIR, email: FIVE.email, secretKey: 's'.repeat(40) },
-    says: 's'.repeat(40),
-    admin: { users: [FIVE] },
-  },
-  {
-    title: 'creates a keypair with keys of its own',
-    page: 'credentials',
-    open: 'Create a keypair',
-    fill: [
-      choose('User', 'researcher-5@lab.example.org'),
-      check('Advanced: choose the keys'),
-      type('Access key', 'AKIA2345ABCDEFGHIJKL'),
-      type('Secret key', SECRET_KEY),
-    ],
-    submit: 'Create',
-    sends: 'createKeypair',
-    body: {
-      rateLimit: 1000,
-      resourcePolicy: 'default',
-      accessKey: 'AKIA2345ABCDEFGHIJKL',
-      secretKey: SECRET_KEY,
-      userId: FIVE.id,
-    },
-    reply: { ...KEYPAIR, email: FIVE.email, secretKey: SECRET_KEY },
-    says: SECRET_KEY,
+    sends: 'createUserKeypair',
+    params: { id: FIVE.id },
+    body: { rateLimit: 500, resourcePolicy: 'students' },
+    reply: { ...KEYPAIR, email: FIVE.email, active: false, waits: true, createdBy: 'mira@example.com' },
+    says: `${KEYPAIR.accessKey} waits for ${FIVE.email} to accept it.`,
     admin: { users: [FIVE] },
   },
   {

@@ -27,9 +27,13 @@ export const aKeypair = (index: number): Keypair => ({
   active: true,
   rateLimit: 1000,
   resourcePolicy: 'default',
+  createdBy: null,
+  waits: false,
   createdAt: '2026-11-01T09:00:00.000Z',
   lastUsedAt: null,
 })
+/** An access key that an administrator made for the signed-in person. */
+export const WAITING: Keypair = { ...aKeypair(9), active: false, waits: true, createdBy: 'chief@example.com' }
 const CHANGED_AT = '2026-11-01T09:00:00.000Z'
 /** The sign-in of the double's browser. */
 export const THIS_LOGIN: Login = {
@@ -147,6 +151,11 @@ export function answerAccount(world: World, route: string, body: unknown): Answe
       const keypair = aKeypair(world.keypairs?.length ?? 0)
       world.keypairs = [...(world.keypairs ?? []), keypair]
       return { status: 201, value: { ...keypair, secretKey: 's'.repeat(40) } }
+    }
+    case `POST /api/v1/keypairs/${WAITING.accessKey}/accept`: {
+      const accepted = { ...WAITING, waits: false, active: true }
+      world.keypairs = world.keypairs?.map(one => (one.accessKey === accepted.accessKey ? accepted : one)) ?? []
+      return { status: 200, value: { ...accepted, secretKey: 's'.repeat(40) } }
     }
     case 'GET /api/v1/me/ssh-keypair':
       return { status: 200, value: world.sshKey ?? { publicKey: null, fingerprint: null } }

@@ -60,6 +60,7 @@ export const AUTH_ROUTES = {
     body: z.strictObject({
       accessKey: z.string().min(1).max(64),
       secretKey: z.string().max(200),
+      totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),
       kind: z.enum(['browser', 'token']).default('browser').describe('The same as for login.'),
       label: PlainText.max(100).optional().describe('Description that is kept with the sign-in, e.g. the host name.'),
     }),

@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { AccessKey, Keypair, KeypairChange, KeypairSort, KeypairSpec, NewKeypair } from '../keypairs.ts'
+import {
+  AccessKey,
+  Keypair,
+  KeypairChange,
+  KeypairSort,
+  KeypairSpec,
+  NewKeypair,
+  UserKeypairSpec,
+} from '../keypairs.ts'
 import { UserId } from '../ids.ts'
 import { PlainText } from '../plain-text.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
@@ -28,16 +36,38 @@ export const KEYPAIR_ROUTES = {
     path: '/api/v1/keypairs',
     access: 'user',
     idempotencyKey: true,
-    summary: 'Make a keypair. Only this answer has its secret key.',
+    summary: 'Make a keypair of your own. Only this answer has its secret key.',
     body: KeypairSpec,
     status: 201,
+    reply: NewKeypair,
+  },
+  createUserKeypair: {
+    method: 'POST',
+    path: '/api/v1/users/:id/keypairs',
+    access: 'domain_admin',
+    idempotencyKey: true,
+    summary:
+      'Make a keypair for another user. It opens nothing until the user accepts it, and only the user gets its secret key.',
+    params: z.object({ id: UserId }),
+    body: UserKeypairSpec,
+    status: 201,
+    reply: Keypair,
+  },
+  acceptKeypair: {
+    method: 'POST',
+    path: '/api/v1/keypairs/:accessKey/accept',
+    access: 'user',
+    summary:
+      'Accept and activate a keypair that somebody else made for you. Only this answer has its secret key. To refuse it, delete it.',
+    params: z.object({ accessKey: AccessKey }),
     reply: NewKeypair,
   },
   updateKeypair: {
     method: 'PATCH',
     path: '/api/v1/keypairs/:accessKey',
     access: 'user',
-    summary: 'Activate or deactivate a keypair; superadmins can set its rate limit and resource policy.',
+    summary:
+      'Activate or deactivate a keypair; superadmins can set its rate limit and resource policy. Only its owner activates it.',
     params: z.object({ accessKey: AccessKey }),
     body: KeypairChange,
     reply: Keypair,

@@ -8,18 +8,21 @@ export type KeypairRow = Selectable<KeypairsTable> & {
   /** The owner's role. */
   readonly role: Role
   readonly domain: string
+  /** Address of somebody else who made it. */
+  readonly maker: string | null
 }
 export type NewKeypair = Pick<
   Insertable<KeypairsTable>,
-  'access_key' | 'user_id' | 'sealed_secret' | 'active' | 'rate_limit' | 'resource_policy'
+  'access_key' | 'user_id' | 'sealed_secret' | 'active' | 'rate_limit' | 'resource_policy' | 'created_by' | 'waits'
 >
 
 const withOwner = (db: Db) =>
   db
     .selectFrom('keypairs')
     .innerJoin('users', 'users.id', 'keypairs.user_id')
+    .leftJoin('users as makers', 'makers.id', 'keypairs.created_by')
     .selectAll('keypairs')
-    .select(['users.email', 'users.role', 'users.domain'])
+    .select(['users.email', 'users.role', 'users.domain', 'makers.email as maker'])
 
 /** @returns false if the access key is taken */
 export async function insertKeypair(db: Db, keypair: NewKeypair): Promise<boolean> {
@@ -116,6 +119,11 @@ export async function deactivateKeypairs(db: Db, ownerId: UserId): Promise<void>
   await db.updateTable('keypairs').set({ active: false }).where('user_id', '=', ownerId).execute()
 }
 
+/** Deletes the keypairs that others made for a user and that the user has not accepted. */
+export async function deleteWaitingKeypairs(db: Db, ownerId: UserId): Promise<void> {
+  await db.deleteFrom('keypairs').where('user_id', '=', ownerId).where('waits', '=', true).execute()
+}
+
 /** All access keys of a user, active or not. */
 export async function listAccessKeys(db: Db, ownerId: UserId): Promise<string[]> {
   const rows = await db
@@ -130,13 +138,12 @@ export async function listAccessKeys(db: Db, ownerId: UserId): Promise<string[]>
 export async function updateKeypair(
   db: Db,
   accessKey: string,
-  change: { active?: boolean; rate_limit?: number; resource_policy?: string },
+  change: { active?: boolean; waits?: boolean; sealed_secret?: string; rate_limit?: number; resource_policy?: string },
 ): Promise<void> {
   if (Object.keys(change).length === 0) return
   await db.updateTable('keypairs').set(change).where('access_key', '=', accessKey).execute()
 }
 
-/** Fails with SQLSTATE 23503 while a session refers to it. */
 /** Locks the row: sign-ins with this keypair wait until the transaction ends. */
 export async function lockKeypair(db: Db, accessKey: string): Promise<void> {
   await db.selectFrom('keypairs').select('access_key').where('access_key', '=', accessKey).forUpdate().execute()
@@ -148,6 +155,7 @@ export async function holdActiveKeypair(db: Db, accessKey: string): Promise<bool
   return (await query.executeTakeFirst())?.active ?? false
 }
 
+/** Fails with SQLSTATE 23503 while a session refers to it. */
 export async function deleteKeypair(db: Db, accessKey: string): Promise<void> {
   await db.deleteFrom('keypairs').where('access_key', '=', accessKey).execute()
 }

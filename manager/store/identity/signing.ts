@@ -5,7 +5,7 @@ import { type KeypairsTable, type UsersTable } from '../tables/accounts.ts'
 
 /** A keypair with its user: the data for verifying a signature. */
 export interface Signer {
-  readonly keypair: Pick<Selectable<KeypairsTable>, 'access_key' | 'sealed_secret' | 'active' | 'rate_limit'>
+  readonly keypair: Pick<Selectable<KeypairsTable>, 'access_key' | 'sealed_secret' | 'active' | 'waits' | 'rate_limit'>
   readonly user: Selectable<UsersTable>
   readonly domainActive: boolean
 }
@@ -16,14 +16,14 @@ export async function findSigner(db: Db, accessKey: string): Promise<Signer | un
     .innerJoin('users', 'users.id', 'keypairs.user_id')
     .innerJoin('domains', 'domains.name', 'users.domain')
     .selectAll('users')
-    .select(['keypairs.sealed_secret', 'keypairs.active as keypair_active', 'keypairs.rate_limit'])
+    .select(['keypairs.sealed_secret', 'keypairs.active as keypair_active', 'keypairs.waits', 'keypairs.rate_limit'])
     .select('domains.active as domain_active')
     .where('keypairs.access_key', '=', accessKey)
     .executeTakeFirst()
   if (!row) return undefined
-  const { sealed_secret, keypair_active, rate_limit, domain_active, ...user } = row
+  const { sealed_secret, keypair_active, waits, rate_limit, domain_active, ...user } = row
   return {
-    keypair: { access_key: accessKey, sealed_secret, active: keypair_active, rate_limit },
+    keypair: { access_key: accessKey, sealed_secret, active: keypair_active, waits, rate_limit },
     user,
     domainActive: domain_active,
   }

@@ -56,6 +56,7 @@ import { usageWeeks } from './0080-usage-weeks.ts'
 import { usageRoom } from './0081-usage-room.ts'
 import { sessionWords } from './0082-session-words.ts'
 import { sessionWordsIndex } from './0083-session-words-index.ts'
+import { actingFor } from './0084-acting-for.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -116,4 +117,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0081-usage-room': usageRoom,
   '0082-session-words': sessionWords,
   '0083-session-words-index': sessionWordsIndex,
+  '0084-acting-for': actingFor,
 }

@@ -13,17 +13,20 @@ export interface NewMessage {
   readonly sessions: readonly { readonly id: SessionId; readonly name: string }[]
   /** What Berth itself tells. */
   readonly about?: NonNullable<Message['about']>
+  /** Name of what `about` is about. */
+  readonly detail?: string
 }
 
 export async function insertMessages(db: Db, messages: readonly NewMessage[]): Promise<void> {
   if (messages.length === 0) return
-  const values = messages.map(({ userId, sender, text, sessions, about = null }) => ({
+  const values = messages.map(({ userId, sender, text, sessions, about = null, detail = '' }) => ({
     id: newUuid(),
     user_id: userId,
     sender,
     text,
     sessions: JSON.stringify(sessions),
     about,
+    detail,
   }))
   await db.insertInto('messages').values(values).execute()
 }
@@ -37,13 +40,14 @@ export async function listMessages(db: Db, userId: UserId): Promise<Message[]> {
     .orderBy('id', 'desc')
     .limit(SHOWN)
     .execute()
-  return rows.map(({ id, created_at, sender, text, sessions, about }) => ({
+  return rows.map(({ id, created_at, sender, text, sessions, about, detail }) => ({
     id,
     at: created_at.toISOString(),
     from: sender,
     text,
     sessions: [...sessions],
     about,
+    detail,
   }))
 }
 

@@ -15,6 +15,8 @@ export interface UsersTable {
   resource_policy: Default<string>
   /** A note of administrators. */
   description: Default<string>
+  /** Whose choice the password is. `unknown`: of an account that is older than this column. */
+  password_from: Default<'person' | 'administrator' | 'unknown'>
   /** The next sign-in with the password has to set a new one. */
   must_change_password: Default<boolean>
   /** Set by default. Null only after a sign-up: that account cannot sign in until its e-mail link is used. */
@@ -79,4 +81,8 @@ export interface KeypairsTable {
   resource_policy: Default<string>
   created_at: Time
   last_used_at: MaybeTime
+  /** Null: the owner, or somebody who is not known. */
+  created_by: UserId | null
+  /** Made by somebody else: its owner has not accepted it, and nobody has its secret. */
+  waits: Default<boolean>
 }

@@ -4,6 +4,7 @@ import {
   type CertificateReport,
   type CertificateState,
   type DeviceFigures,
+  type Message,
   type SessionId,
   type UserId,
 } from '#manager/contract'
@@ -121,7 +122,9 @@ export interface MessagesTable {
   /** The recipient's sessions that the message is about. */
   sessions: Json<readonly { readonly id: SessionId; readonly name: string }[]>
   /** What Berth itself tells; null: the words of an administrator. */
-  about: Default<'backup_failed' | 'certificate' | null>
+  about: Default<Message['about']>
+  /** Name of what `about` is about. */
+  detail: Default<string>
   created_at: Time
 }
 

@@ -104,8 +104,9 @@ export const useAccount = defineStore('account', () => {
     signedIn(await api.login({ body: { email: email.trim(), password, ...more } }))
   }
 
-  async function signInWithKeypair(accessKey: string, secretKey: string): Promise<void> {
-    signedIn(await api.loginWithKeypair({ body: { accessKey, secretKey } }))
+  /** @param totp after `totp_required`: a code of the authenticator app or a recovery code */
+  async function signInWithKeypair(accessKey: string, secretKey: string, totp?: string): Promise<void> {
+    signedIn(await api.loginWithKeypair({ body: { accessKey, secretKey, ...(totp === undefined ? {} : { totp }) } }))
   }
 
   async function signInWithTicket(ticket: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { parseJson, type Session } from '#manager/contract'
+import { parseJson, type Session, TOLD_KINDS, type ToldKind } from '#manager/contract'
 import { hasFailed } from '../sessions/session-text.ts'
 
 export type NoticeKind =
@@ -15,6 +15,7 @@ export type NoticeKind =
   | 'message'
   | 'backupFailed'
   | 'certificate'
+  | `told_${ToldKind}`
 
 /** Something that happened while the page was open, for the list under the bell. */
 export interface Notice {
@@ -69,6 +70,7 @@ const KINDS: readonly string[] = [
   'certificate',
   'tunnelsLost',
   'tunnelsBack',
+  ...TOLD_KINDS.map(kind => `told_${kind}` as const),
 ] satisfies NoticeKind[]
 
 /** Reads stored notices; what does not have their form is dropped. Paths that do not lead into the console are not followed. */

@@ -13,6 +13,7 @@ beforeEach(() => globalThis.localStorage.clear())
 
 const aMessage = (id: string, text: string): Message => ({
   about: null,
+  detail: '',
   id,
   at: '2026-11-20T12:00:00.000Z',
   from: 'admin@localhost',
@@ -74,6 +75,15 @@ test.each([
     await expect.poll(() => server.messages).toEqual([])
   },
 )
+
+test('what others did about the account is told in the words of the page, and leads to the account', async () => {
+  const told: Message = { ...aMessage('a', 'English words'), sessions: [], about: 'keypair_made', detail: 'AKIAONE' }
+  const { notices } = await begun({ messages: [told] })
+  expect(notices.items[0]).toMatchObject({ kind: 'told_keypair_made', to: '/account' })
+  expect(texts([...notices.items])).toEqual([
+    'admin@localhost made the access key AKIAONE for you. It opens nothing until you accept it.',
+  ])
+})
 
 test('cleared messages are cleared on the manager, and disappear from other computers', async () => {
   const server = { messages: [aMessage('b', 'Second'), aMessage('a', 'First')] }

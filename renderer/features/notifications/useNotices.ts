@@ -1,6 +1,6 @@
 import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
-import { type Message, type Session, type SessionId } from '#manager/contract'
+import { type Message, type Session, type SessionId, TOLD_KINDS, type ToldKind } from '#manager/contract'
 import { type DesktopNotice } from '#proxy/contract'
 import { useServices } from '../../services.ts'
 import { logError } from '../../ui/error-log.ts'
@@ -18,15 +18,20 @@ const MOST_KEPT = 50
 const TOLD_BY_BERTH = {
   backup_failed: { kind: 'backupFailed', to: '/admin/maintenance' },
   certificate: { kind: 'certificate', to: '/admin/about' },
-} as const satisfies Record<NonNullable<Message['about']>, Pick<Notice, 'kind' | 'to'>>
+} as const satisfies Record<Exclude<NonNullable<Message['about']>, ToldKind>, Pick<Notice, 'kind' | 'to'>>
+const isTold = (about: NonNullable<Message['about']>): about is ToldKind => !Object.hasOwn(TOLD_BY_BERTH, about)
 /** Notices that go when their message is cleared. */
 const OF_MESSAGES: ReadonlySet<NoticeKind> = new Set([
   'message',
   ...Object.values(TOLD_BY_BERTH).map(({ kind }) => kind),
+  ...TOLD_KINDS.map(kind => `told_${kind}` as const),
 ])
+
+const isOfTold = (kind: NoticeKind): kind is `told_${ToldKind}` => kind.startsWith('told_')
 
 export function noticeText({ kind, name, person = '', count = 0 }: Notice): string {
   if (kind === 'invitation' || kind === 'shared') return t(kind, { person, name })
+  if (isOfTold(kind)) return t(kind, { person, name })
   if (kind === 'message') return t(kind, { person, text: name })
   const isCounted = kind === 'uploaded' || kind === 'uploadFailed' || kind === 'tunnelsLost' || kind === 'tunnelsBack'
   return isCounted ? t(kind, { count }) : t(kind, { name })
@@ -91,12 +96,16 @@ export const useNotices = defineStore('notices', () => {
     const answer = await api.listMessages().catch(() => null)
     if (asked !== round || !answer) return
     messages = answer.items
-    for (const { id, from, text, sessions: named, about } of messages.toReversed()) {
-      if (about) {
+    for (const { id, from, text, sessions: named, about, detail } of messages.toReversed()) {
+      if (about && !isTold(about)) {
         add({ id, name: '', ...TOLD_BY_BERTH[about] })
         continue
       }
       const [only] = named
+      if (about) {
+        add({ id, kind: `told_${about}`, name: detail, person: from, to: only ? `/sessions/${only.id}` : '/account' })
+        continue
+      }
       const to = only && named.length === 1 ? `/sessions/${only.id}` : '/sessions'
       add({ id, kind: 'message', name: text, person: from, to })
     }

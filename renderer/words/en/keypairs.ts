@@ -20,5 +20,14 @@ export default {
   removeTitle: 'Delete the access key {key}?',
   removeText:
     'Programs that use it can no longer sign in. A key with which sessions were launched cannot be deleted; deactivate it instead.',
+  waits: 'Made for you by {person}. It opens nothing until you accept it; only you then see its secret key.',
+  madeBy: 'Made by {person}',
+  somebody: 'an administrator',
+  accept: 'Accept',
+  acceptKey: 'Accept {key}',
+  refuse: 'Refuse',
+  refuseKey: 'Refuse {key}',
+  refuseTitle: 'Refuse the access key {key}?',
+  refuseText: 'The access key is deleted. It has opened nothing.',
   loading: 'Loading the access keys',
 } as const

@@ -29,6 +29,8 @@ export default {
   group_in_use: '프로젝트가 비어 있지 않습니다',
   group_not_found: '프로젝트를 찾을 수 없습니다',
   join_token_invalid: '참여 토큰이 없거나, 이미 사용되었거나, 만료되었습니다',
+  keypair_not_waiting: '수락을 기다리는 키 쌍이 아닙니다',
+  keypair_waits: '키 쌍이 소유자의 수락을 기다립니다',
   keypair_inactive: '키 쌍이 비활성 상태입니다',
   keypair_in_use: '이 키 쌍으로 시작한 세션이 있습니다',
   keypair_exists: '이미 사용 중인 액세스 키입니다',

@@ -23,5 +23,14 @@ export default {
   removeTitle: '액세스 키 {key} 삭제',
   removeText:
     '이 키를 사용하는 프로그램은 더 이상 로그인할 수 없습니다. 세션을 시작한 적이 있는 키는 삭제할 수 없으니 비활성화하세요.',
+  waits: '{person} 님이 만든 키입니다. 수락하기 전에는 아무것도 열 수 없으며, 수락하면 비밀 키가 나에게만 표시됩니다.',
+  madeBy: '만든 사람 {person}',
+  somebody: '관리자',
+  accept: '수락',
+  acceptKey: '{key} 수락',
+  refuse: '거절',
+  refuseKey: '{key} 거절',
+  refuseTitle: '액세스 키 {key} 거절',
+  refuseText: '액세스 키가 삭제됩니다. 이 키로 연 것은 없습니다.',
   loading: '액세스 키를 불러오는 중',
 } satisfies Translation<typeof en>

@@ -100,7 +100,8 @@ test('a user who is demoted or deactivated at one manager loses the streams at t
   const password = 'Their-own-pass-1'
   const who = { email: 'streams@example.org', name: 'S', password, role: 'superadmin' } as const
   const { id } = await api.createUser({ body: who })
-  const keypair = await api.createKeypair({ body: { userId: id } })
+  const { token } = await apiOf(a.url).login({ body: { email: who.email, password, kind: 'token' } })
+  const keypair = await apiOf(a.url, token ?? '').createKeypair({ body: {} })
   const demoted = stack.use(await openEventStream(b.url, keypair))
   expect(demoted.status).toBe(200)
   await api.updateUser({ params: { id }, body: { role: 'user' } })

@@ -157,7 +157,13 @@ test.each<[string, UserChange]>([
   // Nobody's sign-in ends by it: only keypairs are there.
   await admin.updateUser({ params: { id: user.id }, body: { active: true, role: 'superadmin', domain: 'default' } })
   const { accessKey } = keypair
-  await admin.updateKeypair({ params: { accessKey }, body: { active: true } })
+  const { url } = await admin.createAccountLink({ params: { id: user.id }, body: { purpose: 'reset' } })
+  const password = 'Their-own-pass-2'
+  const token = new URLSearchParams(url.split('?')[1]).get('token') ?? ''
+  await manager.api().resetPassword({ body: { token, password } })
+  const { api } = await manager.signIn({ email, password })
+  await api.updateKeypair({ params: { accessKey }, body: { active: true } })
+  await api.logout()
   using without = await openEventStream(manager.url, keypair)
   expect(without.status).toBe(200)
   await admin.updateUser({ params: { id: user.id }, body })
@@ -169,7 +175,8 @@ test('a stream of a keypair ends with the keypair, and with the domain of its ow
   await admin.createDomain({ body: { name: 'closing' } })
   const user = await manager.addUser('closing@example.org')
   await admin.updateUser({ params: { id: user.id }, body: { domain: 'closing' } })
-  const own = () => admin.createKeypair({ body: { userId: user.id } })
+  const { api } = await manager.signIn({ email: 'closing@example.org', password: 'Their-own-pass-1' })
+  const own = () => api.createKeypair({ body: {} })
   const [first, second] = [await own(), await own()]
   using ends = await openEventStream(manager.url, first)
   using stays = await openEventStream(manager.url, second)

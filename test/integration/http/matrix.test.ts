@@ -57,9 +57,10 @@ const ENTERS: readonly string[] = [
   'saveSession',
   'getSessionImage',
   'cancelSessionImage',
+  'acceptKeypair',
 ]
 /** Actions that need the password for one's own account. */
-const FOR_OTHERS: readonly string[] = ['createAccountLink', 'resetTotp', 'endUserLogins']
+const FOR_OTHERS: readonly string[] = ['createAccountLink', 'createUserKeypair', 'resetTotp', 'endUserLogins']
 /** Bodies that the schema takes, so that what is tried is the right to do it. */
 const BODIES: Partial<Record<RouteName, unknown>> = {
   startApp: {},
@@ -68,7 +69,7 @@ const BODIES: Partial<Record<RouteName, unknown>> = {
   publishApp: {},
   updateUser: { name: 'Same' },
   updateGroup: { description: '' },
-  updateKeypair: { active: true },
+  updateKeypair: { active: false },
   setSessionPriority: { priority: 0 },
   extendSession: {},
   updateSession: { note: '' },
@@ -248,16 +249,13 @@ describe('objects that a request names', () => {
     )
 
   test.each([
-    ['user', 'near', 'forbidden'],
-    ['user', 'far', 'forbidden'],
-    ['domain_admin', 'near', 'ok'],
-    ['domain_admin', 'top', 'user_not_found'],
-    ['domain_admin', 'far', 'user_not_found'],
-    ['superadmin', 'top', 'ok'],
-    ['superadmin', 'far', 'ok'],
-  ] as const)('a keypair created by a %s for a user who is %s: %s', async (who, relation, expected) => {
-    const body = { userId: world.others[relation].id as never }
-    expect(await outcome(world.callers[who].api.createKeypair({ body }))).toBe(expected)
+    ['near', 'forbidden'],
+    ['own', 'ok'],
+  ] as const)('an admin of a domain activates a keypair that is %s: %s', async (relation, expected) => {
+    const owner = world.ownerOf('domain_admin', relation)
+    const { accessKey } = await owner.api.createKeypair({ body: { active: false } })
+    const change = { params: { accessKey }, body: { active: true } }
+    expect(await outcome(world.callers.domain_admin.api.updateKeypair(change))).toBe(expected)
   })
 
   test.each([

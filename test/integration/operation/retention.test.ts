@@ -52,7 +52,7 @@ test('an unconfirmed sign-up is deleted in time, which frees its address; other 
   const young = await signUp('young@example.org')
   const confirmed = UserId.parse((await manager.addUser('confirmed@example.org')).id)
   await api.createAccountLink({ params: { id: linked }, body: { purpose: 'verify' } })
-  await api.createKeypair({ body: { userId: equipped } })
+  await api.createUserKeypair({ params: { id: equipped }, body: {} })
   await sql`update users set created_at = now() - interval '4 days' where id <> ${young}`.execute(store.db)
 
   await it.retain(() => expect.poll(async () => (await it.entries('unconfirmedPruned')).length).toBe(1))

@@ -14,6 +14,7 @@ import { createKeypairs } from '../../../manager/users/keypairs.ts'
 import { createLogins } from '../../../manager/users/logins.ts'
 import { createPasswordResets } from '../../../manager/users/password-reset.ts'
 import { type Passwords } from '../../../manager/users/passwords.ts'
+import { createTelling } from '../../../manager/users/telling.ts'
 import { createUsers } from '../../../manager/users/users.ts'
 import { openTestStore, type TestStore } from '../../fixtures/test-store.ts'
 
@@ -49,14 +50,16 @@ async function services() {
   const logins = createLogins({ store, passwords, secondFactor })
   const mailer = { post: nobody } as unknown as Mailer
   const box = createSecretBox([toMasterKey(randomBytes(32))])
+  const events = { publish: nobody, publishStats: nobody }
+  const telling = createTelling({ store, settings, mailer, events })
   const { id, email } = await somebody('user')
   return {
     id,
     email,
     logins,
-    users: createUsers({ store, passwords, logins, events: { publish: nobody, publishStats: nobody } }),
+    users: createUsers({ store, passwords, logins, events }),
     resets: createPasswordResets({ store, passwords, logins, settings, mailer }),
-    keypairs: createKeypairs({ store, box, onEnd: nobody }),
+    keypairs: createKeypairs({ store, box, telling, onEnd: nobody }),
     [Symbol.dispose]: () => logins[Symbol.dispose](),
   }
 }
@@ -145,12 +148,12 @@ test('a password changes only together with the end of the sign-ins that used th
 
 test.each<[string, (made: Awaited<ReturnType<typeof services>>, admin: Caller, key: string) => Promise<unknown>]>([
   ['link', ({ resets, id }, admin) => resets.createLink(admin, { userId: id, purpose: 'reset', origin: 'http://l' })],
-  ['keypair', ({ keypairs, id }, admin) => keypairs.create(admin, { userId: id, active: true })],
-  ['keypair back', ({ keypairs }, admin, key) => keypairs.change(admin, key, { active: true })],
+  ['keypair', ({ keypairs, id }, admin) => keypairs.createFor(admin, id, {})],
+  ['change of a keypair', ({ keypairs }, admin, key) => keypairs.change(admin, key, { active: false })],
 ])('an admin of a domain gets no %s of a user who is becoming a superadmin', async (_what, act) => {
   using made = await services()
   const admin = await callerOf('domain_admin')
-  const { accessKey } = await made.keypairs.create(admin, { userId: made.id, active: true })
+  const { accessKey } = await made.keypairs.createFor(admin, made.id, {})
   const asked = Promise.withResolvers<{ outcome: Promise<unknown> }>()
   await world.store.transaction(async trx => {
     await lockUser(trx, made.id)

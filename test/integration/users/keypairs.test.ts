@@ -2,14 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type AppError, type UserId } from '#manager/contract'
+import { type AppError } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { addMasterKey, openSecretBox } from '../../../manager/secrets/open-secret-box.ts'
 import { createSecretBox } from '../../../manager/secrets/secret-box.ts'
 import { readMasterKeys } from '../../../manager/secrets/master-key-file.ts'
 import { findKeypair } from '../../../manager/store/identity/keypairs.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
-import { signedApi, startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
+import { ADMIN, signedApi, startTestManager, temporaryDirectory, type TestManager } from '../../fixtures/manager.ts'
 
 let manager: TestManager
 beforeAll(async () => {
@@ -48,14 +48,15 @@ test('keypairs are hidden from others; a superadmin sees and changes all, and on
   expect((await other.api.listKeypairs({ query: {} })).items).toEqual([])
   await expect(other.api.updateKeypair({ params, body: {} })).rejects.toMatchObject({ code: 'keypair_not_found' })
   await expect(other.api.deleteKeypair({ params })).rejects.toMatchObject({ code: 'keypair_not_found' })
-  await expect(other.api.createKeypair({ body: { userId: owner.id } })).rejects.toMatchObject({ code: 'forbidden' })
+  const forOwner = { params: { id: owner.id }, body: {} }
+  await expect(other.api.createUserKeypair(forOwner)).rejects.toMatchObject({ code: 'forbidden' })
   await expect(owner.api.createKeypair({ body: { rateLimit: 5 } })).rejects.toMatchObject({ code: 'forbidden' })
   await expect(owner.api.updateKeypair({ params, body: { rateLimit: 5 } })).rejects.toMatchObject({ code: 'forbidden' })
   expect(await admin.updateKeypair({ params, body: { rateLimit: 5 } })).toMatchObject({ rateLimit: 5 })
-  expect(await admin.createKeypair({ body: { userId: owner.id } })).toMatchObject({ email: 'owner@example.org' })
+  expect(await admin.createUserKeypair(forOwner)).toMatchObject({ email: 'owner@example.org', waits: true })
   expect((await admin.listKeypairs({ query: { mine: 'true' } })).items).toEqual([])
-  const userId = '00000000-0000-7000-8000-000000000000'
-  await expect(admin.createKeypair({ body: { userId } })).rejects.toMatchObject({ code: 'user_not_found' })
+  const unknown = { params: { id: '00000000-0000-7000-8000-000000000000' }, body: {} }
+  await expect(admin.createUserKeypair(unknown)).rejects.toMatchObject({ code: 'user_not_found' })
 })
 
 test('lists of keypairs are searched, filtered, sorted and paged by the server, within what the caller may see', async () => {
@@ -87,30 +88,30 @@ test('lists of keypairs are searched, filtered, sorted and paged by the server, 
 })
 
 test('a keypair is made under a policy and with chosen keys in one step, or not at all', async () => {
-  const owner = await manager.addUser('chosen@example.org')
   const lead = await manager.addUser('chosen-lead@example.org', 'domain_admin')
+  const user = await manager.addUser('chosen@example.org')
   const admin = (await manager.signIn()).api
-  const userId = owner.id as UserId
   await admin.createResourcePolicy({ body: { name: 'scripts' } })
   const keys = { accessKey: 'AKIA2345ABCDEFGHIJKL', secretKey: 'kq3Vx0Zr8yT1mB5cW9xLhA2nE7uGdF4s_-aBcDeF' }
-  const made = await admin.createKeypair({ body: { userId, resourcePolicy: 'scripts', ...keys } })
-  expect(made).toMatchObject({ ...keys, resourcePolicy: 'scripts', email: 'chosen@example.org' })
-  expect(await signedApi(manager.url, keys).me()).toMatchObject({ user: { email: 'chosen@example.org' } })
+  const made = await admin.createKeypair({ body: { resourcePolicy: 'scripts', ...keys } })
+  expect(made).toMatchObject({ ...keys, resourcePolicy: 'scripts', email: ADMIN.email, createdBy: null, waits: false })
+  expect(await signedApi(manager.url, keys).me()).toMatchObject({ user: { email: ADMIN.email } })
 
-  const count = async () => (await admin.listKeypairs({ query: {} })).items.filter(one => one.userId === userId).length
-  const codeOf = (body: object) =>
-    admin.createKeypair({ body: { userId, ...body } }).catch((error: unknown) => (error as AppError).code)
+  const count = async () => (await admin.listKeypairs({ query: { mine: 'true' } })).total
+  const before = await count()
+  const codeOf = (body: object) => admin.createKeypair({ body }).catch((error: unknown) => (error as AppError).code)
   expect(await codeOf({ resourcePolicy: 'nowhere' })).toBe('resource_policy_not_found')
   expect(await codeOf(keys)).toBe('keypair_exists')
   for (const secretKey of ['a'.repeat(40), 'too-short', undefined]) {
     expect(await codeOf({ accessKey: 'AKIA2345ABCDEFGHIJKM', secretKey })).toBe('bad_request')
   }
-  expect(await count()).toBe(1)
+  expect(await count()).toBe(before)
   const other = { accessKey: 'AKIA2345ABCDEFGHIJKN', secretKey: keys.secretKey }
-  await expect(owner.api.createKeypair({ body: other })).rejects.toMatchObject({ code: 'forbidden' })
-  const byLead = { userId, resourcePolicy: 'scripts' }
-  await expect(lead.api.createKeypair({ body: byLead })).rejects.toMatchObject({ code: 'forbidden' })
-  expect(await lead.api.createKeypair({ body: { userId, ...other } })).toMatchObject(other)
+  await expect(user.api.createKeypair({ body: other })).rejects.toMatchObject({ code: 'forbidden' })
+  const limited = { params: { id: user.id }, body: { resourcePolicy: 'scripts' } }
+  await expect(lead.api.createUserKeypair(limited)).rejects.toMatchObject({ code: 'forbidden' })
+  expect(await admin.createUserKeypair(limited)).toMatchObject({ resourcePolicy: 'scripts' })
+  expect(await lead.api.createKeypair({ body: other })).toMatchObject(other)
 
   const params = { accessKey: keys.accessKey }
   const change = { params, body: { rateLimit: 7, resourcePolicy: 'default' } }
@@ -119,6 +120,50 @@ test('a keypair is made under a policy and with chosen keys in one step, or not 
   await expect(unknown).rejects.toMatchObject({ code: 'resource_policy_not_found' })
   const { items } = await admin.listKeypairs({ query: {} })
   expect(items.find(one => one.accessKey === keys.accessKey)).toMatchObject({ rateLimit: 7 })
+})
+
+test('a keypair that an admin makes for somebody waits for its owner, who alone gets the secret and is told', async () => {
+  const owner = await manager.addUser('waits@example.org')
+  const chief = await manager.addUser('waits-chief@example.org', 'domain_admin')
+  const made = await chief.api.createUserKeypair({ params: { id: owner.id }, body: {} })
+  expect(made).toMatchObject({ active: false, waits: true, createdBy: 'waits-chief@example.org', userId: owner.id })
+  expect(JSON.stringify(made)).not.toContain('secret')
+  const { accessKey } = made
+  const params = { accessKey }
+  const told = async () =>
+    (await owner.api.listMessages()).items.map(({ about, detail, from }) => ({ about, detail, from }))
+  const from = 'waits-chief@example.org'
+  expect(await told()).toEqual([{ about: 'keypair_made', detail: accessKey, from }])
+
+  const admin = (await manager.signIn()).api
+  const another = await owner.api.createKeypair({ body: {} })
+  for (const [who, code] of [
+    [chief.api, 'forbidden'],
+    [admin, 'forbidden'],
+    // A program decides nothing for its owner.
+    [signedApi(manager.url, another), 'forbidden'],
+    [(await manager.addUser('waits-other@example.org')).api, 'keypair_not_found'],
+  ] as const) {
+    await expect(who.acceptKeypair({ params })).rejects.toMatchObject({ code })
+  }
+  const activate = { params, body: { active: true } }
+  await expect(chief.api.updateKeypair(activate)).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(owner.api.updateKeypair(activate)).rejects.toMatchObject({ code: 'keypair_waits' })
+
+  const accepted = await owner.api.acceptKeypair({ params })
+  expect(accepted).toMatchObject({ active: true, waits: false, createdBy: from })
+  expect(await signedApi(manager.url, accepted).me()).toMatchObject({ user: { email: 'waits@example.org' } })
+  await expect(owner.api.acceptKeypair({ params })).rejects.toMatchObject({ code: 'keypair_not_waiting' })
+
+  await chief.api.updateKeypair({ params, body: { active: false } })
+  await expect(chief.api.updateKeypair(activate)).rejects.toMatchObject({ code: 'forbidden' })
+  expect(await owner.api.updateKeypair(activate)).toMatchObject({ active: true })
+  await chief.api.deleteKeypair({ params })
+  expect((await told()).map(({ about }) => about)).toEqual(['keypair_deleted', 'keypair_deactivated', 'keypair_made'])
+
+  const refused = await admin.createUserKeypair({ params: { id: owner.id }, body: {} })
+  await owner.api.deleteKeypair({ params: { accessKey: refused.accessKey } })
+  expect((await owner.api.listKeypairs({ query: {} })).items.map(one => one.accessKey)).toEqual([another.accessKey])
 })
 
 test('the database holds no secret in the clear, a rotation seals all again, and a used keypair cannot be deleted', async () => {

@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type ApiClient, UserId } from '#manager/contract'
-import { AS_CONSOLE, startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { AS_CONSOLE, signedApi, startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { codeOf, CONSOLE, PASSWORD, tokenOf } from './account-steps.ts'
 
 let manager: TestManager
@@ -123,4 +123,25 @@ test('a new password by link keeps the second factor on', async () => {
   await anybody.resetPassword({ body: { token: tokenOf(url), password: 'Brand-new-pass-2' } })
   expect(await codeOf(signIn(email, 'Brand-new-pass-2'))).toBe('totp_required')
   expect(await codeOf(signIn(email, 'Brand-new-pass-2', codeFor(secret)))).toBe('ok')
+})
+
+test('a sign-in with a keypair asks for the code too; a signed request is a program and does not', async () => {
+  const user = await enrolled()
+  const keypair = await user.api.createKeypair({ body: {} })
+  const signIn = (kind: 'browser' | 'token', totp?: string) =>
+    anybody.loginWithKeypair({
+      headers: { ...AS_CONSOLE, 'x-forwarded-for': `10.0.0.${place}` },
+      body: {
+        accessKey: keypair.accessKey,
+        secretKey: keypair.secretKey,
+        kind,
+        ...(totp === undefined ? {} : { totp }),
+      },
+    })
+  for (const kind of ['browser', 'token'] as const) {
+    expect(await codeOf(signIn(kind))).toBe('totp_required')
+    expect(await codeOf(signIn(kind, '000000'))).toBe('totp_invalid')
+  }
+  expect((await signIn('token', user.recoveryCodes[0])).user.email).toBe(user.email)
+  expect(await codeOf(signedApi(manager.url, keypair).me())).toBe('ok')
 })

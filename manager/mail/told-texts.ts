@@ -1,0 +1,58 @@
+import { type ToldKind } from '#manager/contract'
+import { type Mail } from './mailer.ts'
+import { mail } from './texts.ts'
+
+/** `{by}` is the address of whoever did it, `{detail}` a name: of an access key, a role, a domain or a project. */
+const TEXTS: Readonly<Record<ToldKind, string>> = {
+  keypair_made:
+    '{by} made the keypair {detail} for you. It opens nothing until you accept it on your page Account, and only you get its secret key.',
+  keypair_changed: '{by} changed the limits of your keypair {detail}.',
+  keypair_deactivated: '{by} deactivated your keypair {detail}. Only you can activate it again.',
+  keypair_deleted: '{by} deleted your keypair {detail}.',
+  password_set:
+    '{by} set another password for your account, and your sign-ins ended. Sign in with it and choose one that nobody else knows.',
+  password_link: '{by} made a link with which a new password can be set for your account.',
+  password_ended: 'Somebody else had chosen your password, so it ended with what {by} changed. A link sets a new one.',
+  role_changed:
+    '{by} gave you another role: {detail}. Your sign-ins ended, and your keypairs may have to be activated again.',
+  domain_changed:
+    '{by} moved your account to the domain {detail}. Your sign-ins ended, and your keypairs have to be activated again.',
+  second_factor_off: '{by} switched off the second factor of your account.',
+  account_deactivated: '{by} deactivated your account.',
+  account_activated: '{by} activated your account again.',
+  account_changed: '{by} changed the name, the note or the limits of your account.',
+  sign_ins_ended: '{by} ended your sign-ins.',
+  identities_unlinked: '{by} unlinked your account from the sign-in providers.',
+  projects_changed: '{by} changed which projects you are in.',
+  session_launched:
+    '{by} started a session for you. Its command was not chosen by you, and sees what you open in the session later.',
+}
+
+/** Changes that open or close nothing are told in the console alone: adding a class to a project sends no mails. */
+const NOT_MAILED: ReadonlySet<ToldKind> = new Set(['account_changed', 'keypair_changed', 'projects_changed'])
+
+/** The English sentence; a page in another language has its own for the same kind. */
+export function toldText(kind: ToldKind, { by, detail }: { readonly by: string; readonly detail: string }): string {
+  return TEXTS[kind].replaceAll('{by}', () => by).replaceAll('{detail}', () => detail)
+}
+
+/**
+ * The mail about it; undefined for what is told in the console alone. Names in it were chosen by administrators.
+ *
+ * @param publicUrl address of the console
+ */
+export function toldMail(to: string, { kind, text, publicUrl }: ToldMail): Mail | undefined {
+  if (NOT_MAILED.has(kind)) return undefined
+  return mail(to, 'Somebody changed your account', [
+    text,
+    '',
+    'If you did not expect this, ask the person who did it, or a superadmin.',
+    ...(publicUrl === null ? [] : ['', `${publicUrl}/#/account`]),
+  ])
+}
+
+interface ToldMail {
+  readonly kind: ToldKind
+  readonly text: string
+  readonly publicUrl: string | null
+}

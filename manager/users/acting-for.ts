@@ -1,0 +1,92 @@
+import { AppError, because, Role, type UserId } from '#manager/contract'
+import { type UserRow } from '../store/identity/users.ts'
+import { type Account, type Caller, isSuperadmin, managesAccount } from './authorize.ts'
+
+/**
+ * What one person may do about another's account, and what that gives the first one: the rule of ADR 59. An administrator manages
+ * people and never becomes them. Every verb that one person does about another asks here; who is told is in `telling.ts`.
+ *
+ * Threat model: an administrator who wants to work as somebody else unnoticed. No secret of another person passes through an
+ * administrator's hands where there is another way. Where there is none (a link or a first password without mail), using it ends
+ * the person's own password, so that the person notices, and a second factor still holds.
+ */
+
+/**
+ * Deeds that the own account has another way for, with the way, which asks for the password: a browser that was left signed in, or
+ * a stolen keypair, must not be enough to take over the account.
+ */
+const OWN_WAYS = {
+  make_keypair: 'POST /api/v1/keypairs',
+  set_password: 'POST /api/v1/me/password, with the old password',
+  make_link: 'POST /api/v1/me/password, with the old password',
+  end_sign_ins: 'DELETE /api/v1/me/logins',
+  reset_second_factor: 'POST /api/v1/me/totp/disable, with password and code',
+} as const
+export type DeedWithOwnWay = keyof typeof OWN_WAYS
+
+/** Refuses a person whom the caller does not manage, exactly as one who does not exist. @throws AppError `user_not_found` */
+export function requireManaged<T extends Account>(caller: Caller, person: T | undefined): T {
+  if (!person || !managesAccount(caller, person)) throw new AppError('user_not_found')
+  return person
+}
+
+/** Refuses an administrator's way for the caller's own account. @throws AppError `forbidden` */
+export function requireAnother(caller: Pick<Caller, 'userId'>, userId: UserId, deed: DeedWithOwnWay): void {
+  if (caller.userId !== userId) return
+  throw new AppError('forbidden', because('own_account_elsewhere', { request: OWN_WAYS[deed] }))
+}
+
+/** Whether mail reaches the person: `localhost` is the domain of accounts without an address. */
+export function isReachable(
+  { email }: Pick<UserRow, 'email'>,
+  { mailReady }: { readonly mailReady: boolean },
+): boolean {
+  return mailReady && !email.endsWith('@localhost')
+}
+
+/**
+ * Whether a link or a first password of another person may pass through the caller's hands. Where mail reaches the person it goes
+ * there. Superadmins keep the way for people who have lost their mailbox, and the person is told.
+ */
+export function mayHoldSecret(caller: Pick<Caller, 'role'>, isReached: boolean): boolean {
+  return !isReached || isSuperadmin(caller)
+}
+
+type Standing = Pick<UserRow, 'role' | 'domain'>
+/** Position of a role in the list: each role may do more than the one before. */
+const rank = (role: Role) => Role.options.indexOf(role)
+
+/** Whether a change gives the account more, or to other administrators, so that what others knew or made of it ends. */
+export function endsWhatOthersKnew(before: Standing, after: Standing): boolean {
+  return rank(after.role) > rank(before.role) || after.domain !== before.domain
+}
+
+/** Whether somebody else may know the password. Nobody knows one of an account that signs in at a provider alone. */
+export function othersMayKnowPassword(person: Pick<UserRow, 'password_set' | 'password_from'>): boolean {
+  return person.password_set && person.password_from !== 'person'
+}
+
+/**
+ * Whether a keypair may be activated: by its owner alone, and not before the owner has accepted it, because only the owner gets
+ * its secret. A program that signs with another keypair accepts none: that is a decision of the person.
+ */
+export function mayActivateKeypair(caller: Pick<Caller, 'userId'>, owner: Pick<Account, 'id'>): boolean {
+  return caller.userId === owner.id
+}
+
+/**
+ * Whether a session takes along what is its owner's alone: dotfiles, folders with a dot, folders that are mounted by themselves, the
+ * start-up script, and the private key for other sessions. Whoever starts a session chooses its command and may read its log, so a
+ * session that somebody else started has none of them until its owner starts it again.
+ *
+ * @param starterId who launched the session, or started it again last
+ */
+export function takesOwnThings({
+  starterId,
+  ownerId,
+}: {
+  readonly starterId: UserId
+  readonly ownerId: UserId
+}): boolean {
+  return starterId === ownerId
+}

@@ -1,0 +1,80 @@
+import { type SessionId, type ToldKind, type UserId } from '#manager/contract'
+import { type EventPublisher } from '../events/bus.ts'
+import { type Mailer } from '../mail/mailer.ts'
+import { toldMail, toldText } from '../mail/told-texts.ts'
+import { type Settings } from '../settings/settings.ts'
+import { findUser } from '../store/identity/users.ts'
+import { insertMessages } from '../store/operation/messages.ts'
+import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
+import { type Caller } from './authorize.ts'
+
+/** What somebody did about another person's account. */
+export interface News {
+  /** Whose account it is about. */
+  readonly userId: UserId
+  readonly by: Pick<Caller, 'userId' | 'email'>
+  readonly kind: ToldKind
+  /** Name of what it is about: an access key, a role, a domain. */
+  readonly detail?: string
+  readonly sessions?: readonly { readonly id: SessionId; readonly name: string }[]
+}
+
+/**
+ * Tells people what others did about their accounts: among their notifications in the console, and by mail where that is set up
+ * (ADR 59). Nobody is told of what they did themselves.
+ */
+export interface Telling {
+  /** Writes the messages in the transaction of the change, so that no change goes untold. Call `announce` once it is committed. */
+  write(trx: Db, news: readonly News[]): Promise<void>
+  /** Shows the written messages to consoles that are open, and mails them. */
+  announce(news: readonly News[]): Promise<void>
+  /** Both, after a change that is committed already. */
+  tell(news: readonly News[]): Promise<void>
+}
+
+export interface TellingDeps {
+  readonly store: Store
+  readonly settings: Pick<Settings, 'read'>
+  readonly mailer: Pick<Mailer, 'post'>
+  readonly events: EventPublisher
+}
+
+const ofOthers = (news: readonly News[]) => news.filter(({ userId, by }) => userId !== by.userId)
+const textOf = ({ kind, by, detail = '' }: News) => toldText(kind, { by: by.email, detail })
+
+export function createTelling({ store, settings, mailer, events }: TellingDeps): Telling {
+  async function write(trx: Db, news: readonly News[]): Promise<void> {
+    await insertMessages(
+      trx,
+      ofOthers(news).map(one => ({
+        userId: one.userId,
+        sender: one.by.email,
+        text: textOf(one),
+        sessions: one.sessions ?? [],
+        about: one.kind,
+        detail: one.detail ?? '',
+      })),
+    )
+  }
+
+  async function announce(news: readonly News[]): Promise<void> {
+    const { mailReady, publicUrl } = await settings.read()
+    for (const one of ofOthers(news)) {
+      const { userId, kind } = one
+      events.publish({ topic: 'message', id: userId, version: store.now() }, { userId })
+      const to = mailReady ? await findUser(store.db, userId) : undefined
+      const mail = to && toldMail(to.email, { kind, text: textOf(one), publicUrl })
+      if (mail) mailer.post(mail)
+    }
+  }
+
+  return {
+    write,
+    announce,
+    async tell(news) {
+      await store.transaction(trx => write(trx, news))
+      await announce(news)
+    },
+  }
+}
