@@ -47,6 +47,20 @@ export default tseslint.config(
       ],
     },
   },
+  {
+    files: ['electron/**/*.ts'],
+    ignores: ['electron/main/windows/questions.ts', '**/*.test.ts'],
+    languageOptions: { parser: tseslint.parser },
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'MemberExpression[property.name=/^show(MessageBox|OpenDialog|SaveDialog)(Sync)?$/]',
+          message: 'A question needs a window to be in front of: `createQuestions`.',
+        },
+      ],
+    },
+  },
   ...CAUSES_CONFIG,
   ...WORDS_CONFIG,
 )

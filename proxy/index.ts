@@ -69,6 +69,15 @@ export interface Proxy extends AsyncDisposable {
 const SSH_APP = 'sshd'
 
 /**
+ * Removes what a process that was killed has left of its SSH tunnels in the home directory: private keys and configuration.
+ *
+ * @param sshDirectory default: `.ssh` in the home directory of this process' user
+ */
+export async function tidySshFiles(sshDirectory: string = defaultSshDirectory()): Promise<void> {
+  await createKitFiles(sshDirectory, await thisProcess()).removeStale()
+}
+
+/**
  * Starts the local proxy of one user: listeners on loopback, forwarded through the manager to apps of sessions.
  *
  * Threat model: the proxy holds the user's credentials only as a function it calls, grants in memory, and SSH keys of open

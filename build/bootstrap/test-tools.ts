@@ -28,12 +28,13 @@ const TOOLS: readonly Tool[] = [
   // The first opens windows, the second is what most tests look at pages with.
   program('chromium', 'chromium'),
   program('chromium-headless-shell', 'chromium-headless-shell'),
-  // A screen, a window manager, a terminal and a session bus for the desktop app; xdotool and xprop read the screen's windows.
+  // A screen, a window manager, a terminal, a compositor of Wayland and a session bus for the desktop app; xdotool and xprop read the screen's windows.
   program('xvfb', 'Xvfb'),
   program('openbox', 'openbox'),
   program('xdotool', 'xdotool'),
   program('x11-utils', 'xprop'),
   program('xterm', 'xterm'),
+  program('weston', 'weston'),
   program('dbus', 'dbus-daemon'),
   library('libgtk-3-0', 'libgtk-3.so.0'),
   program('openssh-client', 'ssh'),

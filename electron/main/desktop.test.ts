@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -5,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type HostEvents } from '#proxy/contract'
 import { SessionId } from '#manager/contract'
 import { TunnelId, type Tunnel } from '#proxy/contract'
-import { electron, stub } from '../../test/fixtures/electron-stub.ts'
+import { electron, questions, stub } from '../../test/fixtures/electron-stub.ts'
 import { type UserProxy } from './connection.ts'
 import { createMemoryCredentials } from './credentials/credential-store.ts'
 import { startDesktop } from './desktop.ts'
@@ -30,6 +31,7 @@ const TUNNEL: Tunnel = {
 const ENDPOINT = 'http://127.0.0.1:9'
 let dir: string
 
+const signals = new EventEmitter()
 const log = { warn: () => undefined, error: () => undefined }
 const someLinks = (...argv: string[]) => listenForDeepLinks({ app: electron.app, argv, log })
 
@@ -49,6 +51,7 @@ beforeEach(async () => {
   stub.questions.length = 0
   stub.trays.length = 0
   stub.app.removeAllListeners()
+  signals.removeAllListeners()
   stub.app.exitCode = undefined
 })
 afterEach(() => rm(dir, { recursive: true }))
@@ -112,6 +115,8 @@ async function aDesktop({
   await credentials.set(ENDPOINT, 'token')
   startDesktop({
     electron,
+    questions,
+    process: signals,
     consoleDir: dir,
     preload: '/preload.cjs',
     links,
@@ -223,6 +228,15 @@ describe('quitting', () => {
     stub.app.quit()
     await eventually(() => expect(stub.app.exitCode).toBe(0))
     expect(stub.questions).toHaveLength(1)
+  })
+
+  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'])('%s ends everything in order, and asks nothing', async signal => {
+    const fake = await aDesktop()
+    await openTunnel(fake)
+    signals.emit(signal, signal)
+    await eventually(() => expect(stub.app.exitCode).toBe(0))
+    expect(fake.stopped).toEqual(['drives', 'proxy', 'stack'])
+    expect(stub.questions).toEqual([])
   })
 
   test('two clicks ask once', async () => {

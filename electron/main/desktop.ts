@@ -33,6 +33,7 @@ import { ENDPOINT_RULE, isEndpointUrl, type SettingsFile } from './settings/sett
 import { parseSignInLink } from './sign-in-link.ts'
 import { type EmbeddedStack, type StackReport } from './stack/embedded-stack.ts'
 import { createStackStarter } from './stack/stack-start.ts'
+import { watchSystemEnd } from './system-end.ts'
 import { createTerminals } from './terminal/terminals.ts'
 import { offerContextMenu } from './windows/context-menu.ts'
 import { type Updates } from './updates/updates.ts'
@@ -40,7 +41,8 @@ import { type Language } from './windows/words.ts'
 import { askBeforeUnload } from './windows/ask-before-unload.ts'
 import { createAppStatus } from './windows/app-status.ts'
 import { type Running } from './windows/ask-before-quit.ts'
-import { createConsoleWindows } from './windows/console-windows.ts'
+import { type Questions } from './windows/questions.ts'
+import { createConsoleWindows, windowLook } from './windows/console-windows.ts'
 import { type DeepLinks } from './windows/deep-links.ts'
 import { installMenu } from './windows/menus.ts'
 import { reviveAfterCrash } from './windows/revive-page.ts'
@@ -50,6 +52,9 @@ import { WINDOW_ICON } from './windows/window-icon.ts'
 
 export interface DesktopDeps {
   readonly electron: ElectronSlice
+  readonly questions: Questions
+  /** Signals end it. */
+  readonly process: Pick<NodeJS.EventEmitter, 'on'>
   /** Folder of the built page; `preload` is the path of the bundled preload script. */
   readonly consoleDir: string
   readonly preload: string
@@ -98,12 +103,15 @@ export function registerConsoleScheme({ protocol }: Pick<ElectronSlice, 'protoco
 
 /** The desktop app, once Electron is ready and this is its only instance. @throws AppError `config_invalid` for a wrong `fixedEndpoint` */
 export function startDesktop(deps: DesktopDeps): void {
-  const { electron, settings, log } = deps
+  const { electron, settings, questions, log } = deps
   const { app } = electron
+  const { ask } = questions
+  const icon = process.platform === 'linux' ? electron.nativeImage.createFromDataURL(WINDOW_ICON) : undefined
+  const look = () => windowLook(electron, icon)
   const windows = createConsoleWindows({
     electron,
     preload: deps.preload,
-    icon: process.platform === 'linux' ? electron.nativeImage.createFromDataURL(WINDOW_ICON) : undefined,
+    look,
     remembered: () => settings.current.window,
     remember: window => void settings.update({ window }).catch((error: unknown) => onUnexpected('settings', error)),
   })
@@ -122,7 +130,7 @@ export function startDesktop(deps: DesktopDeps): void {
     onChange: now => windows.emit('stack:changed', now),
   })
   const { language } = deps
-  const trust = createServerTrust({ network: deps.network, settings, dialog: electron.dialog, language })
+  const trust = createServerTrust({ network: deps.network, settings, ask, language })
   const connect = (to: EndpointChoice): Promise<Connection> =>
     openConnection({
       choice: to,
@@ -243,9 +251,9 @@ export function startDesktop(deps: DesktopDeps): void {
     windows.reload()
   }
 
-  watchGraphics({ electron, settings, language, log })
+  watchGraphics({ electron, ask, settings, language, log })
   denyPermissions(electron)
-  const externalLinks = createLinks({ electron, settings, language, log })
+  const externalLinks = createLinks({ electron, questions, settings, language, log })
   let untilSleep = new AbortController()
   const answerConsole = createConsoleHandler({
     root: deps.consoleDir,
@@ -291,10 +299,10 @@ export function startDesktop(deps: DesktopDeps): void {
     onUnexpected,
   })
   app.on('web-contents-created', (_event, contents) => {
-    guardContents(contents, { links: externalLinks, preload: deps.preload, log })
+    guardContents(contents, { links: externalLinks, preload: deps.preload, look, log })
     windows.adopt(contents)
-    reviveAfterCrash(contents, { electron, language, log })
-    askUnresponsive(contents, { electron, language, log })
+    reviveAfterCrash(contents, { electron, ask, language, log })
+    askUnresponsive(contents, { ask, language, log })
     offerContextMenu(contents, { electron, language })
     // A reloaded page has lost its terminals; tunnels do not belong to the page and stay.
     contents.on('did-navigate', (_navigated, url) => {
@@ -308,7 +316,9 @@ export function startDesktop(deps: DesktopDeps): void {
       status.pageGone(contents.id)
     })
   })
-  app.on('browser-window-created', (_event, window) => askBeforeUnload(window, { electron, language, onUnexpected }))
+  app.on('browser-window-created', (_event, window) =>
+    askBeforeUnload(window, { questions, isEnding: () => leave.isEnding, language, onUnexpected }),
+  )
 
   /** Kept until they are closed: the click on a notification that was collected is lost. */
   const notifications = new Set<NotificationSlice>()
@@ -322,6 +332,7 @@ export function startDesktop(deps: DesktopDeps): void {
 
   const leave = createLeave({
     electron,
+    questions,
     language,
     windows,
     running: async () => (await connector.known?.running()) ?? { tunnels: 0, connections: 0, stack: false },
@@ -342,7 +353,10 @@ export function startDesktop(deps: DesktopDeps): void {
       await settings.saved()
     },
   })
+  watchSystemEnd({ electron, process: deps.process, platform: process.platform, end: () => void leave.end() })
   app.on('before-quit', event => {
+    // Of macOS, when it shuts down: it would stop if Berth did not agree.
+    if (leave.isEnding && process.platform === 'darwin') return
     event.preventDefault()
     void leave.ask()
   })

@@ -22,17 +22,39 @@ export interface ElectronSlice {
   readonly crashReporter: Pick<Real['crashReporter'], 'start'>
   readonly dialog: Pick<Real['dialog'], 'showErrorBox'> & {
     showOpenDialog(options: Electron.OpenDialogOptions): Promise<{ canceled: boolean; filePaths: string[] }>
+    showOpenDialog(
+      window: ParentWindow,
+      options: Electron.OpenDialogOptions,
+    ): Promise<{ canceled: boolean; filePaths: string[] }>
     showMessageBox(options: Electron.MessageBoxOptions): Promise<{ response: number; checkboxChecked: boolean }>
+    showMessageBox(
+      window: ParentWindow,
+      options: Electron.MessageBoxOptions,
+    ): Promise<{ response: number; checkboxChecked: boolean }>
   }
-  readonly powerMonitor: { readonly on: Quiet<'resume'> & Quiet<'unlock-screen'> }
+  readonly powerMonitor: {
+    /** Electron's declarations leave out the event of `shutdown`. */
+    readonly on: Quiet<'resume'> & Quiet<'unlock-screen'> & Listen<'shutdown', (event?: Preventable) => void>
+  }
+  readonly nativeTheme: Pick<Real['nativeTheme'], 'shouldUseDarkColors'>
   readonly nativeImage: Pick<Real['nativeImage'], 'createFromDataURL'>
   readonly Menu: {
     buildFromTemplate(template: Electron.MenuItemConstructorOptions[]): Electron.Menu
     setApplicationMenu(menu: Electron.Menu | null): void
   }
   readonly Tray: new (image: Electron.NativeImage) => TraySlice
-  readonly BrowserWindow: new (options: Electron.BrowserWindowConstructorOptions) => WindowSlice
+  readonly BrowserWindow: {
+    new (options: Electron.BrowserWindowConstructorOptions): WindowSlice
+    getAllWindows(): WindowSlice[]
+    getFocusedWindow(): WindowSlice | null
+  }
 }
+
+/** The window that a question stays in front of. */
+export type ParentWindow = Pick<
+  Electron.BaseWindow,
+  'show' | 'focus' | 'isVisible' | 'isMinimized' | 'restore' | 'isDestroyed'
+>
 
 export interface AppSlice extends Pick<
   Electron.App,
@@ -83,6 +105,7 @@ export interface WindowSlice extends Pick<
   | 'hide'
   | 'setProgressBar'
   | 'focus'
+  | 'isVisible'
   | 'isMinimized'
   | 'restore'
   | 'isDestroyed'
@@ -92,7 +115,7 @@ export interface WindowSlice extends Pick<
 > {
   readonly webContents: ContentsSlice
   readonly once: Quiet<'ready-to-show'> & Quiet<'closed'>
-  readonly on: Quiet<'close'>
+  readonly on: Quiet<'close'> & Quiet<'session-end'>
 }
 
 export interface ContentsSlice extends Pick<
@@ -114,6 +137,8 @@ export interface ContentsSlice extends Pick<
     Listen<'will-attach-webview', (event: Preventable) => void> &
     Listen<'did-navigate', (event: Preventable, url: string) => void> &
     Listen<'will-prevent-unload', (event: Preventable) => void> &
+    Quiet<'did-finish-load'> &
+    Quiet<'did-fail-load'> &
     Quiet<'unresponsive'> &
     Quiet<'responsive'> &
     Listen<
@@ -121,6 +146,7 @@ export interface ContentsSlice extends Pick<
       (event: Preventable, details: Pick<Electron.RenderProcessGoneDetails, 'reason'>) => void
     > &
     Listen<'before-input-event', (event: Preventable, input: Pick<Electron.Input, 'type' | 'key'>) => void> &
+    Listen<'did-create-window', (window: WindowSlice) => void> &
     Listen<'context-menu', (event: Preventable, params: Electron.ContextMenuParams) => void> &
     Quiet<'destroyed'>
 }

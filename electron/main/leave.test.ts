@@ -1,15 +1,16 @@
 import { beforeEach, expect, test, vi } from 'vitest'
-import { electron, stub } from '../../test/fixtures/electron-stub.ts'
-import { createLeave } from './leave.ts'
+import { electron, questions, stub } from '../../test/fixtures/electron-stub.ts'
+import { createLeave, type LeaveDeps } from './leave.ts'
 
 const windows = { show: vi.fn(), hide: vi.fn() }
 const onUnexpected = vi.fn()
 const end = vi.fn(() => Promise.resolve())
 const running = vi.fn(() => Promise.resolve({ tunnels: 0, connections: 0, stack: false }))
 const work = { uploads: null as number | null, hasEdits: false }
-const aLeave = () =>
+const aLeave = (asks: LeaveDeps['questions'] = questions) =>
   createLeave({
     electron,
+    questions: asks,
     language: () => 'en',
     windows,
     running,
@@ -67,6 +68,38 @@ test('uploads are asked about, also by an item that stops everything without a q
   await leave.stopAndQuit()
   expect(stub.questions).toHaveLength(2)
   expect(stub.app.exitCode).toBe(0)
+})
+
+test('the end of the computer or of its session asks nothing, also while a question is open', async () => {
+  Object.assign(work, { uploads: 0.5, hasEdits: true })
+  const leave = aLeave()
+  const open = Promise.withResolvers<{ response: number; checkboxChecked: boolean }>()
+  const show = vi.spyOn(electron.dialog, 'showMessageBox').mockReturnValueOnce(open.promise)
+  const asked = leave.ask()
+  await vi.waitFor(() => expect(show).toHaveBeenCalledOnce())
+  await leave.end()
+  expect(stub.app.exitCode).toBe(0)
+  open.resolve({ response: 1, checkboxChecked: false })
+  await asked
+  expect(end).toHaveBeenCalledOnce()
+  await aLeave().end()
+  expect(show).toHaveBeenCalledOnce()
+  show.mockRestore()
+})
+
+test('a second wish to quit brings the open question to the front', async () => {
+  work.hasEdits = true
+  const raise = vi.fn()
+  const answer = Promise.withResolvers<{ response: number; checkboxChecked: boolean }>()
+  const ask = vi.fn(() => answer.promise)
+  const leave = aLeave({ ask, raise })
+  const first = leave.ask()
+  await vi.waitFor(() => expect(ask).toHaveBeenCalledOnce())
+  await leave.ask()
+  await leave.stopAndQuit()
+  expect([ask.mock.calls.length, raise.mock.calls.length]).toEqual([1, 2])
+  answer.resolve({ response: 2, checkboxChecked: false })
+  await first
 })
 
 test('an end that fails ends the app all the same', async () => {

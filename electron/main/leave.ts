@@ -1,11 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ElectronSlice } from './electron-slice.ts'
 import { askBeforeQuit, type PageWork, type Running } from './windows/ask-before-quit.ts'
+import { type Questions } from './windows/questions.ts'
 import { type ConsoleWindows } from './windows/console-windows.ts'
 import { type Language } from './windows/words.ts'
 
 export interface LeaveDeps {
-  readonly electron: Pick<ElectronSlice, 'app' | 'dialog'>
+  readonly electron: Pick<ElectronSlice, 'app'>
+  readonly questions: Pick<Questions, 'ask' | 'raise'>
   readonly language: () => Language
   readonly windows: Pick<ConsoleWindows, 'show' | 'hide'>
   /** What the connection keeps running; nothing while there is none. */
@@ -23,6 +25,9 @@ export interface Leave {
   ask(): Promise<void>
   /** Quits; asks only about uploads and edits, because the user has just said that everything else may stop. */
   stopAndQuit(): Promise<void>
+  /** Quits without a question, also while one is open: nobody is there to answer. */
+  end(): Promise<void>
+  readonly isEnding: boolean
 }
 
 /** A connection that does not say in time what it keeps running does not keep the app from quitting. */
@@ -31,7 +36,7 @@ const NOTHING: Running = { tunnels: 0, connections: 0, stack: false }
 
 /** The end of the app. Whatever fails on the way, the next request to quit is heard again. */
 export function createLeave(deps: LeaveDeps): Leave {
-  const { electron, language, windows, onUnexpected, answerWithinMs = ANSWER_WITHIN_MS } = deps
+  const { electron, questions, language, windows, onUnexpected, answerWithinMs = ANSWER_WITHIN_MS } = deps
   let isAsking = false
   let isStopping = false
 
@@ -51,6 +56,7 @@ export function createLeave(deps: LeaveDeps): Leave {
   }
 
   async function stop(): Promise<void> {
+    if (isStopping) return
     isStopping = true
     try {
       await deps.end()
@@ -61,10 +67,14 @@ export function createLeave(deps: LeaveDeps): Leave {
   }
 
   async function decide(find: () => Promise<Running>): Promise<void> {
-    if (isAsking || isStopping) return
+    if (isStopping) return
+    if (isAsking) {
+      questions.raise()
+      return
+    }
     isAsking = true
     try {
-      const answer = await askBeforeQuit(electron.dialog, { ...(await find()), ...deps.pageWork() }, language())
+      const answer = await askBeforeQuit(questions.ask, { ...(await find()), ...deps.pageWork() }, language())
       if (answer === 'stop') await stop()
       else if (answer === 'cancel') windows.show()
       else windows.hide()
@@ -75,5 +85,12 @@ export function createLeave(deps: LeaveDeps): Leave {
     }
   }
 
-  return { ask: () => decide(running), stopAndQuit: () => decide(() => Promise.resolve(NOTHING)) }
+  return {
+    ask: () => decide(running),
+    stopAndQuit: () => decide(() => Promise.resolve(NOTHING)),
+    end: stop,
+    get isEnding() {
+      return isStopping
+    },
+  }
 }

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import * as electron from 'electron'
 import { multistream, pino } from 'pino'
-import { startProxy } from '#proxy'
+import { startProxy, tidySshFiles } from '#proxy'
 import { createNetwork, parsePacAnswer } from '#proxy/network'
 import { updateSourceOf } from '#proxy/updates'
 import { createKeyringCredentials } from './credentials/keyring-credentials.ts'
@@ -27,6 +27,7 @@ import { findPrograms } from './stack/find-programs.ts'
 import { packageKinds } from './updates/package-kinds.ts'
 import { createUpdates } from './updates/updates.ts'
 import { listenForDeepLinks, type SecondStart } from './windows/deep-links.ts'
+import { createQuestions } from './windows/questions.ts'
 import { languageOf, wordsOf } from './windows/words.ts'
 
 /**
@@ -103,7 +104,8 @@ async function start(): Promise<void> {
   const [appProgram, ...appArguments] = startCommand(undefined)
   app.setAsDefaultProtocolClient('berth', appProgram, appArguments)
   const ofSystem = languageOf(app.getLocale())
-  const settings = await openSettings(electron.dialog, settingsFile, ofSystem)
+  const questions = createQuestions(electron)
+  const settings = await openSettings(questions.ask, settingsFile, ofSystem)
   if (!settings) {
     app.exit(1)
     return
@@ -115,13 +117,16 @@ async function start(): Promise<void> {
   const language = () => settings.current.language ?? ofSystem
   listenForUnexpected({
     process,
-    dialog: electron.dialog,
+    ask: questions.ask,
     showLogs: () => void electron.shell.openPath(logs),
     language,
     log,
   })
+  tidySshFiles(env.BERTH_SSH_DIR).catch((error: unknown) =>
+    log.warn({ err: error }, 'keys of an app that was killed stay'),
+  )
   crashReports.tidy().catch((error: unknown) => log.warn({ err: error }, 'old crash reports stay'))
-  const authorities = createExtraAuthorities(electron.dialog, settings)
+  const authorities = createExtraAuthorities(questions, settings)
   await authorities
     .apply()
     .catch((error: unknown) => log.error({ err: error }, 'the certificate authorities of the settings are not trusted'))
@@ -129,17 +134,17 @@ async function start(): Promise<void> {
     onUnusable: why => {
       log.warn({ why }, 'the sign-in is kept in memory')
       const { signedInUntilQuit: message, storeUnusable } = wordsOf(language())
-      void electron.dialog.showMessageBox({ type: 'warning', title: 'Berth', message, detail: storeUnusable(why) })
+      void questions.ask({ type: 'warning', title: 'Berth', message, detail: storeUnusable(why) })
     },
   })
-  const questions = createProxyQuestions({
+  const proxyQuestions = createProxyQuestions({
     electron,
     language,
     parent: () => electron.BrowserWindow.getAllWindows().find(window => window.isVisible()),
   })
   const proxySignIns = createProxySignIns({
     store: credentials,
-    ask: questions.ask,
+    ask: proxyQuestions.ask,
     onUnexpected: error => log.warn({ err: error }, 'the sign-in to the proxy is kept in memory'),
   })
   const network = createNetwork({
@@ -154,6 +159,8 @@ async function start(): Promise<void> {
   const kinds = await packageKinds(process.platform, env.APPIMAGE)
   startDesktop({
     electron,
+    questions,
+    process,
     consoleDir: env.BERTH_CONSOLE_DIR ?? path.join(appRoot, 'dist/renderer'),
     preload: path.join(here, '../preload/index.cjs'),
     links,
@@ -171,7 +178,7 @@ async function start(): Promise<void> {
       folder: path.join(configDir, 'updates'),
       settings,
       fetch: network.fetch,
-      dialog: electron.dialog,
+      questions,
       showFile: file => electron.shell.showItemInFolder(file),
       language,
       log,
@@ -216,7 +223,7 @@ async function start(): Promise<void> {
       }),
     network,
     proxySignIns,
-    answerQuestion: request => questions.answer(request),
+    answerQuestion: request => proxyQuestions.answer(request),
     language,
     log,
   })

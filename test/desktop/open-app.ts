@@ -57,6 +57,8 @@ export interface RunningApp extends AsyncDisposable {
 
 export interface AppOptions {
   readonly args?: readonly string[]
+  /** Files that the main process loads before the app. */
+  readonly modules?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly configDir?: string
   /** Settings that are there at the start. */
@@ -66,13 +68,19 @@ export interface AppOptions {
 /** The real app in a real Electron, with windows on the desktop's screen. */
 export async function openApp(
   desktop: Desktop,
-  { args = [], env = {}, configDir, settings }: AppOptions = {},
+  { args = [], modules = [], env = {}, configDir, settings }: AppOptions = {},
 ): Promise<RunningApp> {
   const config = configDir ?? (await mkdtemp(join(tmpdir(), 'berth-test-electron-')))
   if (settings) await writeFile(join(config, 'desktop.json'), JSON.stringify(settings))
   const electron = await _electron.launch({
     executablePath: ELECTRON,
-    args: ['-r', HOLD_READY, '--disable-gpu', `--user-data-dir=${join(config, 'chromium')}`, desktop.app, ...args],
+    args: [
+      ...[HOLD_READY, ...modules].flatMap(file => ['-r', file]),
+      '--disable-gpu',
+      `--user-data-dir=${join(config, 'chromium')}`,
+      desktop.app,
+      ...args,
+    ],
     // As root, Chromium refuses to run with its sandbox; `starts.test.ts` shows it with one.
     chromiumSandbox: process.getuid?.() !== 0,
     env: { ...appEnvironment(desktop, config), ...env },
@@ -168,6 +176,20 @@ export async function windowsOn({ env }: Desktop): Promise<string[]> {
   const search = ['search', '--onlyvisible', '--name', '.', 'getwindowname', '%@']
   const { stdout } = await run('xdotool', search, { env: { ...process.env, ...env } }).catch(() => ({ stdout: '' }))
   return stdout.split('\n').filter(Boolean)
+}
+
+/** Windows of a process that stay in front of another one. */
+export async function questionsOf({ env }: Desktop, pid: number): Promise<{ parent: string }[]> {
+  const options = { env: { ...process.env, ...env } }
+  const search = ['search', '--onlyvisible', '--pid', String(pid)]
+  const { stdout } = await run('xdotool', search, options).catch(() => ({ stdout: '' }))
+  const found = await Promise.all(
+    stdout
+      .split('\n')
+      .filter(Boolean)
+      .map(async id => (await run('xprop', ['-id', id, 'WM_TRANSIENT_FOR'], options)).stdout),
+  )
+  return found.flatMap(text => /window id # (0x\w+)/.exec(text)?.slice(1) ?? []).map(parent => ({ parent }))
 }
 
 /** Names of the crash reports of an app. */

@@ -1,11 +1,13 @@
 import { execFile, spawn } from 'node:child_process'
-import { cp, readFile, writeFile } from 'node:fs/promises'
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, test } from 'vitest'
+import { createKitFiles, thisProcess } from '../../proxy/ssh/kit-files.ts'
 import { startConsoleDouble } from '../e2e/console-double.ts'
 import { signIn } from '../e2e/console-steps.ts'
 import { aWorld } from '../e2e/console-world.ts'
+import { openCompositor } from '../fixtures/compositor.ts'
 import { temporaryDirectory } from '../fixtures/manager.ts'
 import {
   appEnvironment,
@@ -14,6 +16,7 @@ import {
   exitOf,
   openApp,
   openDesktop,
+  questionsOf,
   startPlainApp,
   windowsOn,
   type Desktop,
@@ -84,6 +87,67 @@ describe.concurrent('a start that is not the usual one', () => {
       .toBe(true)
     // Without the user's wish there are no reports.
     expect(await crashReportsOf(late)).toEqual([])
+  })
+
+  test('keys that a killed app has left are removed by the next start, and the end of the session asks nothing', async ({
+    expect,
+  }) => {
+    await using temporary = await temporaryDirectory()
+    const ssh = join(temporary.path, 'ssh')
+    const { pid: dead } = spawn('true')
+    const files = createKitFiles(ssh, { ...(await thisProcess()), pid: dead! })
+    const sessionId = '01900000-0000-7000-8000-0000000000aa'
+    const entry = { sessionId, port: 30_001, user: 'work', hostKey: 'ssh-ed25519 AAAA', ciphers: [] }
+    await files.install(entry, { wantedAlias: 'berth-left', privateKey: 'KEY', ppk: 'KEY', include: false })
+    const keys = async () => (await readdir(join(ssh, 'berth'))).filter(name => name.startsWith('id_'))
+    expect(await keys()).toHaveLength(2)
+    await using manager = await startConsoleDouble(aWorld({ signedIn: false }))
+    await using app = await openApp(desktop, { configDir: temporary.path, env: { BERTH_ENDPOINT: manager.url } })
+    await expect.poll(keys).toEqual([])
+    await app.page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
+    // An edit that is not saved: whoever quits is asked.
+    await app.inPage(`host.desktop.report({ unread: 0, sessions: [], uploads: null, hasEdits: true })`)
+    const { pid } = app.electron.process()
+    const questions = () => questionsOf(desktop, pid!)
+    const quit = () => app.electron.evaluate(({ app: main }) => main.quit())
+    await quit()
+    await expect.poll(questions).toHaveLength(1)
+    // The question belongs to the window, and a second wish to quit asks no second one.
+    expect((await questions())[0]?.parent).toMatch(/^0x/)
+    await quit()
+    expect(await questions()).toHaveLength(1)
+    process.kill(pid!, 'SIGTERM')
+    expect(await app.ended).toBe(0)
+  })
+
+  test('a compositor of Wayland, which paints no window that is hidden: the window is on the screen', async ({
+    expect,
+  }) => {
+    await using temporary = await temporaryDirectory()
+    // Newer Chromiums leave out the first frame of a hidden window there; this one does not by itself.
+    const noFrame = join(temporary.path, 'no-first-frame.cjs')
+    await writeFile(
+      noFrame,
+      `require('electron').app.on('browser-window-created', (_event, window) => {
+        const { emit } = window
+        window.emit = (name, ...given) => name !== 'ready-to-show' && emit.call(window, name, ...given)
+      })`,
+    )
+    await using compositor = await openCompositor(desktop)
+    await using manager = await startConsoleDouble(aWorld({ signedIn: false }))
+    await using app = await openApp(
+      { ...desktop, env: compositor.env },
+      {
+        modules: [noFrame],
+        args: ['--ozone-platform=wayland'],
+        env: { BERTH_ENDPOINT: manager.url, WAYLAND_DEBUG: '1' },
+      },
+    )
+    // What the compositor was asked for.
+    const isOnScreen = () => /xdg_surface@\d+\.get_toplevel[\s\S]+wl_surface@\d+\.attach\(wl_buffer/.test(app.log())
+    await expect.poll(isOnScreen, { timeout: 20_000 }).toBe(true)
+    const isVisible = () => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isVisible())
+    await expect.poll(isVisible).toBe(true)
   })
 
   test('the processes of pages run in the sandbox of Chromium', async ({ expect }) => {

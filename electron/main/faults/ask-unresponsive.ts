@@ -1,22 +1,23 @@
-import { type ContentsSlice, type ElectronSlice } from '../electron-slice.ts'
+import { type ContentsSlice } from '../electron-slice.ts'
+import { type Ask } from '../windows/questions.ts'
 import { type Language, wordsOf } from '../windows/words.ts'
 
 export interface UnresponsiveDeps {
-  readonly electron: { readonly dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'> }
+  readonly ask: Ask
   readonly language: () => Language
   readonly log: { error(detail: object, message: string): void }
 }
 
 /** Asks what to do about a page that does not answer; the question goes away when the page answers again. */
-export function askUnresponsive(contents: ContentsSlice, { electron, language, log }: UnresponsiveDeps): void {
+export function askUnresponsive(contents: ContentsSlice, { ask, language, log }: UnresponsiveDeps): void {
   let question: AbortController | undefined
 
-  async function ask(): Promise<void> {
+  async function askOnce(): Promise<void> {
     if (question) return
     const { signal } = (question = new AbortController())
     try {
       const words = wordsOf(language())
-      const { response } = await electron.dialog.showMessageBox({
+      const { response } = await ask({
         type: 'warning',
         title: 'Berth',
         message: words.pageSilent,
@@ -36,7 +37,7 @@ export function askUnresponsive(contents: ContentsSlice, { electron, language, l
 
   contents.on('unresponsive', () => {
     log.error({ page: contents.id }, 'a page does not answer')
-    ask().catch((error: unknown) => log.error({ err: error }, 'the user could not be asked'))
+    askOnce().catch((error: unknown) => log.error({ err: error }, 'the user could not be asked'))
   })
   contents.on('responsive', () => question?.abort())
 }

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { electron, stub, StubContents, StubEvent } from '../../../test/fixtures/electron-stub.ts'
+import { electron, questions, stub, StubContents, StubEvent } from '../../../test/fixtures/electron-stub.ts'
 import { readEarlySettings } from '../settings/early-settings.ts'
 import { openSettingsFile } from '../settings/settings-file.ts'
 import { askUnresponsive } from './ask-unresponsive.ts'
@@ -37,7 +37,7 @@ describe('the graphics process', () => {
     const settings = await openSettingsFile(file)
     expect(readEarlySettings(file)).toEqual({ graphicsAcceleration: true, crashReports: false })
     stub.app.removeAllListeners('child-process-gone')
-    watchGraphics({ electron, settings, language, log, now })
+    watchGraphics({ electron, ask: questions.ask, settings, language, log, now })
     gone('crashed')
     clock += 11 * 60_000
     gone('crashed')
@@ -59,7 +59,7 @@ describe('the graphics process', () => {
 describe('a page that does not answer', () => {
   test('is waited for, or ended and with it loaded again, as the user wants; one question at a time', async () => {
     const page = new StubContents()
-    askUnresponsive(page, { electron, language, log })
+    askUnresponsive(page, { ask: questions.ask, language, log })
     const ended = vi.fn()
     page.on('render-process-gone', ended)
     page.emit('unresponsive')
@@ -74,7 +74,7 @@ describe('a page that does not answer', () => {
 
   test('that answers again takes its question back', async () => {
     const page = new StubContents()
-    askUnresponsive(page, { electron, language, log })
+    askUnresponsive(page, { ask: questions.ask, language, log })
     stub.answer = 1
     const ended = vi.fn()
     page.on('render-process-gone', ended)
@@ -89,7 +89,7 @@ describe('a page that does not answer', () => {
 test('a fault that nothing caught is logged each time, and told once an hour', async () => {
   const faults = new EventEmitter()
   const showLogs = vi.fn()
-  listenForUnexpected({ process: faults, dialog: electron.dialog, showLogs, language, log, now })
+  listenForUnexpected({ process: faults, ask: questions.ask, showLogs, language, log, now })
   faults.emit('uncaughtException', new Error('first'))
   faults.emit('unhandledRejection', new Error('second'))
   await expect.poll(() => showLogs).toHaveBeenCalledOnce()

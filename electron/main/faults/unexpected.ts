@@ -1,9 +1,9 @@
-import { type ElectronSlice } from '../electron-slice.ts'
+import { type Ask } from '../windows/questions.ts'
 import { type Language, wordsOf } from '../windows/words.ts'
 
 export interface UnexpectedDeps {
   readonly process: Pick<NodeJS.EventEmitter, 'on'>
-  readonly dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'>
+  readonly ask: Ask
   readonly showLogs: () => void
   readonly language: () => Language
   readonly log: { error(detail: object, message: string): void }
@@ -15,14 +15,14 @@ const AGAIN_MS = 3_600_000
 
 /** Faults of the main process that nothing caught: they are logged, and the user is told where, without Node's text. The app goes on. */
 export function listenForUnexpected(deps: UnexpectedDeps): void {
-  const { dialog, showLogs, language, log, now = () => performance.now() } = deps
+  const { ask, showLogs, language, log, now = () => performance.now() } = deps
   let toldAt = -Infinity
 
   async function tell(): Promise<void> {
     if (now() - toldAt < AGAIN_MS) return
     toldAt = now()
     const words = wordsOf(language())
-    const { response } = await dialog.showMessageBox({
+    const { response } = await ask({
       type: 'error',
       title: 'Berth',
       message: words.unexpected,

@@ -1,12 +1,11 @@
 import { type ElectronSlice } from '../electron-slice.ts'
+import { type Ask } from '../windows/questions.ts'
 import { type SettingsFile } from '../settings/settings-file.ts'
 import { type Language, wordsOf } from '../windows/words.ts'
 
 export interface GraphicsDeps {
-  readonly electron: {
-    readonly app: Pick<ElectronSlice['app'], 'on'>
-    readonly dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'>
-  }
+  readonly electron: { readonly app: Pick<ElectronSlice['app'], 'on'> }
+  readonly ask: Ask
   readonly settings: Pick<SettingsFile, 'current' | 'update'>
   readonly language: () => Language
   readonly log: { error(detail: object, message: string): void }
@@ -18,12 +17,12 @@ const SOON_MS = 10 * 60_000
 
 /** Logs processes of Chromium that end, and offers to do without the graphics processor when its process keeps crashing, as with a faulty driver. */
 export function watchGraphics(deps: GraphicsDeps): void {
-  const { electron, settings, language, log, now = () => performance.now() } = deps
+  const { electron, ask, settings, language, log, now = () => performance.now() } = deps
   let crashes: number[] = []
 
   async function offer(): Promise<void> {
     const words = wordsOf(language())
-    const { response } = await electron.dialog.showMessageBox({
+    const { response } = await ask({
       type: 'warning',
       title: 'Berth',
       message: words.graphicsCrashed,

@@ -8,6 +8,7 @@ function setUp(response: number, checkboxChecked = false, linkHosts: string[] = 
   const opened: string[] = []
   const copied: string[] = []
   const asked: string[] = []
+  const raised: string[] = []
   const settings = {
     current: { linkHosts } as never as Parameters<typeof createLinks>[0]['settings']['current'],
     update(change: object) {
@@ -19,18 +20,19 @@ function setUp(response: number, checkboxChecked = false, linkHosts: string[] = 
     electron: {
       shell: { openExternal: url => Promise.resolve(void opened.push(url)) },
       clipboard: { writeText: text => Promise.resolve(void copied.push(text)) },
-      dialog: {
-        showMessageBox(options) {
-          asked.push(`${options.message}\n${options.detail ?? ''}`)
-          return Promise.resolve({ response, checkboxChecked })
-        },
+    },
+    questions: {
+      ask(options) {
+        asked.push(`${options.message}\n${options.detail ?? ''}`)
+        return Promise.resolve({ response, checkboxChecked })
       },
+      raise: () => void raised.push('question'),
     },
     settings,
     language: () => 'en',
     log: { warn: (_detail, message) => expect.unreachable(message) },
   })
-  return { links, opened, copied, asked, settings }
+  return { links, opened, copied, asked, raised, settings }
 }
 
 test('a link of a text opens after a question with its host; the default is not to', async () => {
@@ -68,9 +70,10 @@ test('a link can be copied instead', async () => {
 })
 
 test('a page cannot bury the user in questions', async () => {
-  const { links, asked } = setUp(CANCEL)
+  const { links, asked, raised } = setUp(CANCEL)
   await Promise.all(['a', 'b', 'c'].map(path => links.open(`https://docs.example.com/${path}`, 'text')))
   expect(asked).toHaveLength(1)
+  expect(raised).toHaveLength(2)
 })
 
 test('links of Berth itself open at once; a text opens no program but the browser', async () => {

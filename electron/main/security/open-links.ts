@@ -2,6 +2,7 @@ import { AppError } from '#manager/contract'
 import { type LinkSource } from '#proxy/contract'
 import { type ElectronSlice } from '../electron-slice.ts'
 import { type SettingsFile } from '../settings/settings-file.ts'
+import { type Questions } from '../windows/questions.ts'
 import { type Language, wordsOf } from '../windows/words.ts'
 import { hostOfLink, isExternalUrlAllowed } from './external-urls.ts'
 
@@ -17,9 +18,9 @@ export interface Links {
 export interface LinkDeps {
   readonly electron: {
     readonly shell: Pick<ElectronSlice['shell'], 'openExternal'>
-    readonly dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'>
     readonly clipboard: ElectronSlice['clipboard']
   }
+  readonly questions: Pick<Questions, 'ask' | 'raise'>
   readonly settings: Pick<SettingsFile, 'current' | 'update'>
   readonly language: () => Language
   readonly log: { warn(detail: object, message: string): void }
@@ -36,12 +37,12 @@ const MOST_HOSTS = 200
  * the user sees the host, in its ASCII form, before a browser gets the address, and *Cancel* is the default. One question is open at a
  * time: a page cannot bury the user in them.
  */
-export function createLinks({ electron, settings, language, log }: LinkDeps): Links {
+export function createLinks({ electron, questions, settings, language, log }: LinkDeps): Links {
   let isAsking = false
 
   async function ask(url: string, host: string): Promise<void> {
     const words = wordsOf(language())
-    const { response, checkboxChecked } = await electron.dialog.showMessageBox({
+    const { response, checkboxChecked } = await questions.ask({
       type: 'question',
       title: 'Berth',
       message: words.openLink(host),
@@ -73,7 +74,10 @@ export function createLinks({ electron, settings, language, log }: LinkDeps): Li
         await electron.shell.openExternal(url)
         return
       }
-      if (isAsking) return
+      if (isAsking) {
+        questions.raise()
+        return
+      }
       isAsking = true
       try {
         await ask(url, host)

@@ -1,12 +1,12 @@
 import { type Network } from '#proxy/network'
-import { type ElectronSlice } from '../electron-slice.ts'
 import { type SettingsFile } from '../settings/settings-file.ts'
+import { type Ask } from '../windows/questions.ts'
 import { type Language, wordsOf } from '../windows/words.ts'
 
 export interface ServerTrustDeps {
   readonly network: Pick<Network, 'shownBy'>
   readonly settings: SettingsFile
-  readonly dialog: ElectronSlice['dialog']
+  readonly ask: Ask
   readonly language: () => Language
 }
 
@@ -26,7 +26,7 @@ export interface ServerTrust {
  * compare, *Cancel* is its default, and it comes only at the first sight of a server: a server that is known is never asked about again,
  * a certificate of it with another key blocks (`proxy/network/network.ts`) until the user takes the server off the list.
  */
-export function createServerTrust({ network, settings, dialog, language }: ServerTrustDeps): ServerTrust {
+export function createServerTrust({ network, settings, ask, language }: ServerTrustDeps): ServerTrust {
   const refused = new Set<string>()
   return {
     async ask(origin) {
@@ -36,7 +36,7 @@ export function createServerTrust({ network, settings, dialog, language }: Serve
       // The page goes on trying by itself.
       if (refused.has(about)) return false
       const words = wordsOf(language())
-      const { response } = await dialog.showMessageBox({
+      const { response } = await ask({
         type: 'warning',
         title: 'Berth',
         message: words.unknownCertificate(new URL(origin).host),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { rootCertificates } from 'node:tls'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { electron, stub } from '../../../test/fixtures/electron-stub.ts'
+import { questions, stub } from '../../../test/fixtures/electron-stub.ts'
 import { certificatesIn, createExtraAuthorities } from './extra-authorities.ts'
 import { openSettingsFile } from './settings-file.ts'
 
@@ -15,7 +15,7 @@ afterEach(() => rm(dir, { recursive: true }))
 
 test('a file without certificates is refused, and the choice before stays', async () => {
   const settings = await openSettingsFile(path.join(dir, 'desktop.json'))
-  const authorities = createExtraAuthorities(electron.dialog, settings)
+  const authorities = createExtraAuthorities(questions, settings)
   const [good, bad] = [path.join(dir, 'ca.pem'), path.join(dir, 'key.pem')]
   await writeFile(good, rootCertificates.slice(0, 2).join('\n'))
   await writeFile(bad, '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n')

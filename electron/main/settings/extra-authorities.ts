@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { trustAlso } from '#proxy/certificates'
 import { AppError, because } from '#manager/contract'
-import { type ElectronSlice } from '../electron-slice.ts'
+import { type Questions } from '../windows/questions.ts'
 import { type SettingsFile } from './settings-file.ts'
 
 export interface ExtraAuthorities {
@@ -20,7 +20,7 @@ export interface ExtraAuthorities {
  * which the user chooses, and take the file back.
  */
 export function createExtraAuthorities(
-  dialog: Pick<ElectronSlice['dialog'], 'showOpenDialog'>,
+  { chooseFiles }: Pick<Questions, 'chooseFiles'>,
   settings: Pick<SettingsFile, 'current' | 'update'>,
 ): ExtraAuthorities {
   return {
@@ -29,12 +29,11 @@ export function createExtraAuthorities(
       if (caFile !== null) trustAlso(certificatesIn(await readFile(caFile, 'utf8')))
     },
     async choose() {
-      const { canceled, filePaths } = await dialog.showOpenDialog({
+      const [file] = await chooseFiles({
         properties: ['openFile'],
         filters: [{ name: 'PEM', extensions: ['pem', 'crt', 'cer'] }],
       })
-      const [file] = filePaths
-      if (canceled || file === undefined) return
+      if (file === undefined) return
       const certificates = certificatesIn(await readFile(file, 'utf8'))
       if (certificates.length === 0) throw new AppError('bad_request', because('no_certificates_in', { file }))
       trustAlso(certificates)

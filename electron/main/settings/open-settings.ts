@@ -1,6 +1,6 @@
 import { rename } from 'node:fs/promises'
 import { isAppError } from '#manager/contract'
-import { type ElectronSlice } from '../electron-slice.ts'
+import { type Ask } from '../windows/questions.ts'
 import { type Language, wordsOf } from '../windows/words.ts'
 import { openSettingsFile, type SettingsFile } from './settings-file.ts'
 
@@ -9,17 +9,13 @@ import { openSettingsFile, type SettingsFile } from './settings-file.ts'
  *
  * @returns undefined if the user rather quits
  */
-export async function openSettings(
-  dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'>,
-  file: string,
-  language: Language,
-): Promise<SettingsFile | undefined> {
+export async function openSettings(ask: Ask, file: string, language: Language): Promise<SettingsFile | undefined> {
   try {
     return await openSettingsFile(file)
   } catch (error) {
     const why = isAppError(error) ? String(error.detail['why']) : String(error)
     const words = wordsOf(language)
-    const { response } = await dialog.showMessageBox({
+    const { response } = await ask({
       type: 'error',
       title: words.settingsTitle,
       message: words.settingsUnreadable,

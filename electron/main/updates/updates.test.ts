@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { publicHalf, signManifest } from '../../../build/updates/sign.ts'
-import { electron, stub } from '../../../test/fixtures/electron-stub.ts'
+import { questions, stub } from '../../../test/fixtures/electron-stub.ts'
 import { openSettingsFile } from '../settings/settings-file.ts'
 import { createUpdates } from './updates.ts'
 
@@ -36,7 +36,7 @@ async function someUpdates(answer: (url: string) => Promise<string>, version = '
     folder: path.join(dir, 'updates'),
     settings: await openSettingsFile(path.join(dir, 'desktop.json')),
     fetch: async url => new Response(await answer(String(url))),
-    dialog: electron.dialog,
+    questions,
     showFile: () => undefined,
     language: () => 'en',
     log: { warn: () => undefined },

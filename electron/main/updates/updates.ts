@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { type Fetch } from '#proxy/network'
 import { lookForUpdate, stageFile, type UpdateFile, type UpdateSource } from '#proxy/updates'
 import { whyOf } from '#manager/contract'
-import { type ElectronSlice } from '../electron-slice.ts'
 import { type SettingsFile } from '../settings/settings-file.ts'
+import { type Questions } from '../windows/questions.ts'
 import { type Language, wordsOf } from '../windows/words.ts'
 
 export interface UpdatesDeps {
@@ -17,7 +17,7 @@ export interface UpdatesDeps {
   readonly folder: string
   readonly settings: SettingsFile
   readonly fetch: Fetch
-  readonly dialog: ElectronSlice['dialog']
+  readonly questions: Pick<Questions, 'ask' | 'raise'>
   /** Shows a file in the file manager. */
   readonly showFile: (path: string) => void
   readonly language: () => Language
@@ -44,7 +44,7 @@ const AGAIN_MS = 24 * 3_600_000
  * list, replayed, and one signed by a key that was replaced are refused; nothing is sent but the request itself.
  */
 export function createUpdates(deps: UpdatesDeps): Updates {
-  const { source, settings, dialog, language, log, now = () => new Date() } = deps
+  const { source, settings, questions, language, log, now = () => new Date() } = deps
   const stop = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
@@ -82,7 +82,7 @@ export function createUpdates(deps: UpdatesDeps): Updates {
     try {
       const found = await look(source)
       if (found) {
-        const { response } = await dialog.showMessageBox({
+        const { response } = await questions.ask({
           type: 'info',
           title: 'Berth',
           message: words.updateReady(found.version),
@@ -93,13 +93,12 @@ export function createUpdates(deps: UpdatesDeps): Updates {
           noLink: true,
         })
         if (response === 0) deps.showFile(found.path)
-      } else if (isAsked)
-        await dialog.showMessageBox({ type: 'info', title: 'Berth', message: words.upToDate(deps.version) })
+      } else if (isAsked) await questions.ask({ type: 'info', title: 'Berth', message: words.upToDate(deps.version) })
     } catch (error) {
       log.warn({ err: error }, 'updates could not be looked for')
       if (!isAsked) return
       const why = whyOf(error) ?? words.updateFailed
-      await dialog.showMessageBox({ type: 'warning', title: 'Berth', message: words.updateFailed, detail: why })
+      await questions.ask({ type: 'warning', title: 'Berth', message: words.updateFailed, detail: why })
     }
   }
 
@@ -117,7 +116,10 @@ export function createUpdates(deps: UpdatesDeps): Updates {
   }
   return {
     isOn: source !== undefined,
-    check: () => check(true),
+    check() {
+      questions.raise()
+      return check(true)
+    },
     begin() {
       if (source) later(FIRST_MS)
     },

@@ -1,4 +1,4 @@
-import { type ElectronSlice } from '../electron-slice.ts'
+import { type Ask } from './questions.ts'
 import { type Language, wordsOf } from './words.ts'
 
 export type QuitAnswer = 'background' | 'stop' | 'cancel'
@@ -33,16 +33,12 @@ export function quitQuestion(
   return parts.length === 0 ? undefined : [...parts, words.sessionsStay].join('\n')
 }
 
-export async function askBeforeQuit(
-  dialog: ElectronSlice['dialog'],
-  running: Running & PageWork,
-  language: Language,
-): Promise<QuitAnswer> {
+export async function askBeforeQuit(ask: Ask, running: Running & PageWork, language: Language): Promise<QuitAnswer> {
   const detail = quitQuestion(running, language)
   if (detail === undefined) return 'stop'
   const words = wordsOf(language)
   const answers = ['background', 'stop', 'cancel'] as const
-  const { response } = await dialog.showMessageBox({
+  const { response } = await ask({
     type: 'question',
     title: 'Berth',
     message: words.keepRunningQuestion,

@@ -1,8 +1,11 @@
-import { type ElectronSlice, type WindowSlice } from '../electron-slice.ts'
+import { type WindowSlice } from '../electron-slice.ts'
+import { type Questions } from './questions.ts'
 import { type Language, wordsOf } from './words.ts'
 
 export interface UnloadDeps {
-  readonly electron: { readonly dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'> }
+  readonly questions: Pick<Questions, 'ask' | 'raise'>
+  /** The app ends, and nobody is there to answer. */
+  readonly isEnding: () => boolean
   readonly language: () => Language
   readonly onUnexpected: (where: string, error: unknown) => void
 }
@@ -13,7 +16,7 @@ export interface UnloadDeps {
  */
 export function askBeforeUnload(
   window: WindowSlice,
-  { electron: { dialog }, language, onUnexpected }: UnloadDeps,
+  { questions, isEnding, language, onUnexpected }: UnloadDeps,
 ): void {
   const contents = window.webContents
   let isClosing = false
@@ -21,11 +24,14 @@ export function askBeforeUnload(
   let mayLeave = false
 
   async function ask(act: 'close' | 'reload'): Promise<void> {
-    if (isAsking) return
+    if (isAsking) {
+      questions.raise()
+      return
+    }
     isAsking = true
     try {
       const words = wordsOf(language())
-      const { response } = await dialog.showMessageBox({
+      const { response } = await questions.ask({
         type: 'question',
         title: 'Berth',
         message: act === 'close' ? words.closeAnyway : words.reloadAnyway,
@@ -50,7 +56,7 @@ export function askBeforeUnload(
   contents.on('will-prevent-unload', event => {
     const act = isClosing ? 'close' : 'reload'
     isClosing = false
-    if (mayLeave) {
+    if (mayLeave || isEnding()) {
       mayLeave = false
       // Electron's meaning: the wish of the page is ignored, the window may go.
       event.preventDefault()

@@ -1,8 +1,9 @@
-import { type NativeImage } from 'electron'
+import { type BrowserWindowConstructorOptions, type NativeImage } from 'electron'
 import { type HostEvents, HOST_EVENT_CHANNEL } from '#proxy/contract'
 import { type ElectronSlice, type WindowSlice } from '../electron-slice.ts'
 import { CONSOLE_ORIGIN } from '../security/console-origin.ts'
 import { SECURE_WEB_PREFERENCES } from '../security/web-preferences.ts'
+import { showFirst } from './show-first.ts'
 
 export interface ConsoleWindows {
   /** Shows the window, at the given route if any. */
@@ -25,6 +26,25 @@ type Sender = Pick<WindowSlice['webContents'], 'id' | 'send' | 'isDestroyed'> & 
   on(event: 'destroyed', listener: () => void): unknown
 }
 
+/** Options that all our windows have before their page is loaded; `show-first.ts` shows them. */
+export type WindowLook = Pick<
+  BrowserWindowConstructorOptions,
+  'title' | 'backgroundColor' | 'icon' | 'minWidth' | 'minHeight' | 'show'
+>
+
+/** @param icon undefined where the system takes the icon of the program */
+export function windowLook({ nativeTheme }: Pick<ElectronSlice, 'nativeTheme'>, icon?: NativeImage): WindowLook {
+  return {
+    title: 'Berth',
+    // Of the page (`renderer/app/style.css`): a window is empty for a moment, and its scroll bars have a gutter.
+    backgroundColor: nativeTheme.shouldUseDarkColors ? '#0c1418' : '#f3f6f7',
+    minWidth: 480,
+    minHeight: 480,
+    show: false,
+    ...(icon ? { icon } : {}),
+  }
+}
+
 /** Where the console's window was when it was closed. */
 export interface WindowState {
   readonly bounds: { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
@@ -37,15 +57,13 @@ export interface WindowDeps {
   readonly remember: (state: WindowState) => void
   readonly electron: Pick<ElectronSlice, 'BrowserWindow'>
   readonly preload: string
-  /** Undefined where the system takes the icon of the program. */
-  readonly icon: NativeImage | undefined
+  readonly look: () => WindowLook
 }
 
 /** The main window, and events to all pages. A page that reloads keeps its tunnels: they live in this process. */
-export function createConsoleWindows({ electron, preload, icon, remembered, remember }: WindowDeps): ConsoleWindows {
+export function createConsoleWindows({ electron, preload, look, remembered, remember }: WindowDeps): ConsoleWindows {
   const pages = new Map<number, Sender>()
   let main: WindowSlice | undefined
-  const ownIcon = icon ? { icon } : {}
 
   const keep = (window: WindowSlice) =>
     remember({
@@ -61,16 +79,11 @@ export function createConsoleWindows({ electron, preload, icon, remembered, reme
       height: 840,
       // Electron moves a window onto a screen that is there, e.g. after the second one was unplugged.
       ...before?.bounds,
-      minWidth: 480,
-      minHeight: 480,
-      show: false,
-      title: 'Berth',
-      backgroundColor: '#101418',
-      ...ownIcon,
+      ...look(),
       webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
     })
     if (before?.isMaximized) window.maximize()
-    window.once('ready-to-show', () => {
+    showFirst(window, () => {
       if (before) window.webContents.setZoomLevel(before.zoomLevel)
       if (!isHidden) window.show()
     })
@@ -102,13 +115,12 @@ export function createConsoleWindows({ electron, preload, icon, remembered, reme
     },
     open(route) {
       const window = new electron.BrowserWindow({
+        ...look(),
         width: 960,
         height: 640,
-        title: 'Berth',
-        backgroundColor: '#101418',
-        ...ownIcon,
         webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
       })
+      showFirst(window)
       void window.loadURL(urlOf(route))
     },
     reload() {

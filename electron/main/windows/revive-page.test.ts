@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest'
-import { electron, stub, StubContents, StubEvent } from '../../../test/fixtures/electron-stub.ts'
+import { electron, questions, stub, StubContents, StubEvent } from '../../../test/fixtures/electron-stub.ts'
 import { reviveAfterCrash } from './revive-page.ts'
 
 const log = { error: vi.fn() }
@@ -9,7 +9,7 @@ beforeEach(() => {
   stub.questions.length = 0
   stub.answer = 0
   page = new StubContents()
-  reviveAfterCrash(page, { electron, language: () => 'en', log, now: () => clock })
+  reviveAfterCrash(page, { electron, ask: questions.ask, language: () => 'en', log, now: () => clock })
 })
 const crash = (reason = 'crashed') => page.emit('render-process-gone', new StubEvent(), { reason })
 

@@ -1,11 +1,10 @@
 import { type ContentsSlice, type ElectronSlice } from '../electron-slice.ts'
+import { type Ask } from './questions.ts'
 import { type Language, wordsOf } from './words.ts'
 
 export interface ReviveDeps {
-  readonly electron: {
-    readonly dialog: Pick<ElectronSlice['dialog'], 'showMessageBox'>
-    readonly app: Pick<ElectronSlice['app'], 'quit'>
-  }
+  readonly electron: { readonly app: Pick<ElectronSlice['app'], 'quit'> }
+  readonly ask: Ask
   readonly language: () => Language
   readonly log: { error(detail: object, message: string): void }
   readonly now?: () => number
@@ -21,7 +20,7 @@ const SOON_MS = 60_000
  */
 export function reviveAfterCrash(
   contents: ContentsSlice,
-  { electron, language, log, now = () => performance.now() }: ReviveDeps,
+  { electron, ask, language, log, now = () => performance.now() }: ReviveDeps,
 ): void {
   let crashes: number[] = []
   contents.on('render-process-gone', (_event, { reason }) => {
@@ -29,17 +28,17 @@ export function reviveAfterCrash(
     log.error({ reason, page: contents.id }, 'a page has crashed')
     crashes = [...crashes.filter(at => now() - at < SOON_MS), now()]
     if (crashes.length <= CRASHES) reload()
-    else void ask()
+    else void offer()
   })
 
   function reload(): void {
     if (!contents.isDestroyed()) contents.reload()
   }
 
-  async function ask(): Promise<void> {
+  async function offer(): Promise<void> {
     crashes = []
     const words = wordsOf(language())
-    const { response } = await electron.dialog.showMessageBox({
+    const { response } = await ask({
       type: 'error',
       title: 'Berth',
       message: words.pageCrashed,
