@@ -9,9 +9,7 @@ import { imageLabels } from './engine-client.ts'
 import { readText, type Platform } from './platform.ts'
 import { StepError } from './progress.ts'
 
-const SUITE = 'trixie'
 const REPOSITORY = 'debian'
-const TAG = `${SUITE}-slim`
 /** Give up on a registry after this much silence. */
 const REGISTRY_SILENCE_MS = 15_000
 
@@ -19,39 +17,47 @@ export interface BaseImageDeps extends ImageDeps {
   readonly platform: Platform
   /** Directory in which the file system of a home-made image is built; removed afterwards. */
   readonly workDir: string
+  /** Name of the release. */
+  readonly suite?: Suite
 }
 
-/** Ensures that `debian:trixie-slim` exists: pulled if a registry answers, else built from Debian's packages. */
+/** The release of the images, and an older one that packages are tried on. */
+export type Suite = 'trixie' | 'bookworm'
+
+const imageOf = (suite: Suite) => `${REPOSITORY}:${suite}-slim`
+
+/** Ensures that `debian:trixie-slim`, or that of another release, exists: pulled if a registry answers, else built from Debian's packages. */
 export async function ensureBaseImage(deps: BaseImageDeps): Promise<string> {
-  const { engine, platform, note, signal } = deps
-  if ((await imageLabels(engine, `${REPOSITORY}:${TAG}`)) !== undefined) return 'already there'
+  const { engine, platform, note, signal, suite = 'trixie' } = deps
+  const image = imageOf(suite)
+  if ((await imageLabels(engine, image)) !== undefined) return 'already there'
   signal.throwIfAborted()
   try {
-    await pull(deps)
+    await pull(deps, image)
     return 'pulled'
   } catch (error) {
     signal.throwIfAborted()
     const why = error instanceof Error ? error.message : String(error)
     if (!platform.root || !platform.debianLike) {
       throw new StepError(
-        `${REPOSITORY}:${TAG} cannot be pulled: ${why}`,
+        `${image} cannot be pulled: ${why}`,
         `Bring it to the engine (docker pull or docker load) and repeat; as root on Debian or Ubuntu Berth makes it with debootstrap.`,
         { cause: error },
       )
     }
     note(`no registry answers (${why}); making it with debootstrap`)
   }
-  await make(deps)
+  await make(deps, suite)
   return 'made with debootstrap'
 }
 
-async function pull({ engine, note, signal }: BaseImageDeps): Promise<void> {
+async function pull({ engine, note, signal }: BaseImageDeps, image: string): Promise<void> {
   const docker = await connect(engine)
   const silence = new AbortController()
   const watch = setTimeout(() => silence.abort(new Error('the registry does not answer')), REGISTRY_SILENCE_MS)
   try {
     const either = AbortSignal.any([signal, silence.signal])
-    const stream = await docker.pull(`${REPOSITORY}:${TAG}`, { abortSignal: either })
+    const stream = await docker.pull(image, { abortSignal: either })
     const said = (text: string) => {
       watch.refresh()
       note(text)
@@ -66,15 +72,15 @@ async function pull({ engine, note, signal }: BaseImageDeps): Promise<void> {
  * Builds an image that equals the official slim image in all that matters here: minimal Debian with security updates, no
  * documentation, no services.
  */
-async function make({ engine, note, signal, workDir }: BaseImageDeps): Promise<void> {
+async function make({ engine, note, signal, workDir }: BaseImageDeps, suite: Suite): Promise<void> {
   const missing = await missingPackages(['debootstrap', 'debian-archive-keyring'])
   if (missing.length > 0) await installPackages(missing, note, signal)
   mkdirSync(workDir, { recursive: true })
   await removeLeftovers(workDir)
   const folder = mkdtempSync(join(workDir, `debian-${process.pid}-`))
   try {
-    await runCommand('debootstrap', ['--variant=minbase', SUITE, folder], { note, signal })
-    const sources = sourcesOf(readText(join(folder, 'etc/apt/sources.list')))
+    await runCommand('debootstrap', ['--variant=minbase', suite, folder], { note, signal })
+    const sources = sourcesOf(suite, readText(join(folder, 'etc/apt/sources.list')))
     const slim = [
       'var/cache/apt',
       'var/lib/apt/lists',
@@ -99,13 +105,13 @@ async function make({ engine, note, signal, workDir }: BaseImageDeps): Promise<v
     const ended = once(tar, 'close')
     const answer = await docker.importImage(tar.stdout, {
       repo: REPOSITORY,
-      tag: TAG,
+      tag: `${suite}-slim`,
       changes: ['CMD ["bash"]', 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
     })
     await followBuild(docker, answer, note, signal)
     const [code] = (await ended) as [number | null]
     if (code !== 0) {
-      await docker.getImage(`${REPOSITORY}:${TAG}`).remove()
+      await docker.getImage(imageOf(suite)).remove()
       throw new StepError(`tar ended with ${String(code)}: the image would not be whole.`, 'Look for room on the disk.')
     }
   } finally {
@@ -117,12 +123,12 @@ async function make({ engine, note, signal, workDir }: BaseImageDeps): Promise<v
  * Package sources of the image: the mirror that debootstrap used, and its security updates.
  * @param list the sources.list written by debootstrap
  */
-function sourcesOf(list: string | undefined): string {
+function sourcesOf(suite: Suite, list: string | undefined): string {
   const mirror = /^deb (\S+?)\/? /m.exec(list ?? '')?.[1]
   if (mirror === undefined) throw new StepError('debootstrap left no sources.list; remove the image and start again.')
   const entry = (uri: string, suites: string) =>
     `Types: deb\nURIs: ${uri}\nSuites: ${suites}\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n`
-  return [entry(mirror, `${SUITE} ${SUITE}-updates`), entry(`${mirror}-security`, `${SUITE}-security`)].join('\n')
+  return [entry(mirror, `${suite} ${suite}-updates`), entry(`${mirror}-security`, `${suite}-security`)].join('\n')
 }
 
 /** Removes folders of killed runs; the name of a folder in use contains a live process id. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { access, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runCommand } from './command.ts'
@@ -34,10 +35,11 @@ export interface ElectronDeps {
   readonly note: Note
   readonly signal: AbortSignal
   readonly limitMs: number
-  /** False: a version whose download has failed once is not tried again. */
+  /** False: a version whose download has failed once is not tried again, unless the proxy of the network is another one now. */
   readonly again: boolean
   /** Folder of Electron's package. */
   readonly folder?: string
+  readonly env?: NodeJS.ProcessEnv
 }
 
 /**
@@ -48,21 +50,27 @@ export interface ElectronDeps {
  * @throws StepError that says why there is none
  */
 export async function ensureElectron(deps: ElectronDeps): Promise<string> {
-  const { note, signal, limitMs, again, folder = join(ROOT, 'node_modules', 'electron') } = deps
+  const { note, signal, limitMs, again, folder = join(ROOT, 'node_modules', 'electron'), env = process.env } = deps
   const there = await electronProgram(folder)
   if (there !== undefined) return there
   const failed = join(folder, '.fetch-failed')
-  const before = again ? undefined : readText(failed)
-  if (before !== undefined) throw new StepError('not fetched', before)
+  const proxy = proxyVariables(env)
+  const network = createHash('sha256').update(JSON.stringify(proxy)).digest('hex')
+  const [failedWith, ...before] = again ? [] : (readText(failed)?.split('\n') ?? [])
+  if (failedWith === network) throw new StepError('not fetched', before.join('\n'))
   const limit = AbortSignal.timeout(limitMs)
   note('fetching (about 110 MB)')
   try {
     const script = join(folder, 'install.js')
-    await runCommand(process.execPath, [script], { note, signal: AbortSignal.any([signal, limit]) })
+    await runCommand(process.execPath, ['--import', TELL_CAUSE, script], {
+      note,
+      signal: AbortSignal.any([signal, limit]),
+      env: { ...env, ...proxy, NODE_USE_ENV_PROXY: '1' },
+    })
   } catch (error) {
     signal.throwIfAborted()
     const why = limit.aborted ? `no answer within ${limitMs / 1000} s` : reasonOf(error)
-    await writeFile(failed, why)
+    await writeFile(failed, `${network}\n${why}`)
     throw new StepError('could not be fetched', why, { cause: error })
   }
   await rm(failed, { force: true })
@@ -83,6 +91,28 @@ async function electronProgram(folder: string): Promise<string | undefined> {
     return undefined // not fetched yet
   }
 }
+
+/**
+ * The proxy of the network, which Node uses only when it is told to. npm has a setting of its own, and passes it on to scripts in its
+ * variables.
+ */
+function proxyVariables(env: NodeJS.ProcessEnv): Record<string, string> {
+  const found = {
+    HTTP_PROXY: env.HTTP_PROXY ?? env.http_proxy ?? env.npm_config_proxy,
+    HTTPS_PROXY: env.HTTPS_PROXY ?? env.https_proxy ?? env.npm_config_https_proxy ?? env.npm_config_proxy,
+    NO_PROXY: env.NO_PROXY ?? env.no_proxy ?? env.npm_config_noproxy,
+  }
+  return Object.fromEntries(
+    Object.entries(found).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, value]])),
+  )
+}
+
+/** Module that makes `fetch` fail with the reason: the script prints the error, “fetch failed”, without its cause. */
+const TELL_CAUSE = `data:text/javascript,${encodeURIComponent(`
+  const innermost = error => (error.cause instanceof Error ? innermost(error.cause) : error)
+  const send = fetch
+  globalThis.fetch = (...given) => send(...given).catch(error => Promise.reject(innermost(error)))
+`)}`
 
 /** The first line of a stack trace that npm's scripts print. */
 function reasonOf(error: unknown): string {

@@ -45,7 +45,8 @@ export async function prepare(deps: PrepareDeps): Promise<Record<string, string>
         return 'ready'
       } catch (error) {
         if (!(error instanceof StepError)) throw error
-        return `Electron ${error.message}, so a browser shows the console. Try again: npm run desktop`
+        const why = error.hint === undefined ? '' : ` (${error.hint.split('\n')[0] ?? ''})`
+        return `Electron ${error.message}${why}, so a browser shows the console. Try again: npm run desktop`
       }
     })
   await allSettledOrThrow([

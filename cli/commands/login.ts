@@ -94,8 +94,8 @@ export function addLoginCommands(program: Command): void {
  */
 async function pin(endpoint: string, named: string): Promise<void> {
   const wanted = parseFingerprint(named)
-  const { fingerprint, pin: shown } = await shownBy(endpoint)
-  if (fingerprint !== wanted && shown !== `key:${wanted}`) {
+  const { fingerprint, key, pin: shown } = await shownBy(endpoint)
+  if (fingerprint !== wanted && key !== wanted) {
     const why = `The certificate of ${endpoint} has another fingerprint: SHA-256 ${fingerprint}. Nothing was sent.`
     throw new AppError('unavailable', { why })
   }

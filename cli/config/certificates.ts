@@ -6,9 +6,10 @@ import { configDirectory } from './directories.ts'
 import { replaceFile } from './replace-file.ts'
 
 const fileOf = (directory: string) => join(directory, 'certificates.json')
-const FINGERPRINT = /^([0-9A-F]{2}:){31}[0-9A-F]{2}$/
+const DIGITS = '(?:[0-9A-F]{2}:){31}[0-9A-F]{2}'
+const FINGERPRINT = new RegExp(`^${DIGITS}$`)
 /** `PIN` of #proxy/network, which this file does not load: `berth stdio` reads the pins for every connection. */
-const PIN = /^(key:)?([0-9A-F]{2}:){31}[0-9A-F]{2}$/
+const PIN = new RegExp(`^(?:key:${DIGITS}(?: certificate:${DIGITS})?|${DIGITS})$`)
 
 /**
  * Servers whose certificate no authority vouches for, with the pin that the user accepted. Public data, but whoever changes it chooses

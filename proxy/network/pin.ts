@@ -2,31 +2,43 @@ import { createHash, type X509Certificate } from 'node:crypto'
 import { inPairs } from '#manager/contract/light'
 
 /**
- * How a server whose certificate no authority vouches for is recognised: `key:AB:CD:…`, SHA-256 of its public key (SPKI), which a
- * renewed certificate keeps; or, as earlier versions of Berth kept it, `AB:CD:…`, SHA-256 of one certificate.
+ * How a server whose certificate no authority vouches for is recognised: `key:AB:CD:… certificate:EF:01:…`. The first is the SHA-256 of
+ * its public key (SPKI), which a renewed certificate keeps, and which alone counts. The second is that of the certificate which the user
+ * accepted: the number that the user has compared, and that browsers, `openssl` and `berth up` show. Earlier versions of Berth kept
+ * the first alone, or one certificate as `AB:CD:…`.
  */
 export type Pin = string
 
-export const PIN = /^(key:)?([0-9A-F]{2}:){31}[0-9A-F]{2}$/
+const DIGITS = '(?:[0-9A-F]{2}:){31}[0-9A-F]{2}'
+export const PIN = new RegExp(`^(?:key:(${DIGITS})(?: certificate:(${DIGITS}))?|${DIGITS})$`)
 
 /** What a server has shown of itself. */
 export interface ShownCertificate {
   /** SHA-256 of the certificate, as browsers show it; people compare it. */
   readonly fingerprint: string
+  /** SHA-256 of its public key. */
+  readonly key: string
   /** Recognises the server from now on. */
   readonly pin: Pin
 }
 
 export function shownOf(certificate: X509Certificate | undefined): ShownCertificate {
-  if (!certificate) return { fingerprint: 'none', pin: 'none' }
+  if (!certificate) return { fingerprint: 'none', key: 'none', pin: 'none' }
   const spki = certificate.publicKey.export({ type: 'spki', format: 'der' })
-  const key = createHash('sha256').update(spki).digest('hex')
-  return { fingerprint: certificate.fingerprint256, pin: `key:${inPairs(key)}` }
+  const key = inPairs(createHash('sha256').update(spki).digest('hex'))
+  const fingerprint = certificate.fingerprint256
+  return { fingerprint, key, pin: `key:${key} certificate:${fingerprint}` }
 }
 
-/** @returns the fingerprints that differ; undefined if the pin is that of the server */
-export function mismatch(pin: Pin, shown: ShownCertificate): { known: string; now: string } | undefined {
-  const now = pin.startsWith('key:') ? shown.pin : shown.fingerprint
-  if (now === pin) return undefined
-  return { known: pin.replace('key:', ''), now: now.replace('key:', '') }
+/**
+ * @returns the fingerprints that differ: of certificates, and only if the pin has none, of keys; undefined if the pin is that of the
+ * server
+ */
+export function mismatch(
+  pin: Pin,
+  { fingerprint, key }: Pick<ShownCertificate, 'fingerprint' | 'key'>,
+): { known: string; now: string } | undefined {
+  const [, knownKey, known = knownKey === undefined ? pin : undefined] = PIN.exec(pin) ?? []
+  if (knownKey === undefined ? known === fingerprint : knownKey === key) return undefined
+  return known === undefined ? { known: knownKey ?? pin, now: key } : { known, now: fingerprint }
 }

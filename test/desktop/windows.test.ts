@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WM_CLASS } from '../../build/packages/desktop/system-files.ts'
 import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
 import { screen, signIn } from '../e2e/console-steps.ts'
 import { aWorld } from '../e2e/console-world.ts'
@@ -52,6 +53,14 @@ async function iconSize(title: string): Promise<string | undefined> {
   return /= (.+)$/m.exec(stdout)?.[1]
 }
 
+/** Names of a window by which docks find its entry in the menu. */
+async function classesOf(title: string): Promise<string | undefined> {
+  const env = { ...process.env, ...desktop.env }
+  const { stdout: ids } = await run('xdotool', ['search', '--onlyvisible', '--name', title], { env })
+  const { stdout } = await run('xprop', ['-id', ids.split('\n')[0]!, '-notype', 'WM_CLASS'], { env })
+  return /= (.+)$/m.exec(stdout)?.[1]
+}
+
 const inPage = (code: string) => app.inPage(code)
 
 describe('the console window', () => {
@@ -59,6 +68,7 @@ describe('the console window', () => {
     await page.getByRole('heading', { name: 'Sign in to Berth' }).waitFor()
     await expect.poll(() => windowsOn(desktop)).toContainEqual(expect.stringContaining('Berth'))
     expect(await iconSize('Berth')).toBe('128, 128')
+    expect(await classesOf('Berth')).toContain(`"${WM_CLASS}"`)
     expect(page.url()).toMatch(/^berth:\/\/console\//)
     expect(await page.evaluate(() => [typeof globalThis.process, typeof globalThis.require])).toEqual([
       'undefined',

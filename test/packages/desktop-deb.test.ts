@@ -85,3 +85,11 @@ test('the desktop app: install, a window in the sandbox, Berth on this computer 
   expect(await shell(`ls ${data}`)).toContain('master.key')
   expect(await shell(`ls /home/${USER}/.config/berth`)).toContain('desktop.json')
 })
+
+test('on Debian 12, without anything that is only recommended, there is a window', async () => {
+  await using debian = await openFreshRoot(packages, SANDBOX, 'bookworm')
+  await deb.install(debian, 'desktop.deb')
+  await prepareDesktop(debian)
+  await using app = await startInstalledApp(debian)
+  await expectFirstWindow(app, debian)
+})

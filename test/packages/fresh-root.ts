@@ -5,6 +5,9 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
+import { type Suite, ensureBaseImage } from '../../build/bootstrap/base-image.ts'
+import { ensureEngine } from '../../build/bootstrap/docker-engine.ts'
+import { readPlatform } from '../../build/bootstrap/platform.ts'
 import { managerIdOf } from '../fixtures/berth.ts'
 import { removeEverythingOf } from '../fixtures/leftovers.ts'
 
@@ -33,10 +36,16 @@ export interface RunningServers {
 /**
  * @param packages folder with the packages, mounted at /packages
  * @param options more options of `docker run`
+ * @param suite the release
  */
-export async function openFreshRoot(packages: string, options: readonly string[] = []): Promise<FreshRoot> {
+export async function openFreshRoot(
+  packages: string,
+  options: readonly string[] = [],
+  suite: Suite = 'trixie',
+): Promise<FreshRoot> {
   const data = await mkdtemp(join(tmpdir(), 'berth-test-packages-'))
   const name = basename(data)
+  await ensureRelease(suite)
   await run('chmod', ['711', data])
   const mounts = [
     '/var/run/docker.sock:/var/run/docker.sock',
@@ -48,7 +57,7 @@ export async function openFreshRoot(packages: string, options: readonly string[]
     ...['run', '-d', '--name', name, '--label', 'berth.test=packages', '--network', 'host', '--init'],
     ...['--cap-add', 'NET_ADMIN', '--cap-add', 'NET_RAW', ...mounts.flatMap(mount => ['-v', mount])],
     ...options,
-    ...['debian:trixie-slim', 'sleep', 'infinity'],
+    ...[`debian:${suite}-slim`, 'sleep', 'infinity'],
   ])
   const environment = { BERTH_DATA: data, BERTH_CONFIG_DIR: '/root/berth', BERTH_AGENT_CLAIM: name, BERTH_PORT: '0' }
   const inside = ['exec', ...Object.entries(environment).flatMap(([key, value]) => ['-e', `${key}=${value}`]), name]
@@ -96,4 +105,16 @@ export async function openFreshRoot(packages: string, options: readonly string[]
       await rm(data, { recursive: true, force: true })
     },
   }
+}
+
+/** Makes the image of a release, if it is not there. */
+async function ensureRelease(suite: Suite): Promise<void> {
+  const deps = {
+    platform: readPlatform(),
+    note: () => undefined,
+    signal: new AbortController().signal,
+    dataDir: tmpdir(),
+  }
+  const { engine } = await ensureEngine(deps)
+  await ensureBaseImage({ ...deps, engine, suite, workDir: join(tmpdir(), 'berth-test-release') })
 }

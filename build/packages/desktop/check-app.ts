@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { extractFile, getRawHeader, listPackage } from '@electron/asar'
 import { treeOf } from '../tree.ts'
 import { FUSES, readFuses } from './fuses.ts'
+import { librariesWithoutPackage } from './libraries.ts'
 
 /** Name of the program of the packaged app. */
 export const PROGRAM = 'berth-desktop'
@@ -38,6 +39,12 @@ export async function checkApp(folder: string): Promise<AppFacts> {
     if (state !== FUSES[name as keyof typeof FUSES]) throw new Error(`the fuse ${name} is ${state ? 'on' : 'off'}`)
   // The six of Electron 16; newer versions have more.
   if (Object.keys(fuses).length < 6) throw new Error('the program has no fuses')
+  const missing = librariesWithoutPackage(join(folder, PROGRAM))
+  // No fault for certain: a newer Electron may name what it does without.
+  if (missing.length > 0)
+    process.stderr.write(
+      `WARNING: no dependency of the packages is known to bring ${missing.join(', ')} (libraries.ts)\n`,
+    )
   const resources = join(folder, 'resources')
   for (const name of ['app', 'default_app.asar'])
     if (existsSync(join(resources, name))) throw new Error(`resources/${name} is a second app`)

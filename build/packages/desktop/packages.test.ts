@@ -7,8 +7,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { MANIFEST } from '../manifest.ts'
 import { normalizeTree } from '../tree.ts'
 import { builderConfig } from './builder-config.ts'
+import { testElectronFolder } from '../../bootstrap/test-electron.ts'
+import { DESKTOP_PRODUCT } from '../targets/desktop.ts'
 import { checkApp } from './check-app.ts'
 import { FUSES, fusesOf } from './fuses.ts'
+import { librariesWithoutPackage } from './libraries.ts'
 import { APP_FOLDER, DESKTOP_DEB_SCRIPTS, DESKTOP_RPM_SCRIPTS, layOutSystem, SYSTEM_FILES } from './system-files.ts'
 
 let root: string
@@ -31,6 +34,17 @@ async function anApp(wire: string): Promise<string> {
   await createPackage(source, join(folder, 'resources/app.asar'))
   return folder
 }
+
+test('every library that a program names is brought by a package that ours depends on; others are told', async () => {
+  const program = join(root, 'program')
+  const names = ['libX11-xcb.so.1', 'libgtk-3.so.0', 'libffmpeg.so', 'libnew.so.2', 'not/a/libname.so']
+  writeFileSync(program, `\0${names.join('\0')}\0`)
+  expect(librariesWithoutPackage(program)).toEqual(['libnew.so.2'])
+  const electron = join(testElectronFolder(), 'electron')
+  if (existsSync(electron)) expect(librariesWithoutPackage(electron)).toEqual([])
+  expect(DESKTOP_PRODUCT.deb.depends).toContain('libx11-xcb1')
+  expect(DESKTOP_PRODUCT.rpm.requires).toContain('libX11-xcb')
+})
 
 const CLOSED = '0100110'
 

@@ -15,6 +15,9 @@ export const SYSTEM_FILES = [
   `${ICONS}/512x512/apps/${PROGRAM}.png`,
 ] as const
 
+/** Name of the windows on X11, by which docks find the entry. On Wayland it is `desktopName` of the app's package.json. */
+export const WM_CLASS = 'berth'
+
 /**
  * Entry of the menu, which also takes the links `berth://…`.
  *
@@ -35,7 +38,7 @@ Categories=Development;
 Keywords=GPU;container;session;SSH;Jupyter;
 MimeType=x-scheme-handler/berth;
 StartupNotify=true
-StartupWMClass=${PROGRAM}
+StartupWMClass=${WM_CLASS}
 `
 
 /**

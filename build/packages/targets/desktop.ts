@@ -1,6 +1,7 @@
 import { cpSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PROGRAM } from '../desktop/check-app.ts'
+import { LIBRARIES } from '../desktop/libraries.ts'
 import { type PackedApp } from '../desktop/pack-app.ts'
 import {
   APP_FOLDER,
@@ -67,36 +68,8 @@ export const desktopTarTarget: Target = {
   },
 }
 
-/** Libraries that Electron is linked to or loads, by the names before and after Debian's change to 64-bit times. */
-const DEB_DEPENDS = [
-  'libc6 (>= 2.28)',
-  'libgtk-3-0t64 | libgtk-3-0',
-  'libasound2t64 | libasound2',
-  'libatspi2.0-0t64 | libatspi2.0-0',
-  'libcups2t64 | libcups2',
-  'libgbm1',
-  'libnotify4',
-  'libnss3',
-  'libsecret-1-0',
-  'libxss1',
-  'libxtst6',
-  'xdg-utils',
-]
-
-const RPM_REQUIRES = [
-  'glibc >= 2.28',
-  'gtk3',
-  'alsa-lib',
-  'at-spi2-core',
-  'cups-libs',
-  'libnotify',
-  'libsecret',
-  'libXScrnSaver',
-  'libXtst',
-  'mesa-libgbm',
-  'nss',
-  'xdg-utils',
-]
+const DEB_DEPENDS = ['libc6 (>= 2.28)', ...LIBRARIES.map(({ deb }) => deb), 'xdg-utils']
+const RPM_REQUIRES = ['glibc >= 2.28', ...LIBRARIES.map(({ rpm }) => rpm), 'xdg-utils']
 
 /** The app for package managers. */
 export const DESKTOP_PRODUCT: SystemProduct = {

@@ -344,8 +344,9 @@ describe('a server whose certificate no authority vouches for', () => {
     await login()
     expect(paths).toEqual([expect.stringContaining('login')])
     await stopOwn()
-    await startOwn(port)
-    expect(await login()).toMatch(/Known: SHA-256 ([0-9A-F:]{95})\. Now: SHA-256 (?!\1)[0-9A-F:]{95}\./)
+    const other = await startOwn(port)
+    // The numbers of the certificates: what the user has typed, and what its administrator reads at the server.
+    expect(await login()).toContain(`Known: SHA-256 ${first}. Now: SHA-256 ${other}.`)
     expect(paths).toEqual([])
     await stopOwn()
   })
