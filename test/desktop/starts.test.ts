@@ -97,7 +97,7 @@ describe.concurrent('a start that is not the usual one', () => {
     const { pid: dead } = spawn('true')
     const files = createKitFiles(ssh, { ...(await thisProcess()), pid: dead! })
     const sessionId = '01900000-0000-7000-8000-0000000000aa'
-    const entry = { sessionId, port: 30_001, user: 'work', hostKey: 'ssh-ed25519 AAAA', ciphers: [] }
+    const entry = { sessionId, port: 30_001, user: 'work', hostKey: 'ssh-ed25519 AAAA' }
     await files.install(entry, { wantedAlias: 'berth-left', privateKey: 'KEY', ppk: 'KEY', include: false })
     const keys = async () => (await readdir(join(ssh, 'berth'))).filter(name => name.startsWith('id_'))
     expect(await keys()).toHaveLength(2)

@@ -35,7 +35,7 @@ async function anApp(wire: string): Promise<string> {
   return folder
 }
 
-test('every library that a program names is brought by a package that ours depends on; others are told', async () => {
+test('every library that a program names is brought by a package that ours depends on; others are told', () => {
   const program = join(root, 'program')
   const names = ['libX11-xcb.so.1', 'libgtk-3.so.0', 'libffmpeg.so', 'libnew.so.2', 'not/a/libname.so']
   writeFileSync(program, `\0${names.join('\0')}\0`)
