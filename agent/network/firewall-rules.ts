@@ -15,10 +15,10 @@ export interface FirewallSpec {
   readonly bridged?: boolean
 }
 
-/** A chain of ours; `from` is the existing chain that jumps into it. */
+/** A chain of ours; `from` is the built-in chain that leads into it. */
 export interface Chain {
   readonly name: string
-  readonly from: 'INPUT' | 'DOCKER-USER' | 'OUTPUT'
+  readonly from: 'INPUT' | 'FORWARD' | 'OUTPUT'
   readonly rules: readonly string[]
 }
 
@@ -31,7 +31,7 @@ const ESTABLISHED = '-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN'
  * return, and never accept.
  *
  * - INPUT: a session opens no connection to the host.
- * - FORWARD, by way of DOCKER-USER: a session opens no connection to link-local addresses (metadata services of clouds), to
+ * - FORWARD, by way of DOCKER-USER where Docker has one: a session opens no connection to link-local addresses (metadata services of clouds), to
  *   another session, or to addresses that the admin denies. Only kernels of one session share a bridge and reach each other. Only
  *   this host opens a connection to a session.
  * - OUTPUT: of the users of this host, only root and the agent's user may open a connection to a session.
@@ -54,7 +54,7 @@ export function firewallChains({ range, deny, nameServers, agentUid, bridged = t
     },
     {
       name: `BERTH-FORWARD${suffix}`,
-      from: 'DOCKER-USER',
+      from: 'FORWARD',
       rules: [
         `-s ${sessions} ${ESTABLISHED}`,
         `-d ${sessions} ${ESTABLISHED}`,

@@ -1,115 +1,181 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { because } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { type Firewall, startFirewall } from './firewall.ts'
+import { type Iptables } from './iptables.ts'
 import { parseCidr } from './subnets.ts'
 
-/**
- * FAKES of iptables, for the real tables are the host's: `restore` keeps what it was given and counts its calls, there is a jump where a
- * file says so, and `save` prints both.
- */
-const RESTORE = 'cat > "$(dirname "$0")/rules"; echo >> "$(dirname "$0")/restores"'
-const SAVE = `cd "$(dirname "$0")"
-cat rules 2>/dev/null
-for jump in INPUT:INPUT DOCKER-USER:FORWARD OUTPUT:OUTPUT; do
-  if test -e "jump-\${jump%:*}"; then echo "-A \${jump%:*} -j BERTH-\${jump#*:}"; fi
-done`
-const IPTABLES = `file="$(dirname "$0")/jump-$4"
-case "$3" in
-  -C) test -e "$file" ;;
-  -I) touch "$file" ;;
-esac`
+/** FAKE of iptables: the table `filter` in memory, with the chains of a Docker that makes DOCKER-USER. */
+class FakeTables implements Iptables {
+  readonly chains = new Map<string, string[]>([
+    ['INPUT', []],
+    ['FORWARD', ['-j DOCKER-USER', '-j DOCKER-FORWARD']],
+    ['OUTPUT', []],
+    ['DOCKER-USER', []],
+  ])
+  restores = 0
+  /** Text of an error for calls that the test refuses. */
+  refuses: (program: string, text: string) => string | undefined = () => undefined
+  listing = (text: string): string => text
+
+  check(): void {}
+
+  async run(program: string, args: readonly string[], input = ''): Promise<string> {
+    const refused = this.refuses(program, input || args.join(' '))
+    if (refused !== undefined) throw new Error(refused)
+    if (program === 'iptables-restore') this.restore(input)
+    if (program === 'iptables') this.change(args.slice(2))
+    return await Promise.resolve(program === 'iptables-save' ? this.listing(this.print()) : '')
+  }
+
+  private restore(input: string): void {
+    this.restores++
+    for (const [, name = ''] of input.matchAll(/^:(\S+)/gm)) this.chains.set(name, [])
+    for (const [, name = '', rule = ''] of input.matchAll(/^-A (\S+) (.*)$/gm)) this.chains.get(name)?.push(rule)
+  }
+
+  private change([what, from = '', ...words]: readonly string[]): void {
+    const rules = this.chains.get(from)
+    const rule = words.filter(word => word !== '1').join(' ')
+    if (!rules || !this.chains.has(words.at(-1) ?? '')) throw new Error('No chain/target/match by that name.')
+    const at = rules.indexOf(rule)
+    if (what === '-I') rules.unshift(rule)
+    else if (at === -1) throw new Error('Bad rule (does a matching rule exist in that chain?).')
+    else if (what === '-D') rules.splice(at, 1)
+  }
+
+  private print(): string {
+    return [...this.chains].flatMap(([name, rules]) => rules.map(rule => `-A ${name} ${rule}`)).join('\n')
+  }
+}
 
 const log = { info() {}, warn() {} } as unknown as Log
-let directory: string
+let tables: FakeTables
 let firewall: Firewall
 
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'berth-test-firewall-'))
-  const programs = { 'iptables-restore': RESTORE, 'iptables-save': SAVE, iptables: IPTABLES }
-  for (const [name, script] of Object.entries(programs)) {
-    await writeFile(join(directory, name), `#!/bin/sh\n${script}\n`)
-    await chmod(join(directory, name), 0o755)
-  }
-  vi.stubEnv('PATH', `${directory}${delimiter}${process.env.PATH}`)
+beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   const range = parseCidr('10.213.0.0/16')
   if (!range) throw new Error('a range')
-  firewall = startFirewall({ range, deny: [], checkRange: () => Promise.resolve(), log, onChange() {} })
+  tables = new FakeTables()
+  const checkRange = () => Promise.resolve()
+  firewall = startFirewall({ range, deny: [], checkRange, iptables: tables, log, onChange() {} })
 })
 afterEach(async () => {
   await firewall[Symbol.asyncDispose]()
   vi.useRealTimers()
-  vi.unstubAllEnvs()
-  await rm(directory, { recursive: true })
 })
 
-const inPlace = async () => {
-  const rules = await readFile(join(directory, 'rules'), 'utf8').catch(() => '')
-  const jumps = ['INPUT', 'DOCKER-USER', 'OUTPUT'].map(name => readFile(join(directory, `jump-${name}`)))
-  const jumped = await Promise.allSettled(jumps)
-  return rules.includes('BERTH-INPUT') && jumped.every(({ status }) => status === 'fulfilled')
-}
+const rules = (chain: string) => tables.chains.get(chain) ?? []
+const full = { isolation: 'full', reason: null }
 
-const replace = (program: string, script: string) => writeFile(join(directory, program), `#!/bin/sh\n${script}\n`)
+test.each([
+  ['rules', () => tables.chains.set('BERTH-INPUT', [])],
+  ['the jump from INPUT', () => rules('INPUT').pop()],
+  ['the jump from DOCKER-USER', () => rules('DOCKER-USER').pop()],
+])('rules are restored half a minute after somebody removed %s', async (_, remove) => {
+  await firewall.apply()
+  expect(firewall.state).toEqual(full)
+  const before = structuredClone(tables.chains)
+  expect(rules('DOCKER-USER')).toEqual(['-j BERTH-FORWARD'])
+  remove()
+  expect(tables.chains).not.toEqual(before)
+  vi.advanceTimersByTime(30_000)
+  await expect.poll(() => tables.chains).toEqual(before)
+})
 
-const restores = async () => (await readFile(join(directory, 'restores'), 'utf8')).length
+test('rules that are in place are not installed again, unless they cannot be listed', async () => {
+  await firewall.apply()
+  await firewall.apply()
+  expect(tables.restores).toBe(1)
+  tables.refuses = program => (program === 'iptables-save' ? 'cannot list' : undefined)
+  await firewall.apply()
+  await firewall.apply()
+  expect(tables.restores).toBe(3)
+  expect(firewall.state).toEqual(full)
+})
 
-// Only root may try.
-describe.skipIf(process.getuid?.() !== 0)('firewall rules', () => {
-  test.each([['rules'], ['jump-INPUT'], ['jump-DOCKER-USER']])(
-    'rules are restored half a minute after somebody removed %s',
-    async name => {
-      await firewall.apply()
-      expect(firewall.state).toEqual({ isolation: 'full', reason: null })
-      expect(await inPlace()).toBe(true)
-      await rm(join(directory, name))
-      expect(await inPlace()).toBe(false)
-      vi.advanceTimersByTime(30_000)
-      await expect.poll(inPlace).toBe(true)
+test.each([
+  ['prints nothing', () => ''],
+  ['has lost a rule', (text: string) => text.replace(/^.*BERTH-OUTPUT.*tcp-reset$/m, '')],
+  ['has lost a jump', (text: string) => text.replace('-A INPUT -j BERTH-INPUT', '')],
+])('rules are installed again as long as iptables-save %s', async (_, listing) => {
+  tables.listing = listing
+  await firewall.apply()
+  await firewall.apply()
+  expect(tables.restores).toBe(2)
+  tables.listing = text => text
+  await firewall.apply()
+  await firewall.apply()
+  expect(tables.restores).toBe(3)
+})
+
+test('rules for bridged frames are tried again if the kernel refused them', async () => {
+  tables.refuses = (_, text) => (text.includes('physdev') ? 'no such match' : undefined)
+  await firewall.apply()
+  expect(firewall.state).toEqual(full)
+  // The module is loaded now.
+  tables.refuses = () => undefined
+  await firewall.apply()
+  expect(rules('BERTH-FORWARD').join('\n')).toContain('physdev')
+  await firewall.apply()
+  expect(tables.restores).toBe(2)
+})
+
+test('without Docker’s own chain FORWARD leads to the rules, and the jump moves when Docker’s chain is there again', async () => {
+  tables.chains.delete('DOCKER-USER')
+  tables.chains.set('FORWARD', ['-j SOMEBODY'])
+  await firewall.apply()
+  expect(firewall.state).toEqual(full)
+  expect(rules('FORWARD')).toEqual(['-j BERTH-FORWARD', '-j SOMEBODY'])
+  expect(rules('OUTPUT')).toEqual(['-j BERTH-OUTPUT'])
+
+  tables.chains.set('DOCKER-USER', [])
+  rules('FORWARD').unshift('-j DOCKER-USER')
+  await firewall.apply()
+  expect(firewall.state).toEqual(full)
+  expect([rules('FORWARD'), rules('DOCKER-USER')]).toEqual([['-j DOCKER-USER', '-j SOMEBODY'], ['-j BERTH-FORWARD']])
+
+  // The chain stays behind, but Docker does not use it any more.
+  rules('FORWARD').shift()
+  await firewall.apply()
+  expect(firewall.state).toEqual(full)
+  expect(rules('FORWARD')).toEqual(['-j BERTH-FORWARD', '-j SOMEBODY'])
+  await firewall.apply()
+  expect(tables.restores).toBe(3)
+})
+
+test('a chain that cannot be called leaves the others in place, and the reason names it', async () => {
+  tables.refuses = (_, text) => (/-I (DOCKER-USER|FORWARD)/.test(text) ? 'table is locked' : undefined)
+  await firewall.apply()
+  expect([rules('INPUT'), rules('OUTPUT')]).toEqual([['-j BERTH-INPUT'], ['-j BERTH-OUTPUT']])
+  expect(firewall.state).toEqual({
+    isolation: 'partial',
+    reason: {
+      why: 'The rules of sessions are missing in FORWARD. The firewall could not be set up: table is locked',
+      cause: 'firewall_chains_missing',
+      values: { chains: 'FORWARD' },
+      more: [{ cause: 'iptables_says', values: { text: 'table is locked' } }],
     },
-  )
-
-  test('rules that are in place are not installed again, unless they cannot be listed', async () => {
-    await firewall.apply()
-    await firewall.apply()
-    expect(await restores()).toBe(1)
-    await rm(join(directory, 'iptables-save'))
-    await writeFile(join(directory, 'iptables-save'), '#!/bin/sh\nexit 1\n', { mode: 0o755 })
-    await firewall.apply()
-    await firewall.apply()
-    expect(await restores()).toBe(3)
-    expect(firewall.state.isolation).toBe('full')
   })
+  tables.refuses = () => undefined
+  await firewall.apply()
+  expect(firewall.state).toEqual(full)
+})
 
-  test.each([
-    ['prints nothing', 'exit 0'],
-    ['has lost a rule', SAVE.replace('cat rules', 'sed "/BERTH-OUTPUT.*tcp-reset/d" rules')],
-    ['has lost a jump', SAVE.replace('INPUT:INPUT ', '')],
-  ])('rules are installed again as long as iptables-save %s', async (_, script) => {
-    await replace('iptables-save', script)
-    await firewall.apply()
-    await firewall.apply()
-    expect(await restores()).toBe(2)
-    await replace('iptables-save', SAVE)
-    await firewall.apply()
-    await firewall.apply()
-    expect(await restores()).toBe(3)
-  })
+test('a kernel without a match of one chain has the rules of the others, the metadata service among them', async () => {
+  tables.refuses = (_, text) => (text.includes('--uid-owner') ? 'no match owner' : undefined)
+  await firewall.apply()
+  expect(firewall.state.reason?.why).toMatch(/missing in OUTPUT\..*no match owner/)
+  expect(rules('DOCKER-USER')).toEqual(['-j BERTH-FORWARD'])
+  expect(rules('BERTH-FORWARD').join('\n')).toContain('-d 169.254.0.0/16')
+})
 
-  test('rules for bridged frames are tried again if the kernel refused them', async () => {
-    const refuse = 'text=$(cat); case "$text" in *physdev*) exit 1 ;; esac; echo "$text" | '
-    await replace('iptables-restore', `${refuse} (${RESTORE})`)
-    await firewall.apply()
-    expect(firewall.state.isolation).toBe('full')
-    expect(await inPlace()).toBe(true)
-    // The module is loaded now.
-    await replace('iptables-restore', RESTORE)
-    await firewall.apply()
-    expect(await readFile(join(directory, 'rules'), 'utf8')).toContain('physdev')
-    await firewall.apply()
-    expect(await restores()).toBe(2)
-  })
+test('a machine whose tables cannot be changed at all says why', async () => {
+  tables.check = () => {
+    throw new Error('not here')
+  }
+  await firewall.apply()
+  expect(firewall.state).toEqual({ isolation: 'partial', reason: because('iptables_says', { text: 'not here' }) })
+  expect(tables.restores).toBe(0)
 })

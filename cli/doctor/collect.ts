@@ -10,8 +10,8 @@ import { lookAtDatabase } from './look/database.ts'
 import { lookAtEngine } from './look/engine.ts'
 import { lookAtUpdates } from './look/updates.ts'
 import {
-  hasIptables,
   lookAtDataDirectory,
+  lookAtIptables,
   lookAtNvidia,
   lookAtSecrets,
   readIpForward,
@@ -72,7 +72,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     lookAtSecrets(secrets),
     readManagerAhead(managerUrl, fetchManager),
     readManagerWarnings(managerUrl, fetchManager),
-    hasIptables(),
+    lookAtIptables(),
     lookAtUpdates(),
   ])
   const [ipForward, localhostNamesResolve, sshVersion] = await Promise.all([

@@ -19,6 +19,8 @@ const ENGINE: Reachable = {
   rootDirectory: '/var/lib/docker',
   rootFreeBytes: 100 * GIB,
   runtimes: ['runc'],
+  firewallBackend: undefined,
+  hasBridgesHere: true,
   cdi: false,
   toolbox: { image: 'berth/toolbox:latest', present: true },
   sessionImages: 2,
@@ -51,7 +53,7 @@ const HEALTHY: Facts = {
   certificate: CERTIFICATE,
   now: new Date('2026-11-01T00:00:00Z'),
   update: { status: 'newest', version: '0.1.0' },
-  iptables: true,
+  iptables: { status: 'works', dockerUser: true },
   ipForward: true,
   localhostNamesResolve: true,
   sshVersion: 'OpenSSH_9.2p1',
@@ -203,7 +205,21 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
     /version mismatch/,
   ],
   ['GPUs that the engine cannot give away', { ...HEALTHY, nvidia: gpus }, 'GPU', 'problem', /2 GPUs/],
-  ['no iptables', { ...HEALTHY, iptables: false }, 'isolation of sessions', 'warning', /iptables/],
+  ['no iptables', { ...HEALTHY, iptables: { status: 'missing' } }, 'isolation of sessions', 'warning', /not installed/],
+  [
+    'an iptables that fails',
+    { ...HEALTHY, iptables: { status: 'failing', why: 'no table' } },
+    'isolation of sessions',
+    'warning',
+    /fails: no table/,
+  ],
+  [
+    'an engine in another network',
+    withEngine({ hasBridgesHere: false }),
+    'isolation of sessions',
+    'warning',
+    /another network namespace/,
+  ],
   ['an agent that is not root', { ...HEALTHY, isRoot: false }, 'isolation of sessions', 'warning', /root/],
   ['no forwarding', { ...HEALTHY, ipForward: false }, 'IP forwarding', 'problem', /internet/],
   [
@@ -226,6 +242,15 @@ test.each(CASES)('%s is found, and nothing else', (_name, facts, check, level, s
 
 test.each([{ runtimes: ['runc', 'nvidia'] }, { cdi: true }])('GPUs pass with %j', change => {
   expect(diagnose({ ...withEngine(change), nvidia: gpus }).level).toBe('ok')
+})
+
+test('the chain that leads to the rules and the firewall of the engine are shown', () => {
+  const says = (dockerUser: boolean, firewallBackend?: string) => {
+    const facts: Facts = { ...withEngine({ firewallBackend }), iptables: { status: 'works', dockerUser } }
+    return diagnose(facts).checks.find(({ name }) => name === 'isolation of sessions')
+  }
+  expect(says(true)).toMatchObject({ level: 'ok', says: expect.stringMatching(/called from DOCKER-USER\.$/) as string })
+  expect(says(false, 'nftables')?.says).toMatch(/called from FORWARD, .* Docker's own firewall: nftables\.$/)
 })
 
 test('the enforcement of GPU shares is shown', () => {

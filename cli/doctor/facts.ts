@@ -25,7 +25,7 @@ export interface Facts {
   readonly certificate: CertificateReport | undefined
   readonly now: Date
   readonly update: UpdateFacts
-  readonly iptables: boolean
+  readonly iptables: IptablesFacts
   /** net.ipv4.ip_forward; undefined if the setting does not exist. */
   readonly ipForward: boolean | undefined
   readonly localhostNamesResolve: boolean
@@ -63,12 +63,22 @@ export type Engine =
       /** Undefined if the engine is on another machine. */
       readonly rootFreeBytes: number | undefined
       readonly runtimes: readonly string[]
+      /** Docker's own firewall, e.g. `iptables` or `nftables`; undefined if this engine does not say it. */
+      readonly firewallBackend: string | undefined
+      /** False if the engine's bridges are in another network namespace, or on another machine. */
+      readonly hasBridgesHere: boolean
       /** True if devices can be requested by CDI. */
       readonly cdi: boolean
       readonly toolbox: { readonly image: string; readonly present: boolean }
       /** Number of images with labels that say what they offer to sessions. */
       readonly sessionImages: number
     }
+
+/** Answer of iptables in this network. `dockerUser`: whether FORWARD leads to Docker's chain DOCKER-USER. */
+export type IptablesFacts =
+  | { readonly status: 'missing' }
+  | { readonly status: 'failing'; readonly why: string }
+  | { readonly status: 'works'; readonly dockerUser: boolean }
 
 export type Nvidia =
   | { readonly status: 'absent' }

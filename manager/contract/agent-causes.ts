@@ -29,6 +29,10 @@ export const AGENT_CAUSES = {
     "The agent does not run as root, so it cannot set up iptables, and sessions run as the agent's user instead of one of their own.",
   iptables_not_installed: 'iptables is not installed on the host.',
   iptables_says: 'The firewall could not be set up: {text}',
+  iptables_silent: 'The firewall could not be set up: {program} did not end within {seconds} s.',
+  iptables_signal: 'The firewall could not be set up: {program} was ended by the signal {signal}.',
+  iptables_exit: 'The firewall could not be set up: {program} ended with exit code {code} and printed nothing.',
+  firewall_chains_missing: 'The rules of sessions are missing in {chains}.',
   engine_elsewhere:
     'The agent runs in another network namespace than its Docker Engine, so it cannot set up a firewall there. It reaches apps through relays in the containers, which is slower. Run the agent in the network namespace of the engine.',
   agent_without_networks: 'The agent cannot start sessions, because their network is not available:',

@@ -1,5 +1,7 @@
 import { statfs } from 'node:fs/promises'
-import Docker from 'dockerode'
+import { BlockList } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import Docker, { type NetworkInspectInfo } from 'dockerode'
 import { z } from 'zod'
 import { type Engine } from '../facts.ts'
 
@@ -12,6 +14,7 @@ const Info = z.object({
   Driver: z.string().default(''),
   DockerRootDir: z.string().default(''),
   Runtimes: z.record(z.string(), z.unknown()).nullish(),
+  FirewallBackend: z.object({ Driver: z.string() }).nullish(),
   DiscoveredDevices: z.array(z.unknown()).nullish(),
 })
 
@@ -26,7 +29,12 @@ export async function lookAtEngine(dockerHost?: string, toolbox = 'berth/toolbox
   try {
     const docker = new Docker({ ...addressOf(dockerHost), timeout: TIMEOUT_MS })
     const rawInfo: Promise<unknown> = docker.info()
-    const [version, info, images] = await Promise.all([docker.version(), rawInfo.then(parseInfo), docker.listImages()])
+    const [version, info, images, networks] = await Promise.all([
+      docker.version(),
+      rawInfo.then(parseInfo),
+      docker.listImages(),
+      docker.listNetworks(),
+    ])
     return {
       status: 'reachable',
       version: version.Version,
@@ -37,6 +45,8 @@ export async function lookAtEngine(dockerHost?: string, toolbox = 'berth/toolbox
       rootDirectory: info.DockerRootDir,
       rootFreeBytes: await freeBytes(info.DockerRootDir),
       runtimes: Object.keys(info.Runtimes ?? {}),
+      firewallBackend: info.FirewallBackend?.Driver,
+      hasBridgesHere: hasBridgesHere(networks),
       cdi: (info.DiscoveredDevices ?? []).length > 0,
       toolbox: { image: toolbox, present: images.some(image => (image.RepoTags ?? []).includes(toolbox)) },
       sessionImages: images.filter(image => offersSomething(image.Labels)).length,
@@ -52,6 +62,19 @@ function addressOf(dockerHost: string | undefined): Docker.DockerOptions {
   return protocol === 'unix:'
     ? { socketPath: pathname }
     : { protocol: 'http', host: hostname, port: Number(port || 2375) }
+}
+
+/** Whether this machine has an address in a network of the engine; the agent asks the table of routes the same. */
+function hasBridgesHere(networks: readonly NetworkInspectInfo[]): boolean {
+  const subnets = new BlockList()
+  for (const { Driver, IPAM } of networks) {
+    for (const { Subnet = '' } of (Driver === 'bridge' && IPAM?.Config) || []) {
+      const [address = '', bits] = Subnet.split('/')
+      if (/^[0-9.]+$/.test(address)) subnets.addSubnet(address, Number(bits))
+    }
+  }
+  const here = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
+  return subnets.rules.length === 0 || here.some(({ address, family }) => family === 'IPv4' && subnets.check(address))
 }
 
 /** Whether these labels of an image say what it offers to sessions. Older engines reply with absent labels (null). */

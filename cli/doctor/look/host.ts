@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises'
 import { readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { type DataDirectory, type Nvidia, type SecretFile } from '../facts.ts'
+import { type DataDirectory, type IptablesFacts, type Nvidia, type SecretFile } from '../facts.ts'
 import { freeBytes } from './engine.ts'
 import { type Fetch } from '#proxy/network'
 
@@ -69,12 +69,16 @@ export async function lookAtSecrets(paths: readonly string[]): Promise<SecretFil
   return found.flat()
 }
 
-/** Whether the program exists; the agent decides whether it may use it. */
-export async function hasIptables(): Promise<boolean> {
-  return await run('iptables', ['--version'], { timeout: TIMEOUT_MS }).then(
-    () => true,
-    () => false,
-  )
+/** Reads the chain FORWARD, which only root may; the agent's rules are called from there, or from DOCKER-USER. */
+export async function lookAtIptables(program = 'iptables'): Promise<IptablesFacts> {
+  try {
+    const { stdout } = await run(program, ['-w', '5', '-S', 'FORWARD'], { timeout: TIMEOUT_MS })
+    return { status: 'works', dockerUser: stdout.split('\n').includes('-A FORWARD -j DOCKER-USER') }
+  } catch (error) {
+    if (isMissing(error)) return { status: 'missing' }
+    const { stderr = '', message = '' } = error as { stderr?: string; message?: string }
+    return { status: 'failing', why: (stderr.trim() || message).split('\n')[0] ?? '' }
+  }
 }
 
 export async function readIpForward(): Promise<boolean | undefined> {

@@ -32,6 +32,10 @@ export default {
     '에이전트가 root로 실행되지 않아 iptables를 설정할 수 없고, 세션은 전용 사용자가 아니라 에이전트의 사용자로 실행됩니다.',
   iptables_not_installed: '호스트에 iptables가 설치되어 있지 않습니다.',
   iptables_says: '방화벽을 설정하지 못했습니다: {text}',
+  iptables_silent: '방화벽을 설정하지 못했습니다: {program} 프로그램이 {seconds}초 안에 끝나지 않았습니다.',
+  iptables_signal: '방화벽을 설정하지 못했습니다: {program} 프로그램이 {signal} 시그널로 끝났습니다.',
+  iptables_exit: '방화벽을 설정하지 못했습니다: {program} 프로그램이 아무 메시지 없이 종료 코드 {code}로 끝났습니다.',
+  firewall_chains_missing: '{chains} 체인에 세션의 규칙이 없습니다.',
   engine_elsewhere:
     '에이전트가 Docker 엔진과 다른 네트워크 네임스페이스에서 실행되므로 거기에 방화벽을 설정할 수 없습니다. 앱에는 컨테이너 안의 릴레이를 거쳐 연결하므로 더 느립니다. 엔진의 네트워크 네임스페이스에서 에이전트를 실행하세요.',
   agent_without_networks: '세션의 네트워크를 쓸 수 없어 에이전트가 세션을 시작하지 못합니다:',
