@@ -17,11 +17,12 @@ import { type Control, startControl } from './control/control.ts'
 import { openIdentity } from './control/identity.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { createEngineClaim } from './docker/engine-claim.ts'
-import { createEngineClient, engineMessage, isEngineUnreachable } from './docker/engine-client.ts'
+import { createEngineClient, engineMessage, isEngineUnreachable, parseDockerHost } from './docker/engine-client.ts'
 import { type EngineWatch, watchEngine } from './docker/engine-watch.ts'
 import { openDevices } from './gpu/devices.ts'
 import { createNvidiaLimits } from './gpu/memory-limits.ts'
-import { createNvidiaGpus } from './gpu/nvidia.ts'
+import { createGpuRequests } from './gpu/gpu-requests.ts'
+import { createNvidiaGpus, readGpuIndexes } from './gpu/nvidia.ts'
 import { createProbe } from './gpu/probe.ts'
 import { createSimulatedGpus } from './gpu/simulated.ts'
 import { buildImage } from './images/build-image.ts'
@@ -97,11 +98,14 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     })
   }
   const limits = createNvidiaLimits()
+  const isEngineHere = 'socketPath' in parseDockerHost(config.dockerHost)
+  const requests = createGpuRequests({ engine, isEngineHere, indexes: readGpuIndexes })
   const devices = stack.use(
     await openDevices({
       plugins: gpus,
       limits,
-      probe: createProbe({ engine, limits, image: config.gpuProbeImage }),
+      requests,
+      probe: createProbe({ engine, limits, requests, image: config.gpuProbeImage }),
       held: () => devicesHeld(parts.kernels?.reports() ?? []),
       // Until the kernels are known, the free resources are unknown.
       isEngineUp: () => (parts.watch?.state.reachable ?? false) && (parts.kernels?.known ?? false),
@@ -178,7 +182,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       log,
       onUp: async () => {
         await Promise.all([firewall.apply(), look(), networks.look()])
-        devices.engineCameUp()
+        await devices.engineCameUp()
         // Prepare the toolbox before the first session needs it; a failure is reported by that session.
         toolbox.volume().catch(() => undefined)
       },

@@ -2,6 +2,7 @@
 export * from './built-in-apps.ts'
 export * from './control.ts'
 export * from './data.ts'
+export * from './gpu-handout.ts'
 export * from './image-labels.ts'
 export * from './kernel-app.ts'
 export * from './kernel-folder.ts'

@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest'
 import { type KernelSpec } from '#agent/contract'
 import { KernelId, SessionId, UserId } from '#manager/contract'
-import { chooseCores, containerConfig, type ContainerPlan } from './container-config.ts'
+import {
+  chooseCores,
+  containerConfig,
+  type ContainerPlan,
+  type GpuRequest,
+  gpusOf,
+  NO_GPUS,
+} from './container-config.ts'
 
 const GiB = 2 ** 30
 
@@ -38,6 +45,7 @@ const plan: ContainerPlan = {
   limits: { cpus: 4, memBytes: 8 * GiB },
   imageEnvironment: ['PATH=/bin'],
   imageProgram: { command: ['/entry.sh', 'serve'], directory: '/srv' },
+  gpus: NO_GPUS,
   hasStart: false,
 }
 
@@ -71,7 +79,7 @@ test('a container has exactly the options of the allowlist', () => {
       ShmSize: 64 * 2 ** 20,
       PidsLimit: 4096,
       Init: true,
-      SecurityOpt: ['no-new-privileges:true'],
+      SecurityOpt: ['no-new-privileges'],
       CapDrop: ['ALL'],
       IpcMode: 'private',
       NetworkMode: 'berth-net',
@@ -150,31 +158,37 @@ test('the language of an image is kept', () => {
   expect(Env?.filter(line => line.startsWith('LANG='))).toEqual([])
 })
 
-test('GPUs and MIG instances are requested by UUID, and only placed ones are visible', () => {
-  const uuids = ['GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11', 'MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f']
-  const devices = [
-    { uuid: 'GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11', slot: 'cuda.shares', amount: 30 },
-    { uuid: 'MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f', slot: 'cuda.device', amount: 1 },
-  ]
+const uuids = ['GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11', 'MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f']
+const ids = uuids.map(uuid => `nvidia.com/gpu=${uuid}`)
+
+test.each<[string, GpuRequest, object, string]>([
+  ['NVIDIA’s hook', { by: 'hook', uuids }, { Driver: '', DeviceIDs: uuids, Capabilities: [['gpu']] }, uuids.join(',')],
+  // NVIDIA's runtime, where it is the engine's default, must not add the GPUs again.
+  ['CDI', { by: 'cdi', ids, uuids, isByIndex: false }, { Driver: 'cdi', DeviceIDs: ids }, 'void'],
+])('GPUs are requested by %s, and nothing that the user sets changes that', (_, gpus, request, visible) => {
   const environ = { NVIDIA_VISIBLE_DEVICES: 'all' }
-  const { HostConfig, Env } = containerConfig(aSpec({ devices, environ }), plan)
-  expect(HostConfig?.DeviceRequests).toEqual([{ Driver: '', DeviceIDs: uuids, Capabilities: [['gpu']] }])
-  const visible = (env: string[] = []) => env.filter(line => line.startsWith('NVIDIA_VISIBLE_DEVICES='))
-  expect(visible(Env)).toEqual([`NVIDIA_VISIBLE_DEVICES=${uuids.join(',')}`])
-  // An engine whose default runtime is NVIDIA's would give all GPUs to an image of CUDA.
-  const none = containerConfig(aSpec({ environ }), { ...plan, imageEnvironment: ['NVIDIA_VISIBLE_DEVICES=all'] })
-  expect(none.HostConfig).not.toHaveProperty('DeviceRequests')
-  expect(visible(none.Env)).toEqual(['NVIDIA_VISIBLE_DEVICES=void'])
+  const { HostConfig, Env = [] } = containerConfig(aSpec({ environ }), { ...plan, gpus })
+  expect(HostConfig?.DeviceRequests).toEqual([request])
+  expect(Env.filter(line => line.startsWith('NVIDIA_VISIBLE_DEVICES='))).toEqual([`NVIDIA_VISIBLE_DEVICES=${visible}`])
 })
 
-test('whole GPUs are requested by UUID, simulated ones only named in the environment', () => {
+test('a session without GPUs gets none, whatever its image asks for', () => {
+  // An engine whose default runtime is NVIDIA's would give all GPUs to an image of CUDA.
+  const { HostConfig, Env = [] } = containerConfig(aSpec({ environ: { NVIDIA_VISIBLE_DEVICES: 'all' } }), {
+    ...plan,
+    imageEnvironment: ['NVIDIA_VISIBLE_DEVICES=all'],
+  })
+  expect(HostConfig).not.toHaveProperty('DeviceRequests')
+  expect(Env.filter(line => line.startsWith('NVIDIA_VISIBLE'))).toEqual(['NVIDIA_VISIBLE_DEVICES=void'])
+})
+
+test('simulated GPUs are only named in the environment, and not asked for', () => {
   const devices = [
     { uuid: 'GPU-1', slot: 'cuda.device', amount: 1 },
     { uuid: 'SIM-2', slot: 'cuda.device', amount: 1 },
   ]
-  const { HostConfig, Env } = containerConfig(aSpec({ devices }), plan)
-  expect(HostConfig?.DeviceRequests).toEqual([{ Driver: '', DeviceIDs: ['GPU-1'], Capabilities: [['gpu']] }])
-  expect(Env).toContain('BERTH_SIMULATED_GPUS=SIM-2')
+  expect(containerConfig(aSpec({ devices }), plan).Env).toContain('BERTH_SIMULATED_GPUS=SIM-2')
+  expect(gpusOf({ devices })).toEqual(['GPU-1'])
 })
 
 test.each(['batch', undefined] as const)(

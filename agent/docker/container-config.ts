@@ -23,6 +23,21 @@ export interface ImageProgram {
   readonly directory: string
 }
 
+/**
+ * How the engine is asked for GPUs, each named by UUID: by CDI, where `isByIndex` means that the engine's names are indexes, or by
+ * NVIDIA's hook.
+ */
+export type GpuRequest =
+  | {
+      readonly by: 'cdi'
+      readonly ids: readonly string[]
+      readonly uuids: readonly string[]
+      readonly isByIndex: boolean
+    }
+  | { readonly by: 'hook'; readonly uuids: readonly string[] }
+
+export const NO_GPUS: GpuRequest = { by: 'hook', uuids: [] }
+
 export interface ContainerPlan {
   readonly name: string
   /** Image id: a tag that moves in the meantime changes nothing. */
@@ -43,6 +58,8 @@ export interface ContainerPlan {
   /** `NAME=value`, as the image sets them. */
   readonly imageEnvironment: readonly string[]
   readonly imageProgram: ImageProgram
+  /** Request for the GPUs of the session; without one there are none. */
+  readonly gpus: GpuRequest
   /** Whether the control directory has notes or a script for the start. */
   readonly hasStart: boolean
 }
@@ -70,6 +87,8 @@ const NOTHING_BELOW = { Propagation: 'rprivate', NonRecursive: true } as const
  * and holds nothing but mount points: a session can neither write in it nor reach the mounts of another.
  */
 const LATER = { Propagation: 'rslave', NonRecursive: true } as const
+/** Docker 29 deprecates the forms with a colon; every engine knows the plain one. */
+export const NO_NEW_PRIVILEGES = 'no-new-privileges'
 /** Docker refuses a smaller limit. */
 const MINIMUM_MEMORY = 6 * 2 ** 20
 
@@ -99,7 +118,9 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
     Hostname: isCluster(spec) ? spec.role : hostName(spec.sessionName),
     User: `${uid}:${gid}`,
     WorkingDir: HOME,
-    Env: Object.entries(sessionEnvironment(spec, plan.imageEnvironment)).map(([name, value]) => `${name}=${value}`),
+    Env: Object.entries(sessionEnvironment(spec, plan.imageEnvironment, plan.gpus)).map(
+      ([name, value]) => `${name}=${value}`,
+    ),
     // Docker reads an empty list as "none of the image's".
     Entrypoint: [],
     Cmd: plan.hasStart
@@ -118,7 +139,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
       ShmSize: Math.min(Math.max(spec.shmemBytes, 2 ** 20), mem),
       PidsLimit: PIDS_LIMIT,
       Init: true,
-      SecurityOpt: ['no-new-privileges:true'],
+      SecurityOpt: [NO_NEW_PRIVILEGES],
       CapDrop: ['ALL'],
       IpcMode: 'private',
       NetworkMode: plan.networkName,
@@ -141,7 +162,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
         ...(plan.laterFolders === undefined ? [] : [laterFolders(plan.laterFolders)]),
         terminals(plan.labels),
       ],
-      ...gpuRequests(deviceIds(spec)),
+      ...gpuRequests(plan.gpus),
     },
     ...(isCluster(spec)
       ? { NetworkingConfig: { EndpointsConfig: { [plan.networkName]: { Aliases: [spec.role] } } } }
@@ -169,13 +190,30 @@ function terminals(labels: Readonly<Record<string, string>>): MountSettings {
   return { Type: 'volume', Source: '', Target: '/dev/pts', VolumeOptions: { NoCopy: true, Labels, DriverConfig } }
 }
 
-/** GPUs and MIG instances are named by UUID: an index may mean another device after a restart. */
-export function gpuRequests(uuids: readonly string[]): Pick<HostConfig, 'DeviceRequests'> {
-  return uuids.length > 0 ? { DeviceRequests: [{ Driver: '', DeviceIDs: [...uuids], Capabilities: [['gpu']] }] } : {}
+/** GPUs and MIG instances are named by UUID where possible: an index may mean another device after a restart. */
+export function gpuRequests(request: GpuRequest): Pick<HostConfig, 'DeviceRequests'> {
+  if (request.uuids.length === 0) return {}
+  const how =
+    request.by === 'cdi'
+      ? { Driver: 'cdi', DeviceIDs: [...request.ids] }
+      : { Driver: '', DeviceIDs: [...request.uuids], Capabilities: [['gpu']] }
+  return { DeviceRequests: [how] }
+}
+
+/**
+ * Value of NVIDIA_VISIBLE_DEVICES. Where NVIDIA's runtime is the engine's default, this variable decides which GPUs a container
+ * gets, and CUDA images say "all"; devices of CDI are in the container already.
+ */
+export function visibleDevices({ by, uuids }: GpuRequest): string {
+  return by === 'hook' && uuids.length > 0 ? uuids.join(',') : 'void'
 }
 
 /** Berth's variables, which override the user's; the image's own variables are lowest. */
-export function sessionEnvironment(spec: KernelSpec, image: readonly string[]): Record<string, string> {
+export function sessionEnvironment(
+  spec: KernelSpec,
+  image: readonly string[],
+  gpus: GpuRequest,
+): Record<string, string> {
   const simulated = spec.devices.filter(device => isSimulated(device.uuid)).map(device => device.uuid)
   return {
     ...(image.some(line => line.startsWith('LANG=')) ? {} : { LANG: 'C.UTF-8' }),
@@ -185,9 +223,7 @@ export function sessionEnvironment(spec: KernelSpec, image: readonly string[]): 
     BERTH_SESSION_NAME: spec.sessionName,
     ...clusterEnvironment(spec),
     ...(simulated.length > 0 ? { BERTH_SIMULATED_GPUS: simulated.join(',') } : {}),
-    // Where NVIDIA's runtime is the engine's default, this variable decides which GPUs a container gets, and CUDA images say
-    // "all".
-    NVIDIA_VISIBLE_DEVICES: deviceIds(spec).join(',') || 'void',
+    NVIDIA_VISIBLE_DEVICES: visibleDevices(gpus),
     HOME,
     USER: 'work',
     LOGNAME: 'work',
@@ -224,7 +260,8 @@ export function isSimulated(uuid: string): boolean {
   return uuid.startsWith('SIM-')
 }
 
-function deviceIds(spec: KernelSpec): string[] {
+/** UUIDs of the session's GPUs and MIG instances. */
+export function gpusOf(spec: Pick<KernelSpec, 'devices'>): string[] {
   return [...new Set(spec.devices.map(device => device.uuid))].filter(uuid => !isSimulated(uuid))
 }
 

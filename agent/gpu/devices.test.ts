@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, type Mock, test, vi } from 'vitest'
-import { because } from '#manager/contract'
+import { type Because, because } from '#manager/contract'
+import { NO_GPUS } from '../docker/container-config.ts'
 import { type Log } from '../log.ts'
 import { type Devices, openDevices } from './devices.ts'
 import { type FoundGpu, type GpuLook, type GpuPlugin } from './gpu-plugin.ts'
@@ -11,6 +12,8 @@ const log = { info() {}, warn() {}, error() {} } as unknown as Log
 let found: FoundGpu[]
 let held: Set<string>
 let isEngineUp: boolean
+/** GPUs that the engine cannot hand out. */
+let withheld: Map<string, Because>
 /** Running probes; the next to answer is first. */
 let probes: { uuid: string; answer: (verdict: Verdict) => void }[]
 let limited: unknown[]
@@ -32,6 +35,7 @@ beforeEach(async () => {
   found = [gpu('GPU-0'), gpu('GPU-1', { mode: 'shared' })]
   held = new Set()
   isEngineUp = true
+  withheld = new Map()
   probes = []
   limited = []
   look = vi.fn(() => Promise.resolve({ gpus: found, figures: [{ uuid: 'GPU-0', utilization: 7, memBytes: GiB }] }))
@@ -52,6 +56,7 @@ beforeEach(async () => {
         return what[2] < GiB ? Promise.reject(new Error('the driver refused')) : Promise.resolve()
       },
     },
+    requests: { of: () => Promise.resolve(NO_GPUS), problems: () => Promise.resolve(withheld) },
     held: () => held,
     isEngineUp: () => isEngineUp,
     onChange() {},
@@ -115,7 +120,7 @@ test('no probe runs beside a session or while the engine is away; it runs afterw
 
 test('after a restart of the engine, or the return of a GPU, devices are probed again', async () => {
   await answer(ENFORCED)
-  devices.engineCameUp()
+  await devices.engineCameUp()
   expect(probes).toHaveLength(1)
   await answer(ENFORCED)
   found = [gpu('GPU-0'), gpu('GPU-1', { mode: 'shared', problem: because('gpu_not_listed') })]
@@ -208,8 +213,24 @@ test('a slow query makes the next ones wait, and ends with the agent', async () 
   await devices[Symbol.asyncDispose]()
 })
 
+test('a GPU that the engine cannot hand out is a problem until it can, and is not probed', async () => {
+  await answer(ENFORCED)
+  withheld.set('GPU-1', because('gpu_not_in_cdi'))
+  const problems = () => devices.list().map(({ problem }) => problem)
+  await later()
+  expect(problems()).toEqual([null, because('gpu_not_in_cdi').why])
+  withheld.set('GPU-0', because('engine_without_gpus'))
+  await devices.engineCameUp()
+  expect(problems()).toEqual([because('engine_without_gpus').why, because('gpu_not_in_cdi').why])
+  expect(probes).toEqual([])
+  withheld.clear()
+  await later()
+  expect(problems()).toEqual([null, null])
+  expect(probes).toHaveLength(1)
+})
+
 test('the container of a probe has exactly the options of the allowlist', () => {
-  expect(probeContainer('GPU-0', 'berth/python:3.13')).toEqual({
+  expect(probeContainer({ by: 'hook', uuids: ['GPU-0'] }, 'berth/python:3.13')).toEqual({
     name: 'berth-probe-GPU-0',
     Image: 'berth/python:3.13',
     User: '65534:65534',
@@ -224,7 +245,7 @@ test('the container of a probe has exactly the options of the allowlist', () => 
       MemorySwap: 2 ** 31,
       PidsLimit: 256,
       Init: true,
-      SecurityOpt: ['no-new-privileges:true'],
+      SecurityOpt: ['no-new-privileges'],
       CapDrop: ['ALL'],
       IpcMode: 'private',
       NetworkMode: 'none',

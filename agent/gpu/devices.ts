@@ -8,9 +8,11 @@ import {
   keysOf,
   type SettableMode,
 } from '#manager/contract'
+import { type GpuRequest, gpusOf } from '../docker/container-config.ts'
 import { engineMessage } from '../docker/engine-client.ts'
 import { type Log } from '../log.ts'
 import { type FoundGpu, type GpuPlugin } from './gpu-plugin.ts'
+import { type GpuRequests } from './gpu-requests.ts'
 import { type MemoryLimits } from './memory-limits.ts'
 import { type Probe, type Verdict } from './probe.ts'
 
@@ -21,8 +23,10 @@ export interface Devices extends AsyncDisposable {
   figures(): readonly DeviceFigures[]
   measure(signal: AbortSignal): Promise<readonly DeviceFigures[]>
   setModes(modes: Readonly<Record<string, SettableMode>>): void
-  /** The engine came (back): limits verified earlier no longer count. */
-  engineCameUp(): void
+  /** The engine came (back): limits verified earlier no longer count, and it may hand out other GPUs. */
+  engineCameUp(): Promise<void>
+  /** Way to ask the engine for the GPUs of this kernel, looked up for this start. @throws `kernel_create_failed` if there is none */
+  request(spec: Pick<KernelSpec, 'devices'>): Promise<GpuRequest>
   /** Resolves when no probe runs on the GPUs of this kernel any more; await it before the container is created. */
   settled(spec: Pick<KernelSpec, 'devices'>): Promise<void>
   /**
@@ -39,6 +43,7 @@ export interface DevicesDeps {
   readonly plugins: readonly GpuPlugin[]
   readonly probe: Probe
   readonly limits: MemoryLimits
+  readonly requests: GpuRequests
   /** UUIDs held by kernels, including kernels that are being started. */
   readonly held: () => ReadonlySet<string>
   readonly isEngineUp: () => boolean
@@ -63,6 +68,8 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   const { plugins, probe, limits, log, onChange } = deps
   let entries: readonly Entry[] = []
   let seen: readonly DeviceFigures[] = []
+  /** GPUs that the engine cannot hand out, as of the last time it answered. */
+  let withheld: ReadonlyMap<string, Because> = new Map()
   let modes: Readonly<Record<string, SettableMode>> = {}
   const verdicts = new Map<string, Verdict & { readonly againAt: number }>()
   const probing = new Map<string, Promise<void>>()
@@ -70,15 +77,27 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
 
   const modeOf = ({ uuid, mode }: FoundGpu) => (mode === 'mig' ? mode : (modes[uuid] ?? mode))
 
+  const problemOf = ({ uuid, problem }: FoundGpu) => problem ?? withheld.get(uuid) ?? null
+  const told = () => JSON.stringify([entries, [...withheld]])
+
+  async function lookAtEngine(): Promise<void> {
+    const uuids = entries.filter(({ plugin }) => plugin === 'nvidia').map(({ gpu }) => gpu.uuid)
+    withheld = await deps.requests.problems(uuids).catch((error: unknown) => {
+      log.warn({ why: engineMessage(error) }, 'the engine did not say which GPUs it can hand out')
+      return withheld
+    })
+  }
+
   async function look(): Promise<void> {
-    const before = JSON.stringify(entries)
+    const before = told()
     const looks = await Promise.all(plugins.map(async plugin => ({ plugin, ...(await plugin.look(stop.signal)) })))
     entries = looks.flatMap(({ plugin, gpus }) => gpus.map(gpu => ({ gpu, plugin: plugin.name })))
     seen = looks.flatMap(({ figures }) => figures)
     const healthy = new Set(entries.filter(({ gpu }) => gpu.problem === null).map(({ gpu }) => gpu.uuid))
     // A GPU that was lost returns with a freshly loaded driver, so its verdict is void.
     for (const uuid of verdicts.keys()) if (!healthy.has(uuid)) verdicts.delete(uuid)
-    if (JSON.stringify(entries) !== before) onChange()
+    if (deps.isEngineUp()) await lookAtEngine()
+    if (told() !== before) onChange()
     probeWhatIsFree()
   }
 
@@ -87,7 +106,7 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     if (stop.signal.aborted || !deps.isEngineUp()) return
     for (const { gpu, plugin } of entries) {
       const { uuid } = gpu
-      const due = plugin === 'nvidia' && modeOf(gpu) === 'shared' && gpu.problem === null
+      const due = plugin === 'nvidia' && modeOf(gpu) === 'shared' && problemOf(gpu) === null
       const isKnown = (verdicts.get(uuid)?.againAt ?? 0) > performance.now()
       if (!due || isKnown || probing.has(uuid) || deps.held().has(uuid)) continue
       const work = probe(gpu, stop.signal)
@@ -105,10 +124,11 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   }
 
   function toDevice({ gpu, plugin }: Entry): Device {
-    const { uuid, model, memBytes, problem, sharedBecause } = gpu
+    const { uuid, model, memBytes, sharedBecause } = gpu
+    const problem = problemOf(gpu)
     const mode = modeOf(gpu)
-    const told = { problem: problem?.why ?? null, ...(problem && { problemBy: keysOf(problem) }) }
-    const common = { uuid, model, memBytes, mode, ...told, plugin }
+    const state = { problem: problem?.why ?? null, ...(problem && { problemBy: keysOf(problem) }) }
+    const common = { uuid, model, memBytes, mode, ...state, plugin }
     if (mode === 'shared') {
       return {
         ...common,
@@ -144,10 +164,14 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
       probeWhatIsFree()
       onChange()
     },
-    engineCameUp() {
+    async engineCameUp() {
       verdicts.clear()
+      const before = told()
+      await lookAtEngine()
+      if (told() !== before) onChange()
       probeWhatIsFree()
     },
+    request: spec => deps.requests.of(gpusOf(spec)),
     async settled(spec) {
       await Promise.all(spec.devices.map(async ({ uuid }) => probing.get(uuid)))
     },

@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createNvidiaGpus } from './nvidia.ts'
+import { createNvidiaGpus, readGpuIndexes } from './nvidia.ts'
 import { createSimulatedGpus, parseSimulatedGpus } from './simulated.ts'
 
 const T4 = 'GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11'
@@ -173,4 +173,14 @@ test('simulated GPUs come from a file, and must have simulated UUIDs', async () 
   ])
   expect(() => parseSimulatedGpus('[[gpu]]\nuuid = "GPU-0"\n')).toThrow(/SIM-/)
   await expect(createSimulatedGpus('/nonexistent').look(signal)).rejects.toMatchObject({ code: 'config_invalid' })
+})
+
+test('indexes of GPUs and instances are read from the list, an instance with that of its GPU', async () => {
+  const { program } = await nvidiaSmi(HEALTHY)
+  expect(Object.fromEntries(await readGpuIndexes(program))).toEqual({
+    [T4]: '0',
+    [A100]: '1',
+    'MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f': '1:0',
+    'MIG-cba663e8-9bed-5b25-b243-5985ef7c9beb': '1:1',
+  })
 })

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { parseGpuList } from '#agent/contract'
 import { type Because, because, type DeviceFigures } from '#manager/contract'
 import { type FoundGpu, type GpuLook, type GpuPlugin } from './gpu-plugin.ts'
 import {
@@ -186,6 +187,12 @@ export function createNvidiaGpus({
     },
     [Symbol.asyncDispose]: () => xids[Symbol.asyncDispose](),
   }
+}
+
+/** Index of each GPU and MIG instance by UUID, as the driver numbers them now. @throws if nvidia-smi fails */
+export async function readGpuIndexes(program = 'nvidia-smi'): Promise<ReadonlyMap<string, string>> {
+  const { stdout } = await run(program, ['-L'], { timeout: TIMEOUT_MS, killSignal: 'SIGKILL' })
+  return new Map(parseGpuList(stdout).map(({ uuid, index }) => [uuid, index]))
 }
 
 /** Figures of whole GPUs; for a GPU in MIG mode its instances are counted instead. */

@@ -1,11 +1,12 @@
 import { type ContainerCreateOptions } from 'dockerode'
 import { z } from 'zod'
-import { type Because, because, together } from '#manager/contract'
+import { type Because, because, becauseOf, together } from '#manager/contract'
 import { type EngineClient, engineMessage, isMissing } from '../docker/engine-client.ts'
 import { readLines } from '../docker/lines.ts'
-import { gpuRequests } from '../docker/container-config.ts'
+import { type GpuRequest, gpuRequests, NO_NEW_PRIVILEGES, visibleDevices } from '../docker/container-config.ts'
 import { removeContainer } from '../docker/remove-container.ts'
 import { type FoundGpu } from './gpu-plugin.ts'
+import { type GpuRequests } from './gpu-requests.ts'
 import { type MemoryLimits } from './memory-limits.ts'
 import { PROBE_SCRIPT } from './probe-script.ts'
 
@@ -20,10 +21,11 @@ export interface Verdict {
 export interface ProbeDeps {
   readonly engine: EngineClient
   readonly limits: MemoryLimits
+  readonly requests: Pick<GpuRequests, 'of'>
   /** Image of the probe's container; it must have `python3`. */
   readonly image: string
   /** Replaced only by tests with a fake driver. */
-  readonly container?: (uuid: string, image: string) => ContainerCreateOptions
+  readonly container?: (request: GpuRequest, image: string) => ContainerCreateOptions
 }
 
 /** The signal ends a probe; its verdict is then meaningless. */
@@ -45,7 +47,7 @@ const WITHIN_MS = 60_000
  * The probe's container is built like a session's, without network, folders or capabilities. It is removed whatever happens; if
  * the agent crashes, the next probe of that GPU removes it.
  */
-export function createProbe({ engine, limits, image, container = probeContainer }: ProbeDeps): Probe {
+export function createProbe({ engine, limits, requests, image, container = probeContainer }: ProbeDeps): Probe {
   async function attempt(id: string, what: string, bytes: number): Promise<string> {
     const exec = await engine.streams.getContainer(id).exec({
       Cmd: ['python3', '-c', PROBE_SCRIPT, what, String(bytes)],
@@ -83,7 +85,7 @@ export function createProbe({ engine, limits, image, container = probeContainer 
     try {
       // Removed by name: an image of a session could carry the same label.
       await removeContainer(engine, probeName(gpu.uuid))
-      const made = await engine.calls.createContainer(container(gpu.uuid, image))
+      const made = await engine.calls.createContainer(container(await requests.of([gpu.uuid]), image))
       try {
         await made.start()
         return await unlessAborted(AbortSignal.any([signal, AbortSignal.timeout(WITHIN_MS)]), judge(made.id, gpu))
@@ -94,7 +96,7 @@ export function createProbe({ engine, limits, image, container = probeContainer 
       return untried(
         isMissing(error)
           ? because('probe_image_missing', { image })
-          : because('docker_says', { text: engineMessage(error) }),
+          : (becauseOf(error) ?? because('docker_says', { text: engineMessage(error) })),
       )
     }
   }
@@ -111,15 +113,15 @@ const untried = (why: Because): Verdict => ({
 export const probeName = (uuid: string) => `berth-probe-${uuid}`
 
 /** Built from an allowlist, like a session's container; nothing in it comes from a user. */
-export function probeContainer(uuid: string, image: string): ContainerCreateOptions {
+export function probeContainer(request: GpuRequest, image: string): ContainerCreateOptions {
   return {
-    name: probeName(uuid),
+    name: probeName(request.uuids[0] ?? ''),
     Image: image,
     User: '65534:65534',
     WorkingDir: '/',
     Entrypoint: [],
     Cmd: ['python3', '-c', `import time; time.sleep(${WITHIN_MS / 1000})`],
-    Env: [`NVIDIA_VISIBLE_DEVICES=${uuid}`],
+    Env: [`NVIDIA_VISIBLE_DEVICES=${visibleDevices(request)}`],
     Healthcheck: { Test: ['NONE'] },
     HostConfig: {
       NanoCpus: 1_000_000_000,
@@ -127,13 +129,13 @@ export function probeContainer(uuid: string, image: string): ContainerCreateOpti
       MemorySwap: 2 ** 31,
       PidsLimit: 256,
       Init: true,
-      SecurityOpt: ['no-new-privileges:true'],
+      SecurityOpt: [NO_NEW_PRIVILEGES],
       CapDrop: ['ALL'],
       IpcMode: 'private',
       NetworkMode: 'none',
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'none', Config: {} },
-      ...gpuRequests([uuid]),
+      ...gpuRequests(request),
     },
   }
 }

@@ -4,6 +4,7 @@ import {
   containerConfig,
   type ContainerPlan,
   type EngineLimits,
+  type GpuRequest,
   HOME,
   LATER_FOLDERS,
   sessionEnvironment,
@@ -14,6 +15,7 @@ import { type LabelTrust, signKernelLabel } from '../docker/kernel-labels.ts'
 import { ensureImage } from '../images/ensure-image.ts'
 import { type HeldImage } from '../images/pull.ts'
 import { type Devices } from '../gpu/devices.ts'
+import { checkGpus } from '../gpu/check-gpus.ts'
 import { type SessionNetworks } from '../network/session-networks.ts'
 import { type MountedStorage } from '../storage/mounted-storage.ts'
 import { dropLink } from '../storage/folder-links.ts'
@@ -34,7 +36,7 @@ export interface CreateDeps {
   readonly storage: Pick<MountedStorage, 'directoryOf'>
   readonly liveFolders: LiveFolders
   readonly toolbox: Toolbox
-  readonly devices: Pick<Devices, 'settled' | 'limit'>
+  readonly devices: Pick<Devices, 'settled' | 'request' | 'limit'>
   readonly trust: LabelTrust
   readonly pace: StartPace
 }
@@ -112,12 +114,13 @@ async function build(
   const cleared = removeContainersOf(engine, label)
   // No leftover can hold a network that was created ahead: its key is new.
   const networkFree = label.network === undefined ? cleared : Promise.resolve()
-  const [toolboxVolume, user, ssh, network, place] = await allDone([
+  const [toolboxVolume, user, ssh, network, place, gpus] = await allDone([
     toolbox.volume(),
     files.user(),
     files.createControl(spec.kernelId, spec.authorizedKeys),
     networkFree.then(() => networks.create(label, label.managerId)),
     cleared.then(() => liveFolders.prepare(spec.kernelId)),
+    devices.request(spec),
     files.createScratch(spec.kernelId, spec.filesOf),
     cleared.then(() => devices.settled(spec)),
   ])
@@ -144,11 +147,12 @@ async function build(
     limits,
     imageEnvironment: image.environment,
     imageProgram: image.program,
+    gpus,
     hasStart,
   })
   const [container] = await allDone([
     engine.calls.createContainer(config),
-    files.writeEnvironment(spec.kernelId, mergeEnvironment(image.environment, spec)),
+    files.writeEnvironment(spec.kernelId, mergeEnvironment(image.environment, spec, gpus)),
   ])
   signal.throwIfAborted()
   await container.start().catch((error: unknown) => {
@@ -166,7 +170,9 @@ async function build(
   if (!found) throw new AppError('kernel_create_failed', because('container_removed_starting'))
   signal.throwIfAborted()
   if (found.state.state === 'running') {
-    await devices.limit(spec, found.pid, async () => (await look())?.state.state === 'exited')
+    const hasEnded = async () => (await look())?.state.state === 'exited'
+    if (gpus.by === 'cdi' && gpus.isByIndex) await checkGpus(engine, { container: found, uuids: gpus.uuids, hasEnded })
+    await devices.limit(spec, found.pid, hasEnded)
   }
   // The last step: until here the start may be undone, and then the files go back to the kernel they came from.
   signal.throwIfAborted()
@@ -198,8 +204,8 @@ async function prepareFolders(
 }
 
 /** Environment of logins, which inherit nothing from the container: the image's variables, overridden by the session's. */
-export function mergeEnvironment(image: readonly string[], spec: KernelSpec): string[] {
-  const own = sessionEnvironment(spec, image)
+export function mergeEnvironment(image: readonly string[], spec: KernelSpec, gpus: GpuRequest): string[] {
+  const own = sessionEnvironment(spec, image, gpus)
   const inherited = image.filter(line => !Object.hasOwn(own, line.split('=', 1)[0] ?? ''))
   return [...inherited, ...Object.entries(own).map(([name, value]) => `${name}=${value}`)]
 }

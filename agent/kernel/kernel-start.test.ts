@@ -3,12 +3,14 @@ import { expect, test } from 'vitest'
 import { type KernelSpec } from '#agent/contract'
 import { AgentId, AppError, KernelId, ManagerId, SessionId, UserId } from '#manager/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
+import { NO_GPUS } from '../docker/container-config.ts'
 import { NO_LIVE_FOLDERS } from '../../test/fixtures/no-live-folders.ts'
 import { createKernelManager, type KernelManagerDeps } from './kernel-manager.ts'
 
 const uuid = (end: string) => `01900000-0000-7000-8000-${end.padStart(12, '0')}`
 const KERNEL = KernelId.parse(uuid('1'))
 const CORES = 8
+const noGpus = () => Promise.resolve(NO_GPUS)
 
 const aSpec = (more: Partial<KernelSpec> = {}): KernelSpec => ({
   kernelId: KERNEL,
@@ -123,7 +125,7 @@ async function kernelsInMemory(more: Partial<KernelManagerDeps> = {}) {
       remove: nothing,
     },
     toolbox: { volume: () => Promise.resolve('toolbox') },
-    devices: { settled: nothing, limit: nothing },
+    devices: { settled: nothing, request: noGpus, limit: nothing },
     trust: { labelKey: Buffer.alloc(32, 7), inherited: new Set() },
     agentId: AgentId.parse(uuid('3')),
     verifyEngine: nothing,
@@ -199,6 +201,7 @@ test('a container that ends during its creation is noticed', async () => {
   await using engine = await kernelsInMemory({
     devices: {
       settled: () => Promise.resolve(),
+      request: noGpus,
       limit() {
         engine.end(3)
         // A kernel that is being created is not polled.
@@ -214,7 +217,7 @@ test('a container that ends during its creation is noticed', async () => {
 test('waiting starts report how many come first, and their deadline is suspended', async () => {
   const gate = Promise.withResolvers<undefined>()
   await using engine = await kernelsInMemory({
-    devices: { settled: () => gate.promise, limit: () => Promise.resolve() },
+    devices: { settled: () => gate.promise, request: noGpus, limit: () => Promise.resolve() },
   })
   const ids = Array.from({ length: 5 }, (_, i) => KernelId.parse(uuid(String(20 + i))))
   const starts = ids.map(kernelId => engine.create(aSpec({ kernelId }), 400))
@@ -237,7 +240,7 @@ test('waiting starts report how many come first, and their deadline is suspended
 test('a start whose waiting report is not confirmed is abandoned in time', async () => {
   const gate = Promise.withResolvers<undefined>()
   await using engine = await kernelsInMemory({
-    devices: { settled: () => gate.promise, limit: () => Promise.resolve() },
+    devices: { settled: () => gate.promise, request: noGpus, limit: () => Promise.resolve() },
   })
   const ids = Array.from({ length: 4 }, (_, i) => KernelId.parse(uuid(String(20 + i))))
   const outcomes = Promise.allSettled(ids.map(kernelId => engine.create(aSpec({ kernelId }), 200)))
@@ -305,7 +308,7 @@ test('a short command that ends before its GPU is limited has ended, and is no f
     engine.end(0)
     if (!(await hasEnded?.())) throw new Error('no such process')
   }
-  await using engine = await kernelsInMemory({ devices: { settled: () => Promise.resolve(), limit } })
+  await using engine = await kernelsInMemory({ devices: { settled: () => Promise.resolve(), request: noGpus, limit } })
   await engine.create()
   await expect.poll(engine.state).toMatchObject([{ state: 'exited', exitCode: 0 }])
 })

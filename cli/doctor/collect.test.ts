@@ -89,6 +89,14 @@ test('a failing nvidia-smi is distinguished from a missing one', async () => {
   expect(await lookAtNvidia(program)).toEqual({ status: 'absent' })
   await writeFile(program, '#!/bin/sh\necho "Driver/library version mismatch"\nexit 18\n', { mode: 0o755 })
   expect(await lookAtNvidia(program)).toEqual({ status: 'failing', why: 'Driver/library version mismatch' })
-  await writeFile(program, '#!/bin/sh\n[ "$1" != memory-limits ] && printf "570.1\\n570.1\\n"\n')
-  expect(await lookAtNvidia(program)).toEqual({ status: 'works', driver: '570.1', gpus: 2, limitsMemory: false })
+  const gpu = (index: number) => `GPU ${index}: NVIDIA H100 80GB HBM3 (UUID: GPU-${index})`
+  const list = `${gpu(0)}\n${gpu(1)}\n  MIG 3g.40gb     Device  0: (UUID: MIG-7)`
+  const answers = `case "$1" in -L) echo '${list}' ;; memory-limits) exit 1 ;; *) printf '570.1\\n570.1\\n' ;; esac`
+  await writeFile(program, `#!/bin/sh\n${answers}\n`)
+  const gpus = [
+    expect.objectContaining({ uuid: 'GPU-0', index: '0' }),
+    expect.objectContaining({ uuid: 'MIG-7', index: '1:0' }),
+  ]
+  const works = { status: 'works', driver: '570.1', gpus, hook: false, limitsMemory: false }
+  expect(await lookAtNvidia(program)).toEqual(works)
 })

@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { isCauseKey, type CertificateReport } from '#manager/contract'
 import { CHECKS } from './checks/index.ts'
 import { checksOf, describeDiagnosis, diagnose } from './doctor.ts'
-import { type Engine, type Facts } from './facts.ts'
+import { type Engine, type Facts, type GpuFacts } from './facts.ts'
 
 type Reachable = Extract<Engine, { status: 'reachable' }>
 const GIB = 2 ** 30
@@ -18,10 +18,9 @@ const ENGINE: Reachable = {
   storageDriver: 'overlay2',
   rootDirectory: '/var/lib/docker',
   rootFreeBytes: 100 * GIB,
-  runtimes: ['runc'],
   firewallBackend: undefined,
   hasBridgesHere: true,
-  cdi: false,
+  gpus: { cdi: 'listed', names: [], runtime: false },
   toolbox: { image: 'berth/toolbox:latest', present: true },
   sessionImages: 2,
 }
@@ -60,7 +59,21 @@ const HEALTHY: Facts = {
 }
 const withEngine = (change: Partial<Reachable>): Facts => ({ ...HEALTHY, engine: { ...ENGINE, ...change } })
 const external = { kind: 'external', status: 'reachable', version: '15.4', versionNumber: 150_004, aheadMs: 3 } as const
-const gpus = { status: 'works', driver: '570.1', gpus: 2, limitsMemory: false } as const
+const [A, B] = ['GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11', 'GPU-b2a3c7a4-93a7-8a0a-3b42-9d2c4d1a7e02'] as const
+const gpus = {
+  status: 'works',
+  driver: '570.1',
+  gpus: [
+    { uuid: A, index: '0' },
+    { uuid: B, index: '1' },
+  ],
+  hook: false,
+  limitsMemory: false,
+} as const
+const withGpus = (cdi: GpuFacts['cdi'], names: string[] = [], { runtime = false, hook = false } = {}): Facts => ({
+  ...withEngine({ gpus: { cdi, names, runtime } }),
+  nvidia: { ...gpus, hook },
+})
 
 test('a healthy computer passes every check', () => {
   const { level, checks } = diagnose(HEALTHY)
@@ -204,7 +217,7 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
     'problem',
     /version mismatch/,
   ],
-  ['GPUs that the engine cannot give away', { ...HEALTHY, nvidia: gpus }, 'GPU', 'problem', /2 GPUs/],
+  ['GPUs that the engine cannot give away', withGpus('unknown'), 'GPU', 'problem', /2 GPUs/],
   ['no iptables', { ...HEALTHY, iptables: { status: 'missing' } }, 'isolation of sessions', 'warning', /not installed/],
   [
     'an iptables that fails',
@@ -240,8 +253,32 @@ test.each(CASES)('%s is found, and nothing else', (_name, facts, check, level, s
   expect(found[0] && 'mend' in found[0] ? found[0].mend.length : 0).toBeGreaterThan(5)
 })
 
-test.each([{ runtimes: ['runc', 'nvidia'] }, { cdi: true }])('GPUs pass with %j', change => {
-  expect(diagnose({ ...withEngine(change), nvidia: gpus }).level).toBe('ok')
+describe('GPUs that the engine can hand out', () => {
+  test.each<[string, Facts, RegExp]>([
+    ['by UUID', withGpus('listed', [A, B, '0', '1', 'all']), /by CDI \(2 of 2 by UUID\)/],
+    ['by index', withGpus('listed', ['0', '1']), /by CDI \(2 of 2 by index/],
+    ['in files that it does not list', withGpus('unlisted'), /does not list its devices/],
+    ['by a runtime', withGpus('unknown', [], { runtime: true }), /by NVIDIA's runtime/],
+    ['by a hook alone', withGpus('listed', [], { hook: true }), /by NVIDIA's runtime/],
+  ])('%s are fine', (_, facts, says) => {
+    const found = diagnose(facts).checks.find(({ name }) => name === 'GPU')
+    expect(found).toMatchObject({ level: 'ok', says: expect.stringMatching(says) as string })
+  })
+
+  test.each<[string, Facts, string, RegExp, RegExp]>([
+    ['one of two', withGpus('listed', [A]), 'problem', /knows 1 of 2 GPUs by CDI/, /nvidia-ctk cdi generate/],
+    ['one of two, with a hook', withGpus('listed', [A], { hook: true }), 'warning', /knows 1 of 2/, /cdi generate/],
+    ['none, with CDI', withGpus('listed'), 'problem', /cannot hand them/, /^Run `nvidia-ctk cdi generate/],
+    ['none, with CDI off', withGpus('off'), 'problem', /cannot hand them/, /"features": \{"cdi": true\}/],
+    ['none, without CDI', withGpus('unknown'), 'problem', /cannot hand them/, /^Install nvidia-container-toolkit/],
+  ])('and its knowledge of %s is told with the way out', (_, facts, level, says, mend) => {
+    const found = diagnose(facts).checks.find(({ name }) => name === 'GPU')
+    expect(found).toMatchObject({
+      level,
+      says: expect.stringMatching(says) as string,
+      mend: expect.stringMatching(mend) as string,
+    })
+  })
 })
 
 test('the chain that leads to the rules and the firewall of the engine are shown', () => {
@@ -255,7 +292,7 @@ test('the chain that leads to the rules and the firewall of the engine are shown
 
 test('the enforcement of GPU shares is shown', () => {
   const saysOf = (limitsMemory: boolean) => {
-    const facts = { ...withEngine({ cdi: true }), nvidia: { ...gpus, limitsMemory } }
+    const facts = { ...withGpus('listed', [A, B]), nvidia: { ...gpus, limitsMemory } }
     return diagnose(facts).checks.find(({ name }) => name === 'GPU')?.says
   }
   expect(saysOf(false)).toContain('is not limited')

@@ -1,3 +1,4 @@
+import { type GpuName } from '#agent/contract'
 import { type CertificateReport } from '#manager/contract'
 import { type ProxyFault } from '#proxy/contract'
 
@@ -62,13 +63,12 @@ export type Engine =
       readonly rootDirectory: string
       /** Undefined if the engine is on another machine. */
       readonly rootFreeBytes: number | undefined
-      readonly runtimes: readonly string[]
       /** Docker's own firewall, e.g. `iptables` or `nftables`; undefined if this engine does not say it. */
       readonly firewallBackend: string | undefined
       /** False if the engine's bridges are in another network namespace, or on another machine. */
       readonly hasBridgesHere: boolean
-      /** True if devices can be requested by CDI. */
-      readonly cdi: boolean
+      /** What the engine says about GPUs. */
+      readonly gpus: GpuFacts
       readonly toolbox: { readonly image: string; readonly present: boolean }
       /** Number of images with labels that say what they offer to sessions. */
       readonly sessionImages: number
@@ -80,10 +80,27 @@ export type IptablesFacts =
   | { readonly status: 'failing'; readonly why: string }
   | { readonly status: 'works'; readonly dockerUser: boolean }
 
+export interface GpuFacts {
+  /** Off: the engine knows CDI, and its setting is off. Unlisted: the engine uses CDI, and does not list its devices. */
+  readonly cdi: 'unknown' | 'off' | 'unlisted' | 'listed'
+  /** Names of the GPUs that the engine lists. */
+  readonly names: readonly string[]
+  /** NVIDIA's runtime is registered. */
+  readonly runtime: boolean
+}
+
 export type Nvidia =
   | { readonly status: 'absent' }
   | { readonly status: 'failing'; readonly why: string }
-  | { readonly status: 'works'; readonly driver: string; readonly gpus: number; readonly limitsMemory: boolean }
+  | {
+      readonly status: 'works'
+      readonly driver: string
+      /** GPUs outside MIG mode, and MIG instances. */
+      readonly gpus: readonly GpuName[]
+      /** NVIDIA's hook is on this computer, by which Docker hands out GPUs without CDI. */
+      readonly hook: boolean
+      readonly limitsMemory: boolean
+    }
 
 export interface ConsolePort {
   readonly port: number

@@ -75,7 +75,17 @@ export const DOCTOR_CAUSES = {
     'The driver can limit the memory of GPU shares. The agent tests that (`berth admin agent device ls`).',
   gpu_without_limits: 'Memory of GPU shares is not limited: that needs driver R615 or newer, and cgroups v2.',
   gpus_found: '{count, plural, one {# GPU} other {# GPUs}}, driver {driver}.',
-  gpus_usable: '{count, plural, one {# GPU} other {# GPUs}}, driver {driver}; the engine can hand them out.',
+  gpus_usable:
+    "{count, plural, one {# GPU} other {# GPUs}}, driver {driver}; the engine can hand them out by NVIDIA's runtime.",
+  gpus_by_cdi: 'The engine hands them out by CDI ({known} of {count} by UUID).',
+  gpus_by_cdi_index:
+    'The engine hands them out by CDI ({known} of {count} by index, so each session checks that it got the right one). To name them by UUID: nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml',
+  cdi_unlisted:
+    'The engine uses CDI and does not list its devices; `berth admin agent device ls` says what it can hand out.',
+  cdi_knows_some: 'The engine knows {known} of {count, plural, one {# GPU} other {# GPUs}} by CDI; driver {driver}.',
+  cdi_generate_mend: 'Run `nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`.',
+  cdi_off_mend:
+    'Switch CDI on: `"features": {"cdi": true}` in /etc/docker/daemon.json, then restart Docker and run `nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`. Or install nvidia-container-toolkit, run `nvidia-ctk runtime configure --runtime=docker`, then restart Docker.',
   gpus_not_usable:
     '{count, plural, one {# GPU} other {# GPUs}}, driver {driver}, but the engine cannot hand them to containers.',
   gpus_not_usable_mend:

@@ -17,6 +17,14 @@ export const HOST_CAUSES = {
   image_does_not_fit:
     'The image does not fit: {path} is a file where it must be a folder, or a folder where it must be a file. Use another image, or remove that path from the image.',
   gpu_limit_not_set: 'The memory limit on GPU {gpu} could not be set: {text}',
+  engine_without_gpus:
+    "The engine cannot hand out GPUs: it lists none by CDI, and NVIDIA's runtime is not there. Admins: run berth doctor on the host.",
+  gpu_not_in_cdi:
+    'The engine cannot hand out this GPU: it lists other GPUs by CDI, but not this one. Admins: on the host, run nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml',
+  gpu_index_moved:
+    'The session was stopped, because the engine gave it another GPU: asked for {asked}, found {found}. The CDI file of the host names GPUs by numbers, which have changed. Admins: on the host, run nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml',
+  gpu_not_checked:
+    'The engine names GPUs by numbers, and nvidia-smi could not check in the session which GPU it got: {text}. Admins: on the host, run nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml',
   app_takes_arguments: 'The app does not take the argument "{name}". It takes these arguments: {taken}.',
   app_takes_no_arguments: 'The app does not take the argument "{name}". It takes no arguments.',
   app_takes_variables: 'The app does not take the variable "{name}". It takes these variables: {taken}.',

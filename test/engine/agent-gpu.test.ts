@@ -1,6 +1,6 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   type AgentHome,
   type AgentProcess,
@@ -8,10 +8,11 @@ import {
   createAgentHome,
   spawnAgent,
 } from '../fixtures/agent-process.ts'
-import { busyboxImage, removeByManager } from '../fixtures/docker.ts'
+import { busyboxImage, docker, removeByManager } from '../fixtures/docker.ts'
 import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
 
-// The agent's process, its engine and the protocol are real; `nvidia-smi` is a script with the output of driver 550.
+// The agent's process, its engine and the protocol are real; `nvidia-smi` is a script with the output of driver 550. There is
+// NVIDIA's hook in the agent's PATH, of which the engine knows nothing: GPUs are offered, and cannot be handed out.
 const T4 = 'GPU-5f1c0b0a-6f41-4c4f-9a51-6f2f8d0f0a11'
 const A100 = 'GPU-b2a3c7a4-93a7-8a0a-3b42-9d2c4d1a7e02'
 const MIG = 'MIG-c6d4f1ef-42e4-5de3-91c7-45d71c87eb3f'
@@ -20,6 +21,7 @@ let manager: FakeManager
 let home: AgentHome
 let agent: AgentProcess
 let program: string
+let hook: string
 
 const says = async (query: string) => {
   await writeFile(
@@ -54,6 +56,8 @@ beforeAll(async () => {
   await mkdir(bin, { recursive: true })
   program = join(bin, 'nvidia-smi')
   await says(HEALTHY)
+  hook = join(bin, 'nvidia-container-runtime-hook')
+  await writeFile(hook, '#!/bin/sh\n', { mode: 0o755 })
   agent = await spawnAgent(home, { BERTH_JOIN: manager.join(), PATH: `${bin}:${process.env.PATH ?? ''}` })
   await agent.firstLine
 })
@@ -92,9 +96,11 @@ test('a GPU that the manager shares is probed, and counts as accounted if the dr
   await expect.poll(() => devices()?.[0]?.[2]).toBe('whole')
 })
 
+const onT4 = () => aKernelSpec({ devices: [{ uuid: T4, slot: 'cuda.device', amount: 1 }] })
+const start = (spec = onT4()) => manager.request('create_kernel', { spec, startWithinMs: 30_000 })
+
 test('an engine that cannot assign GPUs refuses the session, and nothing of it is left', async () => {
-  const spec = aKernelSpec({ devices: [{ uuid: T4, slot: 'cuda.device', amount: 1 }] })
-  await expect(manager.request('create_kernel', { spec, startWithinMs: 30_000 })).rejects.toMatchObject({
+  await expect(start()).rejects.toMatchObject({
     code: 'kernel_create_failed',
     detail: { why: expect.stringContaining('could not select device driver') as string },
   })
@@ -111,4 +117,83 @@ test('a lost GPU becomes a problem, and the other one does not', async () => {
   )
   await says(HEALTHY)
   await expect.poll(() => devices()?.every(device => device[4] === null), { timeout: 25_000 }).toBe(true)
+})
+
+test('GPUs that the engine cannot hand out are problems, and are handed out by no start', async () => {
+  await rm(hook)
+  const problem = expect.stringContaining('The engine cannot hand out GPUs') as string
+  await expect.poll(() => devices()?.map(device => device[4]), { timeout: 25_000 }).toEqual([problem, problem])
+  await expect(start()).rejects.toMatchObject({
+    code: 'kernel_create_failed',
+    detail: { cause: 'engine_without_gpus' },
+  })
+})
+
+/** With an engine that uses CDI, such as those of `npm run test:engines`; the devices are /dev/null. */
+describe('by CDI', () => {
+  let specs: string | undefined
+
+  beforeAll(async () => {
+    const { CDISpecDirs } = (await docker.info()) as { CDISpecDirs?: string[] | null }
+    specs = CDISpecDirs?.[0]
+  })
+  beforeEach(({ skip }) => skip(specs === undefined, 'this engine does not use CDI'))
+  afterAll(() => specs && rm(join(specs, 'berth-test.json'), { force: true }))
+
+  /** Writes the engine's file. In a container, nvidia-smi lists the GPU with the second name of each device. */
+  async function engineKnows(...known: readonly (readonly [name: string, uuid: string])[]): Promise<void> {
+    const tools = join(home.data, 'tools')
+    await mkdir(tools, { recursive: true })
+    const devices = await Promise.all(
+      known.map(async ([name, uuid], index) => {
+        const smi = join(tools, `smi-${uuid}`)
+        await writeFile(smi, `#!/bin/sh\necho 'GPU 0: Tesla T4 (UUID: ${uuid})'\n`, { mode: 0o755 })
+        const mounts = [{ hostPath: smi, containerPath: '/usr/bin/nvidia-smi', options: ['ro', 'bind'] }]
+        return {
+          name,
+          containerEdits: { deviceNodes: [{ path: `/dev/nvidia${index}`, hostPath: '/dev/null' }], mounts },
+        }
+      }),
+    )
+    const spec = { cdiVersion: '0.6.0', kind: 'nvidia.com/gpu', devices }
+    await writeFile(join(specs ?? '', 'berth-test.json'), JSON.stringify(spec))
+  }
+
+  /** GPU devices of a session that was started, and its variable. */
+  async function looksInside(spec = onT4()): Promise<string[]> {
+    const { containerId } = await start(spec)
+    const { Config, HostConfig } = await docker.getContainer(containerId).inspect()
+    const exec = await docker.getContainer(containerId).exec({ Cmd: ['ls', '/dev'], AttachStdout: true, Tty: true })
+    const chunks: Buffer[] = []
+    for await (const chunk of await exec.start({ Tty: true })) chunks.push(chunk as Buffer)
+    await manager.request('destroy_kernel', { kernelId: spec.kernelId, graceMs: 0, attempt: 1 })
+    return [
+      ...(HostConfig.DeviceRequests ?? []).flatMap(({ DeviceIDs = [] }) => DeviceIDs),
+      ...Buffer.concat(chunks)
+        .toString()
+        .split(/\s+/)
+        .filter(name => name.startsWith('nvidia')),
+      ...Config.Env.filter(line => line.startsWith('NVIDIA_VISIBLE')),
+    ]
+  }
+
+  test('a session gets its GPU by UUID, and no other', async () => {
+    await engineKnows([A100, A100], [T4, T4], ['0', T4], ['all', T4])
+    await expect.poll(() => looksInside()).toEqual([`nvidia.com/gpu=${T4}`, 'nvidia1', 'NVIDIA_VISIBLE_DEVICES=void'])
+    expect(await looksInside(aKernelSpec())).toEqual(['NVIDIA_VISIBLE_DEVICES=void'])
+  })
+
+  test('a GPU that the engine does not list any more is a problem of that GPU', async () => {
+    await engineKnows([T4, T4])
+    const problem = expect.stringContaining('this GPU') as string
+    await expect.poll(() => devices()?.map(device => device[4]), { timeout: 25_000 }).toEqual([null, problem])
+  })
+
+  test('by an index a session starts only if it got the GPU that was meant', async () => {
+    await engineKnows(['0', T4])
+    await expect.poll(() => looksInside()).toEqual(['nvidia.com/gpu=0', 'nvidia0', 'NVIDIA_VISIBLE_DEVICES=void'])
+    await engineKnows(['0', A100])
+    await expect(start()).rejects.toMatchObject({ detail: { cause: 'gpu_index_moved' } })
+    await expect.poll(() => manager.report?.kernels).toEqual([])
+  })
 })

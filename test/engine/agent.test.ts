@@ -137,7 +137,7 @@ describe('a session', () => {
       PidsLimit: 4096,
       Privileged: false,
       CapDrop: ['ALL'],
-      SecurityOpt: ['no-new-privileges:true'],
+      SecurityOpt: ['no-new-privileges'],
       PortBindings: {},
     })
     expect(Config.User).toMatch(new RegExp(`^${sessionUid}:\\d+$`))

@@ -63,8 +63,9 @@ describe.skipIf(!hasCompiler)('a part of a GPU with a simulated driver', () => {
       engine: createEngineClient(process.env.DOCKER_HOST),
       limits,
       image,
-      container(uuid, name) {
-        const { HostConfig, ...config } = probeContainer(uuid, name)
+      requests: { of: uuids => Promise.resolve({ by: 'hook', uuids }) },
+      container(request, name) {
+        const { HostConfig, ...config } = probeContainer(request, name)
         const { DeviceRequests, ...host } = HostConfig ?? {}
         expect(DeviceRequests).toEqual([{ Driver: '', DeviceIDs: [UUID], Capabilities: [['gpu']] }])
         const Mounts = [
@@ -109,7 +110,7 @@ describe.skipIf(!hasCompiler)('a part of a GPU with a simulated driver', () => {
   })
 
   test('only containers left by a crash are removed, whatever labels an image has', async () => {
-    const { HostConfig: _, ...left } = probeContainer(UUID, IMAGE)
+    const { HostConfig: _, ...left } = probeContainer({ by: 'hook', uuids: [UUID] }, IMAGE)
     await docker.createContainer(left)
     const other = await docker.createContainer({ Image: IMAGE, Labels: { 'berth.gpu-probe': UUID } })
     await fake.behave('container')

@@ -67,7 +67,7 @@ describe('from a request to bytes in a container', () => {
       Privileged: false,
       NetworkMode: expect.stringMatching(/^berth-/) as string,
     })
-    expect(host.SecurityOpt).toContain('no-new-privileges:true')
+    expect(host.SecurityOpt).toContain('no-new-privileges')
   })
 
   test('ssh runs a command as the user work, and the key in the home directory is that of the session', async () => {

@@ -1,5 +1,9 @@
-import { because, together } from '#manager/contract'
-import { type PartCheck, ok, problem } from '../check.ts'
+import { handOut, needsIndexes } from '#agent/contract'
+import { type Because, because, together } from '#manager/contract'
+import { type FindingByKey, type PartCheck, ok, problem, warning } from '../check.ts'
+import { type Facts, type GpuFacts } from '../facts.ts'
+
+type Nvidia = Extract<Facts['nvidia'], { status: 'works' }>
 
 export const gpu: PartCheck = {
   name: 'GPU',
@@ -9,10 +13,39 @@ export const gpu: PartCheck = {
     if (nvidia.status === 'absent') return ok(because('gpu_no_driver'))
     if (nvidia.status === 'failing')
       return problem(because('nvidia_smi_fails', { text: nvidia.why }), because('nvidia_smi_fails_mend'))
-    const found = { count: nvidia.gpus, driver: nvidia.driver }
     const parts = because(nvidia.limitsMemory ? 'gpu_limits_memory' : 'gpu_without_limits')
-    if (engine.status === 'unreachable') return ok(together(because('gpus_found', found), parts))
-    if (engine.runtimes.includes('nvidia') || engine.cdi) return ok(together(because('gpus_usable', found), parts))
-    return problem(because('gpus_not_usable', found), because('gpus_not_usable_mend'))
+    const found = { count: nvidia.gpus.length, driver: nvidia.driver }
+    // Without an instance, a GPU in MIG mode offers nothing to hand out.
+    if (engine.status === 'unreachable' || nvidia.gpus.length === 0)
+      return ok(together(because('gpus_found', found), parts))
+    return judge(nvidia, engine.gpus, parts)
   },
+}
+
+/** The same decision that the agent takes at each start, for each GPU by itself. */
+function judge(nvidia: Nvidia, engine: GpuFacts, parts: Because): FindingByKey {
+  const found = { count: nvidia.gpus.length, driver: nvidia.driver }
+  const hook = engine.runtime || nvidia.hook
+  const ways = nvidia.gpus.map(gpu => handOut({ names: engine.names, hook }, [gpu]).by)
+  const known = ways.filter(way => way === 'cdi').length
+  if (known < found.count && engine.names.length > 0) {
+    // With the hook every GPU can be used; the list is wrong all the same.
+    return (hook ? warning : problem)(because('cdi_knows_some', { known, ...found }), because('cdi_generate_mend'))
+  }
+  if (known > 0) {
+    const named = because(needsIndexes({ names: engine.names, hook }) ? 'gpus_by_cdi_index' : 'gpus_by_cdi', {
+      known,
+      count: found.count,
+    })
+    return ok(together(because('gpus_found', found), named, parts))
+  }
+  if (hook) return ok(together(because('gpus_usable', found), parts))
+  if (engine.cdi === 'unlisted') return ok(together(because('gpus_found', found), because('cdi_unlisted'), parts))
+  return problem(because('gpus_not_usable', found), MEND[engine.cdi])
+}
+
+const MEND = {
+  unknown: because('gpus_not_usable_mend'),
+  off: because('cdi_off_mend'),
+  listed: because('cdi_generate_mend'),
 }

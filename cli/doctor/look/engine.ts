@@ -3,7 +3,8 @@ import { BlockList } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import Docker, { type NetworkInspectInfo } from 'dockerode'
 import { z } from 'zod'
-import { type Engine } from '../facts.ts'
+import { GpuInfo, gpuNamesOf } from '#agent/contract'
+import { type Engine, type GpuFacts } from '../facts.ts'
 
 const TIMEOUT_MS = 5_000
 
@@ -13,9 +14,8 @@ const Info = z.object({
   CgroupVersion: z.string().default('1'),
   Driver: z.string().default(''),
   DockerRootDir: z.string().default(''),
-  Runtimes: z.record(z.string(), z.unknown()).nullish(),
   FirewallBackend: z.object({ Driver: z.string() }).nullish(),
-  DiscoveredDevices: z.array(z.unknown()).nullish(),
+  ...GpuInfo.shape,
 })
 
 const parseInfo = (reply: unknown) => Info.parse(reply)
@@ -44,10 +44,9 @@ export async function lookAtEngine(dockerHost?: string, toolbox = 'berth/toolbox
       storageDriver: info.Driver,
       rootDirectory: info.DockerRootDir,
       rootFreeBytes: await freeBytes(info.DockerRootDir),
-      runtimes: Object.keys(info.Runtimes ?? {}),
       firewallBackend: info.FirewallBackend?.Driver,
       hasBridgesHere: hasBridgesHere(networks),
-      cdi: (info.DiscoveredDevices ?? []).length > 0,
+      gpus: gpuFacts(info, version.ApiVersion),
       toolbox: { image: toolbox, present: images.some(image => (image.RepoTags ?? []).includes(toolbox)) },
       sessionImages: images.filter(image => offersSomething(image.Labels)).length,
     }
@@ -55,6 +54,18 @@ export async function lookAtEngine(dockerHost?: string, toolbox = 'berth/toolbox
     return { status: 'unreachable', why: error instanceof Error ? error.message : String(error) }
   }
 }
+
+/** Devices are listed from API 1.50 on; directories of CDI are named from 1.44 on, and none where CDI is off. */
+function gpuFacts({ DiscoveredDevices, CDISpecDirs, Runtimes }: GpuInfo, apiVersion: string): GpuFacts {
+  const lists = isNewer(apiVersion, '1.50')
+  return {
+    cdi: CDISpecDirs?.length ? (lists ? 'listed' : 'unlisted') : isNewer(apiVersion, '1.44') ? 'off' : 'unknown',
+    names: gpuNamesOf((DiscoveredDevices ?? []).map(({ ID }) => ID)),
+    runtime: Object.hasOwn(Runtimes ?? {}, 'nvidia'),
+  }
+}
+
+const isNewer = (version: string, least: string) => version.localeCompare(least, 'en', { numeric: true }) >= 0
 
 function addressOf(dockerHost: string | undefined): Docker.DockerOptions {
   if (dockerHost === undefined) return {}

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
-import { readFile, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { access, constants, readFile, stat } from 'node:fs/promises'
+import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { NVIDIA_HOOK, parseGpuList } from '#agent/contract'
 import { type DataDirectory, type IptablesFacts, type Nvidia, type SecretFile } from '../facts.ts'
 import { freeBytes } from './engine.ts'
 import { type Fetch } from '#proxy/network'
@@ -16,11 +17,14 @@ export async function lookAtNvidia(program = 'nvidia-smi'): Promise<Nvidia> {
   try {
     const query = ['--query-gpu=driver_version', '--format=csv,noheader']
     const { stdout } = await run(program, query, { timeout: TIMEOUT_MS })
-    const drivers = stdout.split('\n').flatMap(line => (line.trim() === '' ? [] : [line.trim()]))
+    const driver = stdout.split('\n').find(line => line.trim() !== '')
+    const list = parseGpuList((await run(program, ['-L'], { timeout: TIMEOUT_MS })).stdout)
+    const parents = new Set(list.map(({ parent }) => parent))
     return {
       status: 'works',
-      driver: drivers[0] ?? 'unknown',
-      gpus: drivers.length,
+      driver: driver?.trim() ?? 'unknown',
+      gpus: list.filter(({ uuid }) => !parents.has(uuid)),
+      hook: await hasHook(),
       limitsMemory: await canLimitMemory(program),
     }
   } catch (error) {
@@ -29,6 +33,13 @@ export async function lookAtNvidia(program = 'nvidia-smi'): Promise<Nvidia> {
     const why = [said.stderr, said.stdout, said.message].find(text => text?.trim())
     return { status: 'failing', why: (why ?? 'unknown').trim().split('\n')[0] ?? '' }
   }
+}
+
+/** Docker looks for the hook in the PATH of its service; ours may lack parts of it. */
+async function hasHook(): Promise<boolean> {
+  const directories = [...(process.env.PATH ?? '').split(delimiter), '/usr/local/bin', '/usr/bin']
+  const looks = directories.map(directory => access(join(directory, NVIDIA_HOOK), constants.X_OK))
+  return (await Promise.allSettled(looks)).some(({ status }) => status === 'fulfilled')
 }
 
 /** Whether GPU memory limits can be set here, which the agent requires before it calls a part of a GPU enforced. */

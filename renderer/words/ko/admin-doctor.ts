@@ -75,7 +75,16 @@ export default {
     '드라이버가 GPU 몫의 메모리를 제한할 수 있습니다. 에이전트가 이를 시험합니다(`berth admin agent device ls`).',
   gpu_without_limits: 'GPU 몫의 메모리가 제한되지 않습니다. 드라이버 R615 이상과 cgroups v2가 필요합니다.',
   gpus_found: 'GPU {count}개, 드라이버 {driver}입니다.',
-  gpus_usable: 'GPU {count}개, 드라이버 {driver}입니다. 엔진이 컨테이너에 줄 수 있습니다.',
+  gpus_usable: 'GPU {count}개, 드라이버 {driver}입니다. 엔진이 NVIDIA 런타임으로 컨테이너에 줄 수 있습니다.',
+  gpus_by_cdi: '엔진이 CDI로 컨테이너에 줄 수 있습니다(UUID로 {count}개 중 {known}개).',
+  gpus_by_cdi_index:
+    '엔진이 CDI로 컨테이너에 줄 수 있습니다(번호로 {count}개 중 {known}개이며, 세션마다 맞는 GPU를 받았는지 확인합니다). UUID로 부르려면: nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml',
+  cdi_unlisted:
+    '엔진이 CDI를 쓰지만 장치를 알리지 않습니다. 무엇을 줄 수 있는지는 `berth admin agent device ls`로 확인하세요.',
+  cdi_knows_some: '엔진이 CDI로 아는 GPU는 {count}개 중 {known}개입니다. 드라이버 {driver}.',
+  cdi_generate_mend: '`nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`을 실행하세요.',
+  cdi_off_mend:
+    'CDI를 켜세요. /etc/docker/daemon.json에 `"features": {"cdi": true}`를 넣고 Docker를 다시 시작한 다음 `nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`을 실행하세요. 아니면 nvidia-container-toolkit을 설치하고 `nvidia-ctk runtime configure --runtime=docker`를 실행한 다음 Docker를 다시 시작하세요.',
   gpus_not_usable: 'GPU {count}개, 드라이버 {driver}입니다. 그러나 엔진이 컨테이너에 줄 수 없습니다.',
   gpus_not_usable_mend:
     'nvidia-container-toolkit을 설치하고 `nvidia-ctk runtime configure --runtime=docker`를 실행한 다음 Docker를 다시 시작하세요.',

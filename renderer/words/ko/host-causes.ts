@@ -19,6 +19,14 @@ export default {
   image_does_not_fit:
     '이미지가 맞지 않습니다. {path} 경로가 폴더여야 하는데 파일이거나, 파일이어야 하는데 폴더입니다. 다른 이미지를 쓰거나 이미지에서 이 경로를 제거하세요.',
   gpu_limit_not_set: 'GPU {gpu}의 메모리 한도를 설정하지 못했습니다: {text}',
+  engine_without_gpus:
+    '엔진이 GPU를 내줄 수 없습니다. CDI로 알리는 GPU가 없고 NVIDIA 런타임도 없습니다. 관리자: 호스트에서 berth doctor를 실행하세요.',
+  gpu_not_in_cdi:
+    '엔진이 이 GPU를 내줄 수 없습니다. 다른 GPU는 CDI로 알리지만 이 GPU는 없습니다. 관리자: 호스트에서 실행하세요: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml',
+  gpu_index_moved:
+    '엔진이 다른 GPU를 내주어 세션을 중지했습니다. 요청: {asked}, 확인: {found}. 호스트의 CDI 파일이 GPU를 번호로 부르는데 번호가 바뀌었습니다. 관리자: 호스트에서 실행하세요: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml',
+  gpu_not_checked:
+    '엔진이 GPU를 번호로 부르는데, 세션이 어느 GPU를 받았는지 nvidia-smi로 확인하지 못했습니다: {text}. 관리자: 호스트에서 실행하세요: nvidia-ctk cdi generate --device-name-strategy=uuid --output=/etc/cdi/nvidia.yaml',
   app_takes_arguments: '앱이 "{name}" 인수를 받지 않습니다. 받는 인수: {taken}',
   app_takes_no_arguments: '앱이 "{name}" 인수를 받지 않습니다. 받는 인수가 없습니다.',
   app_takes_variables: '앱이 "{name}" 변수를 받지 않습니다. 받는 변수: {taken}',

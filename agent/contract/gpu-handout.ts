@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { type Because, because } from '#manager/contract'
+
+/** CDI kind of NVIDIA's GPUs and MIG instances; other kinds (`management.nvidia.com/gpu`, other makers) are not theirs. */
+export const GPU_KIND = 'nvidia.com/gpu'
+
+/** Program by which Docker hands out GPUs without CDI. Docker looks for it in its own PATH, at its start. */
+export const NVIDIA_HOOK = 'nvidia-container-runtime-hook'
+
+/** Fields of `GET /info` that say how GPUs can be handed out. Engines leave out what they do not know. */
+export const GpuInfo = z.object({
+  /** From API 1.50. */
+  DiscoveredDevices: z.array(z.object({ ID: z.string() })).nullish(),
+  /** From API 1.44; empty where CDI is off. */
+  CDISpecDirs: z.array(z.string()).nullish(),
+  Runtimes: z.record(z.string(), z.unknown()).nullish(),
+})
+export type GpuInfo = z.infer<typeof GpuInfo>
+
+/** What an engine can hand out now. */
+export interface GpuOffer {
+  /** Names of CDI devices of `GPU_KIND`: UUIDs, or indexes such as `0`, `0:1` for a MIG instance, `gpu0`, `mig0:1`. */
+  readonly names: readonly string[]
+  /** NVIDIA's runtime or hook is there, or cannot be looked for. */
+  readonly hook: boolean
+}
+
+/** A GPU or MIG instance of the host; its index is undefined if nobody has asked for it. */
+export interface GpuName {
+  readonly uuid: string
+  readonly index?: string | undefined
+}
+
+/** How GPUs are asked for; `isByIndex` requires a look at the UUIDs in the container, because an index may move. */
+export type GpuHandout =
+  | { readonly by: 'cdi'; readonly ids: readonly string[]; readonly isByIndex: boolean }
+  | { readonly by: 'hook' }
+  | { readonly by: 'none'; readonly because: Because }
+
+/**
+ * GPUs and MIG instances in the list of `nvidia-smi -L`. A GPU in MIG mode comes before its instances, and is `parent` of each.
+ * Indexes are as in CDI: `1` for a GPU, `1:0` for an instance of it.
+ */
+export function parseGpuList(list: string): (GpuName & { readonly index: string; readonly parent?: string })[] {
+  let gpu = { uuid: '', index: '' }
+  return list.split('\n').flatMap(line => {
+    const [, index, uuid] = /^GPU (\d+): .*\(UUID: (GPU-[^)]+)\)/.exec(line) ?? []
+    if (index !== undefined && uuid !== undefined) return [(gpu = { uuid, index })]
+    const [, instance, mig] = /^\s+MIG .*Device\s+(\d+): \(UUID: (MIG-[^)]+)\)/.exec(line) ?? []
+    return mig === undefined ? [] : [{ uuid: mig, index: `${gpu.index}:${instance}`, parent: gpu.uuid }]
+  })
+}
+
+/** Names of the GPUs among the ids of CDI devices. `all` names no GPU of its own. */
+export function gpuNamesOf(ids: readonly string[]): string[] {
+  const prefix = `${GPU_KIND}=`
+  return ids.filter(id => id.startsWith(prefix) && id !== `${prefix}all`).map(id => id.slice(prefix.length))
+}
+
+/** Whether names of this list are UUIDs: an index in such a list is of the same age as the UUIDs, so it proves nothing more. */
+const hasUuids = (names: readonly string[]) => names.some(name => /^(GPU|MIG)-/.test(name))
+
+/** True if the names can only be understood with the indexes of the GPUs. */
+export const needsIndexes = ({ names }: GpuOffer): boolean => names.length > 0 && !hasUuids(names)
+
+/**
+ * Way to ask for these GPUs, all of them in the same way: CDI first, because it needs no registered runtime and no hook, and the
+ * devices are in the container's own specification; then NVIDIA's hook.
+ */
+export function handOut({ names, hook }: GpuOffer, asked: readonly GpuName[]): GpuHandout {
+  const listed = new Set(names)
+  const isByIndex = !hasUuids(names)
+  const nameOf = ({ uuid, index }: GpuName) =>
+    isByIndex ? namesOfIndex(index).find(name => listed.has(name)) : listed.has(uuid) ? uuid : undefined
+  const ids = asked.flatMap(gpu => {
+    const name = nameOf(gpu)
+    return name === undefined ? [] : [`${GPU_KIND}=${name}`]
+  })
+  if (ids.length === asked.length) return { by: 'cdi', ids, isByIndex: isByIndex && ids.length > 0 }
+  if (hook) return { by: 'hook' }
+  return { by: 'none', because: because(names.length > 0 ? 'gpu_not_in_cdi' : 'engine_without_gpus') }
+}
+
+/** NVIDIA's generator has the strategies `index` and `type-index`, besides `uuid`. */
+function namesOfIndex(index: string | undefined): string[] {
+  return index === undefined ? [] : [index, `${index.includes(':') ? 'mig' : 'gpu'}${index}`]
+}

@@ -1,0 +1,40 @@
+import { parseGpuList } from '#agent/contract'
+import { AppError, because } from '#manager/contract'
+import { TOOLBOX } from '../docker/container-config.ts'
+import { type EngineClient } from '../docker/engine-client.ts'
+import { type Inside, runInside } from '../docker/run-inside.ts'
+
+const WITHIN_S = 10
+/** Not the session's PATH: nvidia-smi comes with the devices, and the session may have a program of that name. */
+const PATH = '/usr/bin:/usr/local/bin:/usr/local/nvidia/bin:/bin'
+
+export interface GpuCheck {
+  readonly container: { readonly id: string; readonly user: string }
+  readonly uuids: readonly string[]
+  /** Asked if the check fails: a container that has ended by itself uses no GPU any more. */
+  readonly hasEnded: () => Promise<boolean>
+}
+
+/**
+ * Checks that a new container has the GPUs that were asked for, and no others. A GPU that was asked for by its index may be
+ * another one: indexes move with a reboot or a replaced GPU, and the engine's CDI file stays.
+ *
+ * @throws `kernel_create_failed`, also if nvidia-smi does not run in the container
+ */
+export async function checkGpus(engine: EngineClient, { container, uuids, hasEnded }: GpuCheck): Promise<void> {
+  const inside: Inside = { containerId: container.id, user: container.user }
+  const command = [`${TOOLBOX}/bin/busybox`, 'timeout', '-s', 'KILL', String(WITHIN_S), 'nvidia-smi', '-L']
+  const { output, exitCode } = await runInside(engine, inside, { command, environment: { PATH } })
+  const listed = parseGpuList(output)
+  // A GPU in MIG mode is listed above its instances, and cannot be used itself.
+  const parents = new Set(listed.map(({ parent }) => parent))
+  const found = listed.map(({ uuid }) => uuid).filter(uuid => !parents.has(uuid))
+  if (exitCode === 0 && found.toSorted().join() === uuids.toSorted().join()) return
+  if (await hasEnded()) return
+  throw new AppError(
+    'kernel_create_failed',
+    exitCode === 0
+      ? because('gpu_index_moved', { asked: uuids.join(', '), found: found.join(', ') || '–' })
+      : because('gpu_not_checked', { text: output.trim().split('\n').at(-1) ?? '' }),
+  )
+}

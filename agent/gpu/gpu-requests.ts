@@ -1,0 +1,79 @@
+import { access, constants } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { GpuInfo, type GpuName, gpuNamesOf, type GpuOffer, handOut, needsIndexes, NVIDIA_HOOK } from '#agent/contract'
+import { AppError, type Because } from '#manager/contract'
+import { type GpuRequest, NO_GPUS } from '../docker/container-config.ts'
+import { type EngineClient } from '../docker/engine-client.ts'
+import { readCdiNames } from './cdi-files.ts'
+
+/** Ways to ask the engine for GPUs, from what the engine says at that moment: files and settings change without a restart of ours. */
+export interface GpuRequests {
+  /** @throws `kernel_create_failed` if the engine cannot hand them out */
+  of(uuids: readonly string[]): Promise<GpuRequest>
+  /** GPUs that the engine cannot hand out, with the reason. @throws if the engine does not answer */
+  problems(uuids: readonly string[]): Promise<ReadonlyMap<string, Because>>
+}
+
+export interface GpuRequestsDeps {
+  readonly engine: EngineClient
+  /** Whether the engine has the files and programs of this machine. */
+  readonly isEngineHere: boolean
+  /** Index of each GPU and MIG instance by UUID, as the driver numbers them now. */
+  readonly indexes: () => Promise<ReadonlyMap<string, string>>
+  readonly path?: string
+}
+
+/** PATH of a Docker Engine that systemd started, which is not ours. */
+const SERVICE_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+
+export function createGpuRequests({
+  engine,
+  isEngineHere,
+  indexes,
+  path = process.env.PATH,
+}: GpuRequestsDeps): GpuRequests {
+  async function lookAtOffer(): Promise<GpuOffer> {
+    const reply: unknown = await engine.calls.info()
+    const { DiscoveredDevices, CDISpecDirs, Runtimes } = GpuInfo.parse(reply)
+    const names = DiscoveredDevices
+      ? gpuNamesOf(DiscoveredDevices.map(({ ID }) => ID))
+      : isEngineHere
+        ? await readCdiNames(CDISpecDirs ?? [])
+        : []
+    // The hook of an engine elsewhere cannot be looked for: its answer at the start decides.
+    const hook = !isEngineHere || Object.hasOwn(Runtimes ?? {}, 'nvidia') || (await hasProgram(NVIDIA_HOOK, path))
+    return { names, hook }
+  }
+
+  async function look(uuids: readonly string[]): Promise<{ offer: GpuOffer; gpus: readonly GpuName[] }> {
+    const offer = await lookAtOffer()
+    const found = needsIndexes(offer) ? await indexes() : new Map<string, string>()
+    return { offer, gpus: uuids.map(uuid => ({ uuid, index: found.get(uuid) })) }
+  }
+
+  return {
+    async of(uuids) {
+      if (uuids.length === 0) return NO_GPUS
+      const { offer, gpus } = await look(uuids)
+      const way = handOut(offer, gpus)
+      if (way.by === 'none') throw new AppError('kernel_create_failed', { ...way.because, gpus: uuids.join(',') })
+      return way.by === 'cdi' ? { ...way, uuids } : { by: 'hook', uuids }
+    },
+    async problems(uuids) {
+      if (uuids.length === 0) return new Map()
+      const { offer, gpus } = await look(uuids)
+      return new Map(
+        gpus.flatMap(gpu => {
+          const way = handOut(offer, [gpu])
+          return way.by === 'none' ? [[gpu.uuid, way.because] as const] : []
+        }),
+      )
+    },
+  }
+}
+
+async function hasProgram(name: string, path = ''): Promise<boolean> {
+  const directories = new Set([...path.split(delimiter), ...SERVICE_PATH.split(':')].filter(Boolean))
+  const looks = [...directories].map(directory => access(join(directory, name), constants.X_OK))
+  return (await Promise.allSettled(looks)).some(({ status }) => status === 'fulfilled')
+}
