@@ -2,9 +2,11 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type NetworkInspectInfo } from 'dockerode'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openControlSocket } from '../up/control-socket.ts'
 import { collectFacts } from './collect.ts'
+import { hasBridgesHere } from './look/engine.ts'
 import { lookAtNvidia } from './look/host.ts'
 
 const FAULT = { code: 'silent', peer: '10.0.0.9', firstSeen: 'A', lastSeen: 'B' } as const
@@ -99,4 +101,21 @@ test('a failing nvidia-smi is distinguished from a missing one', async () => {
   ]
   const works = { status: 'works', driver: '570.1', gpus, hook: false, limitsMemory: false }
   expect(await lookAtNvidia(program)).toEqual(works)
+})
+
+test('an engine is in this network if one of its bridges is in the table of routes, with or without a container', () => {
+  const routes = [
+    'Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT',
+    'eth0\t00000000\t010011AC\t0003\t0\t0\t0\t00000000\t0\t0\t0',
+    'docker0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0',
+  ].join('\n')
+  const bridge = (Subnet: string) => ({ Driver: 'bridge', IPAM: { Config: [{ Subnet }] } }) as NetworkInspectInfo
+  const isHere = (...subnets: string[]) => hasBridgesHere(subnets.map(bridge), routes)
+  expect(isHere('172.17.0.0/16')).toBe(true)
+  expect(isHere('10.213.0.16/28', 'fd00::/64', '172.17.0.0/16')).toBe(true)
+  expect(isHere('172.18.0.0/16')).toBe(false)
+  expect(isHere('172.17.0.0/20')).toBe(false)
+  // Nothing can be said without a bridge, or on a computer without this table.
+  expect(isHere()).toBe(true)
+  expect(hasBridgesHere([bridge('172.18.0.0/16')], undefined)).toBe(true)
 })

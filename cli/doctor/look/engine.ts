@@ -1,6 +1,4 @@
-import { statfs } from 'node:fs/promises'
-import { BlockList } from 'node:net'
-import { networkInterfaces } from 'node:os'
+import { readFile, statfs } from 'node:fs/promises'
 import Docker, { type NetworkInspectInfo } from 'dockerode'
 import { z } from 'zod'
 import { GpuInfo, gpuNamesOf } from '#agent/contract'
@@ -29,11 +27,12 @@ export async function lookAtEngine(dockerHost?: string, toolbox = 'berth/toolbox
   try {
     const docker = new Docker({ ...addressOf(dockerHost), timeout: TIMEOUT_MS })
     const rawInfo: Promise<unknown> = docker.info()
-    const [version, info, images, networks] = await Promise.all([
+    const [version, info, images, networks, routes] = await Promise.all([
       docker.version(),
       rawInfo.then(parseInfo),
       docker.listImages(),
       docker.listNetworks(),
+      readFile('/proc/net/route', 'utf8').catch(() => undefined),
     ])
     return {
       status: 'reachable',
@@ -45,7 +44,7 @@ export async function lookAtEngine(dockerHost?: string, toolbox = 'berth/toolbox
       rootDirectory: info.DockerRootDir,
       rootFreeBytes: await freeBytes(info.DockerRootDir),
       firewallBackend: info.FirewallBackend?.Driver,
-      hasBridgesHere: hasBridgesHere(networks),
+      hasBridgesHere: hasBridgesHere(networks, routes),
       gpus: gpuFacts(info, version.ApiVersion),
       toolbox: { image: toolbox, present: images.some(image => (image.RepoTags ?? []).includes(toolbox)) },
       sessionImages: images.filter(image => offersSomething(image.Labels)).length,
@@ -75,17 +74,31 @@ function addressOf(dockerHost: string | undefined): Docker.DockerOptions {
     : { protocol: 'http', host: hostname, port: Number(port || 2375) }
 }
 
-/** Whether this machine has an address in a network of the engine; the agent asks the table of routes the same. */
-function hasBridgesHere(networks: readonly NetworkInspectInfo[]): boolean {
-  const subnets = new BlockList()
-  for (const { Driver, IPAM } of networks) {
-    for (const { Subnet = '' } of (Driver === 'bridge' && IPAM?.Config) || []) {
-      const [address = '', bits] = Subnet.split('/')
-      if (/^[0-9.]+$/.test(address)) subnets.addSubnet(address, Number(bits))
-    }
-  }
-  const here = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
-  return subnets.rules.length === 0 || here.some(({ address, family }) => family === 'IPv4' && subnets.check(address))
+/**
+ * Whether a bridge of the engine is in the table of routes of this network, as the agent looks at it too. Interfaces say less:
+ * a bridge without a container is not listed among those that run.
+ *
+ * @param routes text of /proc/net/route; undefined where there is none
+ */
+export function hasBridgesHere(networks: readonly NetworkInspectInfo[], routes: string | undefined): boolean {
+  const bridges = networks.filter(({ Driver }) => Driver === 'bridge').flatMap(({ IPAM }) => IPAM?.Config ?? [])
+  const subnets = bridges.flatMap(({ Subnet = '' }) => (/^[0-9.]+\/[0-9]+$/.test(Subnet) ? [routeOf(Subnet)] : []))
+  if (routes === undefined || subnets.length === 0) return true
+  const here = new Set(
+    routes
+      .split('\n')
+      .map(line => line.split('\t'))
+      .map(columns => `${columns[1]} ${columns[7]}`),
+  )
+  return subnets.some(subnet => here.has(subnet))
+}
+
+/** Destination and mask as in /proc/net/route: hexadecimal, the last byte of the address first. */
+function routeOf(subnet: string): string {
+  const [address = '', bits] = subnet.split('/')
+  const hex = (bytes: readonly number[]) => Buffer.from(bytes.toReversed()).toString('hex').toUpperCase()
+  const mask = [0, 8, 16, 24].map(from => 256 - 2 ** (8 - Math.min(Math.max(Number(bits) - from, 0), 8)))
+  return `${hex(address.split('.').map(Number))} ${hex(mask)}`
 }
 
 /** Whether these labels of an image say what it offers to sessions. Older engines reply with absent labels (null). */
