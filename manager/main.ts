@@ -16,7 +16,7 @@ import { createEventBus, type EventBus } from './events/bus.ts'
 import { type Handlers } from './http/handlers.ts'
 import { createBackupRoutes } from './http/routes/backups.ts'
 import { createAuditRoutes } from './http/routes/audit.ts'
-import { createPublishedAppRoutes } from './http/routes/published-apps.ts'
+import { createServedAppRoutes } from './http/routes/served-apps.ts'
 import { createManagerRoutes } from './http/routes/managers.ts'
 import { createMessageRoutes } from './http/routes/messages.ts'
 import { createSettingsRoutes } from './http/routes/settings.ts'
@@ -179,7 +179,7 @@ export async function startManager(
       readSetUp: () => readSetUp({ settings, backups, certificates }),
     }),
   )
-  const { published, tunnels, sftp } = parts.use(
+  const { published, ownApps, tunnels, sftp } = parts.use(
     startConnectionsPart({
       store,
       box,
@@ -206,7 +206,7 @@ export async function startManager(
       now: () => store.now(),
       endPublishedApps: () => published.endAll(),
     }),
-    ...createPublishedAppRoutes(published),
+    ...createServedAppRoutes(published, ownApps),
     ...createAuditRoutes(createAuditLog(store.db)),
     ...createBackupRoutes(backups),
     ...createManagerRoutes({

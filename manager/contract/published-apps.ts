@@ -73,9 +73,9 @@ export const Publishing = z
   .meta({ id: 'Publishing' })
 export type Publishing = z.infer<typeof Publishing>
 
-/** A published app as the console serves it. Holds secrets: only the console gets it. */
+/** An app as the console serves it at a place of its own. Holds secrets: only the console gets it. */
 export const ServedApp = z.object({
-  id: PublishedAppId,
+  id: z.string(),
   name: z.string(),
   port: z.int().nullable(),
   sessionId: SessionId,
@@ -84,6 +84,8 @@ export const ServedApp = z.object({
   title: z.string(),
   /** Page at which a visit begins. */
   path: z.string(),
+  /** `links`: everybody with its link. `tickets`: the person for whom the app is served, with a ticket. */
+  admits: z.enum(['links', 'tickets']),
   needsPassword: z.boolean(),
   addresses: z.array(z.string()),
   expiresAt: z.iso.datetime(),

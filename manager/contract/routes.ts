@@ -19,6 +19,7 @@ import { MESSAGE_ROUTES } from './routes/messages.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
 import { REGISTRY_ROUTES } from './routes/registries.ts'
 import { POLICY_ROUTES } from './routes/policies.ts'
+import { OWN_APP_ROUTES } from './routes/own-apps.ts'
 import { PUBLISHED_APP_ROUTES } from './routes/published-apps.ts'
 import { PRESET_ROUTES } from './routes/presets.ts'
 import { QUEUE_ROUTES } from './routes/queue.ts'
@@ -58,6 +59,7 @@ export const ROUTES = {
   ...BUNDLE_ROUTES,
   ...FILE_ROUTES,
   ...GRANT_ROUTES,
+  ...OWN_APP_ROUTES,
   ...PUBLISHED_APP_ROUTES,
   ...IMAGE_DEFAULTS_ROUTES,
   ...IMAGE_ROUTES,

@@ -90,11 +90,15 @@ export const SESSION_REQUEST_CAUSES = {
   grant_over: 'The access has expired or was withdrawn. Open the app again.',
   host_silent: 'The host of this session did not open a connection in time. Try again.',
   host_without_session: 'The host does not run this session.',
+  apps_without_address:
+    'An administrator sets console.appsAddress in berth.toml (BERTH_APPS_ADDRESS). Until then, use the desktop app or the berth command.',
+  browser_needs_sign_in: 'Browsers enter with a sign-in. Sign in with berth login instead of a keypair.',
   link_hours: 'A link may last at most {hours} hours here.',
   links_at_most: 'You may have at most {count}. End others first.',
   not_an_address: '"{text}" is neither an address nor a range of addresses.',
-  only_web_apps: 'Only web apps can be published, and {app} is not one.',
-  ports_taken: 'Every port of the range has a published app. End another one first.',
+  only_web_apps: 'Only web apps open at an address of their own, and {app} is not one.',
+  ports_taken:
+    'Every port of the range has an app. End a session or a link that is not needed, or ask an administrator for a wider range.',
   publishing_off: 'The administrators have not allowed it.',
   sign_in_ended_app: 'The sign-in ended while the app was starting. Sign in again.',
   too_many_waiting: 'Too many connections are waiting already. Try again in a moment.',

@@ -37,8 +37,8 @@ import { hashToken } from '../users/secrets.ts'
  * minutes, for one (sign-in, keypair or published app, user, session, app), and can be renewed only while these are valid.
  * Signing out, deactivating the keypair, withdrawing the published app, or the end of the session ends it within CACHE_MS.
  * Renewing counts as a use of the sign-in, which stays valid up to its absolute end. Only the owner of a session, and members
- * whom the owner lets use it, can obtain a grant, which ends with that right; and the console for the visitors of an app that
- * the owner has published.
+ * whom the owner lets use it, can obtain a grant, which ends with that right; and the console for their browsers elsewhere, and for
+ * the visitors of an app that the owner has published.
  */
 export interface Grants extends AsyncDisposable {
   /**
@@ -56,9 +56,12 @@ export interface Grants extends AsyncDisposable {
    *   `agent_unreachable`, `forbidden`, `not_signed_in` (ended meanwhile)
    */
   create(caller: Caller, sessionId: SessionId, app: string, signal?: AbortSignal): Promise<Grant>
-  /** Creates a grant for the visitors of a published app; its rights were checked. @throws those of `create` */
-  createForLink(
-    link: { readonly id: PublishedAppId; readonly userId: UserId },
+  /**
+   * Creates a grant for whom the console has let in: visitors of a published app, or a browser of a sign-in. The rights were checked.
+   * @throws those of `create`, `published_app_not_found`
+   */
+  createFor(
+    holder: { readonly userId: UserId } & ({ readonly publishedApp: PublishedAppId } | { readonly loginId: string }),
     target: { readonly sessionId: SessionId; readonly app: string },
     signal?: AbortSignal,
   ): Promise<Grant>
@@ -184,8 +187,8 @@ export function startGrants({ store, agents, changes, members, log, now = store.
       const keypair = loginId === null ? caller.keypair : null
       return await issue({ userId, loginId, keypair, publishedApp: null }, { sessionId, app: name }, signal)
     },
-    createForLink: ({ id, userId }, target, signal) =>
-      issue({ userId, loginId: null, keypair: null, publishedApp: id }, target, signal),
+    createFor: (holder, target, signal) =>
+      issue({ loginId: null, keypair: null, publishedApp: null, ...holder }, target, signal),
     async renew(grant) {
       const valid = await find(grant)
       const session = await findSession(store.db, valid.sessionId)

@@ -16,6 +16,7 @@ import {
   type Visit,
 } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
+import { choosePort } from './app-ports.ts'
 import { type Grants } from './grants.ts'
 import { findTunnelApp } from '../images/apps.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
@@ -34,8 +35,8 @@ import {
   listOpen,
   listPublished,
   type PublishedRow,
-  takenPorts,
 } from '../store/sessions/published-apps.ts'
+import { takenPorts, whilePortsStay } from '../store/sessions/app-ports.ts'
 import { findSession } from '../store/sessions/sessions.ts'
 import { type Caller, canSee, visibleTo } from '../users/authorize.ts'
 import { withPasswordLimit } from '../users/back-off.ts'
@@ -91,7 +92,7 @@ export interface PublishedAppsDeps {
   readonly box: SecretBox
   readonly passwords: Passwords
   readonly settings: Pick<Settings, 'read'>
-  readonly grants: Pick<Grants, 'createForLink'>
+  readonly grants: Pick<Grants, 'createFor'>
   /** Undefined where no address for published apps is configured. */
   readonly address: AppsAddress | undefined
   readonly peers?: Peers
@@ -171,22 +172,11 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
     return row
   }
 
-  /** Ports to try, the wanted one first; null where apps are published at names. */
-  async function portsFor(wanted: number | undefined): Promise<readonly (number | null)[]> {
-    if (address?.kind !== 'ports') return [null]
-    const { first, last } = address
-    const taken = await takenPorts(db)
-    const free = Array.from({ length: last - first + 1 }, (_, index) => first + index).filter(port => !taken.has(port))
-    const start = Math.floor(Math.random() * free.length)
-    const shuffled = [...free.slice(start), ...free.slice(0, start)]
-    return wanted !== undefined && free.includes(wanted) ? [wanted, ...shuffled] : shuffled
-  }
-
   return {
     async publish(caller, { id: sessionId, app: name }, spec) {
       const { on, maxHours } = await publishing()
       const session = await requireOwn(db, caller, sessionId, 'only_owner_publishes')
-      if (!on) throw new AppError('publishing_off', because('publishing_off'))
+      if (!on || !address) throw new AppError('publishing_off', because('publishing_off'))
       const app = findTunnelApp(session, name)
       if (!app) throw new AppError('app_not_found', { app: name })
       if (app.protocol !== 'http') throw new AppError('bad_request', because('only_web_apps', { app: name }))
@@ -209,14 +199,15 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
         addresses: spec.addresses,
         lifetimeMs: Math.round(spec.hours * HOUR_MS),
       }
-      for (const port of await portsFor(spec.port)) {
-        if (!(await insertPublished(db, { ...row, port }))) continue
-        const made = await findPublished(db, row.id)
-        // The session ended meanwhile.
-        if (!made) throw new AppError('session_not_running', { sessionId })
-        return await view(made, caller)
-      }
-      throw new AppError('public_port_taken', because('ports_taken'))
+      const isMade = await whilePortsStay(db, async trx => {
+        const port = choosePort(address, await takenPorts(trx), spec.port)
+        return port !== undefined && (await insertPublished(trx, { ...row, port }))
+      })
+      if (!isMade) throw new AppError('public_port_taken', because('ports_taken'))
+      const made = await findPublished(db, row.id)
+      // The session ended meanwhile.
+      if (!made) throw new AppError('session_not_running', { sessionId })
+      return await view(made, caller)
     },
 
     async list(caller, sessionId) {
@@ -252,6 +243,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
         app: row.app,
         title: app.title,
         path: app.path,
+        admits: 'links',
         needsPassword: row.password_hash !== null,
         addresses: [...row.addresses],
         expiresAt: row.expires_at.toISOString(),
@@ -273,7 +265,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
     },
     async grant(place, signal) {
       const { id, user_id: userId, session_id: sessionId, app } = await findAt(place)
-      return grants.createForLink({ id, userId }, { sessionId, app }, signal)
+      return grants.createFor({ userId, publishedApp: id }, { sessionId, app }, signal)
     },
 
     watch: id => void watched.add(id),

@@ -27,14 +27,16 @@ declare module 'fastify' {
 }
 
 /**
- * Requests that are not recorded: `whatIf` changes nothing, `renewGrant` and `grantServedApp` extend a right that a recorded request
- * gave, `continueUpload` continues with an upload whose beginning was recorded, `readBundle` and `readChecksums` read files, and
+ * Requests that are not recorded: `whatIf` changes nothing, `renewGrant`, `grantServedApp`, `grantOwnApp` and `redeemAppTicket` use a right that a recorded
+ * request gave, `continueUpload` continues with an upload whose beginning was recorded, `readBundle` and `readChecksums` read files, and
  * `reportCertificate` tells what the console presents anyway.
  */
 const UNTOLD: ReadonlySet<string> = new Set<RouteName>([
   'whatIf',
   'renewGrant',
   'grantServedApp',
+  'grantOwnApp',
+  'redeemAppTicket',
   'reportCertificate',
   'continueUpload',
   'readBundle',

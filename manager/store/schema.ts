@@ -18,7 +18,12 @@ import {
   type SessionEventsTable,
 } from './tables/sessions.ts'
 import { type InterruptionsTable, type ResourceGroupsTable, type ReservationsTable } from './tables/scheduling.ts'
-import { type PublishedAppsTable, type GrantsTable } from './tables/grants.ts'
+import {
+  type GrantsTable,
+  type OwnAppsTable,
+  type OwnAppTicketsTable,
+  type PublishedAppsTable,
+} from './tables/grants.ts'
 import {
   type AgentLinksTable,
   type AuditLogTable,
@@ -101,6 +106,8 @@ export interface Database {
   session_events: SessionEventsTable
   grants: GrantsTable
   published_apps: PublishedAppsTable
+  own_apps: OwnAppsTable
+  own_app_tickets: OwnAppTicketsTable
   resource_groups: ResourceGroupsTable
   reservations: ReservationsTable
   interruptions: InterruptionsTable

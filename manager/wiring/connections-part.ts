@@ -2,6 +2,7 @@ import { type AppsAddress } from '#manager/contract'
 import { type AuditRecorder } from '../audit/recorder.ts'
 import { type Upgrades } from '../agent-link/upgrades.ts'
 import { type Cluster } from '../cluster/cluster.ts'
+import { createOwnApps, type OwnApps } from '../grants/own-apps.ts'
 import { createPublishedApps, type PublishedApps } from '../grants/published-apps.ts'
 import { createAuthenticateUpgrade } from '../http/credentials.ts'
 import { clientAddress } from '../http/origin.ts'
@@ -31,14 +32,15 @@ export interface ConnectionsPartDeps {
   readonly members: SessionMembers
   readonly folders: FoldersPart
   readonly audit: AuditRecorder
-  /** Where published apps are served; undefined: nowhere. */
+  /** Where apps are served to browsers elsewhere and to visitors of links; undefined: nowhere. */
   readonly appsAddress: AppsAddress | undefined
   readonly log: Log
 }
 
-/** Connections that last: tunnels to sessions, SFTP of folders, and links to published apps. */
+/** Connections that last: tunnels to sessions, SFTP of folders, and apps at the address of apps. */
 export interface ConnectionsPart extends AsyncDisposable {
   readonly published: PublishedApps
+  readonly ownApps: OwnApps
   readonly tunnels: TunnelGateway
   readonly sftp: SftpGateway
 }
@@ -133,5 +135,6 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
     const tunnelled = tunnels.openedWith().filter(id => !published.isWatched(id))
     void logins.recheck([...tunnelled, ...sftp.openedWith()]).catch(() => undefined)
   })
-  return { published, tunnels, sftp, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  const ownApps = createOwnApps({ store, box, grants, address: deps.appsAddress })
+  return { published, ownApps, tunnels, sftp, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }

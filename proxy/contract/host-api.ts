@@ -20,6 +20,8 @@ export interface HostInfo {
   readonly kind: 'electron' | 'local' | 'remote'
   /** With `remote`: the browser may run on the proxy's computer but has not proven it; a link of `berth up` proves it. */
   readonly isUnproven?: boolean
+  /** With `remote`: web apps open at the address of apps, `console.appsAddress`. */
+  readonly opensApps?: boolean
   readonly version: string
   readonly platform: string
   /** Faults of the reverse proxy in front of the console; only for superadmins in a browser. */

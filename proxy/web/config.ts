@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { AppError, type AppsAddress, authorityOf, MOST_APP_PORTS, parseAppsAddress } from '#manager/contract'
+import { AppError, type AppsAddress, MOST_APP_PORTS, parseAppsAddress } from '#manager/contract'
 import { type TlsConfig, tlsConfigOf, TlsEnvironment } from './tls/tls-config.ts'
 
 /** Configuration of the web process, read from the environment; `main.ts` documents the variables. */
@@ -19,7 +19,7 @@ export interface WebConfig {
   readonly allowedHosts: readonly string[]
   /** Addresses of reverse proxies that are trusted to report the client's address and scheme. */
   readonly trustedProxies?: readonly string[] | undefined
-  /** Address at which apps are published; without it none is. */
+  /** Address of apps: for browsers on other computers, and for published ones; without it there are none. */
   readonly appsAddress?: AppsAddress | undefined
   /** Secret shared with the manager, which then trusts our reports about our clients. */
   readonly consoleSecret?: string | undefined
@@ -73,7 +73,7 @@ export function parseConfig(
   const allowedHosts = listOf(read.BERTH_ALLOWED_HOSTS)
   const host = LOOPBACK_NAMES.has(read.BERTH_HOST ?? '') ? undefined : read.BERTH_HOST
   const trustedProxies = addressesOf(read.BERTH_TRUSTED_PROXIES)
-  const appsAddress = appsAddressOf(read.BERTH_APPS_ADDRESS, allowedHosts)
+  const appsAddress = appsAddressOf(read.BERTH_APPS_ADDRESS, { allowedHosts, port: read.BERTH_PORT })
   return {
     dataDir: read.BERTH_DATA ?? join(homedir(), '.local', 'share', 'berth'),
     port: read.BERTH_PORT,
@@ -93,21 +93,40 @@ export function parseConfig(
   }
 }
 
-/** @throws AppError `config_invalid`, also for an address that is one of the console: apps there could read its cookies */
-function appsAddressOf(text: string | undefined, allowedHosts: readonly string[]): AppsAddress | undefined {
+/**
+ * Reads the address of apps. Ports of a name of the console are allowed: browsers send the console's cookie there too, and it is
+ * no sign-in without the secret of the console's origin (ADR 0016); no app sees it (`public-apps/visitor-headers.ts`). Names are not:
+ * a wildcard above the console's own name would make the console an app.
+ *
+ * @throws AppError `config_invalid`
+ */
+function appsAddressOf(
+  text: string | undefined,
+  { allowedHosts, port }: { readonly allowedHosts: readonly string[]; readonly port: number },
+): AppsAddress | undefined {
   if (text === undefined) return undefined
   const address = parseAppsAddress(text)
   if (!address) {
     const why = `BERTH_APPS_ADDRESS must look like https://*.apps.example.org or http://apps.example.org:20000-20099 (at most ${MOST_APP_PORTS} ports).`
     throw new AppError('config_invalid', { why })
   }
+  const taken = address.kind === 'names' ? nameOfConsole(address, allowedHosts) : portOfConsole(address, port)
+  if (taken === undefined) return address
+  throw new AppError('config_invalid', { why: `BERTH_APPS_ADDRESS must not include ${taken}.` })
+}
+
+function nameOfConsole({ suffix }: { readonly suffix: string }, allowedHosts: readonly string[]): string | undefined {
   const names = [...LOOPBACK_NAMES, ...allowedHosts.map(name => name.replace(/:\d+$/, ''))]
-  const host = authorityOf(address, { name: 'app', port: null }).replace(/:\d+$/, '')
-  const isConsole = (name: string) => (address.kind === 'names' ? name.endsWith(`.${address.suffix}`) : name === host)
-  const shared = names.find(isConsole)
-  if (shared === undefined) return address
-  const why = `BERTH_APPS_ADDRESS must not include a host name of the console (${shared}).`
-  throw new AppError('config_invalid', { why })
+  const shared = names.find(name => name.endsWith(`.${suffix}`))
+  return shared && `a host name of the console (${shared})`
+}
+
+function portOfConsole(
+  { host, first, last }: { readonly host: string; readonly first: number; readonly last: number },
+  port: number,
+): string | undefined {
+  if (LOOPBACK_NAMES.has(host)) return `the name ${host}, which is another computer for every browser`
+  return port >= first && port <= last ? `the port of the console (${port})` : undefined
 }
 
 function listOf(text: string): string[] {

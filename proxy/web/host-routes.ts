@@ -24,6 +24,8 @@ export interface HostRoutesDeps {
   readonly version: string
   readonly thisComputer: ThisComputer
   readonly proxyFaults: () => readonly ProxyFault[]
+  /** Whether this process serves apps at an address for other computers. */
+  readonly opensApps: boolean
   readonly log: Log
 }
 
@@ -48,7 +50,7 @@ type Place = 'local' | 'unproven' | 'remote'
  * tunnels: their listeners would be on the wrong loopback. A browser must prove that it runs on this computer; this is never
  * assumed (`this-computer.ts`).
  */
-export function createHostRoutes({ guests, version, thisComputer, proxyFaults, log }: HostRoutesDeps) {
+export function createHostRoutes({ guests, thisComputer, log, ...told }: HostRoutesDeps) {
   const methods = new Map<string, { readonly group: string; readonly method: string }>()
   for (const [group, names] of Object.entries(HOST_METHODS)) {
     for (const method of Object.keys(names)) methods.set(pathOf(group, method), { group, method })
@@ -79,7 +81,7 @@ export function createHostRoutes({ guests, version, thisComputer, proxyFaults, l
       const guest = await guests.admit(credentialsOf(request))
       const args = parseArguments(call, await readJson(request))
       const place = placeOf(request)
-      answerJson(response, await invoke(hostFor(guest, { place, version, proxyFaults }), call, args))
+      answerJson(response, await invoke(hostFor(guest, { place, ...told }), call, args))
     } catch (error) {
       request.resume()
       const contained = containedBy(response, log)
@@ -165,11 +167,11 @@ interface Call {
   readonly method: string
 }
 
-interface Circumstances extends Pick<HostRoutesDeps, 'version' | 'proxyFaults'> {
+interface Circumstances extends Pick<HostRoutesDeps, 'version' | 'proxyFaults' | 'opensApps'> {
   readonly place: Place
 }
 
-function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumstances): HostApi {
+function hostFor({ proxy, me }: Guest, { place, version, proxyFaults, opensApps }: Circumstances): HostApi {
   const forTerminals = () =>
     Promise.reject(new AppError('bad_request', { why: 'A page opens the terminal WebSocket of the manager itself.' }))
   const inBrowser = () => Promise.reject(new AppError('forbidden', because('only_desktop_app')))
@@ -187,6 +189,7 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults }: Circumst
         Promise.resolve({
           kind: place === 'local' ? 'local' : 'remote',
           isUnproven: place === 'unproven',
+          opensApps,
           version,
           platform: process.platform,
           // Contains network addresses, so it is sent only to users who can fix the proxy.

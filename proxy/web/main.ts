@@ -15,7 +15,8 @@
  *                            the URL of a directory. BERTH_TLS_ACME_EMAIL is told to the authority; BERTH_TLS_DNS_HOOK is a program
  *                            that sets TXT records (`proxy/web/tls/acme/dns-hook.ts`), needed for wildcards
  *     BERTH_HTTP_PORT        a further port that only sends browsers to https; default none
- *     BERTH_APPS_ADDRESS     address of published apps, e.g. https://*.apps.example.org or http://apps.example.org:20000-20099;
+ *     BERTH_APPS_ADDRESS     address of apps for browsers on other computers, and of published apps, e.g. https://*.apps.example.org or
+ *                            https://berth.example.org:20000-20099 (a port of the console's name or of another one);
  *                            the manager needs the same; default none
  *     BERTH_CONSOLE_SECRET_FILE  a file with the text that the manager has in its own BERTH_CONSOLE_SECRET_FILE, so that the
  *                            manager believes our reports about our clients. `berth up` makes a secret (BERTH_CONSOLE_SECRET)

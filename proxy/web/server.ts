@@ -84,7 +84,14 @@ export async function startWeb(
     guests,
     names: () => names,
     log,
-    host: createHostRoutes({ ...config, guests, thisComputer, proxyFaults: () => proxies.faults(), log }),
+    host: createHostRoutes({
+      ...config,
+      guests,
+      thisComputer,
+      proxyFaults: () => proxies.faults(),
+      opensApps: publicApps !== undefined,
+      log,
+    }),
     files: createStaticFiles(config.consoleDir, log),
     proxies,
   }
@@ -119,7 +126,7 @@ export async function startWeb(
   for (const port of portsOf(config.appsAddress)) {
     if (!publicApps) break
     const opened = await listen(port, listenersAt(publicApps, String(port))).catch((error: unknown) => {
-      log.warn({ port, error: String(error) }, 'a port for published apps is taken: no link can use it')
+      log.warn({ port, error: String(error) }, 'a port for apps is taken: no app can use it')
     })
     if (opened) stack.defer(() => opened.close())
   }
@@ -156,13 +163,13 @@ function createServerOf(tls: WebTls | undefined, options: HttpServerOptions): Se
 
 type Listeners = Pick<HttpServerOptions, 'onRequest' | 'onUpgrade'>
 
-/** Published apps need the secret by which the manager knows this process. */
+/** Apps at an address of their own need the secret by which the manager knows this process. */
 function publicAppsOf(config: WebConfig, shared: Pick<PublicAppsDeps, 'direct' | 'log'>) {
   const { appsAddress: address, managerUrl, consoleSecret, trustedProxies } = config
   if (!address) return undefined
   if (consoleSecret !== undefined)
     return createPublicApps({ ...shared, address, managerUrl, consoleSecret, trustedProxies })
-  shared.log.warn({}, 'apps cannot be published: set BERTH_CONSOLE_SECRET_FILE for console and manager')
+  shared.log.warn({}, 'apps are not served at their address: set BERTH_CONSOLE_SECRET_FILE for console and manager')
   return undefined
 }
 

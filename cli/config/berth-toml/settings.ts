@@ -73,8 +73,9 @@ export const SETTINGS: readonly Setting[] = [
   {
     key: 'console.appsAddress',
     schema: z.string().refine(value => parseAppsAddress(value) !== undefined),
-    allowed: `like "https://*.apps.example.org" or "http://apps.example.org:20000-20099" (at most ${MOST_APP_PORTS} ports)`,
-    meaning: 'address of apps that users publish, with a wildcard or a range of ports; default none',
+    allowed: `like "https://*.apps.example.org" or "https://berth.example.org:20000-20099" (at most ${MOST_APP_PORTS} ports)`,
+    meaning:
+      'address of apps for browsers on other computers and for links, with a wildcard or a range of ports; default none',
     variable: 'BERTH_APPS_ADDRESS',
     servers: ['console', 'manager'],
   },

@@ -57,6 +57,7 @@ import { usageRoom } from './0081-usage-room.ts'
 import { sessionWords } from './0082-session-words.ts'
 import { sessionWordsIndex } from './0083-session-words-index.ts'
 import { actingFor } from './0084-acting-for.ts'
+import { ownApps } from './0090-own-apps.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -118,4 +119,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0082-session-words': sessionWords,
   '0083-session-words-index': sessionWordsIndex,
   '0084-acting-for': actingFor,
+  '0090-own-apps': ownApps,
 }

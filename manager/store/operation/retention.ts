@@ -36,6 +36,8 @@ export const KEPT = {
   diagnoses: over(sql`asked_at < now() - interval '5 minutes'`),
   messages: over(sql`created_at < now() - interval '30 days'`),
   published_apps: over(sql`expires_at < now()`),
+  own_apps: over(sql`expires_at < now()`),
+  own_app_tickets: over(sql`expires_at < now()`),
   idempotency_keys: over(sql`expires_at < now()`),
   keypair_nonces: over(sql`expires_at < now()`),
   keypair_requests: over(sql`minute < now() - interval '1 hour'`),

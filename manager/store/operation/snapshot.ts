@@ -29,6 +29,8 @@ const PASSING: readonly string[] = [
   'join_tokens',
   'grants',
   'published_apps',
+  'own_apps',
+  'own_app_tickets',
   'console_certificates',
   'diagnoses',
   'downloads',

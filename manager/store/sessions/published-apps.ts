@@ -119,11 +119,6 @@ export async function deleteEnded(db: Db): Promise<void> {
   await db.deleteFrom('published_apps').where('id', 'not in', open).execute()
 }
 
-export async function takenPorts(db: Db): Promise<ReadonlySet<number>> {
-  const rows = await db.selectFrom('published_apps').select('port').where('port', 'is not', null).execute()
-  return new Set(rows.flatMap(({ port }) => port ?? []))
-}
-
 export async function countPublishedOf(db: Db, userId: UserId): Promise<number> {
   const { count } = await db
     .selectFrom('published_apps')

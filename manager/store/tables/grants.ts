@@ -17,6 +17,25 @@ export interface PublishedAppsTable {
   last_visit_at: MaybeTime
 }
 
+/** Places of web apps for browsers of one person. */
+export interface OwnAppsTable {
+  id: string
+  name: string
+  port: number | null
+  session_id: SessionId
+  app: string
+  user_id: UserId
+  expires_at: Time
+}
+
+export interface OwnAppTicketsTable {
+  ticket_hash: Buffer
+  own_app: string
+  /** The sign-in that asked for it. */
+  login_id: string
+  expires_at: Time
+}
+
 export interface GrantsTable {
   id: string
   grant_hash: Buffer

@@ -73,7 +73,7 @@ function refusalOf(error: unknown, { key, title }: { readonly key: string; reado
 }
 
 /** Keeps the first page on this origin: an image's label names it. */
-function startOf(path: string): string {
+export function startOf(path: string): string {
   const url = new URL(path, 'http://app.invalid')
   return url.host === 'app.invalid' ? url.pathname.replace(/^\/+/, '/') + url.search + url.hash : '/'
 }

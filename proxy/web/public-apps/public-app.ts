@@ -1,33 +1,24 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { BlockList, isIPv6 } from 'node:net'
 import { type Duplex } from 'node:stream'
-import {
-  type ApiClient,
-  type AppsAddress,
-  authorityOf,
-  type Grant,
-  isAppError,
-  type ServedApp,
-} from '#manager/contract'
-import { injectionOf } from '../../grants/injection.ts'
-import { createPath } from '../../grants/path.ts'
-import { answerHeaders } from '../../http-origins/app-origin.ts'
-import { createAppForward } from '../../http-origins/app-forward.ts'
+import { type ApiClient, type AppsAddress, authorityOf, type ServedApp } from '#manager/contract'
+import { languageOf } from '../../http-origins/page-language.ts'
+import { failurePage } from '../../http-origins/pages.ts'
 import { answerRaw } from '../../http/raw-answer.ts'
 import { type Transport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
 import { plainAddress } from '../client.ts'
-import { languageOf } from '../../http-origins/page-language.ts'
-import { answerAtDoor, type DoorDeps } from './door.ts'
-import { admitVisitor, type PublicDoor } from './public-gate.ts'
+import { type AppRoad, createAppRoad } from './app-road.ts'
+import { answerAtDoor } from './door.ts'
+import { admitVisitor, type PublicAdmission, type PublicDoor } from './public-gate.ts'
 import { publicFailure, type PublicPage, publicRefusal } from './public-pages.ts'
-import { publicAnswer, visitorHeaders } from './visitor-headers.ts'
+import { answerTicket } from './ticket-door.ts'
 
 export interface PublicAppDeps {
   readonly served: ServedApp
   readonly place: string
   readonly address: AppsAddress
-  readonly api: Pick<ApiClient, 'grantServedApp' | 'renewGrant' | 'visitServedApp'>
+  readonly api: Pick<ApiClient, 'grantServedApp' | 'grantOwnApp' | 'renewGrant' | 'visitServedApp' | 'redeemAppTicket'>
   readonly transport: Transport
   /** Address of the client of a request. */
   readonly addressOf: (request: IncomingMessage) => string
@@ -36,48 +27,27 @@ export interface PublicAppDeps {
   readonly log: Log
 }
 
-/** Serves one published app to its visitors. */
+/** Serves one app to its visitors: everybody with the link of a published app, or one person's browsers. */
 export interface PublicApp extends Disposable {
   request(request: IncomingMessage, response: ServerResponse): Promise<void>
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
+  /** Gives up grants that nobody has used for this long: their renewal would keep a sign-in from ending. */
+  closeIdle(idleMs: number): void
 }
+
+type Refusal = Extract<PublicAdmission, { kind: 'refuse' }>['reason']
 
 /** Upgrades and requests of one app at a time: strangers must not use up the connections of everybody. */
 const MOST_AT_ONCE = 512
 
 export function createPublicApp(deps: PublicAppDeps): PublicApp {
-  const { served, address, api, transport, log } = deps
+  const { served, address, api, log } = deps
   const { scheme } = address
   const allowed = allowedAddresses(served.addresses)
-  let inject: Grant['inject'] = null
+  const isOwn = served.admits === 'tickets'
+  /** Roads to the app by visitor: one for all who come with the link, one for each sign-in of the person whose app it is. */
+  const roads = new Map<string, { readonly road: AppRoad; lastUsed: number }>()
   let inFlight = 0
-
-  const path = createPath({
-    api: {
-      createGrant: async (input = { params: { id: served.sessionId, app: served.app } }) =>
-        api.grantServedApp({ params: { place: deps.place }, ...(input.signal ? { signal: input.signal } : {}) }),
-      renewGrant: api.renewGrant,
-    },
-    sessionId: served.sessionId,
-    app: served.app,
-    dial: (grant, signal) => transport.dial(grant, signal),
-    onChange: state => {
-      if (state === 'ended') deps.onEnded()
-    },
-  })
-  const forward = createAppForward({
-    connect: async signal => {
-      const stream = transport.stream(await path.connect(signal))
-      stream.on('error', error => {
-        if (isAppError(error)) path.judge(error)
-      })
-      return stream
-    },
-    requestHeaders: (request, raw) => visitorHeaders(raw, { inject, address: deps.addressOf(request), scheme }),
-    answerHeaders: (request, raw) => publicAnswer(answerHeaders(raw, request.url ?? '')),
-    failurePage: publicFailure,
-    log,
-  })
 
   const door = (): PublicDoor => ({
     authority: authorityOf(address, served),
@@ -88,7 +58,7 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
     nowMs: Date.now(),
   })
 
-  function admit(request: IncomingMessage) {
+  function admit(request: IncomingMessage): PublicAdmission {
     const from = deps.addressOf(request)
     const visit = {
       method: request.method ?? '',
@@ -104,24 +74,51 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
     return admitVisitor(visit, door())
   }
 
-  /** Before any request goes on: without the grant, the app's secret would be missing, and a visitor's own claim in its place. */
-  async function learnSecret(): Promise<void> {
-    try {
-      inject = injectionOf(await path.grant())
-    } catch (error) {
-      path.judge(error)
-      throw error
-    }
+  const refusal = (reason: Refusal) => publicRefusal(isOwn && reason === 'no_visit' ? 'not_open' : reason)
+
+  function atDoor(request: IncomingMessage): Promise<PublicPage> {
+    const { place } = deps
+    if (isOwn) return answerTicket(request, { served, place, api, door: door(), isShared: address.kind === 'ports' })
+    return answerAtDoor(request, { served, place, api, door: door(), address: deps.addressOf(request) })
   }
 
-  async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    try {
-      await learnSecret()
-    } catch (error) {
-      forward.fail(response, error)
-      return
+  function roadOf(visitor: string): AppRoad {
+    const known = roads.get(visitor)
+    if (known) {
+      known.lastUsed = performance.now()
+      return known.road
     }
-    if (!response.destroyed) forward.request(request, response)
+    const params = { place: deps.place }
+    const road = createAppRoad({
+      served,
+      scheme,
+      createGrant(input) {
+        const more = input?.signal ? { signal: input.signal } : {}
+        return isOwn ? api.grantOwnApp({ params, body: { visitor }, ...more }) : api.grantServedApp({ params, ...more })
+      },
+      api,
+      transport: deps.transport,
+      addressOf: deps.addressOf,
+      failurePage: isOwn ? ownFailure : publicFailure,
+      onEnded() {
+        if (roads.get(visitor)?.road !== road) return
+        close(visitor)
+        if (!isOwn) deps.onEnded()
+      },
+      log,
+    })
+    roads.set(visitor, { road, lastUsed: performance.now() })
+    return road
+  }
+
+  function close(visitor: string): void {
+    roads.get(visitor)?.road[Symbol.dispose]()
+    roads.delete(visitor)
+  }
+
+  function ownFailure({ code, message, retry, language }: Parameters<typeof publicFailure>[0]): string {
+    if (code === 'published_app_not_found') return publicRefusal('not_open').body(language)
+    return failurePage({ app: served.title, session: served.sessionName, code, message, retry, language })
   }
 
   /** @returns false if too many requests are in flight */
@@ -135,33 +132,23 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
   return {
     async request(request, response) {
       const admission = admit(request)
-      if (admission.kind === 'refuse') sendPage(response, publicRefusal(admission.reason))
+      if (admission.kind === 'refuse') sendPage(response, refusal(admission.reason))
       else if (!enter(response)) sendPage(response, publicRefusal('busy'))
-      else if (admission.kind === 'pass') await pass(request, response)
-      else {
-        const atDoor: DoorDeps = { served, place: deps.place, api, door: door(), address: deps.addressOf(request) }
-        sendPage(response, await answerAtDoor(request, atDoor))
-      }
+      else if (admission.kind === 'pass') await roadOf(admission.visitor).request(request, response)
+      else sendPage(response, await atDoor(request))
     },
     async upgrade(request, socket, head) {
       const admission = admit(request)
-      const reason =
-        admission.kind === 'refuse' ? admission.reason : admission.kind === 'door' ? 'wrong_host' : undefined
-      if (reason !== undefined || !enter(socket)) {
-        refuseRaw(socket, publicRefusal(reason ?? 'busy'))
-        return
-      }
-      try {
-        await learnSecret()
-      } catch (error) {
-        forward.failUpgrade(socket, error)
-        return
-      }
-      if (!socket.destroyed) forward.upgrade(request, socket, head)
+      if (admission.kind !== 'pass')
+        refuseRaw(socket, refusal(admission.kind === 'refuse' ? admission.reason : 'wrong_host'))
+      else if (!enter(socket)) refuseRaw(socket, publicRefusal('busy'))
+      else await roadOf(admission.visitor).upgrade(request, socket, head)
+    },
+    closeIdle(idleMs) {
+      for (const [visitor, { lastUsed }] of roads) if (performance.now() - lastUsed > idleMs) close(visitor)
     },
     [Symbol.dispose]() {
-      path[Symbol.dispose]()
-      forward.close()
+      for (const visitor of roads.keys()) close(visitor)
     },
   }
 }

@@ -1,12 +1,19 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Duplex } from 'node:stream'
-import { type AppsAddress, CONSOLE_SECRET_HEADER, createClient, isAppError, type ServedApp } from '#manager/contract'
+import {
+  type AppsAddress,
+  CONSOLE_SECRET_HEADER,
+  createClient,
+  isAppError,
+  PUBLIC_OPEN_PATH,
+  type ServedApp,
+} from '#manager/contract'
 import { type DirectPath } from '../../dial/direct-path.ts'
 import { createTransport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
 import { clientOf } from '../client.ts'
 import { createPublicApp, type PublicApp, refuseRaw, sendPage } from './public-app.ts'
-import { publicRefusal } from './public-pages.ts'
+import { type PublicPage, publicRefusal } from './public-pages.ts'
 import { fetchByEnvironment } from '../../network/environment-network.ts'
 
 export interface PublicAppsDeps {
@@ -21,9 +28,10 @@ export interface PublicAppsDeps {
 }
 
 /**
- * Serves the apps that users have opened to people without an account, each on an origin of its own.
+ * Serves apps of sessions at the address of apps, each on an origin of its own: those that users have opened to people without an
+ * account, and those that people use themselves from other computers.
  *
- * Threat model: everybody may send requests. A request is for a published app if its Host field (or the port of its listener)
+ * Threat model: everybody may send requests. A request is for an app if its Host field (or the port of its listener)
  * says so; it then reaches that app and nothing else, neither the console nor the manager: this dispatch comes before both. The
  * manager is asked which app a place has, with the secret that only this process shares with it, at most every few seconds per
  * place. When a link ends, the manager cuts the tunnels and takes no grant for it any more, so an answer that is still remembered
@@ -71,7 +79,10 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
     entry.app[Symbol.dispose]()
   }
   function closeIdle(): void {
-    for (const [place, entry] of entries) if (now() - entry.lastUsed > IDLE_MS) forget(place, entry)
+    for (const [place, entry] of entries) {
+      if (now() - entry.lastUsed > IDLE_MS) forget(place, entry)
+      else entry.app.closeIdle(IDLE_MS)
+    }
   }
 
   async function ask(place: string): Promise<Entry | undefined> {
@@ -105,10 +116,11 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
     return entry
   }
 
-  /** @returns undefined if nothing is published there; `busy` if too many places are being looked up */
-  async function find(place: string): Promise<Entry | undefined | 'busy'> {
+  /** @returns undefined if nothing is served there; `busy` if too many places are being looked up */
+  async function find(place: string, isAtDoor: boolean): Promise<Entry | undefined | 'busy'> {
     const known = entries.get(place)
-    if (known && known.freshUntil > now()) return known
+    // At the door the answer must be new: a place that was just given anew has another secret.
+    if (known && known.freshUntil > now() && !isAtDoor) return known
     const current = asking.get(place)
     if (current) return await current
     if (asking.size >= MOST_QUESTIONS) return 'busy'
@@ -117,9 +129,9 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
     return await asked
   }
 
-  async function appAt(place: string): Promise<PublicApp | ReturnType<typeof publicRefusal>> {
+  async function appAt(place: string, target = ''): Promise<PublicApp | PublicPage> {
     try {
-      const found = await find(place)
+      const found = await find(place, target.startsWith(PUBLIC_OPEN_PATH))
       if (found === 'busy') return publicRefusal('busy')
       if (!found) return publicRefusal('ended')
       found.lastUsed = now()
@@ -138,7 +150,7 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
       return name.endsWith(end) ? name.slice(0, -end.length) : undefined
     },
     async request(place, request, response) {
-      const found = await appAt(place)
+      const found = await appAt(place, request.url)
       if ('body' in found) sendPage(response, found)
       else await found.request(request, response)
     },

@@ -30,7 +30,8 @@ export interface PublicDoor {
 }
 
 export type PublicAdmission =
-  | { readonly kind: 'pass' }
+  /** `visitor`: the sign-in that the cookie names; empty for a link. */
+  | { readonly kind: 'pass'; readonly visitor: string }
   /** The visitor is at the door: with a link (GET), or with a password (POST). */
   | { readonly kind: 'door' }
   | {
@@ -54,8 +55,8 @@ export function admitVisitor(visit: PublicVisit, door: PublicDoor): PublicAdmiss
   if (isForeign(visit, door)) return { kind: 'refuse', reason: 'foreign_origin' }
   if (visit.target === PUBLIC_OPEN_PATH || visit.target.startsWith(`${PUBLIC_OPEN_PATH}?`)) return { kind: 'door' }
   if (visit.isWorkerScript && coversOpening(folderOf(visit.target))) return { kind: 'refuse', reason: 'worker' }
-  const sent = cookiesNamed(visit.cookie, visitCookie(door).name)
-  return sent.some(value => isGoodVisit(value, door)) ? { kind: 'pass' } : { kind: 'refuse', reason: 'no_visit' }
+  const visitor = visitorOf(visit.cookie, door)
+  return visitor === undefined ? { kind: 'refuse', reason: 'no_visit' } : { kind: 'pass', visitor }
 }
 
 function isForeign({ origin, fetchSite, fetchMode }: PublicVisit, { scheme, authority }: PublicDoor): boolean {
@@ -76,15 +77,30 @@ export function visitCookie({ scheme, name }: Pick<PublicDoor, 'scheme' | 'name'
 /** A visit lasts until the link ends, at most this long; then the visitor opens the link again. */
 export const VISIT_MS = 24 * 3_600_000
 
-export function newVisit(door: PublicDoor, expiresAtMs: number): { readonly value: string; readonly seconds: number } {
+/** @param visitor the sign-in of the person whose app it is; left out for a link */
+export function newVisit(
+  door: PublicDoor,
+  expiresAtMs: number,
+  visitor?: string,
+): { readonly value: string; readonly seconds: number } {
   const until = Math.min(expiresAtMs, door.nowMs + VISIT_MS)
-  return { value: `${until}.${macOf(door, String(until))}`, seconds: Math.ceil((until - door.nowMs) / 1000) }
+  const text = visitor === undefined ? String(until) : `${until}.${visitor}`
+  return { value: `${text}.${macOf(door, text)}`, seconds: Math.ceil((until - door.nowMs) / 1000) }
 }
 
-function isGoodVisit(value: string, door: PublicDoor): boolean {
-  const [until = '', mac = ''] = value.split('.')
-  return isSameSecret(mac, macOf(door, until)) && Number(until) > door.nowMs
+/** Whether a browser has a cookie of this place that is still good. */
+export const isGoodVisit = (cookie: string | undefined, door: PublicDoor) => visitorOf(cookie, door) !== undefined
+
+/** Visitor of the first good cookie; other ports of the host may have set cookies of the same name. */
+function visitorOf(cookie: string | undefined, door: PublicDoor): string | undefined {
+  for (const value of cookiesNamed(cookie, visitCookie(door).name)) {
+    const end = value.lastIndexOf('.')
+    const text = value.slice(0, end)
+    const [until = '', visitor = ''] = text.split('.')
+    if (end > 0 && isSameSecret(value.slice(end + 1), macOf(door, text)) && Number(until) > door.nowMs) return visitor
+  }
+  return undefined
 }
 
-const macOf = ({ visitSecret, id }: PublicDoor, until: string) =>
-  createHmac('sha256', visitSecret).update(`${id}\n${until}`).digest('base64url')
+const macOf = ({ visitSecret, id }: PublicDoor, text: string) =>
+  createHmac('sha256', visitSecret).update(`${id}\n${text}`).digest('base64url')

@@ -3,7 +3,7 @@ import { escapeHtml, page, PAGE_HEADERS } from '../../http-origins/pages.ts'
 import { type PageLanguage } from '../../http-origins/page-language.ts'
 import { type PublicAdmission } from './public-gate.ts'
 
-type Refusal = Extract<PublicAdmission, { kind: 'refuse' }>['reason'] | 'ended' | 'key' | 'busy'
+type Refusal = Extract<PublicAdmission, { kind: 'refuse' }>['reason'] | 'ended' | 'key' | 'busy' | 'ticket' | 'not_open'
 
 interface RefusalText {
   readonly status: number
@@ -72,10 +72,32 @@ const REFUSALS: Readonly<Record<Refusal, RefusalText>> = {
     en: ['This link is not complete', 'A part of the link is missing or wrong. Copy the whole link again.'],
     ko: ['링크가 완전하지 않습니다', '링크의 일부가 없거나 틀렸습니다. 링크 전체를 다시 복사하세요.'],
   },
+  ticket: {
+    status: 401,
+    en: [
+      'This link was used before or is too old',
+      'A link to an app works once, within one minute. Go back to the console and open the app again.',
+    ],
+    ko: [
+      '이미 사용했거나 오래된 링크입니다',
+      '앱의 링크는 1분 안에 한 번만 사용할 수 있습니다. 콘솔로 돌아가서 앱을 다시 여세요.',
+    ],
+  },
+  not_open: {
+    status: 401,
+    en: [
+      'Open this app from the console',
+      'This browser is not signed in to the app, or the sign-in, the session or your right to it has ended. Open the app from the console.',
+    ],
+    ko: [
+      '콘솔에서 앱을 여세요',
+      '이 브라우저가 앱에 로그인하지 않았거나, 로그인이나 세션 또는 사용 권한이 끝났습니다. 콘솔에서 앱을 여세요.',
+    ],
+  },
   busy: {
     status: 503,
-    en: ['Too many requests', 'Many people are opening links right now. Try again in a few seconds.'],
-    ko: ['요청이 너무 많습니다', '지금 링크를 여는 사람이 많습니다. 몇 초 뒤에 다시 시도하세요.'],
+    en: ['Too many requests', 'Many apps are being opened right now. Try again in a few seconds.'],
+    ko: ['요청이 너무 많습니다', '지금 여는 앱이 많습니다. 몇 초 뒤에 다시 시도하세요.'],
   },
 }
 

@@ -21,13 +21,22 @@ export function visitorHeaders(
   return [...kept, ...ours, ...(inject ? [inject.header, inject.value] : [])]
 }
 
+/** Fields of an answer that hold for the whole host, or for its siblings, and so for apps and pages of others. */
+const OF_THE_HOST: ReadonlySet<string> = new Set([
+  'clear-site-data',
+  'strict-transport-security',
+  'alt-svc',
+  'public-key-pins',
+])
+
 /**
  * The headers of an answer as a visitor gets them. A cookie keeps to its own host name: with `Domain` it would reach siblings and
- * perhaps the console. `Clear-Site-Data` would sign visitors out at names beside this one.
+ * perhaps the console. `Clear-Site-Data` would sign visitors out at names beside this one, and `Strict-Transport-Security`
+ * decides for all ports of the host.
  */
 export function publicAnswer(raw: RawHeaders): string[] {
   return mapHeaders(raw, (name, value) => {
-    if (name === 'clear-site-data') return undefined
+    if (OF_THE_HOST.has(name)) return undefined
     return name === 'set-cookie' ? ownCookie(value) : value
   })
 }

@@ -28,6 +28,11 @@ export const useBrowserPlace = defineStore('browser place', () => {
   const place = computed(() => info.value && placeOf(info.value))
   /** Whether ports of this computer can be opened from this page; true until it is known. */
   const opensPorts = computed(() => place.value === null || place.value === 'desktop' || place.value === 'here')
+  const isElsewhere = computed(() => place.value === 'elsewhere')
+  /** Whether web apps open at the address of apps instead of a port of this computer. */
+  const usesAppsAddress = computed(() => !opensPorts.value && info.value?.opensApps === true)
+  /** Whether a click can open a web app. A browser that has not proved its place is told how. */
+  const opensWebApps = computed(() => !isElsewhere.value || usesAppsAddress.value)
 
   // A proof belongs to one sign-in.
   watch(
@@ -46,5 +51,5 @@ export const useBrowserPlace = defineStore('browser place', () => {
   /** The place, read if it is not known yet. @throws the host's error */
   const known = async (): Promise<BrowserPlace> => place.value ?? (await read())
 
-  return { place, opensPorts, read, known }
+  return { place, opensPorts, isElsewhere, usesAppsAddress, opensWebApps, read, known }
 })

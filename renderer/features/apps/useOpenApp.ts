@@ -1,16 +1,19 @@
 import { onScopeDispose, reactive } from 'vue'
 import { isAppError, type App, type AppOptions, type SessionId } from '#manager/contract'
-import { type Tunnel } from '#proxy/contract'
+import { type Tunnel, type TunnelSpec } from '#proxy/contract'
 import { useServices } from '../../services.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { openAppTab, type AppTab } from './app-tab.ts'
+import { useBrowserPlace } from './useBrowserPlace.ts'
 import { useTunnels } from './useTunnels.ts'
 import { t } from './opening-words.ts'
 
 export type Opening =
   | { readonly status: 'starting'; readonly since: Date }
-  /** `url` is set if the user has to open the app with a click; the URL works once. */
-  | { readonly status: 'ready'; readonly url: string | null; readonly tunnel: Tunnel }
+  /**
+   * `url` is set if the user has to open the app with a click; the URL works once. No tunnel: a web app at the address of apps.
+   */
+  | { readonly status: 'ready'; readonly url: string | null; readonly tunnel: Tunnel | null }
   | {
       readonly status: 'port_taken'
       readonly port: number
@@ -32,6 +35,7 @@ export interface OpenOptions {
 /** Opens apps of one session and tracks the state of each. Cancelling closes the tab; a late answer is ignored. */
 export function useOpenApp(sessionId: SessionId) {
   const { host, api } = useServices()
+  const browser = useBrowserPlace()
   const tunnels = useTunnels()
   const notifications = useNotifications()
   const openings = reactive(new Map<string, Opening>())
@@ -65,8 +69,8 @@ export function useOpenApp(sessionId: SessionId) {
         if (isCurrent()) openings.set(app.name, { status: 'ready', url: null, tunnel })
         return
       }
-      const { url, tunnel } = await host.tunnel.openApp(spec)
-      tunnels.put(tunnel)
+      const { url, tunnel } = await openPage(app, spec)
+      if (tunnel) tunnels.put(tunnel)
       if (!isCurrent()) return
       tabs.delete(app.name)
       tab?.show(url)
@@ -78,6 +82,16 @@ export function useOpenApp(sessionId: SessionId) {
       openings.set(app.name, toFailure(error))
       if (!shown) notifications.error(error)
     }
+  }
+
+  /** A one-time URL of a web app: at a port of this computer, or at the address of apps for a browser that has no such ports. */
+  async function openPage(app: App, spec: TunnelSpec): Promise<{ url: string; tunnel: Tunnel | null }> {
+    // An unknown place is asked by the opening itself, which then says what is wrong.
+    await browser.known().catch(() => undefined)
+    if (!browser.usesAppsAddress) return await host.tunnel.openApp(spec)
+    const body = spec.path === undefined ? {} : { path: spec.path }
+    const { url } = await api.openApp({ params: { id: sessionId, app: app.name }, body })
+    return { url, tunnel: null }
   }
 
   function cancel(name: string): void {

@@ -2,6 +2,7 @@ import { effectScope, watch } from 'vue'
 import { isFinished, type Session } from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
+import { useBrowserPlace } from '../apps/useBrowserPlace.ts'
 import { useOpenDirectly } from '../apps/useOpenDirectly.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { openTerminalTab } from '../terminal/terminal-tab.ts'
@@ -15,6 +16,7 @@ import { t } from './words.ts'
  */
 export function useOpenAfter() {
   const { host } = useServices()
+  const browser = useBrowserPlace()
   const sessions = useSessions()
   const notifications = useNotifications()
   const openDirectly = useOpenDirectly(({ title }) => t('openApp', { app: title }))
@@ -29,7 +31,8 @@ export function useOpenAfter() {
     const text = t('sessionRuns', { name: session.name })
     const app = name === TERMINAL ? t('terminal') : session.apps.find(each => each.name === name)?.title
     if (app === undefined) return
-    if (host.isDesktop || isClickRecent()) {
+    if (name !== TERMINAL && !browser.opensWebApps) notifications.success(text)
+    else if (host.isDesktop || isClickRecent()) {
       notifications.success(text)
       open(session, name)
     } else notifications.success(text, { label: t('openApp', { app }), run: () => open(session, name), stays: true })

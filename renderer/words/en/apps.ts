@@ -53,6 +53,7 @@ export default {
   // Another port
   openAnotherPort: 'Open another port',
   anotherPortAbout: 'A server that you started in the session, such as Gradio on port 7860 or PostgreSQL on port 5432.',
+  anotherWebPortAbout: 'A web server that you started in the session, such as Gradio on port 7860.',
   portInSession: 'Port in the session',
   portPlaceholder: 'Port',
   anyPortRange: '1 to 65535',
@@ -90,6 +91,21 @@ export default {
   publicLinks: 'Links open to public',
   publicLinksAbout:
     'Anybody with one of these links can use the app. A link ends with its session, or when you end it.',
+
+  // A browser on another computer
+  elsewhereTitle: 'SSH, SFTP and ports for programs',
+  elsewhereAbout:
+    'This browser runs on another computer than Berth. Programs on your computer reach the session with the desktop app or the berth command.',
+  elsewhereAll:
+    'This browser runs on another computer than Berth, and Berth has no address for web apps yet; an administrator can set one. The desktop app and the berth command open everything.',
+  openInDesktopApp: 'Open in the desktop app',
+  lineSsh: 'Shell',
+  lineSftp: 'Files',
+  linePort: 'A port for a program, such as PostgreSQL on port 5432',
+  lineSignIn: 'Sign in once',
+  whereToGet: 'I have neither of them',
+  whereToGetText:
+    'Both are in the Berth package for your system. Ask an administrator of this Berth where to get it, install it on your computer, and connect it to the address of this page.',
 
   // Open tunnels
   open: 'Open',

@@ -7,7 +7,7 @@ export default {
     'The session keeps running. Wait until its host is back, or ask the administrator to look at the host.',
   app_failed: 'Look at the log of the session for the cause, then try again.',
   app_not_found: 'Choose an app that the image of this session offers.',
-  public_port_taken: 'End another link, or ask an administrator for more ports.',
+  public_port_taken: 'End a session or a link that is not needed, or ask an administrator for more ports.',
   published_apps_limit: 'End a link that is no longer needed.',
   publishing_off: 'Ask an administrator to allow it.',
   app_option_refused: 'Use an argument or variable that the image allows for this app.',

@@ -54,6 +54,7 @@ export default {
 
   openAnotherPort: '다른 포트 열기',
   anotherPortAbout: '세션에서 직접 실행한 서버의 포트입니다. 예: Gradio 7860, PostgreSQL 5432.',
+  anotherWebPortAbout: '세션에서 시작한 웹 서버입니다(예: 7860번 포트의 Gradio).',
   portInSession: '세션의 포트',
   portPlaceholder: '포트',
   anyPortRange: '1~65535',
@@ -89,6 +90,20 @@ export default {
   linkFrom: '허용 주소: {addresses}',
   publicLinks: '외부에 공개한 링크',
   publicLinksAbout: '이 링크를 가진 사람은 누구나 앱을 쓸 수 있습니다. 세션이 끝나거나 직접 종료하면 링크도 끝납니다.',
+
+  elsewhereTitle: 'SSH, SFTP와 프로그램용 포트',
+  elsewhereAbout:
+    '이 브라우저는 Berth와 다른 컴퓨터에서 실행됩니다. 내 컴퓨터의 프로그램은 데스크톱 앱이나 berth 명령으로 세션에 접속합니다.',
+  elsewhereAll:
+    '이 브라우저는 Berth와 다른 컴퓨터에서 실행되며, Berth에 아직 웹 앱 주소가 없습니다. 관리자가 주소를 설정할 수 있습니다. 데스크톱 앱과 berth 명령으로는 모두 열 수 있습니다.',
+  openInDesktopApp: '데스크톱 앱에서 열기',
+  lineSsh: '셸',
+  lineSftp: '파일',
+  linePort: '프로그램용 포트(예: 5432번 포트의 PostgreSQL)',
+  lineSignIn: '한 번만 로그인',
+  whereToGet: '둘 다 없습니다',
+  whereToGetText:
+    '둘 다 사용 중인 시스템용 Berth 패키지에 들어 있습니다. 받는 곳을 이 Berth의 관리자에게 문의하고, 내 컴퓨터에 설치한 뒤 이 페이지의 주소에 연결하세요.',
 
   open: '열림',
   openIt: '열기',

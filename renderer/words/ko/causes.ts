@@ -187,11 +187,15 @@ export default {
   grant_over: '접근 권한이 만료되었거나 취소되었습니다. 앱을 다시 여세요.',
   host_silent: '이 세션의 호스트가 제시간에 연결을 열지 않았습니다. 다시 시도하세요.',
   host_without_session: '호스트가 이 세션을 실행하고 있지 않습니다.',
+  apps_without_address:
+    '관리자가 berth.toml에 console.appsAddress(BERTH_APPS_ADDRESS)를 설정해야 합니다. 그때까지는 데스크톱 앱이나 berth 명령을 사용하세요.',
+  browser_needs_sign_in: '브라우저는 로그인으로 들어갑니다. 키페어 대신 berth login으로 로그인하세요.',
   link_hours: '여기서 링크는 최대 {hours}시간까지 유효합니다.',
   links_at_most: '링크는 {count}개까지 만들 수 있습니다. 먼저 다른 링크를 종료하세요.',
   not_an_address: '"{text}": 주소도 주소 범위도 아닙니다.',
-  only_web_apps: '웹 앱만 공개할 수 있습니다. {app} 앱은 웹 앱이 아닙니다.',
-  ports_taken: '범위의 모든 포트에 공개된 앱이 있습니다. 먼저 다른 링크를 종료하세요.',
+  only_web_apps: '자체 주소에서는 웹 앱만 열 수 있습니다. {app} 앱은 웹 앱이 아닙니다.',
+  ports_taken:
+    '범위의 모든 포트를 앱이 사용하고 있습니다. 필요 없는 세션이나 링크를 종료하거나 관리자에게 더 넓은 범위를 요청하세요.',
   publishing_off: '관리자가 허용하지 않았습니다.',
   sign_in_ended_app: '앱이 시작되는 동안 로그인이 끝났습니다. 다시 로그인하세요.',
   too_many_waiting: '기다리는 연결이 이미 너무 많습니다. 잠시 후 다시 시도하세요.',

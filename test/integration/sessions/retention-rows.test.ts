@@ -76,6 +76,16 @@ test('every table has a retention rule; expired rows are deleted in portions, al
     published_apps: age =>
       sql`insert into published_apps (id, name, session_id, app, user_id, expires_at)
       values (${newUuid()}, ${newUuid()}, ${session}, 'jupyter', ${user}, ${ago(age)})`.execute(db),
+    own_apps: age =>
+      sql`insert into own_apps (id, name, session_id, app, user_id, expires_at)
+      values (${newUuid()}, ${newUuid()}, ${session}, ${`http-${Math.floor(Math.random() * 60_000)}`}, ${user}, ${ago(age)})`.execute(
+        db,
+      ),
+    own_app_tickets: age =>
+      sql`insert into own_app_tickets (ticket_hash, own_app, login_id, expires_at)
+      select ${bytes()}, o.id, l.id, ${ago(age)}
+      from (select id from own_apps order by expires_at desc limit 1) o,
+        (select id from logins order by expires_at desc limit 1) l`.execute(db),
     idempotency_keys: age =>
       sql`insert into idempotency_keys (user_id, key, sealed, claim, expires_at)
       values (${user}, ${newUuid()}, '', ${newUuid()}, ${ago(age)})`.execute(db),

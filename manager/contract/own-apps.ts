@@ -1,0 +1,34 @@
+import { z } from 'zod'
+
+/** Where a browser on another computer begins. */
+export const OpenAppSpec = z.strictObject({
+  path: z
+    .string()
+    .startsWith('/')
+    .max(2_000)
+    .optional()
+    .describe("First page, with its query; the app's own if left out."),
+})
+export type OpenAppSpec = z.infer<typeof OpenAppSpec>
+
+/** Address at which one browser enters an app of a session. */
+export const OpenedApp = z
+  .object({
+    url: z.string().describe('Holds a ticket for one visit within a minute.'),
+    origin: z.string().describe('Where the app is served.'),
+  })
+  .meta({ id: 'OpenedApp' })
+export type OpenedApp = z.infer<typeof OpenedApp>
+
+export const AppTicket = z.strictObject({ ticket: z.string().max(200) })
+export type AppTicket = z.infer<typeof AppTicket>
+
+/** A person whom a ticket lets in: only the console learns it. */
+export const AdmittedVisitor = z.object({
+  visitor: z.uuid().describe('Id of the sign-in; no credential.'),
+  expiresAt: z.iso.datetime(),
+})
+export type AdmittedVisitor = z.infer<typeof AdmittedVisitor>
+
+export const VisitorOfApp = AdmittedVisitor.pick({ visitor: true }).strict()
+export type VisitorOfApp = z.infer<typeof VisitorOfApp>

@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import { Grant } from '../grants.ts'
+import { SessionId } from '../ids.ts'
+import { AdmittedVisitor, AppTicket, OpenAppSpec, OpenedApp, VisitorOfApp } from '../own-apps.ts'
+import { type RouteSpec } from './route-spec.ts'
+
+const place = z.object({ place: z.string().regex(/^([a-z2-7]{16}|\d{1,5})$/) })
+
+/** Web apps of sessions for browsers on other computers than the console. */
+export const OWN_APP_ROUTES = {
+  openApp: {
+    method: 'POST',
+    path: '/api/v1/sessions/:id/apps/:app/open',
+    access: 'user',
+    summary:
+      'Open a web app of a session that you may use at the address of apps, and get a URL that admits one browser within a minute.',
+    params: z.object({ id: SessionId, app: z.string().max(32) }),
+    body: OpenAppSpec,
+    status: 201,
+    reply: OpenedApp,
+  },
+  redeemAppTicket: {
+    method: 'POST',
+    path: '/console/v1/published-apps/:place/tickets',
+    access: 'console',
+    summary: 'For the console: takes the ticket of a browser, once, and tells whose sign-in it belongs to.',
+    params: place,
+    body: AppTicket,
+    reply: AdmittedVisitor,
+  },
+  grantOwnApp: {
+    method: 'POST',
+    path: '/console/v1/published-apps/:place/visitors/grant',
+    access: 'console',
+    summary: 'For the console: a grant for tunnels to the app that ends with the sign-in of its visitor.',
+    params: place,
+    body: VisitorOfApp,
+    status: 201,
+    reply: Grant,
+  },
+} as const satisfies Record<string, RouteSpec>

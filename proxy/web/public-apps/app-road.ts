@@ -1,0 +1,93 @@
+import { type IncomingMessage, type ServerResponse } from 'node:http'
+import { type Duplex } from 'node:stream'
+import { type ApiClient, type Grant, isAppError, type ServedApp } from '#manager/contract'
+import { injectionOf } from '../../grants/injection.ts'
+import { createPath, type PathDeps } from '../../grants/path.ts'
+import { type AppForwardDeps, createAppForward } from '../../http-origins/app-forward.ts'
+import { answerHeaders } from '../../http-origins/app-origin.ts'
+import { type Transport } from '../../local/transport.ts'
+import { type Log } from '../../log.ts'
+import { publicAnswer, visitorHeaders } from './visitor-headers.ts'
+
+export interface AppRoadDeps {
+  readonly served: ServedApp
+  readonly scheme: 'http' | 'https'
+  /** A new grant for this road. @throws AppError */
+  readonly createGrant: PathDeps['api']['createGrant']
+  readonly api: Pick<ApiClient, 'renewGrant'>
+  readonly transport: Transport
+  readonly addressOf: (request: IncomingMessage) => string
+  readonly failurePage: AppForwardDeps['failurePage']
+  /** The right to the app has ended; nothing reaches it by this road any more. */
+  readonly onEnded: () => void
+  readonly log: Log
+}
+
+/** Carries requests that the gate has let in to one app, with one grant: that of a link, or that of a person's sign-in. */
+export interface AppRoad extends Disposable {
+  request(request: IncomingMessage, response: ServerResponse): Promise<void>
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
+}
+
+export function createAppRoad(deps: AppRoadDeps): AppRoad {
+  const { served, scheme, api, transport } = deps
+  let inject: Grant['inject'] = null
+
+  const path = createPath({
+    api: { createGrant: deps.createGrant, renewGrant: api.renewGrant },
+    sessionId: served.sessionId,
+    app: served.app,
+    dial: (grant, signal) => transport.dial(grant, signal),
+    onChange: state => {
+      if (state === 'ended') deps.onEnded()
+    },
+  })
+  const forward = createAppForward({
+    connect: async signal => {
+      const stream = transport.stream(await path.connect(signal))
+      stream.on('error', error => {
+        if (isAppError(error)) path.judge(error)
+      })
+      return stream
+    },
+    requestHeaders: (request, raw) => visitorHeaders(raw, { inject, address: deps.addressOf(request), scheme }),
+    answerHeaders: (request, raw) => publicAnswer(answerHeaders(raw, request.url ?? '')),
+    failurePage: deps.failurePage,
+    log: deps.log,
+  })
+
+  /** Before any request goes on: without the grant, the app's secret would be missing, and a visitor's own claim in its place. */
+  async function learnSecret(): Promise<void> {
+    try {
+      inject = injectionOf(await path.grant())
+    } catch (error) {
+      path.judge(error)
+      throw error
+    }
+  }
+
+  return {
+    async request(request, response) {
+      try {
+        await learnSecret()
+      } catch (error) {
+        forward.fail(response, error)
+        return
+      }
+      if (!response.destroyed) forward.request(request, response)
+    },
+    async upgrade(request, socket, head) {
+      try {
+        await learnSecret()
+      } catch (error) {
+        forward.failUpgrade(socket, error)
+        return
+      }
+      if (!socket.destroyed) forward.upgrade(request, socket, head)
+    },
+    [Symbol.dispose]() {
+      path[Symbol.dispose]()
+      forward.close()
+    },
+  }
+}

@@ -1,0 +1,306 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request as httpRequest, type Server } from 'node:http'
+import { type AddressInfo, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { pino } from 'pino'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { type ApiClient, isAppError, parseAppsAddress, type Session, type UserId } from '#manager/contract'
+import { startWeb } from '../../../proxy/web/server.ts'
+import { startAppStreams } from '../../fixtures/app-streams.ts'
+import { freePort } from '../../fixtures/free-port.ts'
+import { apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
+import { startMeshAgent, scriptedEngine } from '../../fixtures/mesh-agent.ts'
+import { PYTHON } from '../../fixtures/scripted-agent.ts'
+import { type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
+
+/** Web apps of people for browsers on other computers: from the browser's request to the app, with apps at ports of one host. */
+
+const SECRET = 'the-secret-of-console-and-manager-in-tests'
+const HOST = 'berth.example.org'
+
+let stack: AsyncDisposableStack
+let cluster: SessionsCluster
+let mira: Person
+let bob: Person
+let session: Session
+/** Requests that the apps got. */
+const seen: { app: string; method: string; url: string; headers: IncomingMessage['headers']; body: string }[] = []
+
+interface Person {
+  readonly api: ApiClient
+  readonly id: UserId
+  readonly email: string
+}
+
+function anApp(app: string): Server {
+  const server = createServer((request, response) => {
+    void text(request).then(body => {
+      const { method = '', url = '', headers } = request
+      seen.push({ app, method, url, headers, body })
+      response.writeHead(200, {
+        'set-cookie': ['sid=1; Path=/', '__Host-berth_8400=planted; Path=/; Secure'],
+        'strict-transport-security': 'max-age=0',
+        'clear-site-data': '"cookies"',
+      })
+      response.end(`${app} here`)
+    })
+  })
+  server.on('upgrade', (_request, socket: Socket) => {
+    socket.on('error', () => undefined)
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
+    socket.pipe(socket)
+  })
+  return server.listen(0, '127.0.0.1')
+}
+const portOf = (server: Server) => (server.address() as AddressInfo).port
+
+async function someone(email: string): Promise<Person> {
+  await cluster.addUser(email)
+  return await signIn(email)
+}
+async function signIn(email: string): Promise<Person> {
+  const { token, user } = await apiOf(cluster.url).login({ body: { email, password: USER_PASSWORD, kind: 'token' } })
+  if (token === null) throw new Error('no token')
+  return { api: apiOf(cluster.url, token), id: user.id, email }
+}
+
+beforeAll(async () => {
+  stack = new AsyncDisposableStack()
+  const first = await freePort()
+  const address = parseAppsAddress(`https://${HOST}:${first}-${first + 5}`)
+  if (!address) throw new Error('the address is one')
+  cluster = stack.use(await startSessionsCluster(undefined, { consoleSecret: SECRET, appsAddress: address }))
+  const [notebook, other] = [anApp('jupyter'), anApp('other')]
+  await Promise.all([once(notebook, 'listening'), once(other, 'listening')])
+  stack.defer(() => {
+    for (const server of [notebook, other]) server.close().closeAllConnections()
+  })
+  const ports = { jupyter: portOf(notebook), other: portOf(other) }
+  const images = [{ ...PYTHON, apps: [...PYTHON.apps, { ...PYTHON.apps[0]!, name: 'other', port: 8889 }] }]
+  const engine = scriptedEngine({ images, name: 'agent-1' })
+  engine.script.start_app = () => ({ inject: { header: 'authorization', value: 'token of-the-app' } })
+  const streams = stack.use(startAppStreams(ports))
+  const home = stack.use(await temporaryDirectory()).path
+  const { join } = await cluster.manager.createJoinToken()
+  stack.use(await startMeshAgent({ home, engine, join, serve: streams.serve.bind(streams) }))
+  const directory = stack.use(await temporaryDirectory()).path
+  const paths = { dataDir: directory, consoleDir: directory, sshDirectory: `${directory}/.ssh`, version: '0' }
+  const names = { managerUrl: cluster.url, allowedHosts: [HOST], appsAddress: address, consoleSecret: SECRET }
+  // As behind a reverse proxy that speaks TLS.
+  stack.use(await startWeb({ ...paths, ...names, port: 0, trustedProxies: ['127.0.0.1'] }, pino({ level: 'silent' })))
+  mira = await someone('mira@example.org')
+  bob = await someone('bob@example.org')
+}, 60_000)
+afterAll(() => stack.disposeAsync())
+
+beforeEach(async () => {
+  session = await cluster.launch({}, mira.api)
+  const status = async () => (await mira.api.getSession({ params: { id: session.id } })).status
+  await vi.waitFor(async () => expect(await status()).toBe('RUNNING'), { timeout: 20_000 })
+  seen.length = 0
+})
+
+afterEach(async () => {
+  for (const { id } of (await cluster.api.listSessions({ query: { status: 'live' } })).items) {
+    await cluster.api.deleteSession({ params: { id } })
+    await cluster.reach(id, 'TERMINATED')
+  }
+})
+
+interface Asked {
+  readonly path?: string
+  readonly method?: string
+  readonly cookie?: string | undefined
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
+/** A request of a browser on another computer. */
+async function browse(at: string, { path, method = 'GET', cookie, headers, body }: Asked = {}) {
+  const url = new URL(at)
+  const sent = httpRequest({
+    host: '127.0.0.1',
+    port: url.port,
+    method,
+    path: path ?? url.pathname + url.search,
+    agent: false,
+    headers: { host: url.host, 'x-forwarded-for': '203.0.113.7', ...(cookie ? { cookie } : {}), ...headers },
+  })
+  sent.end(body)
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  const cookies = response.headers['set-cookie'] ?? []
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    cookies,
+    cookie: cookies[0]?.split(';')[0],
+    body: await text(response),
+  }
+}
+
+async function socketAt(at: string, cookie: string): Promise<Socket> {
+  const { host, port, origin } = new URL(at)
+  const upgrade = httpRequest({
+    host: '127.0.0.1',
+    port,
+    path: '/api/kernels/1/channels',
+    headers: { host, cookie, origin, upgrade: 'websocket', connection: 'Upgrade' },
+  })
+  upgrade.end()
+  const [, socket] = (await once(upgrade, 'upgrade')) as [IncomingMessage, Socket]
+  socket.on('error', () => undefined)
+  socket.write('1 + 1')
+  expect(String(((await once(socket, 'data')) as [Buffer])[0])).toBe('1 + 1')
+  return socket
+}
+const closeOf = (socket: Socket) => new Promise<void>(done => void socket.once('close', done))
+
+const open = (who: Person = mira, app = 'jupyter', path?: string) =>
+  who.api.openApp({ params: { id: session.id, app }, body: path === undefined ? {} : { path } })
+
+/** Opens an app and enters. */
+async function enter(who: Person = mira, app = 'jupyter') {
+  const { url, origin } = await open(who, app)
+  const { cookie = '', status } = await browse(url)
+  expect(status).toBe(303)
+  return { origin, cookie }
+}
+
+async function refusal(call: Promise<unknown>): Promise<string> {
+  return await call.then(
+    () => 'ok',
+    (error: unknown) => (isAppError(error) ? error.code : String(error)),
+  )
+}
+
+test('a ticket admits one browser once; the app gets requests, uploads and sockets, and no credential of Berth', async () => {
+  const { url, origin } = await open(mira, 'jupyter', '/lab?reset')
+  const door = await browse(url)
+  expect(door).toMatchObject({ status: 303, headers: { location: '/lab?reset', 'referrer-policy': 'no-referrer' } })
+  expect(door.cookies).toEqual([
+    expect.stringMatching(
+      /^__Host-berth_visit_[a-z2-7]{16}=[\w.-]+; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+; Secure$/,
+    ),
+  ])
+  // Another app may have had this port before.
+  expect(door.headers['clear-site-data']).toBe('"cache", "storage"')
+  expect(await browse(url)).toMatchObject({ status: 401, cookies: [] })
+
+  const others = 'berth_8400=half; __Host-berth_8400=half; __Host-berth_visit_aaaaaaaaaaaaaaaa=1.2.3; berth_app_9000=x'
+  const cookie = `${others}; ${door.cookie ?? ''}; own=1`
+  const forged = { authorization: 'forged', 'x-forwarded-host': 'evil.example' }
+  const page = await browse(origin, { path: '/lab', cookie, headers: forged })
+  expect(page).toMatchObject({ status: 200, body: 'jupyter here', cookies: ['sid=1; Path=/'] })
+  expect(page.headers).not.toHaveProperty('strict-transport-security')
+  expect(page.headers).not.toHaveProperty('clear-site-data')
+  const body = 'x'.repeat(300_000)
+  await browse(origin, { path: '/upload', method: 'POST', cookie, headers: { origin }, body })
+  expect(seen.map(({ method, url: at, body: { length } }) => [method, at, length])).toEqual([
+    ['GET', '/lab', 0],
+    ['POST', '/upload', 300_000],
+  ])
+  expect(seen[0]?.headers).toMatchObject({ cookie: 'own=1', authorization: 'token of-the-app' })
+  expect(seen[0]?.headers).not.toHaveProperty('x-forwarded-host')
+  ;(await socketAt(origin, cookie)).destroy()
+
+  // A second ticket leads to the same origin, where the person's layout is kept.
+  const again = await open()
+  expect(again.origin).toBe(origin)
+  expect((await browse(again.url, { cookie })).headers).not.toHaveProperty('clear-site-data')
+  const { items } = await cluster.api.listAuditLog({ query: {} })
+  expect(items.map(({ action, target }) => `${action} ${target}`)).toContain(`openApp session:${session.id}`)
+  expect(JSON.stringify(items)).not.toContain(new URL(url).searchParams.get('ticket'))
+  expect((await mira.api.listPublishedApps()).items).toEqual([])
+})
+
+test('strangers, other members, other ports and other sites open nothing', async () => {
+  const [notebook, other] = [await enter(mira, 'jupyter'), await enter(mira, 'other')]
+  expect(notebook.origin).not.toBe(other.origin)
+  for (const app of ['jupyter', 'other']) expect(await refusal(open(bob, app))).toBe('session_not_found')
+  expect(await refusal(open(mira, 'sshd'))).toBe('bad_request')
+
+  const path = '/lab'
+  const [name = '', value = ''] = notebook.cookie.split('=')
+  const [otherName = '', otherValue = ''] = other.cookie.split('=')
+  const unused = new URL((await open()).url)
+  const guesses: [Asked, number][] = [
+    [{ path }, 401],
+    [{ path, cookie: other.cookie }, 401],
+    [{ path, cookie: `${name}=${otherValue}` }, 401],
+    [{ path, cookie: `${otherName}=${value}` }, 401],
+    [{ path, cookie: `${name}=${value.replace(/\.[^.]+\./, `.${mira.id}.`)}` }, 401],
+    [{ path: '/_berth/open' }, 401],
+    [{ path: `/_berth/open?key=${'A'.repeat(43)}` }, 401],
+    [{ path: `/_berth/open?ticket=${'A'.repeat(43)}` }, 401],
+    [{ path: unused.pathname + unused.search, method: 'POST', headers: { origin: notebook.origin } }, 401],
+    [{ path, cookie: notebook.cookie, headers: { origin: other.origin } }, 403],
+    [{ path, cookie: notebook.cookie, headers: { origin: `https://${HOST}` } }, 403],
+    [{ path, cookie: notebook.cookie, headers: { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors' } }, 403],
+    [{ path, cookie: notebook.cookie, headers: { host: HOST } }, 404],
+    [{ path: '/sw.js', cookie: notebook.cookie, headers: { 'service-worker': 'script' } }, 403],
+  ]
+  for (const [asked, status] of guesses) {
+    expect([asked, (await browse(notebook.origin, asked)).status]).toEqual([asked, status])
+  }
+  // A ticket is good at its own port only, and is not used up elsewhere.
+  const { port } = new URL(other.origin)
+  const moved = new URL(unused)
+  moved.port = port
+  expect((await browse(moved.href)).status).toBe(401)
+  expect((await browse(unused.href)).status).toBe(303)
+  expect(seen).toEqual([])
+})
+
+test('a member who may use the session has an origin of their own, until the owner withdraws it', async () => {
+  await mira.api.shareSession({ params: { id: session.id }, body: { email: bob.email, permission: 'view' } })
+  expect(await refusal(open(bob))).toBe('forbidden')
+  await mira.api.shareSession({ params: { id: session.id }, body: { email: bob.email, permission: 'use' } })
+  const [theirs, hers] = [await enter(bob), await enter()]
+  expect(theirs.origin).not.toBe(hers.origin)
+  expect((await browse(hers.origin, { path: '/lab', cookie: theirs.cookie })).status).toBe(401)
+  expect(await browse(theirs.origin, { path: '/lab', cookie: theirs.cookie })).toMatchObject({ body: 'jupyter here' })
+  const socket = await socketAt(theirs.origin, theirs.cookie)
+  const ended = closeOf(socket)
+  await mira.api.unshareSession({ params: { id: session.id, userId: bob.id } })
+  await ended
+  seen.length = 0
+  const answer = await browse(theirs.origin, { path: '/lab', cookie: theirs.cookie })
+  expect([401, 404]).toContain(answer.status)
+  expect(seen).toEqual([])
+  expect(await browse(hers.origin, { path: '/lab', cookie: hers.cookie })).toMatchObject({ body: 'jupyter here' })
+})
+
+test('signing out ends what was opened with that sign-in, and no other', async () => {
+  const again = await signIn(mira.email)
+  const [first, second] = [await enter(), await enter(again)]
+  expect(first.origin).toBe(second.origin)
+  const socket = await socketAt(second.origin, second.cookie)
+  const ended = closeOf(socket)
+  const unused = await open(again)
+  await again.api.logout()
+  await ended
+  expect((await browse(second.origin, { path: '/lab', cookie: second.cookie })).status).toBe(404)
+  const korean = await browse(second.origin, { cookie: second.cookie, headers: { 'accept-language': 'ko' } })
+  expect(korean.body).toContain('콘솔에서 앱을 여세요')
+  expect((await browse(unused.url)).status).toBe(401)
+  expect(await browse(first.origin, { path: '/lab', cookie: first.cookie })).toMatchObject({ body: 'jupyter here' })
+})
+
+test('the end of the session ends its apps, and gives their ports back', async () => {
+  const { origin, cookie } = await enter()
+  const socket = await socketAt(origin, cookie)
+  const ended = closeOf(socket)
+  await mira.api.deleteSession({ params: { id: session.id } })
+  await ended
+  await expect.poll(async () => [401, 404].includes((await browse(origin, { cookie })).status ?? 0)).toBe(true)
+  await cluster.reach(session.id, 'TERMINATED')
+  expect(await refusal(open())).toBe('session_not_running')
+  // More sessions than ports, one after the other.
+  const fresh = await cluster.launch({}, mira.api)
+  await cluster.reach(fresh.id, 'RUNNING')
+  for (let port = 8001; port <= 8006; port++) {
+    expect(await refusal(mira.api.openApp({ params: { id: fresh.id, app: `http-${port}` }, body: {} }))).toBe('ok')
+  }
+  const seventh = mira.api.openApp({ params: { id: fresh.id, app: 'http-8007' }, body: {} })
+  expect(await refusal(seventh)).toBe('public_port_taken')
+})
