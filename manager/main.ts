@@ -176,7 +176,7 @@ export async function startManager(
       timings,
       audit,
       onPoliciesChanged: () => folders.room.enforceAll(),
-      readSetUp: () => readSetUp({ settings, backups, certificates }),
+      readSetUp: () => readSetUp({ settings, backups, certificates, appsAddress: config.appsAddress !== undefined }),
     }),
   )
   const { published, ownApps, tunnels, sftp } = parts.use(

@@ -40,7 +40,7 @@ const RUNNING_WITHIN_MS = 3_000
 /** Collects the facts about this computer. Changes nothing, and needs no running Berth. */
 export async function collectFacts(options: CollectOptions): Promise<Facts> {
   const { data, port, databaseUrl, dockerHost, toolboxImage, askedBy } = options
-  const { running, proxyFaults, certificate } = askedBy ? {} : await findRunning(data)
+  const { running, proxyFaults, apps, certificate } = askedBy ? {} : await findRunning(data)
   const managerUrl = askedBy ? askedBy.managerUrl : running?.url
   const fetchManager = fetchPinned(certificate)
   const masterKey = process.env.BERTH_MASTER_KEY_FILE ?? join(data, 'master.key')
@@ -94,6 +94,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     managerAheadMs,
     managerWarnings,
     proxyFaults,
+    apps,
     certificate,
     now: new Date(),
     update,
@@ -111,7 +112,9 @@ function fetchPinned(certificate: Facts['certificate']): Fetch {
   return createNetwork({ findWays: environmentWays(process.env), pinOf: () => pin }).fetch
 }
 
-async function findRunning(data: string): Promise<Partial<Pick<Facts, 'running' | 'proxyFaults' | 'certificate'>>> {
+async function findRunning(
+  data: string,
+): Promise<Partial<Pick<Facts, 'running' | 'proxyFaults' | 'apps' | 'certificate'>>> {
   const path = controlSocketPath(data)
   // Check first: asking creates an unused sign-in ticket, which expires after ten minutes.
   const there = await access(path).then(
@@ -122,6 +125,7 @@ async function findRunning(data: string): Promise<Partial<Pick<Facts, 'running' 
   return {
     running: found && { url: found.url, pid: found.pid },
     proxyFaults: found?.proxyFaults,
+    apps: found?.apps,
     certificate: found?.certificate,
   }
 }

@@ -49,6 +49,7 @@ const HEALTHY: Facts = {
   managerAheadMs: -900,
   managerWarnings: [],
   proxyFaults: [],
+  apps: { address: 'https://berth.example.org:20000-20099', fault: null },
   certificate: CERTIFICATE,
   now: new Date('2026-11-01T00:00:00Z'),
   update: { status: 'newest', version: '0.1.0' },
@@ -209,6 +210,19 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
     'reverse proxy',
     'warning',
     /10\.0\.0\.9 carry X-Forwarded fields.* Seen from A to B/,
+  ],
+  [
+    'an address of apps at which another program answers',
+    {
+      ...HEALTHY,
+      apps: {
+        address: 'https://*.apps.example.org',
+        fault: { code: 'not_berth', at: 'https://aaaaaaaaaaaaaaaa.apps.example.org' },
+      },
+    },
+    'address of apps',
+    'warning',
+    /apps\.example\.org was called from this computer, and another program than Berth answers/,
   ],
   [
     'a driver that fails',

@@ -1,6 +1,6 @@
 import { type GpuName } from '#agent/contract'
 import { type CertificateReport } from '#manager/contract'
-import { type ProxyFault } from '#proxy/contract'
+import { type AppsState, type ProxyFault } from '#proxy/contract'
 
 /** Facts collected by `berth doctor`, as plain data. `collect.ts` gathers them, `checks/` judge them. */
 export interface Facts {
@@ -22,6 +22,8 @@ export interface Facts {
   readonly managerWarnings: readonly string[] | undefined
   /** Faults that the running console has seen in the reverse proxy in front of it; undefined if none runs. */
   readonly proxyFaults: readonly ProxyFault[] | undefined
+  /** Address of apps of the running console, and whether it leads there; undefined if none runs. */
+  readonly apps: AppsState | undefined
   /** The certificate that the running console presents; undefined without TLS, or if none runs. */
   readonly certificate: CertificateReport | undefined
   readonly now: Date

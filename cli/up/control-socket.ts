@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { AppError, type CertificateReport } from '#manager/contract'
-import { type ProxyFault } from '#proxy/contract'
+import { type AppsState, type ProxyFault } from '#proxy/contract'
 
 /**
  * Answer of the control socket: a Unix socket (a named pipe on Windows) that is the lock of a data directory, and the control
@@ -28,6 +28,8 @@ export interface Running {
   readonly pid: number
   /** Faults that the console has seen in the reverse proxy in front of it, for `berth doctor`. */
   readonly proxyFaults: readonly ProxyFault[]
+  /** The address of apps, and whether it leads to the console; undefined from a Berth of an earlier version. */
+  readonly apps?: AppsState | undefined
   /** The certificate that the console presents; undefined without TLS. */
   readonly certificate?: CertificateReport | undefined
 }

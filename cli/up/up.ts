@@ -9,6 +9,7 @@ import { dataDirectory } from '../config/directories.ts'
 import { type Output } from '../output.ts'
 import { portOf } from '../port-of.ts'
 import { programFile, ROOT } from '../program-file.ts'
+import { appsProposal } from './apps-proposal.ts'
 import { hasDisplay } from './browser.ts'
 import { buildImages } from './build-images.ts'
 import { type Child, type ChildSpec, startChild } from './child.ts'
@@ -135,6 +136,7 @@ export async function up({
     const { ticket } = (await manager.current.ask('create_sign_in_ticket')) as { ticket: string }
     const { code } = (await console_.current.ask('create_local_code')) as { code: string }
     const { faults } = (await console_.current.ask('list_proxy_faults')) as { faults: Running['proxyFaults'] }
+    const { apps } = (await console_.current.ask('get_apps')) as Pick<Running, 'apps'>
     const { certificate } = (await console_.current.ask('get_certificate')) as Pick<Running, 'certificate'>
     const proof = `/sessions?local=${code}`
     const signInUrl = `${url}/#/sign-in?ticket=${ticket}&next=${encodeURIComponent(proof)}`
@@ -147,6 +149,7 @@ export async function up({
       adminPasswordFile: join(directory, 'admin-password'),
       pid: process.pid,
       proxyFaults: faults,
+      apps,
       certificate,
     }
   }
@@ -184,7 +187,7 @@ async function present(running: Running, { open, ticket, output, directory }: Pr
   output.data(
     line,
     () =>
-      `\nBerth is ready: ${url}\n${fingerprintText(running)}Sign in once with this link: ${signInUrl}\n${LOCAL_HINT}: ${localUrl}\n`,
+      `\nBerth is ready: ${url}\n${fingerprintText(running)}Sign in once with this link: ${signInUrl}\n${LOCAL_HINT}: ${localUrl}\n${appsProposal(running)}`,
   )
   if (open === 'nothing' || !hasDisplay()) return
   const isOpen = await openConsole({

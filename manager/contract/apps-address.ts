@@ -1,6 +1,6 @@
 /**
- * Address at which published apps are reached: a name below a wildcard for each app (`https://*.apps.example.org`), or a port of
- * one host for each (`http://apps.example.org:20000-20099`).
+ * Address at which browsers on other computers, and visitors of published apps, reach apps: a name below a wildcard for each app
+ * (`https://*.apps.example.org`), or a port of one host for each (`https://berth.example.org:20000-20099`).
  */
 export type AppsAddress =
   | { readonly kind: 'names'; readonly scheme: 'http' | 'https'; readonly suffix: string; readonly port: string }
@@ -30,6 +30,13 @@ export function parseAppsAddress(text: string): AppsAddress | undefined {
 }
 
 const schemeOf = (text: string | undefined) => (text === 'https' ? 'https' : 'http')
+
+/** The address as it is written in the settings. */
+export function appsAddressText(address: AppsAddress): string {
+  return address.kind === 'names'
+    ? `${address.scheme}://*.${address.suffix}${address.port}`
+    : `${address.scheme}://${address.host}:${address.first}-${address.last}`
+}
 
 /** Where a published app is served: its name at an address of names, its port at an address of ports. */
 export interface AppPlace {

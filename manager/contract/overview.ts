@@ -71,11 +71,12 @@ const ByReason = z.object({
   reasons: z.array(ReasonCount).describe('One for each code of a reason, the most frequent first.'),
 })
 
-/** Parts of an installation that an administrator sets up once: mail, the address of the console, backups and certificates. */
+/** Parts of an installation that an administrator sets up once: mail, the addresses of the console and of apps, backups and certificates. */
 export const SetUp = z.object({
   settings: SystemSettings.pick({ mailReady: true, publicUrl: true }),
   backups: Backups.pick({ nextAt: true, last: true }),
   certificates: z.array(ConsoleCertificate.pick({ state: true })),
+  appsAddress: z.boolean().describe('Whether web apps have an address for browsers on other computers.'),
 })
 export type SetUp = z.infer<typeof SetUp>
 

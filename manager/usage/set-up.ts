@@ -6,10 +6,12 @@ export interface SetUpDeps {
   readonly settings: Pick<Settings, 'read'>
   readonly backups: { list(): Promise<Pick<Backups, 'nextAt' | 'last'>> }
   readonly certificates: Pick<Certificates, 'list'>
+  /** Whether an address of apps is configured. */
+  readonly appsAddress: boolean
 }
 
 /** Reads the state of what an administrator sets up once, for the checklist of the overview. */
-export async function readSetUp({ settings, backups, certificates }: SetUpDeps): Promise<SetUp> {
+export async function readSetUp({ settings, backups, certificates, appsAddress }: SetUpDeps): Promise<SetUp> {
   const [{ mailReady, publicUrl }, { nextAt, last }, items] = await Promise.all([
     settings.read(),
     backups.list(),
@@ -19,5 +21,6 @@ export async function readSetUp({ settings, backups, certificates }: SetUpDeps):
     settings: { mailReady, publicUrl },
     backups: { nextAt, last },
     certificates: items.map(({ state }) => ({ state })),
+    appsAddress,
   }
 }

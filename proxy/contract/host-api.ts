@@ -1,6 +1,7 @@
 // `import type`, not inline types: those leave an import behind, and the sandboxed preload that needs this file can load none.
 import type { SessionId, WireError } from '#manager/contract'
 import type { DesktopNotice, DesktopOptions, DesktopReport, DraggedOut, StackStart } from './desktop.ts'
+import type { AppsState } from './apps-state.ts'
 import type { ProxyFault } from './proxy-faults.ts'
 import type { FolderKit, FolderPort, FolderPortSpec } from './sftp.ts'
 import type {
@@ -26,6 +27,8 @@ export interface HostInfo {
   readonly platform: string
   /** Faults of the reverse proxy in front of the console; only for superadmins in a browser. */
   readonly proxyFaults?: readonly ProxyFault[]
+  /** The address of apps; only for superadmins in a browser. */
+  readonly apps?: AppsState
 }
 
 /** Settings that the host stores for its user. */

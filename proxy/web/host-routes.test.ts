@@ -14,6 +14,8 @@ test('nothing is kept for a client that left while the manager was asked who it 
   const routes = createHostRoutes({
     guests,
     proxyFaults: () => [],
+    opensApps: false,
+    apps: () => ({ address: null, fault: null }),
     thisComputer: {} as ThisComputer,
     version: '1',
     log: pino({ level: 'silent' }),
@@ -47,6 +49,8 @@ test('the event stream of a page that does not read is cut instead of growing', 
   const routes = createHostRoutes({
     guests,
     proxyFaults: () => [],
+    opensApps: false,
+    apps: () => ({ address: null, fault: null }),
     thisComputer: {} as ThisComputer,
     version: '1',
     log: pino({ level: 'silent' }),

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { z, type ZodType } from 'zod'
 import { AppError, because, ORIGIN_SECRET_HEADER, toWireError } from '#manager/contract'
-import { LOCAL_PROOF_PATH, type ProxyFault } from '#proxy/contract'
+import { type AppsState, LOCAL_PROOF_PATH, type ProxyFault } from '#proxy/contract'
 import {
   HOST_EVENTS_PATH,
   HOST_INPUTS,
@@ -26,6 +26,7 @@ export interface HostRoutesDeps {
   readonly proxyFaults: () => readonly ProxyFault[]
   /** Whether this process serves apps at an address for other computers. */
   readonly opensApps: boolean
+  readonly apps: () => AppsState
   readonly log: Log
 }
 
@@ -167,11 +168,11 @@ interface Call {
   readonly method: string
 }
 
-interface Circumstances extends Pick<HostRoutesDeps, 'version' | 'proxyFaults' | 'opensApps'> {
+interface Circumstances extends Pick<HostRoutesDeps, 'version' | 'proxyFaults' | 'opensApps' | 'apps'> {
   readonly place: Place
 }
 
-function hostFor({ proxy, me }: Guest, { place, version, proxyFaults, opensApps }: Circumstances): HostApi {
+function hostFor({ proxy, me }: Guest, { place, version, proxyFaults, opensApps, apps }: Circumstances): HostApi {
   const forTerminals = () =>
     Promise.reject(new AppError('bad_request', { why: 'A page opens the terminal WebSocket of the manager itself.' }))
   const inBrowser = () => Promise.reject(new AppError('forbidden', because('only_desktop_app')))
@@ -193,7 +194,7 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults, opensApps 
           version,
           platform: process.platform,
           // Contains network addresses, so it is sent only to users who can fix the proxy.
-          ...(me.user.role === 'superadmin' ? { proxyFaults: proxyFaults() } : {}),
+          ...(me.user.role === 'superadmin' ? { proxyFaults: proxyFaults(), apps: apps() } : {}),
         }),
       settings: () => proxy.settings(),
       saveSettings: settings => here(proxy).saveSettings(settings),

@@ -66,6 +66,7 @@ async function main() {
         const answer = (value: unknown) => answerParent(process, { id, ok: true, value })
         if (type === 'create_local_code') answer({ code: web.createLocalCode() })
         if (type === 'list_proxy_faults') answer({ faults: web.proxyFaults() })
+        if (type === 'get_apps') answer({ apps: web.apps() })
         if (type === 'get_certificate') answer({ certificate: web.certificate && reportOf(web.certificate) })
       })
     }

@@ -3,7 +3,7 @@ import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Server, type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { AppError, type AppsAddress, ROUTES } from '#manager/contract'
-import { type ProxyFault } from '#proxy/contract'
+import { type AppsState, type ProxyFault } from '#proxy/contract'
 import { containedBy } from '../http/contain.ts'
 import { createDirectPath } from '../dial/direct-path.ts'
 import { createHttpServer, type HttpServerOptions } from '../http/create-server.ts'
@@ -17,6 +17,7 @@ import { createHostRoutes, credentialsOf } from './host-routes.ts'
 import { environmentNetwork } from '../network/environment-network.ts'
 import { createForward, type Forward, isManagerPath } from './manager-forward.ts'
 import { createPublicApps, type PublicApps, type PublicAppsDeps } from './public-apps/public-apps.ts'
+import { watchAddress } from './public-apps/watch-address.ts'
 import { createStaticFiles } from './static-files.ts'
 import { type CertificateKeeper } from './tls/keeper.ts'
 import { reportCertificate } from './tls/report.ts'
@@ -33,6 +34,8 @@ export interface Web extends AsyncDisposable {
   createLocalCode(): string
   /** Faults of the reverse proxy in front, as far as requests have shown them. */
   proxyFaults(): readonly ProxyFault[]
+  /** The address of apps, and whether it leads here. */
+  apps(): AppsState
   /** The certificate of TLS; undefined without TLS. */
   readonly certificate: CertificateKeeper | undefined
 }
@@ -75,6 +78,7 @@ export async function startWeb(
   const guests = stack.use(createGuests({ ...config, direct, log }))
   const publicApps = publicAppsOf(config, { direct, log })
   stack.defer(() => publicApps?.[Symbol.dispose]())
+  const appsAddress = watchAddress(publicApps && config.appsAddress, log)
   const proxies = watchProxies(config.trustedProxies ?? [], log)
   let names: HostNames = new Set()
   const parts: Parts = {
@@ -90,6 +94,7 @@ export async function startWeb(
       thisComputer,
       proxyFaults: () => proxies.faults(),
       opensApps: publicApps !== undefined,
+      apps: () => appsAddress.state(),
       log,
     }),
     files: createStaticFiles(config.consoleDir, log),
@@ -142,6 +147,7 @@ export async function startWeb(
     const { certificate } = tls
     stack.use(reportCertificate({ certificate, managerUrl, consoleSecret, port: listener.port, log }))
   }
+  void appsAddress.look()
   log.info({ port: listener.port, addresses: listener.addresses }, 'the console is served')
   const opened = stack.move()
   return {
@@ -149,6 +155,7 @@ export async function startWeb(
     port: listener.port,
     createLocalCode: () => thisComputer.createCode(),
     proxyFaults: () => proxies.faults(),
+    apps: () => appsAddress.state(),
     certificate: tls?.certificate,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

@@ -208,6 +208,7 @@ const setUpOf = (admin: AdminWorld): SetUp => ({
   settings: settingsOf(admin),
   backups: admin.backups ?? NO_BACKUPS,
   certificates: [...(admin.certificates ?? [])],
+  appsAddress: true,
 })
 
 function overviewOf({ sessions, role, resources }: World, admin: AdminWorld, url: URL): Overview {

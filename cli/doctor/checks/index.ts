@@ -1,4 +1,5 @@
 import { type Check } from '../check.ts'
+import { appsAddress } from './apps-address.ts'
 import { certificate } from './certificate.ts'
 import { cgroups } from './cgroups.ts'
 import { clock } from './clock.ts'
@@ -38,6 +39,7 @@ export const CHECKS: readonly Check[] = [
   consolePort,
   certificate,
   reverseProxy,
+  appsAddress,
   engine,
   liveRestore,
   cgroups,

@@ -93,7 +93,7 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
       served,
       scheme,
       createGrant(input) {
-        const more = input?.signal ? { signal: input.signal } : {}
+        const more = input.signal ? { signal: input.signal } : {}
         return isOwn ? api.grantOwnApp({ params, body: { visitor }, ...more }) : api.grantServedApp({ params, ...more })
       },
       api,

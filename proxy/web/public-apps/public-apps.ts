@@ -14,6 +14,7 @@ import { type Log } from '../../log.ts'
 import { clientOf } from '../client.ts'
 import { createPublicApp, type PublicApp, refuseRaw, sendPage } from './public-app.ts'
 import { type PublicPage, publicRefusal } from './public-pages.ts'
+import { READY_HEADER, READY_PATH } from './watch-address.ts'
 import { fetchByEnvironment } from '../../network/environment-network.ts'
 
 export interface PublicAppsDeps {
@@ -150,6 +151,10 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
       return name.endsWith(end) ? name.slice(0, -end.length) : undefined
     },
     async request(place, request, response) {
+      if (request.url === READY_PATH) {
+        response.writeHead(204, { [READY_HEADER]: '1', 'cache-control': 'no-store' }).end()
+        return
+      }
       const found = await appAt(place, request.url)
       if ('body' in found) sendPage(response, found)
       else await found.request(request, response)

@@ -31,6 +31,8 @@ export const useBrowserPlace = defineStore('browser place', () => {
   const isElsewhere = computed(() => place.value === 'elsewhere')
   /** Whether web apps open at the address of apps instead of a port of this computer. */
   const usesAppsAddress = computed(() => !opensPorts.value && info.value?.opensApps === true)
+  /** Whether the console has called the address of apps and found a fault; told to superadmins. */
+  const hasAppsFault = computed(() => Boolean(info.value?.apps?.fault))
   /** Whether a click can open a web app. A browser that has not proved its place is told how. */
   const opensWebApps = computed(() => !isElsewhere.value || usesAppsAddress.value)
 
@@ -51,5 +53,5 @@ export const useBrowserPlace = defineStore('browser place', () => {
   /** The place, read if it is not known yet. @throws the host's error */
   const known = async (): Promise<BrowserPlace> => place.value ?? (await read())
 
-  return { place, opensPorts, isElsewhere, usesAppsAddress, opensWebApps, read, known }
+  return { place, opensPorts, isElsewhere, usesAppsAddress, opensWebApps, hasAppsFault, read, known }
 })

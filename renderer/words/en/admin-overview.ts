@@ -51,6 +51,11 @@ export default {
   check_certificate: 'A certificate that lasts',
   checkText_certificate:
     'The TLS certificate of a console ends within two weeks, has ended, or could not be renewed. berth admin tls says which, and why.',
+  check_apps: 'An address for web apps',
+  checkText_apps:
+    'Browsers on other computers cannot open JupyterLab without one. Set console.appsAddress in berth.toml, see docs/admin/published-apps.md.',
+  check_appsAnswer: 'An address for web apps that answers',
+  checkText_appsAnswer: 'Berth called its address for web apps and did not find itself. berth doctor says why.',
   check_mail: 'A mail server',
   checkText_mail: 'Without one, links for new passwords are passed on by hand.',
   check_backup: 'Backups',

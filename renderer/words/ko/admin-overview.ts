@@ -53,6 +53,12 @@ export default {
   check_certificate: '유효한 인증서',
   checkText_certificate:
     '콘솔의 TLS 인증서가 2주 안에 만료되거나, 이미 만료되었거나, 갱신에 실패했습니다. berth admin tls로 확인하세요.',
+  check_apps: '웹 앱의 주소',
+  checkText_apps:
+    '주소가 없으면 다른 컴퓨터의 브라우저에서 JupyterLab을 열 수 없습니다. berth.toml에 console.appsAddress를 설정하세요(docs/admin/published-apps.md).',
+  check_appsAnswer: '응답하는 웹 앱 주소',
+  checkText_appsAnswer:
+    'Berth가 웹 앱 주소를 호출했지만 자신에게 연결되지 않았습니다. berth doctor가 원인을 알려 줍니다.',
   check_mail: '메일 서버',
   checkText_mail: '메일 서버가 없으면 새 비밀번호 링크를 직접 전달해야 합니다.',
   check_backup: '백업',

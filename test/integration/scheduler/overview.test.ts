@@ -28,6 +28,7 @@ const isSetUp: SetUp = {
   settings: { mailReady: true, publicUrl: null },
   backups: { nextAt: null, last: null },
   certificates: [],
+  appsAddress: false,
 }
 const readSetUp = () => Promise.resolve(isSetUp)
 const overviewOf = (who: Caller, query?: { setUp: boolean }) =>

@@ -1,7 +1,18 @@
 import { type SetUp } from '#manager/contract'
 
 /** What a fresh installation may lack, in the order in which it matters. */
-export const CHECKS = ['agent', 'secondAdmin', 'https', 'certificate', 'mail', 'backup', 'backupFailed', 'gpu'] as const
+export const CHECKS = [
+  'agent',
+  'secondAdmin',
+  'https',
+  'certificate',
+  'apps',
+  'appsAnswer',
+  'mail',
+  'backup',
+  'backupFailed',
+  'gpu',
+] as const
 export type Check = (typeof CHECKS)[number]
 
 /** Where each is set up: the dialog, where there is one. */
@@ -10,6 +21,8 @@ export const CHECK_PAGES: Readonly<Record<Check, string>> = {
   secondAdmin: '/admin/users?role=superadmin&dialog=invite',
   https: '/admin/settings?dialog=mail',
   certificate: '/admin/about',
+  apps: '/admin/about',
+  appsAnswer: '/admin/about',
   mail: '/admin/settings?dialog=mail',
   backup: '/admin/maintenance?dialog=backup',
   backupFailed: '/admin/maintenance',
@@ -18,14 +31,23 @@ export const CHECK_PAGES: Readonly<Record<Check, string>> = {
 
 /** The checks that are not met. @param facts with the number of connected agents, of their GPUs and of active superadmins */
 export function missingChecks(
-  facts: SetUp & { readonly connected: number; readonly gpus: number; readonly superadmins: number },
+  facts: SetUp & {
+    readonly connected: number
+    readonly gpus: number
+    readonly superadmins: number
+    /** The console has called the address of apps and found a fault. */
+    readonly appsFault: boolean
+  },
 ): readonly Check[] {
-  const { connected, gpus, superadmins, settings, backups, certificates } = facts
+  const { connected, gpus, superadmins, settings, backups, certificates, appsAddress, appsFault } = facts
   const met: Readonly<Record<Check, boolean>> = {
     agent: connected > 0,
     secondAdmin: superadmins > 1,
     https: settings.publicUrl?.startsWith('https://') ?? false,
     certificate: certificates.every(({ state }) => state === 'good'),
+    // Without an address of the console, nobody comes from another computer.
+    apps: appsAddress || settings.publicUrl === null,
+    appsAnswer: !appsFault,
     mail: settings.mailReady,
     backup: backups.nextAt !== null,
     backupFailed: backups.last?.outcome !== 'failed',

@@ -10,6 +10,7 @@ test('the checklist names what is missing, in its order, and nothing that is the
     missingChecks({
       ...{ connected: 0, gpus: 0 },
       superadmins: 1,
+      ...{ appsAddress: false, appsFault: false },
       settings: none,
       backups: off,
       certificates: [],
@@ -22,16 +23,24 @@ test('the checklist names what is missing, in its order, and nothing that is the
     missingChecks({
       ...{ connected: 1, gpus: 1 },
       superadmins: 2,
+      ...{ appsAddress: true, appsFault: false },
       settings: all,
       backups,
       certificates: [{ state: 'good' }],
     }),
   ).toEqual([])
+  const elsewhere = {
+    ...{ connected: 1, gpus: 1, superadmins: 2, settings: all, backups, certificates: [] },
+    ...{ appsAddress: false, appsFault: false },
+  } as const
+  expect(missingChecks(elsewhere)).toEqual(['apps'])
+  expect(missingChecks({ ...elsewhere, appsAddress: true, appsFault: true })).toEqual(['appsAnswer'])
   // Http is not enough.
   expect(
     missingChecks({
       ...{ connected: 0, gpus: 0 },
       superadmins: 2,
+      ...{ appsAddress: true, appsFault: false },
       settings: { ...all, publicUrl: 'http://berth.example.org' },
       backups: { ...backups, last: { ...last, outcome: 'failed' } },
       certificates: [{ state: 'good' }, { state: 'failed' }],

@@ -1,0 +1,16 @@
+import { APPS_DOCS, appsFaultText } from '#proxy/contract'
+import { type Check, ok, warning } from '../check.ts'
+
+/** Whether browsers on other computers can open web apps. */
+export const appsAddress: Check = {
+  name: 'address of apps',
+  run({ apps }) {
+    if (apps === undefined) return undefined
+    if (apps.address === null) {
+      return ok(`No console.appsAddress: browsers on other computers open no web apps. See ${APPS_DOCS}.`)
+    }
+    if (!apps.fault) return ok(`${apps.address} leads to this Berth, as far as this computer can tell.`)
+    const { says, mend } = appsFaultText(apps.fault)
+    return warning(says, mend)
+  },
+}
