@@ -22,6 +22,9 @@ export default tseslint.config(
     },
     rules: {
       ...TYPESCRIPT_RULES,
+      // Browsers honour it once per document: the second dialog would have no focus. `v-focus` of ui/focus.ts works each time.
+      'vue/no-restricted-static-attribute': ['error', { key: 'autofocus', message: 'Use v-focus.' }],
+      'vue/no-restricted-v-bind': ['error', { argument: 'autofocus', message: 'Use v-focus.' }],
       // The formatter owns the layout of templates.
       'vue/max-attributes-per-line': 'off',
       'vue/singleline-html-element-content-newline': 'off',

@@ -202,11 +202,16 @@ export const REQUESTS = {
   /** Lists all images that no container uses, except the toolbox. */
   list_unused_images: { input: z.object({}), reply: z.object({ images: z.array(UnusedImage) }) },
   /**
-   * Removes names from images, and images that have no name left. With `reference`, removes only that name. An image stays
-   * if a container or a starting kernel uses it, and so does the toolbox.
+   * Removes names from images, and images that have no name left. With `reference`, removes only that name. With `listed`, an
+   * image that has another name than these stays. An image stays if a container or a starting kernel uses it, and so does the
+   * toolbox.
    */
   remove_images: {
-    input: z.object({ images: z.array(z.object({ id: z.string(), reference: z.string().optional() })) }),
+    input: z.object({
+      images: z.array(
+        z.object({ id: z.string(), reference: z.string().optional(), listed: z.array(z.string()).optional() }),
+      ),
+    }),
     reply: z.object({
       removed: z.array(z.object({ id: z.string(), references: z.array(z.string()) })),
       kept: z.array(z.object({ id: z.string(), why: z.string() })),

@@ -31,7 +31,7 @@ export function createUnusedImages({ engine, starting }: UnusedImagesDeps) {
     })
   }
 
-  async function removeOne({ id, reference }: { id: string; reference?: string | undefined }): Promise<string[]> {
+  async function removeOne({ id, reference, listed }: Removal): Promise<string[]> {
     const found = await engine.calls.getImage(id).inspect()
     const tags = tagsOf(found)
     if (isToolbox(tags)) throw new Kept('Sessions need this image (toolbox).')
@@ -39,6 +39,8 @@ export function createUnusedImages({ engine, starting }: UnusedImagesDeps) {
     if (isBusy(starting(), found.Id, tags)) throw new Kept('A session is being started with this image.')
     if (reference !== undefined && !tags.includes(reference))
       throw new Kept(`The image does not have the name ${reference} any more.`)
+    const unlisted = listed && tags.find(tag => !listed.includes(tag))
+    if (unlisted !== undefined) throw new Kept(`The image was named ${unlisted} after it was listed.`)
     const names = reference === undefined ? tags : [reference]
     for (const name of names) await engine.calls.getImage(name).remove({ force: false })
     if (names.length === 0) await engine.calls.getImage(found.Id).remove({ force: false })
@@ -85,6 +87,8 @@ export function createUnusedImages({ engine, starting }: UnusedImagesDeps) {
     },
   }
 }
+
+type Removal = RequestInput<'remove_images'>['images'][number]
 
 class Kept extends Error {}
 

@@ -3,12 +3,14 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { type Command } from 'commander'
-import { type AgentCleanUp, AppError, type Image } from '#manager/contract'
+import { z } from 'zod'
+import { AgentCleanUp, type ApiClient, AppError, type Image, listedIn, parseJson } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { EXIT } from '../exit-codes.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, table } from '../output.ts'
 import { programFile } from '../program-file.ts'
+import { readInputFile } from '../input-file.ts'
 import { readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
 import { idOfAgent } from './agents.ts'
@@ -183,15 +185,39 @@ export function addAdminImageCommands(program: Command): void {
   )
     .option('--dry-run', 'only show which images would be removed, and how much space that frees')
     .option('--include-local', 'also session images that no registry is known to have; these are lost')
-    .action(async ({ json = false, dryRun = false, includeLocal = false, ...flags }: CleanUpFlags) => {
+    .option('--listed <file>', 'only images that --dry-run --json listed in this file; `-`: standard input')
+    .action(async ({ json = false, dryRun = false, includeLocal = false, listed, ...flags }: CleanUpFlags) => {
       const { api } = await connect()
-      const { items } = await api.cleanUpImages({ body: { dryRun, includeLocal, ...whereOf(flags) } })
+      const where = { includeLocal, ...whereOf(flags) }
+      const seen =
+        listed === undefined
+          ? (await api.cleanUpImages({ body: { dryRun: true, ...where } })).items
+          : await readListed(listed)
+      const items = dryRun ? seen : await cleanListed(api, seen, where)
       if (items.some(item => item.error !== null)) process.exitCode = EXIT.failed
       const output = createOutput(json)
       output.data(items, () => cleanUpTable(items, dryRun ? 'would be removed' : 'removed'))
       const freed = items.reduce((sum, item) => sum + item.freedBytes, 0)
       output.note(dryRun ? `At least ${bytes(freed)} would be freed.` : `Freed ${bytes(freed)}.`)
     })
+}
+
+/** Reads what `--dry-run --json` printed. @throws AppError `bad_request` for another file */
+async function readListed(file: string): Promise<AgentCleanUp[]> {
+  const text = (await readInputFile(file)).toString('utf8')
+  const { data } = z.array(AgentCleanUp).safeParse(parseJson(text))
+  if (!data) throw new AppError('bad_request', { why: `${file} is not what "clean-up --dry-run --json" prints.` })
+  return data
+}
+
+/** Removes what was listed and nothing else. @returns what became of it, and the agents that could not list their images */
+async function cleanListed(
+  api: ApiClient,
+  seen: readonly AgentCleanUp[],
+  where: { includeLocal: boolean } & ReturnType<typeof whereOf>,
+): Promise<AgentCleanUp[]> {
+  const { items } = await api.cleanUpImages({ body: { ...where, listed: listedIn(seen) } })
+  return seen.map(agent => items.find(({ agentId }) => agentId === agent.agentId) ?? agent)
 }
 
 /** Runs the program that builds images, which every package but the image of the manager has. @returns its exit code */
@@ -214,7 +240,7 @@ async function runRecipe(words: readonly string[]): Promise<number> {
 }
 
 type MinimumFlags = SlotFlags & { json?: boolean; reset?: boolean }
-type CleanUpFlags = WhereFlags & { dryRun?: boolean; includeLocal?: boolean }
+type CleanUpFlags = WhereFlags & { dryRun?: boolean; includeLocal?: boolean; listed?: string }
 
 function withAgents(command: Command): Command {
   return command

@@ -115,15 +115,41 @@ export const ImageBuildSpec = z
 export type ImageBuildSpec = z.infer<typeof ImageBuildSpec>
 export const RemovalSpec = z.strictObject({ reference: ImageReference, ...Where })
 export type RemovalSpec = z.infer<typeof RemovalSpec>
-export const CleanUpSpec = z.strictObject({
-  ...Where,
-  dryRun: z.boolean().default(false).describe('Only list the images that would be removed.'),
-  includeLocal: z
-    .boolean()
-    .default(false)
-    .describe('Also remove session images that no registry is known to have; they cannot be pulled again.'),
+/** Images of one agent, as a dry run listed them. */
+const ListedImages = z.strictObject({
+  agentId: AgentId,
+  images: z.array(z.strictObject({ digest: z.string(), references: z.array(z.string()) })).max(10_000),
 })
+export const CleanUpSpec = z
+  .strictObject({
+    ...Where,
+    dryRun: z.boolean().default(false).describe('Only list the images that would be removed.'),
+    includeLocal: z
+      .boolean()
+      .default(false)
+      .describe('Also remove session images that no registry is known to have; they cannot be pulled again.'),
+    listed: z
+      .array(ListedImages)
+      .max(10_000)
+      .optional()
+      .describe(
+        'Images to remove, as a dry run listed them; required without `dryRun`. Other images stay, also one that has got another name since.',
+      ),
+  })
+  .refine(({ dryRun, listed }) => dryRun || listed !== undefined, {
+    path: ['listed'],
+    error: 'Ask with dryRun first, and send the images that it lists.',
+  })
 export type CleanUpSpec = z.infer<typeof CleanUpSpec>
+
+/** The request that removes exactly what a dry run listed. */
+export const listedIn = (items: readonly AgentCleanUp[]): NonNullable<CleanUpSpec['listed']> =>
+  items
+    .filter(({ images }) => images.length > 0)
+    .map(({ agentId, images }) => ({
+      agentId,
+      images: images.map(({ digest, references }) => ({ digest, references })),
+    }))
 
 /** Result of a clean-up of images on one agent; with `dryRun`, the result that it would have. */
 export const AgentCleanUp = z

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { AgentId } from '#manager/contract'
 import { type UnusedImage } from '#agent/contract'
 import { type OfferedImage } from './known-images.ts'
-import { chooseUnused, type CleanUpContext } from './choose-unused.ts'
+import { chooseUnused, type CleanUpContext, onlyListed } from './choose-unused.ts'
 
 const agent = AgentId.parse('a0000000-0000-7000-8000-000000000001')
 const other = AgentId.parse('a0000000-0000-7000-8000-000000000002')
@@ -75,4 +75,16 @@ test('images of other software on the same engine are never removed', () => {
   expect(choose(foreign, { includeLocal: true })).toBe('no business of ours')
   const local = anImage({ references: ['cr.example:5000/x:1'], repoDigests: [], labelled: false })
   expect(choose(local, { includeLocal: true })).toBe('no business of ours')
+})
+
+test('of what could go, only what was listed goes, and by no other name', () => {
+  const [shown, appeared] = [anImage(), anImage({ id: 'sha256:r5', references: ['cr.example:5000/lab/r:5'] })]
+  const choice = (...remove: UnusedImage[]) => ({ remove, kept: [] })
+  const listed = [{ digest: shown.id, references: shown.references }]
+  expect(onlyListed(choice(shown, appeared), listed)).toEqual({ remove: [shown], kept: [] })
+  const renamed = { ...shown, references: [NAME, 'cr.example:5000/lab/r:latest'] }
+  expect(onlyListed(choice(renamed), listed)).toMatchObject({ remove: [], kept: [{ image: renamed }] })
+  // A name that it lost since is no reason to keep it.
+  const bare = { ...shown, references: [] }
+  expect(onlyListed(choice(bare), listed).remove).toEqual([bare])
 })

@@ -14,6 +14,12 @@ export interface CleanUpContext {
   readonly includeLocal: boolean
 }
 
+/** An image with the names under which it was shown. */
+export interface ListedImage {
+  readonly digest: string
+  readonly references: readonly string[]
+}
+
 export interface CleanUpChoice {
   readonly remove: readonly UnusedImage[]
   readonly kept: readonly { readonly image: UnusedImage; readonly why: string }[]
@@ -35,6 +41,21 @@ export function chooseUnused(images: readonly UnusedImage[], context: CleanUpCon
     else if (why !== '') kept.push({ image, why })
   }
   return { remove, kept }
+}
+
+/**
+ * Leaves of a choice what somebody has seen and agreed to: an image that appeared since stays without a word, and one that has got
+ * another name since is kept.
+ */
+export function onlyListed(choice: CleanUpChoice, listed: readonly ListedImage[]): CleanUpChoice {
+  const named = new Map(listed.map(({ digest, references }) => [digest, new Set(references)]))
+  const shown = choice.remove.filter(({ id }) => named.has(id))
+  const isAsListed = ({ id, references }: UnusedImage) => references.every(name => named.get(id)?.has(name))
+  const renamed = shown.filter(image => !isAsListed(image))
+  return {
+    remove: shown.filter(isAsListed),
+    kept: [...choice.kept, ...renamed.map(image => ({ image, why: 'The image has got another name since the list.' }))],
+  }
 }
 
 /** Reason to keep the image; undefined: remove it; empty: the image does not concern Berth, so it is not reported. */

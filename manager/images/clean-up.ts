@@ -1,12 +1,12 @@
 import { type AgentCleanUp, type CleanUpSpec, type RemovalSpec, failureText } from '#manager/contract'
-import { type UnusedImage } from '#agent/contract'
+import { type RequestInput, type UnusedImage } from '#agent/contract'
 import { type AgentRequests } from '../agent-link/connection.ts'
 import { type AgentRow } from '../store/agents/agents.ts'
 import { resolveImageAlias } from '../store/images/image-aliases.ts'
 import { listHeldImages, listImagesInUse } from '../store/images/images.ts'
 import { type Store } from '../store/open-store.ts'
 import { listRegistries } from '../store/images/registries.ts'
-import { chooseUnused, type CleanUpChoice } from './choose-unused.ts'
+import { chooseUnused, type CleanUpChoice, onlyListed } from './choose-unused.ts'
 import { chosenAgents } from './chosen-agents.ts'
 import { readKnownImages } from './known-images.ts'
 
@@ -58,21 +58,27 @@ export function createImageCleanUp({ store, agents }: { store: Store; agents: Ag
     })
   }
 
-  async function removeAll(row: AgentRow, images: readonly { id: string; reference?: string }[]) {
-    const input = { images: [...images] }
+  async function removeAll(row: AgentRow, images: RequestInput<'remove_images'>['images']) {
+    const input = { images }
     return agents.request(row.id, 'remove_images', input, { timeoutMs: REMOVE_TIMEOUT_MS })
   }
 
   return {
-    async cleanUp({ dryRun, includeLocal, ...where }) {
-      return onEach(await chosenAgents(db, where), async row => {
-        const { remove, kept } = await choose(row, { includeLocal })
+    async cleanUp({ dryRun, includeLocal, listed, ...where }) {
+      const listedOn = (row: AgentRow) => listed?.find(({ agentId }) => agentId === row.id)?.images
+      const rows = await chosenAgents(db, where)
+      return onEach(dryRun ? rows : rows.filter(listedOn), async row => {
+        const choice = await choose(row, { includeLocal })
+        const { remove, kept } = dryRun ? choice : onlyListed(choice, listedOn(row) ?? [])
         const left = kept.map(({ image, why }) => ({ digest: image.id, references: image.references, why }))
         if (dryRun || remove.length === 0) {
           const freedBytes = remove.reduce((sum, image) => sum + image.uniqueBytes, 0)
           return { images: remove.map(toView), kept: left, freedBytes }
         }
-        const reply = await removeAll(row, remove)
+        const reply = await removeAll(
+          row,
+          remove.map(({ id, references }) => ({ id, listed: references })),
+        )
         const gone = new Set(reply.removed.map(({ id }) => id))
         const stayed = reply.kept.map(({ id, why }) => {
           return { digest: id, references: remove.find(image => image.id === id)?.references ?? [], why }

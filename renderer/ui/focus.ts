@@ -6,10 +6,12 @@ const FIELDS = 'input:not([type="hidden"]), textarea, button'
 
 /**
  * `v-focus` focuses the first field of its element as soon as that field is visible. Vuetify's own `autofocus` does so some time
- * later and takes the focus from a user who is already typing: the rest of their name goes into the address field.
+ * later and takes the focus from a user who is already typing: the rest of their name goes into the address field. The attribute
+ * `autofocus` of HTML works once per document. `v-focus="false"` does nothing.
  */
-export const vFocus: Directive<HTMLElement> = {
-  mounted(element) {
+export const vFocus: Directive<HTMLElement, boolean | undefined> = {
+  mounted(element, { value }) {
+    if (value === false) return
     const target = element.matches(FIELDS) ? element : element.querySelector(FIELDS)
     if (target instanceof HTMLElement) focusWhenVisible(target, document.activeElement, FRAMES)
   },

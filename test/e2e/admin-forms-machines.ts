@@ -325,7 +325,10 @@ export const MACHINE_FORMS: readonly FormRow[] = [
       { dryRun: true, includeLocal: false },
       { dryRun: true, includeLocal: true },
     ],
-    body: { includeLocal: true },
+    body: {
+      includeLocal: true,
+      listed: [{ agentId: HOST?.id, images: [{ digest: 'sha256:1', references: ['cr.example.org/old:1'] }] }],
+    },
     says: 'Freed 7 GiB.',
   },
   {

@@ -48,6 +48,23 @@ test('Ctrl+K finds pages, sessions and actions, by the keyboard alone', async ()
   await it.page.getByRole('heading', { name: 'New session' }).waitFor()
 })
 
+test('the palette and the dialog of a dotfile take what is typed whenever they open, not only the first time', async () => {
+  await using it = await openConsole(browser, '/preferences')
+  const { keyboard } = it.page
+  const opened = [
+    { open: () => keyboard.press('Control+k'), field: it.page.getByRole('combobox', { name: 'Search pages' }) },
+    { open: () => button(it.page, 'New dotfile').click(), field: it.page.locator('#dotfile-path') },
+  ]
+  await button(it.page, 'New dotfile').waitFor()
+  for (const { open, field } of [...opened, ...opened]) {
+    await open()
+    await field.waitFor()
+    await expect.poll(() => field.evaluate(element => document.activeElement === element)).toBe(true)
+    await keyboard.press('Escape')
+    await field.waitFor({ state: 'detached' })
+  }
+})
+
 test('the palette of an administrator has the pages of administration; it is in the menu of narrow windows, and changes the language', async () => {
   await using it = await openConsole(browser, '/account', { role: 'superadmin' }, { width: 390, height: 800 })
   const openPalette = async (menu: string) => {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type ApiClient, type SessionId, type Task } from '#manager/contract'
+import { type ApiClient, listedIn, type SessionId, type Task } from '#manager/contract'
 import { type AgentHome, type AgentProcess, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
 import { BUSYBOX_IMAGE, busyboxImage, docker, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
 import { type Engine, startEngine } from '../fixtures/docker-engine.ts'
@@ -42,6 +42,12 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => stack.disposeAsync(), 60_000)
 beforeEach(({ skip }) => skip(!hasStore, 'this dockerd cannot keep images in the store of containerd'))
+
+/** Removes what a dry run lists. */
+async function cleanUp() {
+  const { items } = await api.cleanUpImages({ body: { dryRun: true } })
+  return api.cleanUpImages({ body: { listed: listedIn(items) } })
+}
 
 async function startAgent(environment: Readonly<Record<string, string>> = {}): Promise<void> {
   agent = stack.use(await spawnAgent(home, { DOCKER_HOST: engine.host, ...environment }, engine.prefix))
@@ -115,7 +121,7 @@ test('an image of a registry is pulled with progress, for a session too, and rem
   expect(layersTotal).toBeGreaterThan(0)
   expect(layersDone).toBe(layersTotal)
   await expect.poll(() => onAgents(reference), { timeout: 10_000 }).toMatchObject({ pullable: true, outdated: false })
-  const clean = (await api.cleanUpImages({ body: {} })).items[0]
+  const clean = (await cleanUp()).items[0]
   expect(clean?.images.map(image => image.references)).toEqual([[reference]])
   expect(clean?.images[0]?.uniqueBytes).toBeGreaterThan(0)
   await expect(idOn(reference)).rejects.toThrow(/No such image/)

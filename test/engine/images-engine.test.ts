@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import WebSocket from 'ws'
 import { extract, pack } from 'tar-stream'
-import { type ApiClient, type Session, type SessionId, type Task } from '#manager/contract'
+import { type ApiClient, listedIn, type Session, type SessionId, type Task } from '#manager/contract'
 import { type AgentHome, type AgentProcess, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
 import { BUSYBOX_IMAGE, busyboxImage, docker, removeByManager } from '../fixtures/docker.ts'
 import { startTestManager, type TestManager } from '../fixtures/manager.ts'
@@ -158,12 +158,18 @@ test('an image of a registry with sign-in is launched, its services start as it 
   await expect(docker.getImage(Id).inspect()).rejects.toMatchObject({ statusCode: 404 })
 })
 
+/** Removes what a dry run lists. */
+async function cleanUp() {
+  const { items } = await api.cleanUpImages({ body: { dryRun: true } })
+  return api.cleanUpImages({ body: { listed: listedIn(items) } })
+}
+
 test('an admin pulls an image to agents in advance, and clean-up removes it', async () => {
   const task = await ended(await api.pullImage({ body: { reference } }))
   expect(task).toMatchObject({ status: 'done', pull: [{ status: 'done', error: null }] })
   expect(task.pull?.[0]?.progress?.layersTotal).toBeGreaterThan(0)
   await expect.poll(imageOnAgents, { timeout: 10_000 }).toBeDefined()
-  const clean = (await api.cleanUpImages({ body: {} })).items[0]
+  const clean = (await cleanUp()).items[0]
   expect(clean?.images.flatMap(image => image.references)).toContain(reference)
   // The toolbox and what tests made stays.
   expect(clean?.images.flatMap(image => image.references).filter(name => !name.startsWith(cr.name))).toEqual([])
@@ -188,7 +194,7 @@ test('a session gets the image that it was created for, although its name means 
   expect((await ended(await api.pullImage({ body: { reference } }))).status).toBe('done')
   await expect.poll(imageOnAgents, { timeout: 10_000 }).toMatchObject({ title: 'newer', outdated: false })
   // The older image has lost its name and is removed, and so is the newer one, because the registry has it.
-  const clean = (await api.cleanUpImages({ body: {} })).items[0]
+  const clean = (await cleanUp()).items[0]
   expect(clean?.images.map(image => image.digest)).toContain(known?.digest)
 })
 

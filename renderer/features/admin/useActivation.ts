@@ -1,17 +1,18 @@
-import { computed, type ComputedRef, type WritableComputedRef } from 'vue'
+import { type ShallowRef, type WritableComputedRef } from 'vue'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { useAskedRow } from './useAskedRow.ts'
 import { type RowSource } from './useRowOf.ts'
 import { t } from './words.ts'
 
 /** The question before a deactivation, which `DeactivateDialog` asks. */
-export interface Deactivation {
+export interface Deactivation<T> {
   /** Whether the question is open; setting it closes the question. */
   readonly asking: WritableComputedRef<boolean>
-  /** Name of the thing that the question is about, also while the dialog closes; empty before the first question. */
-  readonly askedName: ComputedRef<string>
+  /** The thing that the question is about, also while the dialog closes; undefined before the first question. */
+  readonly asked: Readonly<ShallowRef<T | undefined>>
+  readonly nameOf: (thing: T) => string
   /** Called once the user agrees. */
-  readonly deactivate: () => Promise<void>
+  readonly deactivate: (thing: T) => Promise<void>
 }
 
 /**
@@ -23,7 +24,7 @@ export function useActivation<T extends { readonly active: boolean }>(options: {
   readonly nameOf: (thing: T) => string
   readonly reload: () => Promise<void>
   readonly set: (thing: T, active: boolean) => Promise<unknown>
-}): Deactivation & { readonly press: (thing: T) => void } {
+}): Deactivation<T> & { readonly press: (thing: T) => void } {
   const { source, nameOf, reload, set } = options
   const { fits = () => true } = source
   const notifications = useNotifications()
@@ -36,10 +37,9 @@ export function useActivation<T extends { readonly active: boolean }>(options: {
   }
   return {
     asking,
-    askedName: computed(() => (asked.value ? nameOf(asked.value) : '')),
-    deactivate: async () => {
-      if (asked.value) await change(asked.value, false)
-    },
+    asked,
+    nameOf,
+    deactivate: thing => change(thing, false),
     /** Called by the button of a row. */
     press: thing => (thing.active ? ask(thing) : void change(thing, true).catch(notifications.error)),
   }

@@ -39,10 +39,8 @@ export function useEditor<T>(options: {
       address.close()
       await list.load()
     },
-    /** Deletes the thing, after the dialog asked. */
-    async remove(): Promise<void> {
-      const one = thing.value
-      if (one === undefined) return
+    /** Deletes the thing that the dialog showed. */
+    async remove(one: T): Promise<void> {
       await remove(one)
       notifications.success(t('deletedNow', { name: nameOf(one) }))
       await list.load()

@@ -4,7 +4,7 @@ import { useCopy } from '../../ui/useCopy.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { type ConflictAnswer, type ConflictQuestion, throughConflicts } from './conflicts.ts'
 import { joinPath, isWithin, nameOf, parentOf, sessionPath } from './file-path.ts'
-import { type MoveSpec } from './files-client.ts'
+import { type FilesClient, type MoveSpec } from './files-client.ts'
 import { startDownload } from './start-download.ts'
 import { selectOnly } from './selection.ts'
 import { type Explorer } from './useExplorer.ts'
@@ -24,7 +24,7 @@ export interface FileActions {
   createFile(name: string): Promise<void>
   /** @throws AppError, for the field of the name */
   rename(name: string, next: string): Promise<void>
-  remove(names: readonly string[]): Promise<void>
+  remove(files: DoomedFiles): Promise<void>
   /** Moves or copies into a directory, also from another folder, and asks about conflicts. Failures are notifications. */
   transfer(mode: 'copy' | 'move', files: FilesOf, to: string): Promise<void>
   clip(mode: 'copy' | 'move', names: readonly string[]): void
@@ -35,6 +35,12 @@ export interface FileActions {
 
 /** Files of one folder. */
 export type FilesOf = Pick<ClippedFiles, 'folderId' | 'paths'>
+
+/** Files that a question is about. They stay the same, whatever directory or folder the page shows meanwhile. */
+export interface DoomedFiles extends Pick<FilesOf, 'paths'> {
+  readonly client: Pick<FilesClient, 'remove'>
+  readonly names: readonly string[]
+}
 
 /** What users do with the files of the explorer's directory. */
 export function useFileActions(explorer: Explorer): FileActions {
@@ -129,9 +135,9 @@ export function useFileActions(explorer: Explorer): FileActions {
       await explorer.client.value.move(spec)
       await show(next)
     },
-    async remove(names) {
-      await explorer.client.value.remove(names.map(pathOf))
-      notifications.success(t('deleted', { count: names.length }))
+    async remove({ client, paths }) {
+      await client.remove(paths)
+      notifications.success(t('deleted', { count: paths.length }))
       await explorer.refresh()
     },
     clip(mode, names) {

@@ -48,8 +48,6 @@ export default {
   atMost: 'At most {count, number}',
   enterDuration: 'Enter a time such as 90m, 2h or 7d',
   required: 'Fill in this field',
-  typeName: 'Type the name to confirm',
-  typeMismatch: 'Type {name}',
 
   // Selected rows of a list
   selectAll: 'Select all',

@@ -81,6 +81,7 @@ export default {
   nameTaken: 'An entry of this name exists',
   newName: 'New name of {name}',
   deleteTitle: '{count, plural, one {Delete {name}?} other {Delete # entries?}}',
+  deleteMore: '{count, plural, one {and # more} other {and # more}}',
   deleteText: 'Deleted files cannot be restored. Directories are deleted with everything in them.',
   deleteConfirm: 'Delete permanently',
   moveTitle: '{count, plural, one {Move {name}} other {Move # entries}}',

@@ -146,7 +146,6 @@ export default {
   removeTitle: 'Delete “{name}” permanently?',
   removeText: 'All files in it are deleted. They cannot be brought back.',
   removeType: 'Type the name of the folder',
-  removeMismatch: 'Does not match the name “{name}”',
   removed: 'Deleted {name}.',
 
   // Sharing

@@ -42,4 +42,6 @@ export default {
   noClipboard: 'Browsers allow copying only on https and localhost addresses. Select and copy the text instead.',
   copyRefused: 'The browser did not allow copying. Click into the page and try again.',
   bytes: '{count, plural, one {# byte} other {# bytes}}',
+  typeName: 'Type the name to confirm',
+  typeMismatch: 'Does not match the name “{name}”',
 } as const

@@ -51,8 +51,6 @@ export default {
   atMost: '{count, number} 이하',
   enterDuration: '90m, 2h, 7d와 같은 시간을 입력하세요',
   required: '이 항목을 입력하세요',
-  typeName: '확인하려면 이름을 입력하세요',
-  typeMismatch: '{name} 이름을 입력하세요',
 
   // Selected rows of a list
   selectAll: '모두 선택',

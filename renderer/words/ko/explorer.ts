@@ -84,6 +84,7 @@ export default {
   nameTaken: '같은 이름의 항목이 있습니다',
   newName: '{name}의 새 이름',
   deleteTitle: '{count, plural, =1 {{name} 삭제} other {항목 #개 삭제}}',
+  deleteMore: '외 {count, plural, other {#개}}',
   deleteText: '삭제한 파일은 복원할 수 없습니다. 디렉터리는 그 안의 모든 것과 함께 삭제됩니다.',
   deleteConfirm: '영구 삭제',
   moveTitle: '{count, plural, =1 {{name} 이동} other {항목 #개 이동}}',

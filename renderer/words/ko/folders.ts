@@ -146,7 +146,6 @@ export default {
   removeTitle: '“{name}” 폴더를 영구 삭제할까요?',
   removeText: '폴더의 모든 파일이 삭제되며 되돌릴 수 없습니다.',
   removeType: '폴더 이름을 입력하세요',
-  removeMismatch: '“{name}” 이름과 일치하지 않습니다',
   removed: '{name} 폴더를 삭제했습니다.',
 
   share: '공유',

@@ -44,4 +44,6 @@ export default {
   noClipboard: '브라우저는 https와 localhost 주소에서만 복사를 허용합니다. 텍스트를 직접 선택하여 복사하세요.',
   copyRefused: '브라우저가 복사를 허용하지 않았습니다. 화면을 클릭하고 다시 시도하세요.',
   bytes: '{count, plural, other {#바이트}}',
+  typeName: '확인하려면 이름을 입력하세요',
+  typeMismatch: '“{name}” 이름과 일치하지 않습니다',
 } satisfies Translation<typeof en>

@@ -94,3 +94,35 @@ test('an admin pulls images to agents and cleans up', async () => {
   expect(await berth(['admin', 'registry', 'rm', cr.name])).toMatchObject({ code: 0 })
   expect(await berth(['admin', 'registry', 'rm', cr.name])).toMatchObject({ code: 4 })
 })
+
+test('a clean-up removes what it listed, or what an earlier one listed, and nothing else', async () => {
+  const aged = (name: string) => ({
+    id: `sha256:${name}`,
+    references: [`lab/${name}:1`],
+    repoDigests: [],
+    sizeBytes: 2,
+    uniqueBytes: 1,
+    labelled: true,
+  })
+  const images = [aged('shown')]
+  const agent = await cluster.join({
+    script: {
+      list_unused_images: () => ({ images }),
+      remove_images: input => ({
+        removed: input.images.map(({ id }) => ({ id, references: [] })),
+        kept: [],
+        freedBytes: input.images.length,
+      }),
+    },
+  })
+  const cleanUp = (...more: string[]) =>
+    berth(['admin', 'image', 'clean-up', '--include-local', '--agent', agent.id, ...more])
+  const listed = await cleanUp('--dry-run', '--json')
+  images.push(aged('appeared'))
+  const input = ['admin', 'image', 'clean-up', '--include-local', '--listed', '-']
+  expect(await berth(input, listed.out)).toMatchObject({ code: 0, err: expect.stringContaining('Freed 1 B') as string })
+  expect(agent.requests('remove_images')).toEqual([{ images: [{ id: 'sha256:shown', listed: ['lab/shown:1'] }] }])
+  expect(await berth(input, '{}')).toMatchObject({ code: 2 })
+  expect(await cleanUp()).toMatchObject({ code: 0, out: expect.stringContaining('lab/appeared:1') as string })
+  expect(agent.requests('remove_images')).toHaveLength(2)
+})

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type ApiClient, type PullProgress, type Task } from '#manager/contract'
+import { type ApiClient, listedIn, type PullProgress, type Task } from '#manager/contract'
 import { type UnusedImage } from '#agent/contract'
 import { startRegistry, type TestRegistry } from '../../fixtures/registry.ts'
 import { hang, PYTHON, ScriptedError } from '../../fixtures/scripted-agent.ts'
@@ -360,6 +360,14 @@ describe('clean-up of images', () => {
     })
     const clean = async (body: object) => (await cluster.api.cleanUpImages({ body })).items[0]
     const dry = await clean({ dryRun: true })
+    const listed = listedIn(dry ? [dry] : [])
+    // Without a list nothing says what goes.
+    await expect(clean({})).rejects.toMatchObject({ code: 'bad_request' })
+    expect(await clean({ listed: [] })).toBeUndefined()
+    // The list of the first question, sent with the choice of another: what was not listed stays.
+    const other = [{ agentId: agent.id, images: [{ digest: 'sha256:other', references: [] }] }]
+    expect(await clean({ includeLocal: true, listed: other })).toMatchObject({ images: [] })
+    expect(agent.requests('remove_images')).toEqual([])
     expect(dry).toMatchObject({
       agentId: agent.id,
       freedBytes: 60,
@@ -376,14 +384,17 @@ describe('clean-up of images', () => {
     expect(agent.requests('remove_images')).toEqual([])
     const session = await cluster.launch({ image: name })
     await cluster.reach(session.id, 'RUNNING')
-    expect((await clean({}))?.kept.map(({ why }) => why)).toContain('A live session uses this image.')
+    expect((await clean({ listed }))?.kept.map(({ why }) => why)).toContain('A live session uses this image.')
     const remove = () => cluster.api.removeImage({ body: { reference: name } })
     expect((await remove()).items[0]).toMatchObject({ images: [], kept: [{ why: 'A live session uses this image.' }] })
     expect(agent.requests('remove_images')).toEqual([])
     await cluster.api.deleteSession({ params: { id: session.id } })
     await cluster.reach(session.id, 'TERMINATED')
-    expect(await clean({})).toMatchObject({ freedBytes: 61, images: [{ references: [name] }] })
-    expect(agent.requests('remove_images')).toEqual([{ images: [expect.objectContaining({ id: r4.config })] }])
+    expect(await clean({ includeLocal: true, listed })).toMatchObject({
+      freedBytes: 61,
+      images: [{ references: [name] }],
+    })
+    expect(agent.requests('remove_images')).toEqual([{ images: [{ id: r4.config, listed: [name] }] }])
     expect((await remove()).items[0]).toMatchObject({ freedBytes: 61, kept: [] })
     expect(agent.requests('remove_images')[1]).toEqual({ images: [{ id: r4.config, reference: name }] })
   })

@@ -35,9 +35,7 @@ export function useUserDeeds({ rows, find }: Pick<RowSource<User>, 'rows' | 'fin
       notifications.error(error)
     }
   }
-  async function deactivate(): Promise<void> {
-    const user = asked.value
-    if (!user) return
+  async function deactivate(user: User): Promise<void> {
     await api.updateUser({ params: { id: user.id }, body: { active: false } })
     notifications.success(t('deactivated', { email: user.email }), {
       label: t('activate'),
