@@ -112,6 +112,7 @@ function visitOf(request: IncomingMessage): Visit {
     target: request.url ?? '',
     host: soleValue(request, 'host'),
     origin: soleValue(request, 'origin'),
+    fetchSite: soleValue(request, 'sec-fetch-site'),
     cookie: request.headers.cookie,
     isWorkerScript: request.headers['service-worker'] !== undefined,
   }

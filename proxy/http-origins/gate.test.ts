@@ -18,6 +18,7 @@ function aGate() {
         target: '/',
         host: authority,
         origin: undefined,
+        fetchSite: undefined,
         cookie: 'berth_app_30001=good',
         isWorkerScript: false,
         ...change,
@@ -51,7 +52,12 @@ test.each<[string, Partial<Visit>, string]>([
   ['the host without port', { host: 'jupyter--abcdefghijkl.localhost' }, 'wrong_host'],
   ['two hosts', { host: `${authority}, evil.example` }, 'wrong_host'],
   ['a target with a host of its own', { target: 'http://evil.example/' }, 'wrong_host'],
-  ['a sandboxed page', { origin: 'null' }, 'foreign_origin'],
+  ['a sandboxed frame', { origin: 'null', fetchSite: 'cross-site' }, 'foreign_origin'],
+  ['a page of a sibling', { origin: 'null', fetchSite: 'same-site' }, 'foreign_origin'],
+  ['two accounts of the sender', { origin: 'null', fetchSite: 'cross-site, same-origin' }, 'foreign_origin'],
+  ['two origins', { origin: `null, http://${authority}`, fetchSite: 'same-origin' }, 'foreign_origin'],
+  ['another origin', { origin: 'http://evil.example', fetchSite: 'same-origin' }, 'foreign_origin'],
+  ['an unsaid sender', { origin: 'null' }, 'unsaid_origin'],
   ['https of the same name', { origin: `https://${authority}` }, 'foreign_origin'],
   ['an empty cookie', { cookie: 'berth_app_30001=' }, 'no_cookie'],
   ['the cookie of another port', { cookie: 'berth_app_30002=good' }, 'no_cookie'],
@@ -62,6 +68,8 @@ test.each<[string, Partial<Visit>, string]>([
 test('the right cookie is accepted, also beside a planted one of the same name', () => {
   const { visit } = aGate()
   expect(visit({ origin: `http://${authority}` })).toEqual({ kind: 'pass' })
+  // A form of the app's own page with `Referrer-Policy: no-referrer`.
+  expect(visit({ origin: 'null', fetchSite: 'same-origin' })).toEqual({ kind: 'pass' })
   expect(visit({ cookie: 'berth_app_30001=planted; berth_app_30001=good' })).toEqual({ kind: 'pass' })
 })
 

@@ -1,4 +1,5 @@
 import { isSameSecret, type Tickets } from './secrets.ts'
+import { senderOf } from './sender.ts'
 
 /** Parts of a request that the gate checks; header values as received. */
 export interface Visit {
@@ -7,6 +8,8 @@ export interface Visit {
   readonly target: string
   readonly host: string | undefined
   readonly origin: string | undefined
+  /** `Sec-Fetch-Site`; only browsers send it. */
+  readonly fetchSite: string | undefined
   readonly cookie: string | undefined
   /** `Service-Worker: script`: the browser fetches the script of a worker to register or update. */
   readonly isWorkerScript: boolean
@@ -18,7 +21,7 @@ export type Admission =
   | { readonly kind: 'welcome' }
   | {
       readonly kind: 'refuse'
-      readonly reason: 'wrong_host' | 'foreign_origin' | 'bad_ticket' | 'no_cookie' | 'worker'
+      readonly reason: 'wrong_host' | 'foreign_origin' | 'unsaid_origin' | 'bad_ticket' | 'no_cookie' | 'worker'
     }
 
 export interface GateDeps {
@@ -50,7 +53,7 @@ export function folderOf(target: string): string {
  *
  * Threat model: any local program, any web page in any browser of this computer and any name that resolves to 127.0.0.1 (DNS
  * rebinding) can send requests here. Only a browser that came with a ticket from the console has the cookie. A page of another
- * origin that makes that browser send the cookie is refused by Origin (WebSocket upgrades always carry one), and `SameSite=Lax`
+ * origin that makes that browser send the cookie is refused by Origin (`sender.ts`; WebSocket upgrades always carry one), and `SameSite=Lax`
  * keeps the cookie out of its sub-requests.
  *
  * Remaining risk: browsers send the cookie to every port of this host name, so a local program that knows the name of the
@@ -67,9 +70,9 @@ export function admit(visit: Visit, deps: GateDeps): Admission {
   // An absolute request target names a host of its own, which the app could prefer to the Host field (RFC 9112 section 3.2.2).
   const isAbsolute = !visit.target.startsWith('/') && visit.target !== '*'
   if (isAbsolute || visit.host?.toLowerCase() !== deps.authority) return { kind: 'refuse', reason: 'wrong_host' }
-  if (visit.origin !== undefined && visit.origin.toLowerCase() !== `http://${deps.authority}`) {
-    return { kind: 'refuse', reason: 'foreign_origin' }
-  }
+  const { origin, fetchSite } = visit
+  const sender = origin === undefined ? 'own' : senderOf({ origin, fetchSite }, `http://${deps.authority}`)
+  if (sender !== 'own') return { kind: 'refuse', reason: `${sender}_origin` }
   if (visit.target === OPEN_PATH || visit.target.startsWith(`${OPEN_PATH}?`)) {
     const ticket = new URLSearchParams(visit.target.slice(OPEN_PATH.length)).get('ticket') ?? ''
     const isGood = visit.method === 'GET' && deps.tickets.redeem(ticket)

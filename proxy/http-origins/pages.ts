@@ -25,6 +25,16 @@ const REFUSALS: Readonly<Record<Refusal, Told>> = {
       '다른 웹 페이지가 브라우저를 통해 이 앱에 접근하려고 했습니다. Berth가 요청을 막았으며, 앱에는 아무것도 전달되지 않았습니다.',
     ],
   },
+  unsaid_origin: {
+    en: [
+      'The browser does not say which page sent this request',
+      'The page has the policy "no-referrer", and this browser is too old to tell by other means that the page is one of this app. Use a newer browser, or have the app send "Referrer-Policy: same-origin".',
+    ],
+    ko: [
+      '어느 페이지가 보낸 요청인지 브라우저가 알리지 않습니다',
+      '페이지의 정책이 "no-referrer"이고, 이 브라우저는 오래되어 이 앱의 페이지임을 다른 방법으로 알리지 못합니다. 새 브라우저를 사용하거나 앱이 "Referrer-Policy: same-origin"을 보내도록 하세요.',
+    ],
+  },
   bad_ticket: {
     en: [
       'This link was used before or is too old',

@@ -51,7 +51,7 @@ export function createAppRoad(deps: AppRoadDeps): AppRoad {
       return stream
     },
     requestHeaders: (request, raw) => visitorHeaders(raw, { inject, address: deps.addressOf(request), scheme }),
-    answerHeaders: (request, raw) => publicAnswer(answerHeaders(raw, request.url ?? '')),
+    answerHeaders: (request, raw) => publicAnswer(answerHeaders(raw, request.url ?? ''), scheme),
     failurePage: deps.failurePage,
     log: deps.log,
   })

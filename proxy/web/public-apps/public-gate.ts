@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { PUBLIC_OPEN_PATH } from '#manager/contract'
 import { cookiesNamed, coversOpening, folderOf } from '../../http-origins/gate.ts'
 import { isSameSecret } from '../../http-origins/secrets.ts'
+import { senderOf } from '../../http-origins/sender.ts'
 
 /** Parts of a visitor's request that the gate checks; header values as received. */
 export interface PublicVisit {
@@ -36,7 +37,7 @@ export type PublicAdmission =
   | { readonly kind: 'door' }
   | {
       readonly kind: 'refuse'
-      readonly reason: 'wrong_host' | 'foreign_origin' | 'wrong_address' | 'no_visit' | 'worker'
+      readonly reason: 'wrong_host' | 'foreign_origin' | 'unsaid_origin' | 'wrong_address' | 'no_visit' | 'worker'
     }
 
 /**
@@ -52,17 +53,18 @@ export function admitVisitor(visit: PublicVisit, door: PublicDoor): PublicAdmiss
   const isAbsolute = !visit.target.startsWith('/') && visit.target !== '*'
   if (isAbsolute || visit.host?.toLowerCase() !== door.authority) return { kind: 'refuse', reason: 'wrong_host' }
   if (!visit.isAllowedAddress) return { kind: 'refuse', reason: 'wrong_address' }
-  if (isForeign(visit, door)) return { kind: 'refuse', reason: 'foreign_origin' }
+  const sender = senderAt(visit, door)
+  if (sender !== 'own') return { kind: 'refuse', reason: `${sender}_origin` }
   if (visit.target === PUBLIC_OPEN_PATH || visit.target.startsWith(`${PUBLIC_OPEN_PATH}?`)) return { kind: 'door' }
   if (visit.isWorkerScript && coversOpening(folderOf(visit.target))) return { kind: 'refuse', reason: 'worker' }
   const visitor = visitorOf(visit.cookie, door)
   return visitor === undefined ? { kind: 'refuse', reason: 'no_visit' } : { kind: 'pass', visitor }
 }
 
-function isForeign({ origin, fetchSite, fetchMode }: PublicVisit, { scheme, authority }: PublicDoor): boolean {
-  if (origin !== undefined) return origin.toLowerCase() !== `${scheme}://${authority}`
+function senderAt({ origin, fetchSite, fetchMode }: PublicVisit, { scheme, authority }: PublicDoor) {
+  if (origin !== undefined) return senderOf({ origin, fetchSite }, `${scheme}://${authority}`)
   const isOwn = fetchSite === undefined || fetchSite === 'same-origin' || fetchSite === 'none'
-  return !isOwn && fetchMode !== 'navigate'
+  return isOwn || fetchMode === 'navigate' ? 'own' : 'foreign'
 }
 
 /**

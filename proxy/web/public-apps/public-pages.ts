@@ -29,6 +29,17 @@ const REFUSALS: Readonly<Record<Refusal, RefusalText>> = {
       '다른 웹 페이지가 브라우저를 통해 이 앱에 접근하려고 했습니다. 앱에는 아무것도 전달되지 않았습니다.',
     ],
   },
+  unsaid_origin: {
+    status: 403,
+    en: [
+      'The browser does not say which page sent this request',
+      'The page has the policy "no-referrer". At an address with http, a browser has no other way to tell that the page is one of this app. Ask the owner of the app to have it send "Referrer-Policy: same-origin", or the administrator to publish apps with https.',
+    ],
+    ko: [
+      '어느 페이지가 보낸 요청인지 브라우저가 알리지 않습니다',
+      '페이지의 정책이 "no-referrer"입니다. http 주소에서는 브라우저가 이 앱의 페이지임을 알릴 다른 방법이 없습니다. 앱의 주인에게 앱이 "Referrer-Policy: same-origin"을 보내도록 요청하거나, 관리자에게 앱을 https로 공개하도록 요청하세요.',
+    ],
+  },
   wrong_address: {
     status: 403,
     en: [

@@ -33,10 +33,14 @@ const OF_THE_HOST: ReadonlySet<string> = new Set([
  * The headers of an answer as a visitor gets them. A cookie keeps to its own host name: with `Domain` it would reach siblings and
  * perhaps the console. `Clear-Site-Data` would sign visitors out at names beside this one, and `Strict-Transport-Security`
  * decides for all ports of the host.
+ *
+ * Over plain http, browsers send no `Sec-Fetch-Site`. A page with the policy `no-referrer` could not send its own forms then, since
+ * they would have `Origin: null`, as those of other sites may have. `same-origin` tells other sites as little (ADR 0066).
  */
-export function publicAnswer(raw: RawHeaders): string[] {
+export function publicAnswer(raw: RawHeaders, scheme: 'http' | 'https'): string[] {
   return mapHeaders(raw, (name, value) => {
     if (OF_THE_HOST.has(name)) return undefined
+    if (name === 'referrer-policy' && scheme === 'http') return value.replace(/\bno-referrer(?!-)/gi, 'same-origin')
     return name === 'set-cookie' ? ownCookie(value) : value
   })
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, request as httpRequest, type Server } from 'node:http'
+import { createServer, type IncomingMessage, request as httpRequest, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, type Socket } from 'node:net'
 import { type Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -8,6 +8,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type ApiClient, parseAppsAddress, type PublishedApp, type Session } from '#manager/contract'
 import { startWeb, type Web } from '../../../proxy/web/server.ts'
+import { launchBrowser } from '../../fixtures/browser.ts'
 import { startAppStreams } from '../../fixtures/app-streams.ts'
 import { freePort } from '../../fixtures/free-port.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
@@ -32,9 +33,17 @@ let session: Session
 /** Requests that the apps got: the one that is published, and another one of the same session. */
 const seen: { app: string; url: string; headers: IncomingMessage['headers'] }[] = []
 
+/** A page that sends its own form with `Origin: null` unless its policy is changed; the policy of `/form-meta` cannot be. */
+function form({ url, method }: IncomingMessage, response: ServerResponse): void {
+  const meta = url === '/form-meta' ? '<meta name=referrer content=no-referrer>' : ''
+  response.writeHead(200, { 'content-type': 'text/html', 'referrer-policy': 'no-referrer' })
+  response.end(`<!doctype html>${meta}<title>${method}</title><form method=post><button>go</button></form>`)
+}
+
 function anApp(name: string): Server {
   const server = createServer((request, response) => {
     seen.push({ app: name, url: request.url ?? '', headers: request.headers })
+    if (request.url?.startsWith('/form')) return void form(request, response)
     if (request.url === '/slow') return void response.writeHead(200).write('begun')
     response.writeHead(200, {
       'set-cookie': ['sid=1; Domain=example.org; Path=/', 'berth_8400=planted; Path=/'],
@@ -188,6 +197,7 @@ test('nobody is admitted without the key: guesses, cookies of another link, othe
   const foreign: Record<string, string>[] = [
     { origin: 'http://evil.example' },
     { origin: 'null' },
+    { origin: 'null', 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'navigate' },
     { origin: new URL(another.url ?? '').origin },
     { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors' },
     { 'service-worker': 'script' },
@@ -201,6 +211,25 @@ test('nobody is admitted without the key: guesses, cookies of another link, othe
   expect(seen).toEqual([])
   expect(await visit(app, { path: '/api/v1/sessions', cookie: good })).toMatchObject({ body: 'jupyter here' })
   expect(new Set(seen.map(one => one.app))).toEqual(new Set(['jupyter']))
+})
+
+test('a page with the policy no-referrer sends its own forms, also over plain http', async () => {
+  const app = await publish()
+  const { cookie = '' } = await visit(app)
+  const own = { origin: 'null', 'sec-fetch-site': 'same-origin' }
+  expect(await visit(app, { path: '/lab', method: 'POST', cookie, headers: own })).toMatchObject({ status: 200 })
+
+  await using browser = await launchBrowser({ names: `MAP *.apps.example.org 127.0.0.1:${web.port}` })
+  const page = await (await browser.newContext({ locale: 'en-GB' })).newPage()
+  await page.goto(app.url ?? '')
+  const send = async (path: string) => {
+    await page.goto(new URL(path, app.url ?? '').href)
+    await page.getByRole('button').click()
+    await page.waitForFunction(() => document.title !== 'GET')
+    return await page.title()
+  }
+  expect(await send('/form')).toBe('POST')
+  expect(await send('/form-meta')).toBe('The browser does not say which page sent this request')
 })
 
 test('a link with a password asks for it, and guesses have to wait longer and longer', async () => {
