@@ -56,12 +56,17 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
     await expect(box.ssh('echo in', guest.file)).resolves.toMatchObject({ stdout: 'in\n' })
   })
 
-  test('sftp, scp, scp -O, rsync and psftp move a file both ways', async () => {
+  test('sftp, scp, scp -O, rsync, psftp and pscp move a file both ways', async () => {
     const { folder, options, address } = box
     const source = join(folder, 'source')
     await writeFile(source, randomBytes(5_000_001))
     const hash = await sha256(source)
     const remote = `work@${address}`
+    const key = join(folder, 'id.ppk')
+    await run('puttygen', [join(folder, 'id'), '-O', 'private', '-o', key])
+    const { stdout } = await run('ssh-keygen', ['-lf', join(folder, 'run', 'ssh_host_ed25519_key')])
+    const login = ['-batch', '-P', String(PORT), '-i', key, '-hostkey', stdout.split(' ')[1] ?? '']
+    const env = { ...process.env, HOME: folder }
     const ways: Record<string, (there: string, back: string) => Promise<unknown>> = {
       sftp: async (there, back) => {
         const script = join(folder, 'batch')
@@ -84,12 +89,11 @@ describe.each(images)('the toolbox in %s', (_name, image, command, host) => {
       psftp: async (there, back) => {
         const script = join(folder, 'batch')
         await writeFile(script, `put ${source} ${there}\nget ${there} ${back}\n`)
-        const { stdout } = await run('ssh-keygen', ['-lf', join(folder, 'run', 'ssh_host_ed25519_key')])
-        const fingerprint = stdout.split(' ')[1] ?? ''
-        const key = join(folder, 'id.ppk')
-        await run('puttygen', [join(folder, 'id'), '-O', 'private', '-o', key])
-        const login = ['-batch', '-P', String(PORT), '-i', key, '-hostkey', fingerprint, '-b', script, remote]
-        return run('psftp', login, { env: { ...process.env, HOME: folder } })
+        return run('psftp', [...login, '-b', script, remote], { env })
+      },
+      pscp: async (there, back) => {
+        await run('pscp', ['-q', ...login, source, `${remote}:${there}`], { env })
+        return run('pscp', ['-q', ...login, `${remote}:${there}`, back], { env })
       },
     }
     for (const [name, move] of Object.entries(ways)) {
