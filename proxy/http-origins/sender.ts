@@ -1,5 +1,5 @@
 /** Fields by which a browser tells which page sent a request; values as received. */
-export interface SenderFields {
+interface SenderFields {
   readonly origin: string
   readonly fetchSite: string | undefined
 }

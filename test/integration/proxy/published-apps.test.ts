@@ -43,7 +43,10 @@ function form({ url, method }: IncomingMessage, response: ServerResponse): void 
 function anApp(name: string): Server {
   const server = createServer((request, response) => {
     seen.push({ app: name, url: request.url ?? '', headers: request.headers })
-    if (request.url?.startsWith('/form')) return void form(request, response)
+    if (request.url?.startsWith('/form')) {
+      form(request, response)
+      return
+    }
     if (request.url === '/slow') return void response.writeHead(200).write('begun')
     response.writeHead(200, {
       'set-cookie': ['sid=1; Domain=example.org; Path=/', 'berth_8400=planted; Path=/'],
