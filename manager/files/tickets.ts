@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { AppError, because, type DownloadSpec, type DownloadTicket, type FolderId } from '#manager/contract'
 import { findDownload, insertDownload, type ValidDownload } from '../store/storage/downloads.ts'
 import { type Db } from '../store/schema.ts'
+import { isForeignKeyViolation } from '../store/violations.ts'
 import { type Caller } from '../users/authorize.ts'
 import { hashToken } from '../users/secrets.ts'
 import { type Files } from './service.ts'
@@ -18,7 +19,7 @@ const LIVES_SECONDS = 4 * 3600
  * checked with each request. The answer is an attachment, carries `no-store`, and no referrer leaves with it.
  */
 export interface DownloadTickets {
-  /** @throws AppError `folder_not_found`, `forbidden`, `file_not_found`, `file_kind_refused` */
+  /** @throws AppError `folder_not_found`, `forbidden`, `file_not_found`, `file_kind_refused`, `not_signed_in` (ended meanwhile) */
   create(caller: Caller, id: FolderId, spec: DownloadSpec): Promise<DownloadTicket>
   /** @throws AppError `link_invalid` */
   find(ticket: string): Promise<ValidDownload>
@@ -39,6 +40,12 @@ export function createDownloadTickets({ db, files }: { db: Db; files: Pick<Files
         caller,
         paths,
         livesSeconds: LIVES_SECONDS,
+      }).catch((error: unknown) => {
+        if (isForeignKeyViolation(error, 'downloads_folder_id_fkey'))
+          throw new AppError('folder_not_found', { folderId })
+        throw isForeignKeyViolation(error)
+          ? new AppError('not_signed_in', because('sign_in_ended'), { cause: error })
+          : error
       })
       return { url: `/api/v1/downloads/${ticket}`, expiresAt: expiresAt.toISOString() }
     },

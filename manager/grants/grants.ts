@@ -147,7 +147,7 @@ export function startGrants({ store, agents, changes, members, log, now = store.
   }
 
   async function issue(
-    holder: Pick<NewGrant, 'userId' | 'loginId' | 'keypair' | 'publishedApp'>,
+    holder: Pick<NewGrant, 'userId' | 'openedWith'>,
     { sessionId, app: name }: { readonly sessionId: SessionId; readonly app: string },
     signal: AbortSignal | undefined,
   ): Promise<Grant> {
@@ -157,7 +157,7 @@ export function startGrants({ store, agents, changes, members, log, now = store.
     const row = { id, ...holder, grantHash: hashToken(grant), sessionId, app: name, lifetimeMs: LIFETIME_MS }
     const expiresAt = await insertGrant(store.db, row).catch((error: unknown) => {
       if (!isForeignKeyViolation(error)) throw error
-      if (holder.publishedApp !== null) throw new AppError('published_app_not_found', {}, { cause: error })
+      if ('publishedApp' in holder.openedWith) throw new AppError('published_app_not_found', {}, { cause: error })
       throw new AppError('not_signed_in', because('sign_in_ended_app'), { cause: error })
     })
     injections.set(id, { inject, expiresAt })
@@ -182,13 +182,10 @@ export function startGrants({ store, agents, changes, members, log, now = store.
     },
     async create(caller, sessionId, name, signal) {
       await requireEnterable(store.db, caller, sessionId, 'only_members_open_apps')
-      const { userId, loginId } = caller
-      // One of both: a sign-in with a keypair ends with the keypair by itself.
-      const keypair = loginId === null ? caller.keypair : null
-      return await issue({ userId, loginId, keypair, publishedApp: null }, { sessionId, app: name }, signal)
+      return await issue({ userId: caller.userId, openedWith: caller }, { sessionId, app: name }, signal)
     },
-    createFor: (holder, target, signal) =>
-      issue({ loginId: null, keypair: null, publishedApp: null, ...holder }, target, signal),
+    createFor: ({ userId, ...opened }, target, signal) =>
+      issue({ userId, openedWith: 'publishedApp' in opened ? opened : { ...opened, keypair: null } }, target, signal),
     async renew(grant) {
       const valid = await find(grant)
       const session = await findSession(store.db, valid.sessionId)

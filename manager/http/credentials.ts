@@ -1,6 +1,7 @@
 import { type IncomingMessage } from 'node:http'
 import { AppError, because } from '#manager/contract'
-import { type Caller, credentialOf } from '../users/authorize.ts'
+import { credentialOf } from '../store/identity/credential.ts'
+import { type Caller } from '../users/authorize.ts'
 import { type ActiveLogin } from '../users/login-cache.ts'
 import { type Logins } from '../users/logins.ts'
 import { type RateState } from '../users/rate-limits.ts'

@@ -1,7 +1,8 @@
 import { type Access, AppError, because, type Role, type SessionPermission, type UserId } from '#manager/contract'
+import { type Credentials } from '../store/identity/credential.ts'
 
 /** The authenticated sender of a request. */
-export interface Caller {
+export interface Caller extends Credentials {
   readonly userId: UserId
   readonly email: string
   readonly role: Role
@@ -13,13 +14,6 @@ export interface Caller {
    * with it ends with it. Null for other sign-ins.
    */
   readonly keypair: string | null
-}
-
-/** Sign-in or keypair of this caller; everything that the caller opens ends with it. */
-export function credentialOf({ loginId, keypair }: Pick<Caller, 'loginId' | 'keypair'>): string {
-  const credential = loginId ?? keypair
-  if (credential === null) throw new Error('a caller has a sign-in or a keypair')
-  return credential
 }
 
 /**

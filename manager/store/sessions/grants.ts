@@ -1,16 +1,14 @@
 import { sql } from 'kysely'
 import { LIVE_STATUSES, type PublishedAppId, type SessionId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
+import { type Credentials, credentialColumns } from '../identity/credential.ts'
 import { ACCOUNT_HOLDS } from '../identity/users.ts'
 
 export interface NewGrant {
   readonly id: string
   readonly grantHash: Buffer
   readonly userId: UserId
-  /** Exactly one of `loginId`, `keypair` and `publishedApp` is set. */
-  readonly loginId: string | null
-  readonly keypair: string | null
-  readonly publishedApp: PublishedAppId | null
+  readonly openedWith: Credentials | { readonly publishedApp: PublishedAppId }
   readonly sessionId: SessionId
   readonly app: string
   readonly lifetimeMs: number
@@ -34,16 +32,14 @@ export interface ValidGrant {
 
 const after = (lifetimeMs: number) => sql<Date>`now() + ${lifetimeMs} * interval '1 millisecond'`
 
-export async function insertGrant(db: Db, grant: NewGrant): Promise<Date> {
+export async function insertGrant(db: Db, { openedWith, ...grant }: NewGrant): Promise<Date> {
   const row = await db
     .insertInto('grants')
     .values({
       id: grant.id,
       grant_hash: grant.grantHash,
       user_id: grant.userId,
-      login_id: grant.loginId,
-      keypair: grant.keypair,
-      published_app: grant.publishedApp,
+      ...('publishedApp' in openedWith ? { published_app: openedWith.publishedApp } : credentialColumns(openedWith)),
       session_id: grant.sessionId,
       app: grant.app,
       expires_at: after(grant.lifetimeMs),

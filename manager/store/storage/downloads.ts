@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type FolderId, type Role, type UserId } from '#manager/contract'
+import { credentialColumns } from '../identity/credential.ts'
 import { ACCOUNT_HOLDS } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 
@@ -23,15 +24,13 @@ export interface NewDownload {
 
 /** @returns when the ticket expires */
 export async function insertDownload(db: Db, download: NewDownload): Promise<Date> {
-  const { userId, loginId, keypair } = download.caller
   const { expires_at } = await db
     .insertInto('downloads')
     .values({
       ticket_hash: download.ticketHash,
       folder_id: download.folderId,
-      user_id: userId,
-      login_id: loginId,
-      keypair,
+      user_id: download.caller.userId,
+      ...credentialColumns(download.caller),
       paths: [...download.paths],
       expires_at: sql<Date>`now() + make_interval(secs => ${download.livesSeconds})`,
     })

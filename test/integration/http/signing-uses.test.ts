@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { signRequest } from '#manager/contract'
-import { signedApi } from '../../fixtures/manager.ts'
+import { apiOf, signedApi } from '../../fixtures/manager.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
 const run = promisify(execFile)
@@ -40,6 +41,38 @@ describe('what a keypair was used for', () => {
     await expect(api.me()).rejects.toMatchObject({ code: 'keypair_inactive' })
     // It lives on: only the keypair has ended.
     expect((await cluster.api.getSession({ params: { id } })).status).toBe('RUNNING')
+  })
+})
+
+describe.each(['password', 'signature', 'keypair'] as const)('a caller who came by %s', way => {
+  /** A caller of this way, and the end of the credential. */
+  const come = async (email: string) => {
+    const byPassword = await cluster.addUser(email)
+    if (way === 'password') return { api: byPassword, end: () => byPassword.logout() }
+    const pair = await byPassword.createKeypair({ body: {} })
+    const end = () => byPassword.updateKeypair({ params: pair, body: { active: false } })
+    if (way === 'signature') return { api: signedApi(cluster.url, pair), end }
+    const { token } = await byPassword.loginWithKeypair({
+      body: { accessKey: pair.accessKey, secretKey: pair.secretKey, kind: 'token' },
+    })
+    return { api: apiOf(cluster.url, token ?? ''), end }
+  }
+
+  test('may do everything that stores the credential, and what was opened ends with it', async () => {
+    await cluster.join()
+    const { api, end } = await come(`came-by-${way}-${randomUUID()}@example.org`)
+    const { id: folderId } = await api.createFolder({ body: { name: 'data' } })
+    const { url } = await api.createDownload({ params: { id: folderId }, body: { paths: [''] } })
+    const { id } = await cluster.launch({}, api)
+    await cluster.reach(id, 'RUNNING')
+    const { grant } = await api.createGrant({ params: { id, app: 'jupyter' } })
+    const download = async () => (await fetch(cluster.url + url)).status
+    const renew = () => cluster.api.renewGrant({ headers: { 'x-berth-grant': grant } })
+    expect(await download()).toBe(200)
+    expect((await renew()).sessionId).toBe(id)
+    await end()
+    expect(await download()).toBe(403)
+    await expect(renew()).rejects.toMatchObject({ code: 'grant_invalid' })
   })
 })
 

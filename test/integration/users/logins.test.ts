@@ -100,9 +100,7 @@ test('renewing a grant extends its sign-in, up to its absolute end', async () =>
     id: newUuid(),
     grantHash: hashToken('grant'),
     userId: user,
-    loginId,
-    keypair: null,
-    publishedApp: null,
+    openedWith: { loginId, keypair: null },
     sessionId,
     app: 'echo',
   }

@@ -1,0 +1,20 @@
+/** Credentials that a request came with. A sign-in that was made with a keypair names both. */
+export interface Credentials {
+  readonly loginId: string | null
+  readonly keypair: string | null
+}
+
+/**
+ * The one credential that everything opened by a request ends with. The sign-in comes first: a sign-in made with a keypair is deleted
+ * with that keypair, while signing out must end what the sign-in opened.
+ */
+export function credentialOf({ loginId, keypair }: Credentials): string {
+  const credential = loginId ?? keypair
+  if (credential === null) throw new Error('a caller has a sign-in or a keypair')
+  return credential
+}
+
+/** The same as columns of a row; the constraint `…_credential` of such a table demands exactly one. */
+export function credentialColumns({ loginId, keypair }: Credentials) {
+  return { login_id: loginId, keypair: loginId === null ? keypair : null }
+}
