@@ -277,12 +277,12 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
           const { id } = await pullImage(engine, reference, { signal, auth, onProgress })
           return { id }
         },
-        async save_kernel({ kernelId, reference, title, saveId: pullId }, signal) {
+        async save_kernel({ kernelId, reference, title, madeBy, saveId: pullId }, signal) {
           const kernel = kernels.find(kernelId)
           if (!kernel) throw new AppError('kernel_not_found', { kernelId })
           const onProgress = (progress: PullProgress) => parts.control?.notify({ type: 'image_pull', pullId, progress })
           const { containerId } = kernel
-          const saved = await saveSession(engine, { containerId, reference, title }, { signal, onProgress })
+          const saved = await saveSession(engine, { containerId, reference, title, madeBy }, { signal, onProgress })
           await images.refresh()
           return saved
         },

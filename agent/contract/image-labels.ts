@@ -20,6 +20,9 @@ const SLOTS: readonly (readonly [label: string, slot: SlotName])[] = [
   ['cuda.shares', 'cuda.shares'],
 ]
 
+/** Label of an image of a session: the name of the session's owner, as in the name of the image. */
+export const LABEL_MADE_BY = 'berth.session.owner'
+
 /** An image as an engine or a registry describes it. */
 export interface DescribedImage {
   readonly id: string
@@ -49,6 +52,7 @@ export function describeImage({ id, references, sizeBytes, labels }: DescribedIm
     return amount === undefined ? [] : [[slot, amount] as const]
   })
   const names = references.toSorted()
+  const madeBy = cleanLine(labels[LABEL_MADE_BY] ?? '', 200)
   return {
     references: names,
     id,
@@ -63,6 +67,7 @@ export function describeImage({ id, references, sizeBytes, labels }: DescribedIm
       parseAmount('mem', labels['berth.image.shmem'] ?? labels['ai.backend.resource.preferred.shmem'] ?? '') ?? 0,
     apps: appsOfImage(labels),
     labelled: isLabelled(labels),
+    ...(madeBy === '' ? {} : { madeBy }),
   }
 }
 

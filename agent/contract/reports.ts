@@ -29,6 +29,8 @@ export const AgentImage = z.object({
   shmemBytes: z.int().min(0).max(CEILINGS.mem),
   apps: z.array(KernelApp).max(100),
   labelled: z.boolean(),
+  /** Name of the user of whose session it was made. */
+  madeBy: CleanLine(200).optional(),
   /** `repository@sha256:…` of the manifests that it was pulled or pushed as; none for an image built here. */
   repoDigests: z.array(ImageName).max(1_000).optional(),
 })

@@ -180,10 +180,17 @@ export const REQUESTS = {
   },
   /**
    * Makes an image of the file system of a running kernel, without what Berth gave the session. Notices with `saveId` report
-   * the progress, as for a pull. `reference` has a tag; `title` null keeps that of the kernel's image.
+   * the progress, as for a pull. `reference` has a tag; `title` null keeps that of the kernel's image. `madeBy` is left out by older
+   * managers.
    */
   save_kernel: {
-    input: z.object({ kernelId: KernelId, reference: z.string(), title: z.string().nullable(), saveId: z.string() }),
+    input: z.object({
+      kernelId: KernelId,
+      reference: z.string(),
+      title: z.string().nullable(),
+      madeBy: z.string().optional(),
+      saveId: z.string(),
+    }),
     reply: z.object({ id: z.string() }),
   },
   /** Gives an image of this host the name `target` (registry, repository, tag) and pushes it. Notices with `pushId` report the progress. */

@@ -106,3 +106,8 @@ test('with the image store of containerd a digest is not a name, and an image ma
   expect(tagsOf(pulled)).toEqual([])
   expect(repoDigestsOf(pulled)).toEqual([`cr.example.org:5000/lab@${own}`])
 })
+
+test('an image of a session says of whose, whatever else its labels say', () => {
+  const labels = { 'berth.image.title': 'Official', 'berth.session.owner': 'ada' }
+  expect(readImage(anImage(['users/ada/box:1'], labels))).toMatchObject({ title: 'Official', madeBy: 'ada' })
+})

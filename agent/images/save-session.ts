@@ -1,6 +1,7 @@
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AppError, because, type PullProgress } from '#manager/contract'
+import { LABEL_MADE_BY } from '#agent/contract'
 import { type EngineClient, fromEngine } from '../docker/engine-client.ts'
 import { readLines } from '../docker/lines.ts'
 import { imageChanges, type ImageSettings } from './image-changes.ts'
@@ -12,6 +13,8 @@ export interface SavedSession {
   readonly reference: string
   /** Title of the new image; null keeps that of the image that the session was made from. */
   readonly title: string | null
+  /** Name of the session's owner, for the label that says so. */
+  readonly madeBy: string | undefined
 }
 
 const PROGRESS_EVERY_MS = 500
@@ -29,7 +32,7 @@ const PROGRESS_EVERY_MS = 500
  */
 export async function saveSession(
   engine: EngineClient,
-  { containerId, reference, title }: SavedSession,
+  { containerId, reference, title, madeBy }: SavedSession,
   { signal, onProgress }: { signal: AbortSignal; onProgress: (progress: PullProgress) => void },
 ): Promise<{ id: string }> {
   if (await inspectImage(engine, reference)) throw new AppError('image_exists', { reference })
@@ -37,7 +40,7 @@ export async function saveSession(
     const { Image } = await engine.calls.getContainer(containerId).inspect()
     const { Config, Size } = await engine.calls.getImage(Image).inspect()
     const settings = Config as ImageSettings
-    const labels = { ...settings.Labels, ...(title === null ? {} : { 'berth.image.title': title }) }
+    const labels = labelsOf(settings.Labels ?? {}, { title, madeBy })
     const colon = reference.lastIndexOf(':')
     const changes = imageChanges({ ...settings, Labels: labels })
     const exported = await engine.streams.getContainer(containerId).export({ abortSignal: signal })
@@ -64,6 +67,19 @@ export async function saveSession(
   const made = await inspectImage(engine, reference)
   if (!made) throw new AppError('internal', because('made_image_gone'))
   return { id: made.id }
+}
+
+/** Labels of the new image. Of Berth's own, those that describe the image are kept; others say how an image came about, which is another way now. */
+function labelsOf(
+  labels: Readonly<Record<string, string>>,
+  { title, madeBy }: Pick<SavedSession, 'title' | 'madeBy'>,
+): Record<string, string> {
+  const kept = Object.entries(labels).filter(([name]) => !name.startsWith('berth.') || name.startsWith('berth.image.'))
+  return {
+    ...Object.fromEntries(kept),
+    ...(title === null ? {} : { 'berth.image.title': title }),
+    ...(madeBy === undefined ? {} : { [LABEL_MADE_BY]: madeBy }),
+  }
 }
 
 /** Passes bytes through and tells how many, at most twice a second. */

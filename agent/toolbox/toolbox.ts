@@ -44,6 +44,17 @@ const FILL = `
 const FILL_WITHIN_MS = 120_000
 
 /**
+ * Whether the image is a toolbox that Berth's recipe made. Its programs run in every session, and a name alone proves nothing. No
+ * image of a session has these labels. A tag that is the fingerprint of a recipe must be that of this image.
+ */
+export function isToolbox(reference: string, labels: Readonly<Record<string, string>>): boolean {
+  const recipe = labels['berth.recipe']
+  if (recipe === undefined || labels['berth.title'] !== 'Toolbox') return false
+  const tag = /:([0-9a-f]{12})$/.exec(reference)?.[1]
+  return tag === undefined || tag === recipe
+}
+
+/**
  * Copies the toolbox image into a volume once per image. (Docker itself would fill an empty volume that is mounted over the
  * same path, but an engine that dies during the copy leaves it half full, and Docker never checks again.)
  */
@@ -68,7 +79,11 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
 
   async function findImage(): Promise<string> {
     try {
-      return (await engine.calls.getImage(image).inspect()).Id
+      const { Id, Config } = await engine.calls.getImage(image).inspect()
+      // The types leave out that an image may have no labels, and old engines no configuration.
+      const labels = (Config as { Labels?: Record<string, string> | null } | null)?.Labels ?? {}
+      if (isToolbox(image, labels)) return Id
+      throw new AppError('toolbox_missing', because('toolbox_not_ours', { image }))
     } catch (error) {
       if (!isMissing(error)) throw error
       throw new AppError('toolbox_missing', because('toolbox_image_missing', { image }))

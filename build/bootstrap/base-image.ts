@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { installPackages, missingPackages } from './apt.ts'
 import { connect, followBuild, type ImageDeps } from './build-image.ts'
 import { runCommand } from './command.ts'
-import { imageLabels } from './engine-client.ts'
+import { type EngineEndpoint, inspectLocalImage } from './engine-client.ts'
 import { readText, type Platform } from './platform.ts'
 import { StepError } from './progress.ts'
 
@@ -24,13 +24,22 @@ export interface BaseImageDeps extends ImageDeps {
 /** The release of the images, and an older one that packages are tried on. */
 export type Suite = 'trixie' | 'bookworm'
 
-const imageOf = (suite: Suite) => `${REPOSITORY}:${suite}-slim`
+const tagOf = (suite: Suite) => `${suite}-slim`
+const imageOf = (suite: Suite) => `${REPOSITORY}:${tagOf(suite)}`
 
-/** Ensures that `debian:trixie-slim`, or that of another release, exists: pulled if a registry answers, else built from Debian's packages. */
+/** Label of a base that was made here, or that an administrator vouches for. Images of sessions never carry it. */
+const LABEL_BASE = 'berth.base'
+
+/**
+ * Ensures that `debian:trixie-slim`, or that of another release, exists: pulled if a registry answers, else built from Debian's packages.
+ *
+ * Threat model: programs of this image run in everybody's sessions, as part of the toolbox. A name alone proves nothing, because
+ * anybody may have given it to an image on this engine. So an image counts that has our label, or that came from a registry.
+ */
 export async function ensureBaseImage(deps: BaseImageDeps): Promise<string> {
   const { engine, platform, note, signal, suite = 'trixie' } = deps
   const image = imageOf(suite)
-  if ((await imageLabels(engine, image)) !== undefined) return 'already there'
+  if (await isTrusted(engine, suite)) return 'already there'
   signal.throwIfAborted()
   try {
     await pull(deps, image)
@@ -41,7 +50,7 @@ export async function ensureBaseImage(deps: BaseImageDeps): Promise<string> {
     if (!platform.root || !platform.debianLike) {
       throw new StepError(
         `${image} cannot be pulled: ${why}`,
-        `Bring it to the engine (docker pull or docker load) and repeat; as root on Debian or Ubuntu Berth makes it with debootstrap.`,
+        `Pull it (docker pull ${image}) and repeat, or load it and vouch for it: ${vouchFor(suite)} As root on Debian or Ubuntu Berth makes it with debootstrap.`,
         { cause: error },
       )
     }
@@ -49,6 +58,21 @@ export async function ensureBaseImage(deps: BaseImageDeps): Promise<string> {
   }
   await make(deps, suite)
   return 'made with debootstrap'
+}
+
+/** A command that gives a loaded image the label. */
+const vouchFor = (suite: Suite) =>
+  `echo FROM ${imageOf(suite)} | docker build --label ${LABEL_BASE}=${tagOf(suite)} -t ${imageOf(suite)} -`
+
+/**
+ * Whether the local image is one to build from. With containerd's image store every image has a digest, its own, so that only another
+ * digest tells of a registry; a base from a registry is asked for again there, which costs a question.
+ */
+async function isTrusted(engine: EngineEndpoint, suite: Suite): Promise<boolean> {
+  const image = await inspectLocalImage(engine, imageOf(suite))
+  if (image === undefined) return false
+  if (image.Config?.Labels?.[LABEL_BASE] === tagOf(suite)) return true
+  return (image.RepoDigests ?? []).some(name => name.startsWith(`${REPOSITORY}@`) && !name.endsWith(`@${image.Id}`))
 }
 
 async function pull({ engine, note, signal }: BaseImageDeps, image: string): Promise<void> {
@@ -105,8 +129,12 @@ async function make({ engine, note, signal, workDir }: BaseImageDeps, suite: Sui
     const ended = once(tar, 'close')
     const answer = await docker.importImage(tar.stdout, {
       repo: REPOSITORY,
-      tag: `${suite}-slim`,
-      changes: ['CMD ["bash"]', 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
+      tag: tagOf(suite),
+      changes: [
+        'CMD ["bash"]',
+        `LABEL ${LABEL_BASE}=${tagOf(suite)}`,
+        'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      ],
     })
     await followBuild(docker, answer, note, signal)
     const [code] = (await ended) as [number | null]

@@ -3,17 +3,22 @@ import { createServer } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { imageSteps } from './build-images.ts'
+import { type LocalImage } from './engine-client.ts'
 import { LABEL_RECIPE, recipeHash, SESSION_IMAGES, TOOLBOX } from './image-recipes.ts'
 
 /** An engine that holds these images and can pull none. @returns what it was asked to change, and the lines of the steps */
-async function steps(images: ReadonlyMap<string, string>): Promise<{ changes: string[]; lines: string[] }> {
+async function steps(
+  images: ReadonlyMap<string, string>,
+  base?: LocalImage,
+): Promise<{ changes: string[]; lines: string[] }> {
   const changes: string[] = []
   const server = createServer((request, response) => {
     const reference = /^\/images\/(.+)\/json$/.exec(request.url ?? '')?.[1]
     const hash = images.get(decodeURIComponent(reference ?? ''))
+    const isBase = base !== undefined && reference === 'debian:trixie-slim'
     if (reference === undefined) changes.push(request.url ?? '')
-    response.writeHead(hash === undefined ? 404 : 200, { 'content-type': 'application/json' })
-    response.end(JSON.stringify({ Config: { Labels: { [LABEL_RECIPE]: hash } } }))
+    response.writeHead(hash === undefined && !isBase ? 404 : 200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(isBase ? base : { Config: { Labels: { [LABEL_RECIPE]: hash } } }))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -60,4 +65,21 @@ test('the base image is built if an image has to be built from it', async () => 
   const { changes, lines } = await steps(images)
   expect(changes).toContainEqual(expect.stringContaining('fromImage=debian'))
   expect(lines.at(-1)).toContain('debian:trixie-slim cannot be pulled')
+})
+
+test.each<[string, LocalImage, boolean]>([
+  ['has only the name', { Id: 'sha256:1', RepoDigests: [], Config: { Labels: null } }, false],
+  [
+    'has its own digest under the name, as images in the store of containerd have',
+    { Id: 'sha256:1', RepoDigests: ['debian@sha256:1'] },
+    false,
+  ],
+  ['was pulled', { Id: 'sha256:1', RepoDigests: ['debian@sha256:2'] }, true],
+  ['was made here', { Id: 'sha256:1', Config: { Labels: { 'berth.base': 'trixie-slim' } } }, true],
+])('a base image that %s', async (_what, base, isTaken) => {
+  const images = built()
+  images.delete('berth/python:3.13')
+  const { changes, lines } = await steps(images, base)
+  expect(lines[0] === 'Base image: already there').toBe(isTaken)
+  expect(changes.some(path => path.includes('fromImage=debian'))).toBe(!isTaken)
 })

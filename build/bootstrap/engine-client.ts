@@ -79,16 +79,26 @@ export function getFromEngine({ options }: EngineEndpoint, path: string): Promis
   })
 }
 
+/** What the engine says of an image of its own. */
+export interface LocalImage {
+  readonly Id: string
+  readonly RepoDigests?: readonly string[] | null
+  readonly Config?: { readonly Labels?: Readonly<Record<string, string>> | null }
+}
+
 /** Labels of an image on the engine; undefined if the image does not exist. */
 export async function imageLabels(
   engine: EngineEndpoint,
   reference: string,
-): Promise<Record<string, string> | undefined> {
+): Promise<Readonly<Record<string, string>> | undefined> {
+  const image = await inspectLocalImage(engine, reference)
+  return image && (image.Config?.Labels ?? {})
+}
+
+/** @returns undefined if the image does not exist */
+export async function inspectLocalImage(engine: EngineEndpoint, reference: string): Promise<LocalImage | undefined> {
   try {
-    const image = (await getFromEngine(engine, `/images/${reference}/json`)) as {
-      Config?: { Labels?: Record<string, string> | null }
-    }
-    return image.Config?.Labels ?? {}
+    return (await getFromEngine(engine, `/images/${reference}/json`)) as LocalImage
   } catch (error) {
     if ((error as { status?: number }).status === 404) return undefined
     throw error

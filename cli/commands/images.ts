@@ -63,7 +63,7 @@ export function addImageCommands(program: Command): void {
           items.map(image => [
             image.reference,
             image.aliases.join(','),
-            image.title,
+            titleText(image),
             bytes(image.sizeBytes),
             image.apps.map(app => app.name).join(','),
           ]),
@@ -255,6 +255,9 @@ function whereOf({ agent, resourceGroup }: WhereFlags) {
     ...(resourceGroup === undefined ? {} : { resourceGroup }),
   }
 }
+
+const titleText = ({ title, madeBy }: Image) =>
+  madeBy === undefined ? title : `${title} (made from a session of ${madeBy})`
 
 const imageTable = (items: readonly Image[]) =>
   table(

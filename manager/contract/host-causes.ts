@@ -78,6 +78,8 @@ export const HOST_CAUSES = {
     'The files of the folder at "{path}" are not on its storage any more. Launch the session without the folder.',
   toolbox_image_missing:
     'The image {image} is missing. Run "berth admin image build toolbox" on that host, or load the image with "docker load".',
+  toolbox_not_ours:
+    'The image {image} was not made by this recipe of Berth, or under another name. Run "berth admin image build toolbox" on that host, or load the right image with "docker load".',
   toolbox_volume_not_filled: 'The volume {volume} could not be filled from {image}.',
   request_unknown: 'This agent does not know the request "{request}". Update the agent to the version of the manager.',
   agent_refuses_request: '{text}',

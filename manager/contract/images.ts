@@ -57,6 +57,10 @@ export const Image = z
     registry: z.string().nullable().describe('Name of its registry; null for an image made on an agent.'),
     pullable: z.boolean().describe('An active registry offers the image: agents without it pull it at launch.'),
     outdated: z.boolean().describe('The registry has a newer image under this name than the agents.'),
+    madeBy: z
+      .string()
+      .optional()
+      .describe('Name of the user of whose session the image was made; left out for other images.'),
     /** False for images without labels of Berth or Backend.AI: terminal and SFTP only. */
     labelled: z.boolean(),
   })

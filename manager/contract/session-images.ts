@@ -4,13 +4,25 @@ import { PlainLines, PlainText } from './plain-text.ts'
 import { RegistryName, RegistryProject } from './registries.ts'
 import { Task } from './tasks.ts'
 
+/** First part of an address, in letters that a name of an image may have. */
+export function sessionImageOwner(email: string): string {
+  const name = (email.split('@', 1)[0] ?? '').toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
+  return name.replaceAll(/^-|-$/g, '') || 'user'
+}
+
+/**
+ * Beginning of the names of all images of a user's sessions. No image of Berth, of a recipe or of Docker Hub (whose names have two
+ * parts) is below `users/NAME/`, so an image of a session is never taken for one of these.
+ */
+export const sessionImagePrefix = (email: string) => `users/${sessionImageOwner(email)}/`
+
 /** Name for an image that is made here: lower case, with a tag, without the host of a registry. */
 export const MadeImageName = z
   .string()
   .max(200)
   .regex(
     /^[a-z0-9]+([._-][a-z0-9]+)*(\/[a-z0-9]+([._-][a-z0-9]+)*)*:[\w][\w.-]{0,127}$/,
-    'must be a name with a tag in lower case, such as vision/torch:2',
+    'must be a name with a tag in lower case, such as users/ada/torch:2',
   )
   .refine(text => !/^([^/]*\.[^/]*|localhost)\//.test(text), 'must not begin with the host of a registry')
 

@@ -24,6 +24,7 @@ export const SESSION_REQUEST_CAUSES = {
   only_owner_restarts: 'Only the owner of a session can start it again with its files.',
   image_of_running_session: 'An image is made of a running session. Start the session first.',
   only_owner_saves: 'Only the owner of a session can make an image of it.',
+  session_image_name: 'Names of images of this session begin with {prefix}, such as {prefix}torch:2.',
   session_images_off: 'A superadmin has switched images of sessions off.',
   only_owner_shares: 'Only the owner of a session can share it.',
   owner_inactive: 'The account of {email} is not active, so its sessions do not start.',

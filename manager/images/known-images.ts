@@ -234,5 +234,6 @@ function toImage(image: AgentImage, { minimums, domains, ...standing }: Standing
     shmem: String(image.shmemBytes),
     apps: image.apps.map(toApp),
     labelled: image.labelled,
+    ...(image.madeBy === undefined ? {} : { madeBy: image.madeBy }),
   }
 }

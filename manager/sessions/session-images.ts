@@ -6,6 +6,8 @@ import {
   type ImageRequest,
   type SessionId,
   type SessionImage,
+  sessionImageOwner,
+  sessionImagePrefix,
   type SessionImageSpec,
   type Task,
 } from '#manager/contract'
@@ -44,8 +46,9 @@ const TIMEOUT_MS = 2 * 60 * 60_000
  * - Every user may launch an image that was made here, and read all of it. So the owner alone asks, a superadmin sees who asks for
  *   what, and the agent leaves out what Berth gave the session (`agent/images/save-session.ts`). Superadmins start at
  *   once; so do all users where the setting `sessionImages` says `allow`.
- * - An image never takes the name of another: names that are known here, aliases and names of registries are refused, so that
- *   nobody replaces what others launch.
+ * - An image never takes the name of another: all are below `users/NAME/` of the session's owner, and names that are known here are
+ *   refused. So nobody replaces what others launch, or plants what a recipe, a build of Berth or a host without images would
+ *   take next. The image carries NAME as a label too, which lists show beside its title, whatever the title says.
  * - One image of a session and of a name is made at a time; a session has one request, which expires.
  */
 export interface SessionImages {
@@ -83,8 +86,10 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
   const hint = (session: OwnedSessionRow) =>
     events.publish({ topic: 'task', id: session.id, version: store.now() }, { userId: session.owner_id })
 
-  /** @throws AppError `image_exists` */
-  async function requireFree(reference: string): Promise<void> {
+  /** @throws AppError `bad_request` for a name outside of those of the owner, `image_exists` */
+  async function requireFree(reference: string, { owner_email }: OwnedSessionRow): Promise<void> {
+    const prefix = sessionImagePrefix(owner_email)
+    if (!reference.startsWith(prefix)) throw new AppError('bad_request', because('session_image_name', { prefix }))
     const known = toImages(await readKnownImages(db, null, [reference])).some(image => image.reference === reference)
     if (known || (await resolveImageAlias(db, reference)) !== reference)
       throw new AppError('image_exists', { reference })
@@ -107,8 +112,9 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
     push?: ImagePush,
   ): Promise<Task> {
     const { kernelId, agent } = await placeOf(session)
-    await requireFree(reference)
+    await requireFree(reference, session)
     const sessionId = session.id
+    const madeBy = sessionImageOwner(session.owner_email)
     const detailOf = (change: Partial<AgentPull>) => {
       const pull = { agentId: agent.id, agentName: agent.name, progress: null, error: null, ...change }
       return { rescan: null, pull: [{ status: 'pulling' as const, ...pull }], sessionId }
@@ -132,7 +138,7 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
           await work(id).finally(stop)
         }
         await follow('pulling', saveId =>
-          agents.request(agent.id, 'save_kernel', { kernelId, reference, title, saveId }, options),
+          agents.request(agent.id, 'save_kernel', { kernelId, reference, title, madeBy, saveId }, options),
         )
         if (push) {
           // The password is decrypted only when the push begins, and kept only while it lasts.
@@ -172,7 +178,7 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
         return stateOf(session)
       }
       await placeOf(session)
-      await requireFree(reference)
+      await requireFree(reference, session)
       const request = { id: newUuid(), sessionId: id, reference, title, note, days: REQUEST_DAYS }
       const entered = await store.transaction(trx => putImageRequest(trx, request))
       if (!entered) throw new AppError('image_exists', { reference })

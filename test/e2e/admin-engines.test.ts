@@ -267,7 +267,7 @@ test('an interruption is allowed in the page; the owner sees the countdown, and 
 })
 
 test('a session becomes an image on request: it is made, pushed, and launched on another host', async () => {
-  const made = 'made/box:1'
+  const made = 'users/ada/box:1'
   const pushed = `127.0.0.1:${relay.port}/lab/${made}`
   const session = await running(
     await launch(ada.api, { name: 'prepared', image: box, startupCommand: 'echo tool > /tmp/tool' }),

@@ -13,7 +13,7 @@ const REQUEST = {
   id: '01990000-0000-7000-8000-0000000000b1',
   session: { id: '01990000-0000-7000-8000-000000000001' as never, name: 'train-resnet', image: PYTHON },
   email: 'researcher-5@lab.example.org',
-  reference: 'vision/torch:2',
+  reference: 'users/ada/torch:2',
   title: null,
   note: '',
   createdAt: '2026-05-04T08:00:00.000Z',
@@ -134,7 +134,7 @@ export const MACHINE_FORMS: readonly FormRow[] = [
   {
     title: 'accepts a request for an image, with a push',
     page: 'images',
-    open: 'Make vision/torch:2',
+    open: 'Make users/ada/torch:2',
     fill: [choose('Push to', REGISTRY), type('Project', 'vision')],
     submit: 'Make it',
     sends: 'acceptImageRequest',
@@ -147,7 +147,7 @@ export const MACHINE_FORMS: readonly FormRow[] = [
   {
     title: 'declines a request for an image',
     page: 'images',
-    open: 'Decline vision/torch:2',
+    open: 'Decline users/ada/torch:2',
     fill: [type('Reason', 'Use the image of the course.')],
     submit: 'Decline',
     sends: 'declineImageRequest',

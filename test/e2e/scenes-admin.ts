@@ -85,7 +85,7 @@ const IMAGE_REQUEST: ImageRequest = {
   id: '01990000-0000-7000-8000-0000000000b1',
   session: { id: aSession(1).id, name: 'train-resnet', image: 'berth/pytorch:2.6' },
   email: 'researcher-5@lab.example.org',
-  reference: 'vision/torch:2',
+  reference: 'users/ada/torch:2',
   title: null,
   note: 'PyTorch with the packages of the vision course.',
   createdAt: new Date().toISOString(),
@@ -314,12 +314,17 @@ export const ADMIN_SCENES: readonly Scene[] = [
   scene('admin-limit-use', 'projects', opens('Use of the limits of vision', 'All together')),
   scene('admin-images', 'images', 'berth/pytorch', withTask(TASK)),
   scene('admin-image-minimum', 'images', opens('Set the minimum of berth/python:3.13', 'Its labels say:')),
-  scene('admin-image-requests', 'images', opens('Decline vision/torch:2', 'as a message'), {
+  scene('admin-image-requests', 'images', opens('Decline users/ada/torch:2', 'as a message'), {
     admin: { ...ADMIN_WORLD.admin, imageRequests: [IMAGE_REQUEST] },
   }),
-  scene('admin-image-push', 'images', opens('Make vision/torch:2', 'The user that Berth has for the registry pushes'), {
-    admin: { ...ADMIN_WORLD.admin, imageRequests: [IMAGE_REQUEST] },
-  }),
+  scene(
+    'admin-image-push',
+    'images',
+    opens('Make users/ada/torch:2', 'The user that Berth has for the registry pushes'),
+    {
+      admin: { ...ADMIN_WORLD.admin, imageRequests: [IMAGE_REQUEST] },
+    },
+  ),
   scene('admin-image-aliases', 'images', opens('Edit the aliases of berth/python:3.13', 'Separated by commas')),
   scene('admin-image-details', 'images', opens('Details of berth/python:3.13', 'All domains may use it')),
   scene('admin-image-build', 'images', opens('Build an image', 'The steps run as root')),

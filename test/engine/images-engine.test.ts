@@ -201,7 +201,7 @@ test('a session gets the image that it was created for, although its name means 
 test('an image of a session has what programs wrote and the settings of its image, and nothing that Berth gave the session', async () => {
   const secret = `token-${crypto.randomUUID()}`
   const base = `made/base:${crypto.randomUUID().slice(0, 8)}`
-  const made = base.replace('base', 'box')
+  const made = base.replace('made/base', 'users/admin/box')
   await makeBase(base)
   await expect.poll(async () => (await api.listImages()).items.map(one => one.reference)).toContain(base)
   const busybox = '/opt/berth/bin/busybox'
@@ -232,7 +232,8 @@ test('an image of a session has what programs wrote and the settings of its imag
         [from.Config[key] ?? []].flat().filter(Boolean),
       )
     }
-    expect(image.Config.Labels).toEqual({ ...from.Config.Labels, 'berth.image.title': 'Box with a "tool"' })
+    const labels = { 'berth.image.title': 'Box with a "tool"', 'berth.session.owner': 'admin' }
+    expect(image.Config.Labels).toEqual({ ...from.Config.Labels, ...labels })
     const told = JSON.stringify([image, await docker.getImage(made).history()])
     for (const text of [secret, session.id, session.ownerId, 'BERTH_', 'berth.sig', 'berth.kernel', '/home/work']) {
       expect(told, text).not.toContain(text)
@@ -283,7 +284,7 @@ test('a superadmin accepts an image of a session with a push: it is in the regis
   const accept = (requestId: string, registry = cr.name) =>
     api.acceptImageRequest({ params: { id: requestId }, body: { push: { registry, project: 'lab' } } })
   try {
-    const made = `made/pushed:${id}`
+    const made = `users/pushes-${id}/pushed:${id}`
     const request = await asked(made)
     expect(await accept(request, 'cr.example.org').catch((error: unknown) => error)).toMatchObject({
       code: 'registry_not_found',
@@ -295,7 +296,7 @@ test('a superadmin accepts an image of a session with a push: it is in the regis
     expect(progress?.layersDone).toBe(progress?.layersTotal)
     const authorization = `Basic ${Buffer.from(`${BOB.username}:${BOB.password}`).toString('base64')}`
     const accepted = 'application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.image.manifest.v1+json'
-    const manifest = await fetch(`${cr.url}/v2/lab/made/pushed/manifests/${id}`, {
+    const manifest = await fetch(`${cr.url}/v2/lab/users/pushes-${id}/pushed/manifests/${id}`, {
       headers: { authorization, accept: accepted },
     })
     expect(manifest.status).toBe(200)
@@ -304,7 +305,7 @@ test('a superadmin accepts an image of a session with a push: it is in the regis
     await expect.poll(offered, { timeout: 60_000 }).toMatchObject({ pullable: true })
 
     await api.updateRegistry({ params: { name: cr.name }, body: { password: 'not-the-password' } })
-    const refused = `made/refused:${id}`
+    const refused = `users/pushes-${id}/refused:${id}`
     const failed = await ended(await accept(await asked(refused)))
     expect(failed).toMatchObject({ status: 'failed', error: { code: 'image_push_failed' } })
     expect(JSON.stringify(failed)).not.toContain('not-the-password')
@@ -324,7 +325,7 @@ test('a superadmin accepts an image of a session with a push: it is in the regis
 test('a push is cancelled while the registry does not answer: the image stays where it was made, without the name of the registry', async () => {
   const id = crypto.randomUUID().slice(0, 8)
   const base = `made/base:${id}`
-  const made = `made/slow:${id}`
+  const made = `users/cancels-${id}/slow:${id}`
   const pushed = `${cr.name}/lab/${made}`
   await makeBase(base)
   await expect.poll(async () => (await api.listImages()).items.map(one => one.reference)).toContain(base)

@@ -2,6 +2,7 @@ export default {
   images: 'Images',
   image: 'Image',
   imageTitle: 'Title',
+  titleOfSession: '{title} (made from a session of {name})',
   size: 'Size',
   minimum: 'Minimum',
   agents: 'On agents',

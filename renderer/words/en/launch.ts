@@ -10,6 +10,7 @@ export default {
   searchEnvironments: 'Search, or type the name of an image',
   terminalOnly: 'Terminal and SFTP only',
   noneMatches: 'No environment matches “{search}”.',
+  imageOfSession: 'Made from a session of {name}',
   imageUnknown: 'No image “{name}” is on a host or in a registry that you may use. An administrator can add it.',
   nameOf: 'Name of variable {index}',
   valuePlaceholder: 'value',

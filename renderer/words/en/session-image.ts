@@ -6,7 +6,7 @@ export default {
   make: 'Make an image',
   ask: 'Ask for an image',
   name: 'Name of the image',
-  nameHint: 'With a tag, in lower case, such as vision/torch:2',
+  nameHint: 'In lower case, with a tag, such as {prefix}torch:2',
   imageTitle: 'Title',
   imageTitleHint: 'Shown when launching. Empty: the title of the image of this session.',
   note: 'What it is for',

@@ -5,6 +5,7 @@ export default {
   images: '이미지',
   image: '이미지',
   imageTitle: '제목',
+  titleOfSession: '{title} ({name}의 세션으로 만든 이미지)',
   size: '크기',
   minimum: '최소 자원',
   agents: '보유 에이전트',

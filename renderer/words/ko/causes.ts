@@ -149,6 +149,7 @@ export default {
   only_owner_restarts: '세션은 소유자만 파일과 함께 다시 시작할 수 있습니다.',
   image_of_running_session: '실행 중인 세션으로만 이미지를 만들 수 있습니다. 먼저 세션을 시작하세요.',
   only_owner_saves: '세션의 이미지는 소유자만 만들 수 있습니다.',
+  session_image_name: '이 세션의 이미지 이름은 {prefix}(으)로 시작해야 합니다. 예: {prefix}torch:2',
   session_images_off: '최고 관리자가 세션 이미지 만들기를 꺼 두었습니다.',
   only_owner_shares: '세션은 소유자만 공유할 수 있습니다.',
   owner_inactive: '{email} 계정이 활성 상태가 아니어서 세션이 시작되지 않습니다.',

@@ -83,6 +83,8 @@ export default {
     '"{path}" 경로에 마운트할 폴더의 파일이 더는 스토리지에 없습니다. 이 폴더 없이 세션을 시작하세요.',
   toolbox_image_missing:
     '{image} 이미지가 없습니다. 그 호스트에서 "berth admin image build toolbox"를 실행하거나 "docker load"로 이미지를 불러오세요.',
+  toolbox_not_ours:
+    '{image} 이미지는 이 이름으로 Berth가 만든 이미지가 아닙니다. 그 호스트에서 "berth admin image build toolbox"를 실행하거나 "docker load"로 올바른 이미지를 불러오세요.',
   toolbox_volume_not_filled: '{image} 이미지로 {volume} 볼륨을 채우지 못했습니다.',
   request_unknown: '에이전트가 "{request}" 요청을 모릅니다. 에이전트를 매니저와 같은 버전으로 업데이트하세요.',
   agent_refuses_request: '에이전트가 요청을 거부했습니다: {text}',

@@ -8,7 +8,7 @@ export default {
   make: '이미지 만들기',
   ask: '이미지 요청',
   name: '이미지 이름',
-  nameHint: '소문자와 태그로 씁니다. 예: vision/torch:2',
+  nameHint: '소문자와 태그로 씁니다. 예: {prefix}torch:2',
   imageTitle: '제목',
   imageTitleHint: '세션을 시작할 때 표시됩니다. 비워 두면 이 세션의 이미지 제목을 씁니다.',
   note: '용도',

@@ -13,10 +13,12 @@ describe('images of sessions', () => {
   test('the owner asks, a superadmin accepts, the agent makes it; nobody else may ask, and no name is taken twice', async () => {
     const steps: string[] = []
     const going = Promise.withResolvers<{ id: string }>()
+    const held = { ...PYTHON, id: `sha256:${'b'.repeat(64)}`, references: ['users/saves/held:1'], madeBy: 'saves' }
     const agent = await cluster.join({
+      images: [PYTHON, held],
       script: {
-        save_kernel({ reference, title, saveId }) {
-          steps.push(`${reference} ${title ?? '-'}`)
+        save_kernel({ reference, title, madeBy, saveId }) {
+          steps.push(`${reference} ${title ?? '-'} ${madeBy ?? '-'}`)
           agent.send({
             ...{ type: 'image_pull', pullId: saveId },
             progress: { layersDone: 0, layersTotal: 1, bytesDone: 5, bytesTotal: 10, layers: [] },
@@ -36,22 +38,43 @@ describe('images of sessions', () => {
     for (const wrong of ['a', 'A:1', 'cr.example.org/a:1', 'localhost/a:1', 'a:1 b']) {
       expect(await refusal(ask(wrong)), wrong).toMatchObject({ code: 'bad_request' })
     }
-    expect(await refusal(ask(PYTHON.references[0] ?? ''))).toMatchObject({ code: 'image_exists' })
-    expect(await ask('made/first:1')).toMatchObject({ request: { reference: 'made/first:1' }, task: null })
-    const { request } = await ask('made/box:1')
+    // Names that a recipe, a build of Berth or another user could take for theirs.
+    const planted = [
+      'debian:trixie-slim',
+      'ubuntu:24.04',
+      'berth/toolbox:0123456789ab',
+      'vision/torch:2',
+      'users/ada/box:1',
+    ]
+    for (const name of [...planted, PYTHON.references[0] ?? '']) {
+      expect(await refusal(ask(name)), name).toMatchObject({
+        ...{ code: 'bad_request', detail: { why: expect.stringContaining('users/saves/torch:2') as string } },
+      })
+    }
+    expect(await refusal(ask('users/saves/held:1'))).toMatchObject({ code: 'image_exists' })
+    const { items: images } = await ada.listImages()
+    expect(images.map(({ reference, madeBy }) => [reference, madeBy])).toEqual([
+      ['berth/python:3.13', undefined],
+      ['users/saves/held:1', 'saves'],
+    ])
+    expect(await ask('users/saves/first:1')).toMatchObject({
+      request: { reference: 'users/saves/first:1' },
+      task: null,
+    })
+    const { request } = await ask('users/saves/box:1')
     expect(steps).toEqual([])
     expect(await refusal(ada.listImageRequests())).toMatchObject({ code: 'forbidden' })
     expect((await cluster.api.listImageRequests()).items).toMatchObject([
-      { reference: 'made/box:1', email: 'saves@example.org', note: 'For the course' },
+      { reference: 'users/saves/box:1', email: 'saves@example.org', note: 'For the course' },
     ])
     const accept = () => cluster.api.acceptImageRequest({ params: { id: request?.id ?? '' }, body: {} })
-    expect(await accept()).toMatchObject({ kind: 'save', status: 'running', target: 'made/box:1' })
+    expect(await accept()).toMatchObject({ kind: 'save', status: 'running', target: 'users/saves/box:1' })
     expect(await refusal(accept())).toMatchObject({ code: 'image_request_not_found' })
     const task = async () => (await ada.getSessionImage({ params })).task
     await expect.poll(async () => (await task())?.pull?.[0]?.progress?.bytesDone).toBe(5)
     going.resolve({ id: 'sha256:1' })
     await expect.poll(async () => (await task())?.status).toBe('done')
-    expect(steps).toEqual(['made/box:1 -'])
+    expect(steps).toEqual(['users/saves/box:1 - saves'])
   })
 
   test('requests are withdrawn and declined, work is cancelled, and the setting decides who needs a superadmin', async () => {
@@ -71,14 +94,14 @@ describe('images of sessions', () => {
     const { items } = await bob.createSession({ body: { image: 'berth/python:3.13' } })
     const params = { id: items[0]?.id as never }
     await expect.poll(async () => (await bob.getSession({ params })).status).toBe('RUNNING')
-    const ask = () => bob.saveSession({ params, body: { reference: 'made/bob:1' } })
+    const ask = () => bob.saveSession({ params, body: { reference: 'users/declined/bob:1' } })
     await ask()
     await bob.cancelSessionImage({ params })
     expect((await cluster.api.listImageRequests()).items).toEqual([])
     const { request } = await ask()
     await cluster.api.declineImageRequest({ params: { id: request?.id ?? '' }, body: { reason: 'Too large.' } })
     expect((await bob.listMessages()).items[0]?.text).toBe(
-      'The image made/bob:1 of this session is not made.\nToo large.',
+      'The image users/declined/bob:1 of this session is not made.\nToo large.',
     )
     onTestFinished(async () => void (await cluster.api.updateSettings({ body: { sessionImages: 'ask' } })))
     await cluster.api.updateSettings({ body: { sessionImages: 'off' } })
