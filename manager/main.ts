@@ -252,6 +252,7 @@ export async function startManager(
       box,
       bus,
       fileWatches: folders.fileWatches,
+      heavyWork: folders.heavyWork,
       metrics,
       warnings: () => [...cluster.warnings(), ...judgeDatabaseClock(store.clock.lastStep())],
       check: () => store.check(),

@@ -154,6 +154,7 @@ export const FOLDER_CAUSES = {
   quota_total_staged:
     'All folders of the owner of "{name}" may have {limit} bytes. They have {used} with the {staged} of uploads that are not finished, and this needs {bytes} more. Finish or cancel uploads, delete files or folders, also from the trash, or ask an admin for another resource policy.',
 
+  file_requests: 'You have {limit} requests for files open. Wait until one of them has ended.',
   // storage
   storage_entries_full: '"{name}" cannot be made: the storage allows no more entries here.',
   storage_full: 'The storage "{storage}" is full.',

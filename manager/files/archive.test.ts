@@ -40,22 +40,37 @@ test('an archive of a directory that grows while it is sent ends', async () => {
   await expect(sent()).rejects.toEqual(refused('too_many_files'))
 })
 
-test('a sparse file is not sent without end', async () => {
+test('an archive has a largest size', async () => {
   await writeFile(join(path, 'zeros'), '')
   await truncate(join(path, 'zeros'), 5 * 2 ** 40)
   await expect(requireFewFiles(top, ['zeros'], signal)).rejects.toEqual(refused('too_many_files'))
-  const entries = entriesOf(top, { paths: [''], name: 'data', signal })
-  expect((await entries.next()).value).toMatchObject({ path: 'data/' })
+  await writeFile(join(path, 'more'), 'text')
+  const entries = entriesOf(top, { paths: ['more'], name: 'data', signal, limits: { files: 50, bytes: 3 } })
   await expect(entries.next()).rejects.toEqual(refused('too_many_files'))
 })
 
-test('a file that becomes huge after the check, and a directory that is named many times, end the archive', async () => {
+test('a file that is almost all holes is left out, and the archive says so; a smaller one is sent', async () => {
+  for (const name of ['holes', 'small']) await writeFile(join(path, name), 'x')
+  await truncate(join(path, 'holes'), 900 * 2 ** 30)
+  await truncate(join(path, 'small'), 2 ** 20)
+  const found = new Map<string, string>()
+  for await (const entry of entriesOf(top, { paths: [''], name: 'data', signal })) {
+    let text = ''
+    for await (const bytes of entry.bytes) text += bytes.toString()
+    found.set(entry.path, text)
+  }
+  expect([...found.keys()].toSorted()).toEqual(['LEFT-OUT.txt', 'data/', 'data/small'])
+  expect(found.get('LEFT-OUT.txt')).toContain('\ndata/holes\n')
+})
+
+test('files that grow after the check, and a directory that is named many times, end the archive', async () => {
   await mkdir(join(path, 'data'))
   for (const name of ['a', 'data/b', 'data/c']) await writeFile(join(path, name), 'x')
   await requireFewFiles(top, ['a', 'data'], signal)
-  const growing = entriesOf(top, { paths: ['a', 'data'], name: 'data', signal })
+  const limits = { files: 50, bytes: 100 }
+  const growing = entriesOf(top, { paths: ['a', 'data'], name: 'data', signal, limits })
   expect((await growing.next()).value).toMatchObject({ path: 'a', size: 1 })
-  for (const name of ['data/b', 'data/c']) await truncate(join(path, name), 5 * 2 ** 40)
+  for (const name of ['data/b', 'data/c']) await truncate(join(path, name), 101)
   expect((await growing.next()).value).toMatchObject({ path: 'data/' })
   await expect(growing.next()).rejects.toEqual(refused('too_many_files'))
 

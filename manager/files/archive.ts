@@ -1,6 +1,7 @@
 import { AppError, because, shownFileName } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
 import { chunksOf } from './content.ts'
+import { isHoles } from '../storage/file-state.ts'
 import { openPlace } from './places.ts'
 import { MOST_LEVELS, passOver, walk } from './walk.ts'
 import { type ZipEntry } from './zip.ts'
@@ -50,45 +51,53 @@ export async function* entriesOf(
   top: Directory,
   { limits: { files, bytes } = { files: MOST_FILES, bytes: MOST_BYTES }, ...spec }: ArchiveSpec,
 ): AsyncGenerator<ZipEntry, void, undefined> {
-  const leftOut: string[] = []
+  const leftOut: LeftOut = { deep: [], holes: [] }
   let count = 0
   let sum = 0
-  for await (const entry of allEntries(top, { ...spec, onTooDeep: path => leftOut.push(path) })) {
+  for await (const entry of allEntries(top, { ...spec, leftOut })) {
     sum += entry.size
     if (++count > files + spec.paths.length) throw tooMany()
     if (sum > bytes) throw tooLarge(bytes)
     yield entry
   }
-  if (leftOut.length > 0) yield noteOf(leftOut)
+  if (leftOut.deep.length + leftOut.holes.length > 0) yield noteOf(leftOut)
+}
+
+/** Paths of what an archive lacks. */
+interface LeftOut {
+  /** Directories whose entries lie too deep. */
+  readonly deep: string[]
+  /** Files that are almost all holes. */
+  readonly holes: string[]
 }
 
 async function* allEntries(
   top: Directory,
-  { paths, name, signal, onTooDeep }: Omit<ArchiveSpec, 'limits'> & { onTooDeep: (path: string) => void },
+  { paths, name, signal, leftOut }: Omit<ArchiveSpec, 'limits'> & { leftOut: LeftOut },
 ): AsyncGenerator<ZipEntry, void, undefined> {
   for (const path of paths) {
     if (path === '') {
-      yield* directoryEntries(top, safePath(name), { signal, onTooDeep })
+      yield* directoryEntries(top, safePath(name), { signal, leftOut })
       continue
     }
     await using place = await openPlace(top, path)
     const { kind } = await place.directory.lstat(place.name)
-    if (kind === 'file') yield* fileEntry(place.directory, place.name, safePath(place.name))
+    if (kind === 'file') yield* fileEntry(place.directory, place.name, safePath(place.name), leftOut)
     if (kind !== 'directory') continue
     await using directory = await place.directory.enter(place.name)
-    yield* directoryEntries(directory, safePath(place.name), { signal, onTooDeep })
+    yield* directoryEntries(directory, safePath(place.name), { signal, leftOut })
   }
 }
 
 async function* directoryEntries(
   directory: Directory,
   path: string,
-  { signal, onTooDeep }: { signal: AbortSignal; onTooDeep: (path: string) => void },
+  { signal, leftOut }: { signal: AbortSignal; leftOut: LeftOut },
 ): AsyncGenerator<ZipEntry, void, undefined> {
   yield await directoryEntry(directory, path)
-  for await (const found of walk(directory, signal, below => onTooDeep(`${path}/${safePath(below)}`))) {
+  for await (const found of walk(directory, signal, below => leftOut.deep.push(`${path}/${safePath(below)}`))) {
     const at = `${path}/${safePath(found.path)}`
-    if (found.kind === 'file') yield* fileEntry(found.directory, found.name, at)
+    if (found.kind === 'file') yield* fileEntry(found.directory, found.name, at, leftOut)
     if (found.kind !== 'directory') continue
     await using entered = await found.directory.enter(found.name).catch(passOver)
     if (entered) yield await directoryEntry(entered, at)
@@ -100,11 +109,18 @@ async function directoryEntry(directory: Directory, path: string): Promise<ZipEn
   return { path: `${path}/`, modifiedAt, mode: mode & 0o777, size: 0, bytes: [] }
 }
 
-async function* fileEntry(directory: Directory, name: string, path: string): AsyncGenerator<ZipEntry, void, undefined> {
+async function* fileEntry(
+  directory: Directory,
+  name: string,
+  path: string,
+  { holes }: Pick<LeftOut, 'holes'>,
+): AsyncGenerator<ZipEntry, void, undefined> {
   await using file = await directory.open(name).catch(passOver)
   if (!file) return
-  const { size, modifiedAt, mode } = await file.state()
-  yield { path, size, modifiedAt, mode: mode & 0o777, bytes: chunksOf(file, 0, size) }
+  const state = await file.state()
+  const { size, modifiedAt, mode } = state
+  if (isHoles(state)) holes.push(path)
+  else yield { path, size, modifiedAt, mode: mode & 0o777, bytes: chunksOf(file, 0, size) }
 }
 
 /** A path that no program mistakes for one outside of the archive: Windows knows `\` as a separator and `C:` as a disk. */
@@ -116,14 +132,28 @@ function safePath(path: string): string {
 }
 
 /** A text file that says what the archive lacks. */
-function noteOf(leftOut: readonly string[]): ZipEntry {
+function noteOf({ deep, holes }: LeftOut): ZipEntry {
+  const named = (paths: readonly string[], ...why: string[]) =>
+    paths.length === 0
+      ? []
+      : [
+          ...[...why, ''],
+          ...paths.slice(0, MOST_NAMED),
+          ...(paths.length > MOST_NAMED ? [`… and ${paths.length - MOST_NAMED} more`] : []),
+          '',
+        ]
   const lines = [
-    `The entries of these directories are not in this archive: they are nested more than ${MOST_LEVELS} directories deep.`,
-    'Download directories further down one by one, or use SFTP or `berth folder download`.',
-    '',
-    ...leftOut.slice(0, MOST_NAMED),
-    ...(leftOut.length > MOST_NAMED ? [`… and ${leftOut.length - MOST_NAMED} more`] : []),
-  ]
+    ...named(
+      deep,
+      `The entries of these directories are not in this archive: they are nested more than ${MOST_LEVELS} directories deep.`,
+      'Download directories further down one by one, or use SFTP or `berth folder download`.',
+    ),
+    ...named(
+      holes,
+      'These files are not in this archive: they are much larger than what they take on the disk, and would be sent as zeros.',
+      'Download one by itself, or make it smaller in a session, with `tar --sparse` for instance.',
+    ),
+  ].slice(0, -1)
   const bytes = Buffer.from(`${lines.join('\n')}\n`)
   // eslint-disable-next-line no-restricted-syntax -- the time of a file that is made now; nothing is compared with it
   const modifiedAt = new Date()

@@ -1,35 +1,45 @@
-import { createHash } from 'node:crypto'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { type Directory } from '../storage/beneath.ts'
-import { BufferPair, chunksOf, openContent } from './content.ts'
+import { isHoles } from '../storage/file-state.ts'
+import { CHUNK_BYTES, openContent } from './content.ts'
+import { type HeavyRequest } from './heavy-work.ts'
 
 /** Proxies end connections that are silent for a minute. */
 const SAY_SOMETHING_MS = 10_000
 
-/** Lines of JSON with the SHA-256 of each file, in the order of the paths; null for what cannot be read. Empty lines say that a long file is being read. */
+/** Lines of JSON with the SHA-256 of each file, in the order of the paths; null for what cannot be read, or is almost all holes. Empty lines say that a long file is being read. */
 export async function* checksumsOf(
   top: Directory,
   paths: readonly string[],
-  signal: AbortSignal,
+  { signal, heavy }: { signal: AbortSignal; heavy: Pick<HeavyRequest, 'sha256'> },
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  const buffers = new BufferPair()
+  let saidAt = performance.now()
+  let memory: Buffer | undefined
   for (const path of paths) {
-    const hash = createHash('sha256')
-    let isWhole = true
-    let saidAt = performance.now()
+    let sha256: string | null = null
     try {
       await using content = await openContent(top, path)
-      for await (const chunk of chunksOf(content.file, 0, content.state.size, buffers)) {
+      const { size } = content.state
+      if (isHoles(content.state)) throw new AppError('file_kind_refused')
+      await using hash = heavy.sha256(size)
+      for (let at = 0; at < size;) {
+        memory ??= Buffer.allocUnsafeSlow(CHUNK_BYTES)
+        const length = await content.file.read(memory.subarray(0, Math.min(CHUNK_BYTES, size - at)), at)
+        if (length === 0) throw new AppError('file_changed', because('file_shorter'))
+        memory = whole(await hash.update(memory.subarray(0, length)))
+        at += length
         signal.throwIfAborted()
-        hash.update(chunk)
         if (performance.now() - saidAt < SAY_SOMETHING_MS) continue
         saidAt = performance.now()
         yield Buffer.from('\n')
       }
+      sha256 = await hash.digest()
     } catch (error) {
       if (!(error instanceof AppError)) throw error
-      isWhole = false
     }
-    yield Buffer.from(`${JSON.stringify({ path, sha256: isWhole ? hash.digest('hex') : null })}\n`)
+    yield Buffer.from(`${JSON.stringify({ path, sha256 })}\n`)
   }
 }
+
+/** All of the memory of which this is a part. */
+const whole = ({ buffer }: Buffer): Buffer => Buffer.from(buffer)

@@ -3,6 +3,7 @@ import { newDraftName } from '../storage/drafts.ts'
 import { type Directory } from '../storage/beneath.ts'
 import { type FileState } from '../storage/file-state.ts'
 import { type OpenFile } from '../storage/open-file.ts'
+import { type HeavyRequest } from './heavy-work.ts'
 import { isCode, openPlace, type Place, toEntry } from './places.ts'
 
 /** An open file to download. Disposing closes it and its folder. */
@@ -10,6 +11,11 @@ export interface Content extends AsyncDisposable {
   readonly name: string
   readonly state: FileState
   readonly file: OpenFile
+}
+
+/** Content that is sent, with the turns of its reader. */
+export interface SentContent extends Content {
+  readonly heavy: Pick<HeavyRequest, 'turn'>
 }
 
 /** Opens a file. @throws AppError `file_not_found`, `file_kind_refused` */

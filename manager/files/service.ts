@@ -14,15 +14,17 @@ import {
 } from '#manager/contract'
 import { type FolderRoom } from '../folders/room.ts'
 import { type Amount, amount } from '../folders/size-rules.ts'
+import { type Directory } from '../storage/beneath.ts'
 import { type StorageHosts } from '../storage/storage-hosts.ts'
 import { type Caller } from '../users/authorize.ts'
 import { entriesOf, requireFewFiles } from './archive.ts'
 import { bundleOf } from './bundle.ts'
 import { checksumsOf } from './checksums.ts'
 import { makeDirectory, mayDelete, moveEntry, type Moved, pathsOf, removeEntry, storageFor } from './changes.ts'
-import { type Content, type Expected, openContent, writeContent } from './content.ts'
+import { type Expected, openContent, type SentContent, writeContent } from './content.ts'
 import { copyEntry, requireFreeNames, requireOutside } from './copies.ts'
 import { eachPath } from './each-path.ts'
+import { type HeavyRequest, type HeavyWork } from './heavy-work.ts'
 import { type FileHints } from './hints.ts'
 import { createPages } from './listing.ts'
 import { type FolderOpener } from './open-folder.ts'
@@ -52,15 +54,21 @@ export interface Files extends AsyncDisposable {
   cancelCopy(caller: Caller, id: FolderId, taskId: string): Promise<Task>
   remove(caller: Caller, id: FolderId, spec: FileDeletionSpec): Promise<void>
   /** Opens a file to download; it must be disposed. */
-  open(caller: Caller, id: FolderId, path: string): Promise<Content>
+  open(caller: Caller, id: FolderId, path: string): Promise<SentContent>
   /** @throws AppError `file_changed`, and what `read` throws */
   write(caller: Caller, id: FolderId, write: FileWrite): Promise<FileEntry>
   /** Begins a ZIP file; it must be disposed. @throws AppError `too_many_files` */
   archive(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Promise<Archive>
   /** A bundle of small files. The first read opens the folder; it must be read to its end, or returned. */
-  bundle(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): ByteStream
+  bundle(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Sending
   /** Lines of JSON with the SHA-256 of each file; otherwise as `bundle`. */
-  checksums(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): ByteStream
+  checksums(caller: Caller, id: FolderId, paths: readonly string[], signal: AbortSignal): Sending
+}
+
+/** Bytes in the making, with the turns of their reader. Disposing ends the request that counts for the reader. */
+export interface Sending extends Disposable {
+  readonly bytes: ByteStream
+  readonly heavy: Pick<HeavyRequest, 'turn'>
 }
 
 export type ByteStream = AsyncGenerator<Uint8Array, void, undefined>
@@ -76,6 +84,7 @@ export interface Archive extends AsyncDisposable {
   /** Name of the ZIP file without `.zip`. */
   readonly name: string
   readonly bytes: ByteStream
+  readonly heavy: Pick<HeavyRequest, 'turn'>
 }
 
 export interface FilesDeps {
@@ -85,14 +94,27 @@ export interface FilesDeps {
   readonly hints: FileHints
   readonly copies: CopyTasks
   readonly room: Pick<FolderRoom, 'meter' | 'take'>
+  readonly heavyWork: Pick<HeavyWork, 'enter'>
 }
 
-export function createFiles({ open, storage, sweeps, hints, copies, room }: FilesDeps): Files {
+export function createFiles({ open, storage, sweeps, hints, copies, room, heavyWork }: FilesDeps): Files {
   const pages = createPages()
   const storageOf = storageFor(storage)
 
   async function requireFolder(caller: Caller, id: FolderId): Promise<void> {
     await using _folder = await open(caller, id, 'ro')
+  }
+
+  function sending(
+    heavy: HeavyRequest,
+    { caller, id }: { caller: Caller; id: FolderId },
+    bytesOf: (top: Directory) => ByteStream,
+  ): Sending {
+    const bytes = async function* (): ByteStream {
+      await using folder = await open(caller, id, 'ro')
+      yield* bytesOf(folder.top)
+    }
+    return { bytes: bytes(), heavy, [Symbol.dispose]: () => heavy[Symbol.dispose]() }
   }
 
   return {
@@ -204,10 +226,11 @@ export function createFiles({ open, storage, sweeps, hints, copies, room }: File
 
     async open(caller, id, path) {
       await using stack = new AsyncDisposableStack()
+      const heavy = stack.use(heavyWork.enter(caller.userId))
       const folder = stack.use(await open(caller, id, 'ro'))
       const content = stack.use(await openContent(folder.top, path))
       const kept = stack.move()
-      return { ...content, [Symbol.asyncDispose]: () => kept.disposeAsync() }
+      return { ...content, heavy, [Symbol.asyncDispose]: () => kept.disposeAsync() }
     },
 
     async write(caller, id, { path, read }) {
@@ -221,15 +244,17 @@ export function createFiles({ open, storage, sweeps, hints, copies, room }: File
 
     async archive(caller, id, paths, signal) {
       await using stack = new AsyncDisposableStack()
+      const heavy = stack.use(heavyWork.enter(caller.userId))
       const folder = stack.use(await open(caller, id, 'ro'))
       await requireFewFiles(folder.top, paths, signal)
       const kept = stack.move()
       const [path = '', ...more] = paths
       const name = path === '' || more.length > 0 ? folder.row.name : (path.split('/').at(-1) ?? folder.row.name)
-      const bytes = zipOf(entriesOf(folder.top, { paths, name: folder.row.name, signal }))
+      const bytes = zipOf(entriesOf(folder.top, { paths, name: folder.row.name, signal }), heavy)
       return {
         name,
         bytes,
+        heavy,
         async [Symbol.asyncDispose]() {
           await bytes.return()
           await kept.disposeAsync()
@@ -237,14 +262,14 @@ export function createFiles({ open, storage, sweeps, hints, copies, room }: File
       }
     },
 
-    async *bundle(caller, id, paths, signal) {
-      await using folder = await open(caller, id, 'ro')
-      yield* bundleOf(folder.top, paths, signal)
+    bundle(caller, id, paths, signal) {
+      const heavy = heavyWork.enter(caller.userId)
+      return sending(heavy, { caller, id }, top => bundleOf(top, paths, signal))
     },
 
-    async *checksums(caller, id, paths, signal) {
-      await using folder = await open(caller, id, 'ro')
-      yield* checksumsOf(folder.top, paths, signal)
+    checksums(caller, id, paths, signal) {
+      const heavy = heavyWork.enter(caller.userId)
+      return sending(heavy, { caller, id }, top => checksumsOf(top, paths, { signal, heavy }))
     },
 
     [Symbol.asyncDispose]: () => pages[Symbol.asyncDispose](),

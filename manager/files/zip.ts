@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib'
+import { type HeavyRequest } from './heavy-work.ts'
 
 /** A file or directory of a ZIP file. */
 export interface ZipEntry {
@@ -9,7 +9,7 @@ export interface ZipEntry {
   readonly mode: number
   /** Exactly what `bytes` yields. */
   readonly size: number
-  readonly bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+  readonly bytes: AsyncIterable<Buffer> | Iterable<Buffer>
 }
 
 const MAX_32 = 0xffff_ffff
@@ -25,7 +25,10 @@ const MADE_BY_UNIX = 3 << 8
  *
  * @see PKWARE APPNOTE 6.3.10, sections 4.3 and 4.5.3 (ZIP64)
  */
-export async function* zipOf(entries: AsyncIterable<ZipEntry>): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* zipOf(
+  entries: AsyncIterable<ZipEntry>,
+  heavy: Pick<HeavyRequest, 'crc32'>,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const directory: Buffer[] = []
   let at = 0
   for await (const entry of entries) {
@@ -34,8 +37,9 @@ export async function* zipOf(entries: AsyncIterable<ZipEntry>): AsyncGenerator<U
     yield head
     let crc = 0
     for await (const chunk of entry.bytes) {
-      crc = crc32(chunk, crc)
-      yield chunk
+      const sum = await heavy.crc32(chunk, crc)
+      crc = sum.crc
+      yield sum.bytes
     }
     const tail = descriptor(crc, entry.size)
     yield tail

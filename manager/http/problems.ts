@@ -23,7 +23,9 @@ export function sendProblem(reply: FastifyReply, error: AppError): FastifyReply 
 export function createErrorHandler(log: Log) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
     const known = toAppError(error)
-    if (known.code === 'internal' || known.code === 'unavailable') {
+    // A client that leaves ends the work for it, which is no failure.
+    const isCutShort = error.name === 'AbortError' && reply.raw.closed
+    if ((known.code === 'internal' || known.code === 'unavailable') && !isCutShort) {
       const where = { requestId: request.id, method: request.method, route: request.routeOptions.url }
       log.error({ ...where, err: error }, 'request failed')
     }

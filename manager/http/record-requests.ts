@@ -98,6 +98,7 @@ export function recordRequests(app: FastifyInstance, deps: { audit: AuditRecorde
   }
 
   async function accountOf(request: FastifyRequest) {
+    if (request.routeOptions.config.streamedBody !== undefined) return undefined
     const { email } = (request.body ?? {}) as { email?: unknown }
     return typeof email === 'string' && email.length <= 254 ? findAccount(db, email.replaceAll('\0', '')) : undefined
   }
@@ -112,7 +113,8 @@ function describe(request: FastifyRequest, ok: boolean) {
   return describeRequest({
     path: routeOptions.url ?? '',
     params,
-    body,
+    // A body that the route reads as a stream has properties of the stream, and no fields.
+    body: routeOptions.config.streamedBody === undefined ? body : undefined,
     reply: outcome?.reply,
     ok,
     callerId: credentials?.caller.userId,

@@ -21,6 +21,7 @@ import {
 import { type AuditRecorder } from '../audit/recorder.ts'
 import { recordRequests } from './record-requests.ts'
 import { type EventBus } from '../events/bus.ts'
+import { type HeavyWork } from '../files/heavy-work.ts'
 import { type FileWatches } from '../files/watches.ts'
 import { type Log } from '../log.ts'
 import { type Metrics } from '../metrics.ts'
@@ -84,6 +85,7 @@ export interface HttpServerDeps extends Forwarders {
   readonly box: SecretBox
   readonly bus: EventBus
   readonly fileWatches: FileWatches
+  readonly heavyWork: Pick<HeavyWork, 'give'>
   readonly metrics: Metrics
   /** Problems of the managers on this database. */
   readonly warnings: () => readonly ManagerWarning[]
@@ -97,6 +99,14 @@ const BODY_LIMIT = 1024 * 1024
 const MAX_HEADER_BYTES = 32 * 1024
 /** Deadline for the head of a request, and another one for its body; replies may take longer. */
 const REQUEST_MS = 30_000
+/** Routes that send what lasts; to the others they give way. */
+const LASTING: ReadonlySet<string> = new Set<keyof typeof ROUTES>([
+  'readFile',
+  'archiveFiles',
+  'downloadByTicket',
+  'readBundle',
+  'readChecksums',
+])
 /** A connection without traffic for this long is closed: a client that reads nothing must not hold an answer for longer. */
 const STALLED_MS = 5 * 60_000
 
@@ -150,6 +160,14 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     return sendProblem(reply, new AppError('method_not_allowed', { why: `Supported methods: ${allow.join(', ')}.` }))
   })
 
+  app.addHook('onRequest', (request, reply, done) => {
+    const { route, streamedBody } = request.routeOptions.config
+    if (route !== undefined && streamedBody === undefined && !LASTING.has(route)) {
+      const given = deps.heavyWork.give()
+      reply.raw.once('close', () => given[Symbol.dispose]())
+    }
+    done()
+  })
   app.addHook('onRequest', async (request, reply) => {
     noteOrigin(request.raw, deps)
     void reply.headers({ ...SECURITY_HEADERS, ...UNLIMITED, 'x-request-id': request.id })

@@ -62,6 +62,18 @@ export interface BatchJobs {
       readonly bytes: ArrayBuffer
     }
   }
+  /** CRC-32 of bytes after those before them, which the caller gets back. */
+  readonly crc: {
+    readonly request: { readonly bytes: ArrayBuffer; readonly length: number; readonly before: number }
+    readonly reply: { readonly crc: number; readonly bytes: ArrayBuffer }
+  }
+  /** Adds bytes, which the caller gets back, to the SHA-256 of this name. The first ones begin it; `digest` ends it. */
+  readonly hash: {
+    readonly request: { readonly id: string; readonly bytes: ArrayBuffer; readonly length: number }
+    readonly reply: { readonly bytes: ArrayBuffer }
+  }
+  /** Hexadecimal. Nothing is kept of the SHA-256. */
+  readonly digest: { readonly request: { readonly id: string }; readonly reply: string }
   /** States of entries. @returns undefined for one that must be looked at by itself */
   readonly states: {
     readonly request: {

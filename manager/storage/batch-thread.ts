@@ -19,6 +19,8 @@ export interface BatchThread {
     request: BatchJobs[K]['request'],
     options?: BatchOptions,
   ): Promise<BatchJobs[K]['reply']>
+  /** Keeps the thread also without a job, until it is disposed: for what a job leaves there for the next one. */
+  hold(): Disposable
 }
 
 export interface BatchOptions {
@@ -33,10 +35,12 @@ interface Job {
   readonly reject: (error: unknown) => void
 }
 
-export function createBatchThread(): BatchThread {
+/** @param isPatient the thread gives way to others where the processors are busy */
+export function createBatchThread({ isPatient = false }: { readonly isPatient?: boolean } = {}): BatchThread {
   let worker: Worker | undefined
   let idle: NodeJS.Timeout | undefined
   let current: Job | undefined
+  let holds = 0
   const waiting = new Set<Job>()
 
   function start(): Worker {
@@ -45,6 +49,7 @@ export function createBatchThread(): BatchThread {
     const started = new Worker(new URL(file, import.meta.url), {
       execArgv: [],
       name: 'files',
+      workerData: { isPatient },
     })
     const end = (error: unknown) => {
       if (worker !== started) return
@@ -90,6 +95,8 @@ export function createBatchThread(): BatchThread {
     const resting = worker
     if (!resting) return
     resting.unref()
+    if (holds > 0) return
+    clearTimeout(idle)
     idle = setTimeout(() => {
       if (worker === resting) worker = undefined
       void resting.terminate()
@@ -111,6 +118,16 @@ export function createBatchThread(): BatchThread {
         )
         next()
       })
+    },
+    hold() {
+      holds++
+      clearTimeout(idle)
+      return {
+        [Symbol.dispose]() {
+          holds--
+          if (!current) next()
+        },
+      }
     },
   }
 }

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { createHash, hash, type Hash } from 'node:crypto'
 import {
   closeSync,
   constants,
@@ -14,13 +14,23 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs'
-import { parentPort } from 'node:worker_threads'
+import { constants as system, setPriority } from 'node:os'
+import { parentPort, workerData } from 'node:worker_threads'
+import { crc32 } from 'node:zlib'
 import { type BatchJobs, type BatchKind, type FileRead, type NewFile } from './batch-jobs.ts'
 import { type FileState, modeOfUploaded, stateOf } from './file-state.ts'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants
 /** As in `beneath.ts`. */
 const O_PATH = 0o10_000_000
+
+// Linux gives each thread a priority of its own; elsewhere this would be that of the process.
+if (process.platform === 'linux' && (workerData as { isPatient: boolean }).isPatient) {
+  setPriority(system.priority.PRIORITY_BELOW_NORMAL)
+}
+
+/** Checksums that have begun, by the name that their owner gave them. */
+const hashes = new Map<string, Hash>()
 
 /**
  * The thread that does work on many entries of a directory. Its calls are those of `beneath.ts`, and so is its threat model: each name is
@@ -65,6 +75,21 @@ const jobs: {
       at += part.length
     }
     return { files, bytes: bytes.buffer }
+  },
+
+  crc: ({ bytes, length, before }) => ({ crc: crc32(new Uint8Array(bytes, 0, length), before), bytes }),
+
+  hash({ id, bytes, length }) {
+    let found = hashes.get(id)
+    if (!found) hashes.set(id, (found = createHash('sha256')))
+    found.update(new Uint8Array(bytes, 0, length))
+    return { bytes }
+  },
+
+  digest({ id }) {
+    const found = hashes.get(id) ?? createHash('sha256')
+    hashes.delete(id)
+    return found.digest('hex')
   },
 
   states: ({ directory, names }) =>
@@ -139,7 +164,7 @@ function orUndefined<T>(work: () => T): T | undefined {
 
 function reply<K extends BatchKind>({ kind, request }: { kind: K; request: BatchJobs[K]['request'] }) {
   const result = jobs[kind](request)
-  const moved = 'bytes' in result ? [result.bytes] : []
+  const moved = typeof result === 'object' && 'bytes' in result ? [result.bytes] : []
   parentPort?.postMessage(result, moved)
 }
 parentPort?.on('message', reply)

@@ -7,6 +7,8 @@ export interface FileState {
   readonly kind: FileKind
   /** Bytes. */
   readonly size: number
+  /** Bytes on the disk; fewer than the size for a file with holes. */
+  readonly allocated: number
   readonly modifiedAt: Date
   /** Changes with the content; other changes of the file may change it too. */
   readonly etag: string
@@ -19,6 +21,14 @@ export interface FileState {
   readonly links: number
 }
 
+/** Size from which holes count: below, they cost little, and some file systems tell of no blocks at all. */
+const LARGE_BYTES = 16 * 2 ** 30
+const MOST_HOLES = 1024
+
+/** Whether a large file is almost nothing but holes, which take no room and would be read as zeros for days. */
+export const isHoles = ({ size, allocated }: Pick<FileState, 'size' | 'allocated'>): boolean =>
+  size > LARGE_BYTES && allocated * MOST_HOLES < size
+
 /** Whether the owner of a file may run it. */
 export const isExecutable = (mode: number): boolean => (mode & 0o100) !== 0
 
@@ -30,6 +40,7 @@ export function stateOf(stats: BigIntStats): FileState {
   return {
     kind: kindOf(stats),
     size: Number(size),
+    allocated: Number(stats.blocks) * 512,
     modifiedAt: stats.mtime,
     // The time of the last change of the inode detects an edit that set the time of modification back.
     etag: `"${[ino, size, mtimeNs, ctimeNs].map(part => part.toString(36)).join('-')}"`,

@@ -7,6 +7,7 @@ import { type EventPublisher } from '../events/bus.ts'
 import { createFolderHints } from '../folders/hints.ts'
 import { startClones } from '../files/clone.ts'
 import { createFiles } from '../files/service.ts'
+import { createHeavyWork, type HeavyWork } from '../files/heavy-work.ts'
 import { createImports } from '../files/imports.ts'
 import { createCopyTasks } from '../files/copy-tasks.ts'
 import { createFileHints, type FileHints } from '../files/hints.ts'
@@ -48,6 +49,7 @@ export interface FoldersPartDeps {
 export interface FoldersPart extends AsyncDisposable {
   readonly open: FolderOpener
   readonly room: FolderRoom
+  readonly heavyWork: Pick<HeavyWork, 'give'>
   readonly fileHints: FileHints
   readonly fileWatches: FileWatches
   readonly handlers: ReturnType<typeof createFolderRoutes> &
@@ -76,7 +78,8 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   const hints = createFolderHints({ store, events, log })
   const usages = stack.use(createFolderUsages({ store, storage, hints, log }))
   const room = stack.use(createFolderRoom({ store, storage, usages, log }))
-  const files = stack.use(createFiles({ open, storage, sweeps, hints: fileHints, copies, room }))
+  const heavyWork = createHeavyWork()
+  const files = stack.use(createFiles({ open, storage, sweeps, hints: fileHints, copies, room, heavyWork }))
   const imports = createImports({ open, files, storage, sweeps, hints: fileHints, copies, room })
   const uploadDeps: UploadsDeps = {
     store,
@@ -100,6 +103,7 @@ export async function startFoldersPart(deps: FoldersPartDeps): Promise<FoldersPa
   return {
     open,
     room,
+    heavyWork,
     fileHints,
     fileWatches,
     handlers: {

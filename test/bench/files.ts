@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { type ApiClient, fileContentAddress, type FilePage, type FolderId } from '#manager/contract'
 import { apiOf, temporaryDirectory } from '../fixtures/manager.ts'
+import { benchFileLoad } from './file-load.ts'
 import { median, round } from './statistics.ts'
 
 const run = promisify(execFile)
@@ -47,6 +48,7 @@ export async function benchFiles(stack: AsyncDisposableStack) {
     )
   }
   const cpu = ((await cpuSeconds()) - cpuBefore) / ROUNDS
+  const load = await benchFileLoad({ url, token: token ?? '', id, directory })
   return {
     files: {
       ...listing,
@@ -55,6 +57,7 @@ export async function benchFiles(stack: AsyncDisposableStack) {
       catMbPerSecond: round(median(plain), 0),
       ratio: round(median(ours) / median(plain), 2),
       managerCpuSecondsPerDownload: round(cpu, 2),
+      othersMeanwhile: load,
     },
   }
 }

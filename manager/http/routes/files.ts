@@ -106,16 +106,16 @@ export function createFileRoutes(
     },
 
     async readBundle({ caller, request, reply, signal }, { params, body }) {
-      const bytes = files.bundle(caller, params.id, body.paths, signal)
+      using sending = files.bundle(caller, params.id, body.paths, signal)
       const headers = { ...CONTENT_HEADERS, 'accept-ranges': 'none', 'content-type': BUNDLE_CONTENT }
-      await sendBytes(request, reply, { status: 200, headers, bytes })
+      await sendBytes(request, reply, { status: 200, headers, ...sending })
       return ''
     },
 
     async readChecksums({ caller, request, reply, signal }, { params, body }) {
-      const bytes = files.checksums(caller, params.id, body.paths, signal)
+      using sending = files.checksums(caller, params.id, body.paths, signal)
       const headers = { ...CONTENT_HEADERS, 'accept-ranges': 'none', 'content-type': 'application/jsonl' }
-      await sendBytes(request, reply, { status: 200, headers, bytes })
+      await sendBytes(request, reply, { status: 200, headers, ...sending })
       return ''
     },
   }

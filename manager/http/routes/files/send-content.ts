@@ -1,7 +1,8 @@
 import { type ServerResponse } from 'node:http'
 import { type FastifyReply, type FastifyRequest } from 'fastify'
 import { AppError, because } from '#manager/contract'
-import { BufferPair, chunksOf, type Content } from '../../../files/content.ts'
+import { BufferPair, chunksOf, type SentContent } from '../../../files/content.ts'
+import { type HeavyRequest } from '../../../files/heavy-work.ts'
 import { type Archive } from '../../../files/service.ts'
 import { SECURITY_HEADERS } from '../../security-headers.ts'
 import { parseRange } from './byte-range.ts'
@@ -16,10 +17,10 @@ export const CONTENT_HEADERS = {
 
 /** Sends a file, or the range of it that was asked for. @throws AppError `range_invalid` */
 export async function sendContent(
-  content: Content,
+  content: SentContent,
   { request, reply, download }: { request: FastifyRequest; reply: FastifyReply; download: boolean },
 ): Promise<void> {
-  const { name, state, file } = content
+  const { name, state, file, heavy } = content
   const type = shownType(name)
   const headers = {
     ...CONTENT_HEADERS,
@@ -47,6 +48,7 @@ export async function sendContent(
       ...(range ? { 'content-range': `bytes ${start}-${end - 1}/${state.size}` } : {}),
     },
     bytes: chunksOf(file, start, end, new BufferPair()),
+    heavy,
   })
 }
 
@@ -61,20 +63,21 @@ export async function sendArchive(
     'content-type': 'application/zip',
     'content-disposition': attachment(`${archive.name}.zip`),
   }
-  await sendBytes(request, reply, { status: 200, headers, bytes: archive.bytes })
+  await sendBytes(request, reply, { status: 200, headers, bytes: archive.bytes, heavy: archive.heavy })
 }
 
 interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly bytes?: AsyncGenerator<Uint8Array, void, undefined>
+  readonly heavy?: Pick<HeavyRequest, 'turn'>
 }
 
 /** Sends bytes as they are read. A failure after the headers cuts the connection, so that nobody takes the file for whole. */
 export async function sendBytes(
   request: FastifyRequest,
   reply: FastifyReply,
-  { status, headers, bytes }: Answer,
+  { status, headers, bytes, heavy }: Answer,
 ): Promise<void> {
   const isWanted = bytes !== undefined && request.method !== 'HEAD'
   // Read the first piece before the headers go out: a failure up to here is answered as any other.
@@ -90,6 +93,7 @@ export async function sendBytes(
     let written = Promise.resolve()
     for (let next = first; !next.done; next = await bytes.next()) {
       await written
+      await heavy?.turn()
       written = write(raw, next.value)
       written.catch(() => undefined) // awaited before the next piece
     }
@@ -105,7 +109,18 @@ export async function sendBytes(
 /** Resolves when the system has taken the bytes. @throws if the connection is closed */
 function write(raw: ServerResponse, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
-    raw.write(bytes, error => (error ? reject(error) : resolve()))
+    // What is written to a response that was closed meanwhile may never be called back.
+    const onClose = () => reject(new Error('the connection is closed'))
+    if (raw.closed) {
+      onClose()
+      return
+    }
+    raw.once('close', onClose)
+    raw.write(bytes, error => {
+      raw.off('close', onClose)
+      if (error) reject(error)
+      else resolve()
+    })
   })
 }
 

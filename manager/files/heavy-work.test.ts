@@ -1,0 +1,65 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { createHeavyWork } from './heavy-work.ts'
+
+/** Small ones are summed up here, large ones in the thread. */
+test.each([0, 1000, 70_000, 1_500_000])('sums of %i bytes are those of the library', async size => {
+  const bytes = randomBytes(size)
+  using request = createHeavyWork().enter('ada')
+  await using hash = request.sha256(size)
+  let crc = 0
+  for (let at = 0; at < size; at += 524_288) {
+    const piece = Buffer.from(bytes.subarray(at, at + 524_288))
+    const summed = await request.crc32(piece, crc)
+    crc = summed.crc
+    expect(summed.bytes).toEqual(bytes.subarray(at, at + 524_288))
+    await hash.update(summed.bytes)
+  }
+  expect(crc).toBe(crc32(bytes))
+  expect(await hash.digest()).toBe(createHash('sha256').update(bytes).digest('hex'))
+})
+
+test('checksums that are made at the same time do not mix', async () => {
+  const work = createHeavyWork()
+  const files = Array.from({ length: 6 }, () => randomBytes(200_000))
+  const sums = await Promise.all(
+    files.map(async (bytes, index) => {
+      using request = work.enter(`user-${index % 2}`)
+      await using hash = request.sha256(bytes.length)
+      for (let at = 0; at < bytes.length; at += 70_000) await hash.update(Buffer.from(bytes.subarray(at, at + 70_000)))
+      return hash.digest()
+    }),
+  )
+  expect(sums).toEqual(files.map(bytes => createHash('sha256').update(bytes).digest('hex')))
+})
+
+test('one user has so many requests at a time, others have their own, and an end makes room', () => {
+  const work = createHeavyWork()
+  const open = Array.from({ length: 48 }, () => work.enter('ada'))
+  const refused = expect.objectContaining({ code: 'rate_limited' }) as unknown
+  expect(() => work.enter('ada')).toThrow(refused as Error)
+  work.enter('bob')[Symbol.dispose]()
+  open[0]?.[Symbol.dispose]()
+  open[0]?.[Symbol.dispose]()
+  work.enter('ada')
+  expect(() => work.enter('ada')).toThrow(refused as Error)
+})
+
+test('a piece is sent at once, and the next one after a pause while another request is being answered', async () => {
+  const work = createHeavyWork()
+  using request = work.enter('ada')
+  const given = work.give()
+  let events = 0
+  const count = () => {
+    events++
+    counting = setImmediate(count)
+  }
+  let counting = setImmediate(count)
+  await request.turn()
+  expect(events).toBe(0)
+  await request.turn()
+  given[Symbol.dispose]()
+  clearImmediate(counting)
+  expect(events).toBeGreaterThan(1)
+})
