@@ -29,6 +29,7 @@ export const KernelLabel = z.object({
   environ: z.record(z.string(), z.string()),
   startupCommand: z.string().nullable(),
   runImageCommand: z.literal(true).optional(),
+  launchedBy: z.string().optional(),
   kind: z.enum(['interactive', 'batch']).optional(),
   folders: z.array(KernelFolder).optional(),
   /** Apps with their commands; secrets are kept in the scratch directory's control folder, not here. */

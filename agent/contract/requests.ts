@@ -41,6 +41,8 @@ export const KernelSpec = z.object({
   startupCommand: z.string().nullable(),
   /** Run the image's own ENTRYPOINT and CMD instead of a start-up command; left out for false. */
   runImageCommand: z.literal(true).optional(),
+  /** Address of the administrator who launched the session for its owner; left out where the owner did. Kept in the label. */
+  launchedBy: z.string().optional(),
   /**
    * An interactive session continues when the start-up command has ended; a batch session ends with it. Left out (older
    * managers): the session ends with the command.

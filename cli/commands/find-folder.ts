@@ -1,4 +1,4 @@
-import { type ApiClient, AppError, type Folder } from '#manager/contract'
+import { type ApiClient, AppError, type Folder, isLikeId } from '#manager/contract'
 import { table } from '../output.ts'
 import { bytes } from './text.ts'
 
@@ -16,8 +16,9 @@ export async function findTrashed(api: ApiClient, reference: string): Promise<Fo
 function pick(folders: readonly Folder[], reference: string, noSuch: string): Folder {
   const wanted = reference.toLowerCase()
   const found = folders.filter(folder => {
+    if (isLikeId(wanted)) return folder.id === wanted
     const name = folder.name.toLowerCase()
-    return folder.id === wanted || name === wanted || `${placeOf(folder).toLowerCase()}/${name}` === wanted
+    return name === wanted || `${placeOf(folder).toLowerCase()}/${name}` === wanted
   })
   const own = found.filter(isOwn)
   const [folder, ...others] = own.length > 0 ? own : found

@@ -35,6 +35,7 @@ export function card(session: Session): string {
     ['id', session.id],
     ['name', session.name],
     ['owner', session.ownerEmail + (session.sharedAs ? ` (shared with you to ${session.sharedAs})` : '')],
+    ...(session.launchedBy === null ? [] : [['launched', `by ${session.launchedBy}, who chose its command`]]),
     ...(session.sharedWith ? [['shared', membersText(session.sharedWith)]] : []),
     ...(session.tags.length > 0 ? [['tags', session.tags.join(' ')]] : []),
     ...(session.note === '' ? [] : [['note', session.note.replaceAll('\n', `\n${' '.repeat(11)}`)]]),

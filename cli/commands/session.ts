@@ -15,6 +15,7 @@ import { connect } from '../config/connect.ts'
 import { EXIT } from '../exit-codes.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, type Output } from '../output.ts'
+import { leftOut } from './command-of-other.ts'
 import { durationOption } from './duration.ts'
 import { everyPage } from './every-page.ts'
 import { findSession } from './find-session.ts'
@@ -186,15 +187,24 @@ export function addSessionCommands(program: Command): void {
     )
     .option('--folder <NAME[:PATH][:ro]>', 'mount one more folder; may be repeated', collectFolder)
     .option('--without-folder <name>', 'without a folder that the session had; may be repeated', collect)
+    .option(
+      '--keep-command',
+      'of a session that an admin launched for you: run the command and set the variables that the admin chose',
+    )
     .option('--json', 'print JSON')
-    .action(async (reference: string, flags: JsonFlag & RestartFolders & { wait?: boolean }) => {
+    .action(async (reference: string, flags: JsonFlag & RestartFolders & { keepCommand?: boolean; wait?: boolean }) => {
       const connection = await connect()
       const { api } = connection
       const { id } = await findSession(connection, reference)
       const had = await api.getSession({ params: { id } })
       const folders = changedFolders(had.folders, flags)
-      const next = await api.restartSession({ params: { id }, ...(folders ? { body: { folders } } : {}) })
-      await tellOfCreated({ api, output: createOutput(flags.json ?? false), items: [next], wait: flags.wait })
+      const { keepCommand } = flags
+      const body = { ...(folders ? { folders } : {}), ...(keepCommand ? { keepCommand } : {}) }
+      const next = await api.restartSession({ params: { id }, ...(Object.keys(body).length > 0 ? { body } : {}) })
+      const output = createOutput(flags.json ?? false)
+      const note = keepCommand ? undefined : leftOut(had)
+      if (note !== undefined) output.note(note)
+      await tellOfCreated({ api, output, items: [next], wait: flags.wait })
     })
 
   addSessionFolderCommands(session)

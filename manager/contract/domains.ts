@@ -2,9 +2,8 @@ import { z } from 'zod'
 import { GroupId } from './ids.ts'
 import { PlainLines } from './plain-text.ts'
 import { WireSlots } from './resource-slots.ts'
+import { isLikeId } from './shapes.ts'
 import { sortBy } from './sort.ts'
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Name of a domain or group. Letter case is kept, but two names must differ in more than case. */
 const Name = z
@@ -15,7 +14,7 @@ const Name = z
   )
 export const DomainName = Name
 /** Requests name a group by id or by name, so no name looks like an id. */
-export const GroupName = Name.refine(name => !UUID.test(name), 'must not look like an id')
+export const GroupName = Name.refine(name => !isLikeId(name), 'must not look like an id')
 
 /** Every new domain has a group of this name; users join it unless other groups are named. */
 export const DEFAULT_GROUP = 'default'

@@ -31,6 +31,7 @@ export const FOLDER_CAUSES = {
   folder_project_deactivated_mount:
     'The project of the folder "{name}" is deactivated. Leave the folder out, or ask an admin to activate the project.',
   folder_share_limit: '"{name}" has {members} members and {open} open invitations; {limit} together are possible.',
+  folder_named_like_id: 'The name of this folder looks like an id. Rename the folder before you restore it.',
   folder_taken: 'There is a folder "{name}" already. Choose another name.',
   folder_trashed: 'The folder "{name}" went to the trash.',
   folder_trashed_mount: 'The folder "{name}" is in the trash. Restore it first, or leave it out.',

@@ -3,6 +3,7 @@ import { CauseFields } from './cause-fields.ts'
 import { GroupRef } from './domains.ts'
 import { utf8Length } from './file-paths.ts'
 import { FolderId, UserId } from './ids.ts'
+import { isLikeId } from './shapes.ts'
 
 /** Names that a session's home uses itself: a folder of that name would hide them. */
 export const RESERVED_FOLDER_NAME =
@@ -18,6 +19,9 @@ export const FolderName = z
     'must be 1 to 64 letters, digits, "-", "_" or ".", and start with a letter, a digit, or "." and one of these',
   )
   .refine(name => !RESERVED_FOLDER_NAME.test(name), 'is a name that sessions use themselves; choose another')
+
+/** Name that a folder gets now. Folders of older versions may have names that look like ids. */
+const NewFolderName = FolderName.refine(name => !isLikeId(name), 'has the form of an id; choose another')
 
 export const StorageHostName = z
   .string()
@@ -156,7 +160,7 @@ const MostFiles = z.int().min(1).max(1_000_000_000)
 /** Request for a new folder. */
 export const FolderSpec = z
   .strictObject({
-    name: FolderName,
+    name: NewFolderName,
     storageHost: StorageHostName.optional().describe('The first of the list if left out.'),
     group: z
       .string()
@@ -178,7 +182,7 @@ export type FolderSpec = z.infer<typeof FolderSpec>
 /** Request to copy a folder, with all its files, to a new one of the caller. */
 export const FolderCloneSpec = z
   .strictObject({
-    name: FolderName.describe('Of the new folder.'),
+    name: NewFolderName.describe('Of the new folder.'),
     storageHost: StorageHostName.optional().describe('That of the folder if left out.'),
   })
   .meta({ id: 'FolderCloneSpec' })
@@ -187,7 +191,7 @@ export type FolderCloneSpec = z.infer<typeof FolderCloneSpec>
 /** Change of a folder. A key that is left out keeps its value. */
 export const FolderChange = z
   .strictObject({
-    name: FolderName,
+    name: NewFolderName,
     usageMode: FolderUsageMode,
     permission: FolderPermission,
     maxBytes: LargestFolder.nullable().describe('Null = unlimited.'),

@@ -175,6 +175,12 @@ export type SessionSpec = z.infer<typeof SessionSpec>
 export const SessionRestart = z
   .strictObject({
     folders: FolderMountSpecs.optional().describe('The folders to mount, instead of all that the session had.'),
+    keepCommand: z
+      .boolean()
+      .optional()
+      .describe(
+        'For a session that an admin launched for you: true runs the command that the admin chose again, with the environment variables that the admin set, beside your dotfiles and folders. Left out or false: without both.',
+      ),
   })
   .meta({ id: 'SessionRestart' })
 export type SessionRestart = z.infer<typeof SessionRestart>
@@ -283,6 +289,12 @@ export const Session = z
     reachable: z.boolean(),
     ownerId: UserId,
     ownerEmail: z.string(),
+    launchedBy: z
+      .string()
+      .nullable()
+      .describe(
+        'E-mail address of the admin who launched it for its owner, and chose image, command and variables; null: the owner did. It starts without dotfiles, start-up script and dot-folders of the owner.',
+      ),
     sharedAs: SessionPermission.nullable().describe(
       'Right of the caller to a session that its owner shared with them; null for the own session, and for admins.',
     ),
@@ -318,7 +330,10 @@ export const Session = z
         'Why folders can be neither added to it nor taken out now; null if they can be, and for sessions that do not run.',
       ),
     shmem: z.string(),
-    environ: z.record(z.string(), z.string()).describe('Empty for callers who may only view it.'),
+    environ: z
+      .record(z.string(), z.string())
+      .describe('Empty for everybody but the owner and members who may use the session.'),
+    environNames: z.array(z.string()).describe('Names of the environment variables.'),
     startupCommand: z.string().nullable(),
     runImageCommand: z.boolean().describe('Whether the program of the image runs instead of a startup command.'),
     kind: SessionKind,

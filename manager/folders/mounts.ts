@@ -4,11 +4,15 @@ import {
   type FolderId,
   type FolderMountSpec,
   type FolderPermission,
+  type FolderStatus,
   isAutomount,
+  isLikeId,
   MOST_FOLDERS,
   mountPath,
   type SessionSpec,
+  type UserId,
 } from '#manager/contract'
+import { allDone } from '../store/all-done.ts'
 import { type FolderRow, listFolders } from '../store/storage/folders.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -38,15 +42,86 @@ export async function resolveMounts(
 ): Promise<Mount[]> {
   if (specs.length === 0 && !automount) return []
   const folders = await listFolders(db, { status: 'ready', member: caller.userId })
-  const mounts: Mount[] = []
-  for (const spec of specs) {
-    const folder = findByName(folders, caller, spec.folder)
-    const permission = folder && permissionOf(caller, folder)
-    if (!folder || permission === undefined) throw await noSuchFolder(db, caller, spec.folder)
-    mounts.push(toMount(folder, permission, spec))
-  }
+  const mounts = await resolveAmong(usableBy(caller, folders), specs, {
+    userId: caller.userId,
+    trashed: () => listFolders(db, { status: 'trashed', member: caller.userId }),
+  })
   if (automount) mounts.push(...automaticMounts(folders, caller, new Set(mounts.map(({ folderId }) => folderId))))
   refuseOverlap(mounts)
+  return mounts
+}
+
+/**
+ * Resolves the folders of a request that one person makes for another: among the folders that both may mount, with the rights that
+ * both have. Every other folder of either is as good as absent, so neither its name nor its id changes an answer.
+ *
+ * @throws AppError as `resolveMounts`
+ */
+export async function resolveMountsOfBoth(
+  db: Db,
+  { caller, owner }: { caller: Caller; owner: Caller },
+  specs: readonly FolderMountSpec[],
+): Promise<Mount[]> {
+  if (specs.length === 0) return []
+  const common = async (status: FolderStatus) => {
+    const [owners, callers] = await allDone(
+      [owner, caller].map(async person => usableBy(person, await listFolders(db, { status, member: person.userId }))),
+    )
+    return mountableByBoth(owners ?? [], callers ?? [])
+  }
+  const trashed = async () => (await common('trashed')).map(({ row }) => row)
+  const mounts = await resolveAmong(await common('ready'), specs, { userId: owner.userId, trashed })
+  refuseOverlap(mounts)
+  return mounts
+}
+
+/** A folder, and what somebody may do with its files. */
+export interface UsableFolder {
+  readonly row: FolderRow
+  readonly permission: FolderPermission
+}
+
+function usableBy(caller: Caller, rows: readonly FolderRow[]): UsableFolder[] {
+  return rows.flatMap(row => {
+    const permission = permissionOf(caller, row)
+    return permission === undefined ? [] : [{ row, permission }]
+  })
+}
+
+/** The folders of both lists, compared by id alone, each with the lesser permission. Pure. */
+export function mountableByBoth<T extends { row: Pick<FolderRow, 'id'>; permission: FolderPermission }>(
+  owners: readonly T[],
+  callers: readonly T[],
+): T[] {
+  const others = new Map(callers.map(({ row, permission }) => [row.id, permission]))
+  return owners.flatMap(folder => {
+    const other = others.get(folder.row.id)
+    if (other === undefined) return []
+    return [allows(other, folder.permission) ? folder : { ...folder, permission: other }]
+  })
+}
+
+interface Resolving {
+  /** The user whose own folders come first. */
+  readonly userId: UserId
+  /** Folders in the trash; read only for the sentence of a refusal. */
+  readonly trashed: () => Promise<readonly FolderRow[]>
+}
+
+async function resolveAmong(
+  folders: readonly UsableFolder[],
+  specs: readonly FolderMountSpec[],
+  { userId, trashed }: Resolving,
+): Promise<Mount[]> {
+  const rows = folders.map(({ row }) => row)
+  const permissions = new Map(folders.map(({ row, permission }) => [row.id, permission]))
+  const mounts: Mount[] = []
+  for (const spec of specs) {
+    const row = findByName(rows, userId, spec.folder)
+    const permission = row && permissions.get(row.id)
+    if (!row || permission === undefined) throw noSuchFolder(await trashed(), spec.folder)
+    mounts.push(toMount(row, permission, spec))
+  }
   return mounts
 }
 
@@ -92,7 +167,7 @@ function toMount(folder: FolderRow, permission: FolderPermission, spec: FolderMo
  * The own folder of this id or name, in any letter case; else that of a project or of another user, if there is only one.
  * `PROJECT/NAME` and `OWNER/NAME` name one of several.
  */
-function findByName(folders: readonly FolderRow[], { userId }: Caller, wanted: string): FolderRow | undefined {
+function findByName(folders: readonly FolderRow[], userId: UserId, wanted: string): FolderRow | undefined {
   const found = named(folders, wanted)
   const own = found.find(folder => folder.id === wanted.toLowerCase() || folder.user_id === userId)
   if (own || found.length < 2) return own ?? found[0]
@@ -104,7 +179,8 @@ function findByName(folders: readonly FolderRow[], { userId }: Caller, wanted: s
 }
 
 /** Project of a folder, or address of its owner. */
-const placeOf = ({ group_name, owner_email }: FolderRow): string => group_name ?? owner_email ?? ''
+const placeOf = ({ group_name, owner_email }: Pick<FolderRow, 'group_name' | 'owner_email'>): string =>
+  group_name ?? owner_email ?? ''
 
 /** @throws AppError `bad_request` */
 export function refuseOverlap(mounts: readonly Pick<Mount, 'name' | 'path' | 'automatic'>[]): void {
@@ -126,17 +202,22 @@ export function refuseOverlap(mounts: readonly Pick<Mount, 'name' | 'path' | 'au
   }
 }
 
-function named(folders: readonly FolderRow[], wanted: string): FolderRow[] {
+/** A text with the form of an id is an id, never a name: a folder that is called like the id of another one must not stand in for it. */
+export function named<T extends Pick<FolderRow, 'id' | 'name' | 'group_name' | 'owner_email'>>(
+  folders: readonly T[],
+  wanted: string,
+): T[] {
   const text = wanted.toLowerCase()
+  if (isLikeId(text)) return folders.filter(({ id }) => id === text)
   return folders.filter(folder => {
     const name = folder.name.toLowerCase()
-    return folder.id === text || name === text || `${placeOf(folder).toLowerCase()}/${name}` === text
+    return name === text || `${placeOf(folder).toLowerCase()}/${name}` === text
   })
 }
 
 /** The error for a folder that is not there; it says so if the folder is in the trash. */
-async function noSuchFolder(db: Db, caller: Caller, wanted: string): Promise<AppError> {
-  const [trashed] = named(await listFolders(db, { status: 'trashed', member: caller.userId }), wanted)
+function noSuchFolder(trash: readonly FolderRow[], wanted: string): AppError {
+  const [trashed] = named(trash, wanted)
   const why = trashed
     ? because('folder_trashed_mount', { name: trashed.name })
     : because('folder_unknown', { name: wanted })

@@ -9,6 +9,7 @@ import {
   type GroupId,
   isAppError,
   isAutomount,
+  isLikeId,
   type StorageHost,
 } from '#manager/contract'
 import { requireGroupOf } from '../quotas/group-of.ts'
@@ -194,6 +195,7 @@ export function createFolders({ store, storage, removals, hints, usages, room }:
         await lockFolder(trx, id)
         const { status, name } = await requireManaged(trx, caller, id)
         if (status !== 'trashed') return
+        if (isLikeId(name)) throw new AppError('bad_request', because('folder_named_like_id'))
         await updateFolder(trx, id, { status: 'ready' }).catch((error: unknown) => {
           throw sayWhy(error, name)
         })

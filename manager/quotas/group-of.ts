@@ -1,4 +1,4 @@
-import { AppError, because, DEFAULT_GROUP } from '#manager/contract'
+import { AppError, because, DEFAULT_GROUP, isLikeId } from '#manager/contract'
 import { type GroupRow, listMemberships } from '../store/identity/groups.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from '../users/authorize.ts'
@@ -37,5 +37,5 @@ function usual(groups: readonly GroupRow[]): GroupRow | undefined {
 
 function named(groups: readonly GroupRow[], wanted: string): GroupRow | undefined {
   const text = wanted.toLowerCase()
-  return groups.find(group => group.id === text || group.name.toLowerCase() === text)
+  return groups.find(({ id, name }) => (isLikeId(text) ? id === text : name.toLowerCase() === text))
 }

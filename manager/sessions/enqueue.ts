@@ -97,6 +97,7 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
       name,
       ownerId: owner.userId,
       keypair: owner.keypair,
+      launchedBy: owner.userId === caller.userId ? null : caller.email,
       domain: asker.domain,
       groupId: asker.groupId,
       status: 'PENDING',

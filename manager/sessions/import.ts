@@ -97,6 +97,7 @@ async function insertRows(trx: Db, container: ImportedContainer) {
     environ: label.environ,
     startupCommand: label.startupCommand,
     runImageCommand: label.runImageCommand ?? false,
+    launchedBy: label.launchedBy ?? null,
     kind,
     // The owner's policy applies. The session's own maximum lifetime is lost, so none is set.
     idleTimeoutSeconds: kind === 'batch' ? null : limits.idleTimeoutSeconds,

@@ -64,6 +64,7 @@ function factsOf(kernel: Place & Omit<KernelSpec, 'authorizedKeys' | 'filesOf' |
       ? [kernel.folders.map(({ storage, folder, path, readOnly }) => [storage, folder, path, readOnly])]
       : []),
     ...(kernel.runImageCommand ? ['runImageCommand'] : []),
+    ...(kernel.launchedBy === undefined ? [] : [{ launchedBy: kernel.launchedBy }]),
   ])
 }
 

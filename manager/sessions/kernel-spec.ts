@@ -41,6 +41,7 @@ export function kernelSpecOf(
     environ: session.environ,
     startupCommand: session.startup_command,
     ...(session.run_image_command ? { runImageCommand: true as const } : {}),
+    ...(session.launched_by === null ? {} : { launchedBy: session.launched_by }),
     requestedAt: session.created_at.toISOString(),
     kind: session.kind,
     authorizedKeys: session.owner_ssh_public_key === null ? [] : [session.owner_ssh_public_key],

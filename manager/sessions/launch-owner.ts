@@ -1,5 +1,5 @@
 import { AppError, because, type SessionSpec, UserId } from '#manager/contract'
-import { type Mount, resolveMounts } from '../folders/mounts.ts'
+import { type Mount, resolveMounts, resolveMountsOfBoth } from '../folders/mounts.ts'
 import { findUser, findUserByEmail } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, managesAccount } from '../users/authorize.ts'
@@ -43,13 +43,5 @@ export async function resolveMountsFor(
   spec: Pick<SessionSpec, 'folders' | 'automount'>,
 ): Promise<Mount[]> {
   if (owner.userId === caller.userId) return resolveMounts(db, caller, spec)
-  const mounts = await resolveMounts(db, owner, { ...spec, automount: false })
-  const byId = mounts.map(({ folderId, path, readOnly }) => ({ folder: folderId, path, readOnly }))
-  const callers = new Map(
-    (await resolveMounts(db, caller, { folders: byId, automount: false })).map(mount => [mount.folderId, mount]),
-  )
-  return mounts.map(mount => ({
-    ...mount,
-    readOnly: mount.readOnly || (callers.get(mount.folderId)?.readOnly ?? true),
-  }))
+  return resolveMountsOfBoth(db, { caller, owner }, spec.folders ?? [])
 }

@@ -15,15 +15,36 @@ import { listDeletedFolders, listSessionFolders } from '../store/sessions/sessio
 import { type Db } from '../store/schema.ts'
 import { findHeir, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 
-/** The request that created the session. Its environment variables are used inside the manager only. */
-export function specOf(session: OwnedSessionRow, folders: FolderMountSpec[], name: string | undefined): SessionSpec {
-  const { group_id, startup_command, run_image_command, idle_timeout_seconds, max_lifetime_seconds } = session
+/** How a session is started again. */
+export interface Again {
+  readonly folders: FolderMountSpec[]
+  readonly name: string | undefined
+  /** Also with the command and variables of an administrator who launched the session for its owner. */
+  readonly keepCommand?: boolean | undefined
+}
+
+/**
+ * The request that created the session. Its environment variables are used inside the manager only.
+ *
+ * Threat: an administrator launched the session and chose its command and its variables (`BASH_ENV` and `PROMPT_COMMAND` are commands,
+ * too). Started again by its owner, the session gets the owner's dotfiles and dot-folders, so it gets the administrator's choices only
+ * if the owner says so.
+ *
+ * @throws AppError `bad_request` for a batch session without its command
+ */
+export function specOf(session: OwnedSessionRow, { folders, name, keepCommand = false }: Again): SessionSpec {
+  const { group_id, launched_by, idle_timeout_seconds, max_lifetime_seconds } = session
+  const isKept = launched_by === null || keepCommand
+  if (!isKept && session.kind === 'batch') {
+    throw new AppError('bad_request', because('batch_command_of_other', { who: launched_by }))
+  }
+  const { startup_command, run_image_command, environ } = isKept ? session : NO_COMMAND
   return {
     ...(name === undefined ? {} : { name }),
     image: session.image,
     resources: formatSlots(session.requested),
     shmem: String(session.shmem_bytes),
-    environ: session.environ,
+    environ,
     count: 1,
     resourceGroup: session.resource_group,
     ...(group_id === null ? {} : { group: group_id }),
@@ -36,12 +57,14 @@ export function specOf(session: OwnedSessionRow, folders: FolderMountSpec[], nam
     ...(session.tags.length > 0 ? { tags: session.tags } : {}),
     ...(session.note === '' ? {} : { note: session.note }),
     folders,
-    // The folders of the first session include those that were mounted automatically.
-    automount: false,
+    // The folders of a session that its owner launched include those that were mounted automatically.
+    automount: launched_by !== null,
     // A raised priority was granted by an admin for the first session only.
     priority: Math.min(session.priority, 0),
   }
 }
+
+const NO_COMMAND = { startup_command: null, run_image_command: false, environ: {} } as const
 
 /** The folders of a session, for a request. @throws AppError `folder_not_found` if one was deleted */
 export async function mountsOf(db: Db, id: SessionId): Promise<FolderMountSpec[]> {

@@ -50,7 +50,7 @@ export interface SessionService {
   /**
    * Creates the same session again, on its agent, with its files. The new one takes the name unless a live session has
    * it by now.
-   * @throws `session_not_found`, `forbidden`, `session_live`, `files_gone`, and as `create`
+   * @throws `session_not_found`, `forbidden`, `session_live`, `files_gone`, and as `specOf` and `create`
    */
   restart(caller: Caller, id: SessionId, changes?: SessionRestart, keyed?: KeyedRequest): Promise<Session>
   /** Predicts whether the request would start now, without creating anything. @throws as `create`, except for names */
@@ -131,13 +131,14 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, caller }, spec),
     fairShare: (caller, name) => explainFairShare({ db: store.db, presence, caller }, name),
 
-    async restart(caller, id, { folders } = {}, keyed) {
+    async restart(caller, id, { folders, keepCommand } = {}, keyed) {
       const session = await requireOwn(store.db, caller, id, 'only_owner_restarts')
       // A repeated request finds the files in use by the session that its first attempt made: do not look for them
       // again.
       const files = keyed?.created ? undefined : await filesOf(store.db, session)
       const mounts = folders ?? (await mountsOf(store.db, id))
-      const again = (name?: string) => enqueue(caller, specOf(session, mounts, name), { files, keyed })
+      const again = (name?: string) =>
+        enqueue(caller, specOf(session, { folders: mounts, name, keepCommand }), { files, keyed })
       const { ids } = await again(session.name).catch((error: unknown) => {
         if (isAppError(error) && error.code === 'session_name_taken') return again()
         throw error

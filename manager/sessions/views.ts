@@ -89,6 +89,7 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       reachable,
       ownerId: row.owner_id,
       ownerEmail: row.owner_email,
+      launchedBy: row.launched_by,
       sharedAs: isManaged ? null : sharedAs(deps.caller, owned),
       sharedWith: isManaged ? Object.keys(row.shares ?? {}).length : null,
       tags: row.tags,
@@ -109,8 +110,9 @@ export async function toSessions(db: Db, rows: readonly OwnedSessionRow[], deps:
       folders: (folders.get(row.id) ?? []).map(toMount),
       foldersFixed: running ? toText(whyFixed(own.map(kernel => mountsOf(kernel, deps)))) : null,
       shmem: String(row.shmem_bytes),
-      // Secrets are often here: a member who may only look at the session does not see them.
-      environ: isManaged || canEnter(deps.caller, owned) ? row.environ : {},
+      // Secrets are often here: admins and members who may only look at the session see the names.
+      environ: canEnter(deps.caller, owned) ? row.environ : {},
+      environNames: Object.keys(row.environ).toSorted(),
       startupCommand: row.startup_command,
       runImageCommand: row.run_image_command,
       kind: row.kind,

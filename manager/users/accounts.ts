@@ -1,4 +1,4 @@
-import { AppError, because, DEFAULT_GROUP, type GroupId, UserId } from '#manager/contract'
+import { AppError, because, DEFAULT_GROUP, type GroupId, isLikeId, UserId } from '#manager/contract'
 import { holdDomain } from '../store/identity/domains.ts'
 import { addMembers, findGroups, type GroupRow, keepMemberships } from '../store/identity/groups.ts'
 import { noSuchDomain, noSuchPolicy } from '../store/missing.ts'
@@ -84,5 +84,5 @@ async function groupIds(trx: Db, domain: string, names: readonly string[] | unde
 /** Whether a group has this id, or this name in any letter case. */
 export function isNamed(group: Pick<GroupRow, 'id' | 'name'>, name: string): boolean {
   const wanted = name.toLowerCase()
-  return group.id === wanted || group.name.toLowerCase() === wanted
+  return isLikeId(wanted) ? group.id === wanted : group.name.toLowerCase() === wanted
 }

@@ -35,7 +35,8 @@ export interface SessionStartFiles {
  * What the new sessions of a user begin with: dotfiles in the home, and a start-up script.
  *
  * Threat model: dotfiles hold tokens (`.netrc`, `.npmrc`), so they are sealed in the database, and nobody but their owner reads
- * them here, whatever the role. A session gets those of its owner, from the manager alone: no request names them.
+ * them here, whatever the role. A session gets those of its owner, from the manager alone: no request names them. A session that an
+ * administrator launched for the owner gets none, because the administrator chose its command and reads its log.
  */
 export interface HomeFiles {
   list(caller: Caller): Promise<{ items: Dotfile[] }>
@@ -45,8 +46,8 @@ export interface HomeFiles {
   remove(caller: Caller, path: string): Promise<void>
   script(caller: Caller): Promise<BootstrapScript>
   setScript(caller: Caller, script: string): Promise<BootstrapScript>
-  /** For a session that starts. */
-  ofOwner(userId: UserId): Promise<SessionStartFiles>
+  /** For a session that starts; nothing for one that an administrator launched for its owner. */
+  of(session: { readonly owner_id: UserId; readonly launched_by: string | null }): Promise<SessionStartFiles>
 }
 
 export function createHomeFiles({ store, box }: { store: Store; box: SecretBox }): HomeFiles {
@@ -99,7 +100,8 @@ export function createHomeFiles({ store, box }: { store: Store; box: SecretBox }
       return { script, changedAt: changedAt.toISOString() }
     },
 
-    async ofOwner(userId) {
+    async of({ owner_id: userId, launched_by }) {
+      if (launched_by !== null) return { dotfiles: [], bootstrapScript: '' }
       const [dotfiles, { script: bootstrapScript }] = await Promise.all([filesOf(userId), scriptOf(userId)])
       return { dotfiles: dotfiles.map(({ path, content, mode }) => ({ path, content, mode })), bootstrapScript }
     },

@@ -34,7 +34,7 @@ export interface StartDeps {
   readonly pullOf: Registries['pullOf']
   readonly signer: Pick<KernelSigner, 'sign'>
   /** Dotfiles and start-up script of the owner. */
-  readonly homeFiles: Pick<HomeFiles, 'ofOwner'>
+  readonly homeFiles: Pick<HomeFiles, 'of'>
   readonly starts: StartsInFlight
   readonly destroys: Destroys
   readonly outcomes: Outcomes
@@ -89,7 +89,7 @@ export function createStart(deps: StartDeps) {
         kernels.map(kernel => kernel.id),
       ),
       listSessionFolders(store.db, [session.id]),
-      deps.homeFiles.ofOwner(session.owner_id),
+      deps.homeFiles.of(session),
     ])
     const devices = Map.groupBy(held, device => device.kernel_id)
     return { devices, folders: foldersOf.get(session.id) ?? [], homeFiles }

@@ -1,5 +1,4 @@
 import { type Migration } from 'kysely/migration'
-import { failedSessions } from './0064-failed-sessions.ts'
 import { foundation } from './0001-foundation.ts'
 import { resourceGroups } from './0002-resource-groups.ts'
 import { keypairs } from './0003-keypairs.ts'
@@ -26,23 +25,24 @@ import { announcements } from './0030-announcements.ts'
 import { defaultTemplate } from './0031-default-template.ts'
 import { signInProviders } from './0033-sign-in-providers.ts'
 import { messages } from './0035-messages.ts'
-import { backups } from './0040-backups.ts'
-import { listOrders } from './0039-list-orders.ts'
-import { imageAliases } from './0045-image-aliases.ts'
-import { signUpRequests } from './0044-sign-up-requests.ts'
 import { folderSizes } from './0037-folder-sizes.ts'
+import { listOrders } from './0039-list-orders.ts'
+import { backups } from './0040-backups.ts'
 import { interruptions } from './0042-interruptions.ts'
-import { folderUsageMode } from './0052-folder-usage-mode.ts'
-import { imageDefaults } from './0051-image-defaults.ts'
+import { signUpRequests } from './0044-sign-up-requests.ts'
+import { imageAliases } from './0045-image-aliases.ts'
 import { sessionImages } from './0050-session-images.ts'
+import { imageDefaults } from './0051-image-defaults.ts'
+import { folderUsageMode } from './0052-folder-usage-mode.ts'
 import { usageDays } from './0053-usage-days.ts'
 import { certificates } from './0055-certificates.ts'
 import { diagnoses } from './0056-diagnoses.ts'
-import { usageMeasured } from './0069-usage-measured.ts'
-import { gpuIdle } from './0068-gpu-idle.ts'
 import { agentTexts } from './0058-agent-texts.ts'
 import { addedFolders } from './0060-added-folders.ts'
 import { projectFolderSize } from './0062-project-folder-size.ts'
+import { failedSessions } from './0064-failed-sessions.ts'
+import { gpuIdle } from './0068-gpu-idle.ts'
+import { usageMeasured } from './0069-usage-measured.ts'
 import { accountNotes } from './0070-account-notes.ts'
 import { imageDomains } from './0072-image-domains.ts'
 import { imageBuilds } from './0073-image-builds.ts'
@@ -57,6 +57,7 @@ import { usageRoom } from './0081-usage-room.ts'
 import { sessionWords } from './0082-session-words.ts'
 import { sessionWordsIndex } from './0083-session-words-index.ts'
 import { actingFor } from './0084-acting-for.ts'
+import { launchedBy } from './0086-launched-by.ts'
 import { ownApps } from './0090-own-apps.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
@@ -119,5 +120,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0082-session-words': sessionWords,
   '0083-session-words-index': sessionWordsIndex,
   '0084-acting-for': actingFor,
+  '0086-launched-by': launchedBy,
   '0090-own-apps': ownApps,
 }

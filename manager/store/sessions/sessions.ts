@@ -44,6 +44,8 @@ export interface NewSession {
   readonly ownerId: UserId
   /** Access key of the signed request that created the session. */
   readonly keypair?: string | null
+  /** E-mail address of the administrator who launches it for the owner. */
+  readonly launchedBy?: string | null
   readonly domain?: string
   /** The group (project) whose limits it counts for. */
   readonly groupId?: GroupId | null
@@ -83,6 +85,7 @@ export async function insertSessions(db: Db, sessions: readonly NewSession[]): P
     name: session.name,
     owner_id: session.ownerId,
     keypair: session.keypair ?? null,
+    launched_by: session.launchedBy ?? null,
     ...(session.domain === undefined ? {} : { domain: session.domain }),
     group_id: session.groupId ?? null,
     status: session.status,

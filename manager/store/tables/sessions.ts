@@ -47,6 +47,8 @@ export interface SessionsTable {
   ended_at: MaybeTime
   /** Access key of the keypair that created the session. */
   keypair: string | null
+  /** E-mail address of the administrator who launched the session for its owner; null: the owner did. */
+  launched_by: string | null
   domain: Default<string>
   group_id: GroupId | null
   kind: Default<'interactive' | 'batch'>

@@ -1,4 +1,4 @@
-import { FOLDER_NAME, RESERVED_FOLDER_NAME, type Folder } from '#manager/contract'
+import { FOLDER_NAME, isLikeId, RESERVED_FOLDER_NAME, type Folder } from '#manager/contract'
 import { t } from './words.ts'
 
 const LONGEST = 63
@@ -18,6 +18,7 @@ export function folderNameFault(name: string, owner: Owned, others: readonly (Ow
   if (!/^\.?[A-Za-z0-9]/.test(name)) return t('faultStart')
   if (!FOLDER_NAME.test(name)) return t('faultLong', { most: LONGEST })
   if (RESERVED_FOLDER_NAME.test(name)) return t('faultReserved')
+  if (isLikeId(name)) return t('faultLikeId')
   if (owner.group && isDotName(name)) return t('faultProjectDot')
   const same = others.find(other => isSameOwner(owner, other) && other.name.toLowerCase() === name.toLowerCase())
   return same ? t('faultTaken', { name: same.name }) : ''

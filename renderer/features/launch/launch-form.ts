@@ -186,9 +186,13 @@ export function fitForm(
   return { ...form, cpu: clamp(form.cpu, limits.cpu), mem, shmem, gpu: limits.gpu ? clamp(form.gpu, limits.gpu) : 0 }
 }
 
-/** The form that launches a finished session again. It keeps the name, which is free once the session has ended. */
+/**
+ * The form that launches a finished session again. It keeps the name, which is free once the session has ended. Command and variables
+ * of a session that an administrator launched for its owner are left out: what the owner launches has the owner's dotfiles.
+ */
 export function formLike(session: Session): LaunchForm {
   const requested = parseSlots(session.requested)
+  const isForeign = session.launchedBy !== null
   return {
     image: session.image,
     project: session.group?.id ?? '',
@@ -200,13 +204,13 @@ export function formLike(session: Session): LaunchForm {
     gpu: requested['cuda.shares'] ?? requested['cuda.device'] ?? 0,
     count: 1,
     clusterSize: session.clusterSize,
-    environ: Object.entries(session.environ).map(([name, value]) => ({ name, value })),
+    environ: isForeign ? [] : Object.entries(session.environ).map(([name, value]) => ({ name, value })),
     folders: choicesLike(session),
-    // The folders are all that the session mounted: those that were mounted by themselves are among them.
-    automount: false,
+    // The folders of a session that its owner launched include those that were mounted by themselves.
+    automount: isForeign,
     kind: session.kind,
-    startupCommand: session.startupCommand ?? '',
-    runImageCommand: session.runImageCommand,
+    startupCommand: isForeign ? '' : (session.startupCommand ?? ''),
+    runImageCommand: !isForeign && session.runImageCommand,
     maxLifetime: secondsText(session.maxLifetimeSeconds),
     idleTimeout: secondsText(session.idleTimeoutSeconds),
     priority: Math.min(session.priority, 0),

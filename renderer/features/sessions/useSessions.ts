@@ -4,6 +4,7 @@ import {
   type ApiClient,
   type FolderId,
   type FolderMountSpec,
+  type SessionRestart,
   isFinished,
   MOST_SESSION_IDS,
   type Session,
@@ -223,10 +224,9 @@ export const useSessions = defineStore('sessions', () => {
     await shown(api.deleteSession({ params: { id }, ...(why === '' ? {} : { query: { why } }) }))
   }
 
-  /** Starts the session again on the same agent with its files. @param folders in place of those that it had @throws as the route */
-  async function restart(id: SessionId, folders?: FolderMountSpec[]): Promise<Session> {
-    const body = folders === undefined ? {} : { body: { folders } }
-    return await unlessCleared(api.restartSession({ params: { id }, ...body }), next => putFresh([next]))
+  /** Starts the session again on the same agent with its files. @throws as the route */
+  async function restart(id: SessionId, body: SessionRestart = {}): Promise<Session> {
+    return await unlessCleared(api.restartSession({ params: { id }, body }), next => putFresh([next]))
   }
 
   /** Adds a folder to a running session. @throws as the route */

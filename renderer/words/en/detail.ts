@@ -16,6 +16,15 @@ export default {
   details: 'Details',
   foreignLive:
     '<b>This session belongs to {owner}.</b> You see its timeline, log and details as an administrator. Only the owner can open its apps and its terminal. If you end the session, the owner sees your address, {you}, in the timeline.',
+  launchedByNotice:
+    '<b>{who} launched this session for you</b> and chose what runs in it. It started without your dotfiles, start-up script and dot-folders. A program that its command left running sees what you do in the session, and administrators can read its log.',
+  otherChose: '{who} launched this session for you and chose what runs in it.',
+  otherImageProgram: 'The program of the image runs.',
+  otherKeep: 'Run this again',
+  otherKeepHint:
+    'The session starts with your dotfiles and dot-folders. What runs in it can read them, and administrators can read its log. Files that are in the home stay in any case.',
+  otherBatch:
+    'A batch session needs its command. The command can read your dotfiles and dot-folders, and administrators can read its log.',
   foreignEnded: '<b>This session belongs to {owner}.</b> You see its timeline, log and details as an administrator.',
 
   // Timeline
@@ -79,6 +88,7 @@ export default {
     'Nothing runs by itself: the program of the image (CMD, ENTRYPOINT) runs only if that is chosen at the launch.',
   identity: 'Identity',
   owner: 'Owner',
+  launchedBy: 'Launched by',
   resourceGroup: 'Resource group',
   kind: 'Kind',
   batch: 'Batch: ends with its command',

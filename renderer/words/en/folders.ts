@@ -208,6 +208,7 @@ export default {
   faultStrange: '“{sign}” is not allowed: letters, digits, “-”, “_” and “.”',
   faultStart: 'Must begin with a letter or digit, or a dot and one of these',
   faultLong: 'At most {most, number} characters',
+  faultLikeId: 'This name looks like an id; choose another',
   faultReserved: 'Sessions use this name themselves; choose another',
   faultProjectDot: 'The name of a folder of a project cannot begin with a dot',
   faultTaken: 'There is a folder “{name}” already',

@@ -8,7 +8,7 @@ export default {
   use: 'Use',
   viewMeans: 'View: see the session in the list, its details, timeline, charts and log.',
   useMeans:
-    'Use: also open its apps and terminals, and connect by SSH and SFTP. The member acts in it as you: reads and changes its files and the folders that it mounts.',
+    'Use: also open its apps and terminals, and connect by SSH and SFTP. The member acts in it as you: reads and changes its files and the folders that it mounts, and reads your dotfiles and environment variables in it.',
   add: 'Share',
   shared: '{email} can see the session now.',
   people: 'Shared with',

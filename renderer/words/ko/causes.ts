@@ -146,6 +146,8 @@ export default {
   only_owner_changes_folders: '세션에 폴더를 더하거나 빼는 것은 소유자만 할 수 있습니다.',
   only_owner_labels: '세션의 태그와 메모는 소유자만 바꿀 수 있습니다.',
   only_owner_publishes: '세션의 앱은 소유자만 공개할 수 있습니다.',
+  batch_command_of_other:
+    '{who} 님이 이 배치 세션을 대신 시작하고 명령을 정했습니다. 그 명령으로 다시 시작하거나(keepCommand), 자신의 명령으로 세션을 새로 시작하세요.',
   only_owner_restarts: '세션은 소유자만 파일과 함께 다시 시작할 수 있습니다.',
   image_of_running_session: '실행 중인 세션으로만 이미지를 만들 수 있습니다. 먼저 세션을 시작하세요.',
   only_owner_saves: '세션의 이미지는 소유자만 만들 수 있습니다.',
@@ -273,6 +275,7 @@ export default {
   folder_project_deactivated_mount:
     '"{name}" 폴더의 프로젝트가 비활성화되었습니다. 폴더를 빼거나 관리자에게 활성화를 요청하세요.',
   folder_share_limit: '"{name}" 폴더에 구성원 {members}명과 열린 초대 {open}개가 있습니다. 합쳐서 {limit}개까지입니다.',
+  folder_named_like_id: '이 폴더의 이름은 ID처럼 보입니다. 복원하기 전에 이름을 바꾸세요.',
   folder_taken: '"{name}" 폴더가 이미 있습니다. 다른 이름을 선택하세요.',
   folder_trashed: '"{name}" 폴더가 휴지통으로 옮겨졌습니다.',
   folder_trashed_mount: '"{name}" 폴더가 휴지통에 있습니다. 먼저 복원하거나 빼세요.',

@@ -206,6 +206,7 @@ export default {
   faultStrange: '“{sign}” 문자는 쓸 수 없습니다: 영문자, 숫자, “-”, “_”, “.”',
   faultStart: '영문자나 숫자, 또는 점과 그 뒤의 영문자나 숫자로 시작해야 합니다',
   faultLong: '최대 {most, number}자',
+  faultLikeId: 'ID처럼 보이는 이름입니다. 다른 이름을 고르세요',
   faultReserved: '세션이 직접 사용하는 이름입니다. 다른 이름을 고르세요',
   faultProjectDot: '프로젝트 폴더의 이름은 점으로 시작할 수 없습니다',
   faultTaken: '“{name}” 폴더가 이미 있습니다',

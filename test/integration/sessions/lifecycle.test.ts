@@ -52,7 +52,7 @@ function lifecycleOn(more: Partial<LifecycleDeps> = {}, answer = (_name: Request
     agents,
     pullOf: () => Promise.resolve({}),
     signer: { sign: () => 'signature' },
-    homeFiles: { ofOwner: () => Promise.resolve({ dotfiles: [], bootstrapScript: '' }) },
+    homeFiles: { of: () => Promise.resolve({ dotfiles: [], bootstrapScript: '' }) },
     log: silentLog,
     ...more,
   })

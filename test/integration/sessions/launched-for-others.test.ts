@@ -1,0 +1,199 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type ApiClient, type Session, type SessionSpec } from '#manager/contract'
+import { type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
+import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+
+const OWNER = 'finn@localhost'
+const ADMIN = 'admin@localhost'
+const IMAGE = 'berth/python:3.13'
+
+let cluster: SessionsCluster
+let finn: ApiClient
+let agent: ScriptedAgent
+beforeAll(async () => {
+  cluster = await startSessionsCluster({ slowTickMs: 500, sweepMs: 50 })
+  finn = await cluster.addUser(OWNER)
+})
+beforeEach(async () => {
+  await cluster.reset()
+  const storage = join(cluster.source.dataDir, 'storage')
+  agent = await cluster.join({ storage: [(await readFile(join(storage, '.berth-storage'), 'utf8')).trim()] })
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+const specOf = (spec: Partial<SessionSpec>): SessionSpec => ({
+  image: IMAGE,
+  resources: {},
+  environ: {},
+  count: 1,
+  resourceGroup: 'default',
+  owner: OWNER,
+  ...spec,
+})
+const created = ({ id }: Session) => {
+  const request = agent.requests('create_kernel').find(({ spec }) => spec.sessionId === id)
+  if (!request) throw new Error(`${id} was not created`)
+  return request.spec
+}
+
+async function end({ id }: Session): Promise<Session> {
+  await cluster.reach(id, 'RUNNING')
+  await cluster.api.deleteSession({ params: { id } })
+  return cluster.reach(id, 'TERMINATED')
+}
+
+describe('folders', () => {
+  /** What a launch and a question about one say to the administrator about a folder of this text. */
+  async function answers(folder: string): Promise<unknown[]> {
+    const spec = specOf({ folders: [{ folder }] })
+    return Promise.all(
+      [cluster.api.createSession({ body: spec }), cluster.api.whatIf({ body: spec })].map(async call => {
+        const { code, detail } = await refusal(call)
+        return JSON.parse(JSON.stringify({ code, detail }).replaceAll(folder, 'FOLDER')) as unknown
+      }),
+    )
+  }
+
+  test('a private folder of the owner is refused like one that does not exist, by name and by id, in any letter case', async () => {
+    const diary = await finn.createFolder({ body: { name: 'diary' } })
+    const trashed = await finn.createFolder({ body: { name: 'thrown' } })
+    await finn.trashFolder({ params: { id: trashed.id } })
+    await finn.createFolder({ body: { name: '.secrets' } })
+    const unknown = await answers('no-such-folder')
+    expect(unknown).toEqual([
+      expect.objectContaining({ code: 'folder_not_found' }),
+      expect.objectContaining({ code: 'folder_not_found' }),
+    ])
+    const texts = [
+      'diary',
+      'DIARY',
+      `${OWNER}/diary`,
+      '.secrets',
+      'thrown',
+      diary.id,
+      diary.id.toUpperCase(),
+      trashed.id,
+    ]
+    for (const text of [...texts, crypto.randomUUID()]) expect(await answers(text), text).toEqual(unknown)
+    // Two paths of one folder, which overlap only if it exists.
+    const twice = specOf({ folders: [{ folder: 'diary' }, { folder: 'Diary' }] })
+    expect(await refusal(cluster.api.createSession({ body: twice }))).toMatchObject({ code: 'folder_not_found' })
+  })
+
+  test('a folder of the administrator does not stand in for one of the owner, whatever it is called', async () => {
+    const private_ = await finn.createFolder({ body: { name: 'papers' } })
+    await cluster.api.createFolder({ body: { name: 'papers' } })
+    const decoy = await cluster.api.createFolder({ body: { name: 'decoy' } })
+    const unknown = await answers('no-such-folder')
+    for (const text of ['papers', private_.id, decoy.id]) expect(await answers(text), text).toEqual(unknown)
+    // A decoy of the owner does not stand in for one of the administrator.
+    await finn.createFolder({ body: { name: 'decoy' } })
+    expect(await answers('decoy')).toEqual(unknown)
+  })
+
+  test('no folder gets a name that looks like an id: created, renamed, or copied', async () => {
+    const folder = await finn.createFolder({ body: { name: 'plain' } })
+    const name = crypto.randomUUID()
+    const params = { id: folder.id }
+    for (const text of [name, name.toUpperCase()]) {
+      for (const call of [
+        finn.createFolder({ body: { name: text } }),
+        finn.updateFolder({ params, body: { name: text } }),
+        finn.cloneFolder({ params, body: { name: text } }),
+      ]) {
+        expect(await refusal(call)).toMatchObject({ code: 'bad_request' })
+      }
+    }
+  })
+
+  test('a folder that both may mount is mounted with the lesser right, though the owner has a private one of that name', async () => {
+    const { items: groups } = await cluster.api.listGroups()
+    const group = groups.find(({ name, domain }) => name === 'default' && domain === 'default')
+    const project = await cluster.api.createFolder({ body: { name: 'common', group: 'default', permission: 'ro' } })
+    await finn.createFolder({ body: { name: 'common' } })
+    const session = await cluster.launch({ owner: OWNER, folders: [{ folder: 'common' }] })
+    expect(session).toMatchObject({ group: { id: group?.id }, folders: [{ folderId: project.id, readOnly: true }] })
+    const shared = await finn.createFolder({ body: { name: 'both' } })
+    const { id } = await finn.inviteToFolder({ params: { id: shared.id }, body: { email: ADMIN, permission: 'ro' } })
+    await cluster.api.acceptFolderInvitation({ params: { id } })
+    const both = await cluster.launch({ owner: OWNER, folders: [{ folder: 'both' }] })
+    expect(both.folders).toMatchObject([{ folderId: shared.id, readOnly: true }])
+  })
+})
+
+describe('dotfiles, start-up script and command', () => {
+  beforeEach(async () => {
+    await finn.putDotfile({ body: { path: '.netrc', content: 'password hunter2' } })
+    await finn.setBootstrapScript({ body: { script: 'login hunter2' } })
+  })
+  const foreign: Partial<SessionSpec> = {
+    owner: OWNER,
+    startupCommand: 'cat ~/.netrc',
+    environ: { BASH_ENV: '/tmp/x', TOKEN: 'of the admin' },
+  }
+
+  test('a session that an administrator launches has none of the dotfiles and says who launched it', async () => {
+    const session = await cluster.launch({ ...foreign, count: 2, kind: 'batch' })
+    expect(session).toMatchObject({ ownerEmail: OWNER, launchedBy: ADMIN })
+    await cluster.reach(session.id, 'RUNNING')
+    expect(created(session)).toMatchObject({ startupCommand: 'cat ~/.netrc', launchedBy: ADMIN })
+    expect(JSON.stringify(agent.requests('create_kernel'))).not.toContain('hunter2')
+    const own = await cluster.launch({}, finn)
+    expect(own.launchedBy).toBeNull()
+    await cluster.reach(own.id, 'RUNNING')
+    expect(created(own).dotfiles).toHaveLength(1)
+    expect(created(own)).not.toHaveProperty('launchedBy')
+  })
+
+  test('started again by its owner, it has the dotfiles, and neither command nor variables of the administrator', async () => {
+    const old = await end(await cluster.launch(foreign))
+    const next = await finn.restartSession({ params: { id: old.id } })
+    expect(next).toMatchObject({ launchedBy: null, startupCommand: null, environ: {}, environNames: [] })
+    await cluster.reach(next.id, 'RUNNING')
+    expect(created(next)).toMatchObject({ startupCommand: null, environ: {}, bootstrapScript: 'login hunter2' })
+    expect(created(next).dotfiles).toHaveLength(1)
+  })
+
+  test('the owner may take command and variables over', async () => {
+    const old = await end(await cluster.launch(foreign))
+    const next = await finn.restartSession({ params: { id: old.id }, body: { keepCommand: true } })
+    expect(next).toMatchObject({ launchedBy: null, startupCommand: 'cat ~/.netrc', environ: foreign.environ })
+  })
+
+  test('a batch session is started again with the command of the administrator only if the owner says so', async () => {
+    const old = await end(await cluster.launch({ ...foreign, kind: 'batch' }))
+    const params = { id: old.id }
+    expect(await refusal(finn.restartSession({ params }))).toMatchObject({
+      code: 'bad_request',
+      detail: { cause: 'batch_command_of_other', values: { who: ADMIN } },
+    })
+    expect(await finn.restartSession({ params, body: { keepCommand: true } })).toMatchObject({ kind: 'batch' })
+  })
+
+  test('it stays without dotfiles when it starts on another host after a failed attempt', async () => {
+    agent.script.create_kernel = () => Promise.reject(new ScriptedError('container_failed', 'no'))
+    const session = await cluster.launch(foreign)
+    await expect.poll(() => agent.requests('create_kernel').length).toBeGreaterThan(0)
+    const other = await cluster.join({ name: 'other' })
+    await cluster.reach(session.id, 'RUNNING')
+    expect(other.requests('create_kernel')[0]?.spec).toMatchObject({ launchedBy: ADMIN })
+    expect(JSON.stringify(other.requests('create_kernel'))).not.toContain('hunter2')
+  })
+
+  test('dot-folders of the owner are not in it, and are when the owner starts it again', async () => {
+    await finn.createFolder({ body: { name: '.local' } }).catch(() => undefined)
+    const old = await end(await cluster.launch(foreign))
+    expect(old.folders).toEqual([])
+    const next = await finn.restartSession({ params: { id: old.id } })
+    expect(next.folders.map(({ name }) => name)).toContain('.local')
+  })
+
+  test('an administrator sees names of variables, not values; the owner sees both', async () => {
+    const { id } = await cluster.launch({ environ: { TOKEN: 'hunter2' } }, finn)
+    const params = { id }
+    expect(await cluster.api.getSession({ params })).toMatchObject({ environ: {}, environNames: ['TOKEN'] })
+    expect(await finn.getSession({ params })).toMatchObject({ environ: { TOKEN: 'hunter2' }, environNames: ['TOKEN'] })
+  })
+})
