@@ -229,6 +229,48 @@ test('a terminal shows the output of its shell', async () => {
   await look(page, 'terminal', console.problems)
 })
 
+test('Option on the keyboard of a Mac types characters, moves by words with arrows, and is Meta where one wants it', async () => {
+  await using console = await open('/sessions')
+  const { page, context } = console
+  const typed: string[] = []
+  await context.addInitScript(() => Object.defineProperty(navigator, 'platform', { get: () => 'MacIntel' }))
+  await context.routeWebSocket(/\/terminal\?/, ws => {
+    ws.onMessage(message => typeof message !== 'string' && typed.push(message.toString()))
+    ws.send(Buffer.from('$ '))
+  })
+  await page.reload()
+  await goToTerminal(page, SESSION.id)
+  await page.getByText('Connected', { exact: true }).waitFor()
+  const field = page.locator('.xterm-helper-textarea')
+  // A German keyboard: the browser's events for Option+L, which is @ there, and for Option+7, which is |.
+  const press = (key: string, code: string, keyCode: number) =>
+    field.evaluate(
+      (element, it) => {
+        const init = { key: it.key, code: it.code, keyCode: it.keyCode, altKey: true, bubbles: true, cancelable: true }
+        if (!element.dispatchEvent(new KeyboardEvent('keydown', init))) return
+        if (it.key.length > 1) return
+        const charCode = it.key.charCodeAt(0)
+        element.dispatchEvent(new KeyboardEvent('keypress', { ...init, charCode, keyCode: charCode }))
+      },
+      { key, code, keyCode },
+    )
+  const sends = async (key: string, code: string, keyCode: number) => {
+    typed.length = 0
+    await press(key, code, keyCode)
+    await expect.poll(() => typed.join('')).not.toBe('')
+    return typed.join('')
+  }
+  expect(await sends('@', 'KeyL', 76)).toBe('@')
+  expect(await sends('|', 'Digit7', 55)).toBe('|')
+  expect(await sends('ArrowLeft', 'ArrowLeft', 37)).toBe('\u001bb')
+  expect(await sends('ArrowRight', 'ArrowRight', 39)).toBe('\u001bf')
+  await button(page, /^Option is the Meta key/).click()
+  expect(await sends('@', 'KeyL', 76)).toBe('\u001bl')
+  expect(await sends('ArrowLeft', 'ArrowLeft', 37)).toBe('\u001bb')
+  await page.reload()
+  await expect.poll(() => button(page, /^Option is the Meta key/).getAttribute('aria-pressed')).toBe('true')
+})
+
 test('a taken port names its holder, and a random port is used only by choice', async () => {
   await using console = await open('/sessions', [
     [

@@ -1,3 +1,4 @@
+import { isMac } from '../../ui/is-mac.ts'
 import { type KeyHint } from '../../ui/key-hint.ts'
 import { t } from './words.ts'
 
@@ -7,4 +8,14 @@ export const terminalKeys = (): readonly KeyHint[] => [
   { keys: 'Ctrl+Shift+V', what: t('keyPaste') },
   { keys: 'Ctrl+Shift+F', what: t('keySearch') },
   { keys: 'Shift+drag', what: t('keySelect') },
+  ...(isMac() ? [{ keys: 'Option+←', what: t('keyWord') }] : []),
 ]
+
+/** Text for Option and an arrow on a Mac, which moves by a word in every shell, as in the terminals of that system. */
+export function wordKeys(
+  event: Pick<KeyboardEvent, 'key' | 'altKey' | 'ctrlKey' | 'metaKey' | 'shiftKey'>,
+  mac: boolean = isMac(),
+): string | undefined {
+  if (!mac || !event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return undefined
+  return { ArrowLeft: '\u001bb', ArrowRight: '\u001bf' }[event.key]
+}

@@ -6,14 +6,22 @@ export const FONT_SIZES = { min: 9, max: 28, normal: 14 } as const
 export interface TerminalSettings {
   fontSize: number
   screenReader: boolean
+  /** On keyboards of a Mac, Option sends Escape before a key, as Alt does elsewhere; otherwise it types `@`, `|`, `[` and others. */
+  optionIsMeta: boolean
 }
 
 /** Parses stored settings. An unusable setting becomes its default; the others stay. */
 export function parseTerminalSettings(text: string): TerminalSettings {
-  const { fontSize, screenReader } = (parseJson(text) ?? {}) as { fontSize?: unknown; screenReader?: unknown }
+  const { fontSize, screenReader, optionIsMeta } = (parseJson(text) ?? {}) as Partial<
+    Record<keyof TerminalSettings, unknown>
+  >
   const isUsable =
     Number.isInteger(fontSize) && Number(fontSize) >= FONT_SIZES.min && Number(fontSize) <= FONT_SIZES.max
-  return { fontSize: isUsable ? Number(fontSize) : FONT_SIZES.normal, screenReader: screenReader === true }
+  return {
+    fontSize: isUsable ? Number(fontSize) : FONT_SIZES.normal,
+    screenReader: screenReader === true,
+    optionIsMeta: optionIsMeta === true,
+  }
 }
 
 /** Appearance of terminals, remembered on this computer; tabs that open later use the same. */

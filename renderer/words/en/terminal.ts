@@ -46,6 +46,7 @@ export default {
   smallerText: 'Smaller text',
   largerText: 'Larger text',
   screenReader: 'Screen reader mode',
+  optionIsMeta: 'Option is the Meta key; otherwise it types characters such as @ and |',
   keysAndClipboard: 'Keys and clipboard',
   clipboardAbout:
     'Programs inside may copy to your clipboard (OSC 52); none may read it. Shells go on when you close this page: open it again to continue.',
@@ -53,4 +54,5 @@ export default {
   keyPaste: 'paste',
   keySearch: 'search',
   keySelect: 'select, while a program uses the mouse',
+  keyWord: 'back by a word; with → forward',
 } as const

@@ -46,6 +46,7 @@ export default {
   smallerText: '글자 작게',
   largerText: '글자 크게',
   screenReader: '스크린 리더 모드',
+  optionIsMeta: 'Option을 메타 키로 사용(끄면 @, | 같은 문자를 입력합니다)',
   keysAndClipboard: '단축키와 클립보드',
   clipboardAbout:
     '세션의 프로그램은 내 클립보드에 복사할 수 있지만(OSC 52) 읽을 수는 없습니다. 이 화면을 닫아도 셸은 계속 실행되므로, 다시 열면 이어서 쓸 수 있습니다.',
@@ -53,4 +54,5 @@ export default {
   keyPaste: '붙여넣기',
   keySearch: '검색',
   keySelect: '프로그램이 마우스를 쓰는 동안 선택',
+  keyWord: '한 단어 뒤로(→는 앞으로)',
 } satisfies Translation<typeof en>
