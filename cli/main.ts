@@ -12,6 +12,7 @@ import { addDiagnosticsCommand } from './commands/diagnostics.ts'
 import { addGroupCommands } from './commands/groups.ts'
 import { addAdminImageCommands, addImageCommands } from './commands/images.ts'
 import { addKeypairCommands } from './commands/keypairs.ts'
+import { addLocalCommand } from './commands/local.ts'
 import { addLoginCommands } from './commands/login.ts'
 import { addPolicyCommands } from './commands/policies.ts'
 import { addFolderCommands } from './commands/folders.ts'
@@ -55,6 +56,7 @@ function createProgram(json: boolean): Command {
   addDoctorCommand(program)
   addBackupCommands(program)
   addLoginCommands(program)
+  addLocalCommand(program)
   addSessionCommands(program)
   addImageCommands(program)
   addAppCommand(program)

@@ -4,7 +4,9 @@ export const SERVER_CAUSES = {
   browser_elsewhere:
     'This browser runs on another computer than Berth. Use the desktop app or the berth command on your computer.',
   browser_unproven:
-    'Berth does not know that this browser runs on its computer. Run "berth up" there and open the second link that it prints in this browser. The desktop app and the berth command do not need the link.',
+    'Berth does not know that this browser runs on its computer. Prove it with the command that "This computer" shows. The desktop app and the berth command need no proof.',
+  browser_other_account:
+    'SSH files would be written for the account that runs Berth, which is not yours. Use "berth ssh" or the desktop app; apps and ports open from this browser.',
 
   // settings
   announcement_ends_first: 'The announcement must end after it begins.',

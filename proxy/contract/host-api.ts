@@ -19,7 +19,9 @@ import type {
 export interface HostInfo {
   /** `electron` = desktop app, `local` = browser on the computer that runs the proxy, `remote` = browser elsewhere. */
   readonly kind: 'electron' | 'local' | 'remote'
-  /** With `remote`: the browser may run on the proxy's computer but has not proven it; a link of `berth up` proves it. */
+  /** With `local`: the browser belongs to another user of the computer than the proxy, which writes no files for it. */
+  readonly isOtherAccount?: boolean
+  /** With `remote`: the browser may run on the proxy's computer but has not proven it; `berth local` proves it, or a link of `berth up`. */
   readonly isUnproven?: boolean
   /** With `remote`: web apps open at the address of apps, `console.appsAddress`. */
   readonly opensApps?: boolean

@@ -2,6 +2,7 @@
 export * from './tunnels.ts'
 export * from './sftp.ts'
 export * from './local-proof.ts'
+export * from './local-command.ts'
 export * from './proxy-faults.ts'
 export * from './apps-state.ts'
 export * from './desktop.ts'

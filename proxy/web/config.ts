@@ -23,6 +23,8 @@ export interface WebConfig {
   readonly appsAddress?: AppsAddress | undefined
   /** Secret shared with the manager, which then trusts our reports about our clients. */
   readonly consoleSecret?: string | undefined
+  /** Runtime directory that systemd made for this service. */
+  readonly runtimeDirectory?: string | undefined
   /** Whether browsers on this computer have to prove that they run here; default `required`. */
   readonly localProof?: 'required' | 'off' | undefined
   /**
@@ -54,6 +56,7 @@ const Environment = TlsEnvironment.extend({
   BERTH_CONSOLE_SECRET: z.string().min(32).optional(),
   BERTH_CONSOLE_SECRET_FILE: z.string().optional(),
   BERTH_LOCAL_PROOF: z.enum(['required', 'off']).default('required'),
+  RUNTIME_DIRECTORY: z.string().optional(),
   BERTH_DIRECT_KEY: z.string().min(32).optional(),
   BERTH_DIRECT_PATH: z.enum(['on', 'off']).default('on'),
   BERTH_SSH_DIR: z.string().min(1).optional(),
@@ -84,6 +87,7 @@ export function parseConfig(
     appsAddress,
     consoleSecret: read.BERTH_CONSOLE_SECRET ?? readSecretFile(read.BERTH_CONSOLE_SECRET_FILE),
     localProof: read.BERTH_LOCAL_PROOF,
+    runtimeDirectory: read.RUNTIME_DIRECTORY,
     directKey: read.BERTH_DIRECT_PATH === 'on' ? read.BERTH_DIRECT_KEY : undefined,
     consoleDir: read.BERTH_CONSOLE_DIR ?? defaults.consoleDir,
     consoleDevUrl: read.BERTH_CONSOLE_DEV_URL,

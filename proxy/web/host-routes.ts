@@ -1,7 +1,7 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { z, type ZodType } from 'zod'
 import { AppError, because, ORIGIN_SECRET_HEADER, toWireError } from '#manager/contract'
-import { type AppsState, LOCAL_PROOF_PATH, type ProxyFault } from '#proxy/contract'
+import { type AppsState, LOCAL_CODE_PATH, LOCAL_PROOF_PATH, type LocalCode, type ProxyFault } from '#proxy/contract'
 import {
   HOST_EVENTS_PATH,
   HOST_INPUTS,
@@ -17,12 +17,16 @@ import { type Log } from '../log.ts'
 import { answerJson, answerProblem } from './answers.ts'
 import { type Credentials, type Guest, type Guests } from './guests.ts'
 import { SECURITY_HEADERS } from './security-headers.ts'
+import { CODE_SECONDS } from './local-codes.ts'
+import { uidOfPeer } from './peer-uid.ts'
 import { isDirect, type ThisComputer } from './this-computer.ts'
 
 export interface HostRoutesDeps {
   readonly guests: Guests
   readonly version: string
   readonly thisComputer: ThisComputer
+  /** Port of the console; undefined where `berth local` has no socket. */
+  readonly localCommandPort: () => number | undefined
   readonly proxyFaults: () => readonly ProxyFault[]
   /** Whether this process serves apps at an address for other computers. */
   readonly opensApps: boolean
@@ -34,14 +38,15 @@ const MAX_BODY_BYTES = 64 * 1024
 /** Deadline for the arguments of a call, after its sign-in was verified. */
 const BODY_MS = 30_000
 const HEARTBEAT_MS = 15_000
+const MOST_BROWSER = 300
 /** A page that is this far behind does not read (a suspended tab, for example): its stream is cut, and it opens another one. */
 const BEHIND_BYTES = 1024 * 1024
 
 /**
- * Location of the browser, which decides what the local proxy may do for it. `unproven`: it may be on this computer, but has
- * not proven it.
+ * Location of the browser, which decides what the local proxy may do for it. `neighbour`: on this computer, of another user than
+ * the account of the proxy. `unproven`: it may be on this computer, but has not proven it.
  */
-type Place = 'local' | 'unproven' | 'remote'
+type Place = 'local' | 'neighbour' | 'unproven' | 'remote'
 
 /**
  * HostApi for browsers: `POST /host/<group>/<method>` with the JSON array of arguments, and events as SSE.
@@ -51,7 +56,7 @@ type Place = 'local' | 'unproven' | 'remote'
  * tunnels: their listeners would be on the wrong loopback. A browser must prove that it runs on this computer; this is never
  * assumed (`this-computer.ts`).
  */
-export function createHostRoutes({ guests, thisComputer, log, ...told }: HostRoutesDeps) {
+export function createHostRoutes({ guests, thisComputer, localCommandPort, log, ...told }: HostRoutesDeps) {
   const methods = new Map<string, { readonly group: string; readonly method: string }>()
   for (const [group, names] of Object.entries(HOST_METHODS)) {
     for (const method of Object.keys(names)) methods.set(pathOf(group, method), { group, method })
@@ -75,6 +80,12 @@ export function createHostRoutes({ guests, thisComputer, log, ...told }: HostRou
         answerJson(response, { ok: true, value: proof ?? null })
         return
       }
+      if (path === LOCAL_CODE_PATH && request.method === 'POST') {
+        const { me } = await guests.admit(credentialsOf(request))
+        await readJson(request)
+        answerJson(response, { ok: true, value: await askLocally(request, me.user.email) })
+        return
+      }
       const call = methods.get(path)
       if (!call) throw new AppError('not_found', { why: 'This host method does not exist.' })
       if (request.method !== 'POST')
@@ -96,8 +107,19 @@ export function createHostRoutes({ guests, thisComputer, log, ...told }: HostRou
     }
   }
 
+  /** A code for `berth local`; null where the command cannot help: no socket, or a browser that does not come directly. */
+  async function askLocally(request: IncomingMessage, email: string): Promise<LocalCode | null> {
+    const port = localCommandPort()
+    if (port === undefined) return null
+    const browser = (request.headers['user-agent'] ?? '').slice(0, MOST_BROWSER)
+    const about = { email, browser, uid: await uidOfPeer(request.socket) }
+    const code = thisComputer.ask(request, credentialsOf(request).originSecret, about)
+    return code === undefined ? null : { code, validSeconds: CODE_SECONDS, port }
+  }
+
   function placeOf(request: IncomingMessage): Place {
-    if (thisComputer.isLocal(request, credentialsOf(request).originSecret)) return 'local'
+    const level = thisComputer.levelOf(request, credentialsOf(request).originSecret)
+    if (level !== undefined) return level === 'account' ? 'local' : 'neighbour'
     return isDirect(request) ? 'unproven' : 'remote'
   }
 
@@ -178,17 +200,23 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults, opensApps,
   const inBrowser = () => Promise.reject(new AppError('forbidden', because('only_desktop_app')))
   const fixedEndpoint = { kind: 'fixed', url: '' } as const
   const here = <F>(act: F): F => {
-    if (place === 'local') return act
+    if (place === 'local' || place === 'neighbour') return act
     throw new AppError('forbidden', {
       ...because(place === 'unproven' ? 'browser_unproven' : 'browser_elsewhere'),
       whySaysNext: true,
     })
   }
+  /** What writes files of the account under which this process runs. */
+  const own = <F>(act: F): F => {
+    if (place !== 'neighbour') return here(act)
+    throw new AppError('forbidden', { ...because('browser_other_account'), whySaysNext: true })
+  }
   return {
     host: {
       info: () =>
         Promise.resolve({
-          kind: place === 'local' ? 'local' : 'remote',
+          kind: place === 'local' || place === 'neighbour' ? 'local' : 'remote',
+          isOtherAccount: place === 'neighbour',
           isUnproven: place === 'unproven',
           opensApps,
           version,
@@ -211,13 +239,13 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults, opensApps,
       wake: () => here(proxy).tunnel.wake(),
     },
     ssh: {
-      connect: spec => here(proxy).ssh.connect(spec),
+      connect: spec => own(proxy).ssh.connect(spec),
       keyFile: (sessionId, format) => (format === 'filezilla' ? here(proxy) : proxy).ssh.keyFile(sessionId, format),
       programs: () => Promise.resolve([]),
       openIn: inBrowser,
     },
     sftp: {
-      open: spec => here(proxy).sftp.open(spec),
+      open: spec => own(proxy).sftp.open(spec),
       state: () => proxy.sftp.state(),
       close: () => proxy.sftp.close(),
       keyFile: format => here(proxy).sftp.keyFile(format),

@@ -22,6 +22,8 @@ import { createStaticFiles } from './static-files.ts'
 import { type CertificateKeeper } from './tls/keeper.ts'
 import { reportCertificate } from './tls/report.ts'
 import { openWebTls, type WebTls } from './tls/web-tls.ts'
+import { createLocalCodes } from './local-codes.ts'
+import { openLocalSockets } from './local-socket.ts'
 import { openThisComputer } from './this-computer.ts'
 import { answerUnreadRequests, MAX_HEADER_BYTES } from './unread-requests.ts'
 import { type ProxyWatch, watchProxies } from './wrong-proxy.ts'
@@ -66,7 +68,9 @@ export async function startWeb(
   log: Log,
   { certificateEveryMs, ...limits }: Limits = {},
 ): Promise<Web> {
-  const thisComputer = await openThisComputer({ dataDir: config.dataDir, policy: config.localProof ?? 'required' })
+  const codes = createLocalCodes()
+  const { dataDir, localProof: policy = 'required' } = config
+  const thisComputer = await openThisComputer({ dataDir, policy, codes })
   await using stack = new AsyncDisposableStack()
   const tls = config.tls && stack.use(await openWebTls(config.tls, { ...config, log, everyMs: certificateEveryMs }))
   const agent = await (await environmentNetwork())?.agentFor(new URL(config.managerUrl))
@@ -81,6 +85,7 @@ export async function startWeb(
   const appsAddress = watchAddress(publicApps && config.appsAddress, log)
   const proxies = watchProxies(config.trustedProxies ?? [], log)
   let names: HostNames = new Set()
+  let localCommandPort: number | undefined
   const parts: Parts = {
     manager,
     page,
@@ -95,6 +100,7 @@ export async function startWeb(
       proxyFaults: () => proxies.faults(),
       opensApps: publicApps !== undefined,
       apps: () => appsAddress.state(),
+      localCommandPort: () => localCommandPort,
       log,
     }),
     files: createStaticFiles(config.consoleDir, log),
@@ -140,6 +146,14 @@ export async function startWeb(
     for (const socket of sockets) socket.destroy()
   })
   names = hostNames(listener.port, config.allowedHosts)
+  if (policy === 'required') {
+    const { runtimeDirectory } = config
+    const localSockets = await openLocalSockets({ port: listener.port, codes, log, runtimeDirectory })
+    if (localSockets) {
+      stack.use(localSockets)
+      localCommandPort = listener.port
+    }
+  }
   // An authority can fetch a proof from here now, so a first certificate is ordered.
   void tls?.certificate.lookNow()
   if (tls && config.consoleSecret !== undefined) {

@@ -1,4 +1,5 @@
-import { LOCAL_PROOF_HEADER, LOCAL_PROOF_PATH } from '#proxy/contract'
+import { fromProblem, isProblem } from '#manager/contract'
+import { LOCAL_CODE_PATH, LOCAL_PROOF_HEADER, LOCAL_PROOF_PATH, type LocalCode } from '#proxy/contract'
 
 const KEY = 'berth.local-proof'
 
@@ -6,7 +7,12 @@ const KEY = 'berth.local-proof'
 export interface LocalProof {
   /** Headers for requests to the local proxy; empty for other paths, and without a proof. */
   headers(path: string): Record<string, string>
-  /** Exchanges the code of a link that `berth up` printed. @returns false if the code is too old, or from another computer */
+  /** A code for `berth local`; null where the console has no such command. @throws what the console answers */
+  ask(): Promise<LocalCode | null>
+  /**
+   * Exchanges a code: of a link that `berth up` printed, or of `ask`. @returns false if the code is too old, from another computer, or not
+   * confirmed yet
+   */
   prove(code: string): Promise<boolean>
 }
 
@@ -16,15 +22,24 @@ export function createLocalProof(deps: {
   readonly fetch: typeof fetch
 }): LocalProof {
   const { storage } = deps
+  function post(path: string, args: readonly string[]): Promise<Response> {
+    const { fetch } = deps
+    const headers = { 'content-type': 'application/json' }
+    return fetch(path, { method: 'POST', headers, body: JSON.stringify(args) })
+  }
   return {
     headers(path) {
       const proof = path.startsWith('/host/') ? storage.getItem(KEY) : null
       return proof === null ? {} : { [LOCAL_PROOF_HEADER]: proof }
     },
+    async ask() {
+      const reply = await post(LOCAL_CODE_PATH, [])
+      const body = (await reply.json()) as { value?: LocalCode | null }
+      if (isProblem(body)) throw fromProblem(body)
+      return body.value ?? null
+    },
     async prove(code) {
-      const { fetch } = deps
-      const headers = { 'content-type': 'application/json' }
-      const reply = await fetch(LOCAL_PROOF_PATH, { method: 'POST', headers, body: JSON.stringify([code]) })
+      const reply = await post(LOCAL_PROOF_PATH, [code])
       const body = reply.ok ? ((await reply.json()) as { value: unknown }) : undefined
       if (typeof body?.value !== 'string') return false
       storage.setItem(KEY, body.value)

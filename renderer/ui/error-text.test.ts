@@ -12,7 +12,7 @@ afterEach(() => {
 
 test('where the cause says what to do, no step of the code follows', () => {
   const here = new AppError('forbidden', { ...because('browser_unproven'), whySaysNext: true })
-  expect(errorText(here).why).toContain('Run "berth up" there')
+  expect(errorText(here).why).toContain('Prove it with the command')
   expect([errorText(here).next, errorText(new AppError('forbidden')).next]).toEqual([
     '',
     'Ask the owner of the session or an administrator.',

@@ -1,6 +1,7 @@
 import { defineStore } from 'pinia'
 import { ref } from 'vue'
 import { logError } from './error-log.ts'
+import { remedyOf } from './error-remedy.ts'
 import { errorLine } from './error-text.ts'
 
 export interface Notification {
@@ -33,7 +34,7 @@ export const useNotifications = defineStore('notifications', () => {
     info: (text: string, action?: Notification['action']) => show('info', text, action),
     error(error: unknown) {
       logError(error)
-      show('error', errorLine(error))
+      show('error', errorLine(error), remedyOf(error))
     },
     dismiss: (id: number) => {
       items.value = items.value.filter(item => item.id !== id)

@@ -124,7 +124,7 @@ describe('proof of this computer', () => {
     await using other = await visit(browser, berth.url)
     const far = await other.openTab('/preferences')
     await signIn(far, berth.adminEmail, berth.adminPassword)
-    await far.getByText('Run berth up there').waitFor()
+    await far.getByText('Prove it, or use the desktop app').waitFor()
     expect(await placeOf(far)).toBe('unproven')
     // The local proof of one sign-in does not work with another.
     const proof = await tab.evaluate(() => localStorage.getItem('berth.local-proof') ?? '')

@@ -249,8 +249,9 @@ test('Option on the keyboard of a Mac types characters, moves by words with arro
         const init = { key: it.key, code: it.code, keyCode: it.keyCode, altKey: true, bubbles: true, cancelable: true }
         if (!element.dispatchEvent(new KeyboardEvent('keydown', init))) return
         if (it.key.length > 1) return
-        const charCode = it.key.charCodeAt(0)
-        element.dispatchEvent(new KeyboardEvent('keypress', { ...init, charCode, keyCode: charCode }))
+        // Fields that browsers still send and xterm.js reads.
+        const legacy: Record<string, number> = { charCode: it.key.charCodeAt(0), keyCode: it.key.charCodeAt(0) }
+        element.dispatchEvent(new KeyboardEvent('keypress', { ...init, ...legacy }))
       },
       { key, code, keyCode },
     )

@@ -48,7 +48,7 @@ export default {
   // Settings
   settingsTitle: 'SSH and SFTP on this computer',
   unproven:
-    'Berth does not know that this browser runs on its computer. Run <code>berth up</code> there and open the second link that it prints in this browser. The desktop app and the <code>berth</code> command do not need the link.',
+    'Berth does not know that this browser runs on its computer. Prove it, or use the desktop app or the <code>berth</code> command, which need no proof.',
   remote:
     'This browser runs on another computer than Berth. To open and set up SSH connections, use the desktop app or the <code>berth</code> command on your computer.',
   localPort: 'Local port',

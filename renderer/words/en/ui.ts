@@ -44,4 +44,5 @@ export default {
   bytes: '{count, plural, one {# byte} other {# bytes}}',
   typeName: 'Type the name to confirm',
   typeMismatch: 'Does not match the name “{name}”',
+  thisComputer: 'This computer',
 } as const

@@ -50,7 +50,7 @@ export default {
 
   settingsTitle: '이 컴퓨터의 SSH와 SFTP',
   unproven:
-    'Berth는 이 브라우저가 같은 컴퓨터에서 실행되는지 알지 못합니다. 그 컴퓨터에서 <code>berth up</code> 명령을 실행하고 출력된 두 번째 링크를 이 브라우저에서 여세요. 데스크톱 앱과 <code>berth</code> 명령에는 링크가 필요 없습니다.',
+    'Berth는 이 브라우저가 같은 컴퓨터에서 실행되는지 알지 못합니다. 이를 확인하거나, 확인이 필요 없는 데스크톱 앱이나 <code>berth</code> 명령을 사용하세요.',
   remote:
     '이 브라우저는 Berth와 다른 컴퓨터에서 실행됩니다. SSH 연결을 열고 설정하려면 내 컴퓨터에서 데스크톱 앱이나 <code>berth</code> 명령을 사용하세요.',
   localPort: '로컬 포트',

@@ -46,4 +46,5 @@ export default {
   bytes: '{count, plural, other {#바이트}}',
   typeName: '확인하려면 이름을 입력하세요',
   typeMismatch: '“{name}” 이름과 일치하지 않습니다',
+  thisComputer: '이 컴퓨터',
 } satisfies Translation<typeof en>

@@ -61,7 +61,7 @@ test('a browser that is signed in at localhost opens nothing here before it has 
   }
   expect(await post('/host/host/info', [])).toMatchObject({ value: { kind: 'remote', isUnproven: true } })
   const refused = await post('/host/tunnel/open', [spec])
-  expect(refused).toMatchObject({ ok: false, error: { code: 'forbidden', detail: { why: /Run "berth up"/ } } })
+  expect(refused).toMatchObject({ ok: false, error: { code: 'forbidden', detail: { why: /"This computer" shows/ } } })
 
   expect(await post('/host/local-proof', ['made.up'])).toEqual({ ok: true, value: null })
   const { value: proof } = await post('/host/local-proof', [web.createLocalCode()])

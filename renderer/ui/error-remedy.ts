@@ -1,0 +1,20 @@
+import { type CauseKey, isAppError } from '#manager/contract'
+
+/** What the page itself can do about an error: a button beside the words. */
+export interface Remedy {
+  readonly label: string
+  readonly run: () => void
+}
+
+const remedies = new Map<string, () => Remedy>()
+
+/** Says what can be done about errors of a cause. The shell offers these once, for all places that show errors. */
+export function offerRemedy(cause: CauseKey, remedy: () => Remedy): void {
+  remedies.set(cause, remedy)
+}
+
+/** The remedy for an error; undefined if the words are all that there is. */
+export function remedyOf(error: unknown): Remedy | undefined {
+  const cause = isAppError(error) ? error.detail['cause'] : undefined
+  return typeof cause === 'string' ? remedies.get(cause)?.() : undefined
+}
