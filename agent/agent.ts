@@ -79,7 +79,10 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   const { agentId } = identity
   const engine = createEngineClient(config.dockerHost)
   const claim = createEngineClaim(engine, agentId, config.claimVolume)
-  await claim.check().catch(unlessAway)
+  await engine
+    .negotiate()
+    .then(() => claim.check())
+    .catch(unlessAway)
   const gpus =
     config.simulatedGpus === undefined
       ? [createNvidiaGpus({ shared: config.sharedGpus })]

@@ -5,7 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import util from 'node:util'
 import { expect, test, vi } from 'vitest'
-import { createEngineClient, engineMessage, fromEngine, isEngineUnreachable } from './engine-client.ts'
+import {
+  chooseApiVersion,
+  createEngineClient,
+  engineMessage,
+  fromEngine,
+  isEngineUnreachable,
+} from './engine-client.ts'
 
 test.each([
   [
@@ -60,4 +66,39 @@ test('a call costs the same however many streams are open: docker-modem prints t
   const printed = inspect.mock.results.map(({ value }) => String(value).length)
   expect(printed.length).toBeGreaterThan(0)
   expect(Math.max(...printed)).toBeLessThan(1_000)
+})
+
+test.each([
+  ['of an old engine', '1.41', '1.12', '1.41'],
+  ['that was tried last, for a newer engine', '1.56', '1.44', '1.51'],
+  ['that a far newer engine knows at least', '1.70', '1.60', '1.60'],
+  ['by its number, not by its letters', '1.9', undefined, '1.9'],
+])('the version of the API is the one %s', (_, ApiVersion, MinAPIVersion, expected) => {
+  expect(chooseApiVersion({ ApiVersion, MinAPIVersion })).toBe(expected)
+})
+
+test('calls and streams have the version that was negotiated, and the next engine is asked without one', async () => {
+  await using stack = new AsyncDisposableStack()
+  const directory = await mkdtemp(join(tmpdir(), 'berth-test-'))
+  stack.defer(() => rm(directory, { recursive: true, force: true }))
+  let newest = '1.41'
+  const asked: (string | undefined)[] = []
+  const server = createServer((request, response) => {
+    asked.push(request.url)
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ ApiVersion: newest }))
+  })
+  stack.defer(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const socket = join(directory, 'engine.sock')
+  await once(server.listen(socket), 'listening')
+
+  const engine = createEngineClient(`unix://${socket}`)
+  await engine.negotiate()
+  await engine.calls.info()
+  newest = '1.48'
+  await engine.negotiate()
+  await engine.streams.info()
+  expect(asked).toEqual(['/version', '/v1.41/info', '/version', '/v1.48/info'])
 })

@@ -2,6 +2,7 @@ import { Agent, type ClientRequestArgs } from 'node:http'
 import { type Duplex } from 'node:stream'
 import { inspect } from 'node:util'
 import Docker from 'dockerode'
+import { z } from 'zod'
 import { AppError, because } from '#manager/contract'
 
 /** Two clients of one engine, because a client with a timeout cuts its own idle streams. */
@@ -10,7 +11,17 @@ export interface EngineClient {
   readonly calls: Docker
   /** For events, stats, pulls, execs and stops: no timeout; end them with an AbortSignal or by destroying the stream. */
   readonly streams: Docker
+  /**
+   * Chooses the version of the API for all later calls; until then they have none, and the engine takes its newest. Call it each
+   * time the engine comes (back): it may have been replaced.
+   */
+  negotiate(): Promise<void>
 }
+
+/** Newest version of the API that the engine tests run with: a newer engine answers as that one does. */
+const NEWEST_API = '1.51'
+
+const ApiVersions = z.object({ ApiVersion: z.string(), MinAPIVersion: z.string().optional() })
 
 const CALL_TIMEOUT_MS = 60_000
 const CONNECT_TIMEOUT_MS = 3_000
@@ -19,7 +30,25 @@ const CONNECT_TIMEOUT_MS = 3_000
 export function createEngineClient(dockerHost?: string): EngineClient {
   const where = parseDockerHost(dockerHost)
   const connect = { ...where, agent: new EngineAgent() }
-  return { calls: new Docker({ ...connect, timeout: CALL_TIMEOUT_MS }), streams: new Docker(connect) }
+  const withTimeout = () => new Docker({ ...connect, timeout: CALL_TIMEOUT_MS })
+  const [calls, streams, unversioned] = [withTimeout(), new Docker(connect), withTimeout()]
+  return {
+    calls,
+    streams,
+    async negotiate() {
+      const reply: unknown = await unversioned.version()
+      const version = `v${chooseApiVersion(ApiVersions.parse(reply))}`
+      for (const { modem } of [calls, streams] as readonly { modem: { version?: string } }[]) modem.version = version
+    },
+  }
+}
+
+/** The engine's newest version, at most the newest that was tried; if the engine has given up that one, its oldest. */
+export function chooseApiVersion({ ApiVersion, MinAPIVersion = '0' }: z.infer<typeof ApiVersions>): string {
+  const inOrder = (versions: readonly string[]) =>
+    versions.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }))
+  const [older = NEWEST_API] = inOrder([ApiVersion, NEWEST_API])
+  return inOrder([older, MinAPIVersion]).at(-1) ?? older
 }
 
 /**

@@ -46,6 +46,7 @@ export function watchEngine({ engine, log, onUp, onDown, onEvent }: EngineWatchD
   let state: EngineState = { reachable: false, version: '', cpus: 0, memBytes: 0 }
 
   async function watchOnce(signal: AbortSignal): Promise<void> {
+    await within(PING_TIMEOUT_MS, engine.negotiate())
     const info = EngineInfo.parse(await within(PING_TIMEOUT_MS, engine.calls.info()))
     const filters = JSON.stringify({ type: ['container', 'image'] })
     const stream = await engine.streams.getEvents({ filters, abortSignal: signal })
