@@ -83,9 +83,10 @@ describe('a session of three kernels', () => {
     const [stranger] = await create(others)
     if (!stranger) throw new Error('no stranger')
     expect(await networks()).toBe(2)
-    // By its address, as names are those of the own session.
+    // By its address, as names are those of the own session. From 28 on, Docker drops what goes from network to network, before
+    // our rules can refuse it.
     const address = await addressOf(main.containerId)
-    expect((await say(stranger.containerId, address)).stdout).toContain('connect')
+    expect((await say(stranger.containerId, address)).stdout).not.toContain('I am')
     expect((await say(stranger.containerId, 'sub2')).stdout).not.toContain('I am')
   })
 
