@@ -187,10 +187,15 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
 
   async function run(): Promise<void> {
     let attempt = 0
+    /** Reason of the last failure that the log has. */
+    let said: string | undefined
     while (!stopping()) {
       trying = new AbortController()
       try {
-        await connectOnce(() => (attempt = 0))
+        await connectOnce(() => {
+          attempt = 0
+          said = undefined
+        })
         if (!stopping()) log.warn({}, 'the manager closed the connection')
       } catch (error) {
         if (stopping()) break
@@ -201,7 +206,11 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
         const verdict = deps.onFailure(error)
         if (verdict === 'stop') return
         if (verdict === 'again') continue
-        if (attempt === 0) log.warn({ err: error }, 'the manager cannot be reached')
+        const reason = reasonOf(error)
+        // A manager that is away is said once; one that is there and refused, such as for another key, needs somebody, so each time.
+        if (reason !== said || (error instanceof AppError && error.code === 'forbidden'))
+          log.warn({ err: error, why: reason }, 'the manager cannot be reached')
+        said = reason
       }
       const pause = backoffMs(attempt++, Math.random(), { local: isOnThisMachine(new URL(deps.where().url)) })
       isPausing = true
@@ -233,6 +242,11 @@ export function startManagerLink(deps: ManagerLinkDeps): ManagerLink {
 }
 
 class Taken extends Error {}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof AppError && typeof error.detail.why === 'string') return error.detail.why
+  return error instanceof Error ? error.message : String(error)
+}
 
 async function expectMessage<T extends FromManager['type']>(
   messages: AsyncIterator<FromManager>,

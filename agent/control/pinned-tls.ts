@@ -31,7 +31,7 @@ export function connectPinned(options: ConnectionOptions, fingerprint: string | 
     if (certificate && keyFingerprint(certificate) === fingerprint) return
     socket.destroy(
       new AppError('forbidden', {
-        why: 'The manager has another key than when this agent joined. If that is intended, join again.',
+        why: 'The manager has another key than when this agent joined. If that is intended, join again: make a join string (berth admin agent join-token) and start the agent with it as BERTH_JOIN.',
       }),
     )
   })

@@ -14,7 +14,10 @@ export function addBackupFlags(command: Command): Command {
   return command
     .addOption(dataOption())
     .option('--config <file>', 'settings file (default: berth.toml in the data directory)')
-    .option('--with-key', 'include the master key, encrypted with a passphrase that you are asked for')
+    .option(
+      '--with-key',
+      'include the master key and the key of a certificate that Berth made, encrypted with a passphrase that you are asked for',
+    )
     .option('--passphrase-stdin', 'read the passphrase from standard input')
     .option('--json', 'print JSON')
 }

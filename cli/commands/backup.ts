@@ -10,6 +10,7 @@ import { createOutput } from '../output.ts'
 import { programFile } from '../program-file.ts'
 import { serverError } from '../server-error.ts'
 import { promptSecret, readStandardInput } from '../secret-input.ts'
+import { giveTo, type Owner, ownerOf, takeFrom } from './as-owner.ts'
 import { addBackupFlags, type BackupFlags } from './backup-flags.ts'
 
 interface Outcome {
@@ -28,10 +29,10 @@ export function addBackupCommands(program: Command): void {
         'Write the database to a new file. A running Berth keeps running. Without --with-key, also keep a copy of DATA/master.key: the backup cannot be used without it. The backup does not have the homes of sessions.',
       ),
   ).action(async (file: string, flags: BackupFlags) => {
-    const outcome = await runChild('backup', file, flags)
+    const outcome = await run('backup', file, flags)
     createOutput(flags.json ?? false).data(
       outcome,
-      () => `${outcome.rows} rows in ${outcome.file}${outcome.withKey ? ', with the master key' : ''}.`,
+      () => `${outcome.rows} rows in ${outcome.file}${outcome.withKey ? ', with its keys' : ''}.`,
     )
   })
   addBackupFlags(
@@ -41,7 +42,7 @@ export function addBackupCommands(program: Command): void {
         'Restore a backup into a new data directory or an empty database. A restore that fails changes nothing.',
       ),
   ).action(async (file: string, flags: BackupFlags) => {
-    const outcome = await runChild('restore', file, flags)
+    const outcome = await run('restore', file, flags)
     createOutput(flags.json ?? false).data(
       outcome,
       () =>
@@ -54,15 +55,38 @@ export function addBackupCommands(program: Command): void {
  * Runs the manager's store in a process of its own, which does the work: the CLI knows no tables. On an interrupt the process
  * stops what it has started, and we wait for it.
  */
-async function runChild(command: 'backup' | 'restore', file: string, flags: BackupFlags): Promise<Outcome> {
+async function run(command: 'backup' | 'restore', file: string, flags: BackupFlags): Promise<Outcome> {
   const data = resolve(flags.data ?? dataDirectory())
+  const path = resolve(file)
   const settings = await readSettings(data, flags.config)
   const secret = flags.withKey ? await readPassphrase(command, flags.passphraseStdin ?? false) : undefined
+  const owner = await ownerOf(data)
+  const child = (at: string) => runChild(command, at, { data, settings, secret, owner })
+  if (!owner) return await child(path)
+  const outcome = await (command === 'backup' ? takeFrom : giveTo)(owner, path, child)
+  return { ...outcome, file: path }
+}
+
+interface Work {
+  readonly data: string
+  readonly settings: Awaited<ReturnType<typeof readSettings>>
+  readonly secret: string | undefined
+  /** The user as which the process works, if it is another one. */
+  readonly owner: Owner | undefined
+}
+
+async function runChild(
+  command: 'backup' | 'restore',
+  file: string,
+  { data, settings, secret, owner }: Work,
+): Promise<Outcome> {
   const script = programFile('manager/backup/main')
-  const args = [script, command, resolve(file), ...(secret === undefined ? [] : ['--with-key'])]
+  const args = [script, command, file, ...(secret === undefined ? [] : ['--with-key'])]
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
     env: { ...process.env, ...environmentOf(settings, 'manager', process.env), BERTH_DATA: data, BERTH_LOG: 'error' },
     stdio: ['pipe', 'pipe', 'inherit'],
+    // A directory that the other user may be in.
+    ...(owner ? { uid: owner.uid, gid: owner.gid, cwd: '/' } : {}),
   })
   using interrupt = listenForInterrupt()
   interrupt.signal.addEventListener('abort', () => child.kill('SIGTERM'))

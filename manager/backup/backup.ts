@@ -1,6 +1,6 @@
 import { createWriteStream } from 'node:fs'
-import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
@@ -46,8 +46,8 @@ export interface Outcome {
 /**
  * Writes the database to one file: complete or absent, never over an existing one.
  *
- * Threat model: the file holds password hashes, names and addresses of users, so it is 0600. It holds no sign-in, and
- * the master key only under a passphrase.
+ * Threat model: the file holds password hashes, names and addresses of users, variables of sessions and ends of logs in plain text, so it is
+ * 0600. It holds no sign-in, and the master key and the key of Berth's certificate only under a passphrase.
  * @throws AppError `bad_request` (file exists), `not_found`, `config_invalid` (no master key); the signal's reason
  */
 export async function backup({
@@ -59,7 +59,10 @@ export async function backup({
   ...source
 }: BackupOptions): Promise<Outcome> {
   if (await stat(file).catch(() => undefined)) throw new AppError('bad_request', { why: `${file} already exists.` })
-  const masterKey = passphrase === undefined ? null : await sealKey(await readKey(masterKeyFile), passphrase)
+  const masterKey = passphrase === undefined ? null : await sealKey(await readKey(masterKeyFile), passphrase, 'master')
+  const ownKey =
+    passphrase === undefined ? undefined : await readFile(tlsKeyPath(source.dataDir)).catch(() => undefined)
+  const tlsKey = ownKey && passphrase !== undefined ? await sealKey(ownKey, passphrase, 'tls') : undefined
   await using store = await openToRead(source)
   const partial = `${file}.partial-${process.pid}`
   try {
@@ -67,7 +70,14 @@ export async function backup({
       const tables = await readShapes(trx)
       const schema = await readMigrationNames(trx)
       const createdAt = new Date(store.now()).toISOString()
-      const header: Header = { berthBackup: FORMAT_VERSION, createdAt, schema, tables, masterKey }
+      const header: Header = {
+        berthBackup: FORMAT_VERSION,
+        createdAt,
+        schema,
+        tables,
+        masterKey,
+        ...(tlsKey ? { tlsKey } : {}),
+      }
       let rows = 0
       const entries = async function* (): AsyncGenerator<Entry> {
         for await (const entry of readEntries(trx, header)) {
@@ -122,7 +132,7 @@ export async function restore(options: BackupOptions): Promise<Outcome> {
   // Read the file before opening the database, which would create one: a wrong file must leave nothing behind.
   const { header, entries: all } = await readBackup(file)
   for await (const _ of all) signal?.throwIfAborted() // read to its end, which has the checksum
-  const key = await keyOf(header, masterKeyFile, passphrase)
+  const keys = await keysOf(header, { master: masterKeyFile, tls: tlsKeyPath(source.dataDir) }, passphrase)
   await using store = await openStore({ ...source, isPatient: true })
   await checkSchema(store.db, header)
   const rows = await refill(store.db, async into => {
@@ -157,10 +167,13 @@ export async function restore(options: BackupOptions): Promise<Outcome> {
     await endOneTimeThings(into.trx, TOTP_PERIOD_SECONDS)
     await forgetBackups(into.trx)
     // The last step that may fail; the transaction is committed right after it.
-    if (key) await writeFile(masterKeyFile, key, { mode: 0o600, flag: 'wx', flush: true })
+    for (const { path, key } of keys) {
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      await writeFile(path, key, { mode: 0o600, flag: 'wx', flush: true })
+    }
     return count
   })
-  return { file, rows, tables: header.tables.length, withKey: key !== undefined }
+  return { file, rows, tables: header.tables.length, withKey: header.masterKey !== null }
 }
 
 async function readBackup(file: string): Promise<Awaited<ReturnType<typeof decode>>> {
@@ -182,18 +195,29 @@ async function* linesOf(bytes: Buffer): AsyncGenerator<string> {
   if (rest !== '') yield rest
 }
 
-/** @returns undefined if the backup has no key, or this computer has the same key already */
-async function keyOf(header: Header, path: string, passphrase: string | undefined): Promise<Buffer | undefined> {
-  if (header.masterKey === null) return undefined
+/** The keys to write. @returns none that the backup lacks, or that this computer has already */
+async function keysOf(
+  { masterKey, tlsKey }: Header,
+  paths: Readonly<Record<'master' | 'tls', string>>,
+  passphrase: string | undefined,
+): Promise<{ path: string; key: Buffer }[]> {
+  if (masterKey === null) return []
   if (passphrase === undefined)
     throw new AppError('bad_request', { why: 'The backup holds a master key: add --with-key and give its passphrase.' })
-  const key = await openKey(header.masterKey, passphrase)
-  const present = await readFile(path).catch(() => undefined)
-  if (present === undefined) return key
-  if (!present.equals(key))
-    throw new AppError('bad_request', { why: `${path} holds another master key than the backup. Move it away first.` })
-  return undefined
+  const missing: { path: string; key: Buffer }[] = []
+  for (const [purpose, sealed] of [['master', masterKey] as const, ...(tlsKey ? [['tls', tlsKey] as const] : [])]) {
+    const path = paths[purpose]
+    const key = await openKey(sealed, passphrase, purpose)
+    const present = await readFile(path).catch(() => undefined)
+    if (present === undefined) missing.push({ path, key })
+    else if (!present.equals(key))
+      throw new AppError('bad_request', { why: `${path} holds another key than the backup. Move it away first.` })
+  }
+  return missing
 }
+
+/** Key of the certificate that Berth made for itself (`proxy/web/tls/own-certificate.ts`). */
+const tlsKeyPath = (dataDir: string) => join(dataDir, 'tls', 'own-key.pem')
 
 async function checkSchema(db: Db, header: Header): Promise<void> {
   const [schema, tables] = [await readMigrationNames(db), await readShapes(db)]

@@ -16,6 +16,8 @@ export const Header = z.object({
   schema: z.array(z.string()),
   tables: z.array(z.object({ name: z.string(), columns: z.array(z.string()) })),
   masterKey: SealedKey.nullable(),
+  /** Key of the certificate that Berth made for itself: agents and command lines know the server by it. Left out by older versions. */
+  tlsKey: SealedKey.optional(),
 })
 export type Header = z.infer<typeof Header>
 

@@ -20,7 +20,8 @@ export default {
   resumed: '{name} starts sessions again.',
 
   // Problems
-  lostWhy: 'Berth has no connection to it. Check that the computer is on and that the agent runs.',
+  lostWhy:
+    'Berth has no connection to it. Check that the computer is on and that the agent runs. If Berth got another certificate, or was restored without its key, the agent may still expect the old one: then join the computer again.',
   partlyIsolated: 'Sessions are isolated only partly: {why}',
   deviceProblem: '{model}: {problem}',
   strandedLost: 'Stranded: the agent is not connected.',

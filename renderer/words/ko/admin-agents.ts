@@ -23,7 +23,8 @@ export default {
   resumed: '{name}에서 다시 세션을 시작합니다.',
 
   // Problems
-  lostWhy: '에이전트와 연결되지 않았습니다. 컴퓨터가 켜져 있고 에이전트가 실행 중인지 확인하세요.',
+  lostWhy:
+    '에이전트와 연결되지 않았습니다. 컴퓨터가 켜져 있고 에이전트가 실행 중인지 확인하세요. Berth의 인증서가 바뀌었거나 키 없이 복원했다면 에이전트가 예전 인증서를 기대하고 있을 수 있으니 이 컴퓨터를 다시 추가하세요.',
   partlyIsolated: '세션이 일부만 격리됩니다: {why}',
   deviceProblem: '{model}: {problem}',
   strandedLost: '사용할 수 없음: 에이전트가 연결되지 않았습니다.',

@@ -51,6 +51,22 @@ describe('the audit log of changes', () => {
     })
   })
 
+  test('a file that was written is recorded with its path, and with no fields of its own', async () => {
+    const { id } = await admin.api.createFolder({ body: { name: 'written' } })
+    const sent = await fetch(`${manager.url}/api/v1/folders/${id}/content?path=notes.txt`, {
+      method: 'PUT',
+      headers: {
+        ...{ authorization: `Bearer ${admin.token}`, 'content-type': 'application/octet-stream' },
+        'if-none-match': '*',
+      },
+      body: 'text',
+    })
+    expect(sent.status).toBe(200)
+    const [entry] = await newest({ limit: 1 })
+    expect(entry).toMatchObject({ action: 'writeFile', result: 'ok', target: `folder:${id}` })
+    expect(entry?.detail).toEqual({ path: 'notes.txt' })
+  })
+
   test('sign-ins, failed sign-ins and sign-outs are recorded, without anything that was typed', async () => {
     const { id } = await manager.addUser('signs@example.org')
     const attempt = (email: string, password: string) =>
