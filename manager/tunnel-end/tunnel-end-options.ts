@@ -4,6 +4,8 @@ import { type ApplyMask, type MaskKey, type TunnelCloseReason } from '#manager/c
 export interface TunnelSocket {
   readonly destroyed: boolean
   readonly writable: boolean
+  /** Sockets only: the end of what it reads was told already, maybe before anything listened. */
+  readonly readableEnded?: boolean
   readonly writableLength: number
   write(bytes: Uint8Array): boolean
   cork(): void

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { Duplex, PassThrough } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -56,6 +57,16 @@ const EOF = encodeFrame(OPCODE.text, toAscii('eof'))
 const PING = encodeFrame(OPCODE.ping, new Uint8Array(0))
 const close = (code: number, reason: string) => encodeFrame(OPCODE.close, closePayload(code, reason))
 const fromClient = (opcode: 1 | 2 | 8 | 9, payload: Uint8Array) => encodeFrame(opcode, payload, ZERO_MASK)
+
+test('an end of the local connection that came before the wire was dialled is passed on', async () => {
+  const local = aSocket()
+  local.resume()
+  local.hear.end()
+  await once(local, 'end')
+  const { wire } = anEnd({ local })
+  await turn()
+  expect(wire.said()).toEqual(Buffer.concat([OK, EOF]))
+})
 
 test('the agent sends ok first, then frames the bytes of the service, and eof when it ends', async () => {
   const { wire, local } = anEnd()

@@ -162,6 +162,8 @@ export class TunnelEnd {
     wire.resume()
     local.resume()
     this.#passOn(early)
+    // An end without bytes may have come while the wire was dialled.
+    if (local.readableEnded === true) this.#onLocalEnd()
   }
 
   /**

@@ -28,6 +28,18 @@ test.each<[string, (client: Socket, service: Socket) => void]>([
   expect(onEnd).toHaveBeenCalledTimes(1)
 })
 
+test('an end that came before the other one was dialled reaches it, and its answer comes back', async () => {
+  const [[program, client], [service, server]] = [await aPair(), await aPair()]
+  // As a listener does that waits for a dial: the socket flows, and nobody listens.
+  client.resume()
+  program.end()
+  await once(client, 'end')
+  const answered = once(program, 'data')
+  server.on('end', () => server.end('0')).resume()
+  splice(client, service, () => undefined)
+  expect(String(await answered)).toBe('0')
+})
+
 test('one that broke before is the end of the other one', async () => {
   const [[, client], [service]] = [await aPair(), await aPair()]
   client.destroy()

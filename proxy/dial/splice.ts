@@ -26,7 +26,9 @@ export function splice(client: Socket, service: Socket, onEnd: () => void): void
       if (!isOrderly(from)) to.resetAndDestroy()
       over(from)
     })
-    from.resume()
+    // Its end may have come while the other one was dialled.
+    if (from.readableEnded) to.end()
+    else from.resume()
   }
   follow(client, service)
   follow(service, client)

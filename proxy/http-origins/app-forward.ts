@@ -8,8 +8,16 @@ import { forwardUpgrade } from '../http/forward-upgrade.ts'
 import { type RawHeaders } from '../http/headers.ts'
 import { answerRaw } from '../http/raw-answer.ts'
 import { type Log } from '../log.ts'
+import { type BrokenAnswer, brokenAnswerOf } from './broken-answer.ts'
 import { languageOf, type PageLanguage } from './page-language.ts'
 import { PAGE_HEADERS } from './pages.ts'
+
+export interface AppFailure extends WireError {
+  /** The app may still be starting. */
+  readonly retry: boolean
+  readonly broken: BrokenAnswer | undefined
+  readonly language: PageLanguage
+}
 
 export interface AppForwardDeps {
   /** A byte stream to the app. @throws AppError */
@@ -17,8 +25,8 @@ export interface AppForwardDeps {
   /** Final change of the headers of a request, and of its answer. */
   readonly requestHeaders: (request: IncomingMessage, raw: RawHeaders) => string[]
   readonly answerHeaders: (request: IncomingMessage, raw: RawHeaders) => string[]
-  /** Page for a request that got no answer of the app. With `retry` the app may still be starting. */
-  readonly failurePage: (failure: WireError & { readonly retry: boolean; readonly language: PageLanguage }) => string
+  /** Page for a request that got no answer of the app. */
+  readonly failurePage: (failure: AppFailure) => string
   readonly log: Log
 }
 
@@ -50,9 +58,12 @@ export function createAppForward(deps: AppForwardDeps): AppForward {
     const isCoded = wire.code !== 'internal'
     const code = isCoded ? wire.code : 'tunnel_failed'
     const message = isCoded ? wire.message : 'The connection to the app broke before it answered.'
-    const retry = ERRORS[code].retry && verdictOf(error) !== 'ended'
+    const broken = isCoded ? undefined : brokenAnswerOf(error)
+    // An answer that cannot be read comes from an app that runs.
+    const isRunning = broken !== undefined && broken.kind !== 'none'
+    const retry = ERRORS[code].retry && verdictOf(error) !== 'ended' && !isRunning
     const status = ERRORS[code].status === 401 ? 502 : ERRORS[code].status
-    return { status, retry, page: deps.failurePage({ ...wire, code, message, retry, language }) }
+    return { status, retry, page: deps.failurePage({ ...wire, code, message, retry, broken, language }) }
   }
 
   function fail(response: ServerResponse, error: unknown) {

@@ -53,8 +53,7 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
     connect: deps.connect,
     requestHeaders: (_request, raw) => requestHeaders(raw, gate.cookieName, deps.inject()),
     answerHeaders: (request, raw) => answerHeaders(raw, request.url ?? ''),
-    failurePage: ({ code, message, retry, language }) =>
-      failurePage({ app: deps.app.title, session: deps.sessionName, code, message, retry, language }),
+    failurePage: failure => failurePage({ ...failure, app: deps.app.title, session: deps.sessionName }),
     log: deps.log,
   })
   let clears = deps.clearFirst

@@ -1,3 +1,4 @@
+import { type BrokenAnswer } from './broken-answer.ts'
 import { type Admission } from './gate.ts'
 import { type PageLanguage } from './page-language.ts'
 
@@ -79,11 +80,23 @@ export function failurePage(failure: {
   readonly code: string
   readonly message: string
   readonly retry: boolean
+  readonly broken: BrokenAnswer | undefined
   readonly language: PageLanguage
 }): string {
-  const { app, session, code, message, retry, language } = failure
+  const { app, session, code, message, retry, broken, language } = failure
   const isKorean = language === 'ko'
-  const next = NEXT[retry ? 'again' : 'console'][language]
+  if (broken && broken.kind !== 'none') {
+    const title = isKorean
+      ? `"${session}" 세션의 ${app} 앱이 올바른 HTTP로 응답하지 않았습니다`
+      : `${app} in session "${session}" gave an answer that is not valid HTTP`
+    return page({
+      title,
+      text: broken.kind === 'tls' ? SPEAKS_TLS[language] : unreadable(broken, language),
+      code,
+      language,
+    })
+  }
+  const next = [...(broken ? [NEXT.closed[language]] : []), NEXT[retry ? 'again' : 'console'][language]].join(' ')
   return page({
     title: isKorean
       ? `"${session}" 세션의 ${app} 앱이 응답하지 않습니다`
@@ -96,7 +109,21 @@ export function failurePage(failure: {
   })
 }
 
+const SPEAKS_TLS = {
+  en: 'The app speaks https, which Berth does not speak to apps. Start it without a certificate, or open its port in the console "For a program".',
+  ko: '앱이 https를 사용하지만 Berth는 앱과 https로 통신하지 않습니다. 인증서 없이 앱을 시작하거나, 콘솔에서 포트를 "프로그램에서"로 여세요.',
+} as const
+
+const unreadable = ({ reason }: { readonly reason: string }, language: PageLanguage) =>
+  language === 'ko'
+    ? `원인: ${reason}. 브라우저는 이런 응답을 받아들이기도 합니다. 앱을 고치거나, 콘솔에서 포트를 "프로그램에서"로 여세요.`
+    : `The reason: ${reason}. Some browsers accept such answers. Correct the app, or open its port in the console "For a program".`
+
 const NEXT = {
+  closed: {
+    en: 'It closed the connection without an answer, as apps do that speak https.',
+    ko: '앱이 응답 없이 연결을 닫았습니다. https를 사용하는 앱이 이렇게 동작하기도 합니다.',
+  },
   again: {
     en: 'The app may still be starting; this page tries again every few seconds.',
     ko: '앱이 아직 시작하는 중일 수 있습니다. 이 페이지가 몇 초마다 다시 시도합니다.',

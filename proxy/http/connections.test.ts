@@ -20,11 +20,12 @@ function pool() {
     peers.push(far)
     return Promise.resolve(near)
   }, silentLog)
-  const take = () =>
+  const takeFor = (isSentOnce: boolean) =>
     new Promise<Connection>((taken, failed) => {
-      connections.take({ isGone: false, taken, failed })
+      connections.take({ isGone: false, isSentOnce, taken, failed })
     })
-  return { connections, peers, take }
+  const take = () => takeFor(false)
+  return { connections, peers, take, takeFor }
 }
 
 test('a connection that was given back serves the next request, the last one first', async () => {
@@ -37,6 +38,28 @@ test('a connection that was given back serves the next request, the last one fir
   expect(second.isReused).toBe(true)
   expect(await take()).toBe(first)
   expect(peers).toHaveLength(2)
+})
+
+test('a request that is not sent again gets a connection that was used just now, or a new one', async () => {
+  const { connections, take, takeFor } = pool()
+  const first = await take()
+  connections.giveBack(first)
+  vi.advanceTimersByTime(1_000)
+  expect(await takeFor(true)).toBe(first)
+  connections.giveBack(first)
+  vi.advanceTimersByTime(2_000)
+  const second = await takeFor(true)
+  expect(second).not.toBe(first)
+  // Others take the older one.
+  expect(await take()).toBe(first)
+})
+
+test('old connections do not keep a request waiting that wants a new one', async () => {
+  const { connections, take, takeFor } = pool()
+  const all = await Promise.all(Array.from({ length: 256 }, take))
+  connections.giveBack(all[0] as Connection)
+  vi.advanceTimersByTime(2_000)
+  expect(all).not.toContain(await takeFor(true))
 })
 
 test.each([
@@ -84,7 +107,7 @@ test('connections are closed 30 seconds after their last request', async () => {
 test('at most 256 connections exist, the next request waits for one, and 32 are kept', async () => {
   const { connections, peers, take } = pool()
   const all = await Promise.all(Array.from({ length: 256 }, take))
-  const gone = { isGone: true, taken: vi.fn(), failed: vi.fn() }
+  const gone = { isGone: true, isSentOnce: false, taken: vi.fn(), failed: vi.fn() }
   connections.take(gone)
   const [next, later] = [take(), take()]
   await turn()
@@ -109,6 +132,7 @@ test('a dial that fails is told, and the next waiting request dials again', asyn
   const told: string[] = []
   const taker = (name: string) => ({
     isGone: false,
+    isSentOnce: false,
     taken: () => told.push(name),
     failed: (error: Error) => told.push(`${name}: ${error.message}`),
   })

@@ -5,6 +5,8 @@ import { containedBy } from './contain.ts'
 const IDLE_MS = 30_000
 const MOST = 256
 const MOST_IDLE = 32
+/** Servers close connections that were idle for a few seconds or more (uvicorn and Node: 5), maybe as the next request is on its way. */
+const FRESH_MS = 1_500
 
 /** Uses a connection for one request. */
 export interface ConnectionUser {
@@ -19,6 +21,8 @@ export interface ConnectionUser {
 export interface Taker {
   /** It needs none any more. */
   readonly isGone: boolean
+  /** Its request is not sent again if the connection turns out to be closed: it gets one that was used just now, or a new one. */
+  readonly isSentOnce: boolean
   taken(connection: Connection): void
   /** Nothing could be dialled. */
   failed(error: Error): void
@@ -69,14 +73,21 @@ export class Connections {
 
   /** Calls one method of the taker: at once for an idle connection, otherwise when one was dialled or became free. */
   take(taker: Taker): void {
-    for (let connection = this.#idle.pop(); connection; connection = this.#idle.pop()) {
-      if (!connection.isOpen) continue
-      connection.isReused = true
-      this.#hand(connection, taker)
+    const usedSince = taker.isSentOnce ? performance.now() - FRESH_MS : 0
+    for (let last = this.#idle.at(-1); last && last.idleUntil - IDLE_MS >= usedSince; last = this.#idle.at(-1)) {
+      this.#idle.pop()
+      if (!last.isOpen) continue
+      last.isReused = true
+      this.#hand(last, taker)
       return
     }
-    if (this.#all.size + this.#dialling < MOST) this.#dial(taker)
-    else this.#waiting.push(taker)
+    if (this.#all.size + this.#dialling < MOST) {
+      this.#dial(taker)
+      return
+    }
+    this.#waiting.push(taker)
+    // Makes room for a new one; its close dials.
+    this.#idle.shift()?.stream.destroy()
   }
 
   /** Takes back a connection on which the last answer was complete. */

@@ -28,6 +28,11 @@ export interface TlsHttpServer extends Server {
 const HEAD_MS = 30_000
 /** Interval at which Node checks connections against the deadline. */
 const CHECK_MS = 5_000
+/**
+ * Longest head of a request, and of an answer: as long as common servers take (uvicorn: 64 KiB), above that of a browser that knows
+ * many programs at one host name, below what costs memory.
+ */
+export const MAX_HEADER_BYTES = 64 * 1024
 /** Grace period for the rest of a request that has been answered in full. */
 const REST_MS = 10_000
 
@@ -43,7 +48,12 @@ export function createHttpServer(options: HttpServerOptions & { readonly tls: Se
 export function createHttpServer(options: HttpServerOptions): Server
 export function createHttpServer({ onRequest, onUpgrade, log, ...options }: HttpServerOptions): Server {
   // Without a request timeout Node has none for heads either, so it is set explicitly.
-  const limits = { requestTimeout: 0, headersTimeout: HEAD_MS, connectionsCheckingInterval: CHECK_MS }
+  const limits = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    requestTimeout: 0,
+    headersTimeout: HEAD_MS,
+    connectionsCheckingInterval: CHECK_MS,
+  }
   const shouldUpgradeCallback = onUpgrade ? isTunnelRequest : () => false
   const { timeout = 0, tls, ...created } = options
   const settings = { ...limits, shouldUpgradeCallback, ...created }

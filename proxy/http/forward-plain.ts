@@ -46,6 +46,10 @@ export class PlainExchange implements Taker, ConnectionUser {
     way.connections.take(this)
   }
 
+  get isSentOnce(): boolean {
+    return this.#way.retries === 0
+  }
+
   get isGone(): boolean {
     return this.#response.destroyed
   }
@@ -84,7 +88,7 @@ export class PlainExchange implements Taker, ConnectionUser {
     else if (connection?.isReused && this.#retries > 0) {
       this.#retries--
       this.#way.connections.take(this)
-    } else this.#way.fail(error ?? new Error('The connection ended without an answer.'))
+    } else this.#way.fail(error ?? endedError())
   }
 
   #begin(chunk: Buffer): void {
@@ -153,6 +157,9 @@ export class PlainExchange implements Taker, ConnectionUser {
     return connection
   }
 }
+
+/** As Node's client reports it. */
+const endedError = () => Object.assign(new Error('The connection ended without an answer.'), { code: 'ECONNRESET' })
 
 const TARGET = /^[\x21-\xff]+$/
 const FIELDS = /^(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [\t\x20-\x7e\x80-\xff]*\r\n)*$/

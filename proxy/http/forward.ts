@@ -10,6 +10,7 @@ import { type Duplex } from 'node:stream'
 import { type Log } from '../log.ts'
 import { type Connections } from './connections.ts'
 import { containedBy } from './contain.ts'
+import { MAX_HEADER_BYTES } from './create-server.ts'
 import { PlainExchange, plainHead, SMALL_BYTES } from './forward-plain.ts'
 import { bodyFraming, endToEnd, hasBody, mapHeaders, type RawHeaders } from './headers.ts'
 import { isPersistent, Loan } from './loan.ts'
@@ -64,7 +65,7 @@ export function forwardRequest(
   }
 
   function send(attempt: number, loan?: Loan) {
-    const sent = open(request, optionsOf(upstream, loan), () => [
+    const sent = open(request, optionsOf(upstream, !isRepeatable, loan), () => [
       ...upstream.headers(withoutExpect(request)),
       ...bodyFraming(request.rawHeaders),
     ])
@@ -253,9 +254,9 @@ const hasNoBody = ({ method }: IncomingMessage, { statusCode }: ServerResponse) 
   method === 'HEAD' || statusCode === 204 || statusCode === 304
 
 /** The connection of a request that Node's client sends: a loan that is there, a loan to come, or one of its own. */
-function optionsOf({ connections, options }: Upstream, loan: Loan | undefined): RequestOptions {
+function optionsOf({ connections, options }: Upstream, isSentOnce: boolean, loan?: Loan): RequestOptions {
   if (loan) return { createConnection: () => loan }
-  return connections ? Loan.optionsFor(connections) : options
+  return connections ? Loan.optionsFor(connections, isSentOnce) : options
 }
 
 /** @returns the error if the request cannot be sent: a header or a target contains a byte that Node refuses */
@@ -268,6 +269,7 @@ export function open(
   try {
     return make({
       ...options,
+      maxHeaderSize: MAX_HEADER_BYTES,
       method: request.method ?? 'GET',
       path: request.url ?? '/',
       headers: headers(),

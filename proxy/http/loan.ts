@@ -27,12 +27,13 @@ export class Loan extends Duplex implements ConnectionUser {
   }
 
   /** Node's client then gets a connection that is taken when there is one. */
-  static optionsFor(connections: Connections): RequestOptions {
+  static optionsFor(connections: Connections, isSentOnce: boolean): RequestOptions {
     return {
       createConnection: (_, done) => {
         connections.take({
           // A request that was aborted in the meantime closes its loan.
           isGone: false,
+          isSentOnce,
           taken: connection => {
             done(null, new Loan(connections, connection))
           },

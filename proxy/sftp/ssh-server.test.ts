@@ -92,14 +92,28 @@ describe('a client without the key is refused', () => {
   })
 })
 
-test('there is no shell, no command, no forwarding and no other subsystem', async () => {
+test('there is no forwarding and no other subsystem; shells and commands say what the port is for', async () => {
   const connection = await open({ privateKey: client.privateKey })
   const refused = (act: (done: (error: Error | undefined) => void) => unknown) =>
     expect(
       new Promise<void>((resolve, reject) => void act(error => (error ? reject(error) : resolve()))),
     ).rejects.toThrow()
-  await refused(done => connection.shell(done))
-  await refused(done => connection.exec('id', done))
+  const said = (ask: (done: ssh2.ClientCallback) => unknown) =>
+    new Promise<string>((resolve, reject) => {
+      ask((error, channel) => {
+        if (error) {
+          reject(error)
+          return
+        }
+        let [text, exitCode] = ['', -1]
+        channel.stderr.on('data', (chunk: Buffer) => (text += String(chunk)))
+        channel.on('exit', (code: number) => (exitCode = code)).on('close', () => resolve(`${text}${exitCode}`))
+        channel.on('data', (chunk: Buffer) => (text += String(chunk)))
+      })
+    })
+  const told = /^Berth: This port moves files by SFTP only\. .*\r\n1$/
+  expect(await said(done => connection.shell(done))).toMatch(told)
+  expect(await said(done => connection.exec('scp -t .', done))).toMatch(told)
   await refused(done => connection.subsys('netconf', done))
   await refused(done => connection.forwardOut('127.0.0.1', 1, '127.0.0.1', 22, done))
   await refused(done => connection.forwardIn('127.0.0.1', 0, done))

@@ -32,6 +32,7 @@ const PROOF_MS = 30_000
 const MOST_KEYS = 20
 /** Time for a client to read why its connection ends. */
 const LINGER_MS = 1_000
+const SFTP_ONLY = 'This port moves files by SFTP only. For rsync, use a session that mounts the folder.'
 const MOST_CONNECTIONS = 64
 const MOST_CHANNELS = 16
 const KEEPALIVE_MS = 15_000
@@ -40,8 +41,8 @@ const KEEPALIVE_MS = 15_000
  * An SSH server with one service: the subsystem `sftp`. Its bytes go to the manager as they are.
  *
  * Threat model: every user and program of this computer can connect, and containers with host networking. A client has to prove one
- * of the allowed keys; there are no passwords. Shells, commands, environment, forwarding and agents are not offered (ssh2 refuses
- * what has no listener). Each connection has a deadline for its proof, and bounded numbers of keys and channels; an error ends the
+ * of the allowed keys; there are no passwords. Shells and commands get a text that says what the port is for, and run nothing.
+ * Environment, forwarding and agents are not offered (ssh2 refuses what has no listener). Each connection has a deadline for its proof, and bounded numbers of keys and channels; an error ends the
  * connection and no other. Compression is off: a few bytes must not become many. What the manager refuses, the client is told as an
  * error text of the channel.
  *
@@ -108,6 +109,16 @@ export async function createSshServer(deps: SshServerDeps): Promise<SshServer> {
       const channel = accept()
       carry(channel, gone).catch((error: unknown) => log.warn({ error: String(error) }, 'an SFTP channel failed'))
     })
+    // scp -O, rsync and plain ssh would say nothing but that the request failed. A terminal is only asked for before a shell.
+    session.on('pty', accept => accept())
+    session.on('exec', accept => refuse(accept()))
+    session.on('shell', accept => refuse(accept()))
+  }
+
+  function refuse(channel: ServerChannel): void {
+    channel.on('error', () => undefined).resume()
+    channel.stderr.write(`Berth: ${SFTP_ONLY}\r\n`)
+    finish(channel, 1)
   }
 
   async function carry(channel: ServerChannel, gone: AbortSignal): Promise<void> {

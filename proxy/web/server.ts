@@ -25,7 +25,7 @@ import { openWebTls, type WebTls } from './tls/web-tls.ts'
 import { createLocalCodes } from './local-codes.ts'
 import { openLocalSockets } from './local-socket.ts'
 import { openThisComputer } from './this-computer.ts'
-import { answerUnreadRequests, MAX_HEADER_BYTES } from './unread-requests.ts'
+import { answerUnreadRequests } from './unread-requests.ts'
 import { type ProxyWatch, watchProxies } from './wrong-proxy.ts'
 
 export interface Web extends AsyncDisposable {
@@ -115,7 +115,6 @@ export async function startWeb(
     createServerOf(tls, {
       ...listeners,
       keepAliveTimeout: 65_000,
-      maxHeaderSize: MAX_HEADER_BYTES,
       noDelay: true,
       keepAlive: true,
       timeout: STALLED_MS,

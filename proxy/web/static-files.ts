@@ -38,7 +38,7 @@ interface Found extends CachedFile {
 
 /**
  * Serves the built console. Files of the folder only: the path is decoded once and resolved, and a path outside the folder does
- * not exist. Unknown paths without an extension get the page, whose router knows them. Files below `assets/` carry a hash in
+ * not exist. Browsers get the page for unknown paths without an extension. Files below `assets/` carry a hash in
  * their name and never change; all others are revalidated. If the build made a compressed copy that the browser accepts, the
  * copy is sent. Ranges are not supported: the whole file is sent, as RFC 9110 section 14.2 allows.
  *
@@ -63,7 +63,7 @@ export function createStaticFiles(directory: string, log: Log) {
     }
     try {
       const path = pathOf(request.url ?? '/')
-      const found = (await find(path)) ?? (extname(path ?? '') === '' ? await find('/index.html') : undefined)
+      const found = (await find(path)) ?? (isPageOf(request, path) ? await find('/index.html') : undefined)
       if (found) await send(request, response, found)
       else if ((await find('/index.html')) === undefined) sendMissingBuild(response)
       else answerProblem(response, new AppError('not_found', { why: 'The file does not exist.' }))
@@ -140,4 +140,13 @@ function sendMissingBuild(response: ServerResponse) {
 <body><main><h1>The console is not built yet</h1>
 <p>Run <code>npm run build</code> in the folder of Berth, then load this page again. The API at <code>/api/v1</code> already works.</p></main></body></html>
 `)
+}
+
+/**
+ * Whether a browser opens an address of the page's own, as of an old bookmark. A program with a wrong base address (`/sessions` for
+ * `/api/v1/sessions`) must not take the page for an answer: it asks for no HTML, or shows a credential.
+ */
+function isPageOf({ headers }: IncomingMessage, path: string | undefined): boolean {
+  const isBrowser = headers.accept?.includes('text/html') === true && headers.authorization === undefined
+  return isBrowser && extname(path ?? '') === ''
 }

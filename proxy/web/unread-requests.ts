@@ -3,9 +3,6 @@ import { type Socket } from 'node:net'
 import { AppError, toProblem } from '#manager/contract'
 import { CONTENT_SECURITY_POLICY, SECURITY_HEADERS } from './security-headers.ts'
 
-/** Longest head of a request: above that of a browser that knows many programs at one host name, below what costs memory. */
-export const MAX_HEADER_BYTES = 64 * 1024
-
 /** Time to read what a client still sends: closing earlier causes a reset that overtakes the answer. */
 const LINGER_MS = 2_000
 

@@ -2,6 +2,7 @@ import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { BlockList, isIPv6 } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { type ApiClient, type AppsAddress, authorityOf, type ServedApp } from '#manager/contract'
+import { type AppFailure } from '../../http-origins/app-forward.ts'
 import { languageOf } from '../../http-origins/page-language.ts'
 import { failurePage } from '../../http-origins/pages.ts'
 import { answerRaw } from '../../http/raw-answer.ts'
@@ -116,9 +117,9 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
     roads.delete(visitor)
   }
 
-  function ownFailure({ code, message, retry, language }: Parameters<typeof publicFailure>[0]): string {
-    if (code === 'published_app_not_found') return publicRefusal('not_open').body(language)
-    return failurePage({ app: served.title, session: served.sessionName, code, message, retry, language })
+  function ownFailure(failure: AppFailure): string {
+    if (failure.code === 'published_app_not_found') return publicRefusal('not_open').body(failure.language)
+    return failurePage({ ...failure, app: served.title, session: served.sessionName })
   }
 
   /** @returns false if too many requests are in flight */

@@ -1,4 +1,5 @@
-import { PUBLIC_OPEN_PATH, type WireError } from '#manager/contract'
+import { PUBLIC_OPEN_PATH } from '#manager/contract'
+import { type AppFailure } from '../../http-origins/app-forward.ts'
 import { escapeHtml, page, PAGE_HEADERS } from '../../http-origins/pages.ts'
 import { type PageLanguage } from '../../http-origins/page-language.ts'
 import { type PublicAdmission } from './public-gate.ts'
@@ -134,25 +135,23 @@ export function publicRefusal(reason: Refusal): PublicPage {
   }
 }
 
-interface Failure extends WireError {
-  readonly retry: boolean
-  readonly language: PageLanguage
-}
-
 /** Page for an app that does not answer. Visitors learn neither the session's name nor why. */
-export function publicFailure({ code, retry, language }: Failure): string {
-  const { title, again, ask } = FAILURE[language]
+export function publicFailure({ code, retry, broken, language }: AppFailure): string {
+  const { away, unreadable, again, ask } = FAILURE[language]
+  const title = broken && broken.kind !== 'none' ? unreadable : away
   return page({ title, text: retry ? again : ask, code, language, refreshSeconds: retry ? 3 : undefined })
 }
 
 const FAILURE = {
   en: {
-    title: 'The app does not answer',
+    away: 'The app does not answer',
+    unreadable: 'The app gave an answer that cannot be read',
     again: 'This page tries again every few seconds.',
     ask: 'Ask the person who sent you the link.',
   },
   ko: {
-    title: '앱이 응답하지 않습니다',
+    away: '앱이 응답하지 않습니다',
+    unreadable: '앱의 응답을 읽을 수 없습니다',
     again: '이 페이지가 몇 초마다 다시 시도합니다.',
     ask: '링크를 보낸 사람에게 문의하세요.',
   },

@@ -345,6 +345,12 @@ const ODD: readonly Sent[] = [
     path: 'plain',
     head: ['Host: {host}', 'X-Name: \xed\x95\x9c\xea\xb8\x80'],
   },
+  {
+    client: 'long fields, both ways',
+    method: 'GET',
+    path: 'long',
+    head: ['Host: {host}', `X-Long: ${'a'.repeat(40_000)}`],
+  },
   { client: 'a long field', method: 'GET', path: 'plain', head: ['Host: {host}', `X-Long: ${'a'.repeat(12_000)}`] },
   {
     client: 'extensions of chunks',

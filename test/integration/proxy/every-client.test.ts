@@ -81,7 +81,7 @@ async function reflecting() {
   const seen = new Map<string, Seen>()
   // As servers do that know WebSockets only; Node by itself takes every offer for one.
   const shouldUpgradeCallback = ({ headers }: IncomingMessage) => headers.upgrade?.toLowerCase() === 'websocket'
-  const server = createServer({ shouldUpgradeCallback }, (request, response) => {
+  const server = createServer({ shouldUpgradeCallback, maxHeaderSize: 64 * 1024 }, (request, response) => {
     void buffer(request).then(body => {
       const { method = '', url = '', rawHeaders, headers } = request
       const id = /[?&]id=(\d+)$/.exec(url)?.[1] ?? ''
@@ -103,7 +103,7 @@ async function reflecting() {
   return { port: await listening(server), seen }
 }
 
-function answer(id: number, { headers }: IncomingMessage, response: ServerResponse): void {
+function answer(id: number, { url, headers }: IncomingMessage, response: ServerResponse): void {
   const isPacked = id % 2 === 0 && /gzip/.test(String(headers['accept-encoding']))
   const text = Buffer.from(`\xff\0${'answer '.repeat((id % 5) * 4000)}`, 'latin1')
   const body = isPacked ? gzipSync(text) : text
@@ -112,6 +112,7 @@ function answer(id: number, { headers }: IncomingMessage, response: ServerRespon
     ...['Date', 'Sat, 28 Nov 2026 00:00:00 GMT', 'Content-Type', 'text/plain; charset=utf-8', 'ETag', '"v1"'],
     ...['Set-Cookie', 'a=1; Path=/', 'set-cookie', 'b=2; HttpOnly', 'Vary', 'Accept', 'X-Empty', '', 'X-Raw', '\xe9'],
     ...(isPacked ? ['Content-Encoding', 'gzip'] : []),
+    ...(url?.includes('/long?') === true ? ['X-Long', 'b'.repeat(40_000)] : []),
     ...(status === 302 ? ['Location', '/api/reflect/elsewhere?a=b%20c#d'] : []),
     ...(id % 3 === 0 || status === 204 ? [] : ['Content-Length', String(body.length)]),
   ])

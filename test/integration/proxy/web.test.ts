@@ -24,7 +24,16 @@ test('the page has a strict policy, hashed files are cached for ever, and unknow
   expect(page.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-cache' })
   const asset = await ask(web.port, '/assets/main-abc123.js')
   expect(asset.headers['cache-control']).toContain('immutable')
-  expect((await ask(web.port, '/sessions/42')).body).toBe(page.body)
+  const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+  expect((await ask(web.port, '/sessions/42', { headers: browser })).body).toBe(page.body)
+  // A program with a wrong base address must not take the page for an answer.
+  for (const headers of [
+    { accept: '*/*' },
+    { accept: 'application/json' },
+    { ...browser, authorization: 'Bearer x' },
+  ]) {
+    expect(await ask(web.port, '/sessions', { headers })).toMatchObject({ status: 404 })
+  }
   expect((await ask(web.port, '/assets/none.js')).status).toBe(404)
   const etag = page.headers.etag ?? ''
   expect((await ask(web.port, '/', { headers: { 'if-none-match': etag } })).status).toBe(304)

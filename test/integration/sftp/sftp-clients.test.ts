@@ -280,7 +280,7 @@ test('without the right key nobody gets in, and there is no shell', async () => 
   })
   const own = [...options, '-o', 'IdentitiesOnly=yes', '-i', kit.identityFile, 'work@127.0.0.1']
   await expect(run('ssh', [...own, 'id'])).rejects.toMatchObject({
-    stderr: expect.stringMatching(/request failed/) as string,
+    stderr: expect.stringMatching(/by SFTP only/) as string,
   })
   await expect(run('ssh', ['-W', '127.0.0.1:22', ...own])).rejects.toMatchObject({
     stderr: expect.stringMatching(/open failed/) as string,

@@ -1,0 +1,64 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterEach, expect, test } from 'vitest'
+import { createHttpServer } from '../http/create-server.ts'
+import { silentLog } from '../log.ts'
+import { createAppForward } from './app-forward.ts'
+import { failurePage } from './pages.ts'
+
+const servers: { close(): unknown }[] = []
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close()
+})
+
+/** What a visitor gets from an app that does this with the first bytes of a connection. */
+async function visit(act: (socket: Socket) => void): Promise<string> {
+  const app = createServer(socket => socket.on('error', () => undefined).once('data', () => act(socket)))
+  app.listen(0, '127.0.0.1')
+  await once(app, 'listening')
+  const forward = createAppForward({
+    connect: async () => {
+      const socket = connect((app.address() as AddressInfo).port, '127.0.0.1')
+      await once(socket, 'connect')
+      return socket
+    },
+    requestHeaders: (_, raw) => [...raw],
+    answerHeaders: (_, raw) => [...raw],
+    failurePage: failure => failurePage({ ...failure, app: 'Port 8000', session: 'train' }),
+    log: silentLog,
+  })
+  const server = createHttpServer({ onRequest: forward.request, log: silentLog }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  servers.push(app, server, forward)
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  client.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  return await text(client)
+}
+
+const TLS_ALERT = Buffer.from([0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x46])
+const RELOADS = /http-equiv="refresh"/
+
+test.each<[string, string | Buffer, RegExp]>([
+  [
+    'two lengths',
+    'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok',
+    /The reason: .*Content-Length/,
+  ],
+  ['another protocol', 'SSH-2.0-OpenSSH_9.2\r\n', /The reason: /],
+  ['an endless head', `HTTP/1.1 200 OK\r\nX: ${'a'.repeat(70_000)}\r\n\r\n`, /The reason: Header overflow/],
+  ['a TLS alert', TLS_ALERT, /The app speaks https/],
+])('an answer that cannot be read is told as such, and not asked for again: %s', async (_, bytes, told) => {
+  const page = await visit(socket => socket.end(bytes))
+  expect(page).toMatch(/^HTTP\/1\.1 502 /)
+  expect(page).toContain('gave an answer that is not valid HTTP')
+  expect(page).toMatch(told)
+  expect(page).not.toMatch(RELOADS)
+})
+
+test('an app that closes the connection without an answer may still be starting, or speak https', async () => {
+  const page = await visit(socket => socket.end())
+  expect(page).toMatch(/^HTTP\/1\.1 502 /)
+  expect(page).toMatch(RELOADS)
+  expect(page).toContain('as apps do that speak https')
+})

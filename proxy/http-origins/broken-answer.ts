@@ -1,0 +1,20 @@
+/** What bytes of an app that are no readable answer say about it. */
+export type BrokenAnswer =
+  /** The parser's reason. */
+  | { readonly kind: 'invalid'; readonly reason: string }
+  /** A TLS alert: the app speaks https. */
+  | { readonly kind: 'tls' }
+  /** The app took the request and closed the connection. */
+  | { readonly kind: 'none' }
+
+/** First byte of a TLS alert (RFC 8446 section 5.1). */
+const ALERT = 0x15
+
+/** @returns undefined for an error that does not come from the bytes of the app */
+export function brokenAnswerOf(error: unknown): BrokenAnswer | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { code = '', reason, rawPacket } = error as Error & { code?: string; reason?: string; rawPacket?: Uint8Array }
+  if (code === 'ECONNRESET') return { kind: 'none' }
+  if (!code.startsWith('HPE_')) return undefined
+  return rawPacket?.[0] === ALERT ? { kind: 'tls' } : { kind: 'invalid', reason: reason ?? code }
+}
