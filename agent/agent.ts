@@ -37,6 +37,7 @@ import { createLiveFolders } from './kernel/live-folders.ts'
 import { createKernelManager, type KernelManager } from './kernel/kernel-manager.ts'
 import { createLog, type Log } from './log.ts'
 import { startGuards } from './limits/guards.ts'
+import { containerIptables } from './network/container-iptables.ts'
 import { type Isolation, startFirewall } from './network/firewall.ts'
 import { createSessionNetworks } from './network/session-networks.ts'
 import { runDoctor } from './run-doctor.ts'
@@ -126,6 +127,8 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         await networks.checkRange()
         if (networks.isElsewhere) throw new AppError('unavailable', because('engine_elsewhere'))
       },
+      // Whoever may use the engine may also set rules, by a container.
+      iptables: process.getuid?.() === 0 ? undefined : containerIptables({ engine, image: config.toolboxImage }),
       log,
       onChange: changed,
     }),

@@ -21,7 +21,7 @@ export type FirewallOptions = Omit<FirewallSpec, 'nameServers' | 'agentUid'> & {
   /** Checks the range first: rules for a range that belongs to someone else would cut them off. @throws with the reason */
   readonly checkRange: () => Promise<void>
   /** Default: the programs of this machine, in this process's network. */
-  readonly iptables?: Iptables
+  readonly iptables?: Iptables | undefined
   readonly log: Log
   readonly onChange: () => void
 }
@@ -63,7 +63,7 @@ export function startFirewall(options: FirewallOptions): Firewall {
   }
 
   const apply = () => (working = working.then(applyOnce))
-  const timer = setInterval(() => void apply(), CHECK_EVERY_MS)
+  const timer = setInterval(() => void apply(), iptables.lookEveryMs ?? CHECK_EVERY_MS)
   timer.unref()
   return {
     get state() {

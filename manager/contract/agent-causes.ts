@@ -32,6 +32,7 @@ export const AGENT_CAUSES = {
   iptables_silent: 'The firewall could not be set up: {program} did not end within {seconds} s.',
   iptables_signal: 'The firewall could not be set up: {program} was ended by the signal {signal}.',
   iptables_exit: 'The firewall could not be set up: {program} ended with exit code {code} and printed nothing.',
+  toolbox_no_iptables: 'The firewall could not be set up: the image {image} has no iptables. Make it again.',
   firewall_chains_missing: 'The rules of sessions are missing in {chains}.',
   engine_elsewhere:
     'The agent runs in another network namespace than its Docker Engine, so it cannot set up a firewall there. It reaches apps through relays in the containers, which is slower. Run the agent in the network namespace of the engine.',

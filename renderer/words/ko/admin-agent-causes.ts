@@ -35,6 +35,7 @@ export default {
   iptables_silent: '방화벽을 설정하지 못했습니다: {program} 프로그램이 {seconds}초 안에 끝나지 않았습니다.',
   iptables_signal: '방화벽을 설정하지 못했습니다: {program} 프로그램이 {signal} 시그널로 끝났습니다.',
   iptables_exit: '방화벽을 설정하지 못했습니다: {program} 프로그램이 아무 메시지 없이 종료 코드 {code}로 끝났습니다.',
+  toolbox_no_iptables: '방화벽을 설정하지 못했습니다. {image} 이미지에 iptables가 없습니다. 이미지를 다시 만드세요.',
   firewall_chains_missing: '{chains} 체인에 세션의 규칙이 없습니다.',
   engine_elsewhere:
     '에이전트가 Docker 엔진과 다른 네트워크 네임스페이스에서 실행되므로 거기에 방화벽을 설정할 수 없습니다. 앱에는 컨테이너 안의 릴레이를 거쳐 연결하므로 더 느립니다. 엔진의 네트워크 네임스페이스에서 에이전트를 실행하세요.',

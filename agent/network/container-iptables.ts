@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto'
+import { buffer } from 'node:stream/consumers'
+import { PassThrough } from 'node:stream'
+import { AppError, because } from '#manager/contract'
+import { type EngineClient, engineMessage, isMissing } from '../docker/engine-client.ts'
+import { type Iptables, type IptablesProgram } from './iptables.ts'
+
+export interface ContainerIptablesDeps {
+  readonly engine: EngineClient
+  /** Image of the toolbox, which has iptables beside what sessions get of it. */
+  readonly image: string
+}
+
+const TIMEOUT_MS = 30_000
+/** A container is started for each look, and Docker's own restart is a reason to look at once. */
+const LOOK_EVERY_MS = 5 * 60_000
+const NO_IPTABLES = 3
+
+/**
+ * Shell script that runs a program in the back end of iptables which Docker uses: its chains are in one of the two. Where they are in
+ * neither, Docker has rules of its own in nftables, beside which those of the newer back end hold.
+ */
+const RUN = `
+  PATH=/opt/berth/applets
+  bin=/opt/berth-firewall/bin
+  export XTABLES_LIBDIR=/opt/berth-firewall/lib/xtables XTABLES_LOCKFILE=/tmp/xtables.lock
+  [ -e $bin/xtables-nft-multi ] || exit ${NO_IPTABLES}
+  has() { $bin/xtables-$1-multi iptables-save -t filter 2>/dev/null </dev/null | grep -q '^:DOCKER'; }
+  back=nft
+  has nft || ! has legacy || back=legacy
+  exec $bin/xtables-$back-multi "$@"`
+
+/**
+ * Iptables for an agent that is not root, in containers of the toolbox with the network of the host. Whoever may use the engine could do
+ * this by hand.
+ *
+ * Threat model: the container runs one program of ours and ends. It has the capability to administer the network and no other, cannot get
+ * more, writes nowhere, and mounts nothing of the host. Words of a rule are arguments, and rules come by standard input: no text becomes
+ * a command. What it prints is read up to a limit of time.
+ */
+export function containerIptables({ engine, image }: ContainerIptablesDeps): Iptables {
+  return {
+    lookEveryMs: LOOK_EVERY_MS,
+    check() {
+      if (process.platform !== 'linux') throw new AppError('unavailable', because('no_iptables_here'))
+    },
+    async run(program, args, input = '') {
+      try {
+        return await runOnce(program, args, input)
+      } catch (error) {
+        if (error instanceof AppError) throw error
+        const why = isMissing(error)
+          ? because('toolbox_image_missing', { image })
+          : because('docker_says', { text: engineMessage(error) })
+        throw new AppError('unavailable', why, { cause: error })
+      }
+    },
+  }
+
+  async function runOnce(program: IptablesProgram, args: readonly string[], input: string): Promise<string> {
+    const { id } = await engine.calls.createContainer({
+      name: `berth-firewall-${randomUUID()}`,
+      Image: image,
+      Entrypoint: [],
+      Cmd: ['/opt/berth/bin/busybox', 'sh', '-c', RUN, 'sh', program, ...args],
+      User: '0:0',
+      OpenStdin: true,
+      StdinOnce: true,
+      HostConfig: {
+        NetworkMode: 'host',
+        // Root of the host's user namespace, which the rules are of, also where the engine gives containers another one.
+        UsernsMode: 'host',
+        CapDrop: ['ALL'],
+        CapAdd: ['NET_ADMIN'],
+        SecurityOpt: ['no-new-privileges'],
+        ReadonlyRootfs: true,
+        Tmpfs: { '/tmp': 'size=1m' },
+        LogConfig: { Type: 'none', Config: {} },
+        AutoRemove: true,
+      },
+    })
+    const container = engine.streams.getContainer(id)
+    try {
+      const abortSignal = AbortSignal.timeout(TIMEOUT_MS)
+      const all = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true, abortSignal }
+      const streams = await container.attach(all)
+      const [out, err] = [new PassThrough(), new PassThrough()]
+      container.modem.demuxStream(streams, out, err)
+      streams.once('end', () => [out, err].forEach(one => one.end())).once('error', error => out.destroy(error))
+      // Before the start: a container that has ended is gone.
+      const ended = container.wait({ condition: 'next-exit', abortSignal }) as Promise<{ StatusCode: number }>
+      const texts = Promise.all([buffer(out), buffer(err)])
+      await Promise.all([container.start(), streams.end(input)])
+      const [{ StatusCode: code }, [stdout, stderr]] = await Promise.all([ended, texts])
+      if (code === 0) return stdout.toString()
+      const said = stderr.toString().trim().split('\n').slice(0, 2).join(' ')
+      if (code === NO_IPTABLES) throw new AppError('unavailable', because('toolbox_no_iptables', { image }))
+      throw new AppError(
+        'unavailable',
+        said === '' ? because('iptables_exit', { program, code }) : because('iptables_says', { text: said }),
+      )
+    } catch (error) {
+      // It removes itself only after it has run.
+      await engine.calls
+        .getContainer(id)
+        .remove({ force: true })
+        .catch(() => undefined)
+      throw error
+    }
+  }
+}
