@@ -62,6 +62,8 @@ export interface Agent {
   readonly agentId: AgentId
   /** Rejects when the agent cannot continue: a manager refused or revoked it, or its engine belongs to another agent. */
   readonly ended: Promise<never>
+  /** Looks whether the firewall keeps sessions from this computer and from each other. */
+  isolation(): Promise<Isolation>
 }
 
 /**
@@ -341,7 +343,15 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   log.info({ kind, why }, 'limit of homes')
   await control.ready
   const opened = stack.move()
-  return { agentId, ended: control.ended, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+  return {
+    agentId,
+    ended: control.ended,
+    async isolation() {
+      await firewall.apply()
+      return firewall.state
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
 }
 
 /**

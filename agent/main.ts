@@ -1,4 +1,4 @@
-import { onParentGone, toWireError } from '#manager/contract'
+import { answerParent, onParentGone, toWireError } from '#manager/contract'
 import { startAgent } from './agent.ts'
 import { readConfig } from './config.ts'
 
@@ -23,6 +23,13 @@ async function main(): Promise<void> {
   const agent = await Promise.race([starting, stopped.promise])
   if (!agent) return process.exit(0)
   await using _closed = agent
+  if (process.channel) {
+    process.on('message', message => {
+      const { id, type } = (message ?? {}) as { id?: unknown; type?: unknown }
+      if (type !== 'get_isolation') return
+      void agent.isolation().then(value => answerParent(process, { id, ok: true, value }))
+    })
+  }
   process.stdout.write(`${JSON.stringify({ ready: 'agent', agentId: agent.agentId })}\n`)
   await Promise.race([stopped.promise, agent.ended])
 }

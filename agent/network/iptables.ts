@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, type ExecFileException } from 'node:child_process'
+import { delimiter } from 'node:path'
 import { AppError, type Because, because } from '#manager/contract'
 
 export type IptablesProgram = 'iptables' | 'iptables-restore' | 'iptables-save'
@@ -34,7 +35,7 @@ export function hostIptables(prefix: readonly string[] = []): Iptables {
         const child: ChildProcess = execFile(
           command,
           words,
-          { timeout: TIMEOUT_MS, maxBuffer: MAX_RULES_BYTES },
+          { timeout: TIMEOUT_MS, maxBuffer: MAX_RULES_BYTES, env: withRootsPrograms(process.env) },
           (error, stdout, stderr) => {
             if (error) reject(new AppError('unavailable', howItFailed(program, error, stderr), { cause: error }))
             else resolve(stdout)
@@ -46,6 +47,11 @@ export function hostIptables(prefix: readonly string[] = []): Iptables {
       })
     },
   }
+}
+
+/** The folders of root's programs are missing in the PATH of many a shell that became root. */
+function withRootsPrograms(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return { ...env, PATH: [env.PATH, '/usr/local/sbin', '/usr/sbin', '/sbin'].filter(Boolean).join(delimiter) }
 }
 
 /** A program that dies prints nothing, so its signal or exit code is all there is to say. */

@@ -154,6 +154,7 @@ export async function up({
     }
   }
   await present(await describe(), { open, ticket, output, directory })
+  if (agent) void tellIsolation(agent, output)
   if (agent && images) stack.use(buildImages({ directory, note: output.note }))
   if (!signal.aborted) await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))
   output.note('Stopping. Sessions keep running.')
@@ -198,6 +199,13 @@ async function present(running: Running, { open, ticket, output, directory }: Pr
     open,
   })
   if (!isOpen) output.note('The browser could not be opened. Use the link above.')
+}
+
+/** Sessions run other people's code: whoever starts Berth hears what they can reach. Not waited for, because rules take a few seconds. */
+async function tellIsolation(agent: Supervised, output: Pick<Output, 'note'>): Promise<void> {
+  const asked = agent.current.ask('get_isolation') as Promise<{ readonly reason: { readonly why: string } | null }>
+  const told = await asked.catch(() => undefined)
+  if (told?.reason) output.note(`Sessions can reach this computer and its network: ${told.reason.why}`)
 }
 
 interface AgentDeps extends SupervisorDeps {

@@ -56,12 +56,12 @@ export const DOCTOR_CAUSES = {
   firewall_on_linux: 'Run the agent on Linux, where it sets up a firewall.',
   iptables_missing: 'iptables is not installed.',
   iptables_missing_mend: 'Install iptables: apt-get install iptables.',
-  firewall_needs_root: 'Only root can set up the firewall.',
-  firewall_needs_root_mend: 'Run the agent as root.',
   iptables_fails: 'iptables fails: {text}',
   iptables_fails_mend:
     'Look why `iptables -S FORWARD` fails: another version than the kernel supports, or modules that are missing.',
   agent_beside_engine: 'Run the agent in the network namespace of the engine.',
+  firewall_by_container:
+    'The agent sets the firewall in containers of the toolbox image, because only root may do so directly. `berth admin agent ls` says whether it holds.',
   firewall_possible: 'The agent can set up the firewall.',
   firewall_by_docker_user: 'The rules for sessions are called from DOCKER-USER.',
   firewall_by_forward: 'The rules for sessions are called from FORWARD, because Docker has no chain DOCKER-USER here.',

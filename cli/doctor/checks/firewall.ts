@@ -11,9 +11,10 @@ export const firewall: PartCheck = {
     if (platform !== 'linux') return warning(partial, because('firewall_on_linux'))
     if (!engine.hasBridgesHere)
       return warning(together(because('engine_elsewhere'), partial), because('agent_beside_engine'))
+    // The programs of this computer are for root.
+    if (!isRoot) return ok(because('firewall_by_container'))
     if (iptables.status === 'missing')
       return warning(together(because('iptables_missing'), partial), because('iptables_missing_mend'))
-    if (!isRoot) return warning(together(because('firewall_needs_root'), partial), because('firewall_needs_root_mend'))
     if (iptables.status === 'failing') {
       const fails = because('iptables_fails', { text: iptables.why })
       return warning(together(fails, partial), because('iptables_fails_mend'))

@@ -83,7 +83,12 @@ export async function lookAtSecrets(paths: readonly string[]): Promise<SecretFil
 /** Reads the chain FORWARD, which only root may; the agent's rules are called from there, or from DOCKER-USER. */
 export async function lookAtIptables(program = 'iptables'): Promise<IptablesFacts> {
   try {
-    const { stdout } = await run(program, ['-w', '5', '-S', 'FORWARD'], { timeout: TIMEOUT_MS })
+    // As the agent finds it: many a shell that became root has no folders of root's programs in its PATH.
+    const env = {
+      ...process.env,
+      PATH: `${process.env.PATH ?? ''}${delimiter}/usr/local/sbin${delimiter}/usr/sbin${delimiter}/sbin`,
+    }
+    const { stdout } = await run(program, ['-w', '5', '-S', 'FORWARD'], { timeout: TIMEOUT_MS, env })
     return { status: 'works', dockerUser: stdout.split('\n').includes('-A FORWARD -j DOCKER-USER') }
   } catch (error) {
     if (isMissing(error)) return { status: 'missing' }

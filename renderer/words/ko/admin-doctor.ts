@@ -56,12 +56,12 @@ export default {
   firewall_on_linux: '에이전트를 Linux에서 실행하세요. 그러면 방화벽을 설정합니다.',
   iptables_missing: 'iptables가 설치되어 있지 않습니다.',
   iptables_missing_mend: 'iptables를 설치하세요: apt-get install iptables',
-  firewall_needs_root: 'root만 방화벽을 설정할 수 있습니다.',
-  firewall_needs_root_mend: '에이전트를 root로 실행하세요.',
   iptables_fails: 'iptables가 실패합니다: {text}',
   iptables_fails_mend:
     '`iptables -S FORWARD`가 실패하는 이유를 확인하세요. 커널이 지원하지 않는 버전이거나 모듈이 없을 수 있습니다.',
   agent_beside_engine: '엔진의 네트워크 네임스페이스에서 에이전트를 실행하세요.',
+  firewall_by_container:
+    'root만 방화벽을 직접 설정할 수 있으므로 에이전트는 툴박스 이미지의 컨테이너에서 설정합니다. 제대로 작동하는지는 `berth admin agent ls`에서 알 수 있습니다.',
   firewall_possible: '에이전트가 방화벽을 설정할 수 있습니다.',
   firewall_by_docker_user: '세션의 규칙은 DOCKER-USER에서 호출됩니다.',
   firewall_by_forward: 'Docker가 여기에 DOCKER-USER 체인을 만들지 않으므로 세션의 규칙은 FORWARD에서 호출됩니다.',
