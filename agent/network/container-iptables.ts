@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { buffer } from 'node:stream/consumers'
-import { PassThrough } from 'node:stream'
 import { AppError, because } from '#manager/contract'
 import { type EngineClient, engineMessage, isMissing } from '../docker/engine-client.ts'
-import { type Iptables, type IptablesProgram } from './iptables.ts'
+import { createDemuxer } from '../tunnel/demux.ts'
+import { type Iptables, type IptablesProgram, MAX_RULES_BYTES } from './iptables.ts'
 
 export interface ContainerIptablesDeps {
   readonly engine: EngineClient
@@ -36,7 +35,7 @@ const RUN = `
  *
  * Threat model: the container runs one program of ours and ends. It has the capability to administer the network and no other, cannot get
  * more, writes nowhere, and mounts nothing of the host. Words of a rule are arguments, and rules come by standard input: no text becomes
- * a command. What it prints is read up to a limit of time.
+ * a command. What it prints is read up to a limit of bytes and of time.
  */
 export function containerIptables({ engine, image }: ContainerIptablesDeps): Iptables {
   return {
@@ -84,16 +83,17 @@ export function containerIptables({ engine, image }: ContainerIptablesDeps): Ipt
       const abortSignal = AbortSignal.timeout(TIMEOUT_MS)
       const all = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true, abortSignal }
       const streams = await container.attach(all)
-      const [out, err] = [new PassThrough(), new PassThrough()]
-      container.modem.demuxStream(streams, out, err)
-      streams.once('end', () => [out, err].forEach(one => one.end())).once('error', error => out.destroy(error))
+      const printed = read(streams)
       // Before the start: a container that has ended is gone.
       const ended = container.wait({ condition: 'next-exit', abortSignal }) as Promise<{ StatusCode: number }>
-      const texts = Promise.all([buffer(out), buffer(err)])
-      await Promise.all([container.start(), streams.end(input)])
-      const [{ StatusCode: code }, [stdout, stderr]] = await Promise.all([ended, texts])
-      if (code === 0) return stdout.toString()
-      const said = stderr.toString().trim().split('\n').slice(0, 2).join(' ')
+      // Both are awaited below; until then a failure of the start must not leave them unhandled.
+      const both = Promise.all([ended, printed])
+      both.catch(() => undefined)
+      await container.start()
+      streams.end(input)
+      const [{ StatusCode: code }, { stdout, stderr }] = await both
+      if (code === 0) return stdout
+      const said = stderr.trim().split('\n').slice(0, 2).join(' ')
       if (code === NO_IPTABLES) throw new AppError('unavailable', because('toolbox_no_iptables', { image }))
       throw new AppError(
         'unavailable',
@@ -108,4 +108,17 @@ export function containerIptables({ engine, image }: ContainerIptablesDeps): Ipt
       throw error
     }
   }
+}
+
+/** Both outputs of a container, to their end. @throws if there is more than a table can be */
+async function read(streams: AsyncIterable<unknown>): Promise<{ readonly stdout: string; readonly stderr: string }> {
+  const [stdout, stderr]: [Buffer[], Buffer[]] = [[], []]
+  const split = createDemuxer({ stdout: part => stdout.push(part), stderr: part => stderr.push(part) })
+  let bytes = 0
+  for await (const chunk of streams) {
+    bytes += (chunk as Buffer).length
+    if (bytes > MAX_RULES_BYTES) throw new Error('too many rules')
+    split(chunk as Buffer)
+  }
+  return { stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() }
 }

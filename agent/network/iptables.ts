@@ -16,7 +16,7 @@ export interface Iptables {
 
 const TIMEOUT_MS = 10_000
 /** A host with many published ports has thousands of rules. */
-const MAX_RULES_BYTES = 64 * 2 ** 20
+export const MAX_RULES_BYTES = 64 * 2 ** 20
 
 /**
  * The programs of this machine. They run without a shell: the words of a rule are arguments.

@@ -15,7 +15,7 @@ const run = promisify(execFile)
 const stack = new AsyncDisposableStack()
 const SOURCES = join(import.meta.dirname, '../../agent')
 /** A user that has nothing, and the group that owns the engine's socket. */
-const USER = ['setpriv', '--reuid=65534', '--regid=65534', '--groups=64999']
+const USER = ['--reuid=65534', '--regid=65534', '--groups=64999']
 let engine: Engine
 
 beforeAll(async () => {
@@ -54,8 +54,8 @@ async function applyAsUser(image = TOOLBOX_IMAGE): Promise<unknown> {
     await firewall.apply()
     await firewall.apply()
     console.log(JSON.stringify(firewall.state))`
-  const [command = '', ...words] = [...USER, process.execPath, '--input-type=module', '-e', script]
-  return JSON.parse((await run(command, words)).stdout) as unknown
+  const node = [process.execPath, '--input-type=module', '-e', script]
+  return JSON.parse((await run('setpriv', [...USER, ...node])).stdout) as unknown
 }
 
 test('sessions of an ordinary user of the engine reach neither the host nor the metadata service', async () => {
@@ -68,7 +68,7 @@ test('sessions of an ordinary user of the engine reach neither the host nor the 
   expect(stdout).toContain('--uid-owner 65534')
 })
 
-test('a toolbox without iptables, and none at all, are named', async () => {
-  const reason = (cause: string) => ({ isolation: 'partial', reason: { more: [{ cause }] } })
-  expect(await applyAsUser('berth/none:1')).toMatchObject(reason('toolbox_image_missing'))
+test('a toolbox that is missing is named', async () => {
+  const reason = { more: [{ cause: 'toolbox_image_missing' }] }
+  expect(await applyAsUser('berth/none:1')).toMatchObject({ isolation: 'partial', reason })
 })
