@@ -104,7 +104,9 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     })
   }
   const limits = createNvidiaLimits()
-  const isEngineHere = 'socketPath' in parseDockerHost(config.dockerHost)
+  const networks = createSessionNetworks(engine, { range: config.networkRange, onChange: changed })
+  const isLocal = 'socketPath' in parseDockerHost(config.dockerHost)
+  const isEngineHere = () => isLocal && !networks.isElsewhere
   const requests = createGpuRequests({ engine, isEngineHere, indexes: readGpuIndexes })
   const devices = stack.use(
     await openDevices({
@@ -120,7 +122,6 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     }),
   )
   const images = createImageCatalog(engine, changed)
-  const networks = createSessionNetworks(engine, { range: config.networkRange, onChange: changed })
   const firewall = stack.use(
     startFirewall({
       range: config.networkRange,

@@ -25,7 +25,7 @@ afterEach(() => rm(directory, { recursive: true }))
 const requests = (deps: Partial<GpuRequestsDeps> = {}) =>
   createGpuRequests({
     engine: { calls: { info: () => Promise.resolve(info) } } as unknown as EngineClient,
-    isEngineHere: true,
+    isEngineHere: () => true,
     indexes: () => Promise.resolve(INDEXES),
     path: directory,
     ...deps,
@@ -72,7 +72,7 @@ test('an engine that uses CDI without a list is understood by its files, JSON an
   expect(await requests().of([A])).toEqual(byCdi(false, A))
   expect(await requests().problems([A, B, 'GPU-1'])).toEqual(new Map([['GPU-1', because('gpu_not_in_cdi')]]))
   // The files are the engine's, and it has none of this host's.
-  expect(await requests({ isEngineHere: false }).of([A])).toEqual({ by: 'hook', uuids: [A] })
+  expect(await requests({ isEngineHere: () => false }).of([A])).toEqual({ by: 'hook', uuids: [A] })
   // CDI is off.
   info = { CDISpecDirs: [] }
   expect(await requests().problems([A])).toEqual(new Map([[A, because('engine_without_gpus')]]))

@@ -16,8 +16,8 @@ export interface GpuRequests {
 
 export interface GpuRequestsDeps {
   readonly engine: EngineClient
-  /** Whether the engine has the files and programs of this machine. */
-  readonly isEngineHere: boolean
+  /** Whether the engine has the files and programs of this machine: false for one in a virtual machine or a container. */
+  readonly isEngineHere: () => boolean
   /** Index of each GPU and MIG instance by UUID, as the driver numbers them now. */
   readonly indexes: () => Promise<ReadonlyMap<string, string>>
   readonly path?: string
@@ -34,14 +34,15 @@ export function createGpuRequests({
 }: GpuRequestsDeps): GpuRequests {
   async function lookAtOffer(): Promise<GpuOffer> {
     const reply: unknown = await engine.calls.info()
+    const isHere = isEngineHere()
     const { DiscoveredDevices, CDISpecDirs, Runtimes } = GpuInfo.parse(reply)
     const names = DiscoveredDevices
       ? gpuNamesOf(DiscoveredDevices.map(({ ID }) => ID))
-      : isEngineHere
+      : isHere
         ? await readCdiNames(CDISpecDirs ?? [])
         : []
     // The hook of an engine elsewhere cannot be looked for: its answer at the start decides.
-    const hook = !isEngineHere || Object.hasOwn(Runtimes ?? {}, 'nvidia') || (await hasProgram(NVIDIA_HOOK, path))
+    const hook = !isHere || Object.hasOwn(Runtimes ?? {}, 'nvidia') || (await hasProgram(NVIDIA_HOOK, path))
     return { names, hook }
   }
 

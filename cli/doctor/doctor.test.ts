@@ -278,6 +278,12 @@ describe('GPUs that the engine can hand out', () => {
     expect(found).toMatchObject({ level: 'ok', says: expect.stringMatching(says) as string })
   })
 
+  test('or perhaps cannot, in a virtual machine that has programs of its own, are no problem', () => {
+    const elsewhere = { ...ENGINE, hasBridgesHere: false, gpus: { cdi: 'off', names: [], runtime: false } } as const
+    const { checks } = diagnose({ ...HEALTHY, engine: elsewhere, nvidia: gpus })
+    expect(checks.find(({ name }) => name === 'GPU')).toMatchObject({ level: 'ok' })
+  })
+
   test.each<[string, Facts, string, RegExp, RegExp]>([
     ['one of two', withGpus('listed', [A]), 'problem', /knows 1 of 2 GPUs by CDI/, /nvidia-ctk cdi generate/],
     ['one of two, with a hook', withGpus('listed', [A], { hook: true }), 'warning', /knows 1 of 2/, /cdi generate/],

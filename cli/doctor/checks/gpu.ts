@@ -4,6 +4,7 @@ import { type FindingByKey, type PartCheck, ok, problem, warning } from '../chec
 import { type Facts, type GpuFacts } from '../facts.ts'
 
 type Nvidia = Extract<Facts['nvidia'], { status: 'works' }>
+type Reachable = Extract<Facts['engine'], { status: 'reachable' }>
 
 export const gpu: PartCheck = {
   name: 'GPU',
@@ -16,10 +17,15 @@ export const gpu: PartCheck = {
     const parts = because(nvidia.limitsMemory ? 'gpu_limits_memory' : 'gpu_without_limits')
     const found = { count: nvidia.gpus.length, driver: nvidia.driver }
     // Without an instance, a GPU in MIG mode offers nothing to hand out.
-    if (engine.status === 'unreachable' || nvidia.gpus.length === 0)
+    if (engine.status === 'unreachable' || nvidia.gpus.length === 0 || hasOwnPrograms(engine))
       return ok(together(because('gpus_found', found), parts))
     return judge(nvidia, engine.gpus, parts)
   },
+}
+
+/** An engine in a virtual machine or a container has programs of its own: whether NVIDIA's hook is there shows at a start. */
+function hasOwnPrograms({ hasBridgesHere, gpus: { names, runtime } }: Reachable): boolean {
+  return !hasBridgesHere && names.length === 0 && !runtime
 }
 
 /** The same decision that the agent takes at each start, for each GPU by itself. */
