@@ -85,7 +85,7 @@ export const DOCTOR_CAUSES = {
   cdi_knows_some: 'The engine knows {known} of {count, plural, one {# GPU} other {# GPUs}} by CDI; driver {driver}.',
   cdi_generate_mend: 'Run `nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`.',
   cdi_off_mend:
-    'Switch CDI on: `"features": {"cdi": true}` in /etc/docker/daemon.json, then restart Docker and run `nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`. Or install nvidia-container-toolkit, run `nvidia-ctk runtime configure --runtime=docker`, then restart Docker.',
+    'Switch CDI on: set `features.cdi` to `true` in /etc/docker/daemon.json, then restart Docker and run `nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`. Or install nvidia-container-toolkit, run `nvidia-ctk runtime configure --runtime=docker`, then restart Docker.',
   gpus_not_usable:
     '{count, plural, one {# GPU} other {# GPUs}}, driver {driver}, but the engine cannot hand them to containers.',
   gpus_not_usable_mend:

@@ -1,7 +1,23 @@
 import { createApp, effectScope, watch } from 'vue'
-import { createMemoryHistory, createRouter } from 'vue-router'
+import { createMemoryHistory, createRouter, type RouteLocationResolved, type Router } from 'vue-router'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { useDialogAddress } from './useDialogAddress.ts'
+import { leaveDialog, useDialogAddress } from './useDialogAddress.ts'
+
+test('a dialog that is closed twice at once takes one step back, and the next one can be closed', () => {
+  const ended = new Set<() => void>()
+  const router = {
+    options: { history: { state: { back: '/data/1' } } },
+    afterEach: (hook: () => void) => (ended.add(hook), () => ended.delete(hook)),
+    back: vi.fn(),
+  } as unknown as Router
+  const list = { fullPath: '/data/1' } as RouteLocationResolved
+  leaveDialog(router, list)
+  leaveDialog(router, list)
+  expect(router.back).toHaveBeenCalledOnce()
+  for (const hook of ended) hook()
+  leaveDialog(router, list)
+  expect(router.back).toHaveBeenCalledTimes(2)
+})
 
 async function open(address: string) {
   const router = createRouter({ history: createMemoryHistory(), routes: [{ path: '/', component: {} }] })

@@ -20,8 +20,18 @@ export interface DialogAddress<N extends string> {
   readonly close: () => void
 }
 
+/** Routers that are on their way out of a dialog. */
+const leaving = new WeakSet<Router>()
+
 /** Leaves the URL of a dialog for the one without it: back, where that is the page before, so that the history has it once. */
 export function leaveDialog(router: Router, without: RouteLocationResolved): void {
+  // A navigation takes a moment, in which a dialog may be closed twice, for example by one key that two parts hear.
+  if (leaving.has(router)) return
+  leaving.add(router)
+  const stop = router.afterEach(() => {
+    leaving.delete(router)
+    stop()
+  })
   if (router.options.history.state['back'] === without.fullPath) stepBack(router)
   else void router.replace(without)
 }
@@ -45,10 +55,6 @@ export function useDialogAddress<N extends string>(
     const of = typeof asked === 'string' ? asked : undefined
     return before?.name === name && before.of === of ? before : { name, of }
   })
-  // Navigation takes a moment, in which a dialog may be closed twice.
-  let closing = false
-  watch(shown, () => (closing = false), { flush: 'sync' })
-
   const withoutDialog = () => {
     const { over: _over, overOf: _overOf, ...below } = route.query
     if (key === 'over') return below
@@ -61,8 +67,7 @@ export function useDialogAddress<N extends string>(
       void router.push({ query: { ...withoutDialog(), [key]: name, ...(of === undefined ? {} : { [ofKey]: of }) } })
     },
     close() {
-      if (!shown.value || closing) return
-      closing = true
+      if (!shown.value) return
       leaveDialog(router, router.resolve({ query: withoutDialog() }))
     },
   }

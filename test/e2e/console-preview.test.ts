@@ -38,6 +38,13 @@ describe('previews', () => {
     await it.page.getByText('return').waitFor()
     await it.page.goBack()
     await it.page.getByRole('dialog').waitFor({ state: 'detached' })
+    // Escape is one step back, however many parts of the page hear it.
+    await it.page.getByRole('link', { name: 'a.py' }).click()
+    await it.page.getByText('return').waitFor()
+    await it.page.keyboard.press('Escape')
+    await it.page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(new URL(it.page.url()).hash).toBe(`#${HOME}`)
+    await it.page.getByRole('link', { name: 'c.md' }).waitFor()
     await it.page.goto(`${it.double.url}/#${HOME}?open=b.csv`)
     await it.page.getByRole('columnheader', { name: 'age' }).waitFor()
     await it.page.goto(`${it.double.url}/#${HOME}?open=c.md`)

@@ -298,6 +298,16 @@ test('a taken port names its holder, and a random port is used only by choice', 
   await look(page, 'apps-failed', console.problems)
 })
 
+test('the preferred port counts for SSH and SFTP too', async () => {
+  await using console = await open('/sessions')
+  const { page, host } = console
+  await openApps(page)
+  await page.getByLabel('Try preferred port').check()
+  await button(page, /^SSH and SFTP/).click()
+  const calls = () => host.calls.filter(({ method }) => method === 'ssh/connect').map(({ args }) => args[0])
+  await expect.poll(calls).toMatchObject([{ port: 10_800, onPortTaken: 'fail' }])
+})
+
 test('a port that no app declares opens for a program, or in a tab', async () => {
   await using console = await open('/sessions')
   const { page, host, double, context } = console

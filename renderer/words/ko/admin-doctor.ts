@@ -84,7 +84,7 @@ export default {
   cdi_knows_some: '엔진이 CDI로 아는 GPU는 {count}개 중 {known}개입니다. 드라이버 {driver}.',
   cdi_generate_mend: '`nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`을 실행하세요.',
   cdi_off_mend:
-    'CDI를 켜세요. /etc/docker/daemon.json에 `"features": {"cdi": true}`를 넣고 Docker를 다시 시작한 다음 `nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`을 실행하세요. 아니면 nvidia-container-toolkit을 설치하고 `nvidia-ctk runtime configure --runtime=docker`를 실행한 다음 Docker를 다시 시작하세요.',
+    'CDI를 켜세요. /etc/docker/daemon.json에 `features.cdi`를 `true`로 설정하고 Docker를 다시 시작한 다음 `nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`을 실행하세요. 아니면 nvidia-container-toolkit을 설치하고 `nvidia-ctk runtime configure --runtime=docker`를 실행한 다음 Docker를 다시 시작하세요.',
   gpus_not_usable: 'GPU {count}개, 드라이버 {driver}입니다. 그러나 엔진이 컨테이너에 줄 수 없습니다.',
   gpus_not_usable_mend:
     'nvidia-container-toolkit을 설치하고 `nvidia-ctk runtime configure --runtime=docker`를 실행한 다음 Docker를 다시 시작하세요.',
