@@ -49,7 +49,7 @@ const HEALTHY: Facts = {
   managerAheadMs: -900,
   managerWarnings: [],
   proxyFaults: [],
-  apps: { address: 'https://berth.example.org:20000-20099', fault: null },
+  apps: { address: 'https://berth.example.org:20000-20099', proposal: null, fault: null },
   certificate: CERTIFICATE,
   now: new Date('2026-11-01T00:00:00Z'),
   update: { status: 'newest', version: '0.1.0' },
@@ -217,6 +217,7 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
       ...HEALTHY,
       apps: {
         address: 'https://*.apps.example.org',
+        proposal: null,
         fault: { code: 'not_berth', at: 'https://aaaaaaaaaaaaaaaa.apps.example.org' },
       },
     },

@@ -1,22 +1,17 @@
 import { expect, test } from 'vitest'
-import { parseAppsAddress } from '#manager/contract'
+import { parseSettings } from '../config/berth-toml/parse.ts'
 import { appsProposal } from './apps-proposal.ts'
 
-const url = 'https://berth.example.org:8400'
-const certificate = {} as never
-const none = { address: null, fault: null }
+const proposal = 'https://berth.example.org:20000-20099'
 
-test('a Berth with a name and TLS is told of an address of apps that works', () => {
-  const text = appsProposal({ url, certificate, apps: none })
-  const [, proposed = ''] = /appsAddress = "(.*)"/.exec(text) ?? []
-  expect(proposed).toBe('https://berth.example.org:20000-20099')
-  expect(parseAppsAddress(proposed)).toMatchObject({ kind: 'ports', host: 'berth.example.org' })
+test('the proposed lines are settings that berth.toml takes', () => {
+  const text = appsProposal({ apps: { address: null, fault: null, proposal } })
+  expect(text).toContain('Open the ports 20000 to 20099 in the firewall')
+  const { values } = parseSettings(text.split('\n').slice(1).join('\n'), 'berth.toml')
+  expect(values.get('console.appsAddress')).toBe(proposal)
 })
 
-test('nothing is proposed without TLS, at a loopback name or a bare address, and where an address is set', () => {
-  expect(appsProposal({ url, certificate: undefined, apps: none })).toBe('')
-  expect(appsProposal({ url: 'https://localhost:8400', certificate, apps: none })).toBe('')
-  expect(appsProposal({ url: 'https://192.0.2.7', certificate, apps: none })).toBe('')
-  expect(appsProposal({ url: 'https://[2001:db8::1]:8400', certificate, apps: none })).toBe('')
-  expect(appsProposal({ url, certificate, apps: { address: 'https://*.apps.example.org', fault: null } })).toBe('')
+test('where there is nothing to propose, nothing is said', () => {
+  expect(appsProposal({ apps: undefined })).toBe('')
+  expect(appsProposal({ apps: { address: 'https://*.apps.example.org', fault: null, proposal: null } })).toBe('')
 })

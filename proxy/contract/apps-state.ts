@@ -5,6 +5,8 @@ export type AppsFaultCode = 'no_name' | 'unreachable' | 'wrong_certificate' | 'n
 export interface AppsState {
   /** As in the settings, e.g. `https://*.apps.example.org`; null if none is set. */
   readonly address: string | null
+  /** An address that would work, where none is set and Berth knows one. */
+  readonly proposal: string | null
   /** Null if it answers, and as long as nobody has tried it. `at`: the URL that was called. */
   readonly fault: { readonly code: AppsFaultCode; readonly at: string } | null
 }

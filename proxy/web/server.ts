@@ -17,6 +17,7 @@ import { createHostRoutes, credentialsOf } from './host-routes.ts'
 import { environmentNetwork } from '../network/environment-network.ts'
 import { createForward, type Forward, isManagerPath } from './manager-forward.ts'
 import { createPublicApps, type PublicApps, type PublicAppsDeps } from './public-apps/public-apps.ts'
+import { proposeAddress } from './public-apps/propose-address.ts'
 import { watchAddress } from './public-apps/watch-address.ts'
 import { createStaticFiles } from './static-files.ts'
 import { type CertificateKeeper } from './tls/keeper.ts'
@@ -82,7 +83,8 @@ export async function startWeb(
   const guests = stack.use(createGuests({ ...config, direct, log }))
   const publicApps = publicAppsOf(config, { direct, log })
   stack.defer(() => publicApps?.[Symbol.dispose]())
-  const appsAddress = watchAddress(publicApps && config.appsAddress, log)
+  const proposal = proposeAddress({ ...config, hasTls: tls !== undefined })
+  const appsAddress = watchAddress(publicApps && config.appsAddress, { log, proposal })
   const proxies = watchProxies(config.trustedProxies ?? [], log)
   let names: HostNames = new Set()
   let localCommandPort: number | undefined

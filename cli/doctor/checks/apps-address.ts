@@ -7,7 +7,8 @@ export const appsAddress: Check = {
   run({ apps }) {
     if (apps === undefined) return undefined
     if (apps.address === null) {
-      return ok(`No console.appsAddress: browsers on other computers open no web apps. See ${APPS_DOCS}.`)
+      const proposed = apps.proposal === null ? '' : ` Set it to "${apps.proposal}", for example.`
+      return ok(`No console.appsAddress: browsers on other computers open no web apps.${proposed} See ${APPS_DOCS}.`)
     }
     if (!apps.fault) return ok(`${apps.address} leads to this Berth, as far as this computer can tell.`)
     const { says, mend } = appsFaultText(apps.fault)

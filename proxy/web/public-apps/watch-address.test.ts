@@ -13,10 +13,15 @@ async function portOf(listener: RequestListener): Promise<number> {
   await once(server, 'listening')
   return (server.address() as AddressInfo).port
 }
-const lookAt = async (address: string) => (await watchAddress(parseAppsAddress(address), log).look()).fault
+const lookAt = async (address: string) =>
+  (await watchAddress(parseAppsAddress(address), { log, proposal: null }).look()).fault
 
 test('without an address there is nothing to try', () => {
-  expect(watchAddress(undefined, log).state()).toEqual({ address: null, fault: null })
+  expect(watchAddress(undefined, { log, proposal: 'https://a.example.org:20000-20099' }).state()).toEqual({
+    address: null,
+    proposal: 'https://a.example.org:20000-20099',
+    fault: null,
+  })
 })
 
 test('the address is good where Berth answers by its name, and a fault says what a browser would find', async () => {

@@ -26,9 +26,13 @@ const NO_APP = 'a'.repeat(16)
  * Calls the address of apps by its name, as a browser elsewhere would. A firewall between this computer and the browser is not
  * seen; a name, port, certificate or reverse proxy that is wrong is.
  */
-export function watchAddress(address: AppsAddress | undefined, log: Log): AddressWatch {
+export function watchAddress(
+  address: AppsAddress | undefined,
+  { log, proposal }: { readonly log: Log; readonly proposal: string | null },
+): AddressWatch {
   const text = address ? appsAddressText(address) : null
-  let state: AppsState = { address: text, fault: null }
+  const known = { address: text, proposal: text === null ? proposal : null }
+  let state: AppsState = { ...known, fault: null }
   let triedAt = -Infinity
 
   async function look(): Promise<AppsState> {
@@ -44,7 +48,7 @@ export function watchAddress(address: AppsAddress | undefined, log: Log): Addres
     )
     const fault = faults.find(one => one !== undefined) ?? null
     if (fault && fault.code !== state.fault?.code) log.warn({ at: fault.at }, appsFaultText(fault).says)
-    state = { address: text, fault }
+    state = { ...known, fault }
     return state
   }
 

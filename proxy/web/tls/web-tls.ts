@@ -28,15 +28,19 @@ export interface WebTlsDeps {
   /** Directory of the server's data; keys and certificates are in `tls/`. */
   readonly dataDir: string
   readonly log: Log
+  /** Address that the console listens at; left out: loopback. */
+  readonly host?: string | undefined
   /** Interval between two looks at the certificate; only tests have a reason to set it. */
   readonly everyMs?: number | undefined
 }
+
+const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
 /** HSTS for half a year: the header of the certificate's own names only, because sub-domains may be other people's servers. */
 const INSIST = 'max-age=15552000'
 
 /** @throws AppError `certificate_unusable` */
-export async function openWebTls(config: TlsConfig, { dataDir, log, everyMs }: WebTlsDeps): Promise<WebTls> {
+export async function openWebTls(config: TlsConfig, { dataDir, log, everyMs, host }: WebTlsDeps): Promise<WebTls> {
   const challenges: Challenges = new Map()
   const supply = supplyOf(config, { directory: join(dataDir, 'tls'), challenges, log })
   const certificate = await keepCertificate(supply, { log, everyMs })
@@ -62,7 +66,10 @@ export async function openWebTls(config: TlsConfig, { dataDir, log, everyMs }: W
     },
     createRedirects: httpsPort => plainServer(httpsPort),
     urlOf(port) {
-      const name = config.names.find(one => !one.startsWith('*') && coversName(certificate.current.facts, one))
+      const names = config.names.filter(one => !one.startsWith('*') && coversName(certificate.current.facts, one))
+      // A server at one address of the network does not answer at localhost.
+      const isAnywhere = host === undefined || ['0.0.0.0', '::'].includes(host)
+      const name = isAnywhere ? names[0] : (names.find(one => !LOOPBACK.has(one)) ?? names[0])
       return `https://${name ?? 'localhost'}${port === 443 ? '' : `:${port}`}`
     },
     [Symbol.dispose]: () => certificate[Symbol.dispose](),

@@ -248,6 +248,9 @@ test('strangers, other members, other ports and other sites open nothing', async
   moved.port = port
   expect((await browse(moved.href)).status).toBe(401)
   expect((await browse(unused.href)).status).toBe(303)
+  // Anybody may ask whether Berth serves the place: the check of the address does.
+  const ready = await browse(notebook.origin, { path: '/_berth/ready' })
+  expect([ready.status, ready.headers['berth-apps'], ready.cookies]).toEqual([204, '1', []])
   expect(seen).toEqual([])
 })
 
