@@ -30,6 +30,14 @@ export const FOLDER_CAUSES = {
   folder_project_deactivated: 'The project of the folder "{name}" is deactivated. Ask an admin to activate it.',
   folder_project_deactivated_mount:
     'The project of the folder "{name}" is deactivated. Leave the folder out, or ask an admin to activate the project.',
+  folder_project_deactivated_wait:
+    'The project of the folder "{name}" is deactivated. The session starts once an admin activates it again, or launch it without the folder.',
+  folder_read_only_now:
+    'The folder "{name}" is read-only in the session: since the request, its right was lowered to reading.',
+  folder_right_of_launcher_withdrawn:
+    '{who} launched this session for its owner, and may not mount the folder "{name}" any more. Launch a session without the folder.',
+  folder_right_withdrawn:
+    'The right to the folder "{name}" was withdrawn since the request. Ask the owner of the folder for it, or launch a session without the folder.',
   folder_share_limit: '"{name}" has {members} members and {open} open invitations; {limit} together are possible.',
   folder_named_like_id: 'The name of this folder looks like an id. Rename the folder before you restore it.',
   folder_taken: 'There is a folder "{name}" already. Choose another name.',

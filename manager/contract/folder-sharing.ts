@@ -18,7 +18,7 @@ export const FolderMember = z
     sessions: z
       .int()
       .describe(
-        'Number of their live sessions that mount the folder: they keep it until they end, also without access.',
+        'Number of their live sessions that mount the folder: without access, running ones keep it until they end, and waiting ones do not start.',
       ),
   })
   .meta({ id: 'FolderMember' })

@@ -34,6 +34,7 @@ export const REASON_CODES = [
   'extended', // somebody postponed its end
   'folder_added', // to the running session
   'folder_taken_out',
+  'folder_lowered', // its mount is read-only since the session was placed: the owner may only read it by now
   'interruption_announced', // it will be stopped to make room for a session of higher priority, and then waits to continue
   'interruption_called_off', // the room is not needed any more
   'interrupted', // it was stopped to make room, and waits to continue
@@ -60,6 +61,11 @@ export const REASON_CODES = [
   'domain_inactive', // an admin has deactivated its domain
   'project_inactive', // the same for its project (group)
   'owner_inactive', // the same for its owner
+  // rights of its owner that were withdrawn since the request
+  'domain_left', // the owner is in another domain
+  'project_left', // the owner is not in its project any more
+  'image_withdrawn', // the domain may not use its image any more
+  'folder_withdrawn', // the owner, or the admin who launched it for the owner, may not mount one of its folders any more
   'dependencies', // sessions that it depends on have not ended yet
   'starts_later', // its start time has not come
   'interrupting', // sessions of lower priority are interrupted for it

@@ -1,5 +1,11 @@
 /** Why sessions wait, are tried again or have ended, where the sentence of the reason's code says less: see `CAUSES`. */
 export const SESSION_CAUSES = {
+  image_right_withdrawn:
+    'The domain of this session may not use the image {image} any more. Ask an admin, or launch a session with another image.',
+  owner_left:
+    'The owner of this session is not a member of its project any more. Ask an admin of the project, or launch the session in another project.',
+  owner_moved:
+    'The owner of this session was moved to another domain since the request. Launch the session again: it then counts in the new domain.',
   start_failed_on: 'Starting on host {host} failed:',
   trying_again: 'Trying again.',
   process_ended: 'The main process ended with exit code {exitCode}.',

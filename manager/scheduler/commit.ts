@@ -8,17 +8,24 @@ import { holdPause } from '../store/operation/pause.ts'
 import { lockPending, markScheduled } from '../store/sessions/placements.ts'
 import { findResourceGroup, lockResourceGroup } from '../store/quotas/resource-groups.ts'
 import { type Db } from '../store/schema.ts'
+import { lowerMounts } from '../store/sessions/rights.ts'
 import { insertSessionEvents } from '../store/sessions/session-events.ts'
 import { type Touched } from '../store/sessions/touches.ts'
 import { Limits, type Placement } from './plan/index.ts'
+import { type ReadRights } from './rights.ts'
 import { type Occupancy, type PlacingPresence, readOccupancy } from './snapshot.ts'
 
 /** Placements per transaction: enough to be cheap, few enough not to keep other transactions waiting. */
 const BATCH = 200
 
+interface CommitDeps {
+  readonly presence: PlacingPresence
+  readonly rights: ReadRights
+}
+
 /**
  * Writes placements and leaves out those that are no longer possible: the session is not pending any more, its slots or
- * devices are taken, or a limit is reached. Leaves out all of them where an admin has paused everything, or closed the
+ * devices are taken, a limit is reached, or a right was withdrawn. Leaves out all of them where an admin has paused everything, or closed the
  * group. Capacity is checked again under the lock of the resource group, so two schedulers (or an import of running
  * containers) at the same time cannot give out the same thing twice.
  *
@@ -28,14 +35,13 @@ export async function commitPlacements(
   store: Store,
   resourceGroup: string,
   placements: readonly Placement[],
-  presence: PlacingPresence,
-  onCommitted: (touched: readonly Touched[]) => void = () => undefined,
+  { onCommitted, ...deps }: CommitDeps & { readonly onCommitted?: (touched: readonly Touched[]) => void },
 ): Promise<Touched[]> {
   const committed: Touched[] = []
   for (let start = 0; start < placements.length; start += BATCH) {
     const batch = placements.slice(start, start + BATCH)
-    const placed = await store.transaction(trx => commitBatch(trx, resourceGroup, batch, presence))
-    onCommitted(placed)
+    const placed = await store.transaction(trx => commitBatch(trx, resourceGroup, batch, deps))
+    onCommitted?.(placed)
     committed.push(...placed)
   }
   return committed
@@ -45,7 +51,7 @@ async function commitBatch(
   trx: Db,
   resourceGroup: string,
   placements: readonly Placement[],
-  presence: PlacingPresence,
+  { presence, rights }: CommitDeps,
 ): Promise<readonly Touched[]> {
   if (await holdPause(trx)) return []
   await lockResourceGroup(trx, resourceGroup)
@@ -60,8 +66,33 @@ async function commitBatch(
   )
   const waiting = placements.filter(placement => pending.has(placement.sessionId))
   const fitting = await dropOverLimit(trx, resourceGroup, dropOversubscribed(waiting, agents))
-  if (fitting.length === 0) return []
-  return writePlacements(trx, fitting, names)
+  const rightful = await dropWithdrawn(trx, fitting, rights)
+  if (rightful.length === 0) return []
+  return writePlacements(trx, rightful, names)
+}
+
+/** Keeps the placements whose owners still have the rights, and makes mounts read-only that may only be read by now. */
+async function dropWithdrawn(
+  trx: Db,
+  placements: readonly Placement[],
+  readRights: ReadRights,
+): Promise<readonly Placement[]> {
+  if (placements.length === 0) return []
+  const { withdrawn, lowered } = await readRights(trx, { ids: placements.map(({ sessionId }) => sessionId) })
+  const kept = placements.filter(({ sessionId }) => !withdrawn.has(sessionId))
+  await lowerMounts(trx, lowered)
+  await insertSessionEvents(
+    trx,
+    lowered.map(({ sessionId, name }) => ({
+      sessionId,
+      kernelId: null,
+      from: 'PENDING',
+      to: 'PENDING',
+      reason: reasonOf('folder_lowered', because('folder_read_only_now', { name })),
+      actor: null,
+    })),
+  )
+  return kept
 }
 
 /** Keeps, in order, the placements that still fit beside those kept before them. Pure. */

@@ -10,6 +10,7 @@ import { commitPlacements } from './commit.ts'
 import { type GroupSnapshot, plan, type Placement, type Reservation } from './plan/index.ts'
 import { type Interruptions } from './interruptions.ts'
 import { PAUSED } from './pause.ts'
+import { type ReadRights, withoutWithdrawn } from './rights.ts'
 import { type PlacingPresence, readGroup } from './snapshot.ts'
 
 export interface Scheduler extends AsyncDisposable {
@@ -27,6 +28,7 @@ export interface Scheduler extends AsyncDisposable {
 export interface SchedulerDeps {
   readonly store: Store
   readonly presence: PlacingPresence
+  readonly rights: ReadRights
   /** Sends create_kernel; must not throw and must not keep the scheduler waiting. */
   readonly start: (id: SessionId) => void
   /** Ends a session that can never start. */
@@ -65,7 +67,19 @@ export const schedulerTurn = (group: string) => `scheduler ${group}`
 
 /** Runs the scheduler's side effects in a loop: snapshot → plan → commit → create_kernel. The decision is in `plan/`. */
 export function startScheduler(deps: SchedulerDeps): Scheduler {
-  const { store, presence, start, cancel, hint, interruptions, log, slowTickMs, managers = ALL_TURNS, isPaused } = deps
+  const {
+    store,
+    presence,
+    rights,
+    start,
+    cancel,
+    hint,
+    interruptions,
+    log,
+    slowTickMs,
+    managers = ALL_TURNS,
+    isPaused,
+  } = deps
   const positions = new Map<string, ReadonlyMap<SessionId, number>>()
   // Last turn of each agent, for round robin. A restart of the manager restarts the turns.
   const turns = new Map<AgentId, number>()
@@ -105,14 +119,16 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
       lookLater(rest)
       return
     }
-    const { snapshot: read, written, doomed, later, sequencer, selector } = await readGroup(store.db, group, presence)
+    const { snapshot: all, written, doomed, later, sequencer, selector } = await readGroup(store.db, group, presence)
+    const rightsNow = await rights(store.db, { resourceGroup: group })
+    const read = withoutWithdrawn(all, rightsNow)
     if (mine) for (const [id, reason] of doomed) await cancel(id, reason)
     const snapshot: GroupSnapshot = {
       ...read,
       agents: read.agents.map(agent => ({ ...agent, turn: turns.get(agent.id) })),
     }
     const { placements, reasons: ofPlan, queue, reservation, interruption } = plan(snapshot, sequencer, selector)
-    const reasons = new Map([...ofPlan, ...later])
+    const reasons = new Map([...ofPlan, ...later, ...rightsNow.withdrawn])
     const before = positions.get(group)
     const now = new Map(queue.map((id, index) => [id, index + 1]))
     if (!mine) lookAt.set(group, performance.now() + Math.max(LOOK_MS, LOOK_SHARE * (performance.now() - since)))
@@ -123,9 +139,13 @@ export function startScheduler(deps: SchedulerDeps): Scheduler {
     await interruptions?.follow(group, snapshot, interruption)
     if (interruption) dueAt(interruption.at - (snapshot.now ?? 0))
     takeTurns(turns, placements)
-    const committed = await commitPlacements(store, group, placements, presence, placed => {
-      hint(placed)
-      for (const { id } of placed) start(id)
+    const committed = await commitPlacements(store, group, placements, {
+      presence,
+      rights,
+      onCommitted(placed) {
+        hint(placed)
+        for (const { id } of placed) start(id)
+      },
     })
     positions.set(group, now)
     hint(await updateReasons(store.db, 'PENDING', changedReasons({ reasons, written, before, now })))

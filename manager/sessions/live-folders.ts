@@ -36,7 +36,7 @@ import { insertSessionEvents } from '../store/sessions/session-events.ts'
 import { findSession, lockSession, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { touchSessions } from '../store/sessions/touches.ts'
 import { findFolder } from '../store/storage/folders.ts'
-import { permissionOf } from '../folders/access.ts'
+import { allows, permissionOf } from '../folders/access.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type ChangedMounts, type Repair, repairsOf, whyFixed } from './added-folders.ts'
 import { type SessionChanges } from './changes.ts'
@@ -163,6 +163,10 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
         }
         return
       case 'mount':
+        // The right may have been withdrawn while the agent was away: a mount that is there stays, one that is not does not come back.
+        if (!(await mayStillMount(session, folder))) {
+          return forget(folder, null, because('folder_right_withdrawn', { name: folder.name }))
+        }
         try {
           await mountInAll(places, folder)
           await confirm(folder, null)
@@ -171,6 +175,12 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
           throw error
         }
     }
+  }
+
+  async function mayStillMount({ owner_id: userId }: OwnedSessionRow, mount: SessionFolderRow): Promise<boolean> {
+    const folder = await findFolder(store.db, mount.folder_id, userId)
+    if (!folder || folder.status !== 'ready' || folder.group_active === false) return false
+    return allows(permissionOf({ userId }, folder), mount.read_only ? 'ro' : 'rw')
   }
 
   const keep = (row: SessionFolderRow) => settle(row.session_id, trx => setPending(trx, row, null))

@@ -7,6 +7,7 @@ import { judgeDependencies } from '../scheduler/dependencies.ts'
 import { longestHold } from '../scheduler/latest-end.ts'
 import { PAUSED } from '../scheduler/pause.ts'
 import { type PendingSession, whatIf } from '../scheduler/plan/index.ts'
+import { withoutWithdrawn } from '../scheduler/rights.ts'
 import { type PlacingPresence, readGroup } from '../scheduler/snapshot.ts'
 import { startsLater } from '../scheduler/start-times.ts'
 import { findDependencies } from '../store/sessions/dependencies.ts'
@@ -19,6 +20,7 @@ import { resolveLifetime } from './lifetime/ends.ts'
 import { requireOwner, resolveMountsFor } from './launch-owner.ts'
 import { requirePriority } from './priority.ts'
 import { FLOOR, resolveSpec } from './resolve-spec.ts'
+import { readRights } from './rights/read-rights.ts'
 import { requireStartTime } from './start-time.ts'
 
 /**
@@ -34,7 +36,9 @@ export async function answerWhatIf(
 ): Promise<WhatIf> {
   const owner = await requireOwner(db, caller, spec.owner)
   const asker = await admit(db, owner, spec)
-  const { snapshot, sequencer, selector, limits } = await readGroup(db, spec.resourceGroup, presence, asker)
+  const group = await readGroup(db, spec.resourceGroup, presence, asker)
+  const { sequencer, selector, limits } = group
+  const snapshot = withoutWithdrawn(group.snapshot, await readRights(db, { resourceGroup: spec.resourceGroup }))
   const images = await imagesOf(db, owner, spec.image)
   const { image, reference, requested, notices: resolved } = resolveSpec(spec, images, snapshot.agents)
   const notices = spec.count > 1 ? [...resolved, ofSeveral(spec.count)] : [...resolved]

@@ -24,6 +24,7 @@ import { createSessionChanges } from '../sessions/changes.ts'
 import { startDeadlines } from '../sessions/deadlines.ts'
 import { type SessionMembers } from '../sessions/members.ts'
 import { createSeek, createTellReplaced } from './in-cluster.ts'
+import { readRights } from '../sessions/rights/read-rights.ts'
 import { createKernelSigner } from '../sessions/kernel-signature.ts'
 import { createLifecycle } from '../sessions/lifecycle/lifecycle.ts'
 import { startLifetimes } from '../sessions/lifetime/start-lifetimes.ts'
@@ -156,6 +157,7 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     startScheduler({
       store,
       presence,
+      rights: readRights,
       start: id => lifecycle.start(id),
       cancel: (id, reason) => lifecycle.cancel(id, reason),
       hint: touched => changes.hint(touched),

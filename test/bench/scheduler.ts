@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AgentId, KernelId, type ResourceSlots, SessionId, UserId } from '#manager/contract'
 import { silentLog } from '../../manager/log.ts'
+import { readRights } from '../../manager/sessions/rights/read-rights.ts'
 import { commitPlacements } from '../../manager/scheduler/commit.ts'
 import {
   type AgentSnapshot,
@@ -116,7 +117,7 @@ async function withDatabase(): Promise<{ commitPerSecond: number; reasonMs: numb
     const { snapshot, sequencer, selector } = await readGroup(store.db, 'default', presence)
     const { placements } = plan(snapshot, sequencer, selector)
     const start = performance.now()
-    const committed = await commitPlacements(store, 'default', placements, presence)
+    const committed = await commitPlacements(store, 'default', placements, { presence, rights: readRights })
     const seconds = (performance.now() - start) / 1000
     return { commitPerSecond: round(committed.length / seconds, 0), reasonMs: await reasonTime(store, ownerId) }
   } finally {
@@ -177,6 +178,7 @@ async function reasonTime(store: Store, ownerId: UserId): Promise<number> {
   await using scheduler = startScheduler({
     store,
     presence,
+    rights: readRights,
     start: () => undefined,
     cancel: () => Promise.resolve(),
     hint: () => undefined,

@@ -112,7 +112,8 @@ export const DOMAIN_ROUTES = {
     method: 'DELETE',
     path: '/api/v1/groups/:id/members/:userId',
     access: 'domain_admin',
-    summary: "Remove a user from a group. The user's sessions in the group stay. Safe to repeat.",
+    summary:
+      "Remove a user from a group. The user's running sessions in the group stay, waiting ones do not start. Safe to repeat.",
     params: member,
     status: 204,
     reply: z.void(),

@@ -59,7 +59,8 @@ export const FOLDER_SHARING_ROUTES = {
     method: 'PATCH',
     path: '/api/v1/folders/:id/members/:userId',
     access: 'user',
-    summary: 'Change what a member may do. Sessions keep what they have mounted.',
+    summary:
+      'Change what a member may do. Running sessions keep what they have mounted; waiting ones start with the new right.',
     params: member,
     body: FolderPermissionChange,
     reply: FolderMember,
@@ -68,7 +69,8 @@ export const FOLDER_SHARING_ROUTES = {
     method: 'DELETE',
     path: '/api/v1/folders/:id/members/:userId',
     access: 'user',
-    summary: 'Withdraw the access of a member. Live sessions of theirs keep the folder until they end.',
+    summary:
+      'Withdraw the access of a member. Running sessions of theirs keep the folder until they end; waiting ones do not start with it.',
     params: member,
     status: 204,
     reply: z.void(),

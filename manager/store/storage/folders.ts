@@ -1,4 +1,4 @@
-import { sql, type Selectable } from 'kysely'
+import { type RawBuilder, sql, type Selectable } from 'kysely'
 import {
   type FolderId,
   type FolderPermission,
@@ -41,13 +41,16 @@ export type FolderRow = Selectable<FoldersTable> & {
   readonly is_cloning: boolean
 }
 
-const isMember = (userId: UserId) => sql<boolean>`exists (
-  select from group_members m where m.group_id = folders.group_id and m.user_id = ${userId}::uuid)`
+/** A user, or the expression for one in a query with `folders`, their `owners` and their `groups`. */
+type UserIn = UserId | RawBuilder<UserId>
+
+export const isMember = (user: UserIn) => sql<boolean>`exists (
+  select from group_members m where m.group_id = folders.group_id and m.user_id = ${user}::uuid)`
 
 /** Domains keep apart: a member who was moved to another one sees the folder again once they are moved back. */
-const invitedPermission = (userId: UserId) => sql<FolderPermission | null>`(
+export const invitedPermission = (user: UserIn) => sql<FolderPermission | null>`(
   select m.permission from folder_members m join users u on u.id = m.user_id
-  where m.folder_id = folders.id and m.user_id = ${userId}::uuid and u.domain = coalesce(owners.domain, groups.domain))`
+  where m.folder_id = folders.id and m.user_id = ${user}::uuid and u.domain = coalesce(owners.domain, groups.domain))`
 
 const sharedWith = sql<number>`((select count(*) from folder_members m where m.folder_id = folders.id)
   + (select count(*) from folder_invitations i where i.folder_id = folders.id and i.expires_at > now()))::int`

@@ -276,6 +276,19 @@ export default {
   folder_project_deactivated: '"{name}" 폴더의 프로젝트가 비활성화되었습니다. 관리자에게 활성화를 요청하세요.',
   folder_project_deactivated_mount:
     '"{name}" 폴더의 프로젝트가 비활성화되었습니다. 폴더를 빼거나 관리자에게 활성화를 요청하세요.',
+  folder_project_deactivated_wait:
+    '"{name}" 폴더의 프로젝트가 비활성화되어 있습니다. 관리자가 다시 활성화하면 세션이 시작됩니다. 또는 이 폴더 없이 시작하세요.',
+  folder_read_only_now: '요청한 뒤 "{name}" 폴더의 권한이 읽기로 낮아져, 세션에 읽기 전용으로 마운트됩니다.',
+  folder_right_of_launcher_withdrawn:
+    '{who} 님이 소유자를 대신해 이 세션을 시작했는데, 이제 "{name}" 폴더를 마운트할 수 없습니다. 이 폴더 없이 세션을 시작하세요.',
+  folder_right_withdrawn:
+    '요청한 뒤 "{name}" 폴더의 권한이 없어졌습니다. 폴더 소유자에게 권한을 요청하거나, 이 폴더 없이 세션을 시작하세요.',
+  image_right_withdrawn:
+    '이 세션의 도메인은 이제 {image} 이미지를 쓸 수 없습니다. 관리자에게 문의하거나 다른 이미지로 세션을 시작하세요.',
+  owner_left:
+    '이 세션의 소유자는 이제 프로젝트의 구성원이 아닙니다. 프로젝트 관리자에게 문의하거나 다른 프로젝트에서 세션을 시작하세요.',
+  owner_moved:
+    '요청한 뒤 이 세션의 소유자가 다른 도메인으로 옮겨졌습니다. 세션을 다시 시작하면 새 도메인에 포함됩니다.',
   folder_share_limit: '"{name}" 폴더에 구성원 {members}명과 열린 초대 {open}개가 있습니다. 합쳐서 {limit}개까지입니다.',
   folder_named_like_id: '이 폴더의 이름은 ID처럼 보입니다. 복원하기 전에 이름을 바꾸세요.',
   folder_taken: '"{name}" 폴더가 이미 있습니다. 다른 이름을 선택하세요.',

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ResourceSlots, type UserId } from '#manager/contract'
+import { readRights } from '../../../manager/sessions/rights/read-rights.ts'
 import { commitPlacements } from '../../../manager/scheduler/commit.ts'
 import { concentrated, fifo, plan } from '../../../manager/scheduler/plan/index.ts'
 import { readGroup } from '../../../manager/scheduler/snapshot.ts'
@@ -84,7 +85,9 @@ describe('two resource groups that are scheduled at the same time', () => {
       const plans = await Promise.all(GROUPS.map(async group => ({ group, ...(await decide(group)) })))
       for (const { placements } of plans) expect(placements).toHaveLength(most.sessions)
       const committed = await Promise.all(
-        plans.map(({ group, placements }) => commitPlacements(store, group, placements, presence)),
+        plans.map(({ group, placements }) =>
+          commitPlacements(store, group, placements, { presence, rights: readRights }),
+        ),
       )
       expect(committed.flat()).toHaveLength(most.sessions)
       const { slots, sessions } = (await held()) ?? { slots: {}, sessions: 0 }
@@ -100,7 +103,8 @@ describe('two resource groups that are scheduled at the same time', () => {
     await enqueue('default', 2, { cpu: 1700, mem: GiB })
     await enqueue('second', 3, { cpu: 800, mem: GiB })
     const plans = await Promise.all(GROUPS.map(async group => ({ group, ...(await decide(group)) })))
-    for (const { group, placements } of plans) await commitPlacements(store, group, placements, presence)
+    for (const { group, placements } of plans)
+      await commitPlacements(store, group, placements, { presence, rights: readRights })
     expect((await held())?.slots.cpu).toBe(5000)
   })
 
@@ -109,7 +113,7 @@ describe('two resource groups that are scheduled at the same time', () => {
     const { placements } = await decide('second')
     expect(placements).toHaveLength(1)
     await store.db.deleteFrom('resource_group_access').where('resource_group', '=', 'second').execute()
-    expect(await commitPlacements(store, 'second', placements, presence)).toEqual([])
+    expect(await commitPlacements(store, 'second', placements, { presence, rights: readRights })).toEqual([])
     expect([...(await decide('second')).reasons.values()]).toMatchObject([{ code: 'group_not_allowed' }])
     await grantAccess(store.db, 'second', { domain: 'default' })
     expect((await decide('second')).placements).toHaveLength(1)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type AgentId, type SessionId } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
+import { readRights } from '../../../manager/sessions/rights/read-rights.ts'
 import { startScheduler } from '../../../manager/scheduler/tick.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
 import { grantAccess } from '../../../manager/store/quotas/resource-group-access.ts'
@@ -39,6 +40,7 @@ describe('a resource group that cannot be scheduled', () => {
     const started: SessionId[] = []
     await using scheduler = startScheduler({
       store,
+      rights: readRights,
       presence: {
         isReady(id) {
           if (broken.has(id)) throw new Error('a fault in this group alone')

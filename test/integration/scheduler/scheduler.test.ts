@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type AgentId, ResourceGroupSpec, type ResourceSlots, type SessionStatus, type UserId } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
+import { readRights } from '../../../manager/sessions/rights/read-rights.ts'
 import { commitPlacements } from '../../../manager/scheduler/commit.ts'
 import { createResourceGroups } from '../../../manager/quotas/resource-groups.ts'
 import { concentrated, fifo, type Placement, plan } from '../../../manager/scheduler/plan/index.ts'
@@ -56,7 +57,8 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
     const { snapshot } = await readGroup(store.db, 'default', presence)
     return plan(snapshot, fifo, concentrated).placements
   }
-  const commit = (placements: readonly Placement[]) => commitPlacements(store, 'default', placements, presence)
+  const commit = (placements: readonly Placement[]) =>
+    commitPlacements(store, 'default', placements, { presence, rights: readRights })
 
   test('two schedulers with the same plan place nothing twice', async () => {
     await report({ cpu: 4000, mem: 8 * GiB, 'cuda.device': 2 }, gpus(2))
@@ -78,7 +80,11 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
       transactions++ === 0 ? store.transaction(work) : Promise.reject(new Error('Connection terminated unexpectedly'))
     const failing = { ...store, db: store.db, now: store.now, transaction }
     const told: unknown[] = []
-    const committing = commitPlacements(failing, 'default', placements, presence, placed => told.push(...placed))
+    const committing = commitPlacements(failing, 'default', placements, {
+      presence,
+      rights: readRights,
+      onCommitted: placed => void told.push(...placed),
+    })
     await expect(committing).rejects.toThrow('terminated')
     expect(told).toHaveLength(200)
   })
@@ -145,6 +151,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
     await using scheduler = startScheduler({
       store,
       presence,
+      rights: readRights,
       start: () => undefined,
       cancel: () => Promise.resolve(),
       hint: () => undefined,
@@ -182,6 +189,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
       await using scheduler = startScheduler({
         store,
         presence: there,
+        rights: readRights,
         start: () => undefined,
         cancel: () => Promise.resolve(),
         hint: () => undefined,
@@ -283,6 +291,7 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
   test('a planned session is not placed once its resource group, owner, project or domain is deactivated', async () => {
     await report({ cpu: 4000, mem: 8 * GiB })
     await enqueue(1, { cpu: 1000, mem: GiB })
+    await sql`insert into group_members (group_id, user_id) select id, ${ownerId}::uuid from groups`.execute(store.db)
     await sql`update sessions set group_id = (select id from groups)`.execute(store.db)
     const placements = await decide()
     for (const table of ['resource_groups', 'users', 'groups', 'domains'] as const) {
@@ -290,6 +299,9 @@ describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
       expect(await commit(placements), table).toEqual([])
       await store.db.updateTable(table).set({ active: true }).execute()
     }
+    await store.db.deleteFrom('group_members').where('user_id', '=', ownerId).execute()
+    expect(await commit(placements)).toEqual([])
+    await sql`insert into group_members (group_id, user_id) select id, ${ownerId}::uuid from groups`.execute(store.db)
     expect(await commit(placements)).toHaveLength(1)
   })
 

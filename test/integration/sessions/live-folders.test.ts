@@ -107,6 +107,25 @@ test('the rules are those of a launch', async () => {
   )
 })
 
+test('a mount that was lost while its right was withdrawn does not come back', async () => {
+  const other = await cluster.addUser('other@localhost')
+  const theirs = await make(undefined, other)
+  const invited = { params: { id: theirs.id }, body: { email: 'admin@localhost', permission: 'rw' } } as const
+  const { id } = await other.inviteToFolder(invited)
+  await cluster.api.acceptFolderInvitation({ params: { id } })
+  const session = await running()
+  await add(session, theirs)
+  await other.deleteFolderMember({ params: { id: theirs.id, userId: session.ownerId } })
+  // A withdrawal leaves what runs as it is.
+  expect((await get(session)).folders).toMatchObject([{ folderId: theirs.id }])
+  const container = session.kernels[0] && agent.containers.get(session.kernels[0].id)
+  if (!container) throw new Error('no container')
+  container.mounts = { closed: null, folders: [] }
+  agent.report()
+  await expect.poll(async () => (await get(session)).folders).toEqual([])
+  expect(agent.requests('mount_folder')).toHaveLength(1)
+})
+
 test('where the host cannot, the session says why and the request is refused', async () => {
   const session = await running()
   const [kernel] = session.kernels

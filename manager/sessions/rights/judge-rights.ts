@@ -1,0 +1,76 @@
+import { because, type Because, DOCKER_HUB, type FolderPermission, type Reason, reasonOf } from '#manager/contract'
+import { allows, permissionOf } from '../../folders/access.ts'
+import { registryOf } from '../../registries/registry-address.ts'
+import { imageKey, type NamedImage } from '../../store/images/image-origins.ts'
+import {
+  type ForeignFolder,
+  type MountOfSession,
+  type Outsider,
+  type WantedImage,
+} from '../../store/sessions/rights.ts'
+
+/** Decisions about waiting sessions, by the rules that count at the request. Pure. */
+
+export function outsideReason({ moved }: Outsider): Reason {
+  return moved ? reasonOf('domain_left', because('owner_moved')) : reasonOf('project_left', because('owner_left'))
+}
+
+/** Rules about images that an admin may have changed since the request. */
+export interface ImageRules {
+  /** By reference; images without an entry are for all domains. */
+  readonly domains: ReadonlyMap<string, readonly string[]>
+  /** By domain: registries whose images its users may launch; null = all. */
+  readonly registries: ReadonlyMap<string, readonly string[] | null>
+  /** Keys of images from Docker Hub, as far as some domain may not use it. */
+  readonly ofHub: ReadonlySet<string>
+}
+
+export function mayLaunch({ domain, ...image }: WantedImage, { domains, registries, ofHub }: ImageRules): boolean {
+  if (domains.get(image.reference)?.includes(domain) === false) return false
+  const allowed = registries.get(domain)
+  const registry = originOf(image, ofHub)
+  return allowed === null || registry === null || (allowed?.includes(registry) ?? false)
+}
+
+/** Registry of the image; null if it was built on a host. */
+function originOf(image: NamedImage, ofHub: ReadonlySet<string>): string | null {
+  const registry = registryOf(image.reference)
+  return registry !== DOCKER_HUB || ofHub.has(imageKey(image)) ? registry : null
+}
+
+export function imageReason({ reference }: Pick<NamedImage, 'reference'>): Reason {
+  return reasonOf('image_withdrawn', because('image_right_withdrawn', { image: reference }))
+}
+
+/** What a session may do with a folder now; `closed`: its project is deactivated. */
+export type FolderRight = FolderPermission | 'closed' | 'withdrawn' | 'withdrawn_from_launcher'
+
+/** The lesser right of the owner and of an administrator who launched the session: the latter chose the command that reads the folder. */
+export function rightTo(folder: ForeignFolder): FolderRight {
+  const { launchedBy, launcher_id, launcher_is_member: is_member, launcher_invited_permission } = folder
+  if (folder.group_active === false) return 'closed'
+  const own = permissionOf({ userId: folder.ownerId }, folder)
+  if (own === undefined || folder.status !== 'ready') return 'withdrawn'
+  if (launchedBy === null) return own
+  const asLauncher = { ...folder, is_member, invited_permission: launcher_invited_permission }
+  const others = launcher_id === null ? undefined : permissionOf({ userId: launcher_id }, asLauncher)
+  if (others === undefined) return 'withdrawn_from_launcher'
+  return allows(others, own) ? own : others
+}
+
+/** @returns undefined: the session may have the mount as it asked for it; `lowered`: to read only; else why it must not start */
+export function judgeMount(
+  { name, readOnly, launchedBy }: MountOfSession,
+  right: FolderRight,
+): Because | 'lowered' | undefined {
+  switch (right) {
+    case 'closed':
+      return because('folder_project_deactivated_wait', { name })
+    case 'withdrawn':
+      return because('folder_right_withdrawn', { name })
+    case 'withdrawn_from_launcher':
+      return because('folder_right_of_launcher_withdrawn', { name, who: launchedBy ?? '' })
+    default:
+      return readOnly || allows(right, 'rw') ? undefined : 'lowered'
+  }
+}

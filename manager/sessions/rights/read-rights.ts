@@ -1,0 +1,95 @@
+import { DOCKER_HUB, type Reason, reasonOf, type SessionId } from '#manager/contract'
+import { allows } from '../../folders/access.ts'
+import { registryOf } from '../../registries/registry-address.ts'
+import { type ReadRights } from '../../scheduler/rights.ts'
+import { allDone } from '../../store/all-done.ts'
+import { readImageDomains } from '../../store/images/image-domains.ts'
+import { readAllowedRegistries, readImagesOfHub } from '../../store/images/image-origins.ts'
+import { type Db } from '../../store/schema.ts'
+import {
+  type AskedSessions,
+  type ForeignFolder,
+  listForeignFolders,
+  listMountsOf,
+  listOutsiders,
+  listSessionsWanting,
+  listWantedImages,
+  type MountOfSession,
+  type WantedImage,
+} from '../../store/sessions/rights.ts'
+import {
+  type FolderRight,
+  imageReason,
+  type ImageRules,
+  judgeMount,
+  mayLaunch,
+  outsideReason,
+  rightTo,
+} from './judge-rights.ts'
+
+/**
+ * Domain, project, image and folders of waiting sessions, compared with the rights that their owners have now. Thousands of sessions
+ * have few images, owners and folders, so these are judged first, and sessions are read only where something was withdrawn. The widest
+ * reason counts.
+ */
+export const readRights: ReadRights = async (db, of) => {
+  const [outsiders, images, { mounts, rightOf }] = await allDone([
+    listOutsiders(db, of),
+    readForbiddenImages(db, of),
+    readDoubtfulMounts(db, of),
+  ])
+  const withdrawn = new Map<SessionId, Reason>()
+  const lowered: MountOfSession[] = []
+  for (const mount of mounts) {
+    const verdict = judgeMount(mount, rightOf(mount))
+    if (verdict === 'lowered') lowered.push(mount)
+    else if (verdict) withdrawn.set(mount.sessionId, reasonOf('folder_withdrawn', verdict))
+  }
+  for (const session of images) withdrawn.set(session.id, imageReason(session))
+  for (const outsider of outsiders) withdrawn.set(outsider.id, outsideReason(outsider))
+  return { withdrawn, lowered: lowered.filter(({ sessionId }) => !withdrawn.has(sessionId)) }
+}
+
+async function readForbiddenImages(db: Db, of: AskedSessions) {
+  const wanted = await listWantedImages(db, of)
+  const rules = await readImageRules(db, wanted)
+  return listSessionsWanting(
+    db,
+    of,
+    wanted.filter(image => !mayLaunch(image, rules)),
+  )
+}
+
+async function readImageRules(db: Db, images: readonly WantedImage[]): Promise<ImageRules> {
+  const [domains, registries] = await allDone([
+    readImageDomains(db),
+    readAllowedRegistries(db, [...new Set(images.map(({ domain }) => domain))]),
+  ])
+  const doubtful = images.filter(
+    ({ reference, domain }) =>
+      registryOf(reference) === DOCKER_HUB && registries.get(domain)?.includes(DOCKER_HUB) === false,
+  )
+  return { domains, registries, ofHub: await readImagesOfHub(db, doubtful) }
+}
+
+const keyOf = ({ folderId, ownerId, launchedBy }: Pick<ForeignFolder, 'folderId' | 'ownerId' | 'launchedBy'>) =>
+  `${folderId} ${ownerId} ${launchedBy ?? ''}`
+
+/** Mounts of folders to which somebody may not write, with the right to each. */
+async function readDoubtfulMounts(db: Db, of: AskedSessions) {
+  const rights = new Map<string, FolderRight>()
+  const doubtful = new Set<ForeignFolder['folderId']>()
+  for (const folder of await listForeignFolders(db, of)) {
+    const right = rightTo(folder)
+    rights.set(keyOf(folder), right)
+    if (!mayWrite(right)) doubtful.add(folder.folderId)
+  }
+  const mounts = await listMountsOf(db, of, [...doubtful])
+  // Own folders are not among the rights, and neither are folders of sessions that were asked for since.
+  const rightOf = (mount: MountOfSession) => rights.get(keyOf(mount)) ?? 'delete'
+  return { mounts, rightOf }
+}
+
+function mayWrite(right: FolderRight): boolean {
+  return right !== 'closed' && right !== 'withdrawn' && right !== 'withdrawn_from_launcher' && allows(right, 'rw')
+}
