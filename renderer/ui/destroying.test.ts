@@ -20,7 +20,13 @@ const RED_ELSEWHERE: Readonly<Record<string, string>> = {
   'ConnectSftpDialog.vue': 'closes a port, which opens again with one click',
 }
 /** Questions whose answer destroys nothing. */
-const HARMLESS: readonly string[] = ['QueuePage.vue', 'MaintenancePage.vue', 'SshKeySection.vue', 'ConfirmDestroy.vue']
+const HARMLESS: readonly string[] = [
+  'RestartDialog.vue',
+  'QueuePage.vue',
+  'MaintenancePage.vue',
+  'SshKeySection.vue',
+  'ConfirmDestroy.vue',
+]
 
 const SOURCES: { name: string; sfc: SFCDescriptor }[] = []
 for await (const file of glob('renderer/**/*.vue')) {
