@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { type DirectPlace, forwardedPort, PING_INTERVAL_MS, type TunnelCloseReason } from '#manager/contract'
-import { type TunnelSocket } from '#manager/tunnel-end'
+import { readOnAfterReset, type TunnelSocket } from '#manager/tunnel-end'
 import { type Engine, openRelay } from './relay.ts'
 
 export { type Engine } from './relay.ts'
@@ -126,6 +126,7 @@ function dial(host: string, port: number): Promise<Socket | undefined> {
     socket.once('connect', () => {
       clearTimeout(timer)
       socket.off('error', onError)
+      readOnAfterReset(socket)
       resolve(socket)
     })
   })

@@ -1,6 +1,7 @@
 /** One end of a tunnel, for the processes that have one, and the reader of sockets that the manager's splice shares with it. */
 export { FrameDecoder, FrameError } from './frame-decoder.ts'
 export { HoldingSocket } from './holding-socket.ts'
+export { readOnAfterReset } from './read-on.ts'
 export { readSteadily } from './steady-reader.ts'
 export { TICK_MS, TunnelBeats } from './tunnel-beats.ts'
 export { TunnelEnd } from './tunnel-end.ts'

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { type DirectPlace, PING_INTERVAL_MS } from '#manager/contract/light'
-import { HoldingSocket, TunnelEnd, type TunnelOutcome } from '#manager/tunnel-end'
+import { HoldingSocket, readOnAfterReset, TunnelEnd, type TunnelOutcome } from '#manager/tunnel-end'
 import { type KeptLine, type KeptWires } from './kept-wires.ts'
 import { liveEnds } from './live-ends.ts'
 import { applyMask, maskingFor } from './masks.ts'
@@ -76,7 +76,10 @@ export class Tether implements KeptLine {
     }
     // 'close' follows, and says enough here.
     service.on('error', () => undefined)
-    service.once('connect', () => settle(service))
+    service.once('connect', () => {
+      readOnAfterReset(service)
+      settle(service)
+    })
     service.once('close', () => {
       this.#unnoted += bytesOf(service) - this.#noted
       this.#noted = 0
