@@ -61,6 +61,9 @@ describe('the page of the preferences', () => {
     await it.page.getByLabel('Compact').check()
     await it.page.getByLabel('Dark').check()
     await expect.poll(() => it.page.locator('.v-application.v-theme--dark').count()).toBe(1)
+    // The gutter of the scroll bar has the ground of the whole page.
+    const ground = () => it.page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)
+    await expect.poll(ground).toBe('rgb(12, 20, 24)')
     const height = () =>
       other
         .locator('[style*="--row-height"]')

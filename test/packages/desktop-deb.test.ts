@@ -89,6 +89,8 @@ test('the desktop app: install, a window in the sandbox, Berth on this computer 
 test('on Debian 12, without anything that is only recommended, there is a window', async () => {
   await using debian = await openFreshRoot(packages, SANDBOX, 'bookworm')
   await deb.install(debian, 'desktop.deb')
+  // The screen's program brings some libraries, so this is looked at before.
+  expect(await debian.shell('ldconfig -p')).toContain('libX11-xcb.so.1 ')
   await prepareDesktop(debian)
   await using app = await startInstalledApp(debian)
   await expectFirstWindow(app, debian)
