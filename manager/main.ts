@@ -48,7 +48,7 @@ import { loadManagerId } from './store/operation/settings.ts'
 import { createTasks } from './tasks/tasks.ts'
 import { startDailySums } from './usage/daily-sums.ts'
 import { readSetUp } from './usage/set-up.ts'
-import { firstAdminId } from './users/users.ts'
+import { firstAdminId } from './users/first-admin.ts'
 import { version } from './version.ts'
 
 export interface Manager extends AsyncDisposable {

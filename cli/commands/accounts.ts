@@ -55,18 +55,26 @@ function addInvitationCommands(admin: Command): void {
     })
 }
 
+interface LinkFlags {
+  purpose?: LinkPurpose
+  inHand?: boolean
+  json?: boolean
+}
+
 function addAccountAdminCommands(admin: Command): void {
   admin
     .command('account-link <user>')
     .description(
-      'Make a one-time link for a user (address or id) and pass it on yourself. The link is shown only this once.',
+      'Make a one-time link for a user (address or id). It is mailed to the user; without mail it is shown, only this once, to pass on.',
     )
+    .option('--in-hand', 'show the link instead of mailing it, for a user who has lost the mailbox (superadmins only)')
     .addOption(new Option('--purpose <what>', 'confirm the address, or set a new password').choices(LINK_PURPOSES))
     .option('--json', 'print JSON')
-    .action(async (user: string, { purpose = 'reset', json = false }: { purpose?: LinkPurpose; json?: boolean }) => {
+    .action(async (user: string, { purpose = 'reset', inHand = false, json = false }: LinkFlags) => {
       const { api } = await connect()
-      const link = await api.createAccountLink({ params: { id: await findUserId(api, user) }, body: { purpose } })
-      createOutput(json).data(link, () => link.url)
+      const id = await findUserId(api, user)
+      const link = await api.createAccountLink({ params: { id }, body: { purpose, inHand } })
+      createOutput(json).data(link, () => link.url ?? `mailed to ${user}`)
     })
 
   admin

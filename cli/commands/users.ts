@@ -9,6 +9,7 @@ import {
   type UserImportOutcome,
   type UserImportRow,
   userImportRows,
+  type SentLink,
 } from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { readInputFile } from '../input-file.ts'
@@ -106,7 +107,9 @@ export function addUserCommands(program: Command): void {
         ...(password || passwordStdin ? { password: await readPassword(passwordStdin) } : {}),
       }
       const changed = await api.updateUser({ params: { id }, body })
-      createOutput(json).data(changed, () => userTable([changed]))
+      const output = createOutput(json)
+      output.data(changed, () => userTable([changed]))
+      if (changed.passwordLink) output.note(endedText(changed.passwordLink))
     })
 
   user
@@ -153,6 +156,12 @@ export function addUserCommands(program: Command): void {
   }
 }
 
+/** What became of a password that somebody else may have known. */
+function endedText({ url }: SentLink): string {
+  const ended = 'Somebody else may have known the password, so it has ended.'
+  return url === null ? `${ended} A link for a new one was mailed.` : `${ended} Pass on this link for a new one: ${url}`
+}
+
 async function listUsers(api: ApiClient, { all, inactive, domain, group, role, search }: UserFlags): Promise<User[]> {
   const groupId = group === undefined ? undefined : (await findGroup(api, group)).id
   const active = all ? undefined : inactive ? 'false' : 'true'
@@ -191,8 +200,14 @@ function withSettings(command: Command): Command {
     .option('--groups <names>', 'projects of the domain, separated by commas, instead of "default"', parseNames)
     .option('--description <text>', 'a note about the account')
     .option('--policy <name>', 'resource policy of the user (superadmins only)')
-    .option('--require-password-change', 'the next sign-in with the password has to set a new one')
-    .option('--no-require-password-change', 'the password may stay')
+    .option(
+      '--require-password-change',
+      'the next sign-in with the password has to set a new one (default for a new password)',
+    )
+    .option(
+      '--no-require-password-change',
+      'the password that you choose may stay (superadmins only, for accounts of programs)',
+    )
     .option('--json', 'print JSON')
 }
 

@@ -92,6 +92,9 @@ export const ACCOUNT_CAUSES = {
   ssh_key_rsa_bits: 'An RSA key needs at least {bits} bits.',
 
   // rights
+  mail_brings_link: 'Mail reaches this person. Make a link for a new password: it is mailed to the person alone.',
+  only_superadmin_keeps_password:
+    'A password that you choose is replaced at the first sign-in. Only a superadmin can let one stay, for accounts of programs.',
   only_admin: 'Only an admin may do this.',
   only_superadmin: 'Only a superadmin may do this.',
   only_superadmin_moves: 'Only a superadmin can move users to another domain.',

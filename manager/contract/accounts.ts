@@ -76,6 +76,20 @@ export const AccountLink = z
   .meta({ id: 'AccountLink' })
 export type AccountLink = z.infer<typeof AccountLink>
 
+/** A one-time link for somebody else. */
+export const SentLink = AccountLink.extend({
+  url: z.string().nullable().describe('For the admin to pass on; null where it was mailed to the person.'),
+}).meta({ id: 'SentLink' })
+export type SentLink = z.infer<typeof SentLink>
+
+/** An account after a change. */
+export const ChangedUser = User.extend({
+  passwordLink: SentLink.nullable().describe(
+    'To set a new password, where the change ended one that somebody else may know; null otherwise.',
+  ),
+}).meta({ id: 'ChangedUser' })
+export type ChangedUser = z.infer<typeof ChangedUser>
+
 /** The account of an accepted request. */
 export const AcceptedSignUp = z
   .object({

@@ -9,6 +9,10 @@ import { sortBy } from './sort.ts'
 export const Role = z.enum(['user', 'domain_admin', 'superadmin'])
 export type Role = z.infer<typeof Role>
 
+/** Whose choice a password is. `unknown`: an admin of the domain may know it. */
+export const PASSWORD_FROM = ['person', 'superadmin', 'administrator', 'unknown'] as const
+export type PasswordFrom = (typeof PASSWORD_FROM)[number]
+
 /** Orders of a list of users; falling with a `-`. Users with the same value are ordered by age. */
 export const USER_ORDERS = ['created', 'email', 'name', 'role', 'domain'] as const
 export type UserOrder = (typeof USER_ORDERS)[number]
@@ -30,6 +34,12 @@ export const User = z
       .describe('False: the user has signed up, but must confirm the address before signing in.'),
     secondFactor: z.boolean().describe('Signing in needs a code from an authenticator app.'),
     mustChangePassword: z.boolean().describe('The next sign-in with the password has to set a new one.'),
+    passwordFrom: z
+      .enum([...PASSWORD_FROM, 'nobody'])
+      .describe(
+        'Whose choice the password is; `unknown`: an admin of the domain may know it; `nobody`: there is none that anybody knows. ' +
+          'A password that is not the person’s own ends with a higher role and a move to another domain.',
+      ),
     resourcePolicy: z.string().describe('Limits all sessions of the user together.'),
     createdAt: z.iso.datetime(),
   })
@@ -77,7 +87,11 @@ export const UserSpec = z
     domain: DomainName.optional().describe('Default: your own domain.'),
     groups: GroupNames.optional().describe('Ids or names of groups of the domain. Default: its group "default".'),
     description: given.description.default(''),
-    mustChangePassword: given.mustChangePassword.default(false),
+    mustChangePassword: given.mustChangePassword
+      .default(true)
+      .describe(
+        'Default: true. Only superadmins let the password stay that they have chosen, for accounts of programs.',
+      ),
     resourcePolicy: given.resourcePolicy.optional(),
   })
   .meta({ id: 'UserSpec' })
@@ -94,7 +108,11 @@ export const UserChange = z
     domain: DomainName.optional(),
     groups: GroupNames.optional().describe('Ids or names of all groups of the user; the user leaves other groups.'),
     active: z.boolean().optional(),
-    password: z.string().max(1024).optional(),
+    password: z
+      .string()
+      .max(1024)
+      .optional()
+      .describe('The person replaces it at the next sign-in. Where mail reaches the person, only superadmins set one.'),
     description: given.description.optional(),
     mustChangePassword: given.mustChangePassword.optional(),
     resourcePolicy: given.resourcePolicy.optional(),

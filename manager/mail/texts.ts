@@ -1,3 +1,4 @@
+import { type LinkPurpose } from '#manager/contract'
 import { type Mail } from './mailer.ts'
 
 /** Mails contain nothing that a stranger typed (a name, say), so that nobody but an administrator can send their own words through us. */
@@ -27,6 +28,29 @@ export function resetMail(to: string, url: string): Mail {
     url,
     '',
     NOT_YOU,
+  ])
+}
+
+export function accountLinkMail(
+  to: string,
+  { url, purpose, expiresAt }: { url: string; purpose: LinkPurpose; expiresAt: Date },
+): Mail {
+  const until = `${expiresAt.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+  if (purpose === 'verify') {
+    return mail(to, 'Confirm your e-mail address', [
+      'An administrator of Berth sends you this link, with which you confirm your address. It works once:',
+      '',
+      url,
+      '',
+      `It is good until ${until}.`,
+    ])
+  }
+  return mail(to, 'Set a new password', [
+    'An administrator of Berth sends you this link, with which you set a new password for your account. It works once:',
+    '',
+    url,
+    '',
+    `It is good until ${until}. Nobody else has it.`,
   ])
 }
 

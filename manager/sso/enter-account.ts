@@ -11,6 +11,7 @@ import {
 import { countSuperadmins, lockUser, touchUser, updateUser, type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { insertAccount, isNamed } from '../users/accounts.ts'
+import { endsWhatOthersKnew, othersMayKnowPassword } from '../users/acting-for.ts'
 import { endAccess } from '../users/end-access.ts'
 import { type FoundAccount } from './find-account.ts'
 import { nextMemberships, nextRole, type RoleState, wantedBy } from './mapping.ts'
@@ -44,8 +45,7 @@ export async function enterAccount(trx: Db, found: FoundAccount, context: Contex
     throw new AppError('domain_inactive', because('domain_deactivated', { domain: user.domain }))
   }
   const identity = await link(trx, found, { person, userId: user.id })
-  const mapped =
-    provider.groupsClaim === null ? undefined : await applyMapping(trx, { user, identity, person, provider })
+  const mapped = provider.groupsClaim === null ? undefined : await applyMapping(trx, { user, identity, ...context })
   await noteIdentityUse(trx, person, {
     email: person.email ?? identity.email,
     givenGroups: mapped?.given ?? identity.given_groups,
@@ -116,7 +116,8 @@ async function applyMapping(
     identity,
     person,
     provider,
-  }: { user: UserRow; identity: SignInIdentityRow; person: Person; provider: SignInProviderSettings },
+    unknownPassword,
+  }: Pick<Context, 'person' | 'provider' | 'unknownPassword'> & { user: UserRow; identity: SignInIdentityRow },
 ) {
   const wanted = wantedBy(provider.mapping, person.groups)
   const groups = await findGroups(trx, user.domain, wanted.projects)
@@ -136,11 +137,13 @@ async function applyMapping(
   const role = isLast ? before : next
   const changesRole = role.role !== user.role
   const ended = changesRole ? await endAccess(trx, user.id) : []
-  // As with a change by an admin: people who managed the account so far may know the secrets of its keypairs.
+  // As with a change by an admin: people who managed the account so far may know its secrets.
   if (changesRole) await deactivateKeypairs(trx, user.id)
+  const isKnown = endsWhatOthersKnew(user, { ...user, role: role.role }) && othersMayKnowPassword(user)
+  const password = isKnown ? { password_hash: unknownPassword, password_set: false } : {}
   const isChanged = changesRole || add.length > 0 || remove.length > 0
   const changed = changesRole
-    ? await updateUser(trx, user.id, { role: role.role })
+    ? await updateUser(trx, user.id, { role: role.role, ...password })
     : isChanged
       ? await touchUser(trx, user.id)
       : undefined

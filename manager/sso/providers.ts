@@ -28,7 +28,9 @@ import { noSuchDomain } from '../store/missing.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { endAccess } from '../users/end-access.ts'
+import { type Caller } from '../users/authorize.ts'
 import { type Logins } from '../users/logins.ts'
+import { type Telling } from '../users/telling.ts'
 import { type ProviderAccess, type ProviderClient } from './provider-client.ts'
 
 /** A provider with its settings. `access` holds the client secret: only for the client. */
@@ -60,7 +62,7 @@ export interface SignInProviders {
   /** Links of a user. @throws AppError `user_not_found` */
   identities(userId: UserId): Promise<SignInIdentity[]>
   /** Removes these links and ends the sign-ins of the user. @throws AppError `user_not_found` */
-  unlink(userId: UserId): Promise<number>
+  unlink(caller: Caller, userId: UserId): Promise<number>
 }
 
 export interface SignInProvidersDeps {
@@ -69,9 +71,11 @@ export interface SignInProvidersDeps {
   readonly client: Pick<ProviderClient, 'check'>
   readonly settings: Pick<Settings, 'read'>
   readonly logins: Pick<Logins, 'tellEnd' | 'forget'>
+  readonly telling: Telling
 }
 
-export function createSignInProviders({ store, box, client, settings, logins }: SignInProvidersDeps): SignInProviders {
+export function createSignInProviders(deps: SignInProvidersDeps): SignInProviders {
+  const { store, box, client, settings, logins, telling } = deps
   const { db } = store
   const notFound = (id: string) => new AppError('sign_in_provider_not_found', { id })
   const seal = (id: string, secret: string | null) =>
@@ -189,14 +193,17 @@ export function createSignInProviders({ store, box, client, settings, logins }: 
       }))
     },
 
-    async unlink(userId) {
+    async unlink(caller, userId) {
+      const news = [{ userId, by: caller, kind: 'identities_unlinked' }] as const
       const { removed, ended } = await store.transaction(async trx => {
         if (!(await lockUser(trx, userId))) throw new AppError('user_not_found')
         const removed = await deleteIdentities(trx, userId)
+        if (removed > 0) await telling.write(trx, news)
         return { removed, ended: removed > 0 ? await endAccess(trx, userId) : [] }
       })
       await logins.tellEnd(ended)
       logins.forget(userId)
+      if (removed > 0) await telling.announce(news)
       return removed
     },
   }

@@ -1,4 +1,4 @@
-import { AppError, because, Role, type UserId } from '#manager/contract'
+import { AppError, because, type PasswordFrom, Role, type UserId } from '#manager/contract'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Account, type Caller, isSuperadmin, managesAccount } from './authorize.ts'
 
@@ -52,6 +52,16 @@ export function mayHoldSecret(caller: Pick<Caller, 'role'>, isReached: boolean):
   return !isReached || isSuperadmin(caller)
 }
 
+/** Refuses a password that somebody else chooses where a link by mail does the same. @throws AppError `forbidden` */
+export function requireMaySetPassword(
+  caller: Pick<Caller, 'role'>,
+  person: Pick<UserRow, 'email'>,
+  system: { readonly mailReady: boolean; readonly publicUrl: string | null },
+): void {
+  const isReached = isReachable(person, { mailReady: system.mailReady && system.publicUrl !== null })
+  if (!mayHoldSecret(caller, isReached)) throw new AppError('forbidden', because('mail_brings_link'))
+}
+
 type Standing = Pick<UserRow, 'role' | 'domain'>
 /** Position of a role in the list: each role may do more than the one before. */
 const rank = (role: Role) => Role.options.indexOf(role)
@@ -64,6 +74,29 @@ export function endsWhatOthersKnew(before: Standing, after: Standing): boolean {
 /** Whether somebody else may know the password. Nobody knows one of an account that signs in at a provider alone. */
 export function othersMayKnowPassword(person: Pick<UserRow, 'password_set' | 'password_from'>): boolean {
   return person.password_set && person.password_from !== 'person'
+}
+
+/** Whose choice the password of an account is that somebody else sets. */
+export function passwordSetBy({ role }: Pick<Caller, 'role'>): PasswordFrom {
+  return role === 'superadmin' ? 'superadmin' : 'administrator'
+}
+
+/**
+ * Whose choice a password is that replaces this one. Whoever knew the old one may have chosen the new one too, so one that an admin
+ * of the domain may have known stays doubtful. A superadmin gains nothing by another account, so that doubt ends.
+ */
+export function nextPasswordFrom(before: PasswordFrom): PasswordFrom {
+  return before === 'person' || before === 'superadmin' ? 'person' : 'unknown'
+}
+
+/**
+ * Refuses that a password stays which somebody else has chosen: only superadmins let one stay, for accounts of programs. Everybody
+ * else's choice is replaced at the next sign-in.
+ *
+ * @throws AppError `forbidden`
+ */
+export function requireMayLetStay(caller: Pick<Caller, 'role'>): void {
+  if (!isSuperadmin(caller)) throw new AppError('forbidden', because('only_superadmin_keeps_password'))
 }
 
 /**

@@ -1,4 +1,5 @@
 import { AppError, because, isAppError } from '#manager/contract'
+import { nextPasswordFrom } from './acting-for.ts'
 import { endAccess } from './end-access.ts'
 import { checkPassword } from './passwords.ts'
 import { type Db } from '../store/schema.ts'
@@ -34,11 +35,15 @@ export function duePasswordRefusal(
  */
 export async function replaceDuePassword(
   trx: Db,
-  user: Pick<UserRow, 'id' | 'password_hash'>,
+  user: Pick<UserRow, 'id' | 'password_hash' | 'password_from'>,
   password_hash: string,
 ): Promise<{ readonly user: UserRow; readonly ended: readonly string[] } | undefined> {
   const held = await lockUser(trx, user.id)
   if (held?.password_hash !== user.password_hash) return undefined
-  const changed = await updateUser(trx, user.id, { password_hash, must_change_password: false })
+  const changed = await updateUser(trx, user.id, {
+    password_hash,
+    password_from: nextPasswordFrom(held.password_from),
+    must_change_password: false,
+  })
   return changed && { user: changed, ended: await endAccess(trx, user.id) }
 }

@@ -35,6 +35,7 @@ import { touchUser, type UserRow } from '../store/identity/users.ts'
 import { administers, type Caller, isSuperadmin, managesAccount } from './authorize.ts'
 import { baseUnits } from './domains.ts'
 import { countFoldersOf } from '../store/storage/folders.ts'
+import { type Telling } from './telling.ts'
 import { folders, liveSessions, purgeSessions, requireEmpty } from './removal.ts'
 
 /**
@@ -74,6 +75,7 @@ export interface GroupQuery extends Omit<GroupFilter, 'member'> {
 
 export interface GroupsDeps {
   readonly store: Store
+  readonly telling: Telling
   readonly events: EventPublisher
   readonly onLimitsChanged?: () => void
   /** Called when the limit on the folders of a project has changed. */
@@ -84,6 +86,7 @@ export interface GroupsDeps {
 
 export function createGroups({
   store,
+  telling,
   events,
   onLimitsChanged,
   onFolderLimitsChanged,
@@ -100,15 +103,18 @@ export function createGroups({
     { id, userId }: { id: GroupId; userId: UserId },
     change: (trx: Db) => Promise<void>,
   ): Promise<void> {
-    const user = await store.transaction(async trx => {
+    const { member: user, news } = await store.transaction(async trx => {
       const group = await managed(caller, id, trx)
       // Raises the version and locks the row, so that nobody moves the user to another domain meanwhile.
       const member = await touchUser(trx, userId)
       if (!member || !mayBeMember(caller, group, member)) throw new AppError('user_not_found', { userId })
       await change(trx)
-      return member
+      const news = [{ userId, by: caller, kind: 'projects_changed' as const, detail: group.name }]
+      await telling.write(trx, news)
+      return { member, news }
     })
     events.publish({ topic: 'user', id: userId, version: user.version }, { userId, domain: user.domain })
+    await telling.announce(news)
   }
 
   return {

@@ -1,8 +1,14 @@
-import { type AccountLink, AppError, because, type LinkPurpose, type UserId } from '#manager/contract'
+import { AppError, because, type LinkPurpose, type SentLink, type UserId } from '#manager/contract'
 import { type Mailer } from '../mail/mailer.ts'
 import { passwordSetMail, resetMail } from '../mail/texts.ts'
 import { type Settings } from '../settings/settings.ts'
-import { deleteEmailTokens, findEmailToken, insertEmailToken, takeEmailToken } from '../store/identity/email-tokens.ts'
+import {
+  deleteEmailTokens,
+  findEmailToken,
+  insertEmailToken,
+  type LinkedFrom,
+  takeEmailToken,
+} from '../store/identity/email-tokens.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { findUser, findUserByEmail, holdUser, lockUser, updateUser, type UserRow } from '../store/identity/users.ts'
@@ -11,15 +17,17 @@ import { type Caller } from './authorize.ts'
 import { forgetAccountFailures } from './back-off.ts'
 import { endAccess } from './end-access.ts'
 import { linkTo } from './links.ts'
+import { roadOf, sendLink } from './links-for-others.ts'
 import { type Logins } from './logins.ts'
 import { checkPassword, type Passwords } from './passwords.ts'
 import { hashToken, newToken } from './secrets.ts'
+import { type Telling } from './telling.ts'
 import { inBackground, limitMails, linkInvalid, VERIFY_SECONDS } from './sign-up.ts'
 
 const RESET_SECONDS = 30 * 60
 
 /**
- * Resets of forgotten passwords, and the links that an admin hands out where there is no mail.
+ * Resets of forgotten passwords, and the links that an admin makes for people.
  *
  * Threat model: as for signing up: no reply tells whether an account exists. A link works once, for half an hour, and
  * only its hash is kept. Using it ends every sign-in with all tunnels, and every other link of the account; the second
@@ -31,10 +39,16 @@ export interface PasswordResets {
   /** @returns the account. @throws AppError `link_invalid`, `weak_password`, `password_unchanged` */
   reset(request: { token: string; password: string }): Promise<UserRow>
   /**
-   * @param origin where the admin sees the console, for the link
-   * @throws AppError `user_not_found`, `bad_request` (nothing to verify), `forbidden` (inactive, or oneself)
+   * Makes a link for another person, who is told: mailed, or in the answer where no mail reaches the person.
+   *
+   * @param request `origin`: where the admin sees the console; `inHand`: not by mail
+   * @throws AppError `user_not_found`, `bad_request` (nothing to verify), `forbidden` (inactive, oneself, or in hand where mail
+   *   reaches the person)
    */
-  createLink(caller: Caller, request: { userId: UserId; purpose: LinkPurpose; origin: string }): Promise<AccountLink>
+  createLink(
+    caller: Caller,
+    request: { userId: UserId; purpose: LinkPurpose; origin: string; inHand?: boolean },
+  ): Promise<SentLink>
 }
 
 export interface PasswordResetDeps {
@@ -43,18 +57,20 @@ export interface PasswordResetDeps {
   readonly logins: Logins
   readonly settings: Settings
   readonly mailer: Mailer
+  readonly telling: Telling
 }
 
 export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
-  const { store, passwords, logins, settings, mailer } = deps
+  const { store, passwords, logins, settings, mailer, telling } = deps
   const { db } = store
 
-  async function makeToken(trx: Db, user: UserRow, purpose: LinkPurpose) {
+  async function makeToken(trx: Db, user: UserRow, purpose: LinkPurpose, passwordFrom: LinkedFrom) {
     const token = newToken()
     const expiresAt = await insertEmailToken(trx, {
       hash: hashToken(token),
       userId: user.id,
       purpose,
+      passwordFrom,
       lifetimeSeconds: purpose === 'verify' ? VERIFY_SECONDS : RESET_SECONDS,
     })
     return expiresAt && { token, expiresAt }
@@ -68,7 +84,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
       if (!mayMail) return
       inBackground(async () => {
         const user = await findUserByEmail(db, email.trim())
-        const made = user?.active ? await makeToken(db, user, 'reset') : undefined
+        const made = user?.active ? await makeToken(db, user, 'reset', 'person') : undefined
         if (user && made) mailer.post(resetMail(user.email, linkTo(publicUrl, 'reset-password', { token: made.token })))
       })
     },
@@ -78,7 +94,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
       const hash = hashToken(token)
       const link = await findEmailToken(db, hash, 'reset')
       const user = link && (await findUser(db, link.user_id))
-      if (!user?.active) throw linkInvalid()
+      if (!link || !user?.active) throw linkInvalid()
       if (await passwords.verify(user.password_hash, password)) {
         throw new AppError('password_unchanged', because('choose_other_password_or_sign_in'))
       }
@@ -88,7 +104,8 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
         // Either the owner of the address got the link by mail, or an admin handed it over: the address is confirmed.
         const email_verified_at = held.email_verified_at ?? new Date(store.now())
-        await updateUser(trx, user.id, { password_hash, email_verified_at, must_change_password: false })
+        const chosen = { password_hash, password_from: link.password_from, must_change_password: false }
+        await updateUser(trx, user.id, { ...chosen, email_verified_at })
         return endAccess(trx, user.id)
       })
       await logins.tellEnd(ended)
@@ -98,26 +115,28 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
       return user
     },
 
-    async createLink(caller, { userId, purpose, origin }) {
-      const { publicUrl } = await settings.read()
-      const { token, expiresAt } = await store.transaction(async trx => {
+    async createLink(caller, { userId, purpose, origin, inHand = false }) {
+      const system = await settings.read()
+      const news = purpose === 'reset' ? ([{ userId, by: caller, kind: 'password_link' }] as const) : []
+      const made = await store.transaction(async trx => {
         const user = requireManaged(caller, await holdUser(trx, userId))
         requireAnother(caller, userId, 'make_link')
         if (!user.active) throw new AppError('forbidden', because('account_not_active', { email: user.email }))
         if (purpose === 'verify' && user.email_verified_at !== null) {
           throw new AppError('bad_request', because('address_confirmed', { email: user.email }))
         }
-        const made = await makeToken(trx, user, purpose)
-        if (made) return made
+        const road = roadOf(caller, user, system, { origin, inHand })
+        await telling.write(trx, news)
+        const first = await makeToken(trx, user, purpose, road.from)
+        if (first) return { ...first, road, email: user.email }
         // Strangers may have requested as many links as an account may have: delete them, so that the admin gets one.
         await deleteEmailTokens(trx, user.id)
-        const again = await makeToken(trx, user, purpose)
+        const again = await makeToken(trx, user, purpose, road.from)
         if (!again) throw new AppError('unavailable', because('try_again'))
-        return again
+        return { ...again, road, email: user.email }
       })
-      const page = purpose === 'verify' ? 'verify' : 'reset-password'
-      const url = linkTo(publicUrl ?? origin, page, { token })
-      return { url, purpose, expiresAt: expiresAt.toISOString() }
+      await telling.announce(news)
+      return sendLink(mailer, made.road, { ...made, purpose })
     },
   }
 }

@@ -25,6 +25,7 @@ import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { type OwnProof, proveOwn, type SecondFactorCheck } from './own-proof.ts'
 import { type Passwords } from './passwords.ts'
+import { type Telling } from './telling.ts'
 import {
   hashRecoveryCode,
   newRecoveryCode,
@@ -67,6 +68,7 @@ export interface SecondFactorDeps {
   readonly store: Store
   readonly box: SecretBox
   readonly passwords: Passwords
+  readonly telling: Telling
   readonly events: EventPublisher
   /** Called after a change: everything cached of the account is stale. */
   readonly onChanged: (userId: UserId) => void
@@ -74,7 +76,7 @@ export interface SecondFactorDeps {
 }
 
 export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
-  const { store, box, passwords, events, onChanged, now = store.now } = deps
+  const { store, box, passwords, telling, events, onChanged, now = store.now } = deps
   const { db } = store
 
   function stepFor(user: UserRow, code: string): number | undefined {
@@ -163,9 +165,15 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
     async reset(caller, userId) {
       requireAnother(caller, userId, 'reset_second_factor')
       const user = mustFind(await findUser(db, userId))
-      const had = await store.transaction(trx => clearSecret(trx, userId))
+      const news = [{ userId, by: caller, kind: 'second_factor_off' }] as const
+      const had = await store.transaction(async trx => {
+        if (!(await clearSecret(trx, userId))) return false
+        await telling.write(trx, news)
+        return true
+      })
       if (!had) throw new AppError('totp_not_on', because('no_second_factor_of', { email: user.email }))
       announce(user)
+      await telling.announce(news)
     },
   }
 }

@@ -177,6 +177,8 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
       // The password is forgotten here: the owner sets one with the link.
       const password_hash = await passwords.hash(newPassword())
       const { publicUrl, mailReady } = await settings.read()
+      const mailed = mailReady && publicUrl !== null
+      const linkedFrom = mailed || isSuperadmin(caller) ? 'person' : 'unknown'
       const made = await store.transaction(async trx => {
         const request = await takeSignUpRequest(trx, id, seen(caller))
         if (!request) throw notFound()
@@ -184,12 +186,21 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
         const { domain = request.domain, groups, resourcePolicy } = as
         requireMayAssign(caller, { role: 'user', domain })
         requireMayGivePolicy(caller, resourcePolicy)
-        return insertAccountWithLink(trx, { email, name, role: 'user', domain, groups, resourcePolicy, password_hash })
+        const account = {
+          email,
+          name,
+          role: 'user',
+          domain,
+          groups,
+          resourcePolicy,
+          password_hash,
+          linkedFrom,
+        } as const
+        return insertAccountWithLink(trx, account)
       })
       const { user } = made
       announce(user.id, user.domain, { userId: user.id })
       const link = passwordLink(publicUrl ?? origin, made)
-      const mailed = mailReady && publicUrl !== null
       if (mailed) mailer.post(acceptedMail(user.email, link.url))
       return { user: await toUser(db, user), link: mailed ? null : link }
     },

@@ -88,6 +88,7 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
           hash: hashToken(token),
           userId: user.id,
           purpose: 'verify',
+          passwordFrom: 'person',
           lifetimeSeconds: VERIFY_SECONDS,
         })
         if (made) mailer.post(verifyMail(user.email, linkTo(publicUrl, 'verify', { token })))
@@ -196,6 +197,7 @@ async function enter(
     userId: user.id,
     purpose: 'verify',
     passwordHash: password_hash,
+    passwordFrom: 'person',
     lifetimeSeconds: VERIFY_SECONDS,
   })
   return kept ? { user, isNew, token } : { user, isNew }

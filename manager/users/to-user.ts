@@ -18,9 +18,10 @@ export async function toUser(db: Db, row: UserRow): Promise<User> {
 function view(row: UserRow, groups: GroupRef[]): User {
   const { id, email, name, description, role, domain, active, resource_policy: resourcePolicy } = row
   const mustChangePassword = row.must_change_password
+  const passwordFrom = row.password_set ? row.password_from : ('nobody' as const)
   const emailVerified = row.email_verified_at !== null
   const secondFactor = row.totp_confirmed_at !== null
   const createdAt = row.created_at.toISOString()
-  const state = { active, emailVerified, secondFactor, mustChangePassword }
+  const state = { active, emailVerified, secondFactor, mustChangePassword, passwordFrom }
   return { id, email, name, description, role, domain, groups, ...state, resourcePolicy, createdAt }
 }

@@ -19,7 +19,7 @@ import { type Settings } from '../settings/settings.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { type AccountWithToken, insertAccountWithLink, passwordLink } from './account-with-link.ts'
-import { type Caller, requireMayAssign } from './authorize.ts'
+import { type Caller, isSuperadmin, requireMayAssign } from './authorize.ts'
 import { type Passwords } from './passwords.ts'
 import { newPassword } from './secrets.ts'
 
@@ -51,11 +51,12 @@ export function createUserImports({ store, passwords, settings, mailer, events }
     trx: Db,
     caller: Caller,
     row: UserImportRow,
-    passwordHash: string,
+    { passwordHash, mail }: { readonly passwordHash: string; readonly mail: boolean },
   ): Promise<AccountWithToken> {
     const { domain = caller.domain, ...spec } = parseRow(row)
     requireMayAssign(caller, { role: spec.role, domain })
-    return insertAccountWithLink(trx, { ...spec, domain, password_hash: passwordHash })
+    const linkedFrom = mail || isSuperadmin(caller) ? 'person' : 'unknown'
+    return insertAccountWithLink(trx, { ...spec, domain, password_hash: passwordHash, linkedFrom })
   }
 
   return {
@@ -68,7 +69,7 @@ export function createUserImports({ store, passwords, settings, mailer, events }
       const passwordHash = await passwords.hash(newPassword())
       const results = await inTransaction(store, { undo: dryRun }, async trx => {
         const done: (AccountWithToken | AppError)[] = []
-        for (const row of rows) done.push(await alone(trx, () => makeAccount(trx, caller, row, passwordHash)))
+        for (const row of rows) done.push(await alone(trx, () => makeAccount(trx, caller, row, { passwordHash, mail })))
         return done
       })
       const items = results.map((result, index): UserImportOutcome => {

@@ -1,11 +1,8 @@
-import { chmod, rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import {
   AppError,
   because,
-  DEFAULT_DOMAIN,
+  type ChangedUser,
   type GroupId,
-  isAppError,
   readSort,
   type Role,
   type User,
@@ -17,14 +14,14 @@ import {
   type ConsoleVisit,
 } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
-import { type Log } from '../log.ts'
+import { type Mailer } from '../mail/mailer.ts'
+import { type Settings } from '../settings/settings.ts'
 import { deactivateKeypairs, deleteWaitingKeypairs } from '../store/identity/keypairs.ts'
+import { listGroupIds } from '../store/identity/groups.ts'
 import { type Store } from '../store/open-store.ts'
 import {
   countMatchingUsers,
-  countUsers,
   findUser,
-  findUserByEmail,
   listUsers,
   lockSuperadmins,
   lockUser,
@@ -33,17 +30,29 @@ import {
 } from '../store/identity/users.ts'
 import { putVisit } from '../store/identity/visits.ts'
 import { insertAccount, replaceGroups, withKnownPolicy } from './accounts.ts'
-import { endsWhatOthersKnew, requireAnother } from './acting-for.ts'
+import { insertPasswordLink } from './account-with-link.ts'
+import { newsOf } from './account-news.ts'
+import {
+  endsWhatOthersKnew,
+  nextPasswordFrom,
+  othersMayKnowPassword,
+  passwordSetBy,
+  requireAnother,
+  requireManaged,
+  requireMayLetStay,
+  requireMaySetPassword,
+} from './acting-for.ts'
 import { type Caller, managesAccount, requireMayAssign, requireMayGivePolicy, visibleAccounts } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { endAccess } from './end-access.ts'
+import { roadOf, sendLink } from './links-for-others.ts'
 import { type Logins } from './logins.ts'
 import { checkPassword, type Passwords } from './passwords.ts'
 import { newPassword } from './secrets.ts'
 import { requireSuperadmin } from './superadmins.ts'
+import { type Telling } from './telling.ts'
 import { toUser, toUsers } from './to-user.ts'
 
-export const FIRST_ADMIN = 'admin@localhost'
 const NOBODY = { items: [], nextCursor: null, total: 0 }
 
 export interface UserQuery {
@@ -71,12 +80,14 @@ export interface Users {
   /**
    * Deactivating ends sign-ins and, with them, grants and tunnels; keypairs stop working. Running sessions continue, so that
    * their work is not lost, and an admin ends them. Waiting sessions do not start. A higher role or another domain
-   * deactivates the keypairs, which their owner may activate again.
+   * ends what others knew or made: keypairs are deactivated until their owner activates them again, and a password that somebody
+   * else may know is replaced by one that nobody knows, with a link for a new one.
    *
+   * @param origin where the admin sees the console, for the link
    * @throws AppError `user_not_found`, `weak_password`, `last_superadmin`, `forbidden` (to lock oneself out, to set the own
    *   password, to give out more than the own role), `domain_not_found`, `group_not_found`
    */
-  change(caller: Caller, id: UserId, change: UserChange): Promise<User>
+  change(caller: Caller, id: UserId, change: UserChange, origin: string): Promise<ChangedUser>
   /** Sign-ins of a user. @throws AppError `user_not_found` */
   listLogins(caller: Caller, id: UserId): Promise<{ items: Login[] }>
   /**
@@ -101,6 +112,9 @@ export interface UsersDeps {
   readonly store: Store
   readonly passwords: Passwords
   readonly logins: Logins
+  readonly settings: Pick<Settings, 'read'>
+  readonly mailer: Pick<Mailer, 'post'>
+  readonly telling: Telling
   readonly events: EventPublisher
   /** Called when accounts were activated or deactivated, or have other limits: their waiting sessions may start, or not any more. */
   readonly onChanged?: () => void
@@ -108,10 +122,16 @@ export interface UsersDeps {
   readonly onMembersLeft?: (userIds: readonly UserId[]) => void
 }
 
-export function createUsers({ store, passwords, logins, events, onChanged, onMembersLeft }: UsersDeps): Users {
+export function createUsers(deps: UsersDeps): Users {
+  const { store, passwords, logins, settings, mailer, telling, events, onChanged, onMembersLeft } = deps
   const { db } = store
   const announce = (user: UserRow) =>
     events.publish({ topic: 'user', id: user.id, version: user.version }, { userId: user.id, domain: user.domain })
+
+  async function chosenPassword(caller: Caller, password: string) {
+    const password_hash = await passwords.hash(password)
+    return { password_hash, password_from: passwordSetBy(caller), must_change_password: true }
+  }
 
   return {
     async list(caller, { limit, cursor, domain, sort = 'created', ...rest }) {
@@ -137,30 +157,45 @@ export function createUsers({ store, passwords, logins, events, onChanged, onMem
     async create(caller, { password, domain = caller.domain, mustChangePassword, resourcePolicy, ...spec }) {
       requireMayAssign(caller, { role: spec.role, domain })
       requireMayGivePolicy(caller, resourcePolicy)
+      if (!mustChangePassword) requireMayLetStay(caller)
       const password_hash = await passwords.hash(password)
-      const given = { password_hash, must_change_password: mustChangePassword, resourcePolicy }
+      const password_from = passwordSetBy(caller)
+      const given = { password_hash, password_from, must_change_password: mustChangePassword, resourcePolicy }
       const created = await store.transaction(trx => insertAccount(trx, { ...spec, ...given, domain }))
       announce(created)
       return toUser(db, created)
     },
 
-    async change(caller, id, { password, groups, resourcePolicy, mustChangePassword, ...change }) {
+    async change(caller, id, { password, groups, resourcePolicy, mustChangePassword, ...change }, origin) {
       if (password !== undefined) requireAnother(caller, id, 'set_password')
       requireMayGivePolicy(caller, resourcePolicy)
-      const password_hash = password === undefined ? undefined : await passwords.hash(password)
-      const { user, changed, ended } = await store.transaction(async trx => {
+      const system = await settings.read()
+      const chosen = password === undefined ? {} : await chosenPassword(caller, password)
+      // Hashed ahead, because it takes a while, for the case that the password has to end.
+      const nobodys =
+        change.role === undefined && change.domain === undefined ? '' : await passwords.hash(newPassword())
+      const done = await store.transaction(async trx => {
         await lockSuperadmins(trx)
-        const user = await mustFind(lockUser(trx, id))
-        if (!managesAccount(caller, user)) throw new AppError('user_not_found')
+        const user = requireManaged(caller, await lockUser(trx, id))
+        if (password !== undefined) requireMaySetPassword(caller, user, system)
+        if (mustChangePassword === false && user.must_change_password) requireMayLetStay(caller)
         const { role, domain, active } = { ...user, ...defined(change) }
         requireMayAssign(caller, { role, domain })
         const moves = domain !== user.domain
+        const projects = await listGroupIds(trx, id)
         if (moves || groups) await replaceGroups(trx, id, { domain, groups })
-        const columns = { password_hash, must_change_password: mustChangePassword, resource_policy: resourcePolicy }
+        const ends = endsWhatOthersKnew(user, { role, domain })
+        const passwordEnded = ends && password === undefined && othersMayKnowPassword(user)
+        const columns = {
+          must_change_password: mustChangePassword,
+          resource_policy: resourcePolicy,
+          ...chosen,
+          ...(passwordEnded ? { password_hash: nobodys, password_set: false, must_change_password: false } : {}),
+        }
         const changed = await withKnownPolicy(resourcePolicy, () =>
           mustFind(updateUser(trx, id, defined({ ...change, ...columns }))),
         )
-        if (endsWhatOthersKnew(user, { role, domain })) {
+        if (ends) {
           await deactivateKeypairs(trx, id)
           await deleteWaitingKeypairs(trx, id)
         }
@@ -169,14 +204,24 @@ export function createUsers({ store, passwords, logins, events, onChanged, onMem
           throw new AppError('forbidden', because('not_yourself'))
         }
         const endsSignIns = !active || role !== user.role || moves || password !== undefined
-        return { user, changed, ended: endsSignIns ? await endAccess(trx, id) : [] }
+        const ended = endsSignIns ? await endAccess(trx, id) : []
+        const road = roadOf(caller, user, system, { origin })
+        const link = passwordEnded && active ? await insertPasswordLink(trx, id, road.from) : undefined
+        const projectsChanged = projects.join() !== (await listGroupIds(trx, id)).join()
+        const passwordSet = password !== undefined
+        const news = newsOf(caller, { before: user, after: changed, passwordSet, passwordEnded, projectsChanged })
+        await telling.write(trx, news)
+        return { user, changed, ended, news, link, road }
       })
+      const { user, changed, ended, news, link, road } = done
       await logins.tellEnd(ended)
       logins.forget(id)
       announce(changed)
+      await telling.announce(news)
       if (groups || changed.domain !== user.domain) onMembersLeft?.([id])
       if (changed.active !== user.active || changed.resource_policy !== user.resource_policy) onChanged?.()
-      return toUser(db, changed)
+      const passwordLink = link ? sendLink(mailer, road, { ...link, purpose: 'reset', email: changed.email }) : null
+      return { ...(await toUser(db, changed)), passwordLink }
     },
 
     async listLogins(caller, id) {
@@ -187,13 +232,16 @@ export function createUsers({ store, passwords, logins, events, onChanged, onMem
 
     async endLogins(caller, id) {
       requireAnother(caller, id, 'end_sign_ins')
+      const news = [{ userId: id, by: caller, kind: 'sign_ins_ended' }] as const
       const ended = await store.transaction(async trx => {
         const user = await mustFind(lockUser(trx, id))
-        if (!managesAccount(caller, user)) throw new AppError('user_not_found')
+        requireManaged(caller, user)
+        await telling.write(trx, news)
         return endAccess(trx, id)
       })
       await logins.tellEnd(ended)
       logins.forget(id)
+      await telling.announce(news)
       return ended.length
     },
 
@@ -217,61 +265,14 @@ export function createUsers({ store, passwords, logins, events, onChanged, onMem
         const held = await mustFind(lockUser(trx, user.id))
         // Another password was set during the check: a caller who knows only the old one must not replace it.
         if (held.password_hash !== user.password_hash) throw wrong()
-        await updateUser(trx, user.id, { password_hash, must_change_password: false })
+        const password_from = nextPasswordFrom(held.password_from)
+        await updateUser(trx, user.id, { password_hash, password_from, must_change_password: false })
         return endAccess(trx, user.id, caller.loginId ?? undefined)
       })
       await logins.tellEnd(ended)
       logins.forget(user.id)
     },
   }
-}
-
-/**
- * Makes `admin@localhost` at the first start, with the given password or a random one that is left in DATA/admin-password.
- *
- * @param password of BERTH_ADMIN_PASSWORD; a password that breaks the rules stops every start, so that nobody believes it is set
- * @throws AppError `weak_password`
- */
-export async function ensureFirstAdmin(options: {
-  store: Store
-  passwords: Passwords
-  dataDir: string
-  password: string | undefined
-  log: Log
-}): Promise<void> {
-  const { store, passwords, dataDir, password, log } = options
-  if (password !== undefined) checkPassword(password)
-  if ((await countUsers(store.db)) > 0) return
-  const chosen = password ?? newPassword()
-  const password_hash = await passwords.hash(chosen)
-  // Write the file first: a crash in between then leaves a file too many, not an account that nobody can use.
-  if (password === undefined) await writeSecret(join(dataDir, 'admin-password'), `${chosen}\n`)
-  const admin = { email: FIRST_ADMIN, name: 'Administrator', role: 'superadmin' as const, password_hash }
-  try {
-    await store.transaction(trx => insertAccount(trx, { ...admin, domain: DEFAULT_DOMAIN }))
-    log.info({ email: FIRST_ADMIN }, 'created the first superadmin')
-  } catch (error) {
-    // Another manager on this database was first.
-    if (!isAppError(error) || error.code !== 'user_exists') throw error
-  }
-}
-
-/**
- * The superadmin that sign-in links of this machine are for.
- *
- * @throws AppError `user_not_found` where the account was deactivated or removed, or is no superadmin any more
- */
-export async function firstAdminId(store: Store): Promise<UserId> {
-  const user = await findUserByEmail(store.db, FIRST_ADMIN)
-  if (!user?.active || user.role !== 'superadmin')
-    throw new AppError('user_not_found', because('no_first_admin', { email: FIRST_ADMIN }))
-  return user.id
-}
-
-async function writeSecret(path: string, text: string): Promise<void> {
-  await writeFile(`${path}.new`, text, { mode: 0o600 })
-  await chmod(`${path}.new`, 0o600)
-  await rename(`${path}.new`, path)
 }
 
 async function mustFind(query: Promise<UserRow | undefined>): Promise<UserRow> {

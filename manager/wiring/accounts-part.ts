@@ -21,6 +21,7 @@ import { createSsoSignIns } from '../sso/sign-in.ts'
 import { readRestoredAt } from '../store/operation/restored.ts'
 import { type Store } from '../store/open-store.ts'
 import { createDomains } from '../users/domains.ts'
+import { ensureFirstAdmin } from '../users/first-admin.ts'
 import { createGroups } from '../users/groups.ts'
 import { createHomeFiles } from '../users/home-files.ts'
 import { createInvitations } from '../users/invitations.ts'
@@ -37,7 +38,7 @@ import { createSigners, type Signers } from '../users/signers.ts'
 import { createSshKeypairs } from '../users/ssh-keypairs.ts'
 import { createTelling } from '../users/telling.ts'
 import { createUserImports } from '../users/user-import.ts'
-import { createUsers, ensureFirstAdmin } from '../users/users.ts'
+import { createUsers } from '../users/users.ts'
 
 export interface AccountsPartDeps {
   readonly store: Store
@@ -90,7 +91,8 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
   const passwords = createPasswords()
   await ensureFirstAdmin({ store, passwords, dataDir, password: adminPassword, log })
   const onChanged = (userId: UserId) => logins.forget(userId)
-  const secondFactor = createSecondFactor({ store, box, passwords, events, onChanged })
+  const telling = createTelling({ store, settings, mailer, events })
+  const secondFactor = createSecondFactor({ store, box, passwords, telling, events, onChanged })
   await using stack = new AsyncDisposableStack()
   const logins = stack.use(
     createLogins({
@@ -106,10 +108,9 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
   const restoredAt = await readRestoredAt(store.db)
   const signers = stack.use(createSigners({ store, box, log, restoredAt, peers }))
   logins.onChange(() => void signers.recheck().catch(() => undefined))
-  const users = createUsers({ store, passwords, logins, events, onChanged: onLimitsChanged, onMembersLeft })
 
   const client = createProviderClient({ now: () => store.now() })
-  const providers = createSignInProviders({ store, box, client, settings, logins })
+  const providers = createSignInProviders({ store, box, client, settings, logins, telling })
   const attempts = createSsoAttempts({ store, box, client, providers, log })
   const sso = createSsoSignIns({
     store,
@@ -127,8 +128,8 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
     signers.end(accessKey)
     void logins.tellEnd(loginIds)
   }
-  const telling = createTelling({ store, settings, mailer, events })
   const mailing = { store, passwords, settings, mailer }
+  const users = createUsers({ ...mailing, logins, telling, events, onChanged: onLimitsChanged, onMembersLeft })
   const opened = stack.move()
   return {
     passwords,
@@ -146,7 +147,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       ...createAccountRoutes({
         signUps: createSignUps({ ...mailing, events }),
         signUpRequests: createSignUpRequests({ ...mailing, events }),
-        passwordResets: createPasswordResets({ ...mailing, logins }),
+        passwordResets: createPasswordResets({ ...mailing, logins, telling }),
         invitations: createInvitations({ store, settings }),
         consoleAddress,
         secondFactor,
@@ -161,7 +162,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       }),
       ...createDomainRoutes({
         domains: createDomains({ store, logins, onLimitsChanged }),
-        groups: createGroups({ store, events, onLimitsChanged, onFolderLimitsChanged, onMembersLeft }),
+        groups: createGroups({ store, telling, events, onLimitsChanged, onFolderLimitsChanged, onMembersLeft }),
       }),
       ...createSshKeypairRoutes(createSshKeypairs(store)),
       ...createHomeFileRoutes(createHomeFiles({ store, box })),

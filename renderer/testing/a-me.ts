@@ -8,6 +8,7 @@ export const aMe = (id: UserId): Me => ({
     name: 'Mira',
     description: '',
     mustChangePassword: false,
+    passwordFrom: 'person',
     role: 'user',
     domain: 'default',
     groups: [],

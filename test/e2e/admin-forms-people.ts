@@ -1,5 +1,5 @@
 import { ADMIN_WORLD, aUser } from './admin-world.ts'
-import { check, choose, type FormRow, type } from './admin-forms.ts'
+import { choose, type FormRow, type } from './admin-forms.ts'
 import { aKeypair } from './console-double-account.ts'
 
 const FIVE = aUser(5)
@@ -27,7 +27,6 @@ export const PEOPLE_FORMS: readonly FormRow[] = [
       type('Description', 'Guest of the vision group'),
       type('Password', PASSWORD),
       type('Repeat the password', PASSWORD),
-      check('Require a new password at the next sign-in'),
     ],
     submit: 'Create',
     sends: 'createUser',

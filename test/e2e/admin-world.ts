@@ -25,6 +25,7 @@ export const aUser = (index: number, change: Partial<User> = {}): User => ({
   name: ['Mira Holm', 'Jonas Lindqvist', 'Aiko Tanaka', 'Sofia Marques'][index % 4] ?? '',
   description: '',
   mustChangePassword: false,
+  passwordFrom: 'person',
   role: 'user',
   domain: 'default',
   groups: [{ id: '01990000-0000-7000-8000-0000000000b1' as never, name: 'vision' }],

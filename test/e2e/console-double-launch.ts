@@ -74,6 +74,7 @@ export const aUser = (change: Partial<User> = {}): User => ({
   name: 'Jonas Lindqvist',
   description: '',
   mustChangePassword: false,
+  passwordFrom: 'person',
   role: 'user',
   domain: 'default',
   groups: [],

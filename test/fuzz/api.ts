@@ -129,7 +129,7 @@ async function signIns(url: string): Promise<(string | undefined)[]> {
   const tokens: (string | undefined)[] = [undefined, admin ?? undefined]
   for (const role of ['user', 'domain_admin', 'superadmin'] as const) {
     const account = { email: `${role}@example.org`, password: 'Their-own-pass-1' }
-    await apiOf(url, admin ?? '').createUser({ body: { ...account, name: role, role } })
+    await apiOf(url, admin ?? '').createUser({ body: { mustChangePassword: false, ...account, name: role, role } })
     const { token } = await apiOf(url).login({ body: { ...account, kind: 'token' } })
     tokens.push(token ?? undefined)
   }

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import {
   AcceptedSignUp,
-  AccountLink,
   Invitation,
   InvitationId,
   InvitationSpec,
@@ -10,6 +9,7 @@ import {
   NewInvitation,
   RecoveryCodes,
   SecondFactor,
+  SentLink,
   SignUpAcceptance,
   SignUpReply,
   SignUpRequest,
@@ -95,11 +95,18 @@ export const ACCOUNT_ROUTES = {
     path: '/api/v1/users/:id/links',
     access: 'domain_admin',
     idempotencyKey: true,
-    summary: 'Make a new link to verify the address or to reset the password, for the admin to pass on.',
+    summary:
+      'Make a new link to verify the address or to reset the password. It is mailed to the person; without mail, the admin passes it on.',
     params: z.object({ id: UserId }),
-    body: z.strictObject({ purpose: z.enum(LINK_PURPOSES) }),
+    body: z.strictObject({
+      purpose: z.enum(LINK_PURPOSES),
+      inHand: z
+        .boolean()
+        .default(false)
+        .describe('Do not mail the link, answer with it: for a person who has lost the mailbox. Superadmins only.'),
+    }),
     status: 201,
-    reply: AccountLink,
+    reply: SentLink,
   },
   listInvitations: {
     method: 'GET',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ChangedUser } from '../accounts.ts'
 import { DomainName } from '../domains.ts'
 import { GroupId, UserId } from '../ids.ts'
 import { Login } from '../logins.ts'
@@ -60,7 +61,7 @@ export const USER_ROUTES = {
     summary: 'Rename, deactivate or re-activate a user, change role, domain or groups, or set a new password.',
     params: z.object({ id: UserId }),
     body: UserChange,
-    reply: User,
+    reply: ChangedUser,
   },
   listUserLogins: {
     method: 'GET',

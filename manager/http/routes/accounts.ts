@@ -80,7 +80,7 @@ export function createAccountRoutes(deps: AccountRoutesDeps): AccountHandlers {
     createAccountLink: ({ caller, request }, { params, body }) =>
       passwordResets.createLink(caller, {
         userId: params.id,
-        purpose: body.purpose,
+        ...body,
         origin: consoleAddress(request.raw),
       }),
 

@@ -92,7 +92,8 @@ export function createIdentityRoutes(deps: IdentityRoutesDeps): IdentityHandlers
     getUser: ({ caller }, { params }) => users.get(caller, params.id),
     createUser: ({ caller }, { body }) => users.create(caller, body),
     importUsers: ({ caller, request }, { body }) => userImports.run(caller, body, consoleAddress(request.raw)),
-    updateUser: ({ caller }, { params, body }) => users.change(caller, params.id, body),
+    updateUser: ({ caller, request }, { params, body }) =>
+      users.change(caller, params.id, body, consoleAddress(request.raw)),
     listUserLogins: ({ caller }, { params }) => users.listLogins(caller, params.id),
     endUserLogins: async ({ caller }, { params }) => ({ ended: await users.endLogins(caller, params.id) }),
   }

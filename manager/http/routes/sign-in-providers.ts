@@ -65,7 +65,7 @@ export function createSignInProviderRoutes(deps: SignInProviderRouteDeps): SignI
     deleteSignInProvider: (_context, { params }) => providers.remove(params.id),
     testSignInProvider: (_context, { params }) => providers.check(params.id),
     listUserIdentities: async (_context, { params }) => ({ items: await providers.identities(params.id) }),
-    removeUserIdentities: async (_context, { params }) => ({ removed: await providers.unlink(params.id) }),
+    removeUserIdentities: async ({ caller }, { params }) => ({ removed: await providers.unlink(caller, params.id) }),
   }
 }
 

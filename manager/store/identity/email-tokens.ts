@@ -5,7 +5,12 @@ import { type Db } from '../schema.ts'
 export interface EmailToken {
   readonly user_id: UserId
   readonly password_hash: string | null
+  /** Whose choice a password is that is set with it. */
+  readonly password_from: LinkedFrom
 }
+
+/** `person`: the link reaches the person, or came from a superadmin; `unknown`: an admin of the domain had it in hand. */
+export type LinkedFrom = 'person' | 'unknown'
 
 /** Limit of valid tokens per account and purpose: repeated requests must not fill the table. */
 const AT_MOST = 10
@@ -18,12 +23,14 @@ export async function insertEmailToken(
     readonly userId: UserId
     readonly purpose: LinkPurpose
     readonly passwordHash?: string
+    readonly passwordFrom: LinkedFrom
     readonly lifetimeSeconds: number
   },
 ): Promise<Date | undefined> {
   const { rows } = await sql<{ expires_at: Date }>`
-    insert into email_tokens (token_hash, user_id, purpose, password_hash, expires_at)
+    insert into email_tokens (token_hash, user_id, purpose, password_hash, password_from, expires_at)
     select ${token.hash}::bytea, ${token.userId}::uuid, ${token.purpose}, ${token.passwordHash ?? null},
+      ${token.passwordFrom},
       now() + make_interval(secs => ${token.lifetimeSeconds})
     where (
       select count(*) from email_tokens
@@ -37,7 +44,7 @@ export async function insertEmailToken(
 export function findEmailToken(db: Db, hash: Buffer, purpose: LinkPurpose): Promise<EmailToken | undefined> {
   return db
     .selectFrom('email_tokens')
-    .select(['user_id', 'password_hash'])
+    .select(['user_id', 'password_hash', 'password_from'])
     .where('token_hash', '=', hash)
     .where('purpose', '=', purpose)
     .where(sql<boolean>`expires_at > now()`)

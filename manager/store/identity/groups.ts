@@ -200,3 +200,14 @@ export async function listGroupsOf(db: Db, userIds: readonly UserId[]): Promise<
   const byUser = Map.groupBy(rows, row => row.user_id)
   return new Map([...byUser].map(([userId, groups]) => [userId, groups.map(({ id, name }) => ({ id, name }))]))
 }
+
+/** Ids of all groups of a user, in a fixed order. */
+export async function listGroupIds(db: Db, userId: UserId): Promise<GroupId[]> {
+  const rows = await db
+    .selectFrom('group_members')
+    .select('group_id')
+    .where('user_id', '=', userId)
+    .orderBy('group_id')
+    .execute()
+  return rows.map(row => row.group_id)
+}

@@ -13,6 +13,7 @@ export type NewUser = Pick<
   | 'role'
   | 'password_hash'
   | 'password_set'
+  | 'password_from'
   | 'must_change_password'
   | 'domain'
   | 'active'
@@ -236,6 +237,7 @@ export type UserUpdate = Partial<
     | 'domain'
     | 'password_hash'
     | 'password_set'
+    | 'password_from'
     | 'must_change_password'
     | 'resource_policy'
     | 'email_verified_at'
@@ -243,14 +245,15 @@ export type UserUpdate = Partial<
 >
 
 /**
- * @param update with `password_hash`, the account has a password that somebody knows, unless `password_set` says otherwise
+ * @param update with `password_hash`, the account has a password that the person chose, unless `password_set` and
+ *   `password_from` say otherwise
  * @returns the new row, or undefined if there is no such user
  */
 export function updateUser(db: Db, id: UserId, update: UserUpdate): Promise<UserRow | undefined> {
   return db
     .updateTable('users')
     .set({
-      ...(update.password_hash === undefined ? {} : { password_set: true }),
+      ...(update.password_hash === undefined ? {} : { password_set: true, password_from: 'person' as const }),
       ...update,
       version: sql<number>`version + 1`,
     })

@@ -57,6 +57,7 @@ import { usageRoom } from './0081-usage-room.ts'
 import { sessionWords } from './0082-session-words.ts'
 import { sessionWordsIndex } from './0083-session-words-index.ts'
 import { actingFor } from './0084-acting-for.ts'
+import { passwordFrom } from './0085-password-from.ts'
 import { launchedBy } from './0086-launched-by.ts'
 import { ownApps } from './0090-own-apps.ts'
 
@@ -120,6 +121,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0082-session-words': sessionWords,
   '0083-session-words-index': sessionWordsIndex,
   '0084-acting-for': actingFor,
+  '0085-password-from': passwordFrom,
   '0086-launched-by': launchedBy,
   '0090-own-apps': ownApps,
 }

@@ -1,5 +1,5 @@
 import { type Default, type MaybeTime, type Time } from './columns.ts'
-import { type Role, type UserId } from '#manager/contract'
+import { type PasswordFrom, type Role, type UserId } from '#manager/contract'
 
 export interface UsersTable {
   id: UserId
@@ -15,8 +15,11 @@ export interface UsersTable {
   resource_policy: Default<string>
   /** A note of administrators. */
   description: Default<string>
-  /** Whose choice the password is. `unknown`: of an account that is older than this column. */
-  password_from: Default<'person' | 'administrator' | 'unknown'>
+  /**
+   * Whose choice the password is. `unknown`: of an account that is older than this column, or set with a password or a link that an
+   * admin of the domain had in hand.
+   */
+  password_from: Default<PasswordFrom>
   /** The next sign-in with the password has to set a new one. */
   must_change_password: Default<boolean>
   /** Set by default. Null only after a sign-up: that account cannot sign in until its e-mail link is used. */

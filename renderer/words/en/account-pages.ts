@@ -43,6 +43,7 @@ export default {
   passwordAgain: 'Password again',
   currentPassword: 'Current password',
   changePassword: 'Change password',
+  passwordOfOthers: 'An administrator has chosen this password and may know it. Change it.',
   changingEndsOthers: 'Changing the password ends all your other sign-ins. Sessions and their programs keep running.',
   passwordChanged: 'Password changed. All your other sign-ins have ended.',
 

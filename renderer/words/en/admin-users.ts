@@ -34,7 +34,8 @@ export default {
   save: 'Save',
   password: 'Password',
   newPassword: 'New password',
-  newPasswordHint: 'Leave it empty to keep the password. A new one ends every sign-in.',
+  newPasswordHint:
+    'Leave it empty to keep the password. A new one ends every sign-in; the person is told, and replaces it at the next sign-in.',
   passwordAgain: 'Repeat the password',
   passwordsDiffer: 'The two passwords differ',
   descriptionHint: 'A note for administrators, such as a course. The user sees it too.',
@@ -144,7 +145,21 @@ export default {
   help: 'When the person cannot sign in',
   passwordLink: 'Link for a new password',
   verifyLink: 'Link to confirm the address',
-  linkHint: 'Each link works once. Pass it on yourself, to the person and to nobody else.',
+  linkHint:
+    'Each link works once. Pass it on yourself, to the person and to nobody else. The person is told that you made it.',
+  linkMailed: 'A link was mailed to {email}.',
+  mailPasswordLink: 'Mail a link for a new password',
+  linkInHand: 'Show the link instead',
+  linkHintMailed:
+    'The link goes to the person’s mailbox alone, and works once. Show it only for somebody who has lost the mailbox; the person is told.',
+  passwordByLink: 'For a new password, mail a link: the page of the user has it under When the person cannot sign in.',
+  endsAccess: 'Sign-ins end, and keypairs are deactivated until the person activates them again.',
+  endsPassword:
+    'Sign-ins end, and keypairs are deactivated until the person activates them again. Somebody else may know the password, so it ends too: a link for a new one is mailed to the person, or shown to you to pass on where mail is not set up.',
+  password_superadmin: 'Chosen by a superadmin, not changed since',
+  password_administrator: 'Chosen by an administrator, not changed since',
+  password_unknown: 'An administrator of the domain may know it',
+  password_nobody: 'None that anybody knows',
   linkTitle: 'Link for {email}',
   resetFactor: 'Switch the second factor off',
   resetFactorTitle: 'Switch the second factor of {email} off?',

@@ -37,7 +37,8 @@ export default {
   save: '저장',
   password: '비밀번호',
   newPassword: '새 비밀번호',
-  newPasswordHint: '비워 두면 비밀번호가 그대로입니다. 새 비밀번호를 정하면 모든 로그인이 끝납니다.',
+  newPasswordHint:
+    '비워 두면 비밀번호를 유지합니다. 새 비밀번호를 정하면 로그인이 모두 종료되고, 사용자에게 알림이 가며, 다음 로그인에서 사용자가 바꿉니다.',
   passwordAgain: '비밀번호 다시 입력',
   passwordsDiffer: '두 비밀번호가 다릅니다',
   descriptionHint: '과목 이름처럼 관리자를 위한 메모입니다. 사용자도 볼 수 있습니다.',
@@ -145,7 +146,22 @@ export default {
   help: '로그인할 수 없을 때',
   passwordLink: '새 비밀번호 링크',
   verifyLink: '주소 확인 링크',
-  linkHint: '링크는 한 번만 쓸 수 있습니다. 본인에게만 직접 전달하세요.',
+  linkHint:
+    '링크는 한 번만 쓸 수 있습니다. 본인에게만 직접 전달하세요. 링크를 만들었다는 사실이 사용자에게 알려집니다.',
+  linkMailed: '{email} 주소로 링크를 보냈습니다.',
+  mailPasswordLink: '새 비밀번호 링크를 메일로 보내기',
+  linkInHand: '대신 링크 표시',
+  linkHintMailed:
+    '링크는 사용자의 메일함으로만 전송되며 한 번만 쓸 수 있습니다. 메일함을 쓸 수 없는 사용자에게만 직접 표시하세요. 사용자에게 알림이 갑니다.',
+  passwordByLink:
+    '새 비밀번호는 링크를 메일로 보내 설정합니다. 사용자 화면의 ‘로그인할 수 없을 때’에서 보낼 수 있습니다.',
+  endsAccess: '로그인이 모두 종료되고, 키 쌍은 사용자가 다시 활성화할 때까지 비활성화됩니다.',
+  endsPassword:
+    '로그인이 모두 종료되고, 키 쌍은 사용자가 다시 활성화할 때까지 비활성화됩니다. 다른 사람이 알 수 있는 비밀번호이므로 사용이 끝납니다. 새 비밀번호 링크를 사용자에게 메일로 보내며, 메일이 설정되지 않았으면 직접 전달할 수 있도록 표시합니다.',
+  password_superadmin: '최고 관리자가 정한 뒤 바뀌지 않음',
+  password_administrator: '관리자가 정한 뒤 바뀌지 않음',
+  password_unknown: '도메인 관리자가 알 수 있음',
+  password_nobody: '아는 사람 없음',
   linkTitle: '{email} 계정의 링크',
   resetFactor: '2단계 인증 끄기',
   resetFactorTitle: '{email} 계정의 2단계 인증을 끌까요?',

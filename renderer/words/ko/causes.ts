@@ -394,6 +394,9 @@ export default {
   keypair_accepted_before: '활성화하거나, 삭제하고 새로 만드세요.',
   keypair_waits: '계정 화면에서 수락하거나 `berth keypair accept`를 실행하세요. 비밀 키는 그때 표시됩니다.',
   keypair_waits_for_owner: '{email} 님만 수락할 수 있습니다.',
+  mail_brings_link: '이 사용자에게 메일을 보낼 수 있습니다. 새 비밀번호 링크를 만들면 사용자에게만 메일로 전송됩니다.',
+  only_superadmin_keeps_password:
+    '직접 정한 비밀번호는 첫 로그인에서 바뀝니다. 프로그램용 계정의 비밀번호를 그대로 둘 수 있는 것은 최고 관리자뿐입니다.',
   only_owner_activates: '키 쌍은 소유자만 활성화할 수 있습니다. 비활성화하거나 삭제할 수는 있습니다.',
   only_person_accepts: '키 쌍을 수락하려면 로그인하세요. 다른 키 쌍으로 서명한 요청으로는 수락할 수 없습니다.',
   only_superadmin_policy: '최고 관리자만 자원 정책을 정할 수 있습니다.',

@@ -224,7 +224,9 @@ test('users do not see resource groups that they may not use', async () => {
   await cluster.api.createDomain({ body: { name: 'elsewhere' } })
   await cluster.api.withdrawResourceGroupAccess({ params: { name: 'default' }, query: { domain: 'elsewhere' } })
   const [email, password] = ['eve@example.org', 'Their-own-pass-1']
-  await cluster.api.createUser({ body: { email, name: 'Eve', password, domain: 'elsewhere' } })
+  await cluster.api.createUser({
+    body: { mustChangePassword: false, email, name: 'Eve', password, domain: 'elsewhere' },
+  })
   const eve = await cluster.signIn(email)
   const agent = await cluster.join()
   const { id } = await cluster.launch()

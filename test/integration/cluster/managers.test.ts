@@ -64,7 +64,9 @@ test('a member loses a shared session at one manager, and with it the terminal a
   const agent = stack.use(await startMeshAgent({ home, engine: scriptedEngine(), join, serve }))
   await expect.poll(() => agent.connectedTo.size).toBe(2)
   const password = 'Their-own-pass-1'
-  const { id: userId } = await api.createUser({ body: { email: 'member@example.org', name: 'M', password } })
+  const { id: userId } = await api.createUser({
+    body: { mustChangePassword: false, email: 'member@example.org', name: 'M', password },
+  })
   const { items } = await api.createSession({ body: { image: 'berth/python:3.13' } })
   const id = items[0]?.id as SessionId
   await expect.poll(async () => (await api.getSession({ params: { id } })).status).toBe('RUNNING')
@@ -99,7 +101,7 @@ test('a user who is demoted or deactivated at one manager loses the streams at t
   const { api } = await managers.admin(a)
   const password = 'Their-own-pass-1'
   const who = { email: 'streams@example.org', name: 'S', password, role: 'superadmin' } as const
-  const { id } = await api.createUser({ body: who })
+  const { id } = await api.createUser({ body: { ...who, mustChangePassword: false } })
   const { token } = await apiOf(a.url).login({ body: { email: who.email, password, kind: 'token' } })
   const keypair = await apiOf(a.url, token ?? '').createKeypair({ body: {} })
   const demoted = stack.use(await openEventStream(b.url, keypair))

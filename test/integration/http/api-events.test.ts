@@ -159,7 +159,7 @@ test.each<[string, UserChange]>([
   const { accessKey } = keypair
   const { url } = await admin.createAccountLink({ params: { id: user.id }, body: { purpose: 'reset' } })
   const password = 'Their-own-pass-2'
-  const token = new URLSearchParams(url.split('?')[1]).get('token') ?? ''
+  const token = new URLSearchParams(url?.split('?')[1]).get('token') ?? ''
   await manager.api().resetPassword({ body: { token, password } })
   const { api } = await manager.signIn({ email, password })
   await api.updateKeypair({ params: { accessKey }, body: { active: true } })

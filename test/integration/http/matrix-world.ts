@@ -74,7 +74,9 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
     return { id: user.id, token, api: apiOf(cluster.url, token), email }
   }
   async function person(email: string, role: Role, domain: string): Promise<Person> {
-    await cluster.api.createUser({ body: { email, name: email, password: PASSWORD, role, domain } })
+    await cluster.api.createUser({
+      body: { mustChangePassword: false, email, name: email, password: PASSWORD, role, domain },
+    })
     return signIn({ email })
   }
   const callers = {
@@ -114,7 +116,11 @@ export async function startMatrixWorld(): Promise<MatrixWorld> {
   async function newUser(relation: Exclude<Relation, 'own'>): Promise<string> {
     const email = `${newName()}@example.org`
     const body = { email, name: email, password: PASSWORD, domain: domainOf(relation) }
-    return (await cluster.api.createUser({ body: { ...body, role: relation === 'top' ? 'superadmin' : 'user' } })).id
+    return (
+      await cluster.api.createUser({
+        body: { mustChangePassword: false, ...body, role: relation === 'top' ? 'superadmin' : 'user' },
+      })
+    ).id
   }
 
   /** A request for an account in this domain; without mail it waits at once. */

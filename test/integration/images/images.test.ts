@@ -195,7 +195,7 @@ describe('a domain that may use only some registries', () => {
     await cluster.api.createDomain({ body: { name: 'few', allowedRegistries: ['quay.example'] } })
     const password = 'Their-own-pass-1'
     const email = 'few@example.org'
-    await cluster.api.createUser({ body: { email, name: email, password, domain: 'few' } })
+    await cluster.api.createUser({ body: { mustChangePassword: false, email, name: email, password, domain: 'few' } })
     const user = await cluster.signIn(email)
     const names = async () => (await user.listImages()).items.map(image => image.reference).toSorted()
     expect(await names()).toEqual(['berth/python:3.13', 'quay.example/x:1'])
@@ -214,7 +214,9 @@ describe('an image that is for some domains', () => {
     const userOf = async (domain: string) => {
       await cluster.api.createDomain({ body: { name: domain } })
       const email = `${domain}@example.org`
-      await cluster.api.createUser({ body: { email, name: email, password: 'Their-own-pass-1', domain } })
+      await cluster.api.createUser({
+        body: { mustChangePassword: false, email, name: email, password: 'Their-own-pass-1', domain },
+      })
       return cluster.signIn(email)
     }
     const [inside, outside] = [await userOf('in'), await userOf('out')]

@@ -66,6 +66,7 @@ describe.each(BACKENDS)('backup and restore on %s PostgreSQL', (_name, backend) 
       const admin = await manager.signIn()
       await admin.api.createUser({
         body: {
+          mustChangePassword: false,
           email: 'odd@example.org',
           name: 'Ö "quoted", \\back (slash) {brace} NULL',
           password: 'Their-own-pass-1',
@@ -156,7 +157,7 @@ interface OneTimeThings {
 
 async function makeOneTimeThings(manager: TestManager, userId: UserId): Promise<OneTimeThings> {
   const { api, token: bearer } = await manager.signIn()
-  const tokenOf = (link: { url: string }) => link.url.split('token=')[1] ?? ''
+  const tokenOf = (link: { url: string | null }) => link.url?.split('token=')[1] ?? ''
   await api.updateSettings({ body: { allowSignUp: 'open' } })
   await manager.api().signUp({ body: { email: 'new@example.org', name: 'New', password: 'Their-own-pass-1' } })
   const unconfirmed = (await api.listUsers({ query: { search: 'new@example.org' } })).items[0]?.id as UserId

@@ -124,7 +124,7 @@ test.each([
   expect(await info()).toMatchObject({ kind: 'remote', proxyFaults: [{ code }] })
   const user = { email: 'mira@example.org', password: 'Their-own-pass-1' }
   const { api } = await manager.signIn()
-  await api.createUser({ body: { ...user, name: 'Mira' } })
+  await api.createUser({ body: { mustChangePassword: false, ...user, name: 'Mira' } })
   expect(await (await signIn(user)).info()).not.toHaveProperty('proxyFaults')
 })
 

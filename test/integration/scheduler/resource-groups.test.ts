@@ -129,7 +129,7 @@ test('the queue comes page by page in its order, and says what is held for the s
   // An admin of another domain sees neither.
   await api.createDomain({ body: { name: 'elsewhere' } })
   const far = { email: 'far@localhost', name: 'Far', password: USER_PASSWORD, domain: 'elsewhere' }
-  await api.createUser({ body: { ...far, role: 'domain_admin' } })
+  await api.createUser({ body: { mustChangePassword: false, ...far, role: 'domain_admin' } })
   const theirs = await cluster.signIn(far.email)
   expect(await theirs.listQueue({ query: {} })).toMatchObject({ items: [], total: 0 })
   expect((await theirs.listReservations({ query: {} })).items).toEqual([])

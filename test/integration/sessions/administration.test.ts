@@ -17,7 +17,9 @@ async function person(
   domain: string,
   role: 'user' | 'domain_admin' = 'user',
 ): Promise<{ api: ApiClient; token: string }> {
-  await cluster.api.createUser({ body: { email, name: email, password: PASSWORD, role, domain } })
+  await cluster.api.createUser({
+    body: { mustChangePassword: false, email, name: email, password: PASSWORD, role, domain },
+  })
   const { token } = await apiOf(cluster.url).login({ body: { email, password: PASSWORD, kind: 'token' } })
   if (token === null) throw new Error('no token')
   return { api: apiOf(cluster.url, token), token }

@@ -54,7 +54,9 @@ afterAll(async () => {
 })
 
 async function someone(email: string, domain = 'default'): Promise<Someone> {
-  await cluster.api.createUser({ body: { email, name: email.split('@', 1)[0] ?? '', password: PASSWORD, domain } })
+  await cluster.api.createUser({
+    body: { mustChangePassword: false, email, name: email.split('@', 1)[0] ?? '', password: PASSWORD, domain },
+  })
   const { token, user } = await apiOf(cluster.url).login({ body: { email, password: PASSWORD, kind: 'token' } })
   if (token === null) throw new Error('no token')
   return { id: user.id, email, token, api: apiOf(cluster.url, token) }

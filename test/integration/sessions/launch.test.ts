@@ -144,7 +144,7 @@ describe('a session that an admin launches for another user', () => {
   const person = async (email: string, role: 'user' | 'domain_admin' = 'user', domain = 'default') => {
     if (domain !== 'default') await cluster.api.createDomain({ body: { name: domain } }).catch(() => undefined)
     return cluster.api.createUser({
-      body: { email, name: email, password: 'Their-own-pass-1', role, domain },
+      body: { mustChangePassword: false, email, name: email, password: 'Their-own-pass-1', role, domain },
     })
   }
 

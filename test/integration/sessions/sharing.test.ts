@@ -63,7 +63,9 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync())
 
 async function someone(email: string): Promise<Someone> {
-  await cluster.api.createUser({ body: { email, name: email.split('@', 1)[0] ?? '', password: PASSWORD } })
+  await cluster.api.createUser({
+    body: { mustChangePassword: false, email, name: email.split('@', 1)[0] ?? '', password: PASSWORD },
+  })
   const { token, user } = await apiOf(cluster.url).login({ body: { email, password: PASSWORD, kind: 'token' } })
   if (token === null) throw new Error('no token')
   return { id: user.id, email, token, api: apiOf(cluster.url, token) }

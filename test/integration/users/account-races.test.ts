@@ -57,8 +57,8 @@ async function services() {
     id,
     email,
     logins,
-    users: createUsers({ store, passwords, logins, events }),
-    resets: createPasswordResets({ store, passwords, logins, settings, mailer }),
+    users: createUsers({ store, passwords, logins, settings, mailer, telling, events }),
+    resets: createPasswordResets({ store, passwords, logins, settings, mailer, telling }),
     keypairs: createKeypairs({ store, box, telling, onEnd: nobody }),
     [Symbol.dispose]: () => logins[Symbol.dispose](),
   }
@@ -138,7 +138,9 @@ test('a password changes only together with the end of the sign-ins that used th
     const own = { userId: made.id, email: made.email, role: 'user', domain: DEFAULT_DOMAIN } as const
     const [oldPassword, newPassword] = ['the first', 'Brand-new-pass-2']
     const request = { oldPassword, newPassword }
-    await expect(made.users.change(admin, made.id, { password: newPassword })).rejects.toThrow('killed here')
+    await expect(made.users.change(admin, made.id, { password: newPassword }, 'http://l')).rejects.toThrow(
+      'killed here',
+    )
     await expect(made.users.changePassword({ ...own, loginId: null, keypair: null }, request)).rejects.toThrow('killed')
     expect((await findUser(db, made.id))?.password_hash).toBe('the first')
   } finally {

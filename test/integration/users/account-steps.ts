@@ -6,7 +6,7 @@ export const PASSWORD = 'Their-own-pass-1'
 export const CONSOLE = 'https://berth.example.org'
 
 /** The secret in a link of a mail or of an administrator. */
-export const tokenOf = (text: string) => /[?&](?:token|invitation)=([\w-]+)/.exec(text)?.[1] ?? ''
+export const tokenOf = (text: string | null) => /[?&](?:token|invitation)=([\w-]+)/.exec(text ?? '')?.[1] ?? ''
 
 /** The code of the error of a call, or `ok`. */
 export const codeOf = async (call: Promise<unknown>) =>

@@ -424,6 +424,7 @@ describe('a forgotten password', () => {
   test('a link becomes invalid when its account changes: another role, a new password', async () => {
     const { id, api } = await manager.addUser(newAddress())
     const params = { id: UserId.parse(id) }
+    await set({ smtpHost: null, publicUrl: null })
     const link = async (by: ApiClient) =>
       tokenOf((await by.createAccountLink({ params, body: { purpose: 'reset' } })).url)
     const domainAdmin = (await manager.addUser(newAddress(), 'domain_admin')).api

@@ -33,7 +33,7 @@ const download = async (token: string, query = '') => {
 describe('the audit log of changes', () => {
   test('an entry has the actor, the object, its owner and the address, before the reply arrives', async () => {
     const { id } = await admin.api.createUser({
-      body: { email: 'made@example.org', name: 'Made', password: 'Their-own-pass-1' },
+      body: { mustChangePassword: false, email: 'made@example.org', name: 'Made', password: 'Their-own-pass-1' },
     })
     expect((await newest({ limit: 1 }))[0]).toMatchObject({
       actor: ADMIN.email,
@@ -168,7 +168,9 @@ describe('reading the audit log', () => {
     await admin.api.createDomain({ body: { name: 'lab' } })
     const password = 'Their-own-pass-1'
     const make = async (email: string, role: 'user' | 'domain_admin') => {
-      const { id } = await admin.api.createUser({ body: { email, name: email, password, role, domain: 'lab' } })
+      const { id } = await admin.api.createUser({
+        body: { mustChangePassword: false, email, name: email, password, role, domain: 'lab' },
+      })
       return { id, ...(await manager.signIn({ email, password })) }
     }
     const boss = await make('boss@example.org', 'domain_admin')
@@ -176,7 +178,7 @@ describe('reading the audit log', () => {
     await member.api.createKeypair({ body: {} })
     await admin.api.updateUser({ params: { id: member.id }, body: { name: 'Renamed' } })
     const of = { name: 'Chief', password, role: 'superadmin', domain: 'lab' } as const
-    const chief = await admin.api.createUser({ body: { ...of, email: 'chief@example.org' } })
+    const chief = await admin.api.createUser({ body: { mustChangePassword: false, ...of, email: 'chief@example.org' } })
     const rename = (api: typeof boss.api) => api.updateUser({ params: { id: chief.id }, body: { name: 'Renamed' } })
     await rename(admin.api)
     await expect(rename(boss.api)).rejects.toMatchObject({ code: 'user_not_found' })

@@ -15,7 +15,7 @@ describe('domains, groups and users', () => {
   afterAll(() => manager[Symbol.asyncDispose]())
 
   const makeUser = (email: string, more: Partial<Parameters<ApiClient['createUser']>[0]['body']> = {}): Promise<User> =>
-    admin.createUser({ body: { email, name: email, password: PASSWORD, ...more } })
+    admin.createUser({ body: { mustChangePassword: false, email, name: email, password: PASSWORD, ...more } })
   const signIn = async (email: string) => (await manager.signIn({ email, password: PASSWORD })).api
   const groupNames = (user: User) => user.groups.map(group => group.name)
   async function groupOf(domain: string, name = 'default'): Promise<Group> {
@@ -292,7 +292,10 @@ test('an admin of a domain manages it from the command line; passwords come from
     /lab +yes +8 CPU, 0 GPU/,
   )
   expect((await admin('domain update lab --cpu unlimited --mem 16g')).out).toMatch(/lab +yes +16 GiB RAM, 0 GPU/)
-  const head = await admin('user create head@example.org --role domain_admin --domain lab --password-stdin', PASSWORD)
+  const head = await admin(
+    'user create head@example.org --role domain_admin --domain lab --password-stdin --no-require-password-change',
+    PASSWORD,
+  )
   expect(head.out).toMatch(/head@example.org +head +domain_admin +lab +default +yes/)
 
   expect((await login('head@example.org', PASSWORD)).code).toBe(0)

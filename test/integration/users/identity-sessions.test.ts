@@ -14,7 +14,9 @@ beforeAll(async () => {
 afterAll(() => cluster[Symbol.asyncDispose]())
 
 async function person(email: string, domain: string, role: Role = 'user'): Promise<User & { api: ApiClient }> {
-  const user = await cluster.api.createUser({ body: { email, name: email, password: PASSWORD, domain, role } })
+  const user = await cluster.api.createUser({
+    body: { mustChangePassword: false, email, name: email, password: PASSWORD, domain, role },
+  })
   return { ...user, api: await signIn(email) }
 }
 

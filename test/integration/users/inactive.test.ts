@@ -25,7 +25,9 @@ async function somebody(name: string): Promise<Place & { api: ApiClient }> {
   await admin.createDomain({ body: { name } })
   const { id: group } = await admin.createGroup({ body: { name: 'theirs', domain: name } })
   const [email, password] = [`${name}@example.org`, 'Their-own-pass-1']
-  const user = await admin.createUser({ body: { email, name, password, domain: name, groups: ['theirs'] } })
+  const user = await admin.createUser({
+    body: { mustChangePassword: false, email, name, password, domain: name, groups: ['theirs'] },
+  })
   return { domain: name, group, user: user.id, api: await cluster.signIn(email) }
 }
 

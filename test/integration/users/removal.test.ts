@@ -131,7 +131,13 @@ describe('deleting a domain', () => {
   test('a domain is deleted with its project default; whatever keeps it is named, each with the next step', async () => {
     await api.createDomain({ body: { name: 'research' } })
     const { id } = await api.createUser({
-      body: { email: 'ada@example.org', name: 'Ada', password: 'Their-own-pass-1', domain: 'research' },
+      body: {
+        mustChangePassword: false,
+        email: 'ada@example.org',
+        name: 'Ada',
+        password: 'Their-own-pass-1',
+        domain: 'research',
+      },
     })
     const vision = await api.createGroup({ body: { name: 'vision', domain: 'research' } })
     await api.updateSettings({ body: { signUpDomain: 'research' } })

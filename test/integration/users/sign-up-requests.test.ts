@@ -45,7 +45,9 @@ const ask = (email: string, more: { note?: string; acceptTerms?: boolean } = {})
 const confirm = (token: string) => anybody.confirmSignUpRequest({ body: { token }, headers: headers() })
 const waiting = async (api = admin) => (await api.listSignUpRequests()).items
 async function domainAdmin(email: string, domain: string): Promise<{ api: ApiClient }> {
-  await admin.createUser({ body: { email, name: email, password: PASSWORD, role: 'domain_admin', domain } })
+  await admin.createUser({
+    body: { mustChangePassword: false, email, name: email, password: PASSWORD, role: 'domain_admin', domain },
+  })
   return manager.signIn({ email, password: PASSWORD })
 }
 const mailsTo = (email: string) => smtp.mails.filter(mail => mail.to === email)

@@ -1,0 +1,32 @@
+import { type ToldKind } from '#manager/contract'
+import { type UserRow } from '../store/identity/users.ts'
+import { type Caller } from './authorize.ts'
+import { type News } from './telling.ts'
+
+/** What a change of an account is told as. */
+export interface AccountChange {
+  readonly before: UserRow
+  readonly after: UserRow
+  /** Another password was set by somebody else. */
+  readonly passwordSet: boolean
+  /** The password ended, because somebody else may know it. */
+  readonly passwordEnded: boolean
+  readonly projectsChanged: boolean
+}
+
+/** What the person learns of a change of the account: a line for each thing that is another than before. Pure. */
+export function newsOf(by: Pick<Caller, 'userId' | 'email'>, change: AccountChange): News[] {
+  const { before, after, passwordSet, passwordEnded, projectsChanged } = change
+  const isOther = (keys: readonly (keyof UserRow)[]) => keys.some(key => before[key] !== after[key])
+  const kinds: (readonly [ToldKind, boolean, string?])[] = [
+    ['password_set', passwordSet],
+    ['role_changed', before.role !== after.role, after.role],
+    ['domain_changed', before.domain !== after.domain, after.domain],
+    ['password_ended', passwordEnded],
+    ['account_deactivated', before.active && !after.active],
+    ['account_activated', !before.active && after.active],
+    ['projects_changed', projectsChanged && before.domain === after.domain],
+    ['account_changed', isOther(['name', 'description', 'resource_policy'])],
+  ]
+  return kinds.flatMap(([kind, isTrue, detail = '']) => (isTrue ? [{ userId: after.id, by, kind, detail }] : []))
+}

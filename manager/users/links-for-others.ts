@@ -1,0 +1,47 @@
+import { AppError, because, type LinkPurpose, type SentLink } from '#manager/contract'
+import { type Mailer } from '../mail/mailer.ts'
+import { accountLinkMail } from '../mail/texts.ts'
+import { type Settings } from '../settings/settings.ts'
+import { type LinkedFrom } from '../store/identity/email-tokens.ts'
+import { type UserRow } from '../store/identity/users.ts'
+import { isReachable, mayHoldSecret } from './acting-for.ts'
+import { type Caller, isSuperadmin } from './authorize.ts'
+import { linkTo } from './links.ts'
+
+/** How a link that one person makes for another gets there. */
+export interface LinkRoad {
+  /** True: by mail to the person; false: through the hands of whoever made it. */
+  readonly mailed: boolean
+  readonly from: LinkedFrom
+  /** Address of the console. */
+  readonly base: string
+}
+
+/**
+ * Decides the road of a link: by mail where that reaches the person, otherwise through the hands of whoever made it.
+ *
+ * @param options `inHand`: not by mail; `origin`: where the maker sees the console
+ * @throws AppError `forbidden` for a link in hand where mail reaches the person, except for superadmins
+ */
+export function roadOf(
+  caller: Caller,
+  person: Pick<UserRow, 'email'>,
+  { publicUrl, mailReady }: Pick<Awaited<ReturnType<Settings['read']>>, 'publicUrl' | 'mailReady'>,
+  { origin, inHand = false }: { readonly origin: string; readonly inHand?: boolean },
+): LinkRoad {
+  const isReached = isReachable(person, { mailReady: mailReady && publicUrl !== null })
+  if (inHand && !mayHoldSecret(caller, isReached)) throw new AppError('forbidden', because('mail_brings_link'))
+  const mailed = isReached && !inHand
+  return { mailed, from: mailed || isSuperadmin(caller) ? 'person' : 'unknown', base: publicUrl ?? origin }
+}
+
+/** Sends a link on its road, once it is stored. */
+export function sendLink(
+  mailer: Pick<Mailer, 'post'>,
+  road: LinkRoad,
+  { token, expiresAt, purpose, email }: { token: string; expiresAt: Date; purpose: LinkPurpose; email: string },
+): SentLink {
+  const url = linkTo(road.base, purpose === 'verify' ? 'verify' : 'reset-password', { token })
+  if (road.mailed) mailer.post(accountLinkMail(email, { url, purpose, expiresAt }))
+  return { url: road.mailed ? null : url, purpose, expiresAt: expiresAt.toISOString() }
+}

@@ -1,0 +1,364 @@
+import { Secret, TOTP } from 'otpauth'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { type ApiClient, AppError, type Role, type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
+import { apiOf, signedApi } from '../../fixtures/manager.ts'
+import { ScriptedAgent } from '../../fixtures/scripted-agent.ts'
+import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import { type SmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
+
+/**
+ * Role × route × acting for: after every verb that one person does about another, all that the first can read, enter or start now
+ * that they could not before. The list of verbs comes from the table of routes, so that a new route which names another person fails
+ * until it has a row here. The expected lists are the rule of ADR 59 once more.
+ */
+
+/** What the first person may have gained. */
+type Gain = 'signs in' | 'replaces the password' | 'dotfiles' | 'files' | 'terminal' | 'secret'
+type Actor = 'user' | 'domain_admin' | 'superadmin'
+interface Person {
+  readonly id: string
+  readonly email: string
+  readonly api: ApiClient
+}
+interface Victim extends Person {
+  readonly folder: string
+  readonly session: string
+  readonly keypair: string
+}
+/** What was sent and answered: everything that the first person has in hand. */
+type Act = (actor: Person, victim: Victim) => Promise<unknown>
+interface Row {
+  readonly by: readonly Actor[]
+  readonly act: Act
+  /** Without mail, for an account without a second factor; empty with either. Left out: nothing. */
+  readonly gives?: readonly Gain[]
+  /** Gain of superadmins where mail reaches the person. */
+  readonly keptWay?: true
+}
+
+const ADMINS = ['domain_admin', 'superadmin'] as const
+const ALL = ['user', ...ADMINS] as const
+const PASSWORD = 'Their-own-pass-1'
+const CHOSEN = 'Chosen-by-other-1'
+const NAMED = new Set(['userId', 'owner', 'email'])
+const on = (id: string) => ({ params: { id: id } })
+const onMember = (id: string, victim: Victim) => ({ params: { id: id, userId: victim.id } })
+const onKey = ({ keypair }: Victim) => ({ params: { accessKey: keypair } })
+
+const ROWS: Partial<Record<RouteName, Row>> = {
+  getUser: { by: ADMINS, act: ({ api }, { id }) => api.getUser(on(id)) },
+  listUserLogins: { by: ADMINS, act: ({ api }, { id }) => api.listUserLogins(on(id)) },
+  listUserIdentities: { by: ['superadmin'], act: ({ api }, { id }) => api.listUserIdentities(on(id)) },
+  endUserLogins: { by: ADMINS, act: ({ api }, { id }) => api.endUserLogins(on(id)) },
+  removeUserIdentities: { by: ['superadmin'], act: ({ api }, { id }) => api.removeUserIdentities(on(id)) },
+  resetTotp: { by: ['superadmin'], act: ({ api }, { id }) => settled(api.resetTotp(on(id))) },
+  updateUser: {
+    by: ADMINS,
+    act: async ({ api }, { id }) => ({
+      password: CHOSEN,
+      reply: await api.updateUser({ ...on(id), body: { password: CHOSEN } }),
+    }),
+    gives: ['replaces the password'],
+    keptWay: true,
+  },
+  createAccountLink: {
+    by: ADMINS,
+    act: ({ api }, { id }) => api.createAccountLink({ ...on(id), body: { purpose: 'reset' } }),
+    gives: ['replaces the password'],
+  },
+  createUserKeypair: {
+    by: ADMINS,
+    act: async ({ api }, { id }) => {
+      const made = await api.createUserKeypair({ ...on(id), body: {} })
+      return [made, await settled(api.acceptKeypair({ params: { accessKey: made.accessKey } }))]
+    },
+  },
+  acceptKeypair: { by: ADMINS, act: ({ api }, victim) => settled(api.acceptKeypair(onKey(victim))) },
+  updateKeypair: {
+    by: ADMINS,
+    act: ({ api }, victim) => api.updateKeypair({ ...onKey(victim), body: { active: false } }),
+  },
+  deleteKeypair: { by: ADMINS, act: ({ api }, victim) => api.deleteKeypair(onKey(victim)) },
+  listKeypairs: { by: ALL, act: ({ api }, { id }) => api.listKeypairs({ query: { owner: id } }) },
+  addGroupMember: { by: ADMINS, act: ({ api }, victim) => api.addGroupMember(onMember(project, victim)) },
+  removeGroupMember: { by: ADMINS, act: ({ api }, victim) => api.removeGroupMember(onMember(project, victim)) },
+  createSession: {
+    by: ADMINS,
+    act: ({ api }, { email }) => api.createSession({ body: { image: 'berth/python:3.13', owner: email } }),
+  },
+  whatIf: {
+    by: ADMINS,
+    act: ({ api }, { email }) => api.whatIf({ body: { image: 'berth/python:3.13', owner: email } }),
+  },
+  listSessions: { by: ALL, act: ({ api }, { id }) => api.listSessions({ query: { owner: id } }) },
+  getResources: { by: ADMINS, act: ({ api }, { email }) => api.getResources({ query: { owner: email } }) },
+  listPresets: { by: ADMINS, act: ({ api }, { email }) => api.listPresets({ query: { owner: email } }) },
+  getUsage: { by: ADMINS, act: ({ api }, { id }) => api.getUsage({ query: { userId: id } }) },
+  // An own template, from which a session for the other one would be launched.
+  saveSessionTemplate: {
+    by: ADMINS,
+    act: ({ api }, { email }) => {
+      const body = { image: 'berth/python:3.13', owner: email }
+      return api.saveSessionTemplate({ params: { name: 'theirs' }, body: body })
+    },
+  },
+  // Things of the first person's own, which the other one gets.
+  shareSession: {
+    by: ALL,
+    act: async ({ api }, { email }) => {
+      const { items } = await api.createSession({ body: { image: 'berth/python:3.13' } })
+      const body = { email, permission: 'use' } as const
+      return settled(api.shareSession({ ...on(items[0]?.id ?? ''), body }))
+    },
+  },
+  unshareSession: { by: ALL, act: ({ api }, victim) => settled(api.unshareSession(onMember(victim.session, victim))) },
+  inviteToFolder: {
+    by: ALL,
+    act: async ({ api }, { email }) => {
+      const { id } = await api.createFolder({ body: { name: `mine-${crypto.randomUUID()}` } })
+      return api.inviteToFolder({ ...on(id), body: { email } })
+    },
+  },
+  updateFolderMember: {
+    by: ALL,
+    act: ({ api }, victim) =>
+      settled(api.updateFolderMember({ ...onMember(victim.folder, victim), body: { permission: 'rw' } })),
+  },
+  deleteFolderMember: {
+    by: ALL,
+    act: ({ api }, victim) => settled(api.deleteFolderMember(onMember(victim.folder, victim))),
+  },
+  grantResourceGroupAccess: {
+    by: ['superadmin'],
+    act: ({ api }, { id }) => api.grantResourceGroupAccess({ params: { name: 'default' }, body: { userId: id } }),
+  },
+  withdrawResourceGroupAccess: {
+    by: ['superadmin'],
+    act: ({ api }, { id }) =>
+      settled(api.withdrawResourceGroupAccess({ params: { name: 'default' }, query: { userId: id } })),
+  },
+  assignResourcePolicy: {
+    by: ['superadmin'],
+    act: ({ api }, { id }) => api.assignResourcePolicy({ params: { name: 'default' }, body: { userId: id } }),
+  },
+  // Accounts that are made: nobody's before, so the first to act is its person. Both are refused here, where the account exists.
+  createUser: {
+    by: ADMINS,
+    act: ({ api }, { email }) => settled(api.createUser({ body: { email, name: 'Again', password: CHOSEN } })),
+  },
+  importUsers: { by: ADMINS, act: ({ api }, { email }) => api.importUsers({ body: { rows: [{ email }] } }) },
+}
+
+/** Names of fields, at any depth, that a schema of a request has. */
+function fieldsOf(schema: z.ZodType | undefined): string[] {
+  const found: string[] = []
+  const walk = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return
+    const { properties } = node as { properties?: object }
+    found.push(...Object.keys(properties ?? {}))
+    Object.values(node).forEach(walk)
+  }
+  if (schema) walk(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))
+  return found
+}
+const namesAnother = ({ path, access, body, query }: RouteSpec) =>
+  access !== 'none' &&
+  access !== 'console' &&
+  (/\/users\/:id|:userId|\/keypairs\/:accessKey/.test(path) ||
+    [...fieldsOf(body), ...fieldsOf(query)].some(name => NAMED.has(name)))
+
+/** Like the answer, with the refusal as a value. */
+const settled = (call: Promise<unknown>) =>
+  call.catch((error: unknown) => (error instanceof AppError ? error.code : error))
+const works = (call: Promise<unknown>) =>
+  call.then(
+    () => true,
+    (error: unknown) =>
+      !['forbidden', 'not_signed_in', 'folder_not_found', 'session_not_found'].includes((error as AppError).code),
+  )
+
+let world: AsyncDisposableStack
+let cluster: SessionsCluster
+let smtp: SmtpServer
+let project: string
+const actors = new Map<Actor, Person>()
+let number = 0
+
+async function signIn(email: string, password = PASSWORD): Promise<ApiClient> {
+  const { token } = await apiOf(cluster.url).login({ body: { email, password, kind: 'token' } })
+  return apiOf(cluster.url, token ?? '')
+}
+async function person(role: Role): Promise<Person> {
+  const email = `acting-${++number}@example.org`
+  const body = { email, name: email, password: PASSWORD, role, mustChangePassword: false }
+  const { id } = await cluster.api.createUser({ body })
+  return { id, email, api: await signIn(email) }
+}
+
+async function newVictim(secondFactor: boolean): Promise<Victim> {
+  const one = await person('user')
+  await one.api.putDotfile({ body: { path: '.netrc', content: 'password hunter2', mode: '600' } })
+  const folder = await one.api.createFolder({ body: { name: 'private' } })
+  const { items } = await one.api.createSession({ body: { image: 'berth/python:3.13' } })
+  const { accessKey } = await one.api.createKeypair({ body: {} })
+  if (secondFactor) {
+    const { secret } = await one.api.enrolTotp({ body: { password: PASSWORD } })
+    await one.api.confirmTotp({ body: { code: new TOTP({ secret: Secret.fromBase32(secret) }).generate() } })
+  }
+  return { ...one, folder: folder.id, session: items[0]?.id ?? '', keypair: accessKey }
+}
+
+/** What this client can do of what is the victim's alone. */
+async function reach(api: ApiClient, victim: Victim, as: 'another' | 'victim'): Promise<Gain[]> {
+  const tries: (readonly [Gain, Promise<boolean>])[] = [
+    ['files', works(api.listFiles({ params: { id: victim.folder }, query: {} }))],
+    ['terminal', works(api.getSshAccess({ params: { id: victim.session } }))],
+  ]
+  const gained: Gain[] = []
+  for (const [gain, tried] of tries) if (await tried) gained.push(gain)
+  if (as === 'victim' && (await api.listDotfiles()).items.length > 0) gained.push('dotfiles')
+  return gained
+}
+
+/** Everything that somebody with these things in hand can do now. */
+async function gainsOf(actor: Person, victim: Victim, hand: unknown): Promise<Gain[]> {
+  const text = JSON.stringify(hand ?? null)
+  const gained: Gain[] = await reach(actor.api, victim, 'another')
+  const anybody = apiOf(cluster.url)
+  const secretKey = /"secretKey":"([^"]+)"/.exec(text)?.[1]
+  const accessKey = /"accessKey":"([^"]+)"/.exec(text)?.[1] ?? victim.keypair
+  if (secretKey !== undefined) {
+    gained.push('secret')
+    if (await works(signedApi(cluster.url, { accessKey, secretKey }).me())) gained.push('signs in')
+  }
+  const token = /token=([\w-]+)/.exec(text)?.[1]
+  const next = 'Taken-over-pass-9'
+  const { email } = victim
+  const tryPassword = async (password: string, more: object = {}) =>
+    anybody.login({ body: { email, password, kind: 'token', ...more } }).then(
+      ({ token: mine }) => ({ mine }),
+      (error: unknown) => ({ code: (error as AppError).code }),
+    )
+  let entered: string | undefined
+  if (
+    token !== undefined &&
+    (await settled(anybody.resetPassword({ body: { token, password: next } }))) === undefined
+  ) {
+    const result = await tryPassword(next)
+    if ('mine' in result) entered = result.mine ?? ''
+  }
+  if (text.includes(CHOSEN)) {
+    const result = await tryPassword(CHOSEN)
+    if ('mine' in result) gained.push('signs in')
+    else if (result.code === 'password_change_required') {
+      const replaced = await tryPassword(CHOSEN, { newPassword: next })
+      if ('mine' in replaced) entered = replaced.mine ?? ''
+    }
+  }
+  // The person notices: the own password has ended.
+  if (entered !== undefined && (await settled(signIn(email))) === 'login_failed') gained.push('replaces the password')
+  return gained.toSorted()
+}
+
+beforeAll(async () => {
+  await using opening = new AsyncDisposableStack()
+  cluster = opening.use(await startSessionsCluster())
+  const { join } = await cluster.manager.createJoinToken()
+  const agent = opening.use(await new ScriptedAgent({ url: cluster.url, join }).connect())
+  await vi.waitFor(async () => expect((await cluster.api.listImages()).items).not.toEqual([]), { timeout: 10_000 })
+  await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
+  smtp = opening.use(await startSmtpServer())
+  const { items } = await cluster.api.listGroups()
+  project = items[0]?.id ?? ''
+  for (const role of ALL) actors.set(role, await person(role))
+  world = opening.move()
+})
+afterAll(() => world.disposeAsync())
+const setMail = (isOn: boolean) =>
+  cluster.api.updateSettings({
+    body: isOn
+      ? {
+          publicUrl: 'https://berth.example.org',
+          smtpHost: 'localhost',
+          smtpPort: smtp.port,
+          smtpSecurity: 'none',
+          smtpFrom: 'berth@example.org',
+        }
+      : { smtpHost: null, publicUrl: null },
+  })
+
+const verbs = (Object.entries(ROUTES) as [RouteName, RouteSpec][]).filter(([, route]) => namesAnother(route))
+const cases = Object.entries(ROWS).flatMap(([name, row]) =>
+  row.by.flatMap(actor =>
+    [
+      { mail: false, secondFactor: false },
+      ...(row.gives || name === 'createUserKeypair' || name === 'resetTotp'
+        ? [
+            { mail: true, secondFactor: false },
+            { mail: false, secondFactor: true },
+          ]
+        : []),
+    ].map(given => ({ name, row, actor, ...given })),
+  ),
+)
+
+test('every route that names another person has a row', () => {
+  expect(verbs.length).toBeGreaterThan(25)
+  expect(verbs.map(([name]) => name).toSorted()).toEqual(Object.keys(ROWS).toSorted())
+})
+
+describe('what somebody can do after a verb about another person that they could not before', () => {
+  test.each(cases)('$name by $actor (mail: $mail, second factor: $secondFactor)', async one => {
+    const { row, mail, secondFactor } = one
+    const actor = actors.get(one.actor)
+    if (!actor) throw new Error('no such actor')
+    const victim = await newVictim(secondFactor)
+    const before = await gainsOf(actor, victim, null)
+    await setMail(mail)
+    try {
+      const hand = await settled(row.act(actor, victim))
+      const after = await gainsOf(actor, victim, hand)
+      const isGiven = !secondFactor && (!mail || (row.keptWay === true && one.actor === 'superadmin'))
+      expect(after.filter(gain => !before.includes(gain))).toEqual(isGiven ? [...(row.gives ?? [])] : [])
+      expect(before).toEqual([])
+    } finally {
+      await setMail(false)
+    }
+  })
+
+  test('the victim is told of what was done about the account, and by whom', async () => {
+    const [actor, victim] = [actors.get('superadmin'), await newVictim(false)]
+    if (!actor) throw new Error('no such actor')
+    const { id } = victim
+    const made = await actor.api.createUserKeypair({ ...on(id), body: {} })
+    await actor.api.deleteKeypair({ params: { accessKey: made.accessKey } })
+    await actor.api.endUserLogins(on(id))
+    await actor.api.createAccountLink({ ...on(id), body: { purpose: 'reset' } })
+    await actor.api.updateUser({ ...on(id), body: { role: 'domain_admin' } })
+    const { passwordLink } = await actor.api.updateUser({ ...on(id), body: { role: 'user' } })
+    expect(passwordLink).toBeNull()
+    await actor.api.updateUser({ ...on(id), body: { active: false } })
+    await actor.api.updateUser({ ...on(id), body: { active: true, name: 'Other' } })
+    await actor.api.updateUser({ ...on(id), body: { password: CHOSEN } })
+    const anybody = apiOf(cluster.url)
+    const body = { email: victim.email, password: CHOSEN, newPassword: PASSWORD, kind: 'token' } as const
+    const { token } = await anybody.login({ body })
+    const { items } = await apiOf(cluster.url, token ?? '').listMessages()
+    expect(items.toReversed().map(({ about, from }) => [about, from])).toEqual(
+      [
+        'keypair_made',
+        'keypair_deleted',
+        'sign_ins_ended',
+        'password_link',
+        'role_changed',
+        'password_ended',
+        'role_changed',
+        'account_deactivated',
+        'account_activated',
+        'account_changed',
+        'password_set',
+      ].map(kind => [kind, actor.email]),
+    )
+  })
+})

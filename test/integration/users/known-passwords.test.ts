@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type ApiClient, type UserChange } from '#manager/contract'
+import { startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { type SmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
+import { codeOf, CONSOLE, tokenOf } from './account-steps.ts'
+
+/** Passwords that somebody else may know: what becomes of them, and whose hands links pass through. */
+
+let manager: TestManager
+let smtp: SmtpServer
+let admin: ApiClient
+let lead: ApiClient
+beforeAll(async () => {
+  await using opening = new AsyncDisposableStack()
+  manager = opening.use(await startTestManager())
+  smtp = opening.use(await startSmtpServer())
+  admin = (await manager.signIn()).api
+  await admin.createDomain({ body: { name: 'lab' } })
+  lead = (await manager.addUser('lead@example.org', 'domain_admin')).api
+  world = opening.move()
+})
+let world: AsyncDisposableStack
+afterAll(() => world.disposeAsync())
+beforeEach(() => setMail(false))
+
+const setMail = (isOn: boolean) =>
+  admin.updateSettings({
+    body: isOn
+      ? {
+          publicUrl: CONSOLE,
+          smtpHost: 'localhost',
+          smtpPort: smtp.port,
+          smtpSecurity: 'none',
+          smtpFrom: 'b@example.org',
+        }
+      : { publicUrl: null, smtpHost: null },
+  })
+const KNOWN = 'Known-to-the-lead-1'
+const OWN = 'Chosen-by-owner-2'
+let number = 0
+const newAddress = () => `known-${++number}@example.org`
+const signIn = (email: string, password: string, newPassword?: string) =>
+  manager.api().login({ body: { email, password, kind: 'token', ...(newPassword ? { newPassword } : {}) } })
+async function madeByLead(): Promise<{ id: string; email: string }> {
+  const email = newAddress()
+  const { id } = await lead.createUser({ body: { email, name: 'Ann', password: KNOWN } })
+  return { id: id, email }
+}
+
+test.each<[string, UserChange]>([
+  ['a higher role', { role: 'superadmin' }],
+  ['another domain', { domain: 'lab' }],
+])(
+  'a password that an admin of a domain chose opens nothing after %s; a link sets the next one',
+  async (_what, body) => {
+    for (const isReplaced of [false, true]) {
+      const { id, email } = await madeByLead()
+      // Whoever knows the first password chooses the second one, so it is as doubtful.
+      if (isReplaced) await signIn(email, KNOWN, OWN)
+      const { passwordLink, passwordFrom } = await admin.updateUser({ params: { id }, body })
+      expect(passwordFrom).toBe('nobody')
+      expect(await codeOf(signIn(email, isReplaced ? OWN : KNOWN, 'Another-one-3'))).toBe('login_failed')
+      const token = tokenOf(passwordLink?.url ?? null)
+      await manager.api().resetPassword({ body: { token, password: 'Another-one-4' } })
+      expect((await signIn(email, 'Another-one-4')).user).toMatchObject({ passwordFrom: 'person' })
+      await admin.updateUser({ params: { id }, body: { role: 'user' } })
+      const again = await admin.updateUser({ params: { id }, body: { role: 'superadmin' } })
+      expect(again).toMatchObject({ passwordLink: null, passwordFrom: 'person' })
+      expect(await codeOf(signIn(email, 'Another-one-4'))).toBe('ok')
+      await admin.updateUser({ params: { id }, body: { role: 'user' } })
+    }
+  },
+)
+
+test('the link of an admin of a domain leaves a doubt; the mailed one, and that of a superadmin, do not', async () => {
+  const { id, email } = await madeByLead()
+  const set = async (by: ApiClient, password: string) => {
+    const { url } = await by.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+    await manager.api().resetPassword({ body: { token: tokenOf(url), password } })
+    return (await admin.getUser({ params: { id } })).passwordFrom
+  }
+  expect(await set(lead, 'By-the-lead-5')).toBe('unknown')
+  expect(await set(admin, 'By-the-admin-6')).toBe('person')
+  await setMail(true)
+  await lead.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+  await expect.poll(() => smtp.mailTo(email, /reset-password/)).toBeDefined()
+  const token = tokenOf(smtp.mailTo(email, /reset-password/)?.text ?? '')
+  await manager.api().resetPassword({ body: { token, password: 'By-the-person-7' } })
+  expect((await admin.getUser({ params: { id } })).passwordFrom).toBe('person')
+})
+
+test('where mail reaches the person, no secret of theirs passes through the hands of an admin of a domain', async () => {
+  await setMail(true)
+  const { id, email } = await madeByLead()
+  const params = { id }
+  expect(await codeOf(lead.updateUser({ params, body: { password: OWN } }))).toBe('forbidden')
+  expect(await codeOf(lead.createAccountLink({ params, body: { purpose: 'reset', inHand: true } }))).toBe('forbidden')
+  expect(await lead.createAccountLink({ params, body: { purpose: 'reset' } })).toMatchObject({ url: null })
+  // The person is told as well.
+  await expect.poll(() => smtp.mailTo(email, /made a link/)?.text).toContain('lead@example.org made a link')
+  // For people who have lost their mailbox.
+  const { url } = await admin.createAccountLink({ params, body: { purpose: 'reset', inHand: true } })
+  expect(tokenOf(url)).not.toBe('')
+  const { passwordLink } = await admin.updateUser({ params, body: { role: 'domain_admin' } })
+  expect(passwordLink).toMatchObject({ url: null, purpose: 'reset' })
+})
+
+test('only a superadmin lets a password stay that somebody else has chosen, and it is marked', async () => {
+  const body = { email: newAddress(), name: 'Robot', password: KNOWN, mustChangePassword: false }
+  expect(await codeOf(lead.createUser({ body }))).toBe('forbidden')
+  const robot = await admin.createUser({ body })
+  expect(robot).toMatchObject({ mustChangePassword: false, passwordFrom: 'superadmin' })
+  const { id } = await madeByLead()
+  const stay = { params: { id }, body: { mustChangePassword: false } }
+  expect(await codeOf(lead.updateUser(stay))).toBe('forbidden')
+  // A password for an account that exists is replaced in every case.
+  const set = await admin.updateUser({ params: { id }, body: { password: OWN, mustChangePassword: false } })
+  expect(set).toMatchObject({ mustChangePassword: true, passwordFrom: 'superadmin' })
+})
