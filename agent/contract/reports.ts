@@ -29,6 +29,8 @@ export const AgentImage = z.object({
   shmemBytes: z.int().min(0).max(CEILINGS.mem),
   apps: z.array(KernelApp).max(100),
   labelled: z.boolean(),
+  /** Paths that the image declares as volumes: what is written there ends with the session. */
+  volumes: z.array(CleanLine(512)).max(100).optional(),
   /** Name of the user of whose session it was made. */
   madeBy: CleanLine(200).optional(),
   /** `repository@sha256:…` of the manifests that it was pulled or pushed as; none for an image built here. */

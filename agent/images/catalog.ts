@@ -1,6 +1,10 @@
 import { type AgentImage } from '#agent/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
+import { HOME } from '../docker/container-config.ts'
 import { readImage } from './image-labels.ts'
+import { inspectImage } from './pull.ts'
+
+const MOST_VOLUMES = 100
 
 export interface ImageCatalog {
   /** Images at the last refresh. */
@@ -12,13 +16,32 @@ export interface ImageCatalog {
 export function createImageCatalog(engine: EngineClient, onChange: () => void): ImageCatalog {
   let images: readonly AgentImage[] = []
   let known = '[]'
+  /** Volumes of each image that was there at the last refresh, which a list does not have. */
+  let volumes = new Map<string, readonly string[]>()
+
+  /** An image that goes meanwhile, or that cannot be looked at, is listed without volumes, and looked at again. */
+  async function volumesOf(id: string): Promise<readonly string[] | undefined> {
+    const seen = volumes.get(id)
+    if (seen) return seen
+    const image = await inspectImage(engine, id).catch(() => undefined)
+    return image?.volumes.filter(path => path !== HOME).slice(0, MOST_VOLUMES)
+  }
+
   return {
     get images() {
       return images
     },
     async refresh() {
       const found = (await engine.calls.listImages()).flatMap(image => readImage(image) ?? [])
-      const sorted = found.toSorted((a, b) => (a.id < b.id ? -1 : 1))
+      const now = new Map<string, readonly string[]>()
+      const described: AgentImage[] = []
+      for (const image of found) {
+        const declared = await volumesOf(image.id)
+        if (declared) now.set(image.id, declared)
+        described.push(declared && declared.length > 0 ? { ...image, volumes: [...declared] } : image)
+      }
+      volumes = now
+      const sorted = described.toSorted((a, b) => (a.id < b.id ? -1 : 1))
       const text = JSON.stringify(sorted)
       if (text === known) return
       known = text

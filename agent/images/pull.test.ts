@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { advancePull, finishPull, type PullLine, type PullState, summarizePull } from './pull.ts'
+import { advancePull, finishPull, type PullLine, type PullState, summarizePull, volumesOf } from './pull.ts'
 
 // As printed by Docker 20.10 for a pull of two layers.
 const LINES: PullLine[] = [
@@ -34,4 +34,13 @@ test('a successful pull has all its layers, whatever the engine reported last', 
   const state = lines.reduce<PullState>((before, line) => advancePull(before, line), new Map())
   expect(summarizePull(state)).toMatchObject({ layersDone: 0, bytesDone: 32 })
   expect(summarizePull(finishPull(state))).toMatchObject({ layersDone: 1, layersTotal: 1, bytesDone: 32 })
+})
+
+test('volumes of an image are absolute paths, each once; most images declare none', () => {
+  expect(volumesOf({ Volumes: { '/data/': {}, data: {}, '/srv/../home/work/kept': {}, '/': {} } })).toEqual([
+    '/',
+    '/data',
+    '/home/work/kept',
+  ])
+  expect([volumesOf({ Volumes: null }), volumesOf({})]).toEqual([[], []])
 })

@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import { z } from 'zod'
 import { type RegistryAuth } from '#agent/contract'
 import { AppError, because, type PullProgress } from '#manager/contract'
@@ -87,6 +88,8 @@ export interface HeldImage {
   /** `repository@sha256:…`. */
   readonly repoDigests: readonly string[]
   readonly program: ImageProgram
+  /** Paths in the container that the image declares as volumes. */
+  readonly volumes: readonly string[]
 }
 
 /** @returns undefined if the engine does not hold it */
@@ -104,11 +107,19 @@ export async function inspectImage(engine: EngineClient, reference: string): Pro
       labels: labels ?? {},
       repoDigests: repoDigests ?? [],
       program,
+      volumes: volumesOf(found.Config),
     }
   } catch (error) {
     if (isMissing(error)) return undefined
     throw fromEngine(error, 'image_not_found')
   }
+}
+
+/** Absolute, each once. @param config of an image, as the engine inspects it */
+export function volumesOf(config: unknown): string[] {
+  const { Volumes } = config as { Volumes?: Readonly<Record<string, unknown>> | null }
+  const paths = Object.keys(Volumes ?? {}).map(path => posix.normalize(`/${path}`).replace(/(?<=.)\/$/, ''))
+  return [...new Set(paths)].toSorted()
 }
 
 /** The engine says null, '' or nothing at all where an image sets none, whatever the types say. */

@@ -2,6 +2,7 @@ import { type ContainerInfo } from 'dockerode'
 import { z } from 'zod'
 import { type KernelLabel, KernelState, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { type EngineClient, isMissing } from '../docker/engine-client.ts'
+import { TOOLBOX } from '../docker/container-config.ts'
 import { type LabelTrust, verifyKernelLabels } from '../docker/kernel-labels.ts'
 import { demultiplex, tailBytes } from '../docker/log-frames.ts'
 import { networkKeyOf, networkName } from '../network/session-networks.ts'
@@ -18,7 +19,11 @@ export interface FoundContainer {
   readonly cpus: readonly number[]
   /** `uid:gid` of its processes; older containers keep theirs when the user of sessions changes. */
   readonly user: string
+  /** Directories of this host with the volumes that its image declares. */
+  readonly volumes: readonly string[]
 }
+
+const Mounted = z.object({ Type: z.string(), Source: z.string().optional(), Destination: z.string() })
 
 const Inspected = z.object({
   Id: z.string(),
@@ -32,6 +37,7 @@ const Inspected = z.object({
   }),
   Config: z.object({ User: z.string(), Labels: z.record(z.string(), z.string()) }),
   HostConfig: z.object({ CpusetCpus: z.string() }),
+  Mounts: z.array(Mounted).optional(),
   NetworkSettings: z.object({ Networks: z.record(z.string(), z.object({ IPAddress: z.string() })) }),
 })
 
@@ -91,7 +97,15 @@ export function readInspection(inspection: unknown, context: InspectContext): Fo
     pid: State.Pid,
     cpus: parseCpuList(found.HostConfig.CpusetCpus),
     user: found.Config.User,
+    volumes: volumesOf(found.Mounts ?? []),
   }
+}
+
+/** Volumes that the engine made because the image declares them; those of Berth are the toolbox and the terminals. */
+function volumesOf(mounts: readonly z.infer<typeof Mounted>[]): string[] {
+  return mounts.flatMap(({ Type, Source, Destination }) =>
+    Type === 'volume' && Source !== undefined && ![TOOLBOX, '/dev/pts'].includes(Destination) ? [Source] : [],
+  )
 }
 
 /** The engine prints nanoseconds. */

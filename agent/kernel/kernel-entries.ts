@@ -67,6 +67,7 @@ export function createKernelEntries({ aheadOf, mountsOf, onChange, onForgotten }
       apps: withBuiltIn(entry.label.apps),
       environ: entry.label.environ,
       pid: entry.pid,
+      ...(entry.volumes === undefined ? {} : { volumes: entry.volumes }),
       devices: entry.label.devices.map(device => device.uuid),
     }
   }
@@ -97,14 +98,14 @@ export function createKernelEntries({ aheadOf, mountsOf, onChange, onForgotten }
     set,
     adopt(found) {
       if (found.state.state === 'created') return
-      const { label, address, pid, cpus, user } = found
+      const { label, address, pid, cpus, user, volumes } = found
       const before = entries.get(label.kernelId)
       // The look that first saw the end knows best how the container ended.
       const isKnownEnd = before?.containerId === found.id && before.state.state === 'exited'
       const stopped = halted.get(found.id)
       const seen = found.state.state === 'exited' && stopped ? { ...found.state, stopped } : found.state
       const state = isKnownEnd ? before.state : seen
-      set(label.kernelId, { label, state, containerId: found.id, address, pid, cpus, user })
+      set(label.kernelId, { label, state, containerId: found.id, address, pid, cpus, user, volumes })
     },
     forget(kernelId) {
       halted.delete(entries.get(kernelId)?.containerId ?? '')

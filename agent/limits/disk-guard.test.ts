@@ -67,6 +67,35 @@ test('without a quota the guard enforces the limits of homes', async () => {
   expect(await lookAt('tmpfs', bytes(7))).toBeUndefined()
 })
 
+test('what is written to volumes of the image counts with the other files outside of the home', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'berth-test-guard-'))
+  const [home = '', first = '', second = ''] = ['home', 'first', 'second'].map(name => join(directory, name))
+  const messageOf = async () => {
+    let message: string | undefined
+    const guard = createDiskGuard({
+      running: () => [{ ...kernel, volumes: [first, second] }],
+      homeOf: () => home,
+      floorBytes: 0,
+      limits: LIMITS,
+      homeLimits: () => Promise.resolve(LIMITS),
+      stop: (_id, why) => Promise.resolve(void (message = why.message)),
+      log: pino({ level: 'silent' }),
+      signal: new AbortController().signal,
+    })
+    await guard.look()
+    return message
+  }
+  try {
+    for (const path of [home, first, second]) await mkdir(path)
+    await bytes(5)(first)
+    expect(await messageOf()).toBeUndefined()
+    await bytes(5)(second)
+    expect(await messageOf()).toMatch(/outside of \/home\/work took 10 MiB.* 8 MiB/)
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+})
+
 test('a session whose limits cannot be read does not protect others from their end', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'berth-test-guard-'))
   try {

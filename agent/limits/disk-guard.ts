@@ -70,6 +70,8 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
     const paths = [
       { isHome: true, path: homeOf(kernel.kernelId) },
       ...(layer === undefined ? [] : [{ isHome: false, path: layer }]),
+      // What is written to a volume of the image is in neither of the two.
+      ...(kernel.volumes ?? []).map(path => ({ isHome: false, path })),
     ]
     const none: Amount = { bytes: 0, inodes: 0 }
     return Promise.all(
@@ -102,8 +104,9 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
   async function endThoseOverLimit(): Promise<void> {
     for (const [kernelId, { areas }] of watched) {
       try {
-        const causes = await Promise.all(areas.map(area => excess(kernelId, area)))
-        const why = causes.find(found => found !== undefined)
+        const outside = areas.filter(area => !area.isHome)
+        const why =
+          (await excessOfHomes(kernelId, areas)) ?? overLimit(false, sum(outside.map(area => area.now)), limits)
         if (why !== undefined) await end(kernelId, why)
       } catch (error) {
         // The guard continues with the other sessions, and with the look at the whole disk.
@@ -112,9 +115,11 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
     }
   }
 
-  async function excess(kernelId: string, { isHome, now }: Area): Promise<Because | undefined> {
-    const why = overLimit(isHome, now, limits)
-    return why === undefined || !isHome ? why : overLimit(isHome, now, await homeLimits(kernelId))
+  async function excessOfHomes(kernelId: string, areas: readonly Area[]): Promise<Because | undefined> {
+    for (const { isHome, now } of areas) {
+      if (isHome && overLimit(true, now, limits)) return overLimit(true, now, await homeLimits(kernelId))
+    }
+    return undefined
   }
 
   async function endFiller(found: FileSystem, mark: Watermark): Promise<void> {

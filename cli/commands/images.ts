@@ -256,8 +256,13 @@ function whereOf({ agent, resourceGroup }: WhereFlags) {
   }
 }
 
-const titleText = ({ title, madeBy }: Image) =>
-  madeBy === undefined ? title : `${title} (made from a session of ${madeBy})`
+/** Title with what a person should know before the launch. */
+const titleText = ({ title, madeBy, volumes = [] }: Image) =>
+  [
+    title,
+    ...(madeBy === undefined ? [] : [`(made from a session of ${madeBy})`]),
+    ...(volumes.length === 0 ? [] : [`(not kept: ${volumes.join(', ')})`]),
+  ].join(' ')
 
 const imageTable = (items: readonly Image[]) =>
   table(

@@ -57,6 +57,10 @@ export const Image = z
     registry: z.string().nullable().describe('Name of its registry; null for an image made on an agent.'),
     pullable: z.boolean().describe('An active registry offers the image: agents without it pull it at launch.'),
     outdated: z.boolean().describe('The registry has a newer image under this name than the agents.'),
+    volumes: z
+      .array(z.string())
+      .optional()
+      .describe('Paths that the image declares as volumes: what is written there is not kept.'),
     madeBy: z
       .string()
       .optional()

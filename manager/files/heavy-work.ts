@@ -10,7 +10,7 @@ import { createTurns } from './turns.ts'
  * Threat model: a user may ask for as much of it as they like, for files of any size. One user has a bounded number of such requests.
  * Sums are calculated in a thread of their own, of low priority, and the thread that answers everybody sends one piece between two rounds of
  * its other events. Both give turns between users, and pause after each piece while another request is being answered. So a user with many
- * requests slows down their own.
+ * requests slows down their own (docs/adr/0061-turns-at-contents-of-files.md).
  */
 export interface HeavyWork {
   /** Begins a request, which must be disposed. @throws AppError `rate_limited` */

@@ -234,6 +234,7 @@ function toImage(image: AgentImage, { minimums, domains, ...standing }: Standing
     shmem: String(image.shmemBytes),
     apps: image.apps.map(toApp),
     labelled: image.labelled,
+    ...(image.volumes === undefined ? {} : { volumes: image.volumes }),
     ...(image.madeBy === undefined ? {} : { madeBy: image.madeBy }),
   }
 }

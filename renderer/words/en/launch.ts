@@ -11,6 +11,7 @@ export default {
   terminalOnly: 'Terminal and SFTP only',
   noneMatches: 'No environment matches “{search}”.',
   imageOfSession: 'Made from a session of {name}',
+  imageVolumes: 'Not kept when the session ends: {paths}',
   imageUnknown: 'No image “{name}” is on a host or in a registry that you may use. An administrator can add it.',
   nameOf: 'Name of variable {index}',
   valuePlaceholder: 'value',
