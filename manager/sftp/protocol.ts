@@ -10,7 +10,7 @@ export const MOST_PACKET_BYTES = 256 * 1024
 /** Most bytes of one read or write; the rest of the packet is for its other fields. */
 export const MOST_DATA_BYTES = MOST_PACKET_BYTES - 1024
 /** Open files and directories of one connection. */
-export const MOST_HANDLES = 256
+export const MOST_HANDLES = 1024
 
 export const TYPE = {
   init: 1,

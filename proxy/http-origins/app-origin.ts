@@ -4,7 +4,8 @@ import { type Duplex } from 'node:stream'
 import { type App, type Grant, type SessionId } from '#manager/contract'
 import { createUnboundHttpServer } from '../http/create-server.ts'
 import { mapHeaders, type RawHeaders } from '../http/headers.ts'
-import { answerRaw } from '../http/raw-answer.ts'
+import { answerRaw, rawAnswer } from '../http/raw-answer.ts'
+import { answerUnread } from '../http/unread-requests.ts'
 import { createAppForward } from './app-forward.ts'
 import { admit, coversOpening, folderOf, type GateDeps, OPEN_PATH, type Visit, withoutCookie } from './gate.ts'
 import { type Log } from '../log.ts'
@@ -60,6 +61,8 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
 
   const server = createUnboundHttpServer({ keepAliveTimeout: 60_000, onRequest, onUpgrade, log: deps.log })
 
+  answerUnread(server, unreadAnswer)
+
   function onRequest(request: IncomingMessage, response: ServerResponse) {
     const admission = admit(visitOf(request), gate)
     if (admission.kind === 'pass') forward.request(request, response)
@@ -103,6 +106,13 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
       server.closeAllConnections()
     },
   }
+}
+
+/** Answer to a request that the parser has refused. */
+function unreadAnswer(code: string | undefined): string {
+  const type = PAGE_HEADERS['content-type']
+  if (code === 'HPE_HEADER_OVERFLOW') return rawAnswer({ status: 431, type, body: refusalPage('long_head') })
+  return rawAnswer({ status: code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, type, body: '' })
 }
 
 function visitOf(request: IncomingMessage): Visit {

@@ -2,7 +2,8 @@ import { type BrokenAnswer } from './broken-answer.ts'
 import { type Admission } from './gate.ts'
 import { type PageLanguage } from './page-language.ts'
 
-type Refusal = Extract<Admission, { kind: 'refuse' }>['reason']
+/** `long_head`: there is no request that the gate could look at. */
+type Refusal = Extract<Admission, { kind: 'refuse' }>['reason'] | 'long_head'
 
 /** Text of the page when the gate refuses: what happened, and what to do. */
 const REFUSALS: Readonly<Record<Refusal, Told>> = {
@@ -34,6 +35,16 @@ const REFUSALS: Readonly<Record<Refusal, Told>> = {
     ko: [
       '어느 페이지가 보낸 요청인지 브라우저가 알리지 않습니다',
       '페이지의 정책이 "no-referrer"이고, 이 브라우저는 오래되어 이 앱의 페이지임을 다른 방법으로 알리지 못합니다. 새 브라우저를 사용하거나 앱이 "Referrer-Policy: same-origin"을 보내도록 하세요.',
+    ],
+  },
+  long_head: {
+    en: [
+      'The head of the request is too long',
+      'The cookies and the address of the request are longer than 64 KiB together. Delete the cookies of this address in the settings of the browser.',
+    ],
+    ko: [
+      '요청의 헤더가 너무 깁니다',
+      '요청의 쿠키와 주소가 합해서 64KiB보다 깁니다. 브라우저 설정에서 이 주소의 쿠키를 삭제하세요.',
     ],
   },
   bad_ticket: {

@@ -23,12 +23,22 @@ export function cutAfterEnd(socket: Duplex): void {
   socket.resume()
 }
 
+export interface RawAnswer {
+  readonly status: number
+  readonly type: string
+  readonly body: string
+}
+
 /** Writes a whole HTTP answer to a socket that was meant to be upgraded, and ends the connection. */
-export function answerRaw(
-  socket: Duplex,
-  answer: { readonly status: number; readonly type: string; readonly body: string },
-): void {
+export function answerRaw(socket: Duplex, answer: RawAnswer): void {
   if (socket.destroyed) return
+  socket.on('error', () => undefined)
+  cutAfterEnd(socket)
+  socket.end(rawAnswer(answer))
+}
+
+/** An answer of a connection that ends with it. */
+export function rawAnswer(answer: RawAnswer): string {
   const head = [
     `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}`,
     `Content-Type: ${answer.type}`,
@@ -36,7 +46,5 @@ export function answerRaw(
     'Cache-Control: no-store',
     'Connection: close',
   ]
-  socket.on('error', () => undefined)
-  cutAfterEnd(socket)
-  socket.end(`${head.join('\r\n')}\r\n\r\n${answer.body}`)
+  return `${head.join('\r\n')}\r\n\r\n${answer.body}`
 }

@@ -320,6 +320,13 @@ describe.each(['app origin', 'published link', 'console'] as const)('%s', name =
     expect(await told(roadOf(name))).toEqual(await told(roadOf('directly')))
   })
 
+  test('says so if a head is longer than 64 KiB', async () => {
+    const { port, host } = roadOf(name)
+    const { head, body } = await send(port, `GET / HTTP/1.1\r\nHost: ${host}\r\nX-Long: ${'a'.repeat(70_000)}\r\n\r\n`)
+    expect(head).toMatch(/^HTTP\/1\.1 431 /)
+    if (name !== 'published link') expect(body.toString()).toMatch(/too long|too many cookies/)
+  })
+
   test('refuses HTTP/2 without an upgrade, as the server does', async () => {
     const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
     const { head } = await send(roadOf(name).port, preface)
