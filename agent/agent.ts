@@ -39,6 +39,7 @@ import { createLog, type Log } from './log.ts'
 import { startGuards } from './limits/guards.ts'
 import { containerIptables } from './network/container-iptables.ts'
 import { type Isolation, startFirewall } from './network/firewall.ts'
+import { createFreeSpace } from './limits/free-space.ts'
 import { createSessionNetworks } from './network/session-networks.ts'
 import { runDoctor } from './run-doctor.ts'
 import { startStats } from './stats/stats.ts'
@@ -136,7 +137,12 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       onChange: changed,
     }),
   )
-  const files = createKernelFiles(config)
+  const freeSpace = createFreeSpace({
+    path: config.scratchDirectory,
+    floorBytes: config.freeSpaceFloorBytes,
+    onChange: changed,
+  })
+  const files = createKernelFiles({ ...config, onShort: () => freeSpace.look() })
   const storage = createMountedStorage(config.storage, changed)
   const toolbox = createToolbox({ engine, image: config.toolboxImage, log })
   const kernels = stack.use(
@@ -211,6 +217,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     setInterval(lookAgain, LOOK_AGAIN_MS),
     setInterval(() => (watch.state.reachable ? void networks.look() : undefined), NETWORK_LOOK_MS),
     setInterval(() => void storage.look(), STORAGE_LOOK_MS),
+    setInterval(() => void freeSpace.look(), STORAGE_LOOK_MS),
     setInterval(() => (kernels.overdue ? lookAgain() : undefined), LOOK_AFTER_FAILURE_MS),
   ]
   stack.defer(() => timers.forEach(timer => clearInterval(timer)))
@@ -225,6 +232,10 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     images: [...images.images],
     kernels: kernels.reports(),
     network: networkReport(firewall.state, networks.problem),
+    host: {
+      problem: freeSpace.problem?.why ?? null,
+      ...(freeSpace.problem && { problemBy: keysOf(freeSpace.problem) }),
+    },
     storage: [...storage.markers],
   })
   let diagnosing: Promise<Diagnosis> | undefined
@@ -244,7 +255,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         kernels.serve(managerId)
         // Wait, so that the first report does not say "engine away" only because the engine has not been asked yet.
         await watch.settled
-        await Promise.all([look().catch((error: unknown) => complain(log, error)), storage.look()])
+        await Promise.all([look().catch((error: unknown) => complain(log, error)), storage.look(), freeSpace.look()])
         const serve = streams.serve.bind(streams)
         const manager = { managerUrl: url, fingerprint, proven, dial, dataToken }
         return createDataSockets({ ...manager, count: parkedSockets, serve, log })

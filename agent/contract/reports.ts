@@ -137,6 +137,8 @@ export const Report = z.object({
     problem: CleanLine().nullable().optional(),
     problemBy: ReportedKeys.optional(),
   }),
+  /** Fault of the host for which no session can start there now, beside those of networks. Left out by older agents. */
+  host: z.object({ problem: CleanLine().nullable(), problemBy: ReportedKeys.optional() }).optional(),
   /** Storages that are mounted on this agent: the UUID in each marker. Left out by older agents. */
   storage: z.array(z.uuid()).max(100).optional(),
   /** Milliseconds since the epoch on the agent; the manager reports skew, and uses its own clock for records. */

@@ -1,9 +1,9 @@
 import { chmod, lutimes, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { KernelSsh } from '#agent/contract'
-import { AppError, because, type Because } from '#manager/contract'
-import { type DiskLimits, inodeFloor } from '../limits/disk-rules.ts'
-import { fileSystemOf } from '../limits/disk-use.ts'
+import { AppError, because } from '#manager/contract'
+import { type DiskLimits } from '../limits/disk-rules.ts'
+import { shortageAt } from '../limits/free-space.ts'
 import { type HomeQuota } from '../limits/home-quota.ts'
 import { createHomes, KERNEL_DIRECTORY, listNames } from './homes.ts'
 import { hostAccounts } from './host-accounts.ts'
@@ -93,6 +93,8 @@ export interface KernelFilesOptions {
   readonly scratchDirectory: string
   readonly freeSpaceFloorBytes: number
   readonly scratchRetentionMs: number
+  /** Called before a session is refused for lack of space. */
+  readonly onShort?: () => Promise<void>
   readonly homeLimits?: DiskLimits
 }
 
@@ -152,19 +154,7 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     return filesOf !== undefined && KERNEL_DIRECTORY.test(filesOf) ? filesOf : undefined
   }
 
-  /** Shortage of bytes or inodes: fewer are free than this multiple of the floor. undefined if there is enough room. */
-  async function shortage(times: number): Promise<(Because & { freeBytes: number }) | undefined> {
-    const found = await fileSystemOf(scratch)
-    if (!found) return undefined
-    const { bytes, inodes } = found.left
-    if (bytes < times * options.freeSpaceFloorBytes) {
-      const why = because('scratch_bytes', { path: scratch, free: bytes, needed: options.freeSpaceFloorBytes })
-      return { ...why, freeBytes: bytes }
-    }
-    const floor = inodeFloor(found.inodesTotal)
-    if (inodes >= times * floor) return undefined
-    return { ...because('scratch_files', { path: scratch, free: inodes, needed: floor }), freeBytes: bytes }
-  }
+  const shortage = (times: number) => shortageAt(scratch, options.freeSpaceFloorBytes, times)
 
   /** Whether an ended session's home is removed now: after its retention, or earlier to make room for new sessions. */
   const isDue = async (endedMs: number, nowMs: number) =>
@@ -176,8 +166,10 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
     homeQuota: () => homes.quota(),
     async createScratch(kernelId, filesOf) {
       await homes.user()
-      const short = await shortage(1)
-      if (short) throw new AppError('disk_full', short)
+      if (await shortage(1)) {
+        await options.onShort?.()
+        throw new AppError('disk_full', because('host_disk_short'))
+      }
       await makeControl(kernelId)
       await put(filesOfPath(kernelId), filesOf ?? kernelId, 0o600)
       if (filesOf !== undefined) await homes.take(filesOf, kernelId)

@@ -39,7 +39,7 @@ export function inodeFloor(total: number): number {
 /** @param isHome whether the files are in the home, or outside of it @returns a sentence for the session's owner if the session exceeds its limit; else undefined */
 export function overLimit(isHome: boolean, now: Amount, limits: DiskLimits): Because | undefined {
   if (limits.bytes !== undefined && now.bytes > limits.bytes) {
-    const amounts = { size: size(now.bytes), limit: size(limits.bytes) }
+    const amounts = { size: sizeText(now.bytes), limit: sizeText(limits.bytes) }
     return because(isHome ? 'home_bytes_over' : 'outside_bytes_over', amounts)
   }
   if (limits.inodes !== undefined && now.inodes > limits.inodes) {
@@ -64,7 +64,7 @@ export function filler(sessions: readonly Growth[], left: Amount, floor: Amount)
     const amounts = [left[what], growth(most, what)] as const
     const why =
       what === 'bytes'
-        ? because('disk_filled_by_bytes', { left: size(amounts[0]), written: size(amounts[1]) })
+        ? because('disk_filled_by_bytes', { left: sizeText(amounts[0]), written: sizeText(amounts[1]) })
         : because('disk_filled_by_files', { left: amounts[0], written: amounts[1] })
     return { kernelId: most.kernelId, why }
   }
@@ -75,7 +75,7 @@ function growth({ before, now }: Growth, what: keyof Amount): number {
   return now[what] - before[what]
 }
 
-function size(bytes: number): string {
+export function sizeText(bytes: number): string {
   const gib = bytes / 2 ** 30
   return gib >= 1 ? `${gib.toFixed(1)} GiB` : `${Math.round(bytes / 2 ** 20)} MiB`
 }

@@ -1,7 +1,7 @@
 import { type Because, because, causeIn, type TextKeys, together } from '#manager/contract'
 
 /** Kinds of problems of an agent, in display order. */
-const SUBJECTS = ['network', 'kernels', 'unknown', 'images', 'leftOut'] as const
+const SUBJECTS = ['network', 'host', 'kernels', 'unknown', 'images', 'leftOut'] as const
 export type Subject = (typeof SUBJECTS)[number]
 
 /** Problems of one agent that admins see. A problem lasts until a report says otherwise. */
@@ -39,6 +39,14 @@ export function networkProblem(problem: string | null, keys: TextKeys | undefine
   const said = causeIn({ ...keys, why: problem }) ?? because('agent_says', { text: problem })
   return together(because('agent_without_networks'), said)
 }
+
+/** @param keys of the agent's text */
+export function hostProblem(problem: string | null, keys: TextKeys | undefined): Because | null {
+  return problem === null ? null : (causeIn({ ...keys, why: problem }) ?? because('agent_says', { text: problem }))
+}
+
+/** Whether no session can start on the agent, by its own reports. */
+export const isUnfit = (problems: Pick<Problems, 'has'>): boolean => problems.has('network') || problems.has('host')
 
 /** @param count containers that name this Berth and are unknown to it */
 export function unknownProblem(count: number): Because | null {

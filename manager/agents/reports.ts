@@ -12,7 +12,7 @@ import { findAgent, setAgent, setProblem } from '../store/agents/agents.ts'
 import { createClockWatch } from './agent-clock.ts'
 import { type AgentMemory, createMemories } from './agent-memory.ts'
 import { createKernelFigures } from './kernel-figures.ts'
-import { inOne, networkProblem } from './problems.ts'
+import { hostProblem, inOne, isUnfit, networkProblem } from './problems.ts'
 import { createImageWriter } from './reported-images.ts'
 import { createReportedKernels, type ReportedKernels, type ReportedKernelsDeps } from './reported-kernels.ts'
 import { createStateWriter } from './reported-state.ts'
@@ -87,9 +87,10 @@ export function createReports(deps: ReportsDeps): Reports {
     const { problems } = memory
     // Images are reported only when they change, so a note about left-out images holds until the next such report.
     if (report.images || leftOut.length > 0) problems.note('leftOut', inOne(leftOut))
-    const wasUnfit = problems.has('network')
+    const before = isUnfit(problems)
     problems.note('network', networkProblem(report.network.problem ?? null, report.network.problemBy))
-    const isUnfit = problems.has('network')
+    problems.note('host', hostProblem(report.host?.problem ?? null, report.host?.problemBy))
+    const turned = isUnfit(problems) !== before
     watchClock(agentId, memory, { clockMs: report.clockMs, arrivedAt })
     const otherImages = await writeImages(agentId, memory, report.images)
     const storage = new Set(report.storage)
@@ -103,8 +104,8 @@ export function createReports(deps: ReportsDeps): Reports {
     tellModes(agentId, memory, report.devices)
     const failed = await takeUpKernels(agentId, memory, { report, arrivedAt })
     if (mounts.kernelIds.length > 0) deps.onMounts(mounts)
-    if (isUnfit !== wasUnfit) publishResources()
-    if (otherState || otherImages || otherStorage || isUnfit !== wasUnfit) deps.onAgentChanged()
+    if (turned) publishResources()
+    if (otherState || otherImages || otherStorage || turned) deps.onAgentChanged()
     return failed
   }
 
@@ -178,7 +179,10 @@ export function createReports(deps: ReportsDeps): Reports {
     ...kernels,
     isReady: agentId => memories.find(agentId)?.ready ?? false,
     engineIsDown: agentId => performance.now() - (memories.find(agentId)?.engineDownSince ?? Infinity) > ENGINE_LOST_MS,
-    isUnfit: agentId => memories.find(agentId)?.problems.has('network') ?? false,
+    isUnfit(agentId) {
+      const memory = memories.find(agentId)
+      return memory !== undefined && isUnfit(memory.problems)
+    },
     storage: agentId => memories.find(agentId)?.storage ?? new Set(),
     mounts: (agentId, kernelId) => memories.find(agentId)?.mounts.get(kernelId),
     strays: agentId => memories.find(agentId)?.strays ?? [],

@@ -36,6 +36,10 @@ export const AGENT_CAUSES = {
   firewall_chains_missing: 'The rules of sessions are missing in {chains}.',
   engine_elsewhere:
     'The agent runs in another network namespace than its Docker Engine, so it cannot set up a firewall there. It reaches apps through relays in the containers, which is slower. Run the agent in the network namespace of the engine.',
+  agent_disk_short:
+    'The agent cannot start sessions: {path} has {free} free, and new sessions need {needed}. Free space on the host.',
+  agent_inodes_short:
+    'The agent cannot start sessions: {path} has room for {free, number} more files, and new sessions need {needed, number}. Remove files on the host.',
   agent_without_networks: 'The agent cannot start sessions, because their network is not available:',
   containers_unsigned:
     '{count, plural, one {# container on the host carries} other {# containers on the host carry}} the name of this Berth, but not its signature. Import or remove each: `berth admin agent unknown ls`.',

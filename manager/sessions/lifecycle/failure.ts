@@ -1,10 +1,20 @@
-import { because, becauseOf, isAppError, type Reason, reasonOf, together, toWireError } from '#manager/contract'
+import {
+  type AppError,
+  because,
+  becauseOf,
+  isAppError,
+  type Reason,
+  reasonOf,
+  together,
+  toWireError,
+} from '#manager/contract'
 import { type Change } from '../transition.ts'
 
 /**
  * Errors that mean the host cannot start anything. They are no fault of the session and cost it no attempt. Nothing is
  * retried there for ever all the same: an agent paces its starts while its engine is overloaded, and nothing is placed
- * on an agent that is away, or whose reports say that its network range is taken, or that it lacks the storage.
+ * on an agent that is away, or whose reports say that its network range is taken, that its disk is full, or that it lacks
+ * the storage.
  */
 const HOST_UNFIT: ReadonlySet<string> = new Set([
   'engine_busy',
@@ -12,6 +22,9 @@ const HOST_UNFIT: ReadonlySet<string> = new Set([
   'network_range_taken',
   'storage_away',
 ])
+
+/** The disk for homes is below the floor, which the agent reports as its problem; a disk of the engine that is full is not reported. */
+const isShortOfDisk = ({ code, detail }: AppError) => code === 'disk_full' && detail['cause'] === 'host_disk_short'
 
 /** Errors that another attempt, or another host, would meet again. */
 const SAME_EVERYWHERE: ReadonlySet<string> = new Set(['files_gone', 'folder_not_found', 'image_without_program'])
@@ -24,7 +37,7 @@ export interface Failure {
 }
 
 export function failureOn(host: string, error: unknown): Failure {
-  const isHosts = isAppError(error) && HOST_UNFIT.has(error.code)
+  const isHosts = isAppError(error) && (HOST_UNFIT.has(error.code) || isShortOfDisk(error))
   const started = because('start_failed_on', { host })
   const known = becauseOf(error)
   const code = isHosts ? 'host_unfit' : 'create_failed'

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type KernelId, type Session } from '#manager/contract'
+import { because, type KernelId, type Session } from '#manager/contract'
 import { gpus, hang, PYTHON, type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
@@ -98,6 +98,32 @@ describe('a start that fails', () => {
     agent.networkProblem = null
     agent.report()
     await cluster.reach(id, 'RUNNING')
+    await expect.poll(async () => (await shown())?.problem).toBeNull()
+  })
+
+  test('a full disk costs no attempt: the host reports it, gets no further start, and sessions wait with that reason', async () => {
+    const agent = await cluster.join()
+    const problem = because('agent_disk_short', { path: '/data/scratch', free: '0.4 GiB', needed: '1.0 GiB' })
+    agent.script.create_kernel = () => {
+      agent.hostProblem = problem
+      agent.report()
+      throw new ScriptedError('disk_full', because('host_disk_short').why, { ...because('host_disk_short') })
+    }
+    const sessions = await Promise.all(Array.from({ length: 6 }, () => cluster.launch({ resources: { cpu: '0.5' } })))
+    for (const { id } of sessions) {
+      await expect
+        .poll(async () => (await cluster.api.getSession({ params: { id } })).reason)
+        .toMatchObject({ code: 'no_agents', cause: 'no_host_can_start' })
+    }
+    const shown = async () => (await cluster.api.listAgents()).items.find(item => item.id === agent.id)
+    expect(await shown()).toMatchObject({ problem: problem.why, problemBy: { cause: 'agent_disk_short' } })
+    // Owners read neither paths nor bytes.
+    const { items } = await cluster.api.listSessionEvents({ params: { id: sessions[0]?.id ?? '' } })
+    expect(JSON.stringify(items)).not.toContain('/data/scratch')
+    agent.script.create_kernel = ({ spec }) => agent.run(spec)
+    agent.hostProblem = null
+    agent.report()
+    for (const { id } of sessions) await cluster.reach(id, 'RUNNING')
     await expect.poll(async () => (await shown())?.problem).toBeNull()
   })
 
