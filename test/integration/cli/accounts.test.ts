@@ -90,7 +90,10 @@ test('a required new password is read from standard input; users and keypairs ge
   expect(json(made)).toMatchObject({ mustChangePassword: true, resourcePolicy: 'course', description: 'Course 7' })
 
   const secret = 'kq3Vx0Zr8yT1mB5cW9xLhA2nE7uGdF4s_-aBcDeF'
-  const keypair = ['admin', 'keypair', 'create', 'due@example.org', '--policy', 'course', '--json']
+  const waiting = await berth(['admin', 'keypair', 'create', 'due@example.org', '--policy', 'course', '--json'])
+  expect(json(waiting)).toMatchObject({ waits: true, active: false, resourcePolicy: 'course' })
+  expect(waiting.out).not.toContain('secretKey')
+  const keypair = ['keypair', 'create', '--policy', 'course', '--json']
   const chosen = await berth([...keypair, '--access-key', 'AKIA2345ABCDEFGHIJKL', '--secret-stdin'], secret)
   expect(json(chosen)).toMatchObject({ accessKey: 'AKIA2345ABCDEFGHIJKL', resourcePolicy: 'course' })
   expect((await berth([...keypair, '--access-key', 'AKIA2345ABCDEFGHIJKM'])).err).toContain('--secret-stdin')
@@ -100,4 +103,8 @@ test('a required new password is read from standard input; users and keypairs ge
   expect(refused.err).toContain('password_change_required')
   expect((await berth([...signIn, '--new-password-stdin'], 'Given-one-1\nChosen-one-2\n')).code).toBe(0)
   expect((await berth(['whoami'])).out).toContain('due@example.org')
+  expect((await berth(['messages'])).out).toContain('for you. It opens nothing until you accept it')
+  const { accessKey } = json(waiting) as { accessKey: string }
+  expect(json(await berth(['keypair', 'accept', accessKey, '--json']))).toMatchObject({ accessKey, active: true })
+  expect((await berth(['keypair', 'ls'])).out).toContain(ADMIN.email)
 })
