@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { mkdir, readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { parseArgs, promisify } from 'node:util'
 import { startEngine } from '../fixtures/docker-engine.ts'
-import { TOOLBOX_IMAGE } from '../fixtures/images.ts'
+import { PYTHON_IMAGE, TINY_IMAGE, TOOLBOX_IMAGE } from '../fixtures/images.ts'
 import { temporaryDirectory } from '../fixtures/manager.ts'
 import { engineKit, type EngineVersion, VERSIONS } from './kit.ts'
 
@@ -19,7 +19,10 @@ const HELP = `npm run test:engines [-- --engine 20|26|28] [-- FILES and flags of
 `
 
 /** Images of the machine's engine that tests use, besides those that they make. */
-const IMAGES = ['berth/toolbox:latest', 'berth/python:3.13']
+const BY_NAME = ['berth/toolbox:latest', 'berth/busybox:test', 'debian:trixie-slim']
+const IMAGES = [TOOLBOX_IMAGE, PYTHON_IMAGE, TINY_IMAGE, ...BY_NAME]
+
+const run = promisify(execFile)
 
 const { values, positionals } = parseArgs({
   options: { engine: { type: 'string', multiple: true }, help: { type: 'boolean' } },
@@ -50,6 +53,7 @@ async function runOn(version: EngineVersion, args: readonly string[]): Promise<n
   const cache = process.env.BERTH_ENGINE_KITS ?? join(homedir(), '.cache/berth-engine-kits')
   await mkdir(cache, { recursive: true })
   const kit = await engineKit(version, cache)
+  const images = await presentImages()
   process.stdout.write(`\nDocker ${await readFile(join(kit, 'version'), 'utf8')} (${kit})\n`)
   const path = process.env.PATH ?? ''
   process.env.PATH = [join(kit, 'bin'), path].join(delimiter)
@@ -58,7 +62,7 @@ async function runOn(version: EngineVersion, args: readonly string[]): Promise<n
   try {
     await using specs = await temporaryDirectory()
     await using engine = await startEngine(settingsOf(version, specs.path))
-    await engine.load(...new Set([TOOLBOX_IMAGE, ...IMAGES]))
+    await engine.load(...images)
     const [command = '', ...words] = [...engine.prefix, process.execPath, 'test/engines/inside.ts', ...args]
     const tests = spawn(command, words, { stdio: 'inherit', env: { ...process.env, DOCKER_HOST: engine.host } })
     return await new Promise<number>(done => tests.once('exit', code => done(code ?? 1)))
@@ -66,6 +70,15 @@ async function runOn(version: EngineVersion, args: readonly string[]): Promise<n
     process.off('SIGINT', stay)
     process.env.PATH = path
   }
+}
+
+/** The images that the machine's engine has; a test without its image says so itself. */
+async function presentImages(): Promise<string[]> {
+  const looks = [...new Set(IMAGES)].map(async image => {
+    await run('docker', ['image', 'inspect', image])
+    return image
+  })
+  return (await Promise.allSettled(looks)).flatMap(look => (look.status === 'fulfilled' ? [look.value] : []))
 }
 
 /** Where an engine knows CDI it is on, with files of its own. */
