@@ -1,4 +1,4 @@
-import { SSH_KEY, TOTP_CODE } from './console-double-account.ts'
+import { aKeypair, SSH_KEY, TOTP_CODE, WAITING } from './console-double-account.ts'
 import { LIMITED } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 
@@ -25,6 +25,12 @@ export const ACCOUNT_SCENES: readonly Scene[] = [
     },
   },
   { name: 'account', path: '/account', act: page => page.getByText('You have not added a key yet').waitFor() },
+  {
+    name: 'account-keypair-waits',
+    path: '/account',
+    world: { keypairs: [aKeypair(0), WAITING] },
+    act: page => page.getByText('Made for you by chief@example.com').waitFor(),
+  },
   {
     name: 'account-on',
     alike: true,

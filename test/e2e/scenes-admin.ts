@@ -12,7 +12,7 @@ import {
 } from '#manager/contract'
 import { ADMIN_WORLD, aUser } from './admin-world.ts'
 import { agentId, AGENTS, GIB } from './admin-world-agents.ts'
-import { aKeypair } from './console-double-account.ts'
+import { aKeypair, WAITING } from './console-double-account.ts'
 import { type World } from './console-double-world.ts'
 import { ago, aSession, type HISTORY, variedSessions } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
@@ -397,7 +397,9 @@ export const ADMIN_SCENES: readonly Scene[] = [
     },
     { admin: { ...ADMIN_WORLD.admin, managers: TWO_MANAGERS } },
   ),
-  scene('admin-credentials', 'credentials', 'AKIAABCDEFGHIJKLMNO1', { keypairs: [0, 1, 2].map(aKeypair) }),
+  scene('admin-credentials', 'credentials', 'AKIAABCDEFGHIJKLMNO1', {
+    keypairs: [...[0, 1, 2].map(aKeypair), WAITING],
+  }),
   scene('admin-credential', 'credentials', opens('Create a keypair', 'Requests in 15 minutes'), {
     keypairs: [aKeypair(0)],
   }),
