@@ -60,7 +60,7 @@ describe.each(['password', 'signature', 'keypair'] as const)('a caller who came 
 
   test('may do everything that stores the credential, and what was opened ends with it', async () => {
     await cluster.join()
-    const { api, end } = await come(`came-by-${way}-${randomUUID()}@example.org`)
+    const { api, end } = await come(`${randomUUID()}@example.org`)
     const { id: folderId } = await api.createFolder({ body: { name: 'data' } })
     const { url } = await api.createDownload({ params: { id: folderId }, body: { paths: [''] } })
     const { id } = await cluster.launch({}, api)
