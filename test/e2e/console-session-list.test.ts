@@ -288,6 +288,28 @@ describe('the list of sessions', () => {
     expect(await button(second, 'Start again').count()).toBe(0)
   })
 
+  test('a session that an administrator launched says so, and is started again without their command unless the owner takes it', async () => {
+    const who = 'root@example.com'
+    const command = 'cat ~/.netrc'
+    const finished = { status: 'TERMINATED', kernels: [ENDED_KERNEL], endedAt: ago(120) } satisfies Partial<Session>
+    const chosen = { launchedBy: who, startupCommand: command, environ: { BASH_ENV: '/tmp/x' } }
+    const ended = aSession(20, { name: 'prepared', ...finished, ...chosen })
+    await using it = await openConsole(browser, `/sessions/${ended.id}`, { sessions: [ended] })
+    const details = it.page.getByRole('complementary', { name: 'Session' })
+    await details.getByText(`${who} launched this session for you`).waitFor()
+    await button(it.page, 'Start again').click()
+    const dialog = it.page.getByRole('alertdialog')
+    await dialog.getByText(command).waitFor()
+    await dialog.getByText('BASH_ENV').waitFor()
+    await dialog.getByLabel('Run this again').check()
+    await dialog.getByRole('button', { name: 'Start again' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    await expect.poll(() => it.page.url()).toContain(`/sessions/${it.world.sessions[0]?.id ?? ''}`)
+    expect(it.world.changes.map(({ body }) => body)).toEqual([{ keepCommand: true }])
+    await details.getByText('Waiting').first().waitFor()
+    expect(new URL(it.page.url()).searchParams.has('dialog')).toBe(false)
+  })
+
   test('list, search, filter and sort are in the address: for Back, a reload and a link', async () => {
     await using it = await openConsole(browser, '/sessions')
     const { page } = it
