@@ -39,6 +39,7 @@ import { createLog, type Log } from './log.ts'
 import { startGuards } from './limits/guards.ts'
 import { containerIptables } from './network/container-iptables.ts'
 import { type Isolation, startFirewall } from './network/firewall.ts'
+import { createDirectoryApart } from './kernel/directory-apart.ts'
 import { createFreeSpace } from './limits/free-space.ts'
 import { createSessionNetworks } from './network/session-networks.ts'
 import { runDoctor } from './run-doctor.ts'
@@ -142,6 +143,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     floorBytes: config.freeSpaceFloorBytes,
     onChange: changed,
   })
+  const apart = createDirectoryApart([config.directory, config.scratchDirectory], changed)
   const files = createKernelFiles({ ...config, onShort: () => freeSpace.look() })
   const storage = createMountedStorage(config.storage, changed)
   const toolbox = createToolbox({ engine, image: config.toolboxImage, log })
@@ -232,10 +234,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     images: [...images.images],
     kernels: kernels.reports(),
     network: networkReport(firewall.state, networks.problem),
-    host: {
-      problem: freeSpace.problem?.why ?? null,
-      ...(freeSpace.problem && { problemBy: keysOf(freeSpace.problem) }),
-    },
+    host: hostReport(apart.problem ?? freeSpace.problem),
     storage: [...storage.markers],
   })
   let diagnosing: Promise<Diagnosis> | undefined
@@ -261,7 +260,10 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         return createDataSockets({ ...manager, count: parkedSockets, serve, log })
       },
       handlers: {
-        create_kernel: ({ spec, ...options }, signal) => kernels.create(spec, { ...options, signal }),
+        create_kernel: ({ spec, ...options }, signal) =>
+          kernels.create(spec, { ...options, signal }).catch((error: unknown) => {
+            throw apart.told(error)
+          }),
         destroy_kernel: ({ kernelId, graceMs, attempt, keepFilesMs }) =>
           kernels.destroy(kernelId, graceMs, attempt, keepFilesMs),
         async warn_kernel({ kernelId, at }) {
@@ -438,4 +440,8 @@ function networkReport({ isolation, reason }: Isolation, problem: Because | null
     problem: problem?.why ?? null,
     ...(problem && { problemBy: keysOf(problem) }),
   }
+}
+
+function hostReport(problem: Because | null): Report['host'] {
+  return { problem: problem?.why ?? null, ...(problem && { problemBy: keysOf(problem) }) }
 }

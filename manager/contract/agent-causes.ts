@@ -36,6 +36,8 @@ export const AGENT_CAUSES = {
   firewall_chains_missing: 'The rules of sessions are missing in {chains}.',
   engine_elsewhere:
     'The agent runs in another network namespace than its Docker Engine, so it cannot set up a firewall there. It reaches apps through relays in the containers, which is slower. Run the agent in the network namespace of the engine.',
+  agent_directory_apart:
+    'The agent cannot start sessions: Docker does not find {path} at the same path. Run the agent in the mount namespace of Docker, on the same host, and restart it.',
   agent_disk_short:
     'The agent cannot start sessions: {path} has {free} free, and new sessions need {needed}. Free space on the host.',
   agent_inodes_short:

@@ -1,13 +1,4 @@
-import {
-  type AppError,
-  because,
-  becauseOf,
-  isAppError,
-  type Reason,
-  reasonOf,
-  together,
-  toWireError,
-} from '#manager/contract'
+import { because, becauseOf, isAppError, type Reason, reasonOf, together, toWireError } from '#manager/contract'
 import { type Change } from '../transition.ts'
 
 /**
@@ -23,8 +14,8 @@ const HOST_UNFIT: ReadonlySet<string> = new Set([
   'storage_away',
 ])
 
-/** The disk for homes is below the floor, which the agent reports as its problem; a disk of the engine that is full is not reported. */
-const isShortOfDisk = ({ code, detail }: AppError) => code === 'disk_full' && detail['cause'] === 'host_disk_short'
+/** Causes that the agent also reports as a problem of its host. A full disk of the engine is not among them. */
+const REPORTED: ReadonlySet<unknown> = new Set(['host_disk_short', 'host_directory_apart'])
 
 /** Errors that another attempt, or another host, would meet again. */
 const SAME_EVERYWHERE: ReadonlySet<string> = new Set(['files_gone', 'folder_not_found', 'image_without_program'])
@@ -37,7 +28,7 @@ export interface Failure {
 }
 
 export function failureOn(host: string, error: unknown): Failure {
-  const isHosts = isAppError(error) && (HOST_UNFIT.has(error.code) || isShortOfDisk(error))
+  const isHosts = isAppError(error) && (HOST_UNFIT.has(error.code) || REPORTED.has(error.detail['cause']))
   const started = because('start_failed_on', { host })
   const known = becauseOf(error)
   const code = isHosts ? 'host_unfit' : 'create_failed'

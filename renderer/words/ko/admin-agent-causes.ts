@@ -39,6 +39,8 @@ export default {
   firewall_chains_missing: '{chains} 체인에 세션의 규칙이 없습니다.',
   engine_elsewhere:
     '에이전트가 Docker 엔진과 다른 네트워크 네임스페이스에서 실행되므로 거기에 방화벽을 설정할 수 없습니다. 앱에는 컨테이너 안의 릴레이를 거쳐 연결하므로 더 느립니다. 엔진의 네트워크 네임스페이스에서 에이전트를 실행하세요.',
+  agent_directory_apart:
+    '에이전트가 세션을 시작하지 못합니다. Docker가 {path} 경로를 같은 위치에서 찾지 못합니다. 에이전트를 같은 호스트에서 Docker와 같은 마운트 네임스페이스로 실행하고 다시 시작하세요.',
   agent_disk_short:
     '에이전트가 세션을 시작하지 못합니다. {path}의 여유 공간은 {free}이고 새 세션에는 {needed}이 필요합니다. 호스트의 공간을 확보하세요.',
   agent_inodes_short:

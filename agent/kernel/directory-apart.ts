@@ -1,0 +1,32 @@
+import { AppError, because, type Because, isAppError } from '#manager/contract'
+
+const NO_SOURCE = /bind source path does not exist: (\/[^\s"]*)/
+
+/**
+ * Notices that the engine does not find the agent's own directories at the path at which the agent has them: the agent runs in another
+ * mount namespace, or on another computer. No session can start then, until the agent is started elsewhere.
+ */
+export interface DirectoryApart {
+  /** In words for admins; null unless it was noticed. */
+  readonly problem: Because | null
+  /** The error of a start, in words for owners where this is its cause. */
+  told(error: unknown): unknown
+}
+
+/** @param directories of the agent, absolute: a missing folder of a storage is a fault of the storage */
+export function createDirectoryApart(directories: readonly string[], onChange: () => void): DirectoryApart {
+  let problem: Because | null = null
+  return {
+    get problem() {
+      return problem
+    },
+    told(error) {
+      const path = isAppError(error) ? NO_SOURCE.exec(String(error.detail['why']))?.[1] : undefined
+      if (path === undefined || !directories.some(own => path === own || path.startsWith(`${own}/`))) return error
+      const before = problem
+      problem = because('agent_directory_apart', { path: directories[0] ?? path })
+      if (before === null) onChange()
+      return new AppError('unavailable', because('host_directory_apart'), { cause: error })
+    },
+  }
+}
