@@ -29,7 +29,7 @@ export const ACCOUNT_SCENES: readonly Scene[] = [
     name: 'account-keypair-waits',
     path: '/account',
     world: { keypairs: [aKeypair(0), WAITING] },
-    act: page => page.getByText('Made for you by chief@example.com').waitFor(),
+    act: page => page.getByText('Made for you by chief@example.com').scrollIntoViewIfNeeded(),
   },
   {
     name: 'account-on',

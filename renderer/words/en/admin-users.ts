@@ -181,7 +181,7 @@ export default {
   keypairWaits: '{key} waits for {email} to accept it.',
   keypairWaitsHint:
     'The keypair opens nothing until the user accepts it on the page Account. Only the user gets its secret key.',
-  waits: 'Waits for its owner',
+  waits: 'Waits',
   madeBy: 'Made by',
   infoOf: 'Details of {key}',
   info: 'Details',

@@ -183,7 +183,7 @@ export default {
   keypairWaits: '{email} 님이 수락하면 {key} 키 쌍을 사용할 수 있습니다.',
   keypairWaitsHint:
     '사용자가 계정 화면에서 수락하기 전에는 아무것도 열 수 없는 키 쌍입니다. 비밀 키는 사용자에게만 표시됩니다.',
-  waits: '소유자 수락 대기',
+  waits: '수락 대기',
   madeBy: '만든 사람',
   infoOf: '{key} 자세히',
   info: '자세히',
