@@ -16,7 +16,7 @@ export interface RunningKernel {
   readonly environ: Readonly<Record<string, string>>
   /** Process id of the main process on this host; 0 if unknown. */
   readonly pid: number
-  /** Directories of this host with the volumes that its image declares. */
+  /** Directories of this host with the volumes that its image declares outside of the home. */
   readonly volumes?: readonly string[]
   /** UUIDs of its GPUs. */
   readonly devices: readonly string[]

@@ -29,7 +29,7 @@ export const AgentImage = z.object({
   shmemBytes: z.int().min(0).max(CEILINGS.mem),
   apps: z.array(KernelApp).max(100),
   labelled: z.boolean(),
-  /** Paths that the image declares as volumes: what is written there ends with the session. */
+  /** Paths outside of the home that the image declares as volumes: what is written there ends with the session. */
   volumes: z.array(CleanLine(512)).max(100).optional(),
   /** Name of the user of whose session it was made. */
   madeBy: CleanLine(200).optional(),

@@ -273,3 +273,16 @@ test('a session that needs fewer than all cores is pinned to the least used ones
   expect(chooseCores(3500, 4, [])).toEqual([])
   expect(chooseCores(500, 1, [])).toEqual([])
 })
+
+test('a volume of the image below the home is a directory of the home, which Docker fills, and is swept like the terminals', () => {
+  const homeVolumes = [{ source: '/scratch/k/kept', target: '/home/work/kept' }]
+  const { HostConfig } = containerConfig(aSpec(), { ...plan, homeVolumes })
+  const [found, terminals] = ['/home/work/kept', '/dev/pts'].map(at =>
+    HostConfig?.Mounts?.find(({ Target }) => Target === at),
+  )
+  expect(found).toMatchObject({
+    ...{ Type: 'volume', Source: '' },
+    VolumeOptions: { NoCopy: false, DriverConfig: { Options: { type: 'none', o: 'bind', device: '/scratch/k/kept' } } },
+  })
+  expect(found?.VolumeOptions?.Labels).toEqual(terminals?.VolumeOptions?.Labels)
+})

@@ -49,6 +49,8 @@ export interface ContainerPlan {
   readonly paths: { readonly scratch: string; readonly control: string; readonly etc: string }
   /** Folders: directories of the engine's host, and where the session sees them. */
   readonly folders: readonly { readonly source: string; readonly target: string; readonly readOnly: boolean }[]
+  /** Directories of the home at the paths below it that the image declares as volumes; they are filled from the image. */
+  readonly homeVolumes?: readonly { readonly source: string; readonly target: string }[]
   /** Directory of the host in which folders are mounted later; undefined where that is not possible. */
   readonly laterFolders?: string | undefined
   readonly labels: Readonly<Record<string, string>>
@@ -152,6 +154,7 @@ export function containerConfig(spec: KernelSpec, plan: ContainerPlan): Containe
         { Type: 'bind', Source: `${plan.paths.etc}/shells`, Target: '/etc/shells', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.control, Target: '/run/berth', ReadOnly: true },
         { Type: 'bind', Source: plan.paths.scratch, Target: HOME, ReadOnly: false },
+        ...(plan.homeVolumes ?? []).map(volume => homeVolume(volume, plan.labels)),
         ...plan.folders.map(({ source, target, readOnly }): MountSettings => ({
           Type: 'bind',
           Source: source,
@@ -183,11 +186,36 @@ function laterFolders(Source: string): MountSettings {
  */
 function terminals(labels: Readonly<Record<string, string>>): MountSettings {
   const DriverConfig = { Name: 'local', Options: { ...TERMINALS } }
-  // Only the labels that the sweep filters by: the signed label belongs to the container alone.
-  const Labels = Object.fromEntries(
+  return {
+    Type: 'volume',
+    Source: '',
+    Target: '/dev/pts',
+    VolumeOptions: { NoCopy: true, Labels: sweptBy(labels), DriverConfig },
+  }
+}
+
+/** Only the labels that the sweep filters by: the signed label belongs to the container alone. */
+function sweptBy(labels: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
     [LABEL_MANAGER, LABEL_KERNEL_ID].flatMap(name => (labels[name] === undefined ? [] : [[name, labels[name]]])),
   )
-  return { Type: 'volume', Source: '', Target: '/dev/pts', VolumeOptions: { NoCopy: true, Labels, DriverConfig } }
+}
+
+/**
+ * A volume of the image that is a directory of the home: its files are kept and counted with the home. As a volume, Docker fills it
+ * from the image if it is empty; a bind mount would stay empty. What is removed with the container is the volume, not the directory.
+ */
+function homeVolume(
+  { source, target }: { readonly source: string; readonly target: string },
+  labels: Readonly<Record<string, string>>,
+): MountSettings {
+  const DriverConfig = { Name: 'local', Options: { type: 'none', o: 'bind', device: source } }
+  return {
+    Type: 'volume',
+    Source: '',
+    Target: target,
+    VolumeOptions: { NoCopy: false, Labels: sweptBy(labels), DriverConfig },
+  }
 }
 
 /** GPUs and MIG instances are named by UUID where possible: an index may mean another device after a restart. */

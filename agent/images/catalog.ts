@@ -20,11 +20,11 @@ export function createImageCatalog(engine: EngineClient, onChange: () => void): 
   let volumes = new Map<string, readonly string[]>()
 
   /** An image that goes meanwhile, or that cannot be looked at, is listed without volumes, and looked at again. */
-  async function volumesOf(id: string): Promise<readonly string[] | undefined> {
+  async function volumesOutside(id: string): Promise<readonly string[] | undefined> {
     const seen = volumes.get(id)
     if (seen) return seen
     const image = await inspectImage(engine, id).catch(() => undefined)
-    return image?.volumes.filter(path => path !== HOME).slice(0, MOST_VOLUMES)
+    return image?.volumes.filter(path => path !== HOME && !path.startsWith(`${HOME}/`)).slice(0, MOST_VOLUMES)
   }
 
   return {
@@ -36,9 +36,9 @@ export function createImageCatalog(engine: EngineClient, onChange: () => void): 
       const now = new Map<string, readonly string[]>()
       const described: AgentImage[] = []
       for (const image of found) {
-        const declared = await volumesOf(image.id)
-        if (declared) now.set(image.id, declared)
-        described.push(declared && declared.length > 0 ? { ...image, volumes: [...declared] } : image)
+        const outside = await volumesOutside(image.id)
+        if (outside) now.set(image.id, outside)
+        described.push(outside && outside.length > 0 ? { ...image, volumes: [...outside] } : image)
       }
       volumes = now
       const sorted = described.toSorted((a, b) => (a.id < b.id ? -1 : 1))

@@ -2,7 +2,7 @@ import { type ContainerInfo } from 'dockerode'
 import { z } from 'zod'
 import { type KernelLabel, KernelState, LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { type EngineClient, isMissing } from '../docker/engine-client.ts'
-import { TOOLBOX } from '../docker/container-config.ts'
+import { HOME, TOOLBOX } from '../docker/container-config.ts'
 import { type LabelTrust, verifyKernelLabels } from '../docker/kernel-labels.ts'
 import { demultiplex, tailBytes } from '../docker/log-frames.ts'
 import { networkKeyOf, networkName } from '../network/session-networks.ts'
@@ -19,7 +19,7 @@ export interface FoundContainer {
   readonly cpus: readonly number[]
   /** `uid:gid` of its processes; older containers keep theirs when the user of sessions changes. */
   readonly user: string
-  /** Directories of this host with the volumes that its image declares. */
+  /** Directories of this host with the volumes that its image declares outside of the home. */
   readonly volumes: readonly string[]
 }
 
@@ -101,10 +101,11 @@ export function readInspection(inspection: unknown, context: InspectContext): Fo
   }
 }
 
-/** Volumes that the engine made because the image declares them; those of Berth are the toolbox and the terminals. */
+/** Volumes that the engine made because the image declares them; those of Berth are the toolbox, the terminals, and parts of the home. */
 function volumesOf(mounts: readonly z.infer<typeof Mounted>[]): string[] {
+  const isOurs = (at: string) => [TOOLBOX, '/dev/pts'].includes(at) || at === HOME || at.startsWith(`${HOME}/`)
   return mounts.flatMap(({ Type, Source, Destination }) =>
-    Type === 'volume' && Source !== undefined && ![TOOLBOX, '/dev/pts'].includes(Destination) ? [Source] : [],
+    Type === 'volume' && Source !== undefined && !isOurs(Destination) ? [Source] : [],
   )
 }
 

@@ -1,3 +1,7 @@
+import { execFile } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { appsOfImage, type KernelLabel, type KernelSpec, type KernelSsh, type RegistryAuth } from '#agent/contract'
 import { AppError, because, type PullProgress } from '#manager/contract'
 import {
@@ -28,6 +32,8 @@ import { type KernelFiles } from './kernel-files.ts'
 import { type LiveFolders } from './live-folders.ts'
 import { startFailure } from './start-failure.ts'
 import { type StartPace } from './start-pace.ts'
+
+const run = promisify(execFile)
 
 export interface CreateDeps {
   readonly engine: EngineClient
@@ -128,6 +134,7 @@ async function build(
 
   const folders = await prepareFolders(deps, spec, { user, signal })
   const { scratch } = files.paths(spec.kernelId)
+  const homeVolumes = await prepareVolumes(image.volumes, spec, { home: scratch, user })
   const mounts = (spec.folders ?? []).map(({ path }) => path)
   const placing = { mounts, user, continues: spec.filesOf !== undefined }
   const notes = await placeDotfiles(scratch, spec.dotfiles ?? [], placing)
@@ -140,6 +147,7 @@ async function build(
     toolboxVolume,
     paths: files.paths(spec.kernelId),
     folders,
+    homeVolumes,
     laterFolders: place,
     // App commands come from this engine's copy of the image, never from the manager, which may have them from another agent.
     labels: signKernelLabel({ ...label, apps: appsOfImage(image.labels) }, trust.labelKey),
@@ -154,6 +162,7 @@ async function build(
     engine.calls.createContainer(config),
     files.writeEnvironment(spec.kernelId, mergeEnvironment(image.environment, spec, gpus)),
   ])
+  for (const volume of homeVolumes) await ownFilled(volume, user)
   signal.throwIfAborted()
   await container.start().catch((error: unknown) => {
     throw startFailure(error)
@@ -201,6 +210,41 @@ async function prepareFolders(
     prepared.push({ source, target: `${HOME}/${folder.path}`, readOnly: folder.readOnly })
   }
   return prepared
+}
+
+interface HomeVolume {
+  readonly source: string
+  readonly target: string
+  /** Nothing was in it before the container was made. */
+  readonly isNew: boolean
+}
+
+/**
+ * Makes directories in the home for the volumes that the image declares there. A folder of the session at the same path comes first.
+ *
+ * @throws `kernel_create_failed` where an earlier session left a file or a link in the way
+ */
+async function prepareVolumes(
+  volumes: readonly string[],
+  { folders = [] }: KernelSpec,
+  { home, user }: { home: string; user: SessionUser },
+): Promise<HomeVolume[]> {
+  const prepared: HomeVolume[] = []
+  for (const target of volumes) {
+    const path = target.startsWith(`${HOME}/`) ? target.slice(HOME.length + 1) : ''
+    const isIn = (folder: string) => path === folder || path.startsWith(`${folder}/`)
+    if (path === '' || folders.some(folder => isIn(folder.path))) continue
+    // No link is followed, and no program of a session runs in this home now: what is mounted is in the home.
+    await makeMountPoint(home, path, user)
+    const source = join(home, path)
+    prepared.push({ source, target, isNew: (await readdir(source)).length === 0 })
+  }
+  return prepared
+}
+
+/** Gives what Docker has copied from the image to the user of sessions, as everything in a home. */
+async function ownFilled({ source, isNew }: HomeVolume, { uid, gid }: SessionUser): Promise<void> {
+  if (isNew && process.getuid?.() === 0) await run('chown', ['-hR', `${uid}:${gid}`, '--', source])
 }
 
 /** Environment of logins, which inherit nothing from the container: the image's variables, overridden by the session's. */

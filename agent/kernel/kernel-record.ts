@@ -9,7 +9,7 @@ export interface KernelRecord {
   readonly pid: number
   /** Cores to which the kernel is pinned; empty = any. */
   readonly cpus: readonly number[]
-  /** Directories of this host with the volumes that its image declares. */
+  /** Directories of this host with the volumes that its image declares outside of the home. */
   readonly volumes?: readonly string[]
   /** `uid:gid`; empty until the container exists. */
   readonly user: string

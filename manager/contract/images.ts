@@ -60,7 +60,7 @@ export const Image = z
     volumes: z
       .array(z.string())
       .optional()
-      .describe('Paths that the image declares as volumes: what is written there is not kept.'),
+      .describe('Paths outside of the home that the image declares as volumes: what is written there is not kept.'),
     madeBy: z
       .string()
       .optional()

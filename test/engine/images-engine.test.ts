@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import WebSocket from 'ws'
@@ -267,6 +267,40 @@ test('an image of a session has what programs wrote and the settings of its imag
   }
 })
 
+test('a volume that an image declares below the home is a directory of the home, filled from the image', async () => {
+  const base = `made/volumes:${crypto.randomUUID().slice(0, 8)}`
+  await makeBase(base, ['VOLUME ["/srv/data","/home/work/kept/deep"]'])
+  await expect.poll(async () => (await api.listImages()).items.map(one => one.reference)).toContain(base)
+  expect((await api.listImages()).items.find(one => one.reference === base)?.volumes).toEqual(['/srv/data'])
+  const startupCommand = 'cat kept/deep/seed && echo more > kept/deep/more && echo x > /srv/data/big && echo written'
+  const { items } = await api.createSession({ body: { image: base, startupCommand } })
+  const session = await running(items[0])
+  const params = { id: session.id }
+  try {
+    await expect.poll(async () => (await api.getSessionLogs({ params, query: {} })).text).toMatch(/^seed\s+written/)
+    const { Mounts } = await docker.getContainer(session.kernels[0]?.containerId ?? '').inspect()
+    const home = Mounts.find(({ Destination }) => Destination === '/home/work')?.Source ?? ''
+    expect(await readFile(join(home, 'kept/deep/more'), 'utf8')).toBe('more\n')
+    const { uid } = await stat(home)
+    expect([await stat(join(home, 'kept/deep')), await stat(join(home, 'kept/deep/seed'))]).toMatchObject([
+      { uid },
+      { uid },
+    ])
+    const volumes = Mounts.filter(({ Type, Destination }) => Type === 'volume' && /data|deep/.test(Destination))
+    expect(volumes).toHaveLength(2)
+    await api.deleteSession({ params })
+    const left = async () => (await docker.listVolumes()).Volumes.map(({ Name }) => Name)
+    await expect.poll(left, { timeout: 30_000 }).not.toContain(volumes[0]?.Name)
+    expect(await readFile(join(home, 'kept/deep/more'), 'utf8')).toBe('more\n')
+  } finally {
+    await api.deleteSession({ params }).catch(() => undefined)
+    await docker
+      .getImage(base)
+      .remove({ force: true })
+      .catch(() => undefined)
+  }
+})
+
 test('a superadmin accepts an image of a session with a push: it is in the registry, and a refused push leaves no name behind', async () => {
   const id = crypto.randomUUID().slice(0, 8)
   const base = `made/base:${id}`
@@ -432,7 +466,7 @@ test('an image is built on an agent from a recipe, with its log; a failed step s
 const QUOTED_APPS = '[{"name":"web","protocol":"http","port":8080,"title":"Costs $5 \\\\ day"}]'
 
 /** An image with a directory in which every user writes, and settings that need care. */
-async function makeBase(name: string): Promise<void> {
+async function makeBase(name: string, changes: readonly string[] = []): Promise<void> {
   const container = await docker.createContainer({
     Image: BUSYBOX_IMAGE,
     Cmd: ['sh', '-c', 'echo "$HOME"'],
@@ -441,12 +475,14 @@ async function makeBase(name: string): Promise<void> {
   })
   const archive = pack()
   archive.entry({ name: 'srv', type: 'directory', mode: 0o777 })
+  archive.entry({ name: 'srv/data', type: 'directory', mode: 0o777 })
+  archive.entry({ name: 'home/work/kept/deep/seed' }, 'seed\n')
   archive.finalize()
   const chunks: Buffer[] = []
   for await (const chunk of archive) chunks.push(chunk as Buffer)
   await container.putArchive(Buffer.concat(chunks), { path: '/' })
   const [repo, tag] = name.split(':')
-  await container.commit({ repo, tag })
+  await container.commit({ repo, tag, changes: changes.join('\n') })
   await container.remove()
 }
 
