@@ -71,6 +71,18 @@ test('with an address of apps, JupyterLab opens there; SSH and ports for program
   await ssh.getByText('berth sftp long-training').waitFor()
 })
 
+test('folders by SFTP and the list of tunnels name other ways too', async () => {
+  await using it = await openConsole(browser, '/tunnels', {
+    sessions: [SESSION],
+    replies: answers({ opensApps: true }),
+  })
+  await it.page.getByText('Tunnels are not on this computer').waitFor()
+  const folders = await it.newTab('/data')
+  await folders.getByRole('button', { name: /SFTP/ }).first().click()
+  await folders.getByText('berth folder sftp --serve').waitFor()
+  await folders.getByRole('link', { name: 'Open in the desktop app' }).waitFor()
+})
+
 test('without an address of apps there is no JupyterLab button; the dialog says who can set one', async () => {
   await using it = await openConsole(browser, '/sessions', {
     sessions: [SESSION],
