@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { AppError, because } from '#manager/contract'
 import { type EngineClient, engineMessage, isMissing } from '../docker/engine-client.ts'
-import { createDemuxer } from '../tunnel/demux.ts'
+import { createDemuxer } from '../docker/demux.ts'
 import { type Iptables, type IptablesProgram, MAX_RULES_BYTES } from './iptables.ts'
 
 export interface ContainerIptablesDeps {

@@ -13,7 +13,7 @@ afterEach(() => {
   for (const close of opened.splice(0)) close()
 })
 
-/** The engine's framing of an exec without a TTY. @see agent/tunnel/demux.ts */
+/** The engine's framing of an exec without a TTY. @see agent/docker/demux.ts */
 function piece(stream: 1 | 2, bytes: Buffer): Buffer {
   const header = Buffer.alloc(8)
   header[0] = stream

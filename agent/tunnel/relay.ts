@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream'
 import type Docker from 'dockerode'
-import { createDemuxer } from './demux.ts'
+import { createDemuxer } from '../docker/demux.ts'
 
 export type Engine = Pick<Docker, 'getContainer'>
 

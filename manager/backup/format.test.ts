@@ -61,13 +61,14 @@ test('another format, a damaged file and a foreign file have different errors', 
   await expect(read(['{"hello":1}'])).rejects.toThrow('not a backup of Berth')
 })
 
-test('a master key opens with its passphrase and with no other', async () => {
+test('a key opens with its passphrase, with no other, and only for its purpose', async () => {
   const key = Buffer.from('0123456789abcdef0123456789abcdef')
-  const sealed = await sealKey(key, 'correct horse battery')
+  const sealed = await sealKey(key, 'correct horse battery', 'master')
   expect(JSON.stringify(sealed)).not.toContain(key.toString('base64'))
-  expect(await openKey(sealed, 'correct horse battery')).toEqual(key)
-  await expect(openKey(sealed, 'correct horse batterx')).rejects.toThrow('passphrase')
+  expect(await openKey(sealed, 'correct horse battery', 'master')).toEqual(key)
+  await expect(openKey(sealed, 'correct horse batterx', 'master')).rejects.toThrow('passphrase')
+  await expect(openKey(sealed, 'correct horse battery', 'tls')).rejects.toThrow('passphrase')
   const changed = { ...sealed, sealed: Buffer.alloc(32).toString('base64') }
-  await expect(openKey(changed, 'correct horse battery')).rejects.toThrow('passphrase')
-  await expect(sealKey(key, 'short')).rejects.toThrow('12 characters')
+  await expect(openKey(changed, 'correct horse battery', 'master')).rejects.toThrow('passphrase')
+  await expect(sealKey(key, 'short', 'master')).rejects.toThrow('12 characters')
 })

@@ -28,7 +28,7 @@ test('checksums that are made at the same time do not mix', async () => {
       using request = work.enter(`user-${index % 2}`)
       await using hash = request.sha256(bytes.length)
       for (let at = 0; at < bytes.length; at += 70_000) await hash.update(Buffer.from(bytes.subarray(at, at + 70_000)))
-      return hash.digest()
+      return await hash.digest()
     }),
   )
   expect(sums).toEqual(files.map(bytes => createHash('sha256').update(bytes).digest('hex')))
@@ -37,13 +37,13 @@ test('checksums that are made at the same time do not mix', async () => {
 test('one user has so many requests at a time, others have their own, and an end makes room', () => {
   const work = createHeavyWork()
   const open = Array.from({ length: 48 }, () => work.enter('ada'))
-  const refused = expect.objectContaining({ code: 'rate_limited' }) as unknown
-  expect(() => work.enter('ada')).toThrow(refused as Error)
+  const refused: unknown = expect.objectContaining({ code: 'rate_limited' })
+  expect(() => work.enter('ada')).toThrow(refused)
   work.enter('bob')[Symbol.dispose]()
   open[0]?.[Symbol.dispose]()
   open[0]?.[Symbol.dispose]()
   work.enter('ada')
-  expect(() => work.enter('ada')).toThrow(refused as Error)
+  expect(() => work.enter('ada')).toThrow(refused)
 })
 
 test('a piece is sent at once, and the next one after a pause while another request is being answered', async () => {

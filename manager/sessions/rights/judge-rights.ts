@@ -70,7 +70,9 @@ export function judgeMount(
       return because('folder_right_withdrawn', { name })
     case 'withdrawn_from_launcher':
       return because('folder_right_of_launcher_withdrawn', { name, who: launchedBy ?? '' })
-    default:
+    case 'ro':
+    case 'rw':
+    case 'delete':
       return readOnly || allows(right, 'rw') ? undefined : 'lowered'
   }
 }

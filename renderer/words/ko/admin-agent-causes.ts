@@ -34,7 +34,7 @@ export default {
   iptables_says: '방화벽을 설정하지 못했습니다: {text}',
   iptables_silent: '방화벽을 설정하지 못했습니다: {program} 프로그램이 {seconds}초 안에 끝나지 않았습니다.',
   iptables_signal: '방화벽을 설정하지 못했습니다: {program} 프로그램이 {signal} 시그널로 끝났습니다.',
-  iptables_exit: '방화벽을 설정하지 못했습니다: {program} 프로그램이 아무 메시지 없이 종료 코드 {code}로 끝났습니다.',
+  iptables_exit: '방화벽을 설정하지 못했습니다: {program} 프로그램이 아무 메시지 없이 끝났습니다(종료 코드: {code}).',
   toolbox_no_iptables: '방화벽을 설정하지 못했습니다. {image} 이미지에 iptables가 없습니다. 이미지를 다시 만드세요.',
   firewall_chains_missing: '{chains} 체인에 세션의 규칙이 없습니다.',
   engine_elsewhere:
@@ -42,7 +42,7 @@ export default {
   agent_directory_apart:
     '에이전트가 세션을 시작하지 못합니다. Docker가 {path} 경로를 같은 위치에서 찾지 못합니다. 에이전트를 같은 호스트에서 Docker와 같은 마운트 네임스페이스로 실행하고 다시 시작하세요.',
   agent_disk_short:
-    '에이전트가 세션을 시작하지 못합니다. {path}의 여유 공간은 {free}이고 새 세션에는 {needed}이 필요합니다. 호스트의 공간을 확보하세요.',
+    '에이전트가 세션을 시작하지 못합니다. {path}의 여유 공간: {free}. 새 세션에 필요한 공간: {needed}. 호스트의 공간을 확보하세요.',
   agent_inodes_short:
     '에이전트가 세션을 시작하지 못합니다. {path}에는 파일을 {free, number}개 더 둘 수 있고 새 세션에는 {needed, number}개가 필요합니다. 호스트의 파일을 지우세요.',
   agent_without_networks: '세션의 네트워크를 쓸 수 없어 에이전트가 세션을 시작하지 못합니다:',

@@ -153,7 +153,7 @@ export default {
   only_owner_restarts: '세션은 소유자만 파일과 함께 다시 시작할 수 있습니다.',
   image_of_running_session: '실행 중인 세션으로만 이미지를 만들 수 있습니다. 먼저 세션을 시작하세요.',
   only_owner_saves: '세션의 이미지는 소유자만 만들 수 있습니다.',
-  session_image_name: '이 세션의 이미지 이름은 {prefix}(으)로 시작해야 합니다. 예: {prefix}torch:2',
+  session_image_name: '이 세션의 이미지 이름이 시작해야 하는 말: {prefix}. 예: {prefix}torch:2',
   session_images_off: '최고 관리자가 세션 이미지 만들기를 꺼 두었습니다.',
   only_owner_shares: '세션은 소유자만 공유할 수 있습니다.',
   owner_inactive: '{email} 계정이 활성 상태가 아니어서 세션이 시작되지 않습니다.',
@@ -283,12 +283,6 @@ export default {
     '{who} 님이 소유자를 대신해 이 세션을 시작했는데, 이제 "{name}" 폴더를 마운트할 수 없습니다. 이 폴더 없이 세션을 시작하세요.',
   folder_right_withdrawn:
     '요청한 뒤 "{name}" 폴더의 권한이 없어졌습니다. 폴더 소유자에게 권한을 요청하거나, 이 폴더 없이 세션을 시작하세요.',
-  image_right_withdrawn:
-    '이 세션의 도메인은 이제 {image} 이미지를 쓸 수 없습니다. 관리자에게 문의하거나 다른 이미지로 세션을 시작하세요.',
-  owner_left:
-    '이 세션의 소유자는 이제 프로젝트의 구성원이 아닙니다. 프로젝트 관리자에게 문의하거나 다른 프로젝트에서 세션을 시작하세요.',
-  owner_moved:
-    '요청한 뒤 이 세션의 소유자가 다른 도메인으로 옮겨졌습니다. 세션을 다시 시작하면 새 도메인에 포함됩니다.',
   folder_share_limit: '"{name}" 폴더에 구성원 {members}명과 열린 초대 {open}개가 있습니다. 합쳐서 {limit}개까지입니다.',
   folder_named_like_id: '이 폴더의 이름은 ID처럼 보입니다. 복원하기 전에 이름을 바꾸세요.',
   folder_taken: '"{name}" 폴더가 이미 있습니다. 다른 이름을 선택하세요.',

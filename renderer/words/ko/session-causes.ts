@@ -3,6 +3,12 @@ import { type Translation } from '../message-types.ts'
 
 /** Reasons of sessions by key. English is the server's text (`manager/contract/session-causes.ts`). */
 export default {
+  image_right_withdrawn:
+    '이 세션의 도메인은 이제 {image} 이미지를 쓸 수 없습니다. 관리자에게 문의하거나 다른 이미지로 세션을 시작하세요.',
+  owner_left:
+    '이 세션의 소유자는 이제 프로젝트의 구성원이 아닙니다. 프로젝트 관리자에게 문의하거나 다른 프로젝트에서 세션을 시작하세요.',
+  owner_moved:
+    '요청한 뒤 이 세션의 소유자가 다른 도메인으로 옮겨졌습니다. 세션을 다시 시작하면 새 도메인에 포함됩니다.',
   start_failed_on: '{host} 호스트에서 시작하지 못했습니다:',
   trying_again: '다시 시도합니다.',
   process_ended: '주 프로세스가 끝났습니다(종료 코드 {exitCode}).',
