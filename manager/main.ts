@@ -49,6 +49,7 @@ import { createTasks } from './tasks/tasks.ts'
 import { startDailySums } from './usage/daily-sums.ts'
 import { readSetUp } from './usage/set-up.ts'
 import { firstAdminId } from './users/first-admin.ts'
+import { createTelling } from './users/telling.ts'
 import { version } from './version.ts'
 
 export interface Manager extends AsyncDisposable {
@@ -114,6 +115,7 @@ export async function startManager(
     requireWorkingProvider: () => accounts.requireWorkingProvider(),
   })
   const mailer = stack.use(createMailer({ server: () => settings.mailServer(), log }))
+  const telling = createTelling({ store, settings, mailer, events: bus })
   const certificates = createCertificates({ store, settings, mailer, events: bus })
   const url = () => config.advertiseUrl ?? http.url
   const allowed = [...config.allowedHosts, ...hostsOf(config.advertiseUrl)]
@@ -126,6 +128,7 @@ export async function startManager(
       adminPassword: config.adminPassword,
       settings,
       mailer,
+      telling,
       events: bus,
       peers: cluster.peers,
       consoleAddress: request => consoleAddress(request, rules, config.advertiseUrl),
@@ -162,6 +165,7 @@ export async function startManager(
   const sessions = parts.use(
     await startSessionsPart({
       settings,
+      telling,
       tlsKeyFor: url => certificates.keyFor(url),
       store,
       managerId,

@@ -9,10 +9,13 @@ import { allDone } from '../store/all-done.ts'
 import { readClock } from '../store/clock.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { readLifetimeLimits } from '../store/sessions/lifetime.ts'
 import { type NewSession } from '../store/sessions/sessions.ts'
+import { takesOwnThings } from '../users/acting-for.ts'
 import { type Caller } from '../users/authorize.ts'
+import { type News, type Telling } from '../users/telling.ts'
 import { resolveDependencies } from './dependencies.ts'
 import { resolveLifetime } from './lifetime/ends.ts'
 import { requireOwner, resolveMountsFor } from './launch-owner.ts'
@@ -27,6 +30,7 @@ export interface EnqueueDeps {
   readonly store: Store
   readonly presence: PlacingPresence
   readonly events: EventPublisher
+  readonly telling: Pick<Telling, 'write' | 'announce'>
   /** Called when new sessions have been requested. */
   readonly onEnqueued: () => void
 }
@@ -44,7 +48,7 @@ const REQUESTED: Reason = { code: 'requested', message: 'Requested, waiting for 
  * @returns a function; `files` are the home directory that the session continues with, `keyed` the idempotency key of the
  *   request: if an earlier request with it created sessions, these are returned and nothing is created
  */
-export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDeps) {
+export function createEnqueue({ store, presence, events, telling, onEnqueued }: EnqueueDeps) {
   return async function enqueue(
     caller: Caller,
     spec: SessionSpec,
@@ -53,11 +57,15 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
     if (keyed?.created) return { ids: keyed.created.map(id => SessionId.parse(id)), notices: [] }
     const owner = await requireOwner(store.db, caller, spec.owner)
     const { sessions, mounts, domain, notices } = await check({ caller, owner }, spec, files)
-    await writeNewSessions(store, sessions, { reason: REQUESTED, actor: caller.email, keyed, mounts })
+    const launched = sessions.map(({ id, name }) => ({ id, name }))
+    const news: News[] = [{ userId: owner.userId, by: caller, kind: 'session_launched', sessions: launched }]
+    const alongside = (trx: Db) => telling.write(trx, news)
+    await writeNewSessions(store, sessions, { reason: REQUESTED, actor: caller.email, keyed, mounts, alongside })
     for (const { id } of sessions) {
       events.publish({ topic: 'session', id, version: 1 }, { userId: owner.userId, domain })
     }
     onEnqueued()
+    await telling.announce(news)
     return { ids: sessions.map(({ id }) => id), notices }
   }
 
@@ -97,7 +105,7 @@ export function createEnqueue({ store, presence, events, onEnqueued }: EnqueueDe
       name,
       ownerId: owner.userId,
       keypair: owner.keypair,
-      launchedBy: owner.userId === caller.userId ? null : caller.email,
+      launchedBy: takesOwnThings({ starterId: caller.userId, ownerId: owner.userId }) ? null : caller.email,
       domain: asker.domain,
       groupId: asker.groupId,
       status: 'PENDING',

@@ -5,6 +5,7 @@ import { holdResourceGroup } from '../store/identity/removal.ts'
 import { noSuchResourceGroup } from '../store/missing.ts'
 import { newId } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
 import { type KeyedRequest } from '../store/operation/idempotency-keys.ts'
 import { insertKernels } from '../store/sessions/kernels.ts'
 import { insertSessionEvents } from '../store/sessions/session-events.ts'
@@ -17,6 +18,8 @@ export interface NewSessionFacts {
   readonly actor: string
   readonly keyed?: KeyedRequest | undefined
   readonly mounts: readonly Mount[]
+  /** Written in the same transaction. */
+  readonly alongside?: (trx: Db) => Promise<void>
 }
 
 /**
@@ -28,7 +31,7 @@ export interface NewSessionFacts {
 export async function writeNewSessions(
   store: Store,
   sessions: readonly NewSession[],
-  { reason, actor, keyed, mounts }: NewSessionFacts,
+  { reason, actor, keyed, mounts, alongside }: NewSessionFacts,
 ): Promise<void> {
   try {
     await store.transaction(async trx => {
@@ -58,6 +61,7 @@ export async function writeNewSessions(
       const ids = sessions.map(({ id }) => id)
       await holdMounts(trx, ids, mounts)
       await keyed?.noteCreated(trx, ids)
+      await alongside?.(trx)
     })
   } catch (error) {
     if (isUniqueViolation(error, 'sessions_files_of')) {

@@ -59,8 +59,10 @@ export function createTelling({ store, settings, mailer, events }: TellingDeps):
   }
 
   async function announce(news: readonly News[]): Promise<void> {
+    const told = ofOthers(news)
+    if (told.length === 0) return
     const { mailReady, publicUrl } = await settings.read()
-    for (const one of ofOthers(news)) {
+    for (const one of told) {
       const { userId, kind } = one
       events.publish({ topic: 'message', id: userId, version: store.now() }, { userId })
       const to = mailReady ? await findUser(store.db, userId) : undefined

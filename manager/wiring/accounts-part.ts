@@ -36,7 +36,7 @@ import { createSignUpRequests } from '../users/sign-up-requests.ts'
 import { createSignUps } from '../users/sign-up.ts'
 import { createSigners, type Signers } from '../users/signers.ts'
 import { createSshKeypairs } from '../users/ssh-keypairs.ts'
-import { createTelling } from '../users/telling.ts'
+import { type Telling } from '../users/telling.ts'
 import { createUserImports } from '../users/user-import.ts'
 import { createUsers } from '../users/users.ts'
 
@@ -49,6 +49,7 @@ export interface AccountsPartDeps {
   readonly adminPassword: string | undefined
   readonly settings: Settings
   readonly mailer: Mailer
+  readonly telling: Telling
   readonly events: EventBus
   readonly peers: Peers
   /** Address of the console for links, used if the settings name none. */
@@ -86,12 +87,11 @@ type AccountsHandlers = ReturnType<typeof createIdentityRoutes> &
  * @throws AppError `weak_password` for the first superadmin's password
  */
 export async function startAccountsPart(deps: AccountsPartDeps): Promise<AccountsPart> {
-  const { store, box, dataDir, adminPassword, settings, mailer, events, peers, consoleAddress, log } = deps
+  const { store, box, dataDir, adminPassword, settings, mailer, telling, events, peers, consoleAddress, log } = deps
   const { onLimitsChanged, onFolderLimitsChanged, onMembersLeft } = deps
   const passwords = createPasswords()
   await ensureFirstAdmin({ store, passwords, dataDir, password: adminPassword, log })
   const onChanged = (userId: UserId) => logins.forget(userId)
-  const telling = createTelling({ store, settings, mailer, events })
   const secondFactor = createSecondFactor({ store, box, passwords, telling, events, onChanged })
   await using stack = new AsyncDisposableStack()
   const logins = stack.use(

@@ -147,6 +147,16 @@ describe('dotfiles, start-up script and command', () => {
     expect(created(own)).not.toHaveProperty('launchedBy')
   })
 
+  test('its owner is told of it, once, and nobody is told of an own one', async () => {
+    const before = (await finn.listMessages()).items.length
+    const session = await cluster.launch(foreign)
+    await cluster.launch({}, finn)
+    const { items } = await finn.listMessages()
+    expect(items.slice(0, items.length - before)).toMatchObject([
+      { about: 'session_launched', from: ADMIN, sessions: [{ id: session.id, name: session.name }] },
+    ])
+  })
+
   test('started again by its owner, it has the dotfiles, and neither command nor variables of the administrator', async () => {
     const old = await end(await cluster.launch(foreign))
     const next = await finn.restartSession({ params: { id: old.id } })
