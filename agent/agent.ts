@@ -17,6 +17,7 @@ import { type Control, startControl } from './control/control.ts'
 import { openIdentity } from './control/identity.ts'
 import { lockDirectory } from './directory-lock.ts'
 import { createEngineClaim } from './docker/engine-claim.ts'
+import { createEngineDisk } from './docker/engine-disk.ts'
 import { createEngineClient, engineMessage, isEngineUnreachable, parseDockerHost } from './docker/engine-client.ts'
 import { type EngineWatch, watchEngine } from './docker/engine-watch.ts'
 import { openDevices } from './gpu/devices.ts'
@@ -144,6 +145,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     onChange: changed,
   })
   const apart = createDirectoryApart([config.directory, config.scratchDirectory], changed)
+  const engineDisk = createEngineDisk({ engine, floorBytes: config.freeSpaceFloorBytes, onChange: changed })
   const files = createKernelFiles({ ...config, onShort: () => freeSpace.look() })
   const storage = createMountedStorage(config.storage, changed)
   const toolbox = createToolbox({ engine, image: config.toolboxImage, log })
@@ -220,6 +222,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     setInterval(() => (watch.state.reachable ? void networks.look() : undefined), NETWORK_LOOK_MS),
     setInterval(() => void storage.look(), STORAGE_LOOK_MS),
     setInterval(() => void freeSpace.look(), STORAGE_LOOK_MS),
+    setInterval(() => void engineDisk.look(), STORAGE_LOOK_MS),
     setInterval(() => (kernels.overdue ? lookAgain() : undefined), LOOK_AFTER_FAILURE_MS),
   ]
   stack.defer(() => timers.forEach(timer => clearInterval(timer)))
@@ -234,7 +237,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     images: [...images.images],
     kernels: kernels.reports(),
     network: networkReport(firewall.state, networks.problem),
-    host: hostReport(apart.problem ?? freeSpace.problem),
+    host: hostReport(apart.problem ?? freeSpace.problem ?? engineDisk.problem),
     storage: [...storage.markers],
   })
   let diagnosing: Promise<Diagnosis> | undefined
@@ -261,8 +264,8 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       },
       handlers: {
         create_kernel: ({ spec, ...options }, signal) =>
-          kernels.create(spec, { ...options, signal }).catch((error: unknown) => {
-            throw apart.told(error)
+          kernels.create(spec, { ...options, signal }).catch(async (error: unknown) => {
+            throw await engineDisk.told(apart.told(error))
           }),
         destroy_kernel: ({ kernelId, graceMs, attempt, keepFilesMs }) =>
           kernels.destroy(kernelId, graceMs, attempt, keepFilesMs),

@@ -141,14 +141,17 @@ export function isNoAnswer(error: unknown): boolean {
   return error instanceof AppError ? error.code === 'engine_unreachable' : isEngineUnreachable(error)
 }
 
+/** The engine has no code for a full disk. Limits of the kernel on keys, control groups and watches have the same words. */
+const isFullDisk = (text: string) =>
+  /no space left on device|disk quota exceeded/i.test(text) && !/keyring|cgroup|inotify|fsnotify/i.test(text)
+
 /** Converts an engine error to an AppError; a full disk becomes `disk_full`. @param code for any other answer of the engine */
 export function fromEngine(error: unknown, code: 'kernel_create_failed' | 'internal' | 'image_not_found'): AppError {
   const text = engineMessage(error)
   if (isEngineUnreachable(error))
     return new AppError('engine_unreachable', because('docker_says', { text }), { cause: error })
-  // The engine has no code for a full disk.
-  if (/no space left on device|disk quota exceeded/i.test(text)) {
-    return new AppError('disk_full', because('docker_disk_full', { text }), { cause: error })
+  if (isFullDisk(text)) {
+    return new AppError('disk_full', because('docker_disk_full'), { cause: error })
   }
   return new AppError(code, because('docker_says', { text }), { cause: error })
 }

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest'
-import { advancePull, finishPull, type PullLine, type PullState, summarizePull, volumesOf } from './pull.ts'
+import {
+  advancePull,
+  finishPull,
+  type PullLine,
+  pullFailure,
+  type PullState,
+  summarizePull,
+  volumesOf,
+} from './pull.ts'
 
 // As printed by Docker 20.10 for a pull of two layers.
 const LINES: PullLine[] = [
@@ -43,4 +51,14 @@ test('volumes of an image are absolute paths, each once; most images declare non
     '/home/work/kept',
   ])
   expect([volumesOf({ Volumes: null }), volumesOf({})]).toEqual([[], []])
+})
+
+test('a pull that fails for the disk of the engine says so, however the engine tells; other failures keep the words of the registry', () => {
+  const text = 'failed to register layer: write /x: no space left on device'
+  for (const told of [text, new Error(`(HTTP code 500) server error - ${text} `)])
+    expect(pullFailure(told, 'demo:1')).toMatchObject({ code: 'disk_full', detail: { cause: 'docker_disk_full' } })
+  expect(pullFailure('manifest unknown', 'demo:1')).toMatchObject({
+    code: 'image_not_found',
+    detail: { cause: 'docker_says', why: 'manifest unknown', reference: 'demo:1' },
+  })
 })

@@ -2,13 +2,7 @@ import { posix } from 'node:path'
 import { z } from 'zod'
 import { type RegistryAuth } from '#agent/contract'
 import { AppError, because, type PullProgress } from '#manager/contract'
-import {
-  type EngineClient,
-  fromEngine,
-  isEngineUnreachable,
-  isMissing,
-  engineMessage,
-} from '../docker/engine-client.ts'
+import { type EngineClient, fromEngine, isMissing } from '../docker/engine-client.ts'
 import { type ImageProgram } from '../docker/container-config.ts'
 import { readLines } from '../docker/lines.ts'
 
@@ -142,7 +136,7 @@ export interface PullOptions {
 /**
  * Pulls from the registry that the reference names. Aborting ends the pull in the engine too.
  *
- * @throws `image_not_found` with the registry's message, `engine_unreachable`
+ * @throws `image_not_found` with the registry's message, `disk_full`, `engine_unreachable`
  */
 export async function pullImage(
   engine: EngineClient,
@@ -161,8 +155,7 @@ export async function pullImage(
     for await (const text of readLines(stream)) {
       signal?.throwIfAborted()
       const line = PullLine.parse(JSON.parse(text))
-      if (line.error !== undefined)
-        throw new AppError('image_not_found', { ...because('docker_says', { text: line.error }), reference })
+      if (line.error !== undefined) throw pullFailure(line.error, reference)
       state = advancePull(state, line)
       const now = performance.now()
       if (now - saidAt < PROGRESS_EVERY_MS) continue
@@ -173,12 +166,7 @@ export async function pullImage(
   } catch (error) {
     signal?.throwIfAborted()
     if (error instanceof AppError) throw error
-    if (isEngineUnreachable(error)) throw fromEngine(error, 'image_not_found')
-    throw new AppError(
-      'image_not_found',
-      { ...because('docker_says', { text: engineMessage(error) }), reference },
-      { cause: error },
-    )
+    throw pullFailure(error, reference)
   }
   const image = await inspectImage(engine, exact)
   if (!image)
@@ -187,4 +175,11 @@ export async function pullImage(
       reference,
     })
   return image
+}
+
+/** @param error of the engine, or a line of its stream */
+export function pullFailure(error: unknown, reference: string): AppError {
+  const plain = fromEngine(error, 'image_not_found')
+  if (plain.code !== 'image_not_found') return plain
+  return new AppError('image_not_found', { ...plain.detail, reference }, { cause: error })
 }

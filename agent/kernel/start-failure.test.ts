@@ -23,6 +23,14 @@ test('a full disk of the engine is reported as such', () => {
   expect(startFailure(fromEngine('write /x: no space left on device')).code).toBe('disk_full')
 })
 
+test('limits of the kernel with the words of a full disk are none', () => {
+  for (const text of [
+    'unable to join session keyring: disk quota exceeded',
+    'mkdir /sys/fs/cgroup/x: no space left on device',
+  ])
+    expect(startFailure(fromEngine(text)).code).toBe('kernel_create_failed')
+})
+
 test('an unreachable engine is reported as such', () => {
   const error = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
   expect(startFailure(error).code).toBe('engine_unreachable')

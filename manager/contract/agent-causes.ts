@@ -42,6 +42,8 @@ export const AGENT_CAUSES = {
     'The agent cannot start sessions: {path} has {free} free, and new sessions need {needed}. Free space on the host.',
   agent_inodes_short:
     'The agent cannot start sessions: {path} has room for {free, number} more files, and new sessions need {needed, number}. Remove files on the host.',
+  agent_engine_disk_full:
+    'The agent cannot start sessions: the disk of Docker at {path} is full. Remove images that nobody uses, or free space on the host; `docker system df` shows what takes it.',
   agent_without_networks: 'The agent cannot start sessions, because their network is not available:',
   containers_unsigned:
     '{count, plural, one {# container on the host carries} other {# containers on the host carry}} the name of this Berth, but not its signature. Import or remove each: `berth admin agent unknown ls`.',

@@ -3,7 +3,7 @@ export const HOST_CAUSES = {
   start_up_script_runs:
     'Your start-up script still runs. Apps start when it has ended; its output is in the log of the session.',
   docker_says: '{text}',
-  docker_disk_full: 'The disk of the Docker Engine has no space, no inodes or no quota left: {text}',
+  docker_disk_full: 'The disk of the Docker Engine has no space, no inodes or no quota left.',
   docker_overloaded: 'Docker on the host is overloaded and did not answer in time.',
   docker_silent: 'Docker on the host does not answer.',
   docker_not_read: 'The agent has not read the state of Docker yet.',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { AppError } from '#manager/contract'
+import { AppError, because } from '#manager/contract'
 import { afterFailure, failureOn, ignoreUnreachable } from './failure.ts'
 
 test.each([
@@ -12,6 +12,13 @@ test.each([
   const change = afterFailure(failure, { counted, maxAttempts: 3 })
   expect(change).toMatchObject({ to, reason: { code: reason } })
   expect(change.reason.message).toMatch(/^Starting on host gpu-1 failed: It is so\.( Trying again\.)?$/)
+})
+
+test('a full disk of the host costs no attempt once its agent has found it full, and one where only the engine says so', () => {
+  const after = (cause: 'host_disk_short' | 'docker_disk_full') =>
+    afterFailure(failureOn('gpu-1', new AppError('disk_full', because(cause))), { counted: 3, maxAttempts: 3 })
+  expect(after('host_disk_short')).toMatchObject({ to: 'PENDING', reason: { code: 'host_unfit' } })
+  expect(after('docker_disk_full')).toMatchObject({ to: 'ERROR', reason: { code: 'create_failed' } })
 })
 
 test('the text of an unexpected error is not shown', () => {

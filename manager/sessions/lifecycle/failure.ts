@@ -14,7 +14,10 @@ const HOST_UNFIT: ReadonlySet<string> = new Set([
   'storage_away',
 ])
 
-/** Causes that the agent also reports as a problem of its host. A full disk of the engine is not among them. */
+/**
+ * Causes that the agent also reports as a problem of its host. An engine that says that its disk is full is not among them: the agent
+ * looks, and says `host_disk_short` where it is so.
+ */
 const REPORTED: ReadonlySet<unknown> = new Set(['host_disk_short', 'host_directory_apart'])
 
 /** Errors that another attempt, or another host, would meet again. */

@@ -5,7 +5,7 @@ import { type Translation } from '../message-types.ts'
 export default {
   start_up_script_runs: '시작 스크립트가 아직 실행 중입니다. 끝나면 앱이 시작됩니다. 출력은 세션의 로그에 있습니다.',
   docker_says: 'Docker 메시지: {text}',
-  docker_disk_full: 'Docker 엔진의 디스크에 공간이나 아이노드, 할당량이 남아 있지 않습니다: {text}',
+  docker_disk_full: 'Docker 엔진의 디스크에 공간이나 아이노드, 할당량이 남아 있지 않습니다.',
   docker_overloaded: '호스트의 Docker에 부하가 심해 제시간에 응답하지 않았습니다.',
   docker_silent: '호스트의 Docker가 응답하지 않습니다.',
   docker_not_read: '에이전트가 아직 Docker의 상태를 읽지 않았습니다.',
