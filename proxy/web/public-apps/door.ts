@@ -1,6 +1,6 @@
 import { type IncomingMessage } from 'node:http'
 import { type ApiClient, isAppError, PUBLIC_OPEN_PATH, type ServedApp } from '#manager/contract'
-import { newVisit, type PublicDoor, visitCookie } from './public-gate.ts'
+import { clearedBefore, newVisit, type PublicDoor, visitCookie } from './public-gate.ts'
 import { passwordPage, type PublicPage, publicRefusal } from './public-pages.ts'
 import { PAGE_HEADERS } from '../../http-origins/pages.ts'
 
@@ -11,6 +11,8 @@ export interface DoorDeps {
   readonly door: PublicDoor
   /** Of the visitor; the manager counts wrong passwords by it. */
   readonly address: string
+  /** Apps are at ports of one host, which other apps had before. */
+  readonly isShared: boolean
 }
 
 /** A key and a password, with room to spare. */
@@ -35,13 +37,13 @@ export async function answerAtDoor(request: IncomingMessage, deps: DoorDeps): Pr
       headers: { 'x-forwarded-for': deps.address },
       signal: AbortSignal.timeout(CHECK_MS),
     })
-    return letIn(deps)
+    return letIn(request, deps)
   } catch (error) {
     return refusalOf(error, { key, title: deps.served.title })
   }
 }
 
-function letIn({ door, served }: DoorDeps): PublicPage {
+function letIn({ headers }: IncomingMessage, { door, served, isShared }: DoorDeps): PublicPage {
   const cookie = visitCookie(door)
   const { value, seconds } = newVisit(door, Date.parse(served.expiresAt))
   return {
@@ -50,6 +52,7 @@ function letIn({ door, served }: DoorDeps): PublicPage {
       ...PAGE_HEADERS,
       location: startOf(served.path),
       'set-cookie': `${cookie.name}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${cookie.attributes}`,
+      ...clearedBefore(headers.cookie, door, isShared),
     },
     body: () => '',
   }

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { BlockList, isIPv6 } from 'node:net'
 import { type Duplex } from 'node:stream'
-import { type ApiClient, type AppsAddress, authorityOf, type ServedApp } from '#manager/contract'
+import { type ApiClient, AppError, type AppsAddress, authorityOf, type ServedApp } from '#manager/contract'
 import { type AppFailure } from '../../http-origins/app-forward.ts'
 import { languageOf } from '../../http-origins/page-language.ts'
 import { failurePage } from '../../http-origins/pages.ts'
@@ -19,7 +19,10 @@ export interface PublicAppDeps {
   readonly served: ServedApp
   readonly place: string
   readonly address: AppsAddress
-  readonly api: Pick<ApiClient, 'grantServedApp' | 'grantOwnApp' | 'renewGrant' | 'visitServedApp' | 'redeemAppTicket'>
+  readonly api: Pick<
+    ApiClient,
+    'getServedApp' | 'grantServedApp' | 'grantOwnApp' | 'renewGrant' | 'visitServedApp' | 'redeemAppTicket'
+  >
   readonly transport: Transport
   /** Address of the client of a request. */
   readonly addressOf: (request: IncomingMessage) => string
@@ -78,9 +81,8 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
   const refusal = (reason: Refusal) => publicRefusal(isOwn && reason === 'no_visit' ? 'not_open' : reason)
 
   function atDoor(request: IncomingMessage): Promise<PublicPage> {
-    const { place } = deps
-    if (isOwn) return answerTicket(request, { served, place, api, door: door(), isShared: address.kind === 'ports' })
-    return answerAtDoor(request, { served, place, api, door: door(), address: deps.addressOf(request) })
+    const at = { served, place: deps.place, api, door: door(), isShared: address.kind === 'ports' }
+    return isOwn ? answerTicket(request, at) : answerAtDoor(request, { ...at, address: deps.addressOf(request) })
   }
 
   function roadOf(visitor: string): AppRoad {
@@ -93,9 +95,16 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
     const road = createAppRoad({
       served,
       scheme,
-      createGrant(input) {
+      async createGrant(input) {
         const more = input.signal ? { signal: input.signal } : {}
-        return isOwn ? api.grantOwnApp({ params, body: { visitor }, ...more }) : api.grantServedApp({ params, ...more })
+        const asked = isOwn
+          ? api.grantOwnApp({ params, body: { visitor }, ...more })
+          : api.grantServedApp({ params, ...more })
+        const grant = await asked
+        // The grant is for the app that has the place now. After another one came, this one never has it again: so this one had it.
+        const { id } = await api.getServedApp({ params, ...more })
+        if (id !== served.id) throw new AppError('published_app_not_found')
+        return grant
       },
       api,
       transport: deps.transport,

@@ -90,8 +90,17 @@ export function newVisit(
   return { value: `${text}.${macOf(door, text)}`, seconds: Math.ceil((until - door.nowMs) / 1000) }
 }
 
-/** Whether a browser has a cookie of this place that is still good. */
-export const isGoodVisit = (cookie: string | undefined, door: PublicDoor) => visitorOf(cookie, door) !== undefined
+/**
+ * Fields for the answer that lets a browser in. A port may have had another app before, whose storage, cache and service workers belong
+ * to the same origin: they are cleared unless this browser already has a cookie of this app. "cookies" is left out: it would sign the
+ * browser out of the other ports. Browsers follow the field over https only.
+ *
+ * @param isShared apps are at ports of one host, which other apps had before
+ */
+export function clearedBefore(cookie: string | undefined, door: PublicDoor, isShared: boolean): Record<string, string> {
+  const isKnown = visitorOf(cookie, door) !== undefined
+  return isShared && !isKnown ? { 'clear-site-data': '"cache", "storage"' } : {}
+}
 
 /** Visitor of the first good cookie; other ports of the host may have set cookies of the same name. */
 function visitorOf(cookie: string | undefined, door: PublicDoor): string | undefined {

@@ -1,7 +1,7 @@
 import { type IncomingMessage } from 'node:http'
 import { type ApiClient, isAppError, PUBLIC_OPEN_PATH, type ServedApp } from '#manager/contract'
 import { PAGE_HEADERS } from '../../http-origins/pages.ts'
-import { isGoodVisit, newVisit, type PublicDoor, visitCookie } from './public-gate.ts'
+import { clearedBefore, newVisit, type PublicDoor, visitCookie } from './public-gate.ts'
 import { type PublicPage, publicRefusal } from './public-pages.ts'
 import { startOf } from './door.ts'
 
@@ -22,9 +22,6 @@ const CHECK_MS = 20_000
  * Threat model: the ticket is in the address once; the manager takes it once, within a minute, at this place only. The redirect
  * takes it out of the address bar, and our pages send no referrer. Only GET counts, so a form of another site cannot bring one.
  * The cookie is HttpOnly, signed, and names the sign-in, whose rights are looked up behind it.
- *
- * A port may have had another app before, whose storage, cache and service workers belong to the same origin: they are cleared
- * unless this browser already has a cookie of this app. "cookies" is left out: it would sign the browser out of the other ports.
  */
 export async function answerTicket(request: IncomingMessage, deps: TicketDoorDeps): Promise<PublicPage> {
   const query = new URLSearchParams((request.url ?? '').slice(PUBLIC_OPEN_PATH.length))
@@ -39,14 +36,13 @@ export async function answerTicket(request: IncomingMessage, deps: TicketDoorDep
     })
     const cookie = visitCookie(door)
     const { value, seconds } = newVisit(door, Date.parse(expiresAt), visitor)
-    const clears = deps.isShared && !isGoodVisit(request.headers.cookie, door)
     return {
       status: 303,
       headers: {
         ...PAGE_HEADERS,
         location: startOf(query.get('to') ?? served.path),
         'set-cookie': `${cookie.name}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${cookie.attributes}`,
-        ...(clears ? { 'clear-site-data': '"cache", "storage"' } : {}),
+        ...clearedBefore(request.headers.cookie, door, deps.isShared),
       },
       body: () => '',
     }

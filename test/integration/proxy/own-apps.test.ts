@@ -289,6 +289,31 @@ test('signing out ends what was opened with that sign-in, and no other', async (
   expect(await browse(first.origin, { path: '/lab', cookie: first.cookie })).toMatchObject({ body: 'jupyter here' })
 })
 
+test('a port that goes from link to link forgets the app before, and lets none of its visitors in', async () => {
+  await cluster.api.updateSettings({ body: { publishApps: true } })
+  const params = { id: session.id, app: 'jupyter' }
+  const before = await mira.api.publishApp({ params, body: { hours: 1, addresses: [] } })
+  const { origin } = new URL(before.url ?? '')
+  const door = await browse(before.url ?? '')
+  // Storage and service workers of an app that had the port before would have the rights of this visitor.
+  expect(door).toMatchObject({ status: 303, headers: { 'clear-site-data': '"cache", "storage"' } })
+  const { cookie } = door
+  expect((await browse(before.url ?? '', { cookie })).headers).not.toHaveProperty('clear-site-data')
+  expect((await browse(origin, { path: '/lab', cookie })).body).toBe('jupyter here')
+
+  await mira.api.unpublishApp({ params: { publishedId: before.id } })
+  const port = { port: before.port ?? 0 }
+  const after = await mira.api.publishApp({
+    params: { ...params, app: 'other' },
+    body: { hours: 1, addresses: ['192.0.2.0/24'], password: 'Long-enough-1!', ...port },
+  })
+  expect(after.port).toBe(before.port)
+  seen.length = 0
+  // At once: the console may still remember which app the port had.
+  for (let i = 0; i < 3; i++) expect([403, 404]).toContain((await browse(origin, { path: '/lab', cookie })).status)
+  expect(seen).toEqual([])
+})
+
 test('the end of the session ends its apps, and gives their ports back', async () => {
   const { origin, cookie } = await enter()
   const socket = await socketAt(origin, cookie)
