@@ -2,7 +2,9 @@ import { AppError, because, type SignInProviderSettings, type UserId } from '#ma
 import { deactivateKeypairs } from '../store/identity/keypairs.ts'
 import { holdDomain } from '../store/identity/domains.ts'
 import { addMembers, findGroups, listMemberships, removeMembers } from '../store/identity/groups.ts'
+import { deleteEmailTokens } from '../store/identity/email-tokens.ts'
 import {
+  deleteDoubtfulIdentities,
   findIdentity,
   insertIdentity,
   noteIdentityUse,
@@ -11,7 +13,7 @@ import {
 import { countSuperadmins, lockUser, touchUser, updateUser, type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { insertAccount, isNamed } from '../users/accounts.ts'
-import { endsWhatOthersKnew, othersMayKnowPassword } from '../users/acting-for.ts'
+import { adminMayHaveEntered, endsWhatOthersKnew, othersMayKnowPassword } from '../users/acting-for.ts'
 import { endAccess } from '../users/end-access.ts'
 import { type FoundAccount } from './find-account.ts'
 import { nextMemberships, nextRole, type RoleState, wantedBy } from './mapping.ts'
@@ -85,10 +87,17 @@ async function hold(
   }
   const user = await lockUser(trx, found.user.id)
   if (!user) throw new AppError('user_not_found')
-  if (found.kind === 'known' || user.email_verified_at !== null) return { user, ended: [] }
-  // A stranger may have signed up with this address and a password of theirs. The owner of the address is here now.
+  if (found.kind === 'known') return { user, ended: [] }
+  // The owner of the address is here now: links that somebody else may hold end.
+  await deleteEmailTokens(trx, user.id)
+  if (user.email_verified_at !== null && !adminMayHaveEntered(user)) return { user, ended: [] }
+  // A stranger may have signed up with this address and a password of theirs, or an admin of the domain have made the account.
   const ended = await endAccess(trx, user.id)
-  const change = { password_hash: unknownPassword, password_set: false, email_verified_at: now }
+  await deactivateKeypairs(trx, user.id)
+  await deleteDoubtfulIdentities(trx, user.id)
+  const email_verified_at = user.email_verified_at ?? now
+  const nobodys = { password_hash: unknownPassword, password_set: false, must_change_password: false }
+  const change = { ...nobodys, email_verified_at }
   return { user: (await updateUser(trx, user.id, change)) ?? user, ended }
 }
 
@@ -139,7 +148,9 @@ async function applyMapping(
   const ended = changesRole ? await endAccess(trx, user.id) : []
   // As with a change by an admin: people who managed the account so far may know its secrets.
   if (changesRole) await deactivateKeypairs(trx, user.id)
-  const isKnown = endsWhatOthersKnew(user, { ...user, role: role.role }) && othersMayKnowPassword(user)
+  const ends = endsWhatOthersKnew(user, { ...user, role: role.role })
+  if (ends) await deleteDoubtfulIdentities(trx, user.id, person)
+  const isKnown = ends && othersMayKnowPassword(user)
   const password = isKnown ? { password_hash: unknownPassword, password_set: false } : {}
   const isChanged = changesRole || add.length > 0 || remove.length > 0
   const changed = changesRole

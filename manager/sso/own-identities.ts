@@ -12,6 +12,7 @@ import { listSignInProviders } from '../store/identity/sign-in-providers.ts'
 import { findUser, lockUser, type UserRow } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
+import { othersMayKnowPassword } from '../users/acting-for.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type OwnProof, proveOwn, type SecondFactorCheck } from '../users/own-proof.ts'
 import { type Passwords } from '../users/passwords.ts'
@@ -78,7 +79,8 @@ export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
         const user = await lockUser(trx, caller.userId)
         if (!user || !(await deleteAttempt(trx, stateHash))) throw startAgain()
         const email = person.email ?? user.email
-        if (!(await insertIdentity(trx, { issuer, subject, userId: user.id, email }))) {
+        const doubtful = othersMayKnowPassword(user)
+        if (!(await insertIdentity(trx, { issuer, subject, userId: user.id, email, doubtful }))) {
           throw new AppError('identity_taken', because('identity_taken', { provider: provider.name }))
         }
         return findIdentity(trx, person)

@@ -11,7 +11,7 @@ const ROW = {
   description: '',
 } as unknown as UserRow
 const by = { userId: 'chief', email: 'chief@example.org' } as never
-const nothing = { passwordSet: false, passwordEnded: false, projectsChanged: false }
+const nothing = { passwordSet: false, passwordEnded: false, isUnlinked: false, projectsChanged: false }
 const told = (change: Partial<UserRow>, more: Partial<typeof nothing> = {}) =>
   newsOf(by, { before: ROW, after: { ...ROW, ...change }, ...nothing, ...more }).map(({ kind, detail }) =>
     detail === '' ? kind : `${kind} ${detail}`,

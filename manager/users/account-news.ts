@@ -11,18 +11,21 @@ export interface AccountChange {
   readonly passwordSet: boolean
   /** The password ended, because somebody else may know it. */
   readonly passwordEnded: boolean
+  /** Accounts at providers were unlinked, because somebody else may have linked them. */
+  readonly isUnlinked: boolean
   readonly projectsChanged: boolean
 }
 
 /** What the person learns of a change of the account: a line for each thing that is another than before. Pure. */
 export function newsOf(by: Pick<Caller, 'userId' | 'email'>, change: AccountChange): News[] {
-  const { before, after, passwordSet, passwordEnded, projectsChanged } = change
+  const { before, after, passwordSet, passwordEnded, isUnlinked, projectsChanged } = change
   const isOther = (keys: readonly (keyof UserRow)[]) => keys.some(key => before[key] !== after[key])
   const kinds: (readonly [ToldKind, boolean, string?])[] = [
     ['password_set', passwordSet],
     ['role_changed', before.role !== after.role, after.role],
     ['domain_changed', before.domain !== after.domain, after.domain],
     ['password_ended', passwordEnded],
+    ['identities_unlinked', isUnlinked],
     ['account_deactivated', before.active && !after.active],
     ['account_activated', !before.active && after.active],
     ['projects_changed', projectsChanged && before.domain === after.domain],

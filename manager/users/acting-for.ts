@@ -76,6 +76,14 @@ export function othersMayKnowPassword(person: Pick<UserRow, 'password_set' | 'pa
   return person.password_set && person.password_from !== 'person'
 }
 
+/**
+ * Whether an admin of the domain may have been in the account: with a password that the admin chose, or may have. Whoever proves at
+ * a provider to own the address is its person, from whom all that was made before is kept apart.
+ */
+export function adminMayHaveEntered(person: Pick<UserRow, 'password_set' | 'password_from'>): boolean {
+  return othersMayKnowPassword(person) && person.password_from !== 'superadmin'
+}
+
 /** Whose choice the password of an account is that somebody else sets. */
 export function passwordSetBy({ role }: Pick<Caller, 'role'>): PasswordFrom {
   return role === 'superadmin' ? 'superadmin' : 'administrator'

@@ -9,6 +9,7 @@ import {
   type LinkedFrom,
   takeEmailToken,
 } from '../store/identity/email-tokens.ts'
+import { deleteDoubtfulIdentities } from '../store/identity/sign-in-identities.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { findUser, findUserByEmail, holdUser, lockUser, updateUser, type UserRow } from '../store/identity/users.ts'
@@ -106,6 +107,7 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         const email_verified_at = held.email_verified_at ?? new Date(store.now())
         const chosen = { password_hash, password_from: link.password_from, must_change_password: false }
         await updateUser(trx, user.id, { ...chosen, email_verified_at })
+        if (link.password_from === 'person') await deleteDoubtfulIdentities(trx, user.id)
         return endAccess(trx, user.id)
       })
       await logins.tellEnd(ended)

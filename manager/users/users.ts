@@ -17,6 +17,7 @@ import { type EventPublisher } from '../events/bus.ts'
 import { type Mailer } from '../mail/mailer.ts'
 import { type Settings } from '../settings/settings.ts'
 import { deactivateKeypairs, deleteWaitingKeypairs } from '../store/identity/keypairs.ts'
+import { deleteDoubtfulIdentities } from '../store/identity/sign-in-identities.ts'
 import { listGroupIds } from '../store/identity/groups.ts'
 import { type Store } from '../store/open-store.ts'
 import {
@@ -199,6 +200,7 @@ export function createUsers(deps: UsersDeps): Users {
           await deactivateKeypairs(trx, id)
           await deleteWaitingKeypairs(trx, id)
         }
+        const isUnlinked = (ends || password !== undefined) && (await deleteDoubtfulIdentities(trx, id)) > 0
         if (user.role === 'superadmin') await requireSuperadmin(trx)
         if (id === caller.userId && (!active || role !== user.role || moves)) {
           throw new AppError('forbidden', because('not_yourself'))
@@ -209,7 +211,8 @@ export function createUsers(deps: UsersDeps): Users {
         const link = passwordEnded && active ? await insertPasswordLink(trx, id, road.from) : undefined
         const projectsChanged = projects.join() !== (await listGroupIds(trx, id)).join()
         const passwordSet = password !== undefined
-        const news = newsOf(caller, { before: user, after: changed, passwordSet, passwordEnded, projectsChanged })
+        const all = { before: user, after: changed, passwordSet, passwordEnded, isUnlinked, projectsChanged }
+        const news = newsOf(caller, all)
         await telling.write(trx, news)
         return { user, changed, ended, news, link, road }
       })

@@ -37,11 +37,11 @@ export async function countIdentities(db: Db): Promise<Map<string, number>> {
 /** @returns false if the subject is linked already, or the user to another subject of the issuer */
 export async function insertIdentity(
   trx: Db,
-  { issuer, subject, userId, email }: Subject & { readonly userId: UserId; readonly email: string },
+  { userId, ...identity }: Subject & { readonly userId: UserId; readonly email: string; readonly doubtful?: boolean },
 ): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await trx
     .insertInto('sign_in_identities')
-    .values({ issuer, subject, user_id: userId, email })
+    .values({ ...identity, user_id: userId })
     .onConflict(conflict => conflict.doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n
@@ -76,5 +76,23 @@ export async function deleteIdentity(trx: Db, { issuer, subject }: Subject): Pro
 
 export async function deleteIdentities(trx: Db, userId: UserId): Promise<number> {
   const { numDeletedRows } = await trx.deleteFrom('sign_in_identities').where('user_id', '=', userId).executeTakeFirst()
+  return Number(numDeletedRows)
+}
+
+/**
+ * Unlinks what somebody else may have linked. @param except the account at the provider that signs in now
+ * @returns how many
+ */
+export async function deleteDoubtfulIdentities(trx: Db, userId: UserId, except?: Subject): Promise<number> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('sign_in_identities')
+    .where('user_id', '=', userId)
+    .where('doubtful', '=', true)
+    .$if(except !== undefined, query =>
+      query.where(eb =>
+        eb.not(eb.and([eb('issuer', '=', except?.issuer ?? ''), eb('subject', '=', except?.subject ?? '')])),
+      ),
+    )
+    .executeTakeFirst()
   return Number(numDeletedRows)
 }

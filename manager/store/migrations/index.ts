@@ -60,6 +60,7 @@ import { actingFor } from './0084-acting-for.ts'
 import { passwordFrom } from './0085-password-from.ts'
 import { launchedBy } from './0086-launched-by.ts'
 import { ownApps } from './0090-own-apps.ts'
+import { doubtfulIdentities } from './0091-doubtful-identities.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -124,4 +125,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0085-password-from': passwordFrom,
   '0086-launched-by': launchedBy,
   '0090-own-apps': ownApps,
+  '0091-doubtful-identities': doubtfulIdentities,
 }

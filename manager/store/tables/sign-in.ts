@@ -22,6 +22,8 @@ export interface SignInIdentitiesTable {
   /** Role that the mapping gave, and the role that the account had before. */
   given_role: Role | null
   role_before: Role | null
+  /** Linked with a password that somebody else may have known, and so perhaps an account of that somebody. */
+  doubtful: Default<boolean>
   created_at: Time
   last_used_at: Time
 }

@@ -2,6 +2,7 @@ import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ApiClient } from '#manager/contract'
+import { apiOf, signedApi } from '../../fixtures/manager.ts'
 import { browseProvider, type ProviderPerson } from '../../fixtures/oidc-provider.ts'
 import { codeOf, PASSWORD } from './account-steps.ts'
 import { codeOfAddress, newPerson, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
@@ -124,6 +125,33 @@ describe('whose account it is', () => {
     const top = newPerson()
     await world.manager.addUser(top.email, 'superadmin')
     expect(await codeOf(world.signIn(top))).toBe('sso_account_taken')
+  })
+
+  test('an account that an admin of a domain made and used ahead has nothing of the admin after its person came', async () => {
+    await world.configure({ linkByEmail: true, emailDomains: ['example.org'] })
+    const { api: lead } = await world.manager.addUser('ahead@example.org', 'domain_admin')
+    const body = { password: 'Of-the-lead-1234', name: 'Ahead' }
+    const entered = newPerson()
+    await lead.createUser({ body: { ...body, email: entered.email } })
+    const newPassword = 'Of-the-lead-5678'
+    const { email } = entered
+    const { token } = await world.manager
+      .api()
+      .login({ body: { email, password: body.password, newPassword, kind: 'token' } })
+    const inside = apiOf(world.manager.url, token ?? '')
+    const keypair = await inside.createKeypair({ body: {} })
+    expect((await world.signIn(entered)).user).toMatchObject({ email, passwordFrom: 'nobody' })
+    expect(await codeOf(inside.me())).toBe('not_signed_in')
+    expect(await codeOf(world.manager.signIn({ email, password: newPassword }))).toBe('login_failed')
+    expect(await codeOf(signedApi(world.manager.url, keypair).me())).toBe('keypair_inactive')
+    // A link that the admin still has in hand.
+    const linked = newPerson()
+    const { items } = await lead.importUsers({ body: { rows: [{ email: linked.email }] } })
+    await world.signIn(linked)
+    const link = /token=([\w-]+)/.exec(items[0]?.link?.url ?? '')?.[1] ?? ''
+    expect(await codeOf(world.manager.api().resetPassword({ body: { token: link, password: newPassword } }))).toBe(
+      'link_invalid',
+    )
   })
 
   test('an account that a stranger made with the address loses the password of the stranger', async () => {
@@ -331,6 +359,29 @@ describe('own accounts at a provider', () => {
       'sso_email_domain',
     )
   })
+
+  test.each(['a higher role', 'a new password by a link'])(
+    'are unlinked by %s where somebody else may have linked them',
+    async how => {
+      const { api: lead } = await world.manager.addUser(`lead-${how.length}@example.org`, 'domain_admin')
+      const [email, other] = [`made-${how.length}@example.org`, newPerson()]
+      const { id } = await lead.createUser({ body: { email, name: 'Made', password: 'Of-the-lead-1234' } })
+      const body = { email, password: 'Of-the-lead-1234', newPassword: PASSWORD, kind: 'token' } as const
+      const { token } = await world.manager.api().login({ body })
+      const inside = apiOf(world.manager.url, token ?? '')
+      await inside.finishLinking({ body: await visit(inside, other) })
+      if (how === 'a higher role') {
+        await world.admin.updateUser({ params: { id }, body: { role: 'superadmin' } })
+      } else {
+        const { url } = await world.admin.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+        const link = /token=([\w-]+)/.exec(url ?? '')?.[1] ?? ''
+        await world.manager.api().resetPassword({ body: { token: link, password: 'Own-again-12345' } })
+      }
+      await world.configure({ createAccounts: false })
+      expect(await codeOf(world.signIn(other))).toBe('sso_no_account')
+      await world.configure()
+    },
+  )
 
   test('the last one stays while people sign in without passwords', async () => {
     const { api } = await newUser('passwordless')
