@@ -35,6 +35,7 @@ import { createManagerList } from './scheduler/managers.ts'
 import { createDiagnosticsPart } from './wiring/diagnostics-part.ts'
 import { startFoldersPart } from './wiring/folders-part.ts'
 import { type SessionsPartTimings } from './wiring/sessions-core.ts'
+import { tellHostNews } from './mail/tell-host-news.ts'
 import { startSessionsPart } from './wiring/sessions-part.ts'
 import { startAccountsPart } from './wiring/accounts-part.ts'
 import { startConnectionsPart } from './wiring/connections-part.ts'
@@ -167,6 +168,7 @@ export async function startManager(
       settings,
       telling,
       tlsKeyFor: url => certificates.keyFor(url),
+      tellHost: news => tellHostNews({ store, settings, mailer, events: bus }, news),
       store,
       managerId,
       cluster,

@@ -3,6 +3,7 @@ import { type AgentImage, type KernelMounts } from '#agent/contract'
 import { type Stray } from '../scheduler/strays.ts'
 import { type DeviceModes } from './devices.ts'
 import { createProblems, type Problems } from './problems.ts'
+import { type FaultMemory } from './tell-faults.ts'
 
 /** State of an agent that this process remembers during one connection. Each part of `agents/` names the fields that it uses. */
 export interface AgentMemory {
@@ -12,6 +13,8 @@ export interface AgentMemory {
   engineDownSince: number | undefined
   deviceFigures: readonly DeviceFigures[]
   readonly problems: Problems
+  /** Whether sessions can start on it, and since when; undefined before its first report. */
+  fault: FaultMemory | undefined
   /** Milliseconds by which its clock is ahead of the database's. */
   skewMs: number
   skewLogged: boolean
@@ -65,6 +68,7 @@ function emptyMemory(): AgentMemory {
     engineDownSince: undefined,
     deviceFigures: [],
     problems: createProblems(),
+    fault: undefined,
     skewMs: 0,
     skewLogged: false,
     written: '',

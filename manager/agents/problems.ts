@@ -3,12 +3,16 @@ import { type Because, because, causeIn, type TextKeys, together } from '#manage
 /** Kinds of problems of an agent, in display order. */
 const SUBJECTS = ['network', 'host', 'kernels', 'unknown', 'images', 'leftOut'] as const
 export type Subject = (typeof SUBJECTS)[number]
+/** Problems with which no session can start on the host. */
+const FAULTS = ['network', 'host'] as const satisfies readonly Subject[]
 
 /** Problems of one agent that admins see. A problem lasts until a report says otherwise. */
 export interface Problems {
   /** Sets the problem of this subject, or clears it with null. */
   note(subject: Subject, problem: Because | null): void
   has(subject: Subject): boolean
+  /** Why no session can start on the host, by its own reports; null if sessions can. */
+  fault(): Because | null
   /** All problems in one text; null if there is none. */
   all(): Because | null
   /** The text as last written to the database; undefined until the first write. */
@@ -23,6 +27,7 @@ export function createProblems(): Problems {
       else bySubject.set(subject, problem)
     },
     has: subject => bySubject.has(subject),
+    fault: () => inOne(FAULTS.flatMap(subject => bySubject.get(subject) ?? [])),
     all: () => inOne(SUBJECTS.flatMap(subject => bySubject.get(subject) ?? [])),
     written: undefined,
   }
@@ -46,7 +51,7 @@ export function hostProblem(problem: string | null, keys: TextKeys | undefined):
 }
 
 /** Whether no session can start on the agent, by its own reports. */
-export const isUnfit = (problems: Pick<Problems, 'has'>): boolean => problems.has('network') || problems.has('host')
+export const isUnfit = (problems: Pick<Problems, 'has'>): boolean => FAULTS.some(subject => problems.has(subject))
 
 /** @param count containers that name this Berth and are unknown to it */
 export function unknownProblem(count: number): Because | null {

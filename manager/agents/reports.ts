@@ -1,5 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type AgentId, type Because, type DeviceFigures, type KernelId, type PullProgress } from '#manager/contract'
+import {
+  type AgentId,
+  because,
+  type Because,
+  type DeviceFigures,
+  type KernelId,
+  type PullProgress,
+} from '#manager/contract'
 import { type KernelMounts, type Report } from '#agent/contract'
 import { type AgentListener } from '../agent-link/listener.ts'
 import { createAgentReads } from '../agent-link/reads.ts'
@@ -17,6 +24,7 @@ import { createImageWriter } from './reported-images.ts'
 import { createReportedKernels, type ReportedKernels, type ReportedKernelsDeps } from './reported-kernels.ts'
 import { createStateWriter } from './reported-state.ts'
 import { noteMounts } from './reported-mounts.ts'
+import { createFaultTeller, type FaultTimings, type TellHost } from './tell-faults.ts'
 import { createModesTeller, type SendDeviceModes } from './tell-modes.ts'
 
 export interface ReportsDeps extends Omit<ReportedKernelsDeps, 'reads' | 'memories' | 'kernels'> {
@@ -26,6 +34,8 @@ export interface ReportsDeps extends Omit<ReportedKernelsDeps, 'reads' | 'memori
   readonly onImagePull: (agentId: AgentId, pullId: string, progress: PullProgress) => void
   readonly onBuildLog: (agentId: AgentId, buildId: string, text: string) => void
   readonly tellDeviceModes: SendDeviceModes
+  readonly tellHost: TellHost
+  readonly faultTimings?: Partial<FaultTimings> | undefined
 }
 
 /** Handles the messages of agents, and knows which agents may be given work. */
@@ -70,6 +80,7 @@ export function createReports(deps: ReportsDeps): Reports {
   const watchClock = createClockWatch(deps)
   const writeImages = createImageWriter({ ...deps, reads })
   const writeState = createStateWriter({ ...deps, reads })
+  const tellFault = createFaultTeller({ store, tell: deps.tellHost, log, timings: deps.faultTimings })
   const tellModes = createModesTeller({ send: deps.tellDeviceModes, log })
   const kernels = createReportedKernels({
     ...deps,
@@ -103,6 +114,7 @@ export function createReports(deps: ReportsDeps): Reports {
     if (otherState) publishResources()
     tellModes(agentId, memory, report.devices)
     const failed = await takeUpKernels(agentId, memory, { report, arrivedAt })
+    await tellFault(agentId, memory, report.engine.reachable ? problems.fault() : because('docker_silent'))
     if (mounts.kernelIds.length > 0) deps.onMounts(mounts)
     if (turned) publishResources()
     if (otherState || otherImages || otherStorage || turned) deps.onAgentChanged()

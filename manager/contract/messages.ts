@@ -40,12 +40,14 @@ export const Message = z
       .array(z.object({ id: SessionId, name: z.string() }))
       .describe('Sessions of the caller that it is about.'),
     about: z
-      .enum(['backup_failed', 'certificate', ...TOLD_KINDS])
+      .enum(['backup_failed', 'certificate', 'host_fault', 'host_well', ...TOLD_KINDS])
       .nullable()
       .describe(
         'What Berth itself tells: superadmins of faults, everybody of what others did about the account. Null: words of a person.',
       ),
-    detail: z.string().describe('Name of what `about` is about, such as an access key or a role; may be empty.'),
+    detail: z
+      .string()
+      .describe('Name of what `about` is about, such as an access key, a role or a host; may be empty.'),
   })
   .meta({ id: 'Message' })
 export type Message = z.infer<typeof Message>

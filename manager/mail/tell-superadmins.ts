@@ -16,18 +16,20 @@ export interface TellDeps {
 export interface News {
   readonly about: NonNullable<Message['about']>
   readonly text: string
+  /** Name of what it is about. */
+  readonly detail?: string
   readonly mail: (to: string, publicUrl: string) => Mail
 }
 
 /** Tells every superadmin what nobody waits for: among their notifications, and by mail if that is set up. */
 export async function tellSuperadmins(
   { store, settings, mailer, events }: TellDeps,
-  { about, text, mail }: News,
+  { about, text, detail = '', mail }: News,
 ): Promise<void> {
   const admins = await listSuperadmins(store.db)
   await insertMessages(
     store.db,
-    admins.map(({ id }) => ({ userId: id, sender: 'Berth', text, sessions: [], about })),
+    admins.map(({ id }) => ({ userId: id, sender: 'Berth', text, sessions: [], about, detail })),
   )
   for (const { id } of admins) events.publish({ topic: 'message', id, version: store.now() }, { userId: id })
   const { mailReady, publicUrl } = await settings.read()

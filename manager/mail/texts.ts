@@ -154,6 +154,17 @@ export function certificateMail(to: string, { text, publicUrl }: { text: string;
   return mail(to, 'A certificate needs attention', [text, '', `${publicUrl}/#/admin`])
 }
 
+export function hostMail(to: string, { text, publicUrl, isFault }: HostMail): Mail {
+  const subject = isFault ? 'A host cannot start sessions' : 'A host can start sessions again'
+  return mail(to, subject, [text, '', `${publicUrl}/#/admin/agents`])
+}
+
+interface HostMail {
+  readonly text: string
+  readonly publicUrl: string
+  readonly isFault: boolean
+}
+
 export function testMail(to: string): Mail {
   return mail(to, 'Test of the mail settings', ['Berth can send mail with these settings.'])
 }

@@ -27,6 +27,7 @@ import { createSeek, createTellReplaced } from './in-cluster.ts'
 import { readRights } from '../sessions/rights/read-rights.ts'
 import { createKernelSigner } from '../sessions/kernel-signature.ts'
 import { createLifecycle } from '../sessions/lifecycle/lifecycle.ts'
+import { type FaultTimings, type TellHost } from '../agents/tell-faults.ts'
 import { startLifetimes } from '../sessions/lifetime/start-lifetimes.ts'
 import { DEFAULT_TIMINGS, type Timings } from '../scheduler/timings.ts'
 import { createHomeFiles } from '../users/home-files.ts'
@@ -43,13 +44,19 @@ export interface SessionsCoreDeps {
   /** Opens the passwords of registries. */
   readonly box: SecretBox
   readonly upgrades: Upgrades
+  /** Tells superadmins about a host. */
+  readonly tellHost: TellHost
   readonly log: Log
   readonly timings?: SessionsPartTimings | undefined
   readonly audit?: Audit | undefined
 }
 
 /** Shorter in tests. */
-export type SessionsPartTimings = Partial<Timings> & { readonly agentLostMs?: number; readonly slowTickMs?: number }
+export type SessionsPartTimings = Partial<Timings> & {
+  readonly agentLostMs?: number
+  readonly slowTickMs?: number
+  readonly faults?: Partial<FaultTimings>
+}
 
 /** Limits of the log tail that is kept with a session when its container ends. */
 const LAST_LINES = 10_000
@@ -136,6 +143,8 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
     onBuildLog: (...given) => images.builds.onLog(...given),
     tellDeviceModes: (agentId, modes) =>
       agents.request(agentId, 'set_device_modes', { modes }, { timeoutMs: DEVICE_MODES_MS }),
+    tellHost: deps.tellHost,
+    faultTimings: timings.faults,
     // Wake only this manager's scheduler: every manager gets the agent's report itself.
     onAgentChanged: look,
   })

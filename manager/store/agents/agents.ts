@@ -176,6 +176,19 @@ export async function setProblem(db: Db, id: AgentId, problem: Because | null): 
   return row?.row_version
 }
 
+/** @returns the name of the agent, where superadmins are to be told now; undefined if they were, or the agent has left */
+export async function setFaultTold(db: Db, id: AgentId, isFault: boolean): Promise<string | undefined> {
+  const row = await db
+    .updateTable('agents')
+    .set({ fault_told: isFault })
+    .where('id', '=', id)
+    .where('fault_told', '<>', isFault)
+    .where('status', '<>', 'REVOKED')
+    .returning('name')
+    .executeTakeFirst()
+  return row?.name
+}
+
 const jsonOrNull = (keys: TextKeys | null | undefined) => (keys ? JSON.stringify(keys) : null)
 
 /** Locks the row until the transaction ends. */

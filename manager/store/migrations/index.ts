@@ -61,6 +61,7 @@ import { passwordFrom } from './0085-password-from.ts'
 import { launchedBy } from './0086-launched-by.ts'
 import { ownApps } from './0090-own-apps.ts'
 import { doubtfulIdentities } from './0091-doubtful-identities.ts'
+import { hostFaults } from './0092-host-faults.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -126,4 +127,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0086-launched-by': launchedBy,
   '0090-own-apps': ownApps,
   '0091-doubtful-identities': doubtfulIdentities,
+  '0092-host-faults': hostFaults,
 }

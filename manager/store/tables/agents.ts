@@ -36,6 +36,8 @@ export interface AgentsTable {
   /** Text for admins: the parts of the agent's reports that could not be processed, and why. Null if nothing is wrong. */
   problem: string | null
   problem_by: MaybeJson<TextKeys>
+  /** Superadmins were told that no session can start there. */
+  fault_told: Default<boolean>
   /** Incremented by every change; event hints carry it. */
   row_version: Default<number>
 }

@@ -15,6 +15,8 @@ export type NoticeKind =
   | 'message'
   | 'backupFailed'
   | 'certificate'
+  | 'hostFault'
+  | 'hostWell'
   | `told_${ToldKind}`
 
 /** Something that happened while the page was open, for the list under the bell. */
@@ -68,6 +70,8 @@ const KINDS: readonly string[] = [
   'message',
   'backupFailed',
   'certificate',
+  'hostFault',
+  'hostWell',
   'tunnelsLost',
   'tunnelsBack',
   ...TOLD_KINDS.map(kind => `told_${kind}` as const),

@@ -63,10 +63,18 @@ test.each([
     '/admin/about',
     'A certificate of Berth has ended, ends soon or was not renewed. See what to do in About.',
   ],
+  ['host_fault', 'hostFault', '/admin/agents', 'No session can start on the host gpu-1. See why in Agents.'],
+  ['host_well', 'hostWell', '/admin/agents', 'Sessions can start on the host gpu-1 again.'],
 ] as const)(
   'what Berth tells about %s leads superadmins to its page, and is cleared like a message',
   async (about, kind, to, text) => {
-    const told: Message = { ...aMessage('a', 'English words for mails'), from: 'Berth', sessions: [], about }
+    const told: Message = {
+      ...aMessage('a', 'English words for mails'),
+      from: 'Berth',
+      sessions: [],
+      about,
+      detail: 'gpu-1',
+    }
     const server = { messages: [told] }
     const { notices } = await begun(server)
     expect(notices.items[0]).toMatchObject({ kind, to })

@@ -18,6 +18,8 @@ const MOST_KEPT = 50
 const TOLD_BY_BERTH = {
   backup_failed: { kind: 'backupFailed', to: '/admin/maintenance' },
   certificate: { kind: 'certificate', to: '/admin/about' },
+  host_fault: { kind: 'hostFault', to: '/admin/agents' },
+  host_well: { kind: 'hostWell', to: '/admin/agents' },
 } as const satisfies Record<Exclude<NonNullable<Message['about']>, ToldKind>, Pick<Notice, 'kind' | 'to'>>
 const isTold = (about: NonNullable<Message['about']>): about is ToldKind => !Object.hasOwn(TOLD_BY_BERTH, about)
 /** Notices that go when their message is cleared. */
@@ -98,7 +100,7 @@ export const useNotices = defineStore('notices', () => {
     messages = answer.items
     for (const { id, from, text, sessions: named, about, detail } of messages.toReversed()) {
       if (about && !isTold(about)) {
-        add({ id, name: '', ...TOLD_BY_BERTH[about] })
+        add({ id, name: detail, ...TOLD_BY_BERTH[about] })
         continue
       }
       const [only] = named

@@ -12,6 +12,8 @@ export default {
   message: '{person}: {text}',
   backupFailed: 'A backup of Berth failed. See what is wrong in Maintenance.',
   certificate: 'A certificate of Berth has ended, ends soon or was not renewed. See what to do in About.',
+  hostFault: 'No session can start on the host {name}. See why in Agents.',
+  hostWell: 'Sessions can start on the host {name} again.',
   told_keypair_made: '{person} made the access key {name} for you. It opens nothing until you accept it.',
   told_keypair_changed: '{person} changed the limits of your access key {name}.',
   told_keypair_deactivated: '{person} deactivated your access key {name}. Only you can activate it again.',

@@ -15,6 +15,8 @@ export default {
   message: '{person}: {text}',
   backupFailed: 'Berth 백업에 실패했습니다. 유지 관리에서 원인을 확인하세요.',
   certificate: 'Berth의 인증서가 만료되었거나 곧 만료되거나 갱신되지 않았습니다. ‘Berth 정보’에서 할 일을 확인하세요.',
+  hostFault: '{name} 호스트에서 세션을 시작할 수 없습니다. 에이전트 페이지에서 원인을 확인하세요.',
+  hostWell: '{name} 호스트에서 다시 세션을 시작할 수 있습니다.',
   told_keypair_made: '{person} 님이 만든 액세스 키: {name}. 수락하기 전에는 아무것도 열 수 없습니다.',
   told_keypair_changed: '{person} 님이 액세스 키 {name}의 한도를 바꿨습니다.',
   told_keypair_deactivated: '{person} 님이 비활성화한 액세스 키: {name}. 나만 다시 활성화할 수 있습니다.',

@@ -15,6 +15,7 @@ const TIMINGS = {
   sweepMs: 50,
   agentLostMs: 1_000,
   slowTickMs: 500,
+  faults: { faultMs: 0, wellMs: 200 },
 }
 
 let cluster: SessionsCluster
@@ -101,8 +102,10 @@ describe('a start that fails', () => {
     await expect.poll(async () => (await shown())?.problem).toBeNull()
   })
 
-  test('a full disk costs no attempt: the host reports it, gets no further start, and sessions wait with that reason', async () => {
-    const agent = await cluster.join()
+  test('a full disk costs no attempt: the host reports it, gets no further start, superadmins are told, and sessions wait with that reason', async () => {
+    const agent = await cluster.join({ name: 'full-disk' })
+    const told = async () =>
+      (await cluster.api.listMessages()).items.filter(({ detail }) => detail === agent.name).map(({ about }) => about)
     const problem = because('agent_disk_short', { path: '/data/scratch', free: '0.4 GiB', needed: '1.0 GiB' })
     agent.script.create_kernel = () => {
       agent.hostProblem = problem
@@ -117,6 +120,7 @@ describe('a start that fails', () => {
     }
     const shown = async () => (await cluster.api.listAgents()).items.find(item => item.id === agent.id)
     expect(await shown()).toMatchObject({ problem: problem.why, problemBy: { cause: 'agent_disk_short' } })
+    await expect.poll(told).toEqual(['host_fault'])
     // Owners read neither paths nor bytes.
     const { items } = await cluster.api.listSessionEvents({ params: { id: sessions[0]?.id ?? '' } })
     expect(JSON.stringify(items)).not.toContain('/data/scratch')
@@ -125,6 +129,7 @@ describe('a start that fails', () => {
     agent.report()
     for (const { id } of sessions) await cluster.reach(id, 'RUNNING')
     await expect.poll(async () => (await shown())?.problem).toBeNull()
+    await expect.poll(told).toEqual(['host_well', 'host_fault'])
   })
 
   test('a start that waits for its turn on the agent says so, and its deadline is suspended', async () => {

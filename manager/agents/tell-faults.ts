@@ -1,0 +1,61 @@
+import { type AgentId, type Because } from '#manager/contract'
+import { type Log } from '../log.ts'
+import { setFaultTold } from '../store/agents/agents.ts'
+import { type Store } from '../store/open-store.ts'
+import { type AgentMemory } from './agent-memory.ts'
+
+/** A fault of a host, or its end, which superadmins are told. */
+export interface HostNews {
+  readonly host: string
+  /** Why no session can start there; null where sessions can start again. */
+  readonly fault: Because | null
+}
+
+export type TellHost = (news: HostNews) => Promise<void>
+
+export interface FaultTimings {
+  /** A fault is told after this time: an engine may just restart. */
+  readonly faultMs: number
+  /** The end of a fault is told after this time, so that a disk near its floor brings one message and not hundreds. */
+  readonly wellMs: number
+}
+const DEFAULT_FAULT_TIMINGS: FaultTimings = { faultMs: 60_000, wellMs: 300_000 }
+
+export interface FaultTellerDeps {
+  readonly store: Store
+  readonly tell: TellHost
+  readonly log: Pick<Log, 'error'>
+  readonly timings?: Partial<FaultTimings> | undefined
+}
+
+/** State of an agent, as long as it lasts. */
+export interface FaultMemory {
+  readonly isFault: boolean
+  /** On the clock of `performance.now()`. */
+  readonly since: number
+  /** Whether superadmins know of it. */
+  readonly isTold: boolean
+}
+
+/** Tells superadmins when no session can start on a host, and when they can again. Call the function with every report. */
+export function createFaultTeller({ store, tell, log, timings }: FaultTellerDeps) {
+  const { faultMs, wellMs } = { ...DEFAULT_FAULT_TIMINGS, ...timings }
+  return async function note(
+    agentId: AgentId,
+    memory: Pick<AgentMemory, 'fault'>,
+    fault: Because | null,
+  ): Promise<void> {
+    const isFault = fault !== null
+    const now = performance.now()
+    if (memory.fault?.isFault !== isFault) memory.fault = { isFault, since: now, isTold: false }
+    const { since, isTold } = memory.fault
+    if (isTold || now - since < (isFault ? faultMs : wellMs)) return
+    // The row decides: another manager, or this one before a restart, may have told it.
+    const host = await setFaultTold(store.db, agentId, isFault)
+    memory.fault = { isFault, since, isTold: true }
+    if (host === undefined) return
+    await tell({ host, fault }).catch((error: unknown) =>
+      log.error({ err: error, agentId }, 'superadmins could not be told about a host'),
+    )
+  }
+}

@@ -1,0 +1,19 @@
+import { type HostNews } from '../agents/tell-faults.ts'
+import { type TellDeps, tellSuperadmins } from './tell-superadmins.ts'
+import { hostMail } from './texts.ts'
+
+const LONGEST = 500
+
+/** Tells every superadmin that no session can start on a host, or that they can again. */
+export async function tellHostNews(deps: TellDeps, { host, fault }: HostNews): Promise<void> {
+  const isFault = fault !== null
+  const text = isFault
+    ? `No session can start on the host ${host}: ${fault.why}`.slice(0, LONGEST)
+    : `Sessions can start on the host ${host} again.`
+  await tellSuperadmins(deps, {
+    about: isFault ? 'host_fault' : 'host_well',
+    text,
+    detail: host,
+    mail: (to, publicUrl) => hostMail(to, { text, publicUrl, isFault }),
+  })
+}
