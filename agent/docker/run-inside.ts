@@ -7,7 +7,15 @@ export interface Inside {
   readonly user: string
 }
 
-/** Runs a command in a container to its end, as the session's user. @returns what it printed on both streams */
+/** Of what is printed, as much is kept. */
+const MOST_BYTES = 4 * 1024 * 1024
+
+/**
+ * Runs a command in a container to its end, as the session's user. The session's own programs are of that user too, and can write to the
+ * command's output (`/proc/PID/fd/1`) as much as they like: what is more than a command of ours prints is dropped.
+ *
+ * @returns what it printed on both streams
+ */
 export async function runInside(
   engine: EngineClient,
   { containerId, user }: Inside,
@@ -22,7 +30,11 @@ export async function runInside(
     AttachStderr: true,
   })
   const chunks: Buffer[] = []
-  for await (const chunk of await exec.start({ hijack: false, stdin: false })) chunks.push(chunk as Buffer)
+  let bytes = 0
+  for await (const chunk of await exec.start({ hijack: false, stdin: false })) {
+    if (bytes < MOST_BYTES) chunks.push(chunk as Buffer)
+    bytes += (chunk as Buffer).length
+  }
   const { ExitCode } = await exec.inspect()
   return { output: demultiplex(Buffer.concat(chunks)).toString('utf8'), exitCode: ExitCode }
 }

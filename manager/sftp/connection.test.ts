@@ -152,6 +152,17 @@ test('a client that does not read is served no further, and a client that floods
   expect(onRoom).toHaveBeenCalledTimes(1)
 })
 
+test.each([
+  ['long handles', packet(8, uint32(1), text('h'.repeat(250 * 1024)))],
+  ['short paths in long packets', packet(17, uint32(1), text('/x'), Buffer.alloc(250 * 1024))],
+])('requests that wait hold little memory: %s', (_of, request) => {
+  const { connection } = open()
+  connection.pause()
+  let pushed = 1
+  while (connection.push(request) && pushed < 300) pushed++
+  expect(pushed).toBeLessThan(20)
+})
+
 test('errors become the status codes that programs know; an unknown error reveals nothing', async () => {
   const { connection, operations, replies, onUnexpected } = open()
   operations.answer

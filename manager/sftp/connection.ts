@@ -54,6 +54,8 @@ export class SftpConnection {
   readonly #memory: ReadMemory
   #waiting: Request[] = []
   #waitingBytes = 0
+  /** Bytes of the packets of waiting requests: paths and data lie in their memory, whatever else a packet holds. */
+  readonly #packetBytes = new WeakMap<Request, number>()
   #isOpen = false
   #isEnded = false
   #isPaused = false
@@ -123,7 +125,8 @@ export class SftpConnection {
     try {
       const request = parseRequest(packet)
       this.#waiting.push(request)
-      this.#waitingBytes += bytesOf(request)
+      this.#packetBytes.set(request, packet.length)
+      this.#waitingBytes += packet.length
     } catch (error) {
       if (!(error instanceof BadRequest)) throw error
       if (error.id === undefined) throw new ProtocolError(error.message)
@@ -184,7 +187,7 @@ export class SftpConnection {
 
   #drop(requests: readonly Request[]): void {
     this.#waiting = this.#waiting.slice(requests.length)
-    for (const request of requests) this.#waitingBytes -= bytesOf(request)
+    for (const request of requests) this.#waitingBytes -= this.#packetBytes.get(request) ?? 0
   }
 
   async #carryOut(step: Step, before: Promise<void>): Promise<void> {
@@ -273,13 +276,6 @@ function after(parts: readonly Buffer[], count: number): Buffer[] {
     left -= done
     return done < part.length ? [part.subarray(done)] : []
   })
-}
-
-/** Bytes of a request's own, besides its fields of known size. */
-function bytesOf(request: Request): number {
-  if ('data' in request) return request.data.length
-  if ('path' in request) return request.path.length
-  return 'from' in request ? request.from.length + request.to.length : 0
 }
 
 /** The first request and those after it that go on where the one before ends. */
