@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import { DOCTOR_PARTS, type DoctorPart } from '#manager/contract'
 import { consolePortOf, databaseUrlOf, readSettings } from '../config/berth-toml/read.ts'
@@ -40,13 +40,18 @@ export function addDoctorCommand(program: Command): void {
       const { checksOf, describeDiagnosis, diagnose } = await import('../doctor/doctor.ts')
       const directory = resolve(data ?? dataDirectory())
       const settings = await readSettings(directory, config)
+      const setting = (key: string, variable: string) => process.env[variable] || settings.values.get(key)
       const facts = await collectFacts({
         data: directory,
+        homes: {
+          directory: setting('agent.scratch.directory', 'BERTH_AGENT_SCRATCH') ?? join(directory, 'agent', 'scratch'),
+          floorBytes: Number(setting('agent.scratch.floorMib', 'BERTH_AGENT_SCRATCH_FLOOR_MIB') ?? 1024) * 2 ** 20,
+        },
         port: consolePortOf(settings, port),
         // An agent has no business with the database, whatever the file of this computer says.
         databaseUrl: of === 'agent' ? undefined : databaseUrlOf(settings),
-        dockerHost: process.env.DOCKER_HOST || settings.values.get('agent.dockerHost'),
-        toolboxImage: process.env.BERTH_TOOLBOX_IMAGE || settings.values.get('agent.toolboxImage'),
+        dockerHost: setting('agent.dockerHost', 'DOCKER_HOST'),
+        toolboxImage: setting('agent.toolboxImage', 'BERTH_TOOLBOX_IMAGE'),
         secretFiles: settings.file && settings.values.has('manager.databaseUrl') ? [settings.file] : [],
         askedBy: of && { managerUrl },
       })

@@ -10,6 +10,7 @@ import { lookAtDatabase } from './look/database.ts'
 import { lookAtEngine } from './look/engine.ts'
 import { lookAtUpdates } from './look/updates.ts'
 import {
+  freeBytesAbove,
   lookAtDataDirectory,
   lookAtIptables,
   lookAtNvidia,
@@ -24,6 +25,8 @@ import {
 export interface CollectOptions {
   /** Absolute. */
   readonly data: string
+  /** As the agent is set. `directory`: absolute. */
+  readonly homes: { readonly directory: string; readonly floorBytes: number }
   readonly port: number
   readonly databaseUrl: string | undefined
   readonly dockerHost?: string | undefined
@@ -39,7 +42,7 @@ const RUNNING_WITHIN_MS = 3_000
 
 /** Collects the facts about this computer. Changes nothing, and needs no running Berth. */
 export async function collectFacts(options: CollectOptions): Promise<Facts> {
-  const { data, port, databaseUrl, dockerHost, toolboxImage, askedBy } = options
+  const { data, homes, port, databaseUrl, dockerHost, toolboxImage, askedBy } = options
   const { running, proxyFaults, apps, certificate } = askedBy ? {} : await findRunning(data)
   const managerUrl = askedBy ? askedBy.managerUrl : running?.url
   const fetchManager = fetchPinned(certificate)
@@ -54,6 +57,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
   ]
   const [
     dataDirectory,
+    homesFreeBytes,
     engine,
     nvidia,
     consolePort,
@@ -65,6 +69,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     update,
   ] = await Promise.all([
     lookAtDataDirectory(data),
+    freeBytesAbove(homes.directory),
     lookAtEngine(dockerHost, toolboxImage),
     lookAtNvidia(),
     askedBy ? { port, status: 'ours' as const } : lookAtPort(port, running?.url),
@@ -85,6 +90,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
     isRoot: process.getuid?.() === 0,
     nodeVersion: process.version,
     data: dataDirectory,
+    homes: { path: homes.directory, freeBytes: homesFreeBytes, floorBytes: homes.floorBytes },
     engine,
     nvidia,
     consolePort,

@@ -40,6 +40,7 @@ const HEALTHY: Facts = {
   isRoot: true,
   nodeVersion: 'v24.21.0',
   data: { path: '/var/lib/berth', exists: true, mode: 0o711, foreign: false, freeBytes: 100 * GIB },
+  homes: { path: '/srv/homes', freeBytes: 100 * GIB, floorBytes: GIB },
   engine: ENGINE,
   nvidia: { status: 'absent' },
   consolePort: { port: 8400, status: 'ours' },
@@ -133,6 +134,20 @@ const CASES: readonly [string, Facts, string, 'warning' | 'problem', RegExp][] =
   ['no session image', withEngine({ sessionImages: 0 }), 'session images', 'warning', /no session image/],
   ['a full disk of the engine', withEngine({ rootFreeBytes: GIB / 2 }), 'disk of the engine', 'problem', /0\.5 GiB/],
   ['little room for images', withEngine({ rootFreeBytes: 2 * GIB }), 'disk of the engine', 'warning', /2\.0 GiB/],
+  [
+    'a disk of homes below the floor of the agent',
+    { ...HEALTHY, homes: { path: '/srv/homes', freeBytes: 45 * GIB, floorBytes: 50 * GIB } },
+    'disk of the homes',
+    'problem',
+    /45\.0 GiB free at \/srv\/homes.*50\.0 GiB/,
+  ],
+  [
+    'a disk of homes near the floor of the agent',
+    { ...HEALTHY, homes: { path: '/srv/homes', freeBytes: 60 * GIB, floorBytes: 50 * GIB } },
+    'disk of the homes',
+    'warning',
+    /60\.0 GiB/,
+  ],
   [
     'a full disk of the data directory',
     { ...HEALTHY, data: { ...HEALTHY.data, freeBytes: 1000 } },

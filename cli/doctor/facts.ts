@@ -8,6 +8,7 @@ export interface Facts {
   readonly isRoot: boolean
   readonly nodeVersion: string
   readonly data: DataDirectory
+  readonly homes: Homes
   readonly engine: Engine
   readonly nvidia: Nvidia
   readonly consolePort: ConsolePort
@@ -51,6 +52,15 @@ export interface DataDirectory {
   /** True if the directory belongs to another user than the caller. */
   readonly foreign: boolean
   readonly freeBytes: number | undefined
+}
+
+/** Directory of the homes of sessions. */
+export interface Homes {
+  readonly path: string
+  /** Undefined if it cannot be told. */
+  readonly freeBytes: number | undefined
+  /** With less, the agent starts no session. */
+  readonly floorBytes: number
 }
 
 export type Engine =

@@ -6,6 +6,7 @@ import { clock } from './clock.ts'
 import { consolePort } from './console-port.ts'
 import { dataDirectory } from './data-directory.ts'
 import { dataDisk } from './data-disk.ts'
+import { homesDisk } from './homes-disk.ts'
 import { database } from './database.ts'
 import { engineDisk } from './engine-disk.ts'
 import { engine } from './engine.ts'
@@ -32,6 +33,7 @@ export const CHECKS: readonly Check[] = [
   updates,
   dataDirectory,
   dataDisk,
+  homesDisk,
   secretFiles,
   database,
   clock,

@@ -65,7 +65,7 @@ export async function lookAtDataDirectory(path: string): Promise<DataDirectory> 
 }
 
 /** Free space for a directory; if it does not exist yet, of its nearest existing parent. */
-async function freeBytesAbove(path: string): Promise<number | undefined> {
+export async function freeBytesAbove(path: string): Promise<number | undefined> {
   const free = await freeBytes(path)
   return free !== undefined || dirname(path) === path ? free : await freeBytesAbove(dirname(path))
 }
