@@ -34,7 +34,7 @@ const MAILS_TO_ACCOUNT_FROM = 4
  * Threat model: everybody on the network may ask. No reply, and no time that a reply takes, tells whether an address has
  * an account: its owner alone is told, by mail. A stranger who signs up with somebody else's address gains nothing: the
  * link goes to the owner, counts only together with the password of that very sign-up, and until then nobody can sign
- * in. The number of requests is limited per network address and per e-mail address.
+ * in. Where no mail confirms the address, the password counts as one that others may know (ADR 59). The number of requests is limited per network address and per e-mail address.
  */
 export interface SignUps {
   /** @throws AppError `sign_up_closed`, `invitation_invalid`, `weak_password`, `bad_request` (terms), `rate_limited` */
@@ -108,7 +108,9 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
       const verified = await store.transaction(async trx => {
         const held = await lockUser(trx, user.id)
         if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
-        return updateUser(trx, user.id, { password_hash, email_verified_at: new Date(store.now()) })
+        const isOwn = held.password_from === 'unknown' && link.password_from === 'person'
+        const password_from = isOwn ? 'person' : held.password_from
+        return updateUser(trx, user.id, { password_hash, password_from, email_verified_at: new Date(store.now()) })
       })
       if (verified) events.publish({ topic: 'user', id: user.id, version: verified.version }, { userId: user.id })
       return user
@@ -181,7 +183,9 @@ async function enter(
   const unconfirmed = isUnconfirmed({ requireEmailVerification, mailReady }, invitation)
     ? { email_verified_at: null }
     : {}
-  const account = { email, name, domain, role: 'user', password_hash, ...unconfirmed } as const
+  // Whoever has an invitation may sign up with somebody else's address: an admin of the domain, too.
+  const password = { password_hash, password_from: 'unknown' } as const
+  const account = { email, name, domain, role: 'user', ...password, ...unconfirmed } as const
   const made = await insertAccount(trx, account).catch((error: unknown) => {
     if (isAppError(error) && error.code === 'user_exists') return undefined
     throw error

@@ -117,3 +117,36 @@ test('only a superadmin lets a password stay that somebody else has chosen, and 
   const set = await admin.updateUser({ params: { id }, body: { password: OWN, mustChangePassword: false } })
   expect(set).toMatchObject({ mustChangePassword: true, passwordFrom: 'superadmin' })
 })
+
+test('a password of a sign-up whose address no mail confirmed ends with a higher role; a mailed link confirms it', async () => {
+  const signUp = async (invitation?: string) => {
+    const email = newAddress()
+    await manager.api().signUp({ body: { email, name: 'Ann', password: KNOWN, ...(invitation ? { invitation } : {}) } })
+    return email
+  }
+  const idOf = async (email: string) => (await admin.listUsers({ query: { search: email } })).items[0]?.id ?? ''
+  const raise = async (email: string) =>
+    (await admin.updateUser({ params: { id: await idOf(email) }, body: { role: 'superadmin' } })).passwordFrom
+  await admin.updateSettings({ body: { allowSignUp: 'open' } })
+  try {
+    const invited = await signUp((await lead.createInvitation({ body: {} })).token)
+    expect(await codeOf(signIn(invited, KNOWN))).toBe('ok')
+    expect(await raise(invited)).toBe('nobody')
+    expect(await codeOf(signIn(invited, KNOWN))).toBe('login_failed')
+    // The admin signs up in the name of another person, and confirms the address too.
+    const asked = await signUp()
+    const { url } = await lead.createAccountLink({ params: { id: await idOf(asked) }, body: { purpose: 'verify' } })
+    const token = tokenOf(url)
+    await manager.api().verifyEmail({ body: { token, password: KNOWN } })
+    expect(await raise(asked)).toBe('nobody')
+
+    await setMail(true)
+    const own = await signUp()
+    await expect.poll(() => smtp.mailTo(own, /verify/)).toBeDefined()
+    const mailed = tokenOf(smtp.mailTo(own, /verify/)?.text ?? '')
+    await manager.api().verifyEmail({ body: { token: mailed, password: KNOWN } })
+    expect(await raise(own)).toBe('person')
+  } finally {
+    await admin.updateSettings({ body: { allowSignUp: 'off' } })
+  }
+})
