@@ -240,7 +240,8 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults, opensApps,
     },
     ssh: {
       connect: spec => own(proxy).ssh.connect(spec),
-      keyFile: (sessionId, format) => (format === 'filezilla' ? here(proxy) : proxy).ssh.keyFile(sessionId, format),
+      // The site file of FileZilla names a key file, which is written for it.
+      keyFile: (sessionId, format) => (format === 'filezilla' ? own(proxy) : proxy).ssh.keyFile(sessionId, format),
       programs: () => Promise.resolve([]),
       openIn: inBrowser,
     },
@@ -248,7 +249,8 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults, opensApps,
       open: spec => own(proxy).sftp.open(spec),
       state: () => proxy.sftp.state(),
       close: () => proxy.sftp.close(),
-      keyFile: format => here(proxy).sftp.keyFile(format),
+      // Opens the port, as `open` does.
+      keyFile: format => own(proxy).sftp.keyFile(format),
     },
     drag: { fetch: inBrowser, start: inBrowser },
     desktop: {

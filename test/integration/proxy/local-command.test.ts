@@ -151,7 +151,9 @@ test.runIf(isRoot)(
     expect(await browser('/host/tunnel/open', [spec], proven)).toMatchObject({ ok: true })
     const refused = { ok: false, error: { code: 'forbidden', detail: { why: /which is not yours/ } } }
     expect(await browser('/host/ssh/connect', [spec], proven)).toMatchObject(refused)
+    expect(await browser('/host/ssh/keyFile', [spec.sessionId, 'filezilla'], proven)).toMatchObject(refused)
     expect(await browser('/host/sftp/open', [{}], proven)).toMatchObject(refused)
+    expect(await browser('/host/sftp/keyFile', ['openssh'], proven)).toMatchObject(refused)
   },
 )
 
