@@ -148,7 +148,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   const engineDisk = createEngineDisk({ engine, floorBytes: config.freeSpaceFloorBytes, onChange: changed })
   const files = createKernelFiles({ ...config, onShort: () => freeSpace.look() })
   const storage = createMountedStorage(config.storage, changed)
-  const toolbox = createToolbox({ engine, image: config.toolboxImage, log })
+  const toolbox = createToolbox({ engine, image: config.toolboxImage, onChange: changed, log })
   const kernels = stack.use(
     createKernelManager({
       engine,
@@ -202,7 +202,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       onUp: async () => {
         await Promise.all([firewall.apply(), look(), networks.look()])
         await devices.engineCameUp()
-        // Prepare the toolbox before the first session needs it; a failure is reported by that session.
+        // Prepare the toolbox before the first session needs it; a failure is reported as a problem of the host.
         toolbox.volume().catch(() => undefined)
       },
       onDown() {
@@ -211,7 +211,11 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       },
       onEvent(event) {
         if (event.type === 'kernel') kernels.containerChanged(event.kernelId)
-        else images.refresh().catch((error: unknown) => complain(log, error))
+        else {
+          images.refresh().catch((error: unknown) => complain(log, error))
+          // The toolbox may have been built, or loaded.
+          void toolbox.look()
+        }
       },
     }),
   )
@@ -223,6 +227,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     setInterval(() => void storage.look(), STORAGE_LOOK_MS),
     setInterval(() => void freeSpace.look(), STORAGE_LOOK_MS),
     setInterval(() => void engineDisk.look(), STORAGE_LOOK_MS),
+    setInterval(() => void toolbox.look(), STORAGE_LOOK_MS),
     setInterval(() => (kernels.overdue ? lookAgain() : undefined), LOOK_AFTER_FAILURE_MS),
   ]
   stack.defer(() => timers.forEach(timer => clearInterval(timer)))
@@ -237,7 +242,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     images: [...images.images],
     kernels: kernels.reports(),
     network: networkReport(firewall.state, networks.problem),
-    host: hostReport(apart.problem ?? freeSpace.problem ?? engineDisk.problem),
+    host: hostReport(apart.problem ?? freeSpace.problem ?? engineDisk.problem ?? toolbox.problem),
     storage: [...storage.markers],
   })
   let diagnosing: Promise<Diagnosis> | undefined

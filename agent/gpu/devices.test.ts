@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, type Mock, test, vi } from 'vitest'
-import { type Because, because } from '#manager/contract'
+import { AppError, type Because, because } from '#manager/contract'
 import { NO_GPUS } from '../docker/container-config.ts'
 import { type Log } from '../log.ts'
 import { type Devices, openDevices } from './devices.ts'
@@ -14,6 +14,8 @@ let held: Set<string>
 let isEngineUp: boolean
 /** GPUs that the engine cannot hand out. */
 let withheld: Map<string, Because>
+/** Answer of the engine to a start with GPUs, where it refuses. */
+let refusal: AppError | undefined
 /** Running probes; the next to answer is first. */
 let probes: { uuid: string; answer: (verdict: Verdict) => void }[]
 let limited: unknown[]
@@ -36,6 +38,7 @@ beforeEach(async () => {
   held = new Set()
   isEngineUp = true
   withheld = new Map()
+  refusal = undefined
   probes = []
   limited = []
   look = vi.fn(() => Promise.resolve({ gpus: found, figures: [{ uuid: 'GPU-0', utilization: 7, memBytes: GiB }] }))
@@ -56,7 +59,10 @@ beforeEach(async () => {
         return what[2] < GiB ? Promise.reject(new Error('the driver refused')) : Promise.resolve()
       },
     },
-    requests: { of: () => Promise.resolve(NO_GPUS), problems: () => Promise.resolve(withheld) },
+    requests: {
+      of: () => (refusal ? Promise.reject(refusal) : Promise.resolve(NO_GPUS)),
+      problems: () => Promise.resolve(withheld),
+    },
     held: () => held,
     isEngineUp: () => isEngineUp,
     onChange() {},
@@ -254,4 +260,13 @@ test('the container of a probe has exactly the options of the allowlist', () => 
       DeviceRequests: [{ Driver: '', DeviceIDs: ['GPU-0'], Capabilities: [['gpu']] }],
     },
   })
+})
+
+test('a GPU that the engine does not hand out any more has a problem with the start that fails, before the next look', async () => {
+  refusal = new AppError('kernel_create_failed', because('engine_without_gpus'))
+  withheld = new Map([['GPU-0', because('engine_without_gpus')]])
+  await expect(devices.request({ devices: [{ uuid: 'GPU-0', slot: 'cuda.device', amount: 100 }] })).rejects.toBe(
+    refusal,
+  )
+  expect(devices.list()[0]).toMatchObject({ uuid: 'GPU-0', problemBy: { cause: 'engine_without_gpus' } })
 })

@@ -171,7 +171,17 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
       if (told() !== before) onChange()
       probeWhatIsFree()
     },
-    request: spec => deps.requests.of(gpusOf(spec)),
+    async request(spec) {
+      try {
+        return await deps.requests.of(gpusOf(spec))
+      } catch (error) {
+        // GPUs that the engine does not hand out any more get a problem at once, so that nobody else is placed on them.
+        const before = told()
+        await lookAtEngine()
+        if (told() !== before) onChange()
+        throw error
+      }
+    },
     async settled(spec) {
       await Promise.all(spec.devices.map(async ({ uuid }) => probing.get(uuid)))
     },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { isToolbox } from './toolbox.ts'
+import { type EngineClient } from '../docker/engine-client.ts'
+import { createToolbox, isToolbox } from './toolbox.ts'
 
 const ours = { 'berth.recipe': '766799d3720e', 'berth.title': 'Toolbox' }
 
@@ -12,4 +13,43 @@ test.each<[string, string, Record<string, string>, boolean]>([
   ['an image of another recipe', 'berth/toolbox:latest', { ...ours, 'berth.title': 'Session image' }, false],
 ])('%s', (_what, reference, labels, expected) => {
   expect(isToolbox(reference, labels)).toBe(expected)
+})
+
+/** An engine whose toolbox image can go, whose disk can be full, and whose volume is filled at once. */
+function anEngine() {
+  const it = { hasImage: true, isFull: false }
+  const answer = (statusCode: number, message: string) =>
+    Promise.reject(Object.assign(new Error(message), { statusCode, json: { message } }))
+  let volumes = 0
+  const calls = {
+    getImage: () => ({
+      inspect: () =>
+        it.hasImage ? Promise.resolve({ Id: 'sha256:0123456789abcdef', Config: { Labels: ours } }) : answer(404, 'no'),
+    }),
+    getVolume: () => ({ inspect: () => (volumes > 0 ? Promise.resolve({ CreatedAt: '1' }) : answer(404, 'no')) }),
+    listContainers: () => Promise.resolve([]),
+    createVolume: () => (it.isFull ? answer(500, 'mkdir /x: no space left on device') : Promise.resolve(volumes++)),
+    createContainer: () => Promise.resolve({ id: 'c', start: () => Promise.resolve() }),
+  }
+  const streams = { getContainer: () => ({ wait: () => Promise.resolve({ StatusCode: 0 }) }) }
+  return { it, engine: { calls, streams } as unknown as EngineClient }
+}
+
+test('a missing toolbox is a problem of the host until it is there again, which is looked for without a session', async () => {
+  const { it, engine } = anEngine()
+  let told = 0
+  const log = { info: () => undefined }
+  const toolbox = createToolbox({ engine, image: 'berth/toolbox:latest', onChange: () => told++, log })
+  await toolbox.look()
+  it.isFull = true
+  await expect(toolbox.volume()).rejects.toMatchObject({ code: 'disk_full', detail: { cause: 'docker_disk_full' } })
+  expect([toolbox.problem, told]).toEqual([null, 0])
+  it.hasImage = it.isFull = false
+  await expect(toolbox.volume()).rejects.toMatchObject({ detail: { cause: 'host_without_toolbox' } })
+  await toolbox.look()
+  expect([toolbox.problem?.cause, told]).toEqual(['toolbox_image_missing', 1])
+  it.hasImage = true
+  await toolbox.look()
+  expect([toolbox.problem, told]).toEqual([null, 2])
+  expect(await toolbox.volume()).toBe('berth-toolbox-0123456789ab')
 })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type EngineClient, engineMessage, isEngineUnreachable, isMissing } from '../docker/engine-client.ts'
-import { AppError, because } from '#manager/contract'
+import { type EngineClient, engineMessage, fromEngine, isMissing } from '../docker/engine-client.ts'
+import { AppError, because, type Because, causeIn } from '#manager/contract'
 
 const LABEL_TOOLBOX = 'berth.toolbox-volume'
 /** Name prefix of the containers that fill the volume. */
@@ -9,15 +9,20 @@ const FILLER = 'berth-fill-'
 export interface Toolbox {
   /**
    * Name of the volume to mount at /opt/berth, filled and verified. The first call after a start takes about a second.
-   * @throws `toolbox_missing`, `engine_unreachable`
+   * @throws `toolbox_missing`, `disk_full`, `engine_unreachable`
    */
   volume(): Promise<string>
+  /** Why sessions have no toolbox, so that none can start, in words for admins; null unless the last call met it. */
+  readonly problem: Because | null
+  /** Looks whether a toolbox that was missing is there again. */
+  look(): Promise<void>
 }
 
 export interface ToolboxDeps {
   readonly engine: EngineClient
   /** Image with the toolbox. */
   readonly image: string
+  readonly onChange: () => void
   readonly log: { info(fields: object, message: string): void }
 }
 
@@ -58,9 +63,10 @@ export function isToolbox(reference: string, labels: Readonly<Record<string, str
  * Copies the toolbox image into a volume once per image. (Docker itself would fill an empty volume that is mounted over the
  * same path, but an engine that dies during the copy leaves it half full, and Docker never checks again.)
  */
-export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
+export function createToolbox({ engine, image, onChange, log }: ToolboxDeps): Toolbox {
   const verified = new Map<string, string>()
   let preparing: Promise<string> | undefined
+  let problem: Because | null = null
   /** The volume of the last call; it is usually that of the next one. */
   let latest: string | undefined
 
@@ -149,21 +155,43 @@ export function createToolbox({ engine, image, log }: ToolboxDeps): Toolbox {
       })
   }
 
+  function note(found: Because | null): void {
+    const isOther = found?.why !== problem?.why
+    problem = found
+    if (isOther) onChange()
+  }
+
+  async function prepareOrSay(): Promise<string> {
+    try {
+      const name = await prepare()
+      note(null)
+      return name
+    } catch (error) {
+      const said = error instanceof AppError ? error : toolboxFailure(error)
+      // An engine that is away, or whose disk is full, says nothing about the toolbox.
+      if (said.code !== 'toolbox_missing') throw said
+      note(causeIn(said.detail) ?? null)
+      throw new AppError('toolbox_missing', because('host_without_toolbox'), { cause: error })
+    }
+  }
+
+  const volume = () =>
+    (preparing ??= prepareOrSay().finally(() => {
+      preparing = undefined
+    }))
+
   return {
-    volume() {
-      preparing ??= prepare()
-        .catch((error: unknown) => {
-          if (error instanceof AppError) throw error
-          throw new AppError(
-            isEngineUnreachable(error) ? 'engine_unreachable' : 'toolbox_missing',
-            because('docker_says', { text: engineMessage(error) }),
-            { cause: error },
-          )
-        })
-        .finally(() => {
-          preparing = undefined
-        })
-      return preparing
+    volume,
+    get problem() {
+      return problem
+    },
+    async look() {
+      if (problem !== null) await volume().catch(() => undefined)
     },
   }
+}
+
+function toolboxFailure(error: unknown): AppError {
+  const plain = fromEngine(error, 'internal')
+  return plain.code === 'internal' ? new AppError('toolbox_missing', plain.detail, { cause: error }) : plain
 }

@@ -22,7 +22,8 @@ afterEach(async () => {
 })
 
 const log = { info: () => undefined }
-const open = () => createToolbox({ engine: createEngineClient(process.env.DOCKER_HOST), image, log })
+const open = () =>
+  createToolbox({ engine: createEngineClient(process.env.DOCKER_HOST), image, onChange: () => undefined, log })
 const volumeName = async () =>
   `berth-toolbox-${(await docker.getImage(image).inspect()).Id.replace('sha256:', '').slice(0, 12)}`
 const fillers = async () =>

@@ -21,6 +21,11 @@ test('a full disk of the host costs no attempt once its agent has found it full,
   expect(after('docker_disk_full')).toMatchObject({ to: 'ERROR', reason: { code: 'create_failed' } })
 })
 
+test.each(['host_without_toolbox', 'engine_without_gpus', 'agent_stopping'] as const)('%s costs no attempt', cause => {
+  const failure = failureOn('gpu-1', new AppError('kernel_create_failed', because(cause)))
+  expect(afterFailure(failure, { counted: 3, maxAttempts: 3 })).toMatchObject({ to: 'PENDING' })
+})
+
 test('the text of an unexpected error is not shown', () => {
   const { cause } = failureOn('gpu-1', new TypeError('secret of the inside'))
   expect(cause.code).toBe('create_failed')

@@ -18,7 +18,16 @@ const HOST_UNFIT: ReadonlySet<string> = new Set([
  * Causes that the agent also reports as a problem of its host. An engine that says that its disk is full is not among them: the agent
  * looks, and says `host_disk_short` where it is so.
  */
-const REPORTED: ReadonlySet<unknown> = new Set(['host_disk_short', 'host_directory_apart'])
+const REPORTED: ReadonlySet<unknown> = new Set([
+  'host_disk_short',
+  'host_directory_apart',
+  'host_without_toolbox',
+  // The GPU has a problem then, and is not given to anybody.
+  'engine_without_gpus',
+  'gpu_not_in_cdi',
+  // The agent is away next.
+  'agent_stopping',
+])
 
 /** Errors that another attempt, or another host, would meet again. */
 const SAME_EVERYWHERE: ReadonlySet<string> = new Set(['files_gone', 'folder_not_found', 'image_without_program'])
