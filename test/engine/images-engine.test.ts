@@ -465,7 +465,11 @@ test('an image is built on an agent from a recipe, with its log; a failed step s
 
 const QUOTED_APPS = '[{"name":"web","protocol":"http","port":8080,"title":"Costs $5 \\\\ day"}]'
 
-/** An image with a directory in which every user writes, and settings that need care. */
+/**
+ * An image with a directory in which every user writes, and settings that need care.
+ *
+ * @param changes further lines of its recipe; then it has a file below the home too
+ */
 async function makeBase(name: string, changes: readonly string[] = []): Promise<void> {
   const container = await docker.createContainer({
     Image: BUSYBOX_IMAGE,
@@ -476,13 +480,14 @@ async function makeBase(name: string, changes: readonly string[] = []): Promise<
   const archive = pack()
   archive.entry({ name: 'srv', type: 'directory', mode: 0o777 })
   archive.entry({ name: 'srv/data', type: 'directory', mode: 0o777 })
-  archive.entry({ name: 'home/work/kept/deep/seed' }, 'seed\n')
+  if (changes.length > 0) archive.entry({ name: 'home/work/kept/deep/seed' }, 'seed\n')
   archive.finalize()
   const chunks: Buffer[] = []
   for await (const chunk of archive) chunks.push(chunk as Buffer)
   await container.putArchive(Buffer.concat(chunks), { path: '/' })
   const [repo, tag] = name.split(':')
-  await container.commit({ repo, tag, changes: changes.join('\n') })
+  // Docker refuses an empty text.
+  await container.commit({ repo, tag, ...(changes.length > 0 ? { changes: changes.join('\n') } : {}) })
   await container.remove()
 }
 
