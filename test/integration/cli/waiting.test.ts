@@ -12,6 +12,7 @@ const session = (status: string, changes: object = {}) => ({
   id: ID,
   name: 'job',
   kind: 'batch',
+  launchedBy: null,
   status,
   result: status === 'TERMINATED' ? 'success' : null,
   reason: { code: 'x', message: `It is ${status}.` },

@@ -173,9 +173,7 @@ test.each<[string, UserChange]>([
 test('a stream of a keypair ends with the keypair, and with the domain of its owner', async () => {
   const admin = (await manager.signIn()).api
   await admin.createDomain({ body: { name: 'closing' } })
-  const user = await manager.addUser('closing@example.org')
-  await admin.updateUser({ params: { id: user.id }, body: { domain: 'closing' } })
-  const { api } = await manager.signIn({ email: 'closing@example.org', password: 'Their-own-pass-1' })
+  const { api } = await manager.addUser('closing@example.org', 'user', 'closing')
   const own = () => api.createKeypair({ body: {} })
   const [first, second] = [await own(), await own()]
   using ends = await openEventStream(manager.url, first)
