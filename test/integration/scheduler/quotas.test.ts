@@ -25,7 +25,7 @@ async function join(resourceGroup: string): Promise<ScriptedAgent> {
 
 let users = 0
 async function newUser(domain?: string): Promise<{ api: ApiClient; id: UserId }> {
-  const api = await cluster.addUser(`user-${++users}@example.org`, domain)
+  const api = await cluster.addUser(`user-${++users}@example.org`, domain === undefined ? {} : { domain })
   const { items } = await api.getUsage({})
   return { api, id: items.find(item => item.kind === 'user')?.id as UserId }
 }

@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import { apiOf, signedApi } from '../../fixtures/manager.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 import { openTestStore } from '../../fixtures/test-store.ts'
+import { tokenOf } from './account-steps.ts'
 
 const PASSWORD = 'Their-own-pass-1'
 let cluster: SessionsCluster
@@ -129,7 +130,10 @@ test('the sessions of a user who moves stay with the old domain: it still counts
   ]
   const owner = await person('mover@example.org', 'from')
   const { id } = await cluster.launch({}, owner.api)
-  await cluster.api.updateUser({ params: { id: owner.id }, body: { domain: 'to' } })
+  // Somebody else chose the password, so it ends with the move.
+  const moved = await cluster.api.updateUser({ params: { id: owner.id }, body: { domain: 'to' } })
+  const token = tokenOf(moved.passwordLink?.url ?? null)
+  await apiOf(cluster.url).resetPassword({ body: { token, password: PASSWORD } })
   const api = await signIn('mover@example.org')
   expect(await api.getSession({ params: { id } })).toMatchObject({ domain: 'from' })
   expect((await before.api.getSession({ params: { id } })).ownerEmail).toBe('mover@example.org')
