@@ -70,7 +70,11 @@ export function withServices(answers: Partial<ApiClient>, events = testEvents(),
   const pinia = createPinia()
   app.use(pinia)
   const secret = testSecret()
-  const localProof = { headers: () => ({}), ask: () => Promise.resolve(null), prove: () => Promise.resolve(false) }
+  const localProof = {
+    headers: () => ({}),
+    ask: () => Promise.resolve(null),
+    prove: (code: string) => Promise.resolve(code === 'right'),
+  }
   provideServices(app, { api: testApi(answers), events, host: host as Host, secret, localProof })
   setActivePinia(pinia)
   // A store that stays would hear the sign-ins and sign-outs of other tests, also of those in other files.

@@ -128,13 +128,18 @@ export const useAccount = defineStore('account', () => {
     if (state.value === 'signed_in') state.value = 'expired'
   }
 
+  /** Number of times that `proveLocal` succeeded in this page: what was read about its place before is stale. */
+  const localProofs = ref(0)
+
   /**
    * Proves that this browser runs on the computer of this Berth.
-   * @param code from a link that `berth up` printed
+   * @param code from a link that `berth up` printed, or one that `berth local` confirms
    * @returns whether the code is valid
    */
-  function proveLocal(code: string): Promise<boolean> {
-    return localProof.prove(code)
+  async function proveLocal(code: string): Promise<boolean> {
+    const isProven = await localProof.prove(code)
+    if (isProven) localProofs.value++
+    return isProven
   }
 
   async function changePassword(oldPassword: string, newPassword: string): Promise<void> {
@@ -164,6 +169,7 @@ export const useAccount = defineStore('account', () => {
     signedIn,
     signOut,
     expire,
+    localProofs,
     proveLocal,
     changePassword,
   }

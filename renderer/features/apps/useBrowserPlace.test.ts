@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { type HostInfo } from '#proxy/contract'
 import { testEvents, withServices } from '../../testing/services.ts'
+import { useAccount } from '../account/useAccount.ts'
 import { placeOf, useBrowserPlace } from './useBrowserPlace.ts'
 
 test('four places, from what the proxy tells of this page', () => {
@@ -21,7 +22,14 @@ test('the proxy is asked once, and again after a proof', async () => {
   expect(await browser.known()).toBe('unproved')
   expect(asked).toHaveBeenCalledOnce()
   expect(browser.opensPorts).toBe(false)
+  // A question that was asked before the proof is answered after it.
+  const late = Promise.withResolvers<HostInfo>()
+  asked.mockReturnValueOnce(late.promise)
+  const reading = browser.read()
   asked.mockResolvedValue(info('local', false))
-  expect(await browser.read()).toBe('here')
+  expect(await useAccount().proveLocal('right')).toBe(true)
+  expect(await browser.known()).toBe('here')
+  late.resolve(info('remote', true))
+  expect(await reading).toBe('here')
   expect(browser.opensPorts).toBe(true)
 })

@@ -20,7 +20,7 @@ export function placeOf({ kind, isUnproven }: Pick<HostInfo, 'kind' | 'isUnprove
   return isUnproven ? 'unproved' : 'elsewhere'
 }
 
-/** The place of this page, asked once. After a new proof: `read`. */
+/** The place of this page, asked once, and again after a proof. */
 export const useBrowserPlace = defineStore('browser place', () => {
   const { host } = useServices()
   const account = useAccount()
@@ -43,10 +43,18 @@ export const useBrowserPlace = defineStore('browser place', () => {
       if (state === 'signed_out') info.value = null
     },
   )
+  watch(
+    () => account.localProofs,
+    () => (info.value = null),
+    { flush: 'sync' },
+  )
 
   /** @throws the host's error */
   async function read(): Promise<BrowserPlace> {
+    const proofs = account.localProofs
     const read = await host.host.info()
+    // An answer from before a proof is stale.
+    if (proofs !== account.localProofs) return known()
     info.value = read
     return placeOf(read)
   }
