@@ -1,4 +1,4 @@
-import { type MessageBoxOptions, type OpenDialogOptions } from 'electron'
+import type { MessageBoxOptions, OpenDialogOptions } from 'electron'
 import { type ElectronSlice, type ParentWindow } from '../electron-slice.ts'
 
 export interface Answer {

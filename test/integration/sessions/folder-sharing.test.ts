@@ -296,11 +296,9 @@ describe('a member of a folder', () => {
   test('a member who is moved to another domain does not see the folder', async () => {
     await invite('bob@example.org')
     await accept(bob)
-    const params = { id: bob.id }
-    await cluster.api.updateUser({ params, body: { domain: 'elsewhere' } })
-    const there = await cluster.signIn(bob.email)
+    const there = await cluster.move(bob.id, 'elsewhere')
     expect((await there.listFolders()).items.map(({ id }) => id)).not.toContain(folder.id)
-    await cluster.api.updateUser({ params, body: { domain: 'default' } })
+    await cluster.move(bob.id, 'default')
     const { token } = await apiOf(cluster.url).login({ body: { email: bob.email, password: PASSWORD, kind: 'token' } })
     bob = { ...bob, token: token ?? '', api: apiOf(cluster.url, token ?? '') }
     expect(await seen(bob)).toMatchObject({ permission: 'ro' })

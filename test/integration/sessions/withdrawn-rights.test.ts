@@ -1,7 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type ApiClient, type Folder, type FolderPermission, type SessionId, type SessionSpec } from '#manager/contract'
+import {
+  type ApiClient,
+  type Folder,
+  type FolderPermission,
+  type SessionId,
+  type SessionSpec,
+  type UserId,
+} from '#manager/contract'
 import { type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
@@ -10,7 +17,7 @@ let agent: ScriptedAgent
 /** Owns a folder. */
 let ada: ApiClient
 /** Member of it. */
-let bob: { api: ApiClient; id: string }
+let bob: { api: ApiClient; id: UserId }
 let folder: Folder
 beforeAll(async () => {
   cluster = await startSessionsCluster({ slowTickMs: 200, sweepMs: 50 })
@@ -103,13 +110,10 @@ test('a session waits whose owner left its project, or was moved to another doma
     cluster.api.removeGroupMember({ params: { id: group, userId: bob.id } }),
   )
   await expect.poll(() => cluster.reasonOf(left), { timeout: 10_000 }).toBe('project_left')
-  const moved = await waiting({}, () =>
-    cluster.api.updateUser({ params: { id: bob.id }, body: { domain: 'elsewhere' } }),
-  )
+  const moved = await waiting({}, () => cluster.move(bob.id, 'elsewhere'))
   await expect.poll(() => cluster.reasonOf(moved), { timeout: 10_000 }).toBe('domain_left')
   expect(agent.requests('create_kernel')).toEqual([])
-  await cluster.api.updateUser({ params: { id: bob.id }, body: { domain: 'default' } })
-  bob.api = await cluster.signIn('bob@localhost')
+  bob.api = await cluster.move(bob.id, 'default')
 })
 
 test('a session waits whose image its domain may not use any more', async () => {
