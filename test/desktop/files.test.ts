@@ -33,6 +33,8 @@ beforeAll(async () => {
   const window = { bounds: { x: 20, y: 40, width: 960, height: 760 }, isMaximized: false, zoomLevel: 0 }
   app = stack.use(await openApp(desktop, { env: { BERTH_ENDPOINT: double.url }, settings: { window } }))
   partner = stack.use(await startDragPartner(desktop, join(folder, 'from the desktop.txt'), { x: 1060, y: 200 }))
+  // This screen has no credential store. The warning of it blocks the mouse of the console, as questions do, until it is read.
+  await app.answer(0)
   await signIn(app.page, 'mira@example.com', 'Correct-horse-1')
   await app.page.getByRole('heading', { name: 'Summary', level: 1 }).waitFor()
 })
