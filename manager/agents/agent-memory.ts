@@ -3,7 +3,15 @@ import { type AgentImage, type KernelMounts } from '#agent/contract'
 import { type Stray } from '../scheduler/strays.ts'
 import { type DeviceModes } from './devices.ts'
 import { createProblems, type Problems } from './problems.ts'
-import { type FaultMemory } from './tell-faults.ts'
+
+/** Whether no session can start on an agent, as long as that lasts. */
+export interface FaultMemory {
+  readonly isFault: boolean
+  /** On the clock of `performance.now()`. */
+  readonly since: number
+  /** Whether superadmins know of it. */
+  readonly isTold: boolean
+}
 
 /** State of an agent that this process remembers during one connection. Each part of `agents/` names the fields that it uses. */
 export interface AgentMemory {

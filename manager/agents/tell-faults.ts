@@ -28,15 +28,6 @@ export interface FaultTellerDeps {
   readonly timings?: Partial<FaultTimings> | undefined
 }
 
-/** State of an agent, as long as it lasts. */
-export interface FaultMemory {
-  readonly isFault: boolean
-  /** On the clock of `performance.now()`. */
-  readonly since: number
-  /** Whether superadmins know of it. */
-  readonly isTold: boolean
-}
-
 /** Tells superadmins when no session can start on a host, and when they can again. Call the function with every report. */
 export function createFaultTeller({ store, tell, log, timings }: FaultTellerDeps) {
   const { faultMs, wellMs } = { ...DEFAULT_FAULT_TIMINGS, ...timings }

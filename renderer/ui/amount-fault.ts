@@ -1,4 +1,5 @@
 import { formatAmount, parseAmount, SLOTS, type SlotName } from '#manager/contract'
+import { t } from './amount-words.ts'
 import { shared } from './words.ts'
 
 /** Like `parseAmount`, except that a bare number of memory means GiB. */
@@ -20,7 +21,7 @@ export function writeAmount(slot: SlotName, amount: number, round: Rounding = Ma
 
 /** The fault of an amount outside its range, else empty. Bounds are rounded so that typing the shown number is valid. */
 export function rangeFault(slot: SlotName, amount: number, { min, max }: { min: number; max: number }): string {
-  if (amount < min) return shared('imageMinimum', { amount: writeAmount(slot, min, Math.ceil) })
+  if (amount < min) return t('imageMinimum', { amount: writeAmount(slot, min, Math.ceil) })
   return amount > max ? shared('atMost', { amount: writeAmount(slot, max, Math.floor) }) : ''
 }
 
@@ -28,19 +29,18 @@ export function rangeFault(slot: SlotName, amount: number, { min, max }: { min: 
 export function amountFault(slot: SlotName, typed: string): string {
   const text = typed.trim()
   const isBytes = SLOTS[slot].type === 'BYTES'
-  const example = isBytes ? shared('exampleBytes') : SLOTS[slot].base === 1 ? '1' : '1.5'
+  const example = isBytes ? t('exampleBytes') : SLOTS[slot].base === 1 ? '1' : '1.5'
   const canBeRead = (other: string) => readAmount(slot, other) !== undefined
-  if (text === '') return shared('enterAmount', { example })
+  if (text === '') return t('enterAmount', { example })
   if (canBeRead(text)) return ''
-  if (/^[-−]/.test(text)) return shared('notNegative')
+  if (/^[-−]/.test(text)) return t('notNegative')
   const withPoint = text.replace(',', '.')
   if (text.includes(',')) {
-    return canBeRead(withPoint) ? shared('usePoint', { text: withPoint }) : shared('useDigits', { example })
+    return canBeRead(withPoint) ? t('usePoint', { text: withPoint }) : t('useDigits', { example })
   }
   const decimals = decimalsOf(slot)
-  if (!isBytes && /^\d+\.\d+$/.test(text))
-    return decimals === 0 ? shared('onlyWhole') : shared('decimals', { count: decimals })
-  return isBytes ? shared('notMemory', { example }) : shared('notNumber', { example })
+  if (!isBytes && /^\d+\.\d+$/.test(text)) return decimals === 0 ? t('onlyWhole') : t('decimals', { count: decimals })
+  return isBytes ? t('notMemory', { example }) : t('notNumber', { example })
 }
 
 /** Decimal places that the slot counts: 1/1000 of a core has three. */

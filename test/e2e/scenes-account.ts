@@ -27,6 +27,7 @@ export const ACCOUNT_SCENES: readonly Scene[] = [
   { name: 'account', path: '/account', act: page => page.getByText('You have not added a key yet').waitFor() },
   {
     name: 'account-keypair-waits',
+    alike: true,
     path: '/account',
     world: { keypairs: [aKeypair(0), WAITING] },
     act: page => page.getByText('Made for you by chief@example.com').scrollIntoViewIfNeeded(),

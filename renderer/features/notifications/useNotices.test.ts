@@ -7,7 +7,8 @@ import { withServices } from '../../testing/services.ts'
 import { useAccount } from '../account/useAccount.ts'
 import { useSessions } from '../sessions/useSessions.ts'
 import { useInvitations } from '../summary/useInvitations.ts'
-import { noticeText, useNotices } from './useNotices.ts'
+import { noticeText } from './notice-text.ts'
+import { useNotices } from './useNotices.ts'
 
 beforeEach(() => globalThis.localStorage.clear())
 

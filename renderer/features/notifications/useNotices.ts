@@ -1,6 +1,6 @@
 import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
-import { type Message, type Session, type SessionId, TOLD_KINDS, type ToldKind } from '#manager/contract'
+import { type Message, type Session, type SessionId, type ToldKind } from '#manager/contract'
 import { type DesktopNotice } from '#proxy/contract'
 import { useServices } from '../../services.ts'
 import { logError } from '../../ui/error-log.ts'
@@ -10,7 +10,6 @@ import { useSessions } from '../sessions/useSessions.ts'
 import { useInvitations } from '../summary/useInvitations.ts'
 import { noticeKind, readNotices, seenOf, type Notice, type NoticeKind, type Seen, warnedAtOf } from './notice.ts'
 import { type TunnelWatch } from './tunnel-watch.ts'
-import { t } from './words.ts'
 
 const MOST_KEPT = 50
 
@@ -22,22 +21,12 @@ const TOLD_BY_BERTH = {
   host_well: { kind: 'hostWell', to: '/admin/agents' },
 } as const satisfies Record<Exclude<NonNullable<Message['about']>, ToldKind>, Pick<Notice, 'kind' | 'to'>>
 const isTold = (about: NonNullable<Message['about']>): about is ToldKind => !Object.hasOwn(TOLD_BY_BERTH, about)
-/** Notices that go when their message is cleared. */
+/** Notices that go when their message is cleared, besides those of what others did. */
 const OF_MESSAGES: ReadonlySet<NoticeKind> = new Set([
   'message',
   ...Object.values(TOLD_BY_BERTH).map(({ kind }) => kind),
-  ...TOLD_KINDS.map(kind => `told_${kind}` as const),
 ])
-
-const isOfTold = (kind: NoticeKind): kind is `told_${ToldKind}` => kind.startsWith('told_')
-
-export function noticeText({ kind, name, person = '', count = 0 }: Notice): string {
-  if (kind === 'invitation' || kind === 'shared') return t(kind, { person, name })
-  if (isOfTold(kind)) return t(kind, { person, name })
-  if (kind === 'message') return t(kind, { person, text: name })
-  const isCounted = kind === 'uploaded' || kind === 'uploadFailed' || kind === 'tunnelsLost' || kind === 'tunnelsBack'
-  return isCounted ? t(kind, { count }) : t(kind, { name })
-}
+const isOfMessage = (kind: NoticeKind) => kind.startsWith('told_') || OF_MESSAGES.has(kind)
 
 /** What has happened to the person's sessions while a tab was open, and invitations. Kept on this computer, shared by its tabs. */
 export const useNotices = defineStore('notices', () => {
@@ -45,10 +34,14 @@ export const useNotices = defineStore('notices', () => {
   /** Loaded while nobody waits, or with the first notice. */
   let loaded: ReturnType<typeof loadDesktop> | undefined
   async function loadDesktop() {
-    const [{ desktopNotices }, { watchFront }] = await Promise.all([import('./desktop.ts'), import('./in-front.ts')])
+    const [{ desktopNotices }, { watchFront }, { noticeText }] = await Promise.all([
+      import('./desktop.ts'),
+      import('./in-front.ts'),
+      import('./notice-text.ts'),
+    ])
     const front = watchFront()
     const appNotify = host.isDesktop ? (notice: DesktopNotice) => host.desktop.notify(notice) : undefined
-    return { front, notices: desktopNotices(appNotify, () => front.isInFront()) }
+    return { front, notices: desktopNotices(appNotify, () => front.isInFront()), noticeText }
   }
   const desktop = () => (loaded ??= loadDesktop())
   onScopeDispose(() => void loaded?.then(({ front }) => front.close()))
@@ -77,7 +70,7 @@ export const useNotices = defineStore('notices', () => {
     const noted = { ...notice, at: Date.now(), read: false }
     store([noted, ...known].slice(0, MOST_KEPT))
     desktop()
-      .then(({ notices }) => notices.show(noted.id, noticeText(noted), noted.to))
+      .then(({ notices, noticeText }) => notices.show(noted.id, noticeText(noted), noted.to))
       .catch(logError)
   }
   const readAll = () => store(items.value.map(item => ({ ...item, read: true })))
@@ -113,7 +106,7 @@ export const useNotices = defineStore('notices', () => {
     }
     const kept = new Set(messages.map(({ id }) => id))
     // Messages may have been cleared on another computer.
-    const left = items.value.filter(({ kind, id }) => !OF_MESSAGES.has(kind) || kept.has(id))
+    const left = items.value.filter(({ kind, id }) => !isOfMessage(kind) || kept.has(id))
     if (left.length < items.value.length) store(left)
   }
 

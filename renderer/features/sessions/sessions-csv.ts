@@ -1,9 +1,10 @@
 import { parseSlots, type Session } from '#manager/contract'
 import { type CsvColumn, csvOf, type CsvValue } from '../../ui/csv.ts'
 import { downloadFile } from '../../ui/download-file.ts'
-import { t } from './words.ts'
+import { t } from './sessions-csv-words.ts'
 import { reasonText } from './reason-text.ts'
 import { statusText } from './session-text.ts'
+import { t as listWords } from './words.ts'
 
 /** Columns of a file of sessions: amounts as plain numbers, times in UTC, so that programs read them. */
 export function sessionCsvColumns(): readonly CsvColumn<Session>[] {
@@ -14,7 +15,7 @@ export function sessionCsvColumns(): readonly CsvColumn<Session>[] {
     column(t('csvReason'), ({ reason }) => reasonText(reason)),
     column(t('csvImage'), ({ image }) => image),
     column(t('csvProject'), ({ group }) => group?.name ?? null),
-    column(t('resourceGroup'), session => session.resourceGroup),
+    column(listWords('resourceGroup'), session => session.resourceGroup),
     column(t('csvOwner'), session => session.ownerEmail),
     column(t('csvCpu'), session => amountsOf(session).cpu / 1000),
     column(t('csvMemory'), session => amountsOf(session).mem),

@@ -27,9 +27,6 @@ export default {
   enterEmail: 'Enter your e-mail address',
   enterPassword: 'Enter your password',
   enterCode: 'Enter the code',
-  signInAgain: 'Sign in again',
-  signInEnded: 'Your sign-in ended. The page stays as it is; sessions and their programs keep running.',
-  signInAsOther: 'Sign in as someone else',
   linkTooOld: 'This link is too old, or belongs to another computer. Run "berth up" for a new one.',
 
   confirmAddress: 'Confirm your address',

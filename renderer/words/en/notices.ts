@@ -1,6 +1,5 @@
 export default {
   notices: 'Notifications',
-  unread: '{count, plural, =0 {No unread notifications} one {# unread notification} other {# unread notifications}}',
   none: 'Nothing has happened yet',
   clear: 'Clear all',
   running: '{name} is running',

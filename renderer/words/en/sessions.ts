@@ -17,18 +17,6 @@ export default {
   selectedCount: '{count, number} selected',
   mostLogs: 'At most {most} logs at once',
   terminateSelected: 'Terminate…',
-  noneRunning: 'No sessions are running',
-  noneRunningText:
-    'A session is your own container with the CPU, memory and GPUs that you choose. Open Jupyter or a terminal in it, or connect with SSH and SFTP.',
-  launchFirst: 'Launch your first session',
-  noneFinished: 'No finished sessions yet',
-  noneFinishedText:
-    'Sessions that have ended appear here with their log and timeline. You can start them again or launch a copy.',
-  noMatch: 'No session matches',
-  noRunningMatch: 'None of the {count, number} active sessions matches the filter.',
-  noFinishedMatch: 'None of the {count, number} finished sessions matches the filter.',
-  noLoadedRunningMatch: 'None of the {count, number} active sessions that are loaded matches the filter.',
-  noLoadedFinishedMatch: 'None of the {count, number} finished sessions that are loaded matches the filter.',
   clearFilter: 'Clear filter',
   matchCount: '{count, plural, one {# session matches} other {# sessions match}}',
   searchedPart: 'Searched: the newest {held, number} of {total, number}',
@@ -127,41 +115,9 @@ export default {
   extend: 'Extend',
   goesOn: '{name} goes on.',
 
-  // Ending sessions
-  terminateTitle: 'Terminate “{name}”?',
-  cancelTitle: 'Cancel “{name}”?',
-  terminateCount: '{count, plural, one {Terminate # session?} other {Terminate # sessions?}}',
-  cancelCount: '{count, plural, one {Cancel # session?} other {Cancel # sessions?}}',
-  terminateLabel: '{count, plural, =1 {Terminate session} other {Terminate # sessions}}',
-  cancelLabel: '{count, plural, =1 {Cancel session} other {Cancel # sessions}}',
-  terminatingOne: 'Terminating {name}.',
-  cancelledOne: 'Cancelled {name}.',
-  terminatingMany: 'Terminating {count, number} sessions.',
-  cancelledMany: 'Cancelled {count, number} sessions.',
-  stillThere: '{failed, number} of {total, number} are still there: {names}.',
-  ownersMore: '{owners} and {count, number} more',
-  whyEnded: 'Reason for the owner (optional)',
-  allForeign:
-    '{count, plural, =1 {<b>This session belongs</b> to {owners}. Your address, {you}, is shown to the owner as the reason of the end.} other {<b>These sessions belong</b> to {owners}. Your address, {you}, is shown to the owner as the reason of the end.}}',
-  someForeign:
-    '<b>{count, number} of these sessions belong</b> to {owners}. Your address, {you}, is shown to the owner as the reason of the end.',
-  filesDeleted:
-    '{count, plural, =1 {Programs in it stop at once. <b>All files are deleted.</b> Copy what you need first, for example with SFTP.} other {Programs in them stop at once. <b>All files are deleted.</b> Copy what you need first, for example with SFTP.}}',
-  homesKept:
-    '{count, plural, =1 {Programs in it stop at once. <b>Only the home folder is kept, for about a day while there is room.</b> Copy what you need first, for example with SFTP.} other {Programs in them stop at once. <b>Only home folders are kept, for about a day while there is room.</b> Copy what you need first, for example with SFTP.}}',
-  someHomesKept:
-    'Programs in them stop at once. <b>Only home folders of sessions with one container are kept, for about a day while there is room.</b> Copy what you need first, for example with SFTP.',
-  nothingLost:
-    '{count, plural, =1 {The session has not started, so nothing is lost.} other {The sessions have not started, so nothing is lost.}}',
-  andMore: 'and {count, number} more',
-
   // Tabs, figures and CSV
   waiting: 'Waiting',
   failed: 'Failed',
-  noneWaiting: 'No session is waiting',
-  noneWaitingText: 'Sessions wait here until a host has room for them.',
-  noneFailed: 'No session has failed',
-  noneFailedText: 'Sessions that ended with an error, and batch jobs whose command failed, appear here.',
   io: 'Disk I/O',
   ioRead: '{amount} read',
   ioWritten: '{amount} written',
@@ -169,21 +125,4 @@ export default {
   exportFailed: 'Not all sessions could be loaded. The file was not made.',
   openJupyterLab: 'Open JupyterLab',
   openJupyterLabOf: 'Open JupyterLab of {name}',
-  csvName: 'Name',
-  csvStatus: 'Status',
-  csvReason: 'Reason',
-  csvImage: 'Image',
-  csvProject: 'Project',
-  csvOwner: 'Owner',
-  csvCpu: 'CPU cores',
-  csvMemory: 'RAM (bytes)',
-  csvGpu: 'GPUs',
-  csvCreated: 'Requested',
-  csvStarted: 'Started',
-  csvEnded: 'Ended',
-  csvCpuSeconds: 'CPU time (s)',
-  csvGpuSeconds: 'GPU time (s)',
-  csvTags: 'Tags',
-  csvNote: 'Note',
-  csvId: 'Id',
 } as const

@@ -29,9 +29,6 @@ export default {
   enterEmail: '이메일 주소를 입력하세요',
   enterPassword: '비밀번호를 입력하세요',
   enterCode: '코드를 입력하세요',
-  signInAgain: '다시 로그인',
-  signInEnded: '로그인이 만료되었습니다. 화면은 그대로 유지되며, 세션과 프로그램은 계속 실행됩니다.',
-  signInAsOther: '다른 사용자로 로그인',
   linkTooOld: '링크가 만료되었거나 다른 컴퓨터의 링크입니다. "berth up"을 실행하여 새 링크를 받으세요.',
 
   confirmAddress: '이메일 주소 확인',

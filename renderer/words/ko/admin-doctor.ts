@@ -30,7 +30,7 @@ export default {
   data_disk_mend: '공간을 확보하거나 --data로 더 큰 디스크의 데이터 디렉터리를 지정하세요.',
   check_homes_disk: '홈 디렉터리의 디스크',
   homes_disk_short:
-    '{path} 경로에 남은 공간은 {size}이고 에이전트는 {needed}을(를) 비워 둡니다(agent.scratch.floorMib). 세션이 시작되지 않습니다.',
+    '{path} 경로에 남은 공간: {size}. 에이전트가 비워 두는 공간: {needed}(agent.scratch.floorMib). 세션이 시작되지 않습니다.',
   homes_disk_mend: '그곳의 공간을 확보하거나 agent.scratch.directory를 더 큰 디스크로 지정하세요.',
   check_engine_disk: '엔진의 디스크',
   engine_disk_full: '{path} 경로에 {size}밖에 남지 않아 컨테이너가 쓸 수 없습니다.',

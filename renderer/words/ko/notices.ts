@@ -3,7 +3,6 @@ import { type Translation } from '../message-types.ts'
 
 export default {
   notices: '알림',
-  unread: '{count, plural, =0 {읽지 않은 알림 없음} other {알림, 읽지 않음 #개}}',
   none: '아직 알림이 없습니다',
   clear: '모두 지우기',
   running: '{name} 세션이 실행 중입니다',

@@ -1,6 +1,6 @@
-import { type HostNews } from '../agents/tell-faults.ts'
-import { type TellDeps, tellSuperadmins } from './tell-superadmins.ts'
-import { hostMail } from './texts.ts'
+import { type HostNews } from './tell-faults.ts'
+import { type TellDeps, tellSuperadmins } from '../mail/tell-superadmins.ts'
+import { hostMail } from '../mail/texts.ts'
 
 const LONGEST = 500
 

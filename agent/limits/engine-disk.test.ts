@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
 import { AppError, because } from '#manager/contract'
 import { createEngineDisk } from './engine-disk.ts'
-import { fromEngine } from './engine-client.ts'
+import { fromEngine } from '../docker/engine-client.ts'
 
 /** More bytes than any disk has, and fewer than every disk has free. */
 const [FULL, ROOM] = [2 ** 60, 1]

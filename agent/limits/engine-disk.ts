@@ -1,6 +1,6 @@
 import { AppError, because, type Because, isAppError } from '#manager/contract'
-import { shortageAt } from '../limits/free-space.ts'
-import { type EngineClient } from './engine-client.ts'
+import { shortageAt } from './free-space.ts'
+import { type EngineClient } from '../docker/engine-client.ts'
 
 /** Images and layers of an engine with containerd's image store; elsewhere everything is below the directory that the engine names. */
 const CONTAINERD = ['/var/lib/containerd']

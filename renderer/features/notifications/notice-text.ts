@@ -1,0 +1,14 @@
+import { type ToldKind } from '#manager/contract'
+import { type Notice, type NoticeKind } from './notice.ts'
+import { t } from './words.ts'
+
+const isOfTold = (kind: NoticeKind): kind is `told_${ToldKind}` => kind.startsWith('told_')
+
+/** The sentence of a notice, in the language of the page. */
+export function noticeText({ kind, name, person = '', count = 0 }: Notice): string {
+  if (kind === 'invitation' || kind === 'shared') return t(kind, { person, name })
+  if (isOfTold(kind)) return t(kind, { person, name })
+  if (kind === 'message') return t(kind, { person, text: name })
+  const isCounted = kind === 'uploaded' || kind === 'uploadFailed' || kind === 'tunnelsLost' || kind === 'tunnelsBack'
+  return isCounted ? t(kind, { count }) : t(kind, { name })
+}

@@ -1,0 +1,7 @@
+export default {
+  proxyMisconfigured: 'The reverse proxy in front of Berth is misconfigured.',
+  lastSeen: 'Last seen {time} ago.',
+  proxyLines: 'Lines for its configuration',
+  proxyMore: 'More is in <code>{file}</code>. Administrators alone see this notice.',
+  dismissNotice: 'Dismiss this notice',
+} as const

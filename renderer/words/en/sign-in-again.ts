@@ -1,0 +1,5 @@
+export default {
+  signInAgain: 'Sign in again',
+  signInEnded: 'Your sign-in ended. The page stays as it is; sessions and their programs keep running.',
+  signInAsOther: 'Sign in as someone else',
+} as const
