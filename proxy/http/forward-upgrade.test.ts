@@ -6,6 +6,7 @@ import { silentLog } from '../log.ts'
 import { createHttpServer } from './create-server.ts'
 import { forwardRequest, type Upstream } from './forward.ts'
 import { forwardUpgrade } from './forward-upgrade.ts'
+import { mapHeaders } from './headers.ts'
 import { answerRaw } from './raw-answer.ts'
 
 const servers: { close(): unknown }[] = []
@@ -21,7 +22,12 @@ async function forwarding(onConnection: (socket: Socket) => void) {
   }).listen(0, '127.0.0.1')
   await once(upstream, 'listening')
   const options = { host: '127.0.0.1', port: (upstream.address() as AddressInfo).port, agent: false }
-  const way: Upstream = { options, headers: raw => [...raw], log: silentLog }
+  const way: Upstream = {
+    options,
+    headers: raw => [...raw],
+    answerHeaders: raw => mapHeaders(raw, (name, value) => (name === 'set-cookie' ? undefined : value)),
+    log: silentLog,
+  }
   const failures: string[] = []
   const server = createHttpServer({
     onRequest: (request, response) =>
@@ -96,6 +102,20 @@ test.each([
   client.end('through')
   expect(await text(client)).toBe('through')
   expect(heads[0]).toMatch(new RegExp(`\r\nUpgrade: ${sent}\r\n`))
+})
+
+test('fields of the answer to an upgrade pass the filter of answers', async () => {
+  const { dial } = await forwarding(socket => {
+    const fields =
+      'Set-Cookie: a=b\r\nSec-WebSocket-Accept: c\r\nConnection: Upgrade, X-Hop\r\nX-Hop: d\r\nUpgrade: websocket\r\n'
+    socket.once('data', () => socket.end(`HTTP/1.1 101 Switching Protocols\r\n${fields}\r\n`))
+  })
+  const client = dial()
+  client.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  const answer = await text(client)
+  expect(answer).toBe(
+    'HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: c\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+  )
 })
 
 test('an upgrade that the upstream never answers fails', async () => {

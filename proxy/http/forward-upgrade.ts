@@ -57,7 +57,9 @@ export function forwardUpgrade(
     contained((incoming: IncomingMessage, far: Duplex, farHead: Buffer) => {
       answered()
       far.on('error', () => socket.destroy())
-      socket.write(responseHead(incoming, incoming.rawHeaders), 'latin1')
+      // Browsers obey the fields of a 101 too, Set-Cookie for example: they pass the same filter as those of other answers.
+      const switching = ['Connection', 'Upgrade', 'Upgrade', incoming.headers.upgrade ?? '']
+      socket.write(responseHead(incoming, [...answerHeadersOf(incoming, upstream), ...switching]), 'latin1')
       if (farHead.length > 0) socket.write(farHead)
       if (head.length > 0) far.write(head)
       splice(socket, far)

@@ -77,7 +77,8 @@ function refusalOf(error: unknown, { key, title }: { readonly key: string; reado
 
 /** Keeps the first page on this origin: an image's label names it. */
 export function startOf(path: string): string {
-  const url = new URL(path, 'http://app.invalid')
+  const url = URL.parse(path, 'http://app.invalid')
+  if (!url) return '/'
   return url.host === 'app.invalid' ? url.pathname.replace(/^\/+/, '/') + url.search + url.hash : '/'
 }
 
