@@ -156,7 +156,11 @@ async function publishedLink({ port, seen }: Pick<Road, 'port' | 'seen'>): Promi
     served: { ...served, ...rest },
     place: 'abcdefghijklmnop',
     address,
-    api: { grantServedApp: () => Promise.resolve(grant), renewGrant: () => Promise.resolve(grant) },
+    api: {
+      getServedApp: () => Promise.resolve(served),
+      grantServedApp: () => Promise.resolve(grant),
+      renewGrant: () => Promise.resolve(grant),
+    },
     transport: {
       dial: async () => {
         const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
