@@ -133,7 +133,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
         await networks.checkRange()
         if (networks.isElsewhere) throw new AppError('unavailable', because('engine_elsewhere'))
       },
-      // Whoever may use the engine may also set rules, by a container.
+      // A user of the engine can set rules too, by a container.
       iptables: process.getuid?.() === 0 ? undefined : containerIptables({ engine, image: config.toolboxImage }),
       log,
       onChange: changed,

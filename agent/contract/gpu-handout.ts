@@ -17,7 +17,7 @@ export const GpuInfo = z.object({
 })
 export type GpuInfo = z.infer<typeof GpuInfo>
 
-/** What an engine can hand out now. */
+/** GPUs that an engine can hand out now. */
 export interface GpuOffer {
   /** Names of CDI devices of `GPU_KIND`: UUIDs, or indexes such as `0`, `0:1` for a MIG instance, `gpu0`, `mig0:1`. */
   readonly names: readonly string[]

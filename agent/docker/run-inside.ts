@@ -7,7 +7,7 @@ export interface Inside {
   readonly user: string
 }
 
-/** Of what is printed, as much is kept. */
+/** Limit of the output that is kept; the rest is dropped. */
 const MOST_BYTES = 4 * 1024 * 1024
 
 /**

@@ -70,7 +70,7 @@ export function createDiskGuard(deps: DiskGuardDeps): { look(): Promise<void> } 
     const paths = [
       { isHome: true, path: homeOf(kernel.kernelId) },
       ...(layer === undefined ? [] : [{ isHome: false, path: layer }]),
-      // What is written to a volume of the image is in neither of the two.
+      // Volumes of the image are in neither of the two.
       ...(kernel.volumes ?? []).map(path => ({ isHome: false, path })),
     ]
     const none: Amount = { bytes: 0, inodes: 0 }

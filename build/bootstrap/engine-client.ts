@@ -79,7 +79,7 @@ export function getFromEngine({ options }: EngineEndpoint, path: string): Promis
   })
 }
 
-/** What the engine says of an image of its own. */
+/** An image as the engine describes it. */
 export interface LocalImage {
   readonly Id: string
   readonly RepoDigests?: readonly string[] | null

@@ -1,7 +1,7 @@
 import { type Part } from './test-parts.ts'
 import { type FileResult, MAX_UNSTEADY, type VitestReport } from './test-report.ts'
 
-/** What a part of `npm test` ended with; a part without tests has no report. */
+/** End of a part of `npm test`; a part without tests has no report. */
 interface Ended {
   readonly code: number
   readonly report: VitestReport | undefined

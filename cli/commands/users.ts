@@ -156,7 +156,7 @@ export function addUserCommands(program: Command): void {
   }
 }
 
-/** What became of a password that somebody else may have known. */
+/** Fate of a password that somebody else may have known. */
 function endedText({ url }: SentLink): string {
   const ended = 'Somebody else may have known the password, so it has ended.'
   return url === null ? `${ended} A link for a new one was mailed.` : `${ended} Pass on this link for a new one: ${url}`

@@ -79,7 +79,7 @@ export type Engine =
       readonly firewallBackend: string | undefined
       /** False if the engine's bridges are in another network namespace, or on another machine. */
       readonly hasBridgesHere: boolean
-      /** What the engine says about GPUs. */
+      /** Answer of the engine about GPUs. */
       readonly gpus: GpuFacts
       readonly toolbox: { readonly image: string; readonly present: boolean }
       /** Number of images with labels that say what they offer to sessions. */

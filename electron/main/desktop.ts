@@ -355,7 +355,7 @@ export function startDesktop(deps: DesktopDeps): void {
   })
   watchSystemEnd({ electron, process: deps.process, platform: process.platform, end: () => void leave.end() })
   app.on('before-quit', event => {
-    // Of macOS, when it shuts down: it would stop if Berth did not agree.
+    // Sent by macOS when it shuts down: the shutdown stops if Berth does not agree.
     if (leave.isEnding && process.platform === 'darwin') return
     event.preventDefault()
     void leave.ask()

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What somebody else did about a person's account, as the person is told it. */
+/** Deeds of somebody else about a person's account, as the person is told them. */
 export const TOLD_KINDS = [
   'keypair_made',
   'keypair_changed',

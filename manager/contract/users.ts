@@ -9,7 +9,7 @@ import { sortBy } from './sort.ts'
 export const Role = z.enum(['user', 'domain_admin', 'superadmin'])
 export type Role = z.infer<typeof Role>
 
-/** Whose choice a password is. `unknown`: an admin of the domain may know it. */
+/** Person who chose a password. `unknown`: an admin of the domain may know it. */
 export const PASSWORD_FROM = ['person', 'superadmin', 'administrator', 'unknown'] as const
 export type PasswordFrom = (typeof PASSWORD_FROM)[number]
 

@@ -36,7 +36,7 @@ export type WindowLook = Pick<
 export function windowLook({ nativeTheme }: Pick<ElectronSlice, 'nativeTheme'>, icon?: NativeImage): WindowLook {
   return {
     title: 'Berth',
-    // Of the page (`renderer/app/style.css`): a window is empty for a moment, and its scroll bars have a gutter.
+    // Colours of the page (`renderer/app/style.css`): a window is empty for a moment, and its scroll bars have a gutter.
     backgroundColor: nativeTheme.shouldUseDarkColors ? '#0c1418' : '#f3f6f7',
     minWidth: 480,
     minHeight: 480,

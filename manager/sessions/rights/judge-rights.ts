@@ -42,7 +42,7 @@ export function imageReason({ reference }: Pick<NamedImage, 'reference'>): Reaso
   return reasonOf('image_withdrawn', because('image_right_withdrawn', { image: reference }))
 }
 
-/** What a session may do with a folder now; `closed`: its project is deactivated. */
+/** Right of a session to a folder now; `closed`: its project is deactivated. */
 export type FolderRight = FolderPermission | 'closed' | 'withdrawn' | 'withdrawn_from_launcher'
 
 /** The lesser right of the owner and of an administrator who launched the session: the latter chose the command that reads the folder. */

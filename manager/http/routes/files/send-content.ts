@@ -109,7 +109,7 @@ export async function sendBytes(
 /** Resolves when the system has taken the bytes. @throws if the connection is closed */
 function write(raw: ServerResponse, bytes: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
-    // What is written to a response that was closed meanwhile may never be called back.
+    // The callback of a write to a closed response may never come.
     const onClose = () => reject(new Error('the connection is closed'))
     if (raw.closed) {
       onClose()
