@@ -3,7 +3,7 @@ import { type UserRow } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 import { type News } from './telling.ts'
 
-/** What a change of an account is told as. */
+/** Kind under which a change of an account is told. */
 export interface AccountChange {
   readonly before: UserRow
   readonly after: UserRow
@@ -16,7 +16,7 @@ export interface AccountChange {
   readonly projectsChanged: boolean
 }
 
-/** What the person learns of a change of the account: a line for each thing that is another than before. Pure. */
+/** News of a change of the account for its person: one for each thing that changed. Pure. */
 export function newsOf(by: Pick<Caller, 'userId' | 'email'>, change: AccountChange): News[] {
   const { before, after, passwordSet, passwordEnded, isUnlinked, projectsChanged } = change
   const isOther = (keys: readonly (keyof UserRow)[]) => keys.some(key => before[key] !== after[key])

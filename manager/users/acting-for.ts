@@ -84,7 +84,7 @@ export function adminMayHaveEntered(person: Pick<UserRow, 'password_set' | 'pass
   return othersMayKnowPassword(person) && person.password_from !== 'superadmin'
 }
 
-/** Whose choice the password of an account is that somebody else sets. */
+/** Person who counts as the chooser of a password that somebody else sets. */
 export function passwordSetBy({ role }: Pick<Caller, 'role'>): PasswordFrom {
   return role === 'superadmin' ? 'superadmin' : 'administrator'
 }

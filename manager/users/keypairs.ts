@@ -139,7 +139,7 @@ export function createKeypairs({ store, box, telling, onEnd, onLimitsChanged }: 
       const made = await store.transaction(async trx => {
         requireManaged(caller, await holdUser(trx, userId))
         requireAnother(caller, userId, 'make_keypair')
-        // Nobody learns this secret: the owner gets another one.
+        // This secret stays unknown: the owner gets another one.
         const nobodys = seal(accessKey, newSecretKey())
         const waiting = { active: false, waits: true, created_by: caller.userId }
         const keypair = await insert(trx, {

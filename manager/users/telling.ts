@@ -9,7 +9,7 @@ import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller } from './authorize.ts'
 
-/** What somebody did about another person's account. */
+/** News of what somebody did about another person's account. */
 export interface News {
   /** Whose account it is about. */
   readonly userId: UserId

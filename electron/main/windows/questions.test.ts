@@ -26,7 +26,7 @@ test('a question is in front of the focused window, else of one that is on the s
   terminal.destroy()
   await questions.ask(QUESTION)
   expect(stub.parents).toEqual([terminal, console, hidden])
-  // Nobody would see the question of a hidden window.
+  // A question of a hidden window would stay unseen.
   expect(hidden.visible).toBe(true)
 })
 

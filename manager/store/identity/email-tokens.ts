@@ -5,7 +5,7 @@ import { type Db } from '../schema.ts'
 export interface EmailToken {
   readonly user_id: UserId
   readonly password_hash: string | null
-  /** Whose choice a password is that is set with it. */
+  /** Person who chose a password that is set with it. */
   readonly password_from: LinkedFrom
 }
 

@@ -73,7 +73,7 @@ export interface EmailTokensTable {
    * by somebody else with the same address does not count.
    */
   password_hash: string | null
-  /** Whose choice a password is that is set with the link. */
+  /** Person who chose a password that is set with the link. */
   password_from: Default<'person' | 'unknown'>
   created_at: Time
   expires_at: Time
