@@ -1,19 +1,19 @@
 /**
- * Makes the pictures of the desktop app in docs/guide/pages.md: windows of a real Electron with their frames, in both languages and both
- * themes, with made-up data. `npm run build`, then `node test/desktop/guide-windows.ts [LANGUAGE-THEME…]`. Korean needs a font with Hangul.
+ * Makes the pictures of the desktop app in the guide's pages.md: windows of a real Electron with their frames, with made-up data.
+ * `npm run build`, then `node test/desktop/guide-windows.ts [--all]`, as test/e2e/guide-pages.ts. Korean needs a font with Hangul.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type ElectronApplication } from 'playwright-core'
 import { type ConsoleDouble, startConsoleDouble } from '../e2e/console-double.ts'
 import { aWorld } from '../e2e/console-world.ts'
-import { root } from '../fixtures/berth.ts'
+import { type Look, pictureFile, readOrder } from '../e2e/guide-pictures.ts'
 import { launchBrowser, withoutGutter } from '../fixtures/browser.ts'
 import { openApp, openDesktop, type RunningApp } from './open-app.ts'
 
-const folder = join(root, 'docs/guide/pages')
+const { looks, folder } = readOrder(process.argv.slice(2))
 const QUALITY = 82
 /** Where the window with its frame is on the screen. */
 const FRAME = { x: 34, y: 54, width: 1294, height: 798 }
@@ -30,20 +30,17 @@ const SHELL = [
   '\x1b[1;32mwork@train-resnet-50\x1b[0m:\x1b[1;34m~\x1b[0m$ ',
 ].join('\r\n')
 
-const wanted = process.argv.slice(2)
+await mkdir(join(folder, 'pages'), { recursive: true })
 
 await using browser = await launchBrowser().then(it => Object.assign(it, { [Symbol.asyncDispose]: () => it.close() }))
 await using desktop = await openDesktop()
-for (const language of ['en', 'ko'] as const) {
-  for (const theme of ['light', 'dark'] as const) {
-    const suffix = `${language}-${theme}`
-    if (wanted.length > 0 && !wanted.includes(suffix)) continue
-    await takeAll(language, theme)
-    console.log(suffix)
-  }
+for (const look of looks) {
+  await takeAll(look)
+  console.log(`${look.language}-${look.theme}`)
 }
 
-async function takeAll(language: 'en' | 'ko', theme: 'light' | 'dark'): Promise<void> {
+async function takeAll(look: Look): Promise<void> {
+  const { language, theme } = look
   const configDir = await mkdtemp(join(tmpdir(), 'berth-guide-'))
   try {
     await using server = await startConsoleDouble(aWorld({ signedIn: false }))
@@ -59,7 +56,7 @@ async function takeAll(language: 'en' | 'ko', theme: 'light' | 'dark'): Promise<
     const { electron, page } = app
     const take = async (name: string) => {
       await withoutGutter(page)
-      await picture(electron, `desktop-${name}-${language}-${theme}`)
+      await picture(electron, pictureFile(`desktop-${name}`, look))
     }
     await electron.evaluate(({ nativeTheme }, source) => void (nativeTheme.themeSource = source), theme)
     await page.evaluate(next => localStorage.setItem('berth.language', next), language)
@@ -166,7 +163,7 @@ async function answerOnce(electron: ElectronApplication): Promise<void> {
 }
 
 /** The screen as its user sees it: with frames, menus and dialogs of the system. */
-async function picture(electron: ElectronApplication, name: string): Promise<void> {
+async function picture(electron: ElectronApplication, file: string): Promise<void> {
   await delay(1_500)
   const png = await electron.evaluate(async ({ desktopCapturer, screen }) => {
     const size = screen.getPrimaryDisplay().size
@@ -179,5 +176,5 @@ async function picture(electron: ElectronApplication, name: string): Promise<voi
   await page.setContent(`<style>body { margin: -${FRAME.y}px -${FRAME.x}px }</style><img src="${png}">`)
   const client = await page.context().newCDPSession(page)
   const { data } = await client.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY })
-  await writeFile(join(folder, `${name}.webp`), Buffer.from(data, 'base64'))
+  await writeFile(join(folder, 'pages', file), Buffer.from(data, 'base64'))
 }

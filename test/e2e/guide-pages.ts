@@ -1,19 +1,20 @@
 /**
- * Makes the pictures of docs/guide/pages.md: pages and dialogs of the console in both languages and both themes, with made-up data.
- * `npm run build`, then `node test/e2e/guide-pages.ts [NAME…]`. The pictures of the other chapters come from a running Berth
- * (`screenshots.ts`). Korean needs a font with Hangul on this computer.
+ * Makes pages.md of the guide and the pictures of the console's pages and dialogs, with made-up data. `npm run build`, then
+ * `node test/e2e/guide-pages.ts [--all] [NAME…]`: English and light in docs/guide; with `--all` both languages and both themes in
+ * dist/guide. Korean needs a font with Hangul on this computer.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Page } from 'playwright-core'
-import { root } from '../fixtures/berth.ts'
-import { inBothSchemes, launchBrowser, loadPage, settle, SIZES, withoutGutter } from '../fixtures/browser.ts'
+import { inSchemes, launchBrowser, loadPage, settle, SIZES, withoutGutter } from '../fixtures/browser.ts'
 import { startConsoleDouble } from './console-double.ts'
 import { aWorld } from './console-world.ts'
 import { CHAPTERS, DESKTOP_CHAPTER } from './guide-chapters.ts'
+import { guideText, pictureFile, readOrder } from './guide-pictures.ts'
 import { SCENES } from './guide-scenes.ts'
 
-const folder = join(root, 'docs/guide/pages')
+const { looks, folder, names: wanted } = readOrder(process.argv.slice(2))
+const languages = new Set(looks.map(({ language }) => language))
 const QUALITY = 82
 
 /** The page as WebP, which a picture of a page needs a third of the bytes for. */
@@ -33,11 +34,10 @@ async function speak(page: Page, language: 'en' | 'ko'): Promise<void> {
   await page.waitForFunction(next => document.documentElement.lang === next, language)
 }
 
-const wanted = process.argv.slice(2)
 const names = Object.entries(CHAPTERS)
   .flatMap(([title, scenes]) => (title === DESKTOP_CHAPTER ? [] : Object.keys(scenes)))
   .filter(name => wanted.length === 0 || wanted.includes(name))
-await mkdir(folder, { recursive: true })
+await mkdir(join(folder, 'pages'), { recursive: true })
 const browser = await launchBrowser()
 try {
   for (const name of names) {
@@ -52,12 +52,13 @@ try {
     await page.mouse.move(0, 0)
     for (const dismiss of await page.locator('.notification').getByRole('button', { name: 'Dismiss' }).all())
       await dismiss.click()
-    for (const language of ['en', 'ko'] as const) {
+    for (const language of languages) {
+      const themes = looks.filter(look => look.language === language).map(({ theme }) => theme)
       await speak(page, language)
       await withoutGutter(page)
-      await inBothSchemes(page, async theme => {
+      await inSchemes(page, themes, async theme => {
         await settle(page)
-        await picture(page, join(folder, `${name}-${language}-${theme}.webp`))
+        await picture(page, join(folder, 'pages', pictureFile(name, { language, theme })))
       })
     }
     await context.close()
@@ -67,13 +68,4 @@ try {
   await browser.close()
 }
 // The text follows from the chapters alone, whichever pictures are made.
-const chapters = Object.entries(CHAPTERS).map(([title, scenes]) => {
-  const pictures = Object.entries(scenes).map(([name, caption]) => {
-    const link = (language: string, theme: string) => `pages/${name}-${language}-${theme}.webp`
-    const more = `[dark](${link('en', 'dark')}) · [한국어](${link('ko', 'light')}) · [한국어, 어두운 테마](${link('ko', 'dark')})`
-    return `![${name.replaceAll('-', ' ')}](${link('en', 'light')})\n\n${caption} ${more}\n`
-  })
-  return `## ${title}\n\n${pictures.join('\n')}`
-})
-const head = `# Every page and dialog\n\nMade by \`node test/e2e/guide-pages.ts\` and \`node test/desktop/guide-windows.ts\`, with made-up data. The [guide](README.md) explains them.\n`
-await writeFile(join(root, 'docs/guide/pages.md'), `${head}\n${chapters.join('\n')}`)
+await writeFile(join(folder, 'pages.md'), guideText(looks))

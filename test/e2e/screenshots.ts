@@ -1,14 +1,23 @@
 /**
- * Re-makes the pictures of the user guide from a running Berth: `npx node test/e2e/screenshots.ts [FOLDER]`. Pictures at
- * 1280×800 go into FOLDER (default docs/guide), the same at 1920×1080 into
- * test/output/guide-1920 for eyes only.
+ * Makes the pictures of the user guide from a running Berth: `npx node test/e2e/screenshots.ts [FOLDER]`. Those at 1280×800, in the
+ * theme that the guide shows, go into FOLDER (default docs/guide); those at 1920×1080 in both themes into test/output/guide-1920, to
+ * be looked at.
  */
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Page } from 'playwright-core'
 import { type ApiClient, type SessionId } from '#manager/contract'
 import { root, startBerth } from '../fixtures/berth.ts'
-import { inBothSchemes, launchBrowser, settle, SIZES, visit, withoutGutter } from '../fixtures/browser.ts'
+import {
+  inSchemes,
+  launchBrowser,
+  type Scheme,
+  SCHEMES,
+  settle,
+  SIZES,
+  visit,
+  withoutGutter,
+} from '../fixtures/browser.ts'
 import {
   leaveDialog,
   openApp,
@@ -44,15 +53,15 @@ while True:
     time.sleep(0.7)
 `
 
-async function shoot(page: Page, name: string): Promise<void> {
+async function shoot(page: Page, name: string, shown: Scheme = 'light'): Promise<void> {
   await page.mouse.move(0, 0)
-  for (const [size, folder] of [
-    [SIZES.small, guide],
-    [SIZES.large, large],
+  for (const [size, folder, schemes] of [
+    [SIZES.small, guide, [shown]],
+    [SIZES.large, large, SCHEMES],
   ] as const) {
     await page.setViewportSize(size)
     await withoutGutter(page)
-    await inBothSchemes(page, async scheme => {
+    await inSchemes(page, schemes, async scheme => {
       await settle(page)
       await page.screenshot({ path: join(folder, `${name}-${scheme}.png`), animations: 'disabled' })
     })
@@ -202,7 +211,7 @@ try {
   const terminal = await openTerminal(page, MAIN)
   await typeLine(terminal, 'clear; python3 --version; git --version; ls -l; df -h /dev/shm')
   await screen(terminal).filter({ hasText: '/dev/shm' }).waitFor()
-  await shoot(terminal, 'terminal')
+  await shoot(terminal, 'terminal', 'dark')
   await terminal.close()
 
   await page.getByRole('link', { name: MAIN, exact: true }).click()
