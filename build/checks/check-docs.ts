@@ -1,10 +1,18 @@
-// Part of `npm run lint`: compares errors and reasons with their documentation, both ways, and checks every relative link of
-// every *.md file, and the paths and source files that the pages name. Decisions and the changelog tell of their own time: the
+// Part of `npm run lint`: compares errors and reasons with their documentation, both ways, with the next steps that the page shows,
+// and checks every relative link of every *.md file, and the paths and source files that the pages name. Decisions and the changelog tell of their own time: the
 // paths in them may be gone.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { ERRORS, REASON_CODES } from '#manager/contract'
-import { differences, documentedCodes, documentedReasons, namedPaths, relativeLinks } from './doc-rules.ts'
+import { readCatalogue } from '../read-catalogue.ts'
+import {
+  differences,
+  documentedCodes,
+  documentedReasons,
+  errorDifferences,
+  namedPaths,
+  relativeLinks,
+} from './doc-rules.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 /** Folders that pages name and that only a run makes. */
@@ -42,6 +50,7 @@ const errors = readFileSync(errorsPage, 'utf8')
 const problems = [
   ...differences(Object.keys(ERRORS), documentedCodes(errors)),
   ...differences(REASON_CODES, documentedReasons(errors)),
+  ...errorDifferences(errors, ERRORS, await readCatalogue(join(ROOT, 'renderer', 'words', 'en', 'error-steps.ts'))),
 ]
 for (const paper of papers) {
   const text = readFileSync(paper, 'utf8')

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { differences, documentedCodes, documentedReasons, namedPaths, relativeLinks } from './doc-rules.ts'
+import {
+  differences,
+  documentedCodes,
+  documentedReasons,
+  errorDifferences,
+  namedPaths,
+  relativeLinks,
+} from './doc-rules.ts'
 
 test('error codes are read from table rows and headings, not from running text', () => {
   const page = '# Errors\n| `port_in_use` | taken |\n|`internal`|\n### `not_found`\nSee `elsewhere`.\n'
@@ -13,6 +20,21 @@ test('a code that only one side has is reported, and so is one with two explanat
     'docs/errors.md explains b twice',
   ])
   expect(differences(['a'], ['a'])).toEqual([])
+})
+
+test('a row of an error has the status, the repeatability and the next step of the table and the catalogue', () => {
+  const row = (cells: string) =>
+    `| code | HTTP | again | what it means | what to do |\n|---|---|---|---|---|\n| ${cells} |\n`
+  const codes = { port_in_use: { status: 409, retry: false } }
+  const steps = { port_in_use: 'Run "berth up" with another port.' }
+  const check = (cells: string) => errorDifferences(row(cells), codes, steps)
+  expect(check('`port_in_use` | 409 | no | Taken. | Run `berth up` with another port. Or close it.')).toEqual([])
+  expect(check('`port_in_use` | 400 | yes | Taken. | Close it.')).toEqual([
+    'docs/errors.md says 400 for port_in_use, not 409',
+    'docs/errors.md says yes for port_in_use, not no',
+    'docs/errors.md begins what to do about port_in_use in other words than the page: Run "berth up" with another port.',
+  ])
+  expect(errorDifferences(row('`port_in_use` | 409 | no | Taken. | Close it.'), codes, {})).toEqual([])
 })
 
 test('relative links are found with and without anchors; web addresses, anchors and code are not', () => {

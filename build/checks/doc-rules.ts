@@ -44,3 +44,39 @@ export function differences(defined: readonly string[], documented: readonly str
     .map(code => `docs/errors.md explains ${code} twice`)
   return [...missing, ...stale, ...twice]
 }
+
+/** What the table of errors says about a code. */
+interface CodeFacts {
+  readonly status: number
+  readonly retry: boolean
+}
+
+/**
+ * Rows of docs/errors.md that differ from the sources, as sentences. A row is `code | HTTP | again | meaning | what to do`; the last cell
+ * begins with the sentence that the page shows and goes on with what only the command line and administrators need.
+ *
+ * @param codes status and repeatability by code
+ * @param steps next steps of the page, in English, by code; not every code has one
+ */
+export function errorDifferences(
+  markdown: string,
+  codes: Readonly<Record<string, CodeFacts>>,
+  steps: Readonly<Record<string, string>>,
+): string[] {
+  const bare = (text: string) => text.replaceAll(/[`"]/g, '')
+  return markdown.split('\n').flatMap(line => {
+    const [name = '', status, again, , ...rest] = line.replaceAll(/^\|\s*|\s*\|\s*$/g, '').split(' | ')
+    const code = /^`([a-z0-9_]+)`$/.exec(name)?.[1] ?? ''
+    const facts = codes[code]
+    if (!facts) return []
+    const repeatable = facts.retry ? 'yes' : 'no'
+    const step = steps[code] ?? ''
+    return [
+      ...(status === String(facts.status) ? [] : [`docs/errors.md says ${status} for ${code}, not ${facts.status}`]),
+      ...(again === repeatable ? [] : [`docs/errors.md says ${again} for ${code}, not ${repeatable}`]),
+      ...(bare(rest.join(' | ')).startsWith(bare(step))
+        ? []
+        : [`docs/errors.md begins what to do about ${code} in other words than the page: ${step}`]),
+    ]
+  })
+}
