@@ -46,12 +46,10 @@ test('dispersed sessions spread over three engines, and a terminal reaches each'
   for (const { id } of sessions) await inTerminal(id, 'echo "six $((2*3))"', /six 6/)
 })
 
-test('each agent has an identity of its own, although the engines of one machine report the same ID', async () => {
+test('each agent has an identity of its own, also where the engines of one machine report the same ID, as Docker 20 does', async () => {
   const { items } = await api.listAgents()
   expect(new Set(items.map(({ id }) => id)).size).toBe(3)
   expect(items.map(({ status }) => status)).toEqual(['CONNECTED', 'CONNECTED', 'CONNECTED'])
-  const ids = await Promise.all(hosts.map(({ engine }) => engine.docker('info', '--format', '{{.ID}}')))
-  expect(new Set(ids).size).toBe(1)
 })
 
 test('after an engine is killed others take new sessions, none is lost, and the engine is used again when it is back', async () => {
