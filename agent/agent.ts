@@ -42,6 +42,9 @@ import { containerIptables } from './network/container-iptables.ts'
 import { type Isolation, startFirewall } from './network/firewall.ts'
 import { createDirectoryApart } from './kernel/directory-apart.ts'
 import { createFreeSpace } from './limits/free-space.ts'
+import { createHostFaults } from './limits/host-faults.ts'
+import { createOwnDisks } from './limits/own-disks.ts'
+import { createTestStarts } from './limits/test-starts.ts'
 import { createSessionNetworks } from './network/session-networks.ts'
 import { runDoctor } from './run-doctor.ts'
 import { startStats } from './stats/stats.ts'
@@ -144,11 +147,24 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     floorBytes: config.freeSpaceFloorBytes,
     onChange: changed,
   })
-  const apart = createDirectoryApart([config.directory, config.scratchDirectory], changed)
-  const engineDisk = createEngineDisk({ engine, floorBytes: config.freeSpaceFloorBytes, onChange: changed })
   const files = createKernelFiles({ ...config, onShort: () => freeSpace.look() })
   const storage = createMountedStorage(config.storage, changed)
   const toolbox = createToolbox({ engine, image: config.toolboxImage, onChange: changed, log })
+  const faults = createHostFaults([
+    createDirectoryApart([config.directory, config.scratchDirectory], changed),
+    freeSpace,
+    createOwnDisks({ ...config, onChange: changed }),
+    createEngineDisk({ engine, floorBytes: config.freeSpaceFloorBytes, onChange: changed }),
+    toolbox,
+    createTestStarts({
+      engine,
+      networks,
+      toolbox,
+      image: config.toolboxImage,
+      manager: () => identity.manager?.managerId,
+      onChange: changed,
+    }),
+  ])
   const kernels = stack.use(
     createKernelManager({
       engine,
@@ -202,6 +218,8 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       onUp: async () => {
         await Promise.all([firewall.apply(), look(), networks.look()])
         await devices.engineCameUp()
+        // A fault of the engine may be over now.
+        void faults.look()
         // Prepare the toolbox before the first session needs it; a failure is reported as a problem of the host.
         toolbox.volume().catch(() => undefined)
       },
@@ -225,9 +243,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     setInterval(lookAgain, LOOK_AGAIN_MS),
     setInterval(() => (watch.state.reachable ? void networks.look() : undefined), NETWORK_LOOK_MS),
     setInterval(() => void storage.look(), STORAGE_LOOK_MS),
-    setInterval(() => void freeSpace.look(), STORAGE_LOOK_MS),
-    setInterval(() => void engineDisk.look(), STORAGE_LOOK_MS),
-    setInterval(() => void toolbox.look(), STORAGE_LOOK_MS),
+    setInterval(() => void faults.look(), STORAGE_LOOK_MS),
     setInterval(() => (kernels.overdue ? lookAgain() : undefined), LOOK_AFTER_FAILURE_MS),
   ]
   stack.defer(() => timers.forEach(timer => clearInterval(timer)))
@@ -242,7 +258,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
     images: [...images.images],
     kernels: kernels.reports(),
     network: networkReport(firewall.state, networks.problem),
-    host: hostReport(apart.problem ?? freeSpace.problem ?? engineDisk.problem ?? toolbox.problem),
+    host: hostReport(faults.problem),
     storage: [...storage.markers],
   })
   let diagnosing: Promise<Diagnosis> | undefined
@@ -270,7 +286,7 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
       handlers: {
         create_kernel: ({ spec, ...options }, signal) =>
           kernels.create(spec, { ...options, signal }).catch(async (error: unknown) => {
-            throw await engineDisk.told(apart.told(error))
+            throw await devices.told(spec, await faults.told(error))
           }),
         destroy_kernel: ({ kernelId, graceMs, attempt, keepFilesMs }) =>
           kernels.destroy(kernelId, graceMs, attempt, keepFilesMs),

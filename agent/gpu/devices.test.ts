@@ -270,3 +270,21 @@ test('a GPU that the engine does not hand out any more has a problem with the st
   )
   expect(devices.list()[0]).toMatchObject({ uuid: 'GPU-0', problemBy: { cause: 'engine_without_gpus' } })
 })
+
+test('a start that the engine refused is the fault of the host if its GPU has failed since the last look', async () => {
+  const text = 'nvidia-container-cli: initialization error'
+  const error = new AppError('kernel_create_failed', because('docker_not_started', { text }))
+  const whole = { devices: [{ uuid: 'GPU-0', slot: 'cuda.device', amount: 1 }] }
+  expect(await devices.told(whole, error)).toBe(error)
+  found = [gpu('GPU-0', { problem: because('gpu_not_listed') }), gpu('GPU-1', { mode: 'shared' })]
+  expect(await devices.told(part('GPU-1', 50), error)).toBe(error)
+  expect(await devices.told({ devices: [] }, error)).toBe(error)
+  const failed = { code: 'kernel_create_failed', detail: because('host_gpu_failed') }
+  expect(await devices.told(whole, error)).toMatchObject(failed)
+  expect(devices.list()[0]?.problem).toBe(because('gpu_not_listed').why)
+  // A GPU that is not there at all.
+  found = [gpu('GPU-1', { mode: 'shared' })]
+  expect(await devices.told(whole, error)).toMatchObject(failed)
+  const other = new AppError('files_gone', because('session_files_deleted'))
+  expect(await devices.told(whole, other)).toBe(other)
+})

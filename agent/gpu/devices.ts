@@ -5,11 +5,13 @@ import {
   because,
   type Device,
   type DeviceFigures,
+  isAppError,
   keysOf,
   type SettableMode,
 } from '#manager/contract'
 import { type GpuRequest, gpusOf } from '../docker/container-config.ts'
 import { engineMessage } from '../docker/engine-client.ts'
+import { hasCause } from '../limits/proven-fault.ts'
 import { type Log } from '../log.ts'
 import { type FoundGpu, type GpuPlugin } from './gpu-plugin.ts'
 import { type GpuRequests } from './gpu-requests.ts'
@@ -37,6 +39,11 @@ export interface Devices extends AsyncDisposable {
    * @throws `kernel_create_failed`
    */
   limit(spec: Pick<KernelSpec, 'devices'>, pid: number, hasEnded?: () => Promise<boolean>): Promise<void>
+  /**
+   * The error of a start, in words for owners where a GPU of the kernel has failed. The words of the driver prove nothing, because
+   * an image brings them about too, such as one that needs a newer driver: so the GPUs are looked at.
+   */
+  told(spec: Pick<KernelSpec, 'devices'>, error: unknown): Promise<unknown>
 }
 
 export interface DevicesDeps {
@@ -60,6 +67,8 @@ interface Entry {
 const LOOK_EVERY_MS = 10_000
 /** Delay until the next probe of a GPU whose probe could not be carried out. */
 const TRY_AGAIN_MS = 10 * 60_000
+/** Causes of failed starts that a GPU that has failed brings about. */
+const MAY_BE_GPU = hasCause('docker_not_started', 'docker_says', 'gpu_limit_not_set', 'gpu_not_checked')
 /** Shares of a whole GPU, in hundredths. */
 const SHARES = 100
 
@@ -142,14 +151,14 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
 
   await look()
   let looking: Promise<void> | undefined
-  const timer = setInterval(() => {
-    // If a look is still running, the next is skipped.
-    looking ??= look()
+  /** A look, or the one that is still running. */
+  const lookOnce = () =>
+    (looking ??= look()
       .catch((error: unknown) => {
         if (!stop.signal.aborted) log.error({ err: error }, 'the GPUs could not be read')
       })
-      .finally(() => (looking = undefined))
-  }, deps.lookEveryMs ?? LOOK_EVERY_MS)
+      .finally(() => (looking = undefined)))
+  const timer = setInterval(() => void lookOnce(), deps.lookEveryMs ?? LOOK_EVERY_MS)
 
   return {
     list: () => entries.map(toDevice),
@@ -203,6 +212,15 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
           )
         }
       }
+    },
+    async told(spec, error) {
+      if (spec.devices.length === 0 || !isAppError(error) || !MAY_BE_GPU(error)) return error
+      // A look that is still running may have begun before the failure.
+      await looking
+      await lookOnce()
+      const well = new Set(entries.filter(({ gpu }) => problemOf(gpu) === null).map(({ gpu }) => gpu.uuid))
+      if (spec.devices.every(({ uuid }) => well.has(uuid))) return error
+      return new AppError('kernel_create_failed', because('host_gpu_failed'), { cause: error })
     },
     async [Symbol.asyncDispose]() {
       stop.abort()

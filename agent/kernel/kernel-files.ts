@@ -123,10 +123,12 @@ export function createKernelFiles(options: KernelFilesOptions): KernelFiles {
   /** Creates a directory owned by the agent. @throws `disk_full` */
   async function makeControl(...path: string[]): Promise<string> {
     const directory = join(kernels, ...path)
-    await mkdir(kernels, { recursive: true, mode: 0o700 })
-    await mkdir(directory, { recursive: true }).catch((error: unknown) => {
+    try {
+      await mkdir(kernels, { recursive: true, mode: 0o700 })
+      await mkdir(directory, { recursive: true })
+    } catch (error) {
       throw unlessFull(error, directory)
-    })
+    }
     return directory
   }
 

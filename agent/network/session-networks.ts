@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { type NetworkInspectInfo } from 'dockerode'
 import { LABEL_KERNEL_ID, LABEL_MANAGER } from '#agent/contract'
 import { AppError, type Because, because, causeIn } from '#manager/contract'
-import { type EngineClient, isMissing, statusOf } from '../docker/engine-client.ts'
+import { type EngineClient, engineMessage, fromEngine, isMissing, statusOf } from '../docker/engine-client.ts'
 import { createTurns } from '../turns.ts'
 import {
   allocateSubnet,
@@ -39,7 +40,7 @@ export interface SessionNetworks {
   /**
    * Provides the bridge of the session. An existing bridge is shared with the kernels that made it, or was created ahead for this
    * kernel; any other is a left-over, and is replaced.
-   * @throws `network_range_taken`
+   * @throws `network_range_taken`; `kernel_create_failed` if Docker refuses, which is a problem until it makes a network again
    */
   create(member: NetworkMember, managerId: string): Promise<SessionNetwork>
   /**
@@ -64,6 +65,11 @@ export interface SessionNetworks {
   look(): Promise<void>
   /** Our networks on the engine, with the key under which their sessions know them. */
   list(managerId: string): Promise<{ readonly key: string; readonly id: string }[]>
+}
+
+/** Docker's answer to the last try, where it made no network. */
+interface Refusal {
+  readonly refused: unknown
 }
 
 /** The part of a kernel that its network depends on. */
@@ -98,6 +104,8 @@ export function createSessionNetworks(
   /** Serializes kernels of one session joining and leaving. */
   const inTurn = createTurns()
   let problem: Because | null = null
+  /** The manager for whose session Docker refused a network; undefined while Docker makes networks. */
+  let refusedFor: string | undefined
   let isElsewhere = false
 
   function note(found: { problem?: Because | null; isElsewhere?: boolean }): void {
@@ -111,6 +119,7 @@ export function createSessionNetworks(
   async function noting<T>(work: Promise<T>): Promise<T> {
     try {
       const value = await work
+      refusedFor = undefined
       note({ problem: null })
       return value
     } catch (error) {
@@ -157,14 +166,14 @@ export function createSessionNetworks(
 
   /**
    * @param from as in `allocateSubnet`
-   * @returns undefined if another program was quicker: try again
+   * @returns a refusal also if another program was quicker: try again
    */
   async function tryCreate(
     key: string,
     managerId: string,
     present: readonly NetworkInspectInfo[],
     from: number,
-  ): Promise<SessionNetwork | undefined> {
+  ): Promise<SessionNetwork | Refusal> {
     const subnet = freeSubnet(present.flatMap(subnetsOf), from)
     reserved.add(subnet)
     const name = networkName(key)
@@ -180,10 +189,9 @@ export function createSessionNetworks(
       })
       return { id: network.id, name }
     } catch (error) {
-      // 403: "Pool overlaps with other one on this address space"; 409: a network of this name is left over.
+      if (!isRefusal(error)) throw error
       if (statusOf(error) === 409) await removeByKey(key, managerId)
-      else if (statusOf(error) !== 403) throw error
-      return undefined
+      return { refused: error }
     } finally {
       reserved.delete(subnet)
     }
@@ -191,22 +199,21 @@ export function createSessionNetworks(
 
   /**
    * Creates a network at a free place, unless a look at the networks that are there answers the question.
-   * @returns the look's answer, or the new network; undefined if others were quicker at every try
+   * @returns the look's answer, or the new network; the last refusal if Docker refused every try
    */
   async function createUnless<T>(
     key: string,
     managerId: string,
     answerOf: (present: readonly NetworkInspectInfo[]) => T | undefined,
-  ): Promise<T | SessionNetwork | undefined> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  ): Promise<T | SessionNetwork | Refusal> {
+    for (let attempt = 1; ; attempt++) {
       const present = await listUsable()
       const answer = answerOf(present)
       if (answer !== undefined) return answer
       // Another agent with this range looks for the first free subnet as we do: after a refusal we search from another place.
-      const network = await tryCreate(key, managerId, present, attempt === 0 ? 0 : Math.random())
-      if (network) return network
+      const made = await tryCreate(key, managerId, present, attempt === 1 ? 0 : Math.random())
+      if (!('refused' in made) || attempt === ATTEMPTS || !isPassing(made.refused)) return made
     }
-    return undefined
   }
 
   async function removeByKey(key: string, managerId: string): Promise<void> {
@@ -237,15 +244,35 @@ export function createSessionNetworks(
       const found = mayExist ? present.find(isNetworkOf(key, managerId)) : undefined
       return found && { id: found.Id, name: networkName(key) }
     })
-    if (network) return network
-    throw new AppError('kernel_create_failed', because('docker_refused_networks'))
+    return unlessRefused(network, managerId)
+  }
+
+  /** Nothing in a network comes from a user, so a refusal is a fault of the host. */
+  function unlessRefused(made: SessionNetwork | Refusal, managerId: string): SessionNetwork {
+    if (!('refused' in made)) return made
+    refusedFor = managerId
+    note({ problem: because('docker_makes_no_networks', { text: engineMessage(made.refused) }) })
+    throw new AppError('kernel_create_failed', because('docker_refused_networks'), { cause: made.refused })
+  }
+
+  /** Asks Docker for a network and gives it back. A network that a killed agent leaves here has no kernel, so that the sweep removes it. */
+  async function tryOne(managerId: string): Promise<void> {
+    const key = randomUUID()
+    try {
+      await create({ kernelId: key, sessionId: key }, managerId)
+    } finally {
+      await removeByKey(key, managerId)
+    }
   }
 
   async function createAhead(key: string, managerId: string, ready: number): Promise<AheadOutcome> {
     const isShort = (present: readonly NetworkInspectInfo[]) => !isRoomAhead(present, ready)
     const made = await createUnless(key, managerId, present => (isShort(present) ? 'short' : undefined))
     if (made === 'short') return made
-    return made ? 'created' : 'refused'
+    if (!('refused' in made)) return 'created'
+    // Another program may have been quicker; everything else is for the log.
+    if (!isPassing(made.refused)) throw made.refused
+    return 'refused'
   }
 
   function isRoomAhead(present: readonly NetworkInspectInfo[], ready: number): boolean {
@@ -254,7 +281,11 @@ export function createSessionNetworks(
 
   async function look(): Promise<void> {
     // A taken range is recorded as the problem; an engine that does not answer is noticed elsewhere.
-    await noting(listUsable().then(present => freeSubnet(present.flatMap(subnetsOf)))).catch(() => undefined)
+    const works =
+      refusedFor === undefined
+        ? listUsable().then(present => freeSubnet(present.flatMap(subnetsOf)))
+        : tryOne(refusedFor)
+    await noting<unknown>(works).catch(() => undefined)
   }
 
   return {
@@ -277,6 +308,13 @@ export function createSessionNetworks(
     list,
   }
 }
+
+/** Whether Docker answered that it makes no such network. A full disk is told by the code that looks at the disk. */
+const isRefusal = (error: unknown) =>
+  statusOf(error) !== undefined && fromEngine(error, 'kernel_create_failed').code !== 'disk_full'
+
+/** 403: "Pool overlaps with other one on this address space"; 409: a network of this name is left over. */
+const isPassing = (error: unknown) => [403, 409].includes(statusOf(error) ?? 0)
 
 function isNetworkOf(key: string, managerId: string) {
   return ({ Labels }: NetworkInspectInfo) => Labels?.[LABEL_KERNEL_ID] === key && Labels[LABEL_MANAGER] === managerId

@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { AppError, because } from '#manager/contract'
 import { type SessionUser } from '../docker/container-config.ts'
+import { unlessFull } from '../kernel/put-file.ts'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
 
@@ -10,11 +11,11 @@ const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
  * root, and the user could write nothing beside the folder.
  *
  * @param home absolute   @param path relative to the home
- * @throws `kernel_create_failed` where a file or a link is in the way
+ * @throws `kernel_create_failed` where a file or a link is in the way, `disk_full`
  */
 export async function makeMountPoint(home: string, path: string, user: SessionUser): Promise<void> {
   const made = await makeDirectories(home, path.split('/'), user).catch((error: unknown) => {
-    if (!isInTheWay(error)) throw error
+    if (!isInTheWay(error)) throw unlessFull(error, home)
     throw new AppError('kernel_create_failed', because('mount_over_file', { path }), { cause: error })
   })
   await made.close()

@@ -42,8 +42,14 @@ export const AGENT_CAUSES = {
     'The agent cannot start sessions: {path} has {free} free, and new sessions need {needed}. Free space on the host.',
   agent_inodes_short:
     'The agent cannot start sessions: {path} has room for {free, number} more files, and new sessions need {needed, number}. Remove files on the host.',
+  agent_disk_refuses:
+    'The agent cannot start sessions: the disk of {path} takes no new file ({code}), although it has free space. Look at its quotas, and on btrfs at the space for metadata (`btrfs filesystem usage`).',
   agent_engine_disk_full:
     'The agent cannot start sessions: the disk of Docker at {path} is full. Remove images that nobody uses, or free space on the host; `docker system df` shows what takes it.',
+  agent_starts_nothing:
+    'The agent cannot start sessions: Docker did not start a container of Berth either: {text}. Restart Docker, and read its log.',
+  docker_makes_no_networks:
+    'Docker refuses to make them: {text}. If Docker names iptables, restart it: a firewall that was loaded anew has removed its rules. If Docker says that they overlap others, start the agent with another BERTH_AGENT_NETWORK_RANGE.',
   agent_without_networks: 'The agent cannot start sessions, because their network is not available:',
   containers_unsigned:
     '{count, plural, one {# container on the host carries} other {# containers on the host carry}} the name of this Berth, but not its signature. Import or remove each: `berth admin agent unknown ls`.',

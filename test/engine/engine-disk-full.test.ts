@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createEngineClient, fromEngine } from '../../agent/docker/engine-client.ts'
-import { createEngineDisk, type EngineDisk } from '../../agent/limits/engine-disk.ts'
+import { createEngineDisk } from '../../agent/limits/engine-disk.ts'
 import { type Engine, startEngine } from '../fixtures/docker-engine.ts'
 import { TINY_IMAGE } from '../fixtures/images.ts'
 
@@ -30,7 +30,7 @@ afterAll(() => stack.disposeAsync(), 60_000)
 test('a container that cannot be made on a full disk is a fault of the host, until there is room', async () => {
   const client = createEngineClient(engine.host)
   await client.negotiate()
-  const disk: EngineDisk = createEngineDisk({ engine: client, floorBytes: 2 ** 20, onChange: () => undefined })
+  const disk = createEngineDisk({ engine: client, floorBytes: 2 ** 20, onChange: () => undefined })
   const create = () => client.calls.createContainer({ Image: TINY_IMAGE, Cmd: ['none'] })
   const filler = join(small, 'filler')
   await writeFile(filler, Buffer.alloc(128 * 2 ** 20)).catch(() => undefined)

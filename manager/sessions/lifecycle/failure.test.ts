@@ -21,7 +21,14 @@ test('a full disk of the host costs no attempt once its agent has found it full,
   expect(after('docker_disk_full')).toMatchObject({ to: 'ERROR', reason: { code: 'create_failed' } })
 })
 
-test.each(['host_without_toolbox', 'engine_without_gpus', 'agent_stopping'] as const)('%s costs no attempt', cause => {
+test.each([
+  'host_without_toolbox',
+  'engine_without_gpus',
+  'agent_stopping',
+  'host_starts_nothing',
+  'host_gpu_failed',
+  'docker_refused_networks',
+] as const)('%s costs no attempt', cause => {
   const failure = failureOn('gpu-1', new AppError('kernel_create_failed', because(cause)))
   expect(afterFailure(failure, { counted: 3, maxAttempts: 3 })).toMatchObject({ to: 'PENDING' })
 })

@@ -22,9 +22,12 @@ const REPORTED: ReadonlySet<unknown> = new Set([
   'host_disk_short',
   'host_directory_apart',
   'host_without_toolbox',
+  'host_starts_nothing',
+  'docker_refused_networks',
   // The GPU has a problem then, and is not given to anybody.
   'engine_without_gpus',
   'gpu_not_in_cdi',
+  'host_gpu_failed',
   // The agent is away next.
   'agent_stopping',
 ])

@@ -45,8 +45,14 @@ export default {
     '에이전트가 세션을 시작하지 못합니다. {path}의 여유 공간: {free}. 새 세션에 필요한 공간: {needed}. 호스트의 공간을 확보하세요.',
   agent_inodes_short:
     '에이전트가 세션을 시작하지 못합니다. {path}에는 파일을 {free, number}개 더 둘 수 있고 새 세션에는 {needed, number}개가 필요합니다. 호스트의 파일을 지우세요.',
+  agent_disk_refuses:
+    '에이전트가 세션을 시작하지 못합니다. {path}의 디스크에 여유 공간이 있지만 새 파일을 쓸 수 없습니다({code}). 쿼터를 확인하고, btrfs라면 메타데이터 공간도 확인하세요(`btrfs filesystem usage`).',
   agent_engine_disk_full:
     '에이전트가 세션을 시작하지 못합니다. {path}에 있는 Docker의 디스크가 가득 찼습니다. 쓰지 않는 이미지를 지우거나 호스트의 공간을 확보하세요. `docker system df`로 무엇이 공간을 차지하는지 볼 수 있습니다.',
+  agent_starts_nothing:
+    '에이전트가 세션을 시작하지 못합니다. Docker가 Berth의 컨테이너도 시작하지 못했습니다: {text}. Docker를 다시 시작하고 Docker의 로그를 확인하세요.',
+  docker_makes_no_networks:
+    'Docker가 네트워크를 만들지 않습니다: {text}. Docker가 iptables를 언급하면 Docker를 다시 시작하세요. 방화벽을 다시 불러오면 Docker의 규칙이 지워집니다. 다른 네트워크와 겹친다고 하면 에이전트를 다른 BERTH_AGENT_NETWORK_RANGE로 시작하세요.',
   agent_without_networks: '세션의 네트워크를 쓸 수 없어 에이전트가 세션을 시작하지 못합니다:',
   containers_unsigned:
     '호스트의 컨테이너 {count}개에 이 Berth의 이름이 있지만 서명이 없습니다. 하나씩 가져오거나 제거하세요: `berth admin agent unknown ls`.',

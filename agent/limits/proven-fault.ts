@@ -1,0 +1,55 @@
+import { type AppError, type Because, type CauseKey, isAppError } from '#manager/contract'
+
+/**
+ * A fault of the host with which no session can start. The agent looks for it after a start that failed for a cause that may come of
+ * the fault: the cause alone proves nothing, because an image, a request or a full home of a session can bring it about.
+ */
+export interface ProvenFault {
+  /** In words for admins; null unless the fault was found. */
+  readonly problem: Because | null
+  /** The error of a start, in words for owners where the fault is its cause. */
+  told(error: unknown): Promise<unknown>
+  /** Looks whether a fault that was found is over. */
+  look(): Promise<void>
+}
+
+export interface ProvenFaultDeps {
+  /** Whether a start that failed so may have met the fault: the agent looks then. */
+  readonly isSuspect: (error: AppError) => boolean
+  /** The fault in words for admins; null if there is none. @throws if that cannot be said now: the last answer then stands */
+  readonly find: () => Promise<Because | null>
+  readonly inWordsForOwners: (error: AppError) => AppError
+  readonly onChange: () => void
+}
+
+/** @returns whether an error has one of these causes */
+export function hasCause(...causes: readonly CauseKey[]): (error: AppError) => boolean {
+  const all: ReadonlySet<unknown> = new Set(causes)
+  return ({ detail }) => all.has(detail['cause'])
+}
+
+export function createProvenFault({ isSuspect, find, inWordsForOwners, onChange }: ProvenFaultDeps): ProvenFault {
+  let problem: Because | null = null
+  let looking: Promise<void> | undefined
+
+  async function lookNow(): Promise<void> {
+    const before = problem
+    problem = await find().catch(() => before)
+    if ((before === null) !== (problem === null)) onChange()
+  }
+
+  /** Starts that fail together share one look. */
+  const lookOnce = () => (looking ??= lookNow().finally(() => (looking = undefined)))
+
+  return {
+    get problem() {
+      return problem
+    },
+    async told(error) {
+      if (!isAppError(error) || !isSuspect(error)) return error
+      await lookOnce()
+      return problem === null ? error : inWordsForOwners(error)
+    },
+    look: () => (problem === null ? Promise.resolve() : lookOnce()),
+  }
+}
