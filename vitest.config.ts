@@ -2,6 +2,7 @@ import vue from '@vitejs/plugin-vue'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './build/bootstrap/longest-first.ts'
 import { CONSOLE_WORKERS, ENGINE_WORKERS, INTEGRATION_WORKERS } from './build/bootstrap/test-parts.ts'
+import { leftOut, testSet } from './build/bootstrap/test-sets.ts'
 import { compiledWords } from './build/vite-words.ts'
 
 /**
@@ -19,6 +20,8 @@ const patient = {
   hookTimeout: 180_000,
   retry: 1,
   expect: { poll: { timeout: 10_000, interval: 25 } },
+  setupFiles: ['test/fixtures/processor-seconds.ts'],
+  exclude: leftOut(testSet(process.env)),
   ...shared,
 }
 
@@ -79,8 +82,8 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
-          exclude: [CONSOLE_TESTS],
           ...serial,
+          exclude: [CONSOLE_TESTS, ...serial.exclude],
           maxConcurrency: 3,
         },
       },

@@ -58,6 +58,7 @@ export function withSecondRun(first: VitestReport, alone: VitestReport, file: st
   }
   const again = alone.testResults.filter(({ name }) => name === file).map(merge)
   return {
+    ...first,
     testResults: [...first.testResults.filter(({ name }) => name !== file), ...again],
     unhandled: (first.unhandled ?? []).filter(error => error.file !== file),
   }

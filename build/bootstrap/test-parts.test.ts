@@ -1,15 +1,26 @@
 import { expect, test } from 'vitest'
 import { PARTS, parseTestFlags, scheduleOf } from './test-parts.ts'
 
-test('without flags all parts run, and the first failure ends them', () => {
-  expect(parseTestFlags([])).toEqual({ parts: PARTS, keepGoing: false, storeDurations: false, coverage: false })
+const NO_SWITCH = { keepGoing: false, storeDurations: false, enforceBudget: false, coverage: false }
+
+test('without flags all parts but the fuzzer run, and the first failure ends them', () => {
+  const parts = PARTS.filter(part => part !== 'fuzz')
+  expect(parseTestFlags([])).toEqual({ ...NO_SWITCH, set: 'change', parts })
+})
+
+test('--all runs everything', () => {
+  expect(parseTestFlags(['--all', '--enforce-budget'])).toEqual({
+    ...NO_SWITCH,
+    ...{ set: 'all', parts: PARTS, enforceBudget: true },
+  })
 })
 
 test('--only picks parts, in the usual order, and an unknown one is refused', () => {
   expect(parseTestFlags(['--only', 'e2e', '--only=unit', '--keep-going', '--coverage'])).toEqual({
+    ...NO_SWITCH,
+    set: 'change',
     parts: ['unit', 'e2e'],
     keepGoing: true,
-    storeDurations: false,
     coverage: true,
   })
   expect(() => parseTestFlags(['--only', 'units'])).toThrow('--only takes one of typecheck, lint')

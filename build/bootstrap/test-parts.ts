@@ -1,6 +1,8 @@
+import { type TestSet } from './test-sets.ts'
+
 /**
  * The parts of `npm test`. `integration` needs a database, `engine` a Docker Engine, `console` a browser, `e2e` all three,
- * `desktop` an Electron and an engine; `fuzz` runs for 20 s.
+ * `desktop` an Electron and an engine; `fuzz` runs for 20 s, and only in `npm run test:all`.
  */
 export const PARTS = [
   'typecheck',
@@ -57,34 +59,44 @@ export const ENGINE_WORKERS = 2
 export const CONSOLE_WORKERS = 2
 
 export interface TestFlags {
+  readonly set: TestSet
   readonly parts: readonly Part[]
   readonly keepGoing: boolean
-  /** Writes the durations of this run to `test/durations.json`. */
+  /** Writes durations, processor seconds and versions of this run into the files of `test/` that hold them. */
   readonly storeDurations: boolean
+  /** A part over its budget of processor seconds fails the run, not only its last lines. */
+  readonly enforceBudget: boolean
   /** Measures which statements unit and integration tests execute. */
   readonly coverage: boolean
 }
 
+const SWITCHES: readonly string[] = ['--all', '--keep-going', '--store-durations', '--enforce-budget', '--coverage']
+
 /** @throws Error naming the unknown flag */
 export function parseTestFlags(args: readonly string[]): TestFlags {
   const only: Part[] = []
-  let keepGoing = false
-  let storeDurations = false
-  let coverage = false
+  const given = new Set<string>()
   const rest = args.flatMap(arg => (arg.startsWith('--only=') ? ['--only', arg.slice('--only='.length)] : [arg]))
   for (let at = 0; at < rest.length; at++) {
-    if (rest[at] === '--keep-going') keepGoing = true
-    else if (rest[at] === '--store-durations') storeDurations = true
-    else if (rest[at] === '--coverage') coverage = true
-    else if (rest[at] === '--only') {
+    const flag = rest[at] ?? ''
+    if (flag === '--only') {
       const part = PARTS.find(name => name === rest[at + 1])
       if (part === undefined) throw new Error(`--only takes one of ${PARTS.join(', ')}`)
       only.push(part)
       at++
-    } else throw new Error(`${rest[at] ?? ''} is no flag of npm test; see npm test -- --help`)
+    } else if (SWITCHES.includes(flag)) given.add(flag)
+    else throw new Error(`${flag} is no flag of npm test; see npm test -- --help`)
   }
-  const parts = only.length === 0 ? PARTS : PARTS.filter(part => only.includes(part))
-  return { parts, keepGoing, storeDurations, coverage }
+  const set = given.has('--all') ? 'all' : 'change'
+  const usual = PARTS.filter(part => set === 'all' || part !== 'fuzz')
+  return {
+    set,
+    parts: only.length === 0 ? usual : PARTS.filter(part => only.includes(part)),
+    keepGoing: given.has('--keep-going'),
+    storeDurations: given.has('--store-durations'),
+    enforceBudget: given.has('--enforce-budget'),
+    coverage: given.has('--coverage'),
+  }
 }
 
 /** Whether a part is a vitest project, and so reports counts. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +10,8 @@ import { postgresFolder } from './test-tools.ts'
 export interface TestPostgres extends AsyncDisposable {
   /** Value for TEST_DATABASE_URL; a superuser of its own cluster, so that tests can create databases. */
   readonly url: string
+  /** Process id of its first process, from which all others come. */
+  readonly pid: number
 }
 
 const START_DEADLINE_S = 30
@@ -84,6 +86,7 @@ export async function startTestPostgres(root: boolean): Promise<TestPostgres | u
     await ended(start.program, start.args, folder)
     return {
       url: `postgres://berth:${password}@127.0.0.1:${String(port)}/postgres`,
+      pid: Number.parseInt(readFileSync(join(cluster, 'postmaster.pid'), 'utf8'), 10),
       [Symbol.asyncDispose]: async () => {
         await execute('pg_ctl', '-D', cluster, '-m', 'immediate', 'stop')
         remove()

@@ -2,6 +2,8 @@
 export interface VitestReport {
   readonly testResults: readonly FileResult[]
   readonly unhandled?: readonly UnhandledError[]
+  /** Processor seconds of test files by their absolute paths; see `test/fixtures/processor-seconds.ts`. */
+  readonly processorSeconds?: Readonly<Record<string, number>>
 }
 
 export interface FileResult {
@@ -118,11 +120,20 @@ export type Durations = Readonly<Record<string, number>>
 export function durationsOf(report: VitestReport, root: string): Durations {
   return Object.fromEntries(
     report.testResults.map(({ name, startTime, endTime }) => [
-      name.startsWith(`${root}/`) ? name.slice(root.length + 1) : name,
+      relativeTo(root, name),
       Math.round((endTime - startTime) / 100) / 10,
     ]),
   )
 }
+
+/** Processor seconds per test file, by its path from the root. */
+export function processorSecondsOf({ processorSeconds = {} }: VitestReport, root: string): Durations {
+  return Object.fromEntries(
+    Object.entries(processorSeconds).map(([name, seconds]) => [relativeTo(root, name), seconds]),
+  )
+}
+
+const relativeTo = (root: string, name: string) => (name.startsWith(`${root}/`) ? name.slice(root.length + 1) : name)
 
 const SLOWEST = 8
 /** A file is reported if it takes this many seconds, and this many times longer than when the durations were stored. */

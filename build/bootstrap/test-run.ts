@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process'
-import { createWriteStream, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { finished } from 'node:stream/promises'
 import { ROOT } from './image-recipes.ts'
+import { type Ended, runFollowed } from './run-followed.ts'
+import { CANCEL_SIGNAL, RUN_REPORT_FILE, type RunReport } from './run-reporter.ts'
 import { isVitest, type Part } from './test-parts.ts'
-import { type UnhandledError, type VitestReport } from './test-report.ts'
-import { UNHANDLED_ERRORS_FILE } from './unhandled-errors.ts'
+import { type VitestReport } from './test-report.ts'
 
 /** Reports, coverage and the output of parts that ran concurrently; not in the repository. */
 export const OUTPUT = join(ROOT, 'test', 'output')
@@ -22,9 +21,8 @@ export interface RunOptions {
   readonly file?: string
 }
 
-export interface Outcome {
-  readonly code: number
-  readonly seconds: number
+/** The processor time leaves out the database of the tests, and containers. */
+export interface Outcome extends Ended {
   /** Undefined for a part without tests, and if the part ended before it could write a report. */
   readonly report: VitestReport | undefined
 }
@@ -32,38 +30,14 @@ export interface Outcome {
 /** Runs one part of `npm test` to its end. */
 export async function runPart(part: Part, options: RunOptions): Promise<Outcome> {
   const { environment, quiet, coverage, signal, file } = options
-  const started = performance.now()
-  for (const path of [reportFile(part), unhandledFile(part)]) rmSync(path, { force: true })
+  for (const path of [reportFile(part), runReportFile(part)]) rmSync(path, { force: true })
   const [command, args] = commandOf(part, coverage, file)
-  const child = spawn(command, args, {
-    cwd: ROOT,
-    env: { ...environment, ...(quiet ? { FORCE_COLOR: '0' } : {}), [UNHANDLED_ERRORS_FILE]: unhandledFile(part) },
-    stdio: quiet ? ['ignore', 'pipe', 'pipe'] : 'inherit',
-    shell: process.platform === 'win32',
-  })
-  const onAbort = () => child.kill('SIGTERM')
-  signal.addEventListener('abort', onAbort, { once: true })
-  const exited = new Promise<number>((resolve, reject) => {
-    child.on('error', reject)
-    child.on('exit', (code, name) => {
-      resolve(name === null ? (code ?? 1) : 1)
-    })
-  })
-  try {
-    if (child.stdout && child.stderr) {
-      // A file that runs again adds its output to that of its part.
-      const log = createWriteStream(logFile(part), { flags: file === undefined ? 'w' : 'a' })
-      child.stdout.pipe(log, { end: false })
-      child.stderr.pipe(log, { end: false })
-      await Promise.all([exited, finished(child.stdout), finished(child.stderr)])
-      log.end()
-      await finished(log)
-    }
-    const code = await exited
-    return { code, seconds: (performance.now() - started) / 1000, report: readReport(part) }
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
+  const env = { ...environment, ...(quiet ? { FORCE_COLOR: '0' } : {}), [RUN_REPORT_FILE]: runReportFile(part) }
+  // A file that runs again adds its output to that of its part.
+  const log = quiet ? { path: logFile(part), append: file !== undefined } : undefined
+  const cancelBy = isVitest(part) ? CANCEL_SIGNAL : undefined
+  const ended = await runFollowed({ command, args, cwd: ROOT, env, log, cancelBy }, signal)
+  return { ...ended, report: readReport(part) }
 }
 
 /** Output of a quiet part. */
@@ -79,8 +53,8 @@ function reportFile(part: Part): string {
   return join(OUTPUT, `${part}.json`)
 }
 
-function unhandledFile(part: Part): string {
-  return join(OUTPUT, `${part}.unhandled.json`)
+function runReportFile(part: Part): string {
+  return join(OUTPUT, `${part}.run.json`)
 }
 
 /** Parts that `--coverage` lets write `coverage-final.json` below `coverageFolder`: the code that their tests execute in their own processes. */
@@ -99,7 +73,7 @@ function commandOf(part: Part, covered: boolean, file: string | undefined): [com
   const vitest = [join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--project', part]
   const reporters = [
     ...['--reporter=default', '--reporter=json', `--outputFile.json=${reportFile(part)}`],
-    `--reporter=${join(ROOT, 'build', 'bootstrap', 'unhandled-errors.ts')}`,
+    `--reporter=${join(ROOT, 'build', 'bootstrap', 'run-reporter.ts')}`,
   ]
   const coverage =
     covered && COVERED.includes(part)
@@ -111,8 +85,8 @@ function commandOf(part: Part, covered: boolean, file: string | undefined): [com
 function readReport(part: Part): VitestReport | undefined {
   if (!isVitest(part)) return undefined
   const report = readJson(reportFile(part)) as VitestReport | undefined
-  const unhandled = readJson(unhandledFile(part)) as readonly UnhandledError[] | undefined
-  return report && { ...report, unhandled: unhandled ?? [] }
+  const more = readJson(runReportFile(part)) as RunReport | undefined
+  return report && { ...report, ...more }
 }
 
 /** @returns undefined if the file does not exist */

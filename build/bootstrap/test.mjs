@@ -1,13 +1,16 @@
-// `npm test`: installs what the tests need, then runs typecheck, lint, unit, integration, engine, e2e, desktop and console tests, and the fuzzer.
+// `npm test`: installs what the tests need, then runs typecheck, lint, unit, integration, engine, e2e, desktop and console tests.
 import { launch } from './launch.mjs'
 
 if (process.argv.slice(2).some(flag => flag === '--help' || flag === '-h')) {
   process.stdout
-    .write(`npm test [-- flags]    all that CI runs: typecheck, lint, unit, integration, engine, e2e, desktop and console tests, and half a minute of the fuzzer
+    .write(`npm test [-- flags]      what protects every change: typecheck, lint, unit, integration, engine, e2e, desktop and console tests
+npm run test:all         everything; test/README.md says what more that is
 
   --only NAME          one of them: typecheck, lint, unit, integration, engine, e2e, desktop, console, fuzz (may be repeated)
   --keep-going         do not stop at the first that fails
-  --store-durations    write how long each test file took to test/durations.json, and versions of what it ran with to test/versions.json
+  --store-durations    write how long test files took to test/durations.json, what they computed to test/processor-seconds.json, and
+                       the versions of what they ran with to test/versions.json
+  --enforce-budget     fail if a part takes a tenth more processor time than test/processor-seconds.json allows
   --coverage           measure which statements unit and integration tests execute (takes longer)
   --help               this text
 

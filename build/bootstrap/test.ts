@@ -6,10 +6,14 @@ import { DEFAULT_SOCKET } from './engine-client.ts'
 import { ROOT, toolboxReference } from './image-recipes.ts'
 import { readPlatform } from './platform.ts'
 import { describeFailure } from './prepare.ts'
+import { type ProcessorTime } from './process-table.ts'
+import { startSpeedometer } from './processor-speed.ts'
+import { startMeter } from './processor-time.ts'
 import { createProgress, StepError } from './progress.ts'
 import { ensureRenderer } from './renderer.ts'
 import { listenForStop } from './stop-signal.ts'
 import { filesToRunAgain, withSecondRun } from './test-again.ts'
+import { type Budget, describeBudget, keptBudget, NO_BUDGET, overBudget, type Spent } from './test-budget.ts'
 import { describeCoverage, readCoverage } from './test-coverage.ts'
 import { parseTestFlags, type Part, scheduleOf, type TestFlags } from './test-parts.ts'
 import { ensureTestElectron, NoTestElectron } from './test-electron.ts'
@@ -24,13 +28,16 @@ import {
   durationsOf,
   isTooUnsteady,
   NO_TESTS,
+  processorSecondsOf,
 } from './test-report.ts'
 import { COVERED, coverageFolder, type Outcome, OUTPUT, outputOf, runPart } from './test-run.ts'
+import { withTestSet } from './test-sets.ts'
 import { ensureTestTools } from './test-tools.ts'
 import { describeVersions, readVersions, type Versions } from './test-versions.ts'
 
 const say = (text: string) => process.stdout.write(text)
 const DURATIONS = join(ROOT, 'test', 'durations.json')
+const BUDGET = join(ROOT, 'test', 'processor-seconds.json')
 const VERSIONS = join(ROOT, 'test', 'versions.json')
 /** Tests that failed and then passed alone in the last run: the next thing to mend. */
 const UNSTEADY = join(ROOT, 'test', 'unsteady.md')
@@ -119,30 +126,46 @@ async function runParts(
 
 function lineOf(part: Part, outcome: Outcome | undefined): string {
   if (outcome === undefined) return `· ${part} (not run)`
-  return `${outcome.code === 0 ? '✓' : '✗'} ${part} (${outcome.seconds.toFixed(1)} s)`
+  const { code, seconds, processor } = outcome
+  return `${code === 0 ? '✓' : '✗'} ${part} (${seconds.toFixed(1)} s; ${describeTime(processor)})`
 }
 
-/** The record in this file; empty if there is none. */
-function stored(path: string): Readonly<Record<string, unknown>> {
+const describeTime = ({ user, system }: ProcessorTime) =>
+  `processor: user ${user.toFixed(1)} s, system ${system.toFixed(1)} s`
+
+/** The record in this file; `none` if there is no such file. */
+function stored<T>(path: string, none: T): T {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
+    return JSON.parse(readFileSync(path, 'utf8')) as T
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return none
     throw error
   }
 }
-const storedDurations = () => stored(DURATIONS) as Durations
-const storedVersions = () => stored(VERSIONS) as Versions
+const storedDurations = () => stored<Durations>(DURATIONS, {})
+const storedVersions = () => stored<Versions>(VERSIONS, {})
 
 function writeRecord(path: string, record: Durations | Versions): void {
   const sorted = Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1))
-  writeFileSync(path, `${JSON.stringify(Object.fromEntries(sorted), null, 2)}\n`)
+  writeJson(path, Object.fromEntries(sorted))
+}
+const writeJson = (path: string, value: unknown) => writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`)
+
+/** What the parts that ran whole have spent. */
+function spentBy(outcomes: ReadonlyMap<Part, Outcome>, set: Spent['set'], sliceMs: number): Spent {
+  const parts = [...outcomes].map(([part, { processor, report }]) => ({
+    part,
+    processor,
+    files: report === undefined ? {} : processorSecondsOf(report, ROOT),
+  }))
+  return { set, sliceMs, parts }
 }
 
 const stop = listenForStop(say)
 try {
   const started = performance.now()
   const flags = parseTestFlags(process.argv.slice(2))
+  Object.assign(environment, withTestSet(flags.set))
   mkdirSync(OUTPUT, { recursive: true })
   rmSync(join(OUTPUT, 'coverage'), { recursive: true, force: true })
   const { parts: wanted } = flags
@@ -154,6 +177,8 @@ try {
   await using postgres =
     wanted.includes('integration') || wanted.includes('engine') ? await startTestPostgres(platform.root) : undefined
   if (postgres !== undefined) environment.TEST_DATABASE_URL = postgres.url
+  const database = postgres && startMeter(postgres.pid)
+  using speedometer = startSpeedometer()
   const outcomes = await runParts(flags, { preparing, signal })
   const noDesktop = await preparing
   const parts = noDesktop === undefined ? wanted : wanted.filter(part => part !== 'desktop')
@@ -161,11 +186,17 @@ try {
   const reports = [...outcomes.values()].flatMap(({ report }) => report ?? [])
   const counts = reports.map(countTests).reduce(addCounts, NO_TESTS)
   const durations: Durations = Object.assign({}, ...reports.map(report => durationsOf(report, ROOT))) as Durations
-  if (parts.some(part => outcomes.get(part)?.code !== 0) || isTooUnsteady(counts)) process.exitCode = 1
+  const spent = spentBy(outcomes, flags.set, speedometer.sliceMs())
+  const budget = stored<Budget>(BUDGET, NO_BUDGET)
+  // A measured run takes longer in another way.
+  const isJudged = !flags.coverage && !flags.storeDurations
+  const isDear = isJudged && flags.enforceBudget && overBudget(spent, budget).length > 0
+  if (isDear || parts.some(part => outcomes.get(part)?.code !== 0) || isTooUnsteady(counts)) process.exitCode = 1
   else if (flags.storeDurations) {
     const all = Object.entries({ ...storedDurations(), ...durations })
     writeRecord(DURATIONS, Object.fromEntries(all.filter(([, seconds]) => seconds >= 1)))
     writeRecord(VERSIONS, versions)
+    writeJson(BUDGET, keptBudget(spent, budget))
   }
   if (counts.unsteady.length > 0) writeFileSync(UNSTEADY, describeUnsteady(counts, ROOT))
   const minutes = (performance.now() - started) / 60_000
@@ -175,7 +206,9 @@ try {
     ...describeVersions(versions, storedVersions()),
     ...parts.map(part => lineOf(part, outcomes.get(part))),
     ...(noDesktop === undefined ? [] : [`! desktop SKIPPED, no window of the desktop app was tested: ${noDesktop}`]),
+    ...(database === undefined ? [] : [`· database of the tests (${describeTime(database.used())})`]),
     `all together, preparation included: ${minutes.toFixed(1)} min`,
+    ...(isJudged ? describeBudget(spent, budget) : []),
     ...(reports.length > 0 ? [describeCounts(counts)] : []),
   ]
   say(`\n${lines.join('\n')}\n`)

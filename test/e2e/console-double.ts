@@ -40,6 +40,8 @@ export interface ConsoleDouble extends AsyncDisposable {
   watching(): string[]
   /** Breaks every open stream. */
   drop(): void
+  /** Goes on as a new stand-in with another world, at the same address. */
+  reset(world: World): void
 }
 
 /** As the manager. */
@@ -49,7 +51,8 @@ const PING_MS = 15_000
  * The built console page with a double of the manager behind it, for states that are hard to produce with the real one: 10,000
  * rows, failed requests, a pull that stands still, GPUs on a machine that has none.
  */
-export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
+export async function startConsoleDouble(first: World): Promise<ConsoleDouble> {
+  let world = first
   const streams = new Set<ServerResponse>()
   const sent: string[] = []
   const tokens = new Set<string>()
@@ -57,6 +60,11 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
   const ping = () => `id: 1.${sent.length}\nevent: ping\ndata: {}\n\n`
   // Without it the page takes the stream for dead, and opens another one.
   const pings = setInterval(() => streams.forEach(stream => stream.write(ping())), PING_MS)
+
+  const drop = () => {
+    for (const stream of streams) stream.destroy()
+    streams.clear()
+  }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://double')
@@ -149,7 +157,9 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
-    world,
+    get world() {
+      return world
+    },
     emit(event, data) {
       const frame = `id: 1.${sent.length + 1}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
       sent.push(frame)
@@ -158,9 +168,13 @@ export async function startConsoleDouble(world: World): Promise<ConsoleDouble> {
     streams: () => streams.size,
     tokens: () => [...tokens],
     watching: () => watching,
-    drop() {
-      for (const stream of streams) stream.destroy()
-      streams.clear()
+    drop,
+    reset(next) {
+      drop()
+      world = next
+      sent.length = 0
+      tokens.clear()
+      watching = []
     },
     async [Symbol.asyncDispose]() {
       clearInterval(pings)

@@ -1,12 +1,11 @@
 import { mkdir } from 'node:fs/promises'
-import { type Browser, type Page } from 'playwright-core'
+import { type Request } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startConsoleDouble } from './console-double.ts'
+import { testSet } from '../../build/bootstrap/test-sets.ts'
+import { audit, loadPage, type Scheme, SCHEMES, settle } from '../fixtures/browser.ts'
 import { lastingMisfits, PICTURES, WINDOWS } from './console-fit.ts'
-import { startBrowser } from './console-open.ts'
-import { aWorld } from './console-world.ts'
 import { type Scene } from './scene.ts'
-import { audit, loadPage, saveData, type Scheme, SCHEMES, settle, SIZES } from '../fixtures/browser.ts'
+import { openStages, type Stage, type Stages } from './stages.ts'
 
 const OUTPUT = new URL('../output/', import.meta.url).pathname
 const NETWORK_CHANGED = 'net::ERR_NETWORK_CHANGED'
@@ -14,20 +13,21 @@ const ATTEMPTS = 5
 
 /**
  * Declares a test for each of these states of the console: axe (WCAG 2.2 AA), what does not fit into windows of several sizes, the
- * page's error log, and pictures for people. Without pictures, axe sees neighbouring scenes in light and in dark by turns: what
+ * page's error log, and pictures for people. `npm test` looks at every second scene. Without pictures, axe sees neighbouring scenes in light and in dark by turns: what
  * they are made of is in several of them.
  */
 export function lookAt(scenes: readonly Scene[]): void {
-  let browser: Browser
+  let stages: Stages
   beforeAll(async () => {
-    browser = await startBrowser()
+    stages = await openStages()
     await mkdir(OUTPUT, { recursive: true })
   })
-  afterAll(() => browser.close())
+  afterAll(() => stages[Symbol.asyncDispose]())
 
-  // Scenes are looked at side by side, each in a context of its own.
+  // Scenes are looked at side by side, each alone on a stage.
   const looked = scenes.filter(({ alike }) => PICTURES || !alike)
-  const turns = looked.map((scene, index) => ({
+  const chosen = looked.filter((_, index) => testSet(process.env) === 'all' || index % 2 === 0)
+  const turns = chosen.map((scene, index) => ({
     scene,
     name: scene.name,
     schemes: PICTURES ? SCHEMES : [index % 2 === 0 ? ('light' as const) : ('dark' as const)],
@@ -36,7 +36,7 @@ export function lookAt(scenes: readonly Scene[]): void {
     '$name is readable in $schemes and fits into every window',
     async ({ scene, schemes }) => {
       for (let attempt = 1; ; attempt++) {
-        const found = await undisturbed(browser, page => faultsOf(scene, page, schemes))
+        const found = await undisturbed(stages, stage => faultsOf(scene, stage, schemes))
         if (found === undefined && attempt < ATTEMPTS) continue
         expect(found).toEqual({ violations: [], outside: [], problems: [], moved: [] })
         return
@@ -46,44 +46,35 @@ export function lookAt(scenes: readonly Scene[]): void {
 }
 
 /**
- * Runs this on a new page. A network that a test beside this one makes or removes lets Chromium abort what is in flight; the
- * console then loads itself again, and a dialog of the scene would be gone.
+ * Runs this on a stage that nobody else uses. A network that a test beside this one makes or removes lets Chromium abort what is in
+ * flight; the console then loads itself again, and a dialog of the scene would be gone.
  *
  * @returns undefined if that happened
  */
-async function undisturbed<T>(browser: Browser, run: (page: Page) => Promise<T>): Promise<T | undefined> {
-  const context = await browser.newContext({
-    viewport: SIZES.small,
-    colorScheme: 'light',
-    reducedMotion: 'reduce',
-    locale: 'en-GB',
-  })
-  await saveData(context)
-  const page = await context.newPage()
+async function undisturbed<T>(stages: Stages, run: (stage: Stage) => Promise<T>): Promise<T | undefined> {
+  const stage = await stages.take()
   const { promise: disturbed, resolve: disturb } = Promise.withResolvers<'disturbed'>()
-  page.on('requestfailed', request => {
+  const onFailure = (request: Request) => {
     if (request.failure()?.errorText === NETWORK_CHANGED) disturb('disturbed')
-  })
-  const running = run(page)
+  }
+  stage.page.on('requestfailed', onFailure)
+  const running = run(stage)
   try {
     const first = await Promise.race([running, disturbed])
-    return first === 'disturbed' ? undefined : first
+    if (first === 'disturbed') return undefined
+    stage.page.off('requestfailed', onFailure)
+    stages.giveBack(stage)
+    return first
   } finally {
-    await context.close()
+    // A page that failed or was disturbed shows no further scene.
+    if (!stages.isFree(stage)) await stage[Symbol.asyncDispose]()
     await Promise.allSettled([running])
   }
 }
 
 /** All checks of a scene use one page. Axe looks once in a theme, because contrast and names are the same at every width. */
-async function faultsOf(scene: Scene, page: Page, schemes: readonly Scheme[]) {
-  await using double = await startConsoleDouble(aWorld(scene.world))
-  const problems: string[] = []
-  page.on('pageerror', error => problems.push(error.message))
-  page.on('console', message => {
-    // A failed request is part of some scenes; a refused script, style or warning never is.
-    if (message.type() === 'error' && !message.text().includes('Failed to load resource')) problems.push(message.text())
-    if (message.text().includes('[Vue')) problems.push(message.text())
-  })
+async function faultsOf(scene: Scene, { page, double, problems, clear }: Stage, schemes: readonly Scheme[]) {
+  await clear(scene)
   await loadPage(page, `${double.url}/#${scene.path}`)
   const take = (window: string, theme: string) =>
     page.screenshot({ path: `${OUTPUT}${scene.name}-${window}-${theme}.png` })
@@ -104,5 +95,5 @@ async function faultsOf(scene: Scene, page: Page, schemes: readonly Scheme[]) {
   }
   // A change of the window size closes nothing.
   const moved = page.url() === place ? [] : [page.url()]
-  return { violations, outside, problems, moved }
+  return { violations, outside, problems: [...problems], moved }
 }

@@ -1,0 +1,78 @@
+import { type ProcessorTime } from './process-table.ts'
+import { type TestSet } from './test-sets.ts'
+
+/** `test/processor-seconds.json`: what a run needed on the machine whose `sliceMs` it names. */
+export interface Budget {
+  /** See `processor-speed.ts`. */
+  readonly sliceMs: number
+  /** Processor seconds of each part, for each set of tests. */
+  readonly parts: Readonly<Partial<Record<TestSet, Readonly<Record<string, number>>>>>
+  /** Processor seconds of test files, by their paths from the root. Files below a second are left out. */
+  readonly files: Readonly<Record<string, number>>
+}
+
+export const NO_BUDGET: Budget = { sliceMs: 0, parts: {}, files: {} }
+
+export interface Spent {
+  readonly set: TestSet
+  readonly sliceMs: number
+  /** Whole parts only: a part of which one file ran says nothing. */
+  readonly parts: readonly {
+    readonly part: string
+    readonly processor: ProcessorTime
+    readonly files: Readonly<Record<string, number>>
+  }[]
+}
+
+/** A part may take this much more than its budget. */
+const MARGIN = 1.1
+/** Files that grew by less are not named. */
+const GROWN_S = 1
+const NAMED = 8
+
+const total = ({ user, system }: ProcessorTime) => user + system
+
+/** Parts over their budget, with their files that grew, all in seconds of the machine of the budget. Parts without one are never over. */
+export function overBudget({ set, sliceMs, parts }: Spent, budget: Budget) {
+  const scale = budget.sliceMs > 0 && sliceMs > 0 ? budget.sliceMs / sliceMs : 1
+  return parts.flatMap(({ part, processor, files }) => {
+    const allowed = budget.parts[set]?.[part]
+    const seconds = total(processor) * scale
+    if (allowed === undefined || seconds <= allowed * MARGIN) return []
+    const grown = Object.entries(files)
+      .map(([file, spent]) => ({ file, before: budget.files[file] ?? 0, seconds: spent * scale }))
+      .filter(({ before, seconds: now }) => now - before >= GROWN_S)
+      .toSorted((a, b) => b.seconds - b.before - (a.seconds - a.before))
+      .slice(0, NAMED)
+    return [{ part, allowed, seconds, grown }]
+  })
+}
+
+/** For the last lines of `npm test`. */
+export function describeBudget(spent: Spent, budget: Budget): string[] {
+  return overBudget(spent, budget).flatMap(({ part, allowed, seconds, grown }) => [
+    `✗ OVER BUDGET: ${part} took ${seconds.toFixed(0)} processor seconds of ${allowed.toFixed(0)}. What grew:`,
+    ...grown.map(({ file, before, seconds: now }) => `    ${before.toFixed(1)} s → ${now.toFixed(1)} s  ${file}`),
+  ])
+}
+
+/** The budget after a run whose figures are to be kept: parts and files that did not run keep theirs, in seconds of the new machine. */
+export function keptBudget({ set, sliceMs, parts }: Spent, before: Budget): Budget {
+  const scale = before.sliceMs > 0 && sliceMs > 0 ? sliceMs / before.sliceMs : 1
+  const tenths = (seconds: number) => Math.round(seconds * 10) / 10
+  const scaled = (record: Readonly<Record<string, number>> = {}) =>
+    Object.fromEntries(Object.entries(record).map(([name, seconds]) => [name, tenths(seconds * scale)]))
+  const sorted = (record: Readonly<Record<string, number>>) =>
+    Object.fromEntries(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  const sets = Object.fromEntries(Object.entries(before.parts).map(([name, record]) => [name, scaled(record)]))
+  const now = Object.fromEntries(parts.map(({ part, processor }) => [part, tenths(total(processor))]))
+  const files = { ...scaled(before.files), ...Object.assign({}, ...parts.map(each => each.files)) } as Record<
+    string,
+    number
+  >
+  return {
+    sliceMs: Math.round(sliceMs * 100) / 100,
+    parts: { ...sets, [set]: sorted({ ...sets[set], ...now }) },
+    files: sorted(Object.fromEntries(Object.entries(files).filter(([, seconds]) => seconds >= 1))),
+  }
+}

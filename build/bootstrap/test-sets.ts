@@ -1,0 +1,53 @@
+/**
+ * `change` is what `npm test` runs, to protect every change; `all` is what `npm run test:all` runs, before a release and after a change of
+ * what only its tests look at.
+ */
+export type TestSet = 'change' | 'all'
+
+/** Variable with the set that vitest is to run. Without it all tests run, so that any file can be run by its name. */
+const VARIABLE = 'BERTH_TESTS'
+
+export const testSet = (environment: NodeJS.ProcessEnv): TestSet =>
+  environment[VARIABLE] === 'change' ? 'change' : 'all'
+export const withTestSet = (set: TestSet): NodeJS.ProcessEnv => ({ [VARIABLE]: set })
+
+interface Left {
+  /** Glob from the root. */
+  readonly files: string
+  /** Why a change is safe enough without them. */
+  readonly why: string
+}
+
+/**
+ * Files that only `all` has. Besides them: the fuzzer (`test-parts.ts`), and every second scene of the console (`test/e2e/look-at.ts`).
+ * A file goes here if it takes long, and if another file would fail too on most mistakes that it finds.
+ */
+export const ONLY_IN_ALL: readonly Left[] = [
+  {
+    files: 'test/integration/hostile/{raw-tunnel,slow-peers}.test.ts',
+    why: 'attackers as agents, at the manager, at the console and at the origins of apps stay',
+  },
+  {
+    files: 'test/integration/cluster/managers-takeover.test.ts',
+    why: 'kills managers with the timings of production; managers.test.ts has short ones',
+  },
+  {
+    files: 'test/integration/operation/database-faults.test.ts',
+    why: 'waits for databases that hang; servers-end.test.ts has one',
+  },
+  {
+    files: 'test/integration/files/uploads-kill.test.ts',
+    why: 'kills a server throughout an upload; the other tests of uploads go on after an interruption',
+  },
+  {
+    files: 'test/engine/many-starts.test.ts',
+    why: 'fills a host; the other tests start sessions one by one',
+  },
+  {
+    files: 'test/desktop/{files,network,sso,starts,this-computer,tray}.test.ts',
+    why: 'windows.test.ts stays: the app starts, shows its pages and survives crashes of them',
+  },
+]
+
+/** Patterns for vitest to leave out. */
+export const leftOut = (set: TestSet): string[] => (set === 'all' ? [] : ONLY_IN_ALL.map(({ files }) => files))
