@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { AppError, type CertificateReport } from '#manager/contract'
 import { type AppsState, type ProxyFault } from '#proxy/contract'
+import { type PartlyIsolated } from './isolation.ts'
 
 /**
  * Answer of the control socket: a Unix socket (a named pipe on Windows) that is the lock of a data directory, and the control
@@ -32,6 +33,8 @@ export interface Running {
   readonly apps?: AppsState | undefined
   /** The certificate that the console presents; undefined without TLS. */
   readonly certificate?: CertificateReport | undefined
+  /** Undefined until the agent has looked, and without an agent. */
+  readonly partlyIsolated?: PartlyIsolated | undefined
 }
 
 /** Unix socket paths end at about 104 bytes: a longer data directory gets a name derived from it, in a directory of ours. */

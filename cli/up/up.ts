@@ -15,6 +15,7 @@ import { buildImages } from './build-images.ts'
 import { type Child, type ChildSpec, startChild } from './child.ts'
 import { findConsolePort } from './console-port.ts'
 import { askRunning, controlSocketPath, openControlSocket, type Running } from './control-socket.ts'
+import { type PartlyIsolated, tellIsolation } from './isolation.ts'
 import { openConsole, type Opened } from './open-console.ts'
 import { createSignInPage } from './sign-in-page.ts'
 import { type Supervised, supervise, type SupervisorDeps } from './supervisor.ts'
@@ -132,6 +133,7 @@ export async function up({
   const url = String(console_.current.ready.url)
   await found?.keep(portOf(url))
   const page = stack.use(createSignInPage(directory))
+  let partlyIsolated: PartlyIsolated | undefined
   describe = async () => {
     const { ticket } = (await manager.current.ask('create_sign_in_ticket')) as { ticket: string }
     const { code } = (await console_.current.ask('create_local_code')) as { code: string }
@@ -151,10 +153,16 @@ export async function up({
       proxyFaults: faults,
       apps,
       certificate,
+      partlyIsolated,
     }
   }
   await present(await describe(), { open, ticket, output, directory })
-  if (agent) void tellIsolation(agent, output)
+  // Not waited for: setting the rules takes a few seconds.
+  if (agent)
+    void askIsolation(agent).then(found => {
+      partlyIsolated = found
+      if (found !== undefined) tellIsolation(found, { ticket, output })
+    })
   if (agent && images) stack.use(buildImages({ directory, note: output.note }))
   if (!signal.aborted) await new Promise<void>(done => signal.addEventListener('abort', () => done(), { once: true }))
   output.note('Stopping. Sessions keep running.')
@@ -169,6 +177,7 @@ async function attach(socketPath: string, options: PresentOptions): Promise<void
     })
   options.output.note(`Berth is already running (process ${running.pid}).`)
   await present(running, options)
+  if (running.partlyIsolated !== undefined) tellIsolation(running.partlyIsolated, options)
 }
 
 /** For people to compare where no authority vouches for the certificate. */
@@ -201,11 +210,10 @@ async function present(running: Running, { open, ticket, output, directory }: Pr
   if (!isOpen) output.note('The browser could not be opened. Use the link above.')
 }
 
-/** Sessions run other people's code: whoever starts Berth hears what they can reach. Not waited for, because rules take a few seconds. */
-async function tellIsolation(agent: Supervised, output: Pick<Output, 'note'>): Promise<void> {
-  const asked = agent.current.ask('get_isolation') as Promise<{ readonly reason: { readonly why: string } | null }>
-  const told = await asked.catch(() => undefined)
-  if (told?.reason) output.note(`Sessions can reach this computer and its network: ${told.reason.why}`)
+/** @returns undefined if the agent ended before it knew */
+async function askIsolation(agent: Supervised): Promise<PartlyIsolated | undefined> {
+  const asked = agent.current.ask('get_isolation') as Promise<{ readonly reason: PartlyIsolated }>
+  return (await asked.catch(() => undefined))?.reason
 }
 
 interface AgentDeps extends SupervisorDeps {

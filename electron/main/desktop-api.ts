@@ -4,6 +4,7 @@ import { type CrashReports } from './faults/crash-reports.ts'
 import { type ExtraAuthorities } from './settings/extra-authorities.ts'
 import { type LoginItem } from './settings/login-item.ts'
 import { type SettingsFile } from './settings/settings-file.ts'
+import { type Warnings } from './warnings.ts'
 
 export interface DesktopApiDeps {
   readonly electron: Pick<ElectronSlice, 'session'>
@@ -17,6 +18,7 @@ export interface DesktopApiDeps {
   readonly onLanguage: () => void
   /** The user wants another try: questions that were cancelled may come again. */
   readonly tryAgain: () => void
+  readonly warnings: Pick<Warnings, 'open' | 'close'>
   readonly notify: (notice: DesktopNotice) => void
 }
 
@@ -73,6 +75,11 @@ export function createDesktopApi(deps: DesktopApiDeps): Omit<HostApi['desktop'],
     },
     tryAgain() {
       deps.tryAgain()
+      return Promise.resolve()
+    },
+    warnings: () => Promise.resolve(deps.warnings.open),
+    closeWarning(kind) {
+      deps.warnings.close(kind)
       return Promise.resolve()
     },
     notify(notice) {

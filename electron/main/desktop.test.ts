@@ -4,14 +4,15 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type HostEvents } from '#proxy/contract'
-import { SessionId } from '#manager/contract'
+import { because, SessionId } from '#manager/contract'
 import { TunnelId, type Tunnel } from '#proxy/contract'
 import { electron, questions, stub } from '../../test/fixtures/electron-stub.ts'
 import { type UserProxy } from './connection.ts'
 import { createMemoryCredentials } from './credentials/credential-store.ts'
 import { startDesktop } from './desktop.ts'
-import { openSettingsFile } from './settings/settings-file.ts'
-import { type EmbeddedStack } from './stack/embedded-stack.ts'
+import { openSettingsFile, type SettingsFile } from './settings/settings-file.ts'
+import { type EmbeddedStack, type StackReport } from './stack/embedded-stack.ts'
+import { createWarnings } from './warnings.ts'
 import { type DeepLinks, listenForDeepLinks } from './windows/deep-links.ts'
 
 const TUNNEL: Tunnel = {
@@ -30,6 +31,7 @@ const TUNNEL: Tunnel = {
 }
 const ENDPOINT = 'http://127.0.0.1:9'
 let dir: string
+let settings: SettingsFile
 
 const signals = new EventEmitter()
 const log = { warn: () => undefined, error: () => undefined }
@@ -54,7 +56,10 @@ beforeEach(async () => {
   signals.removeAllListeners()
   stub.app.exitCode = undefined
 })
-afterEach(() => rm(dir, { recursive: true }))
+afterEach(async () => {
+  await settings.saved()
+  await rm(dir, { recursive: true })
+})
 
 /** Settings of somebody who has chosen Berth on this computer. */
 async function chosenSettings() {
@@ -65,7 +70,7 @@ async function chosenSettings() {
 
 interface Options {
   owned?: boolean
-  startStack?: () => Promise<EmbeddedStack>
+  startStack?: (report: StackReport) => Promise<EmbeddedStack>
   fixedEndpoint?: string
   links?: DeepLinks
   startsInBackground?: boolean
@@ -111,6 +116,7 @@ async function aDesktop({
     owned,
     [Symbol.asyncDispose]: () => Promise.resolve(void fake.stopped.push('stack')),
   }
+  settings = await chosenSettings()
   const credentials = createMemoryCredentials()
   await credentials.set(ENDPOINT, 'token')
   startDesktop({
@@ -121,7 +127,8 @@ async function aDesktop({
     preload: '/preload.cjs',
     links,
     fixedEndpoint,
-    settings: await chosenSettings(),
+    settings,
+    warnings: createWarnings({ settings, log }),
     credentials,
     checkDocker: () => Promise.resolve({ state: 'ready', command: null }),
     openServer: () => Promise.resolve(),
@@ -276,6 +283,30 @@ test('reloading the page keeps tunnels, and the page still gets their events', a
   fake.listeners[0]!(TUNNEL)
   expect(page.sent.at(-1)).toEqual({ channel: 'host:event', args: ['tunnel:changed', TUNNEL] })
   expect(fake.stopped).toEqual([])
+})
+
+test('partial isolation on this computer is a warning on the page until the user closes it', async () => {
+  const reason = because('iptables_not_installed')
+  let report: StackReport | undefined
+  await aDesktop({
+    startStack(given) {
+      report = given
+      return Promise.reject(new Error('not asked'))
+    },
+  })
+  await eventually(() => expect(report).toBeDefined())
+  report?.onIsolation(reason)
+  const warning = { kind: 'partly_isolated', reason }
+  const page = stub.windows[0]!.webContents
+  expect(page.sent).toContainEqual({ channel: 'host:event', args: ['desktop:warned', [warning]] })
+  const call = (method: string, ...args: unknown[]) => stub.handlers.get(`host:desktop.${method}`)!(fromThePage(), args)
+  expect(await call('stack')).toMatchObject({ ok: true, value: { partlyIsolated: reason } })
+  expect(await call('warnings')).toEqual({ ok: true, value: [warning] })
+  await call('closeWarning', 'partly_isolated')
+  expect(await call('warnings')).toEqual({ ok: true, value: [] })
+  report?.onIsolation(null)
+  report?.onIsolation(reason)
+  expect(await call('warnings')).toEqual({ ok: true, value: [warning] })
 })
 
 test('quitting does not wait for a hanging connection', async () => {

@@ -43,6 +43,7 @@ import { createAppStatus } from './windows/app-status.ts'
 import { type Running } from './windows/ask-before-quit.ts'
 import { type Questions } from './windows/questions.ts'
 import { createConsoleWindows, windowLook } from './windows/console-windows.ts'
+import { type Warnings } from './warnings.ts'
 import { type DeepLinks } from './windows/deep-links.ts'
 import { installMenu } from './windows/menus.ts'
 import { reviveAfterCrash } from './windows/revive-page.ts'
@@ -75,6 +76,7 @@ export interface DesktopDeps {
   /** Folder of files that drags take out of the window; the app removes it at its end. */
   readonly draggedFolder: string
   readonly updates: Updates
+  readonly warnings: Warnings
   readonly loginItem: LoginItem
   readonly authorities: ExtraAuthorities
   readonly crashReports: CrashReports
@@ -128,7 +130,12 @@ export function startDesktop(deps: DesktopDeps): void {
     checkDocker: deps.checkDocker,
     start: deps.startStack,
     onChange: now => windows.emit('stack:changed', now),
+    onIsolation(reason) {
+      if (reason) deps.warnings.add({ kind: 'partly_isolated', reason })
+      else deps.warnings.remove('partly_isolated')
+    },
   })
+  deps.warnings.follow(open => windows.emit('desktop:warned', open))
   const { language } = deps
   const trust = createServerTrust({ network: deps.network, settings, ask, language })
   const connect = (to: EndpointChoice): Promise<Connection> =>
@@ -293,6 +300,7 @@ export function startDesktop(deps: DesktopDeps): void {
           tray.update()
         },
         tryAgain: () => deps.proxySignIns.forgetCancelled(),
+        warnings: deps.warnings,
         notify,
       }),
     }),
@@ -388,7 +396,7 @@ export function startDesktop(deps: DesktopDeps): void {
   electron.session.defaultSession.setSpellCheckerEnabled(settings.current.checkSpelling)
   // Until Berth on this computer answers, and before the first choice, the page has nothing else to show.
   const beginning = choice()
-  const start = beginning === null || beginning.kind === 'embedded' ? '/start' : undefined
+  const start = beginning === null || beginning.kind === 'embedded' ? '/start?then=console' : undefined
   let isHidden = deps.startsInBackground
   deps.links.follow({
     show(route) {

@@ -28,7 +28,8 @@ import { packageKinds } from './updates/package-kinds.ts'
 import { createUpdates } from './updates/updates.ts'
 import { listenForDeepLinks, type SecondStart } from './windows/deep-links.ts'
 import { createQuestions } from './windows/questions.ts'
-import { languageOf, wordsOf } from './windows/words.ts'
+import { languageOf } from './windows/words.ts'
+import { createWarnings } from './warnings.ts'
 
 /**
  * Main process of the desktop app. Bundled into `dist/electron/main/main.js`; the page is `dist/renderer`, the preload
@@ -130,12 +131,13 @@ async function start(): Promise<void> {
   await authorities
     .apply()
     .catch((error: unknown) => log.error({ err: error }, 'the certificate authorities of the settings are not trusted'))
+  const warnings = createWarnings({ settings, log })
   const credentials = createKeyringCredentials({
-    onUnusable: why => {
+    onUnusable(why) {
       log.warn({ why }, 'the sign-in is kept in memory')
-      const { signedInUntilQuit: message, storeUnusable } = wordsOf(language())
-      void questions.ask({ type: 'warning', title: 'Berth', message, detail: storeUnusable(why) })
+      warnings.add({ kind: 'sign_in_not_kept', why })
     },
+    onKept: () => warnings.remove('sign_in_not_kept'),
   })
   const proxyQuestions = createProxyQuestions({
     electron,
@@ -184,6 +186,7 @@ async function start(): Promise<void> {
       log,
     }),
     authorities,
+    warnings,
     crashReports,
     programs: createPrograms({
       platform: process.platform,
@@ -244,7 +247,7 @@ async function startStack(report: StackReport, caFile: string | null): Promise<E
     // The services are Node, which reads it.
     environment: caFile === null ? {} : { NODE_EXTRA_CA_CERTS: caFile },
     onExit: code => log.error({ code }, 'the embedded stack ended'),
-    report: { onStep: (...step) => report.onStep(...step), onLog: tell },
+    report: { ...report, onLog: tell },
   })
   if (stack.owned)
     await programs.cleanUp().catch((error: unknown) => log.warn({ err: error }, 'programs of an older version stay'))

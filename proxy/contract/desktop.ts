@@ -1,4 +1,4 @@
-import type { FolderId, SessionId, WireError } from '#manager/contract'
+import type { FolderId, SessionId, TextKeys, WireError } from '#manager/contract'
 
 /** Steps of the start of Berth on this computer, in their order. */
 export const STACK_STEPS = ['docker', 'manager', 'console', 'agent'] as const
@@ -24,7 +24,19 @@ export interface StackStart {
   /** Why there is no agent, e.g. because the Docker Engine has one of another Berth; else null. */
   readonly agentMissing: WireError | null
   readonly docker: DockerCheck | null
+  /** Reason why sessions can reach this computer and its network; null if they cannot, or while that is not known. */
+  readonly partlyIsolated: ToldReason | null
 }
+
+/** A reason in English, and by key and values for translations. */
+export type ToldReason = TextKeys & { readonly why: string }
+
+/** A message of the app for its page, shown until the user closes it; at most one of a kind is open. */
+export type DesktopWarning =
+  /** The credential store does not work, so the sign-in ends with the app. `why` is the text of the store. */
+  | { readonly kind: 'sign_in_not_kept'; readonly why: string }
+  /** Sessions on this computer can reach it and its network. */
+  | { readonly kind: 'partly_isolated'; readonly reason: ToldReason }
 
 /** Settings of the desktop app that a user chooses. */
 export interface DesktopOptions {

@@ -1,6 +1,6 @@
 // `import type`, not inline types: those leave an import behind, and the sandboxed preload that needs this file can load none.
 import type { SessionId, WireError } from '#manager/contract'
-import type { DesktopNotice, DesktopOptions, DesktopReport, DraggedOut, StackStart } from './desktop.ts'
+import type { DesktopNotice, DesktopOptions, DesktopReport, DesktopWarning, DraggedOut, StackStart } from './desktop.ts'
 import type { AppsState } from './apps-state.ts'
 import type { ProxyFault } from './proxy-faults.ts'
 import type { FolderKit, FolderPort, FolderPortSpec } from './sftp.ts'
@@ -141,6 +141,10 @@ export interface HostApi {
     tryAgain(): Promise<void>
     /** For badge, tray and task bar; call when one of them changes. */
     report(report: DesktopReport): Promise<void>
+    /** Open warnings; `desktop:warned` tells what follows. */
+    warnings(): Promise<readonly DesktopWarning[]>
+    /** The user has read the warning. It comes back only with another cause. */
+    closeWarning(kind: DesktopWarning['kind']): Promise<void>
     /** Shows a notification; a click on it leads to its route. */
     notify(notice: DesktopNotice): Promise<void>
   }
@@ -160,6 +164,8 @@ export interface HostEvents {
   'tunnel:traffic': readonly TunnelTraffic[]
   'tunnel:closed': { id: TunnelId; reason: 'user' | 'session_ended' | 'error' }
   'stack:changed': StackStart
+  /** All warnings that are open now. */
+  'desktop:warned': readonly DesktopWarning[]
   /** Null: the port was closed. */
   'sftp:changed': FolderPort | null
   'terminal:data': { id: string; data: Uint8Array }
@@ -186,6 +192,8 @@ export const HOST_METHODS = {
     saveOptions: true,
     tryAgain: true,
     report: true,
+    warnings: true,
+    closeWarning: true,
     notify: true,
   },
   terminal: { open: true, write: true, resize: true, close: true },
@@ -197,6 +205,7 @@ export const HOST_EVENTS = {
   'tunnel:closed': true,
   'sftp:changed': true,
   'stack:changed': true,
+  'desktop:warned': true,
   'terminal:data': true,
   'terminal:closed': true,
 } as const satisfies { [E in keyof HostEvents]: true }

@@ -81,6 +81,8 @@ export const HOST_INPUTS = {
         hasEdits: z.boolean(),
       }),
     ]),
+    warnings: NOTHING,
+    closeWarning: z.tuple([z.enum(['sign_in_not_kept', 'partly_isolated'])]),
     notify: z.tuple([
       z.strictObject({
         text: z.string().max(500),

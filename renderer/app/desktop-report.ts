@@ -7,18 +7,20 @@ import { useTransfers } from '../features/transfers/useTransfers.ts'
 import { type Host } from '../host.ts'
 import { logError } from '../ui/error-log.ts'
 import { hasEdits } from '../ui/unload-guard.ts'
+import { showDesktopWarnings } from './desktop-warnings.ts'
 
 const MOST_SESSIONS = 20
 
 /**
  * Tells the desktop app what its badge, tray and task bar show, whenever that changes, and when the network of this computer has
- * changed, until the component that called it is gone. A file of its own, which browsers do not load.
+ * changed, and shows its warnings, until the component that called it is gone. A file of its own, which browsers do not load.
  */
-export function reportToDesktop(host: Pick<Host, 'desktop' | 'tunnel'>): void {
+export function reportToDesktop(host: Pick<Host, 'desktop' | 'on' | 'tunnel'>): void {
   const account = useAccount()
   const notices = useNotices()
   const sessions = useSessions()
   const transfers = useTransfers()
+  showDesktopWarnings(host)
 
   const running = () =>
     sessions.live

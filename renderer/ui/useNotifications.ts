@@ -14,19 +14,30 @@ export interface Notification {
     /** The message stays until it is used or dismissed. */
     readonly stays?: boolean
   }
+  /** Called when the message was used or dismissed, for which it stays. */
+  readonly closed?: () => void
 }
+
+/** Whether a message goes by itself only when it was used or dismissed. */
+export const isKept = ({ action, closed }: Notification): boolean => action?.stays === true || closed !== undefined
 
 /** Short messages at the lower edge: at most three at a time, and those that stay; errors stay longer. */
 export const useNotifications = defineStore('notifications', () => {
   const items = ref<Notification[]>([])
   let nextId = 1
 
-  function show(kind: Notification['kind'], text: string, action?: Notification['action']): void {
+  function show(
+    kind: Notification['kind'],
+    text: string,
+    action?: Notification['action'],
+    closed?: Notification['closed'],
+  ): number {
     const others = items.value.filter(item => item.text !== text)
     items.value = [
-      ...others.filter((item, at) => item.action?.stays || at > others.length - 3),
-      { id: nextId++, kind, text, ...(action ? { action } : {}) },
+      ...others.filter((item, at) => isKept(item) || at > others.length - 3),
+      { id: nextId++, kind, text, ...(action && { action }), ...(closed && { closed }) },
     ]
+    return nextId - 1
   }
   return {
     items,
@@ -36,7 +47,10 @@ export const useNotifications = defineStore('notifications', () => {
       logError(error)
       show('error', errorLine(error), remedyOf(error))
     },
+    /** A message that stays until the person closes it. @returns its id */
+    keep: (text: string, closed: () => void, action?: Notification['action']) => show('info', text, action, closed),
     dismiss: (id: number) => {
+      items.value.find(item => item.id === id)?.closed?.()
       items.value = items.value.filter(item => item.id !== id)
     },
   }

@@ -140,6 +140,8 @@ const ARGUMENTS: { [G in keyof typeof HOST_METHODS]: Record<string, unknown[]> }
         hasEdits: false,
       },
     ],
+    warnings: [],
+    closeWarning: ['sign_in_not_kept'],
     notify: [{ text: 'train runs', to: `/sessions/${SESSION}` }],
   },
   terminal: {

@@ -74,7 +74,9 @@ test('a store that the user unlocks keeps the token of the next sign-in', async 
   const { openEntry, values } = aKeyring()
   let isLocked = true
   const onUnusable = vi.fn()
+  const onKept = vi.fn()
   const store = createKeyringCredentials({
+    onKept,
     openEntry: (service, account) => {
       if (isLocked) throw new Error('locked')
       return openEntry(service, account)
@@ -82,11 +84,13 @@ test('a store that the user unlocks keeps the token of the next sign-in', async 
     onUnusable,
   })
   await store.set('https://a.example', 'first')
+  expect(onKept).not.toHaveBeenCalled()
   isLocked = false
   await store.set('https://a.example', 'second')
   expect(values.get('berth/https://a.example')).toBe('second')
   expect(await store.get('https://a.example')).toBe('second')
   expect(onUnusable).toHaveBeenCalledOnce()
+  expect(onKept).toHaveBeenCalledOnce()
 })
 
 test('a store that answers its probe and then hangs delays neither a read nor a sign-in; a token that comes late is told', async () => {

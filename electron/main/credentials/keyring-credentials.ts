@@ -19,6 +19,8 @@ export type OpenEntry = (service: string, account: string) => KeyringEntry
 export interface KeyringDeps {
   /** Called when a sign-in is kept in memory only, with what the store said. */
   readonly onUnusable: (why: string) => void
+  /** Called when a sign-in is in the store. */
+  readonly onKept?: () => void
   readonly openEntry?: OpenEntry
   readonly storeTimeoutMs?: number
   readonly waitMs?: number
@@ -36,6 +38,7 @@ export interface KeyringDeps {
  */
 export function createKeyringCredentials({
   onUnusable,
+  onKept,
   openEntry,
   storeTimeoutMs = STORE_TIMEOUT_MS,
   waitMs = WAIT_MS,
@@ -72,6 +75,7 @@ export function createKeyringCredentials({
       if (!entryOf) throw new Error(why)
       await within(storeTimeoutMs, signal => entry(entryOf, endpoint).setPassword(token, signal))
       if ((await memory.get(endpoint)) === token) await memory.delete(endpoint)
+      onKept?.()
     } catch (error) {
       onUnusable(textOf(error))
     }

@@ -35,6 +35,8 @@ const Settings = z.object({
   crashReports: z.boolean().default(false),
   /** PEM file of more certificate authorities. */
   caFile: z.string().max(4096).nullable().default(null),
+  /** Keys of warnings that the user has closed. */
+  closedWarnings: z.array(z.string().max(300)).max(50).default([]),
   window: z
     .object({ bounds: Bounds, isMaximized: z.boolean(), zoomLevel: z.number().min(-10).max(10) })
     .nullable()

@@ -30,6 +30,21 @@ test('a stack that the app starts is its own: it reads address and ticket, and e
   expect(onExit).not.toHaveBeenCalled()
 })
 
+test('the isolation of sessions is reported, with keys for translations, also when it is full', async () => {
+  const why = { why: 'iptables is not installed on the host.', cause: 'iptables_not_installed' }
+  const lines = [{ partlyIsolated: why }, { partlyIsolated: null }, { partlyIsolated: 'nonsense' }]
+  const heard: unknown[] = []
+  await using _stack = await startEmbeddedStack({
+    command: await commandOf(`
+      for (const line of ${JSON.stringify(lines)}) console.error(JSON.stringify(line))
+      console.log(JSON.stringify({ url: 'http://localhost:8400/', pid: process.pid }))
+      ${UNTIL_STOPPED}`),
+    onExit: () => undefined,
+    report: { onStep: () => undefined, onLog: line => heard.push(line), onIsolation: found => heard.push(found) },
+  })
+  await expect.poll(() => heard).toEqual([why, null])
+})
+
 test('a stack that dies is started again', async () => {
   const marker = path.join(dir, 'starts')
   const onExit = vi.fn()

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { STACK_STEPS, type StackStep } from '#proxy/contract'
-import { AppError, isErrorCode, parseJson } from '#manager/contract'
+import { STACK_STEPS, type StackStep, type ToldReason } from '#proxy/contract'
+import { AppError, CauseFields, isErrorCode, parseJson } from '#manager/contract'
 import { parseSignInLink } from '../sign-in-link.ts'
 
 const STOP_TIMEOUT_MS = 30_000
@@ -18,12 +18,16 @@ const Step = z.object({
   /** With `absent`: why the service was not started. */
   reason: Coded.optional(),
 })
+/** A while after the start: why sessions can reach this computer and its network; null if they cannot. */
+const Isolation = z.object({ partlyIsolated: z.object({ why: z.string(), ...CauseFields }).nullable() })
 const Ready = z.object({ url: z.string(), pid: z.int() })
 const Line = z.union([z.object({ error: Coded }), Ready])
 
 /** Receives how the start goes. */
 export interface StackReport {
   onStep(step: StackStep, state: 'running' | 'done' | 'absent', reason?: AppError): void
+  /** @param why sessions can reach this computer and its network; null if they cannot */
+  onIsolation(why: ToldReason | null): void
   onLog(line: string): void
 }
 
@@ -126,11 +130,13 @@ function notStarted(cause: unknown): AppError {
   return new AppError('unavailable', { why: 'The Berth services on this computer could not be started.' }, { cause })
 }
 
-/** A line of standard error: a step of the start, the error that `readLine` reads, or text for people. */
+/** A line of standard error: a step of the start, the isolation of sessions, the error that `readLine` reads, or text for people. */
 function tell(report: StackReport, text: string): void {
   const value = parseJson(text)
   const step = Step.safeParse(value)
   if (step.success) report.onStep(step.data.step, step.data.state, step.data.reason && coded(step.data.reason))
+  const isolation = Isolation.safeParse(value)
+  if (isolation.success) report.onIsolation(isolation.data.partlyIsolated)
   else if (typeof value !== 'object' && text.trim() !== '') report.onLog(text)
 }
 

@@ -16,6 +16,7 @@ function aStarter(change: Partial<StackStarterDeps> = {}) {
       return Promise.resolve(STACK)
     },
     onChange: now => seen.push(now),
+    onIsolation: () => undefined,
     ...change,
   })
   return { starter, seen }

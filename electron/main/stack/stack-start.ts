@@ -1,5 +1,5 @@
 import { AppError, toWireError } from '#manager/contract'
-import { type DockerCheck, STACK_STEPS, type StackStart, type StackStep } from '#proxy/contract'
+import { type DockerCheck, STACK_STEPS, type StackStart, type StackStep, type ToldReason } from '#proxy/contract'
 import { type EmbeddedStack, type StackReport } from './embedded-stack.ts'
 
 const LOG_LINES = 200
@@ -10,12 +10,15 @@ const IDLE: StackStart = {
   error: null,
   agentMissing: null,
   docker: null,
+  partlyIsolated: null,
 }
 
 export interface StackStarterDeps {
   readonly checkDocker: () => Promise<DockerCheck>
   readonly start: (report: StackReport) => Promise<EmbeddedStack>
   readonly onChange: (now: StackStart) => void
+  /** @param why sessions can reach this computer and its network; null if they cannot */
+  readonly onIsolation: (why: ToldReason | null) => void
 }
 
 export interface StackStarter {
@@ -25,7 +28,7 @@ export interface StackStarter {
 }
 
 /** Starts Berth on this computer, and keeps how far the start is, for pages that are opened meanwhile. */
-export function createStackStarter({ checkDocker, start, onChange }: StackStarterDeps): StackStarter {
+export function createStackStarter({ checkDocker, start, onChange, onIsolation }: StackStarterDeps): StackStarter {
   let now = IDLE
   const change = (part: Partial<StackStart>) => {
     now = { ...now, ...part }
@@ -37,6 +40,10 @@ export function createStackStarter({ checkDocker, start, onChange }: StackStarte
     onStep(name, state, reason) {
       step(name, state)
       if (reason) change({ agentMissing: toWireError(reason) })
+    },
+    onIsolation(partlyIsolated) {
+      change({ partlyIsolated })
+      onIsolation(partlyIsolated)
     },
     onLog: line => change({ log: [...now.log, line].slice(-LOG_LINES) }),
   }

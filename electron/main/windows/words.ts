@@ -84,9 +84,6 @@ const EN = {
   copyLink: 'Copy the link',
   alwaysOpen: (host: string) => `Do not ask again for ${host}`,
   sessionsStay: 'Sessions keep running either way, with your unsaved work.',
-  signedInUntilQuit: 'You are signed in until Berth quits.',
-  storeUnusable: (why: string) =>
-    `The credential store of this computer does not work, so you have to sign in again after quitting. (${why})`,
   settingsTitle: 'Berth: settings',
   settingsUnreadable: 'The settings of Berth cannot be read.',
   settingsKeptAs: (file: string) => `Starting without them keeps the file as ${file}. Sessions are not affected.`,
@@ -189,8 +186,6 @@ const KO: Words = {
   copyLink: '링크 복사',
   alwaysOpen: host => `${host}에 대해 다시 묻지 않기`,
   sessionsStay: '어느 쪽이든 세션은 저장하지 않은 작업과 함께 계속 실행됩니다.',
-  signedInUntilQuit: 'Berth를 종료할 때까지 로그인되어 있습니다.',
-  storeUnusable: why => `이 컴퓨터의 자격 증명 저장소를 쓸 수 없어, 종료한 뒤에는 다시 로그인해야 합니다. (${why})`,
   settingsTitle: 'Berth: 설정',
   settingsUnreadable: 'Berth의 설정을 읽을 수 없습니다.',
   settingsKeptAs: file => `설정 없이 시작하면 파일을 다음 이름으로 남겨 둡니다: ${file}. 세션에는 영향이 없습니다.`,

@@ -26,6 +26,8 @@ export default {
   failedStep: 'failed',
   absentStep: 'not started',
   withoutAgent: 'Berth runs, but not sessions on this computer: its Docker Engine has an agent of another Berth.',
+  partlyIsolated: 'Sessions on this computer can reach it and its network.',
+  partlyIsolatedNext: 'Run only code that you trust until that is mended; Administration → Agents shows the state.',
   openAnyway: 'Open the console',
   dockerMissing: 'Docker Engine is not installed. Run this line in a terminal, then try again.',
   dockerStopped: 'Docker Engine is installed but does not answer. Run this line in a terminal, then try again.',

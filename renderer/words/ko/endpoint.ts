@@ -30,6 +30,8 @@ export default {
   absentStep: '시작하지 않음',
   withoutAgent:
     'Berth는 실행되지만 이 컴퓨터에서는 세션을 실행할 수 없습니다. 이 Docker Engine에 다른 Berth의 에이전트가 있습니다.',
+  partlyIsolated: '이 컴퓨터의 세션이 이 컴퓨터와 그 네트워크에 접근할 수 있습니다.',
+  partlyIsolatedNext: '해결될 때까지 신뢰하는 코드만 실행하세요. 관리 → 에이전트에서 상태를 볼 수 있습니다.',
   openAnyway: '콘솔 열기',
   dockerMissing: 'Docker Engine이 설치되어 있지 않습니다. 터미널에서 다음 줄을 실행한 뒤 다시 시도하세요.',
   dockerStopped: 'Docker Engine이 설치되어 있지만 응답하지 않습니다. 터미널에서 다음 줄을 실행한 뒤 다시 시도하세요.',
