@@ -8,7 +8,18 @@ import { join } from 'node:path'
  */
 export function keepCompiledCode() {
   if (nodeModule.enableCompileCache === undefined) return
-  const cache = process.env.XDG_CACHE_HOME ?? process.env.LOCALAPPDATA ?? join(homedir(), '.cache')
-  process.env.NODE_COMPILE_CACHE ??= join(cache, 'berth', 'compiled')
-  nodeModule.enableCompileCache(process.env.NODE_COMPILE_CACHE)
+  const directory = process.env.NODE_COMPILE_CACHE ?? defaultDirectory()
+  if (directory === undefined) return
+  process.env.NODE_COMPILE_CACHE = directory
+  nodeModule.enableCompileCache(directory)
+}
+
+/** Undefined for a user without a home directory, such as the bare user id of a container. */
+function defaultDirectory() {
+  const { XDG_CACHE_HOME, LOCALAPPDATA } = process.env
+  try {
+    return join(XDG_CACHE_HOME ?? LOCALAPPDATA ?? join(homedir(), '.cache'), 'berth', 'compiled')
+  } catch {
+    return undefined
+  }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { configDirectory, dataDirectory } from './directories.ts'
 
-const linux = { env: {}, platform: 'linux', isRoot: false, home: '/home/ada' } as const
+const linux = { env: {}, platform: 'linux', isRoot: false, home: () => '/home/ada' } as const
 
 test.each([
   ['an ordinary user gets the XDG data directory', linux, '/home/ada/.local/share/berth'],

@@ -4,6 +4,10 @@ export const LOCAL_CAUSES = {
   berth_away: '{server} does not answer. Is the address right, and is Berth running there?',
   certificate_untrusted:
     "The certificate of the server is not trusted: {text}. Add its certificate authority to this system, choose the authority's file in the desktop app, or name it in NODE_EXTRA_CA_CERTS for the command line.",
+  no_user_entry:
+    'The user id {uid} has no entry in the list of users of this computer (/etc/passwd), which PostgreSQL needs. Start Berth as a user that has one, add one for this id, or name a PostgreSQL of your own in DATABASE_URL.',
+  no_home_directory:
+    'The user id {uid} has no home directory. Set HOME to a directory that belongs to it, or name the data directory by --data or BERTH_DATA and that of the sign-in by BERTH_CONFIG_DIR.',
   no_certificates_in: 'There is no certificate of an authority (PEM) in {file}.',
 
   // programs of this computer

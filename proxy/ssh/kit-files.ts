@@ -65,8 +65,17 @@ export interface Installed {
   readonly forwards: readonly string[]
 }
 
-/** OpenSSH takes the home directory from the user database, not from $HOME; so do we. */
-export const defaultSshDirectory = () => join(userInfo().homedir, '.ssh')
+/** OpenSSH takes the home directory from the user database, not from $HOME; so do we, for a user id that is in it. */
+export const defaultSshDirectory = () => join(homeOfUser(), '.ssh')
+
+function homeOfUser(): string {
+  try {
+    return userInfo().homedir
+  } catch {
+    // OpenSSH does not run at all without an entry. Tunnels do, and their keys need some place of this user.
+    return process.env['HOME'] ?? '/'
+  }
+}
 
 const RUN = randomUUID().slice(0, 8)
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -133,8 +133,7 @@ describe('a running Berth', () => {
 })
 
 test('a full disk lets sessions wait, leaves nothing behind, and has no effect once there is space again', async () => {
-  const scratch = join(world.data, 'small-disk')
-  await mkdir(scratch)
+  const scratch = await mkdtemp(join(world.data, 'small-disk-'))
   await run('mount', ['-t', 'tmpfs', '-o', 'size=96m', 'tmpfs', scratch])
   try {
     await world.berth.kill()
@@ -149,8 +148,8 @@ test('a full disk lets sessions wait, leaves nothing behind, and has no effect o
     expect(await readdir(join(world.data, 'agent/kernels'))).toEqual([])
 
     await rm(filler)
-    // The session that waited starts by itself.
-    await world.runs(waiting.id)
+    // The session that waited starts by itself, after the agent has looked at its disk again.
+    await world.runs(waiting.id, 60_000)
     await world.clear()
   } finally {
     await world.berth.kill()

@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
 import { chmod, chown, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir, userInfo } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { AppError } from '#manager/contract'
 import { type Log } from '../../log.ts'
 import { type Binaries, findBinaries, MAJOR } from './binaries.ts'
+import { osUser } from './os-user.ts'
 import { PG_ENV, startPostmaster, stopOrphan } from './postmaster.ts'
 import { chooseUser, type RunAs } from './run-as.ts'
 import { superviseServer } from './supervise-server.ts'
@@ -38,7 +39,7 @@ export interface Embedded extends AsyncDisposable {
  */
 export async function openEmbedded({ dataDir, log }: { dataDir: string; log: Log }): Promise<Embedded> {
   await using stack = new AsyncDisposableStack()
-  const asRoot = userInfo().uid === 0
+  const asRoot = osUser().uid === 0
   const data = resolve(dataDir)
   await mkdir(data, { recursive: true, mode: asRoot ? 0o711 : 0o700 })
   if (asRoot) await chmod(data, 0o711) // other users may pass to their own files below, but not list the directory
@@ -105,7 +106,7 @@ async function checkCluster(options: { version: string; clusterDir: string; runA
     })
   }
   if ((await stat(clusterDir)).uid === runAs.uid) return
-  if (userInfo().uid !== 0) {
+  if (osUser().uid !== 0) {
     throw new AppError('config_invalid', { why: `${clusterDir} belongs to another user of this computer.` })
   }
   // The system user was recreated with another uid (a re-installed machine, a restored disk).
@@ -116,7 +117,7 @@ async function checkCluster(options: { version: string; clusterDir: string; runA
 async function writeAccessRules(clusterDir: string, runAs: RunAs): Promise<void> {
   const files = {
     'pg_hba.conf': `local all ${DATABASE_USER} peer map=berth\n`,
-    'pg_ident.conf': `berth ${userInfo().username} ${DATABASE_USER}\n`,
+    'pg_ident.conf': `berth ${osUser().username} ${DATABASE_USER}\n`,
   }
   for (const [name, text] of Object.entries(files)) {
     await writeFile(join(clusterDir, name), text, { mode: 0o600 })

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { stat } from 'node:fs/promises'
-import { userInfo } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { AppError } from '#manager/contract'
+import { osUser } from './os-user.ts'
 
 const run = promisify(execFile)
 const OS_USER = 'berth-postgres'
@@ -27,10 +27,10 @@ export interface RunAs {
  * CAP_DAC_READ_SEARCH: it lets them pass directories but write nothing.
  *
  * @param dataDir absolute path of an existing directory
- * @throws AppError `config_invalid` if the user cannot be created or cannot enter the data directory
+ * @throws AppError `config_invalid` if there is no entry for our user, or if the other user cannot be created or cannot enter the data directory
  */
 export async function chooseUser(dataDir: string): Promise<RunAs> {
-  const { uid, gid } = userInfo()
+  const { uid, gid } = osUser()
   if (uid !== 0) return { uid, gid, prefix: [], spawn: {} }
   const user = await systemUser()
   const closed = await firstClosed(resolve(dataDir))

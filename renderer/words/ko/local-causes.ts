@@ -6,6 +6,10 @@ export default {
   berth_away: '{server} 서버가 응답하지 않습니다. 주소가 맞는지, 그곳에서 Berth가 실행 중인지 확인하세요.',
   certificate_untrusted:
     '서버의 인증서를 신뢰할 수 없습니다: {text}. 인증 기관을 이 시스템에 추가하거나, 데스크톱 앱에서 인증 기관의 파일을 선택하거나, 명령줄에서는 NODE_EXTRA_CA_CERTS에 파일을 지정하세요.',
+  no_user_entry:
+    '이 컴퓨터의 사용자 목록(/etc/passwd)에 사용자 ID {uid} 항목이 없습니다. PostgreSQL에는 그 항목이 필요합니다. 항목이 있는 사용자로 Berth를 시작하거나, 이 ID의 항목을 추가하거나, DATABASE_URL에 직접 운영하는 PostgreSQL을 지정하세요.',
+  no_home_directory:
+    '사용자 ID {uid}에 홈 디렉터리가 없습니다. 그 사용자의 디렉터리를 HOME에 지정하거나, --data 또는 BERTH_DATA로 데이터 디렉터리를, BERTH_CONFIG_DIR로 로그인 정보의 디렉터리를 지정하세요.',
   no_certificates_in: '{file}에 인증 기관의 인증서(PEM)가 없습니다.',
 
   program_not_found: '이 컴퓨터에서 이 프로그램을 찾지 못했습니다.',
