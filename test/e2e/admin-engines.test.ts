@@ -7,7 +7,7 @@ import { type ApiClient, type Session, type SessionSpec } from '#manager/contrac
 import { silentLog } from '../../manager/log.ts'
 import { startWeb } from '../../proxy/web/server.ts'
 import { launchBrowser, visit, type Visitor } from '../fixtures/browser.ts'
-import { BUSYBOX_IMAGE, docker } from '../fixtures/docker.ts'
+import { BUSYBOX_IMAGE, docker, madeContainer } from '../fixtures/docker.ts'
 import { type Lab, type LabHost, startLab } from '../fixtures/lab.ts'
 import { ADMIN, CONSOLE_SECRET, temporaryDirectory } from '../fixtures/manager.ts'
 import { type PacedRelay, startPacedRelay } from '../fixtures/paced-relay.ts'
@@ -84,7 +84,7 @@ async function pushBox(): Promise<void> {
   const [repo, tag] = [box.slice(0, box.lastIndexOf(':')), '1']
   let from = BUSYBOX_IMAGE
   for (const part of ['one', 'two']) {
-    const container = await docker.createContainer({ Image: from, Cmd: ['true'] })
+    await using container = await madeContainer({ Image: from, Cmd: ['true'] })
     const archive = pack()
     archive.entry({ name: `srv/${part}` }, randomBytes(4 * MiB))
     archive.finalize()
@@ -92,7 +92,6 @@ async function pushBox(): Promise<void> {
     for await (const chunk of archive) chunks.push(chunk as Buffer)
     await container.putArchive(Buffer.concat(chunks), { path: '/' })
     await container.commit({ repo, tag, changes: 'LABEL berth.image.title=Box' })
-    await container.remove()
     from = box
   }
   const stream = await docker.getImage(repo).push({ tag, authconfig: {} })

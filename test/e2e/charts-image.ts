@@ -1,4 +1,4 @@
-import { BUSYBOX_IMAGE, busyboxImage, docker } from '../fixtures/docker.ts'
+import { BUSYBOX_IMAGE, busyboxImage, docker, madeContainer } from '../fixtures/docker.ts'
 
 export interface ChartsImage extends AsyncDisposable {
   readonly title: string
@@ -26,7 +26,7 @@ export async function makeChartsImage(): Promise<ChartsImage> {
   await busyboxImage()
   const id = crypto.randomUUID().slice(0, 8)
   const title = `Charts ${id}`
-  const container = await docker.createContainer({
+  await using container = await madeContainer({
     Image: BUSYBOX_IMAGE,
     Cmd: ['sh'],
     Labels: {
@@ -36,11 +36,7 @@ export async function makeChartsImage(): Promise<ChartsImage> {
       'berth.image.apps': JSON.stringify([APP]),
     },
   })
-  try {
-    await container.commit({ repo: 'berth-test/charts', tag: id })
-  } finally {
-    await container.remove()
-  }
+  await container.commit({ repo: 'berth-test/charts', tag: id })
   return {
     title,
     async [Symbol.asyncDispose]() {

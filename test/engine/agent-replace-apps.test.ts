@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { AgentId } from '#manager/contract'
 import { newId } from '../../manager/store/new-id.ts'
 import { type AgentHome, type AgentProcess, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
-import { addressOf, BUSYBOX_IMAGE, busyboxImage, docker } from '../fixtures/docker.ts'
+import { addressOf, BUSYBOX_IMAGE, busyboxImage, docker, madeContainer } from '../fixtures/docker.ts'
 import { removeEverythingOf } from '../fixtures/leftovers.ts'
 import { ADMIN, temporaryDirectory } from '../fixtures/manager.ts'
 import { sshExec } from '../fixtures/session-ssh.ts'
@@ -34,14 +34,13 @@ test('SSH and a running app keep working after the data directory of the agent w
   const { api } = cluster
   const image = `berth-test/replaced-app:${newId(AgentId)}`
   await busyboxImage()
-  const source = await docker.createContainer({ Image: BUSYBOX_IMAGE, Cmd: ['none'] })
+  await using source = await madeContainer({ Image: BUSYBOX_IMAGE, Cmd: ['none'] })
   const app = {
     ...{ name: 'web', title: 'Web', protocol: 'http', path: '/', port: 8080, secret: 'jupyter' },
     ...{ command: ['httpd', '-f', '-p', '{port}'], env: { TOKEN: '{secret}' } },
   }
   const [repo, tag] = image.split(':')
   await source.commit({ repo, tag, changes: `LABEL berth.image.apps=${JSON.stringify(JSON.stringify([app]))}` })
-  await source.remove()
   stack.defer(() => docker.getImage(image).remove({ force: true }))
 
   const lost = stack.use(await createAgentHome())

@@ -20,6 +20,7 @@ import {
   busyboxImage,
   docker,
   execIn,
+  madeContainer,
   removeByManager,
   tinyImage,
   TINY_IMAGE,
@@ -62,16 +63,12 @@ const create = (spec = aKernelSpec(), startWithinMs = 60_000) =>
   manager.request('create_kernel', { spec, startWithinMs })
 /** busybox with an app in its labels: what runs in a session is as its image says. */
 async function imageWith(app: KernelApp): Promise<{ reference: string; digest: string }> {
-  const container = await docker.createContainer({ Image: BUSYBOX_IMAGE, Cmd: ['none'] })
+  await using container = await madeContainer({ Image: BUSYBOX_IMAGE, Cmd: ['none'] })
   const reference = `berth-test/app-${manager.managerId}:1`
-  try {
-    const label = `LABEL berth.image.apps=${JSON.stringify(JSON.stringify([app]))}`
-    const made = (await container.commit({ repo: reference.slice(0, -2), tag: '1', changes: label })) as { Id: string }
-    appImages.add(reference)
-    return { reference, digest: made.Id }
-  } finally {
-    await container.remove()
-  }
+  const label = `LABEL berth.image.apps=${JSON.stringify(JSON.stringify([app]))}`
+  const made = (await container.commit({ repo: reference.slice(0, -2), tag: '1', changes: label })) as { Id: string }
+  appImages.add(reference)
+  return { reference, digest: made.Id }
 }
 const appImages = new Set<string>()
 const filters = () => ({ label: [`berth.manager=${manager.managerId}`] })
@@ -224,8 +221,8 @@ describe('a session', () => {
     const spec = aKernelSpec({ startupCommand: 'while :; do :; done' })
     await create(spec)
     const latest = () => manager.stats.at(-1)?.kernels.find(entry => entry.kernelId === spec.kernelId)?.stats
-    // The limit is half a core.
-    await expect.poll(() => latest()?.cpuMilli, { timeout: 15_000 }).toBeGreaterThan(250)
+    // The limit is half a core. A busy machine gives less; an idle session takes next to nothing.
+    await expect.poll(() => latest()?.cpuMilli, { timeout: 15_000 }).toBeGreaterThan(50)
     expect(latest()?.cpuMilli).toBeLessThan(750)
     expect(latest()?.memBytes).toBeGreaterThan(0)
     expect(latest()?.netRxBytes).toBeGreaterThanOrEqual(0)

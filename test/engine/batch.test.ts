@@ -3,7 +3,7 @@ import { pack } from 'tar-stream'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type ApiClient, type Session } from '#manager/contract'
 import { type Berth, type Outcome, startBerth } from '../fixtures/berth.ts'
-import { busyboxImage, docker, importImage } from '../fixtures/docker.ts'
+import { busyboxImage, docker, importImage, madeContainer } from '../fixtures/docker.ts'
 
 const IMAGE = 'berth/python:3.13'
 const SIZE = ['--image', IMAGE, '--cpu', '0.5', '--mem', '256m'] as const
@@ -154,7 +154,7 @@ describe('the program of an image', () => {
   const BARE = 'berth-test/no-program:1'
   beforeAll(async () => {
     const entry = Buffer.from('#!/bin/sh\necho "in $PWD with $*"\nexec "$@"\n')
-    const container = await docker.createContainer({ Image: await busyboxImage(), Cmd: ['true'] })
+    await using container = await madeContainer({ Image: await busyboxImage(), Cmd: ['true'] })
     const archive = pack()
     archive.entry({ name: 'srv/entry.sh', mode: 0o755 }, entry)
     archive.finalize()
@@ -169,7 +169,6 @@ describe('the program of an image', () => {
       'ENTRYPOINT ["/srv/entry.sh"]',
       'CMD ["sh", "-c", "echo ready; exec sleep 600"]',
     )
-    await container.remove()
     await importImage(BARE, { 'etc/nothing': Buffer.from('') })
   })
   afterAll(async () => {

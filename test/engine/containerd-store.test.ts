@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type ApiClient, listedIn, type SessionId, type Task } from '#manager/contract'
 import { type AgentHome, type AgentProcess, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
-import { BUSYBOX_IMAGE, busyboxImage, docker, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
+import { BUSYBOX_IMAGE, busyboxImage, docker, madeContainer, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
 import { type Engine, startEngine } from '../fixtures/docker-engine.ts'
 import { startTestManager, type TestManager } from '../fixtures/manager.ts'
 import { startRegistry, type TestRegistry } from '../fixtures/registry.ts'
@@ -60,12 +60,11 @@ async function startAgent(environment: Readonly<Record<string, string>> = {}): P
  */
 async function pushImage(): Promise<void> {
   const fill = ['sh', '-c', 'dd if=/dev/urandom of=/big bs=1M count=4']
-  const container = await docker.createContainer({ Image: BUSYBOX_IMAGE, Cmd: fill })
+  await using container = await madeContainer({ Image: BUSYBOX_IMAGE, Cmd: fill })
   await container.start()
   await container.wait()
   const changes = `-c 'CMD ["sh"]' -c 'LABEL berth.image.title=Box'`
   await run('sh', ['-c', `docker export ${container.id} | docker import ${changes} - ${reference}`])
-  await container.remove()
   await run('docker', ['push', '-q', reference])
   await docker.getImage(reference).remove()
 }

@@ -6,7 +6,7 @@ import { createEngineClient } from '../../agent/docker/engine-client.ts'
 import { createNvidiaLimits, type MemoryLimits } from '../../agent/gpu/memory-limits.ts'
 import { createProbe, probeContainer, probeName } from '../../agent/gpu/probe.ts'
 import { because } from '#manager/contract'
-import { docker } from '../fixtures/docker.ts'
+import { docker, madeContainer } from '../fixtures/docker.ts'
 import { compileFakeCuda, type FakeCuda, type FakeDriver } from '../fixtures/fake-cuda.ts'
 import { temporaryDirectory } from '../fixtures/manager.ts'
 
@@ -112,9 +112,8 @@ describe.skipIf(!hasCompiler)('a part of a GPU with a simulated driver', () => {
   test('only containers left by a crash are removed, whatever labels an image has', async () => {
     const { HostConfig: _, ...left } = probeContainer({ by: 'hook', uuids: [UUID] }, IMAGE)
     await docker.createContainer(left)
-    const other = await docker.createContainer({ Image: IMAGE, Labels: { 'berth.gpu-probe': UUID } })
+    await using _other = await madeContainer({ Image: IMAGE, Labels: { 'berth.gpu-probe': UUID } })
     await fake.behave('container')
     expect((await probe()).isolation).toBe('enforced')
-    await other.remove()
   })
 })

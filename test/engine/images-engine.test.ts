@@ -5,7 +5,7 @@ import WebSocket from 'ws'
 import { extract, pack } from 'tar-stream'
 import { type ApiClient, listedIn, type Session, type SessionId, type Task } from '#manager/contract'
 import { type AgentHome, type AgentProcess, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
-import { BUSYBOX_IMAGE, busyboxImage, docker, removeByManager } from '../fixtures/docker.ts'
+import { BUSYBOX_IMAGE, busyboxImage, docker, madeContainer, removeByManager } from '../fixtures/docker.ts'
 import { startTestManager, type TestManager } from '../fixtures/manager.ts'
 import { startRegistry, type TestRegistry } from '../fixtures/registry.ts'
 
@@ -62,7 +62,7 @@ afterAll(async () => {
 
 /** Made on the engine, pushed, and taken off the engine again. */
 async function pushImage(): Promise<void> {
-  const container = await docker.createContainer({ Image: BUSYBOX_IMAGE, Cmd: ['true'] })
+  await using container = await madeContainer({ Image: BUSYBOX_IMAGE, Cmd: ['true'] })
   const archive = pack()
   const folder = 'etc/backend.ai/service-defs'
   archive.entry({ name: `${folder}/my_web.json` }, JSON.stringify(DEFINITION))
@@ -75,7 +75,6 @@ async function pushImage(): Promise<void> {
   const changes = Object.entries(LABELS).map(([name, value]) => `LABEL ${name}=${value}`)
   const repo = `${cr.name}/lab/box`
   await container.commit({ repo, tag: '1', changes: ['CMD ["sh"]', ...changes].join('\n') })
-  await container.remove()
   const authconfig = { ...BOB, serveraddress: cr.name }
   const stream = await docker.getImage(repo).push({ tag: '1', authconfig })
   await new Promise<void>((resolve, reject) => {
@@ -149,9 +148,10 @@ test('an image of a registry with sign-in is launched, its services start as it 
   expect(would?.references).toEqual([reference])
   expect(would?.uniqueBytes).toBeLessThan(would?.sizeBytes ?? 0)
   // Another container, of nobody we know, uses it: the agent keeps it.
-  const foreign = await docker.createContainer({ Image: reference, Cmd: ['true'] })
-  expect((await api.removeImage({ body: { reference } })).items[0]?.kept[0]?.why).toBe('A container uses this image.')
-  await foreign.remove()
+  {
+    await using _foreign = await madeContainer({ Image: reference, Cmd: ['true'] })
+    expect((await api.removeImage({ body: { reference } })).items[0]?.kept[0]?.why).toBe('A container uses this image.')
+  }
   const removed = (await api.removeImage({ body: { reference } })).items[0]
   expect(removed?.images.map(image => image.references)).toEqual([[reference]])
   await expect.poll(imageOnAgents, { timeout: 10_000 }).toBeUndefined()
@@ -471,7 +471,7 @@ const QUOTED_APPS = '[{"name":"web","protocol":"http","port":8080,"title":"Costs
  * @param changes further lines of its recipe; then it has a file below the home too
  */
 async function makeBase(name: string, changes: readonly string[] = []): Promise<void> {
-  const container = await docker.createContainer({
+  await using container = await madeContainer({
     Image: BUSYBOX_IMAGE,
     Cmd: ['sh', '-c', 'echo "$HOME"'],
     Env: ['QUOTED=a "b" $HOME \\'],
@@ -488,23 +488,18 @@ async function makeBase(name: string, changes: readonly string[] = []): Promise<
   const [repo, tag] = name.split(':')
   // Docker refuses an empty text.
   await container.commit({ repo, tag, ...(changes.length > 0 ? { changes: changes.join('\n') } : {}) })
-  await container.remove()
 }
 
 /** Names and texts of all files of an image; directories end with a slash. */
 async function filesOf(image: string): Promise<Map<string, string>> {
-  const container = await docker.createContainer({ Image: image, Cmd: ['true'] })
+  await using container = await madeContainer({ Image: image, Cmd: ['true'] })
   const files = new Map<string, string>()
-  try {
-    const reader = extract()
-    ;(await container.export()).pipe(reader)
-    for await (const entry of reader) {
-      const chunks: Buffer[] = []
-      for await (const chunk of entry) chunks.push(chunk as Buffer)
-      files.set(entry.header.name, Buffer.concat(chunks).toString('latin1'))
-    }
-  } finally {
-    await container.remove()
+  const reader = extract()
+  ;(await container.export()).pipe(reader)
+  for await (const entry of reader) {
+    const chunks: Buffer[] = []
+    for await (const chunk of entry) chunks.push(chunk as Buffer)
+    files.set(entry.header.name, Buffer.concat(chunks).toString('latin1'))
   }
   return files
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createEngineClient } from '../../agent/docker/engine-client.ts'
 import { createToolbox } from '../../agent/toolbox/toolbox.ts'
-import { docker, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
+import { docker, madeContainer, TOOLBOX_IMAGE } from '../fixtures/docker.ts'
 
 /** An image of its own with the content of the toolbox, so that its volume is nobody else's. */
 let image: string
@@ -10,10 +10,9 @@ let volumes: Set<string>
 beforeEach(async () => {
   image = `berth-test/toolbox:${randomUUID()}`
   volumes = new Set()
-  const container = await docker.createContainer({ Image: TOOLBOX_IMAGE, Cmd: ['none'] })
+  await using container = await madeContainer({ Image: TOOLBOX_IMAGE, Cmd: ['none'] })
   const [repo, tag] = image.split(':')
   await container.commit({ repo, tag, changes: `LABEL berth.test=${randomUUID()}` })
-  await container.remove()
 })
 afterEach(async () => {
   for (const { Id } of await fillers()) await docker.getContainer(Id).remove({ force: true })
