@@ -44,7 +44,7 @@ import { createDirectoryApart } from './kernel/directory-apart.ts'
 import { createFreeSpace } from './limits/free-space.ts'
 import { createHostFaults } from './limits/host-faults.ts'
 import { createOwnDisks } from './limits/own-disks.ts'
-import { createTestStarts } from './limits/test-starts.ts'
+import { createTestStart, createTestStarts } from './limits/test-starts.ts'
 import { createSessionNetworks } from './network/session-networks.ts'
 import { runDoctor } from './run-doctor.ts'
 import { startStats } from './stats/stats.ts'
@@ -114,11 +114,14 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   const isLocal = 'socketPath' in parseDockerHost(config.dockerHost)
   const isEngineHere = () => isLocal && !networks.isElsewhere
   const requests = createGpuRequests({ engine, isEngineHere, indexes: readGpuIndexes })
+  const toolbox = createToolbox({ engine, image: config.toolboxImage, onChange: changed, log })
+  const testStart = createTestStart({ engine, toolbox, image: config.toolboxImage })
   const devices = stack.use(
     await openDevices({
       plugins: gpus,
       limits,
       requests,
+      testStart: gpus => testStart({ gpus }),
       probe: createProbe({ engine, limits, requests, image: config.gpuProbeImage }),
       held: () => devicesHeld(parts.kernels?.reports() ?? []),
       // Until the kernels are known, the free resources are unknown.
@@ -149,21 +152,13 @@ export async function startAgent(config: Config): Promise<Agent & AsyncDisposabl
   })
   const files = createKernelFiles({ ...config, onShort: () => freeSpace.look() })
   const storage = createMountedStorage(config.storage, changed)
-  const toolbox = createToolbox({ engine, image: config.toolboxImage, onChange: changed, log })
   const faults = createHostFaults([
     createDirectoryApart([config.directory, config.scratchDirectory], changed),
     freeSpace,
     createOwnDisks({ ...config, onChange: changed }),
     createEngineDisk({ engine, floorBytes: config.freeSpaceFloorBytes, onChange: changed }),
     toolbox,
-    createTestStarts({
-      engine,
-      networks,
-      toolbox,
-      image: config.toolboxImage,
-      manager: () => identity.manager?.managerId,
-      onChange: changed,
-    }),
+    createTestStarts({ testStart, networks, manager: () => identity.manager?.managerId, onChange: changed }),
   ])
   const kernels = stack.use(
     createKernelManager({

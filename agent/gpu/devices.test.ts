@@ -19,6 +19,9 @@ let refusal: AppError | undefined
 /** Running probes; the next to answer is first. */
 let probes: { uuid: string; answer: (verdict: Verdict) => void }[]
 let limited: unknown[]
+/** Refusal of a container of the agent's own with a GPU; null if it starts. */
+let refusedTest: string | null
+let tests: number
 let devices: Devices
 let look: Mock<GpuPlugin['look']>
 
@@ -41,6 +44,8 @@ beforeEach(async () => {
   refusal = undefined
   probes = []
   limited = []
+  refusedTest = null
+  tests = 0
   look = vi.fn(() => Promise.resolve({ gpus: found, figures: [{ uuid: 'GPU-0', utilization: 7, memBytes: GiB }] }))
   devices = await openDevices({
     plugins: [
@@ -62,6 +67,10 @@ beforeEach(async () => {
     requests: {
       of: () => (refusal ? Promise.reject(refusal) : Promise.resolve(NO_GPUS)),
       problems: () => Promise.resolve(withheld),
+    },
+    testStart: () => {
+      tests++
+      return Promise.resolve(refusedTest)
     },
     held: () => held,
     isEngineUp: () => isEngineUp,
@@ -287,4 +296,21 @@ test('a start that the engine refused is the fault of the host if its GPU has fa
   expect(await devices.told(whole, error)).toMatchObject(failed)
   const other = new AppError('files_gone', because('session_files_deleted'))
   expect(await devices.told(whole, other)).toBe(other)
+})
+
+test('a GPU with which nothing starts has a problem until a container of the agent starts with it', async () => {
+  const text = 'open /usr/lib/libcuda.so.570: no such file or directory'
+  const error = new AppError('kernel_create_failed', because('docker_not_started', { text }))
+  expect(await devices.told(part('GPU-1', 50), error)).toBe(error)
+  refusedTest = text
+  expect(await devices.told(part('GPU-1', 50), error)).toMatchObject({ detail: because('host_gpu_failed') })
+  const problems = () => devices.list().map(({ problem }) => problem)
+  expect(problems()).toEqual([null, because('gpu_starts_nothing', { text }).why])
+  await later()
+  expect([problems()[1], tests]).toEqual([because('gpu_starts_nothing', { text }).why, 3])
+  refusedTest = null
+  await later()
+  expect(problems()).toEqual([null, null])
+  await later()
+  expect(tests).toBe(4)
 })

@@ -40,8 +40,9 @@ export interface Devices extends AsyncDisposable {
    */
   limit(spec: Pick<KernelSpec, 'devices'>, pid: number, hasEnded?: () => Promise<boolean>): Promise<void>
   /**
-   * The error of a start, in words for owners where a GPU of the kernel has failed. The words of the driver prove nothing, because
-   * an image brings them about too, such as one that needs a newer driver: so the GPUs are looked at.
+   * The error of a start, in words for owners where a GPU of the kernel is at fault. The words of the driver prove nothing, because
+   * an image brings them about too, such as one that needs a newer driver: so the agent looks at the GPUs, and starts a container of
+   * its own with each.
    */
   told(spec: Pick<KernelSpec, 'devices'>, error: unknown): Promise<unknown>
 }
@@ -51,6 +52,8 @@ export interface DevicesDeps {
   readonly probe: Probe
   readonly limits: MemoryLimits
   readonly requests: GpuRequests
+  /** Starts a container of the agent's own with GPUs. @returns the refusal of the engine in its words; null if it started */
+  readonly testStart: (gpus: GpuRequest) => Promise<string | null>
   /** UUIDs held by kernels, including kernels that are being started. */
   readonly held: () => ReadonlySet<string>
   readonly isEngineUp: () => boolean
@@ -79,6 +82,8 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
   let seen: readonly DeviceFigures[] = []
   /** GPUs that the engine cannot hand out, as of the last time it answered. */
   let withheld: ReadonlyMap<string, Because> = new Map()
+  /** GPUs with which the engine did not start a container of the agent either. */
+  const refused = new Map<string, Because>()
   let modes: Readonly<Record<string, SettableMode>> = {}
   const verdicts = new Map<string, Verdict & { readonly againAt: number }>()
   const probing = new Map<string, Promise<void>>()
@@ -86,8 +91,8 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
 
   const modeOf = ({ uuid, mode }: FoundGpu) => (mode === 'mig' ? mode : (modes[uuid] ?? mode))
 
-  const problemOf = ({ uuid, problem }: FoundGpu) => problem ?? withheld.get(uuid) ?? null
-  const told = () => JSON.stringify([entries, [...withheld]])
+  const problemOf = ({ uuid, problem }: FoundGpu) => problem ?? withheld.get(uuid) ?? refused.get(uuid) ?? null
+  const told = () => JSON.stringify([entries, [...withheld], [...refused]])
 
   async function lookAtEngine(): Promise<void> {
     const uuids = entries.filter(({ plugin }) => plugin === 'nvidia').map(({ gpu }) => gpu.uuid)
@@ -95,6 +100,15 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
       log.warn({ why: engineMessage(error) }, 'the engine did not say which GPUs it can hand out')
       return withheld
     })
+  }
+
+  /** Starts that cannot be tested now leave what is known. */
+  async function testStarts(uuids: Iterable<string>): Promise<void> {
+    for (const uuid of uuids) {
+      const text = await deps.requests.of([uuid]).then(deps.testStart).catch(noAnswer)
+      if (text === null) refused.delete(uuid)
+      else if (text !== undefined) refused.set(uuid, because('gpu_starts_nothing', { text }))
+    }
   }
 
   async function look(): Promise<void> {
@@ -105,7 +119,11 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     const healthy = new Set(entries.filter(({ gpu }) => gpu.problem === null).map(({ gpu }) => gpu.uuid))
     // A GPU that was lost returns with a freshly loaded driver, so its verdict is void.
     for (const uuid of verdicts.keys()) if (!healthy.has(uuid)) verdicts.delete(uuid)
-    if (deps.isEngineUp()) await lookAtEngine()
+    for (const uuid of refused.keys()) if (!healthy.has(uuid)) refused.delete(uuid)
+    if (deps.isEngineUp()) {
+      await lookAtEngine()
+      await testStarts([...refused.keys()])
+    }
     if (told() !== before) onChange()
     probeWhatIsFree()
   }
@@ -147,6 +165,11 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     }
     const isolation = isolationOf({ isolation: sharedBecause === null ? mode : 'accounted', reason: sharedBecause })
     return { ...common, slot: 'cuda.device', ...isolation }
+  }
+
+  function areWell(spec: Pick<KernelSpec, 'devices'>): boolean {
+    const well = new Set(entries.filter(({ gpu }) => problemOf(gpu) === null).map(({ gpu }) => gpu.uuid))
+    return spec.devices.every(({ uuid }) => well.has(uuid))
   }
 
   await look()
@@ -218,8 +241,11 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
       // A look that is still running may have begun before the failure.
       await looking
       await lookOnce()
-      const well = new Set(entries.filter(({ gpu }) => problemOf(gpu) === null).map(({ gpu }) => gpu.uuid))
-      if (spec.devices.every(({ uuid }) => well.has(uuid))) return error
+      if (areWell(spec)) {
+        await testStarts(gpusOf(spec))
+        if (areWell(spec)) return error
+        onChange()
+      }
       return new AppError('kernel_create_failed', because('host_gpu_failed'), { cause: error })
     },
     async [Symbol.asyncDispose]() {
@@ -230,6 +256,8 @@ export async function openDevices(deps: DevicesDeps): Promise<Devices> {
     },
   }
 }
+
+const noAnswer = () => undefined
 
 const isolationOf = ({ isolation, reason }: { isolation: Device['isolation']; reason: Because | null }) => ({
   isolation,

@@ -1,50 +1,53 @@
 import { randomUUID } from 'node:crypto'
 import { type ContainerCreateOptions } from 'dockerode'
 import { AppError, because, type Because } from '#manager/contract'
-import { NO_NEW_PRIVILEGES, TOOLBOX } from '../docker/container-config.ts'
+import {
+  type GpuRequest,
+  gpuRequests,
+  NO_GPUS,
+  NO_NEW_PRIVILEGES,
+  TOOLBOX,
+  visibleDevices,
+} from '../docker/container-config.ts'
 import { type EngineClient, engineMessage, isMissing, statusOf } from '../docker/engine-client.ts'
 import { removeContainer } from '../docker/remove-container.ts'
 import { type SessionNetworks } from '../network/session-networks.ts'
 import { type Toolbox } from '../toolbox/toolbox.ts'
+import { createTurns } from '../turns.ts'
 import { createProvenFault, hasCause, type ProvenFault } from './proven-fault.ts'
 
 const NAME = 'berth-start-test'
 const MEMORY = 64 * 2 ** 20
 const SUSPECT = hasCause('docker_not_started', 'docker_says')
 
-export interface TestStartsDeps {
-  readonly engine: EngineClient
-  readonly networks: Pick<SessionNetworks, 'create' | 'remove'>
-  readonly toolbox: Pick<Toolbox, 'volume'>
-  /** Image of the toolbox, which starts on every host that starts anything. */
-  readonly image: string
-  /** The manager whose sessions start here; undefined before the first welcome. */
-  readonly manager: () => string | undefined
-  readonly onChange: () => void
+/** What a container of the agent is started with. */
+export interface TestPlan {
+  /** Name of a network; without one the container has none. */
+  readonly network?: string
+  readonly gpus?: GpuRequest
 }
 
 /**
- * An engine that starts no container at all: its runtime, its firewall, its storage or its control groups are broken. The engine says
- * so in words that an image or a request brings about too. So after a start that it refused, the agent starts a container of its
- * own, built like a session's but with nothing of a user in it, and with a network of its own.
+ * Starts a container of the agent's own, built like a session's but with nothing of a user in it, and removes it.
+ *
+ * @returns the refusal of the engine in its words; null if the container started
+ * @throws where the engine does not answer, or the network is gone
  */
-export function createTestStarts({ engine, networks, toolbox, image, manager, onChange }: TestStartsDeps): ProvenFault {
-  async function find(): Promise<Because | null> {
-    const managerId = manager()
-    if (managerId === undefined) return null
-    const volume = await toolbox.volume()
-    const key = randomUUID()
-    try {
-      const { name } = await networks.create({ kernelId: key, sessionId: key }, managerId)
-      return await refusalOf(testContainer({ image, volume, network: name }))
-    } finally {
-      await networks.remove(key, managerId, () => false)
-    }
-  }
+export type TestStart = (plan: TestPlan) => Promise<string | null>
 
-  /** @throws where the engine does not answer, or the network was swept away */
-  async function refusalOf(config: ContainerCreateOptions): Promise<Because | null> {
-    // Left by an agent that was killed. Removed by name: an image of a session could carry the same label.
+export interface TestStartDeps {
+  readonly engine: EngineClient
+  readonly toolbox: Pick<Toolbox, 'volume'>
+  /** Image of the toolbox, which starts on every host that starts anything. */
+  readonly image: string
+}
+
+export function createTestStart({ engine, toolbox, image }: TestStartDeps): TestStart {
+  // All have one name, by which the one of an agent that was killed is found: an image of a session could carry the same label.
+  const inTurn = createTurns()
+
+  async function test(plan: TestPlan): Promise<string | null> {
+    const config = testContainer(image, await toolbox.volume(), plan)
     await removeContainer(engine, NAME)
     try {
       const container = await engine.calls.createContainer(config)
@@ -52,9 +55,39 @@ export function createTestStarts({ engine, networks, toolbox, image, manager, on
       return null
     } catch (error) {
       if (statusOf(error) === undefined || isMissing(error)) throw error
-      return because('agent_starts_nothing', { text: engineMessage(error) })
+      return engineMessage(error)
     } finally {
       await removeContainer(engine, NAME)
+    }
+  }
+
+  return plan => inTurn(NAME, () => test(plan))
+}
+
+export interface TestStartsDeps {
+  readonly testStart: TestStart
+  readonly networks: Pick<SessionNetworks, 'create' | 'remove'>
+  /** The manager whose sessions start here; undefined before the first welcome. */
+  readonly manager: () => string | undefined
+  readonly onChange: () => void
+}
+
+/**
+ * An engine that starts no container at all: its runtime, its firewall, its storage or its control groups are broken. The engine says
+ * so in words that an image or a request brings about too, so after a start that it refused, the agent tests it with a network
+ * of its own.
+ */
+export function createTestStarts({ testStart, networks, manager, onChange }: TestStartsDeps): ProvenFault {
+  async function find(): Promise<Because | null> {
+    const managerId = manager()
+    if (managerId === undefined) return null
+    const key = randomUUID()
+    try {
+      const { name } = await networks.create({ kernelId: key, sessionId: key }, managerId)
+      const text = await testStart({ network: name })
+      return text === null ? null : because('agent_starts_nothing', { text })
+    } finally {
+      await networks.remove(key, managerId, () => false)
     }
   }
 
@@ -66,8 +99,7 @@ export function createTestStarts({ engine, networks, toolbox, image, manager, on
   })
 }
 
-/** @param plan `volume` of the toolbox, name of the `network` */
-function testContainer({ image, volume, network }: Record<'image' | 'volume' | 'network', string>) {
+function testContainer(image: string, volume: string, { network = 'none', gpus = NO_GPUS }: TestPlan) {
   return {
     name: NAME,
     Image: image,
@@ -75,6 +107,7 @@ function testContainer({ image, volume, network }: Record<'image' | 'volume' | '
     WorkingDir: '/',
     Entrypoint: [],
     Cmd: [`${TOOLBOX}/bin/busybox`, 'true'],
+    Env: [`NVIDIA_VISIBLE_DEVICES=${visibleDevices(gpus)}`],
     Healthcheck: { Test: ['NONE'] },
     HostConfig: {
       NanoCpus: 1_000_000_000,
@@ -89,6 +122,7 @@ function testContainer({ image, volume, network }: Record<'image' | 'volume' | '
       RestartPolicy: { Name: 'no' },
       LogConfig: { Type: 'none', Config: {} },
       Mounts: [{ Type: 'volume', Source: volume, Target: TOOLBOX, ReadOnly: true }],
+      ...gpuRequests(gpus),
     },
   } satisfies ContainerCreateOptions
 }

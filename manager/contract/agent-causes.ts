@@ -1,5 +1,7 @@
 /** Problems of agents and their devices, which administrators see on the pages of agents: see `CAUSES`. */
 export const AGENT_CAUSES = {
+  gpu_starts_nothing:
+    'Docker starts no container with this GPU: {text}. After an update of the driver, run nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml on the host, and restart Docker.',
   gpu_not_listed: 'nvidia-smi does not list this GPU any more.',
   nvidia_smi_silent: 'nvidia-smi did not answer in {seconds} s.',
   gpu_reported_as: 'nvidia-smi reports "{state}" for this GPU.',

@@ -1,6 +1,7 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { because } from '#manager/contract'
 import {
   type AgentHome,
   type AgentProcess,
@@ -99,14 +100,6 @@ test('a GPU that the manager shares is probed, and counts as accounted if the dr
 const onT4 = () => aKernelSpec({ devices: [{ uuid: T4, slot: 'cuda.device', amount: 1 }] })
 const start = (spec = onT4()) => manager.request('create_kernel', { spec, startWithinMs: 30_000 })
 
-test('an engine that cannot assign GPUs refuses the session, and nothing of it is left', async () => {
-  await expect(start()).rejects.toMatchObject({
-    code: 'kernel_create_failed',
-    detail: { why: expect.stringContaining('could not select device driver') as string },
-  })
-  await expect.poll(() => manager.report?.kernels).toEqual([])
-})
-
 test('a lost GPU becomes a problem, and the other one does not', async () => {
   await says(LOST)
   await expect.poll(devices, { timeout: 25_000 }).toEqual(
@@ -117,6 +110,13 @@ test('a lost GPU becomes a problem, and the other one does not', async () => {
   )
   await says(HEALTHY)
   await expect.poll(() => devices()?.every(device => device[4] === null), { timeout: 25_000 }).toBe(true)
+})
+
+test('an engine that starts nothing with a GPU is a problem of that GPU, and nothing of the session is left', async () => {
+  await expect(start()).rejects.toMatchObject({ code: 'kernel_create_failed', detail: because('host_gpu_failed') })
+  await expect.poll(() => manager.report?.kernels).toEqual([])
+  const problem = expect.stringContaining('could not select device driver') as string
+  await expect.poll(() => devices()?.map(device => device[4])).toEqual([problem, null])
 })
 
 test('GPUs that the engine cannot hand out are problems, and are handed out by no start', async () => {
@@ -188,6 +188,17 @@ describe('by CDI', () => {
     await engineKnows([T4, T4])
     const problem = expect.stringContaining('this GPU') as string
     await expect.poll(() => devices()?.map(device => device[4]), { timeout: 25_000 }).toEqual([null, problem])
+  })
+
+  test('a file of CDI that names what is not there is a problem of its GPU until it is made again', async () => {
+    const gone = join(home.data, 'tools', `smi-${T4}`)
+    await engineKnows([T4, T4])
+    await rm(gone)
+    await expect(start()).rejects.toMatchObject({ detail: because('host_gpu_failed') })
+    await expect.poll(() => devices()?.[0]?.[4]).toContain('Docker starts no container with this GPU')
+    await engineKnows([T4, T4])
+    await expect.poll(() => devices()?.[0]?.[4], { timeout: 25_000 }).toBeNull()
+    await expect.poll(() => looksInside()).toEqual([`nvidia.com/gpu=${T4}`, 'nvidia0', 'NVIDIA_VISIBLE_DEVICES=void'])
   })
 
   test('by an index a session starts only if it got the GPU that was meant', async () => {

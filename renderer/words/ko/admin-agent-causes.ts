@@ -3,6 +3,8 @@ import { type Translation } from '../message-types.ts'
 
 /** Problems of agents and their devices, by key. English is the server's text (`manager/contract/agent-causes.ts`). */
 export default {
+  gpu_starts_nothing:
+    'Docker가 이 GPU로는 컨테이너를 시작하지 못합니다: {text}. 드라이버를 업데이트했다면 호스트에서 nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml을 실행하고 Docker를 다시 시작하세요.',
   gpu_not_listed: 'nvidia-smi가 이 GPU를 더 이상 보여 주지 않습니다.',
   nvidia_smi_silent: 'nvidia-smi가 {seconds}초 안에 응답하지 않았습니다.',
   gpu_reported_as: 'nvidia-smi가 알린 이 GPU의 상태: "{state}".',
