@@ -67,6 +67,8 @@ const FLOORS = {
     'storage',
     'kernel',
   ],
+  // `ui` reads texts, and `words` nothing; a feature may show another one, in one direction (`no-cycles`, `features-in-one-direction`).
+  renderer: ['words', 'api', 'ui', 'data', 'features', 'app'],
 }
 const error = (name, from, to) => ({ name, severity: 'error', from, to })
 
@@ -118,6 +120,13 @@ module.exports = {
         ),
       ),
     ),
+    {
+      name: 'features-in-one-direction',
+      severity: 'error',
+      scope: 'folder',
+      from: { path: '^renderer/features/[^/]+$' },
+      to: { path: '^renderer/features/[^/]+$', circular: true },
+    },
     error(
       'manager-contract-is-the-base',
       { path: '^manager/contract/', pathNot: '[.]test[.]ts$' },

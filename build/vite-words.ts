@@ -2,7 +2,7 @@ import { type Plugin } from 'vite'
 import { compileMessage } from './compile-message.ts'
 import { AS_WRITTEN, readCatalogue, type Catalogue } from './read-catalogue.ts'
 
-const CATALOGUE = /[\\/]renderer[\\/]words[\\/]([a-z]{2})[\\/][^\\/]+\.ts$/
+const CATALOGUE = /[\\/]renderer[\\/]words[\\/]([a-z]{2})[\\/]([^\\/]+)\.ts$/
 
 /** Compiles the catalogues of texts (`renderer/words/<language>/<feature>.ts`) to texts and functions. */
 export function compiledWords(): Plugin {
@@ -12,8 +12,10 @@ export function compiledWords(): Plugin {
     async load(id) {
       const [path = '', query = ''] = id.split('?')
       if (query.startsWith(AS_WRITTEN)) return undefined
-      const language = CATALOGUE.exec(path)?.[1]
-      return language === undefined ? undefined : catalogueSource(language, await readCatalogue(path))
+      const [, language, feature] = CATALOGUE.exec(path) ?? []
+      if (language === undefined || feature === undefined) return undefined
+      const messages = catalogueSource(language, await readCatalogue(path))
+      return language === 'en' ? `${messages}${readerSource(feature)}` : messages
     },
   }
 }
@@ -24,5 +26,10 @@ export function catalogueSource(language: string, messages: Catalogue): string {
     const compiled = compileMessage(language, text)
     return `${JSON.stringify(key)}:${'text' in compiled ? JSON.stringify(compiled.text) : compiled.source}`
   })
-  return `import { number, plural, select } from '../icu.ts'\nexport default {\n${entries.join(',\n')}\n}\n`
+  return `import { number, plural, select } from '../icu.ts'\nconst messages = {\n${entries.join(',\n')}\n}\nexport default messages\n`
+}
+
+/** The export `t` of an English catalogue, as written in it. */
+function readerSource(feature: string): string {
+  return `import { defineWords } from '../i18n.ts'\nexport const t = defineWords(${JSON.stringify(feature)}, messages)\n`
 }

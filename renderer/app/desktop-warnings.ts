@@ -1,12 +1,12 @@
 import { onScopeDispose } from 'vue'
 import { type DesktopWarning } from '#proxy/contract'
 import { type Host } from '../host.ts'
-import { useAccount } from '../features/account/useAccount.ts'
-import { addAdminTexts } from '../features/admin/admin-texts.ts'
+import { useAccount } from '../data/account/useAccount.ts'
+import { addAdminTexts } from '../words/admin-texts.ts'
 import { textBy } from '../ui/cause-text.ts'
 import { logError } from '../ui/error-log.ts'
 import { type Notification, useNotifications } from '../ui/useNotifications.ts'
-import { t } from './desktop-warnings-words.ts'
+import { t } from '../words/en/desktop-warnings.ts'
 
 /** Page of the administration that keeps saying why sessions are isolated only partly. */
 const AGENTS = '#/admin/agents'

@@ -8,7 +8,7 @@ import { createApi } from '../api/api.ts'
 import { createEventStream } from '../api/event-stream.ts'
 import { createLocalProof } from '../api/local-proof.ts'
 import { createOriginSecret, fetchWithSecret } from '../api/origin-secret.ts'
-import { useAccount } from '../features/account/useAccount.ts'
+import { useAccount } from '../data/account/useAccount.ts'
 import { logError, logUncaught } from '../ui/error-log.ts'
 import { createHost, type HostWindow } from '../host.ts'
 import { provideServices } from '../services.ts'
@@ -19,7 +19,7 @@ import App from './App.vue'
 import { reloadLostParts } from './lost-parts.ts'
 import { createPageRouter } from './router.ts'
 import { loadAhead, loadShellWithPages } from './shell.ts'
-import { createPageVuetify } from './vuetify.ts'
+import { createPageVuetify } from '../ui/vuetify.ts'
 
 const secret = createOriginSecret(localStorage)
 const fetchHere = fetchWithSecret(

@@ -1,12 +1,9 @@
 import { watchEffect } from 'vue'
 import { type Router } from 'vue-router'
-import en from '../words/en/titles.ts'
-import { defineWords } from '../words/i18n.ts'
+import { type default as en, t } from '../words/en/titles.ts'
 
 /** Names a title in the catalogue `words/<language>/titles.ts`. */
 export type PageTitle = keyof typeof en
-
-const t = defineWords('titles', en)
 
 /** Shows the title of the current page in the browser tab, in the language of the page. A page may set a more precise one. */
 export function showPageTitles(router: Router): void {

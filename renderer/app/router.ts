@@ -1,7 +1,7 @@
 import { createRouter, createWebHashHistory, type Router, type RouteRecordRaw } from 'vue-router'
 import { type Role } from '#manager/contract'
-import { useAccount } from '../features/account/useAccount.ts'
-import { t } from '../features/account/words.ts'
+import { useAccount } from '../data/account/useAccount.ts'
+import { t } from '../words/en/account.ts'
 import { useNotifications } from '../ui/useNotifications.ts'
 import { showPageTitles, type PageTitle } from './page-title.ts'
 
@@ -93,7 +93,7 @@ const routes: RouteRecordRaw[] = [
   {
     path: '/data/:folder/:path*',
     name: 'explorer',
-    component: () => import('../features/explorer/ExplorerPage.vue'),
+    component: () => import('../features/files/explorer/ExplorerPage.vue'),
     meta: { title: 'files' },
   },
   {

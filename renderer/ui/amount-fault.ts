@@ -1,6 +1,6 @@
 import { formatAmount, parseAmount, SLOTS, type SlotName } from '#manager/contract'
-import { t } from './amount-words.ts'
-import { shared } from './words.ts'
+import { t } from '../words/en/amounts.ts'
+import { t as shared } from '../words/en/ui.ts'
 
 /** Like `parseAmount`, except that a bare number of memory means GiB. */
 export function readAmount(slot: SlotName, typed: string): number | undefined {

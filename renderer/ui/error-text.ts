@@ -1,6 +1,6 @@
 import { ERRORS, isAppError, type ErrorCode } from '#manager/contract'
-import en from '../words/en/error-steps.ts'
-import { defineTranslations, defineWords } from '../words/i18n.ts'
+import en, { t as step } from '../words/en/error-steps.ts'
+import { defineTranslations } from '../words/i18n.ts'
 import { causeText } from './cause-text.ts'
 
 export interface ErrorText {
@@ -13,7 +13,6 @@ export interface ErrorText {
   readonly code: ErrorCode
 }
 
-const step = defineWords('error-steps', en)
 const translatedTitle = defineTranslations<Record<ErrorCode, string>>('errors')
 const hasStep = (code: ErrorCode): code is ErrorCode & keyof typeof en => Object.hasOwn(en, code)
 

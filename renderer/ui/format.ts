@@ -1,5 +1,5 @@
 import { formatLocale, numberFormat } from '../words/number-format.ts'
-import { shared } from './words.ts'
+import { t as shared } from '../words/en/ui.ts'
 
 /**
  * Text of sizes, amounts and times for people, in the language of the page. Units are binary, as in Docker and the resource

@@ -1,5 +1,5 @@
 import { useNotifications } from './useNotifications.ts'
-import { shared } from './words.ts'
+import { t as shared } from '../words/en/ui.ts'
 
 /** The clipboard is optional: browsers have none for pages loaded by plain http from another computer. */
 type Page = Partial<Pick<Navigator, 'clipboard'>>

@@ -60,7 +60,7 @@ export async function longLanguage(): Promise<string> {
       const messages = Object.entries(await readCatalogue(new URL(`en/${feature}.ts`, WORDS).pathname))
       const long = messages.map(([key, text]) => [key, printAST(lengthenParts(parse(text, { ignoreTag: true })))])
       const source = catalogueSource('en', Object.fromEntries(long) as Record<string, string>)
-      return `${JSON.stringify(feature)}: ${source.slice(source.indexOf('{\n', source.indexOf('export default')))}`
+      return `${JSON.stringify(feature)}: ${source.slice(source.indexOf('{\n', source.indexOf('const messages')), source.indexOf('export default'))}`
     }),
   )
   return `${FUNCTIONS}\nexport default {\n${sources.join(',\n')}\n}\n`

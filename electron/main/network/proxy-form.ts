@@ -43,7 +43,7 @@ ${failure === undefined ? '' : `<p role="alert">${text(failure)}</p>`}
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 const text = (plain: string) => plain.replaceAll(/[&<>"]/g, sign => ENTITIES[sign] ?? sign)
 
-/** The colours of the console's themes (`renderer/app/theme.ts`). */
+/** The colours of the console's themes (`renderer/ui/theme.ts`). */
 const STYLE = `
 :root { --back: #fff; --front: #142127; --soft: #41535a; --line: #6b7d84; --main: #0b6b78; --on: #fff; --wrong: #b3261e }
 @media (prefers-color-scheme: dark) {

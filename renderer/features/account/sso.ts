@@ -1,7 +1,7 @@
 import { type Router } from 'vue-router'
 import { AppError, type RouteReply } from '#manager/contract'
 import { type Services } from '../../services.ts'
-import { t } from './sso-words.ts'
+import { t } from '../../words/en/sso.ts'
 
 const KEY = 'berth.sso'
 

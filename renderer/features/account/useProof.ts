@@ -1,6 +1,6 @@
 import { computed, ref } from 'vue'
-import { useAttempt } from './useAttempt.ts'
-import { t } from './words.ts'
+import { useAttempt } from '../../data/account/useAttempt.ts'
+import { t } from '../../words/en/account.ts'
 
 const FIELD_OF_CODE = { login_failed: 'password', totp_invalid: 'code' } as const
 

@@ -1,7 +1,7 @@
 import { type Router } from 'vue-router'
-import { addAdminTexts } from './admin-texts.ts'
+import { addAdminTexts } from '../../words/admin-texts.ts'
 import { ADMIN_PARTS } from './pages.ts'
-import { titleOf } from './words.ts'
+import { t as titleOf } from '../../words/en/admin-titles.ts'
 
 /** Adds the addresses below `/admin` to the router, in place of the one that loads this file. */
 export async function addAdminPages(router: Router): Promise<void> {

@@ -1,5 +1,5 @@
 import { type CsvValue } from '../../ui/csv.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/admin.ts'
 
 /** A column of a list of administration. */
 export interface ListColumn<T> {

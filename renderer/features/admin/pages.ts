@@ -22,14 +22,14 @@ import {
   mdiWrenchOutline,
 } from '@mdi/js'
 import { type Component } from 'vue'
-import { type AdminTitle } from './words.ts'
+import { type default as titles } from '../../words/en/admin-titles.ts'
 
 /** Who may open a page of administration. The manager refuses the same by itself. */
 export type AdminAccess = 'domain_admin' | 'superadmin'
 
 export interface AdminPageEntry {
   readonly path: string
-  readonly label: AdminTitle
+  readonly label: keyof typeof titles
   readonly icon: string
   readonly access: AdminAccess
   readonly load: () => Promise<{ readonly default: Component }>
@@ -38,7 +38,7 @@ export interface AdminPageEntry {
 }
 
 export interface AdminPart {
-  readonly label: AdminTitle
+  readonly label: keyof typeof titles
   readonly pages: readonly AdminPageEntry[]
 }
 

@@ -1,6 +1,6 @@
-import { addAdminTexts } from './admin-texts.ts'
+import { addAdminTexts } from '../../words/admin-texts.ts'
 import { ADMIN_PARTS } from './pages.ts'
-import { titleOf } from './words.ts'
+import { t as titleOf } from '../../words/en/admin-titles.ts'
 
 /** The pages of administration for the command palette: their addresses, and their titles in the language of the page. */
 export async function loadPalettePages(isSuperadmin: boolean) {

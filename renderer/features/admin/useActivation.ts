@@ -2,7 +2,7 @@ import { type ShallowRef, type WritableComputedRef } from 'vue'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { useAskedRow } from './useAskedRow.ts'
 import { type RowSource } from './useRowOf.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/admin.ts'
 
 /** The question before a deactivation, which `DeactivateDialog` asks. */
 export interface Deactivation<T> {

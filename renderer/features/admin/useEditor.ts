@@ -3,7 +3,7 @@ import { useDialogAddress, useDialogThing } from '../../ui/useDialogAddress.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { type AdminList } from './admin-list.ts'
 import { type RowSource, useRowOf } from './useRowOf.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/admin.ts'
 
 /**
  * Which thing of a list is being created, edited or deleted, as the URL says it (`?dialog=edit&of=NAME`), and the messages when

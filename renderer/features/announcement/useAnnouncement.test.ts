@@ -72,16 +72,7 @@ test('an announcement that could not be dismissed is shown again', async () => {
   expect(store.shown.text).toBe('Down on *Saturday*')
 })
 
-test('after a sign-out nothing is shown and nothing is asked', async () => {
-  const { server, events, store } = await start({ ...ABOUT, changesAt: inMinutes(1) })
-  store.clear()
-  expect(store.shown).toBeNull()
-  events.hint({ topic: 'announcement', id: 'all', version: 2 })
-  await vi.advanceTimersByTimeAsync(10 * 60_000)
-  expect(server.asked).toBe(1)
-})
-
-test('the next page shows the announcement before the manager has answered, unless it was dismissed or the person signed out', async () => {
+test('the next page shows the announcement before the manager has answered, unless it was dismissed', async () => {
   const { store } = await start({ ...ABOUT, level: 'warning' })
   const silent = () => {
     const { app, pinia } = withServices({ getAnnouncement: () => new Promise(() => undefined) })
@@ -93,8 +84,5 @@ test('the next page shows the announcement before the manager has answered, unle
   if (store.shown) await store.dismiss(store.shown)
   expect(silent()).toBeUndefined()
   localStorage.setItem('berth.announcement', '{"id":1,"text":"x","level":"warning"}')
-  expect(silent()).toBeUndefined()
-  await start(ABOUT)
-  store.clear()
   expect(silent()).toBeUndefined()
 })

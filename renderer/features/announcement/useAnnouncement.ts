@@ -84,13 +84,5 @@ export const useAnnouncement = defineStore('announcement', () => {
       throw error
     }
   }
-  function clear(): void {
-    round += 1
-    hasBegun = false
-    isKnown.value = false
-    answer.value = null
-    clearTimeout(timer)
-    globalThis.localStorage.removeItem(KNOWN)
-  }
-  return { shown, isKnown, begin, dismiss, clear }
+  return { shown, isKnown, begin, dismiss }
 })

@@ -9,7 +9,7 @@ import {
   mdiNotebookOutline,
 } from '@mdi/js'
 import { type App, forwardedPort, type Session } from '#manager/contract'
-import { t } from './words.ts'
+import { t } from '../../words/en/apps.ts'
 
 /** How an app is opened: a page of its own, our terminal, our SSH dialog, or a bare port for a client program. */
 export type AppKind = 'http' | 'terminal' | 'ssh' | 'tcp'

@@ -7,7 +7,7 @@ import { type Tunnel } from '#proxy/contract'
 import { provideServices, type Services } from '../../services.ts'
 import { testEvents } from '../../testing/services.ts'
 import { appCards, viewerOf } from './app-kinds.ts'
-import { useOpenApp } from './useOpenApp.ts'
+import { useOpenApp } from '../../data/apps/useOpenApp.ts'
 
 const JUPYTER: App = { name: 'jupyterlab', title: 'JupyterLab', protocol: 'http', path: '/lab' }
 const SSHD: App = { name: 'sshd', title: 'SSH and SFTP', protocol: 'tcp', path: '/' }

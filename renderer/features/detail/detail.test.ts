@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type SessionEvent } from '#manager/contract'
-import { highlight, logLines } from './log-text.ts'
+import { highlight, logLines } from '../../data/logs/log-text.ts'
 import { amountText } from '../../ui/slot-text.ts'
 import { shortDuration, timelineRows } from './timeline.ts'
 

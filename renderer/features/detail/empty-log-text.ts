@@ -1,6 +1,6 @@
 import { isFinished, type Session } from '#manager/contract'
-import { reasonText } from '../sessions/reason-text.ts'
-import { t } from './words.ts'
+import { reasonText } from '../../data/sessions/reason-text.ts'
+import { t } from '../../words/en/detail.ts'
 
 /** Longest part of a start-up command that is shown, in characters. */
 const SHOWN_LENGTH = 200

@@ -1,7 +1,7 @@
 import { parseSlots, type Session, type SessionStats } from '#manager/contract'
 import { formatBytes, formatCores, formatPercent } from '../../ui/format.ts'
 import { ratesOf, withGaps, type ChartPoints } from '../../ui/chart-points.ts'
-import { t } from './chart-words.ts'
+import { t } from '../../words/en/charts.ts'
 
 /** One chart of a session. */
 export interface SessionChart {

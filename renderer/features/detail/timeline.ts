@@ -1,5 +1,5 @@
 import { isFinished, type SessionEvent } from '#manager/contract'
-import { t } from './words.ts'
+import { t } from '../../words/en/detail.ts'
 
 export interface TimelineRow {
   readonly event: SessionEvent

@@ -1,5 +1,5 @@
 import { type Folder } from '#manager/contract'
-import { folderNameFault } from './folder-name.ts'
+import { folderNameFault } from '../../data/folders/folder-name.ts'
 
 /** Longest name without the ending of a copy. */
 const LONGEST = 54

@@ -1,6 +1,6 @@
 import { type Folder } from '#manager/contract'
 import { formatBytes, formatDateTime } from '../../ui/format.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/folders.ts'
 
 type Sized = Pick<Folder, 'usage' | 'limit' | 'fileLimit'>
 

@@ -3,8 +3,8 @@ import { type Folder, type FolderId, type Task } from '#manager/contract'
 import { createPaced } from '../../api/paced.ts'
 import { useServices } from '../../services.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
-import { useFolders } from './useFolders.ts'
-import { t } from './words.ts'
+import { useFolders } from '../../data/folders/useFolders.ts'
+import { t } from '../../words/en/folders.ts'
 
 const GATHER_MS = 100
 const BUSY_MS = 1_000

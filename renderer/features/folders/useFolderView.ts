@@ -1,6 +1,6 @@
 import { computed } from 'vue'
 import { useQueryView } from '../../ui/useQueryView.ts'
-import { readFolderView, writeFolderView, type FolderView } from './folder-list.ts'
+import { readFolderView, writeFolderView, type FolderView } from '../../data/folders/folder-list.ts'
 
 /** The tab, search and sort order of the page, in sync with the URL. Another tab adds a history entry. */
 export function useFolderView() {

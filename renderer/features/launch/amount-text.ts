@@ -1,6 +1,6 @@
 import { SLOTS, type SlotName } from '#manager/contract'
 import { formatBytes, formatNumber } from '../../ui/format.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/launch.ts'
 
 /** Text of an amount in base units of its slot: `1.5 CPU cores`, `4 GiB RAM`, `2 GPUs`. */
 export function amountText(slot: SlotName, amount: number): string {

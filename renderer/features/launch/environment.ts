@@ -1,5 +1,5 @@
 import { RESERVED_ENVIRONMENT } from '#manager/contract'
-import { t } from './words.ts'
+import { t } from '../../words/en/launch.ts'
 
 export interface EnvironmentRow {
   name: string

@@ -1,5 +1,5 @@
 import { type LaunchErrors, type LaunchField } from './launch-form.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/launch.ts'
 
 /** The first mistake of the form from its top, as shown beside the button. */
 export interface Fault {

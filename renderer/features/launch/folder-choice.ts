@@ -6,7 +6,7 @@ import {
   type Session,
   SESSION_HOME,
 } from '#manager/contract'
-import { t } from '../folders/words.ts'
+import { t } from '../../words/en/folders.ts'
 
 /** A folder that the new session is to mount. */
 export interface FolderChoice {

@@ -10,7 +10,7 @@ import {
 import { formatList } from '../../ui/format.ts'
 import { amountText } from './amount-text.ts'
 import { isKnown } from './launch-form.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/launch.ts'
 
 export interface Forecast {
   readonly kind: 'now' | 'waits' | 'never' | 'unknown'

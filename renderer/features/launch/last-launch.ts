@@ -3,7 +3,7 @@ import { amountText } from './amount-text.ts'
 import { defaultForm, fitForm, isBatch, type LaunchForm, limitsOf, toSpec } from './launch-form.ts'
 import { appToOpen } from './open-after.ts'
 import { type Remembered } from './remembered.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/launch.ts'
 
 /** The last launch of this computer, ready to be sent again. */
 export interface LastLaunch {

@@ -20,7 +20,7 @@ import { rangeFault } from '../../ui/amount-fault.ts'
 import { environError, type EnvironmentRow } from './environment.ts'
 import { choicesFault, choicesLike, toMountSpecs, type FolderChoice } from './folder-choice.ts'
 import { startFault } from './start-time.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/launch.ts'
 
 export const MIB = 2 ** 20
 export const GIB = 2 ** 30

@@ -1,6 +1,6 @@
 import { type Image } from '#manager/contract'
 import { isBatch, type LaunchForm } from './launch-form.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/launch.ts'
 
 /** An app that can be opened when the session runs. */
 export interface AppChoice {

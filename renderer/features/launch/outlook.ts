@@ -2,11 +2,11 @@ import { mdiAlertOctagonOutline, mdiLightningBolt, mdiTimerSandEmpty } from '@md
 import { isAppError, parseAmount, type ErrorCode, type Reason, type SlotName, type WhatIf } from '#manager/contract'
 import { errorText } from '../../ui/error-text.ts'
 import { formatStart } from '../../ui/format.ts'
-import { reasonText } from '../sessions/reason-text.ts'
+import { reasonText } from '../../data/sessions/reason-text.ts'
 import { amountText } from './amount-text.ts'
 import { startText, type Forecast } from './forecast.ts'
 import { type GpuSlot, type LaunchForm } from './launch-form.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/launch.ts'
 
 /** A change of one slot with which the session would start now. */
 export interface Offer {

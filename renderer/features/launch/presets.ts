@@ -10,7 +10,7 @@ import {
 import { amountText } from './amount-text.ts'
 import { leftText } from './forecast.ts'
 import { fitForm, isKnown, MIB, type GpuSlot, type LaunchForm, type LaunchLimits } from './launch-form.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/launch.ts'
 
 /** Resources that a session can get at the moment, by agents and by limits. */
 export interface Room {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { OWNER } from '../../testing/a-session.ts'
 import { anImage } from '../../testing/an-image.ts'
-import { forgetLaunch } from './forget-launch.ts'
+import { forgetLaunch } from '../../data/launch/forget-launch.ts'
 import { lastLaunch } from './last-launch.ts'
 import { defaultForm, GIB, MIB, type LaunchForm } from './launch-form.ts'
 import { recall, remember } from './remembered.ts'

@@ -1,6 +1,6 @@
 import { parseJson, type UserId } from '#manager/contract'
 import { type FolderChoice } from './folder-choice.ts'
-import { keyOf } from './forget-launch.ts'
+import { keyOf } from '../../data/launch/forget-launch.ts'
 import { type LaunchForm } from './launch-form.ts'
 
 const NUMBERS = ['cpu', 'mem', 'shmem', 'gpu'] as const

@@ -1,13 +1,13 @@
 import { parseDuration, type Image } from '#manager/contract'
 import { formatList, formatSeconds, formatStart } from '../../ui/format.ts'
-import { t as ofFolders } from '../folders/words.ts'
-import { imageText } from '../sessions/session-text.ts'
+import { t as ofFolders } from '../../words/en/folders.ts'
+import { imageText } from '../../data/sessions/session-text.ts'
 import { amountText } from './amount-text.ts'
 import { durationError, isBatch, type GpuSlot, type LaunchForm } from './launch-form.ts'
 import { appsToOpen, appToOpen } from './open-after.ts'
 import { type SectionId } from './sections.ts'
 import { startFault } from './start-time.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/launch.ts'
 
 /** Names in a line; the rest is counted. */
 const MOST_NAMES = 3

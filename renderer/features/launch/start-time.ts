@@ -1,4 +1,4 @@
-import { t } from './words.ts'
+import { t } from '../../words/en/launch.ts'
 
 const YEAR_MS = 365 * 86_400_000
 

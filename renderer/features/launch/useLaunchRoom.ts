@@ -8,8 +8,8 @@ import {
   type User,
 } from '#manager/contract'
 import { useServices } from '../../services.ts'
-import { useAccount } from '../account/useAccount.ts'
-import { useResources } from '../sessions/useResources.ts'
+import { useAccount } from '../../data/account/useAccount.ts'
+import { useResources } from '../../data/sessions/useResources.ts'
 import { type LaunchForm } from './launch-form.ts'
 
 /**

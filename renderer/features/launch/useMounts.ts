@@ -1,8 +1,8 @@
 import { computed } from 'vue'
 import { type Folder } from '#manager/contract'
-import { useAccount } from '../account/useAccount.ts'
-import { isDotName } from '../folders/folder-name.ts'
-import { useFolders } from '../folders/useFolders.ts'
+import { useAccount } from '../../data/account/useAccount.ts'
+import { isDotName } from '../../data/folders/folder-name.ts'
+import { useFolders } from '../../data/folders/useFolders.ts'
 
 /** The folders that a session can mount: those that every session of the person mounts, and the rest. */
 export function useMounts() {

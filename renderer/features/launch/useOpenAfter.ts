@@ -2,12 +2,12 @@ import { effectScope, watch } from 'vue'
 import { isFinished, type Session } from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
-import { useBrowserPlace } from '../apps/useBrowserPlace.ts'
-import { useOpenDirectly } from '../apps/useOpenDirectly.ts'
-import { useSessions } from '../sessions/useSessions.ts'
-import { openTerminalTab } from '../terminal/terminal-tab.ts'
+import { useBrowserPlace } from '../../data/apps/useBrowserPlace.ts'
+import { useOpenDirectly } from '../../data/apps/useOpenDirectly.ts'
+import { useSessions } from '../../data/sessions/useSessions.ts'
+import { openTerminalTab } from '../../data/terminal/terminal-tab.ts'
 import { TERMINAL } from './open-after.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/launch.ts'
 
 /**
  * Opens an app of a session that was launched here, when the session runs. Browsers allow a new tab only shortly after a click, so

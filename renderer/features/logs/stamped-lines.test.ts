@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { idOf } from '../../testing/a-session.ts'
-import { MOST_LOGS, readLogIds } from './log-query.ts'
+import { MOST_LOGS, readLogIds } from '../../data/logs/log-query.ts'
 import { mergeLines, stampedLines } from './stamped-lines.ts'
 
 const at = (seconds: number) => Date.UTC(2026, 10, 22, 21, 0, seconds)

@@ -1,4 +1,4 @@
-import { logLines } from '../detail/log-text.ts'
+import { logLines } from '../../data/logs/log-text.ts'
 
 /** A line of a log with the time at which it was written. */
 export interface StampedLine {

@@ -1,8 +1,8 @@
 import { computed, effectScope, onScopeDispose, ref, shallowReactive, shallowRef, watch, type Ref } from 'vue'
 import { type Session, type SessionId } from '#manager/contract'
 import { useServices } from '../../services.ts'
-import { type Log, useLog } from '../detail/useLog.ts'
-import { useSessions } from '../sessions/useSessions.ts'
+import { type Log, useLog } from '../../data/logs/useLog.ts'
+import { useSessions } from '../../data/sessions/useSessions.ts'
 import { stampedLines, type StampedLine } from './stamped-lines.ts'
 
 /** One of the logs of the page. */

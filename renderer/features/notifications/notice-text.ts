@@ -1,6 +1,6 @@
 import { type ToldKind } from '#manager/contract'
 import { type Notice, type NoticeKind } from './notice.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/notices.ts'
 
 const isOfTold = (kind: NoticeKind): kind is `told_${ToldKind}` => kind.startsWith('told_')
 

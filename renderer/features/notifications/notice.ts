@@ -1,5 +1,5 @@
 import { parseJson, type Session, TOLD_KINDS, type ToldKind } from '#manager/contract'
-import { hasFailed } from '../sessions/session-text.ts'
+import { hasFailed } from '../../data/sessions/session-text.ts'
 
 export type NoticeKind =
   | 'running'

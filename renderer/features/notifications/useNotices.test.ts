@@ -4,9 +4,9 @@ import { AppError, type Message, type ReceivedFolderInvitation, type Session } f
 import { aMe } from '../../testing/a-me.ts'
 import { aSession, idOf, OWNER } from '../../testing/a-session.ts'
 import { withServices } from '../../testing/services.ts'
-import { useAccount } from '../account/useAccount.ts'
-import { useSessions } from '../sessions/useSessions.ts'
-import { useInvitations } from '../summary/useInvitations.ts'
+import { useAccount } from '../../data/account/useAccount.ts'
+import { useSessions } from '../../data/sessions/useSessions.ts'
+import { useInvitations } from '../../data/folders/useInvitations.ts'
 import { noticeText } from './notice-text.ts'
 import { useNotices } from './useNotices.ts'
 

@@ -4,10 +4,10 @@ import { type Message, type Session, type SessionId, type ToldKind } from '#mana
 import { type DesktopNotice } from '#proxy/contract'
 import { useServices } from '../../services.ts'
 import { logError } from '../../ui/error-log.ts'
-import { useAccount } from '../account/useAccount.ts'
-import { useTunnels } from '../apps/useTunnels.ts'
-import { useSessions } from '../sessions/useSessions.ts'
-import { useInvitations } from '../summary/useInvitations.ts'
+import { useAccount } from '../../data/account/useAccount.ts'
+import { useTunnels } from '../../data/apps/useTunnels.ts'
+import { useSessions } from '../../data/sessions/useSessions.ts'
+import { useInvitations } from '../../data/folders/useInvitations.ts'
 import { noticeKind, readNotices, seenOf, type Notice, type NoticeKind, type Seen, warnedAtOf } from './notice.ts'
 import { type TunnelWatch } from './tunnel-watch.ts'
 
@@ -191,15 +191,5 @@ export const useNotices = defineStore('notices', () => {
   globalThis.addEventListener('storage', onStorage)
   onScopeDispose(() => globalThis.removeEventListener('storage', onStorage))
 
-  /** Forgets what this page knows; the list stays on the computer for the next sign-in of the same person. */
-  function reset(): void {
-    seen.clear()
-    sharedBefore = null
-    invited = null
-    hasBegun = false
-    round += 1
-    messages = []
-    items.value = []
-  }
-  return { items, unread, begin, add, readAll, clear, reset }
+  return { items, unread, begin, add, readAll, clear }
 })

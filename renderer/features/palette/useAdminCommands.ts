@@ -1,6 +1,6 @@
 import { computed, shallowRef } from 'vue'
 import { logError } from '../../ui/error-log.ts'
-import { useAccount } from '../account/useAccount.ts'
+import { useAccount } from '../../data/account/useAccount.ts'
 import { type Command } from './commands.ts'
 
 /** Commands for the pages of administration that the person may open. They are loaded with the palette of an administrator. */

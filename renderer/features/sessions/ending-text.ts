@@ -1,6 +1,6 @@
 import { type Session } from '#manager/contract'
-import { shared } from '../../ui/words.ts'
-import { t } from './words.ts'
+import { t as shared } from '../../words/en/ui.ts'
+import { t } from '../../words/en/sessions.ts'
 
 export interface EndingText {
   /** `Ends in 5 min` */

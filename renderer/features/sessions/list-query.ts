@@ -2,7 +2,7 @@ import { type LocationQuery, type LocationQueryRaw } from 'vue-router'
 import { FINISHED_STATUSES, LIVE_STATUSES, SESSION_TAG, type SessionStatus } from '#manager/contract'
 import { readSort, textOf, writeSort } from '../../ui/list-sort.ts'
 import { NEWEST_FIRST, type Sort, type SortKey } from './session-filter.ts'
-import { type ListName } from './sync-plan.ts'
+import { type ListName } from '../../data/sessions/sync-plan.ts'
 
 /** Tabs of the sessions page: two lists, and a part of each. the first has all live sessions, `waiting` those of them that wait. */
 export const LIST_TABS = ['live', 'waiting', 'finished', 'failed'] as const

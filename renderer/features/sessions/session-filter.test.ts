@@ -9,7 +9,7 @@ import {
   resourcesText,
   statusText,
   wholeRequest,
-} from './session-text.ts'
+} from '../../data/sessions/session-text.ts'
 
 describe('the list of sessions', () => {
   const sessions = [
@@ -82,4 +82,14 @@ describe('the texts of a session', () => {
     expect(resourcesHint(three)).toBe('3 containers, each: 0.5 CPU · 1.5 GiB · 0.3 fGPU · 64 MiB shared')
     expect(wholeRequest(three)).toEqual({ cpu: 1500, mem: 3 * 1536 * 2 ** 20, 'cuda.shares': 90 })
   })
+})
+
+test('a failed batch job is found under “Failed”, one that succeeded is not', () => {
+  const [main] = aSession(1).kernels
+  const exited = { code: 'exited', message: 'Exited' } as const
+  const [failed, succeeded] = (['failure', 'success'] as const).map((result, index) =>
+    aSession(index, { kind: 'batch', status: 'TERMINATED', reason: exited, result, kernels: main ? [main] : [] }),
+  )
+  if (!failed || !succeeded) throw new Error('two sessions')
+  expect(filterSessions([failed, succeeded], { text: '', statuses: ['ERROR'], tag: '' })).toEqual([failed])
 })

@@ -1,6 +1,6 @@
 import { type Session, type SessionStatus } from '#manager/contract'
 import { type ListSort } from '../../ui/list-sort.ts'
-import { shownStatus, statusText } from './session-text.ts'
+import { shownStatus, statusText } from '../../data/sessions/session-text.ts'
 
 export type SortKey = 'name' | 'status' | 'created' | 'owner' | 'group'
 export type Sort = ListSort<SortKey>

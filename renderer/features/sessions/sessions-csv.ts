@@ -1,10 +1,10 @@
 import { parseSlots, type Session } from '#manager/contract'
 import { type CsvColumn, csvOf, type CsvValue } from '../../ui/csv.ts'
 import { downloadFile } from '../../ui/download-file.ts'
-import { t } from './sessions-csv-words.ts'
-import { reasonText } from './reason-text.ts'
-import { statusText } from './session-text.ts'
-import { t as listWords } from './words.ts'
+import { t } from '../../words/en/sessions-csv.ts'
+import { reasonText } from '../../data/sessions/reason-text.ts'
+import { statusText } from '../../data/sessions/session-text.ts'
+import { t as listWords } from '../../words/en/sessions.ts'
 
 /** Columns of a file of sessions: amounts as plain numbers, times in UTC, so that programs read them. */
 export function sessionCsvColumns(): readonly CsvColumn<Session>[] {

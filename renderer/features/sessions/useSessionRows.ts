@@ -1,13 +1,13 @@
 import { computed } from 'vue'
 import { type Session } from '#manager/contract'
-import { useAccount } from '../account/useAccount.ts'
-import { useProject } from '../project/useProject.ts'
+import { useAccount } from '../../data/account/useAccount.ts'
+import { useProject } from '../../data/project/useProject.ts'
 import { listOf, type ListTab } from './list-query.ts'
-import { type ListName } from './sync-plan.ts'
+import { type ListName } from '../../data/sessions/sync-plan.ts'
 import { filterSessions, sortSessions } from './session-filter.ts'
-import { hasFailed } from './session-text.ts'
+import { hasFailed } from '../../data/sessions/session-text.ts'
 import { type useListView } from './useListView.ts'
-import { useSessions } from './useSessions.ts'
+import { useSessions } from '../../data/sessions/useSessions.ts'
 
 type View = Pick<ReturnType<typeof useListView>, 'tab' | 'search' | 'statuses' | 'tag' | 'sort'>
 

@@ -1,4 +1,4 @@
-import { t } from './words.ts'
+import { t } from '../../words/en/ssh.ts'
 
 const LOWEST = 1024
 const HIGHEST = 65_535

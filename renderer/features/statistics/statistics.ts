@@ -3,7 +3,7 @@ import { type ChartPoints } from '../../ui/chart-points.ts'
 import { csvOf } from '../../ui/csv.ts'
 import { formatBytes, formatPercent } from '../../ui/format.ts'
 import { numberFormat } from '../../words/number-format.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/statistics.ts'
 
 export type Period = UsageHistory['items'][number]
 export interface StatisticsChart {

@@ -1,5 +1,5 @@
 import { type Session } from '#manager/contract'
-import { hasFailed } from '../sessions/session-text.ts'
+import { hasFailed } from '../../data/sessions/session-text.ts'
 
 export type NewsKind = 'failed' | 'ended' | 'started' | 'ending'
 /** Something that happened to a session while its owner was away. */

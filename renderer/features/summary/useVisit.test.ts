@@ -4,7 +4,7 @@ import { defineComponent, h, render } from 'vue'
 import { AppError, type UserId, type ConsoleVisit } from '#manager/contract'
 import { aMe } from '../../testing/a-me.ts'
 import { withServices } from '../../testing/services.ts'
-import { useAccount } from '../account/useAccount.ts'
+import { useAccount } from '../../data/account/useAccount.ts'
 import { useVisit } from './useVisit.ts'
 
 const MIRA = '01990000-0000-7000-8000-000000000001' as UserId

@@ -1,6 +1,6 @@
 import { computed, onMounted, onUnmounted, shallowRef } from 'vue'
 import { useServices } from '../../services.ts'
-import { useAccount } from '../account/useAccount.ts'
+import { useAccount } from '../../data/account/useAccount.ts'
 
 /**
  * The visit of the signed-in person. The manager keeps it, because people come back on another computer; it is told when

@@ -1,6 +1,6 @@
 import { isMac } from '../../ui/is-mac.ts'
 import { type KeyHint } from '../../ui/key-hint.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/terminal.ts'
 
 /** Keys that the terminal page takes; all others go to the shell. */
 export const terminalKeys = (): readonly KeyHint[] => [

@@ -1,6 +1,6 @@
 import { AppError, ORIGIN_SECRET_PROTOCOL, TERMINAL_PROTOCOL, TUNNEL_CLOSE, type SessionId } from '#manager/contract'
 import { type Host } from '../../host.ts'
-import { t } from './words.ts'
+import { t } from '../../words/en/terminal.ts'
 
 export interface TerminalSize {
   readonly cols: number

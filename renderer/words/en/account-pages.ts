@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   // Links and sign-up
   newPasswordTitle: 'Set a new password',
   checkYourMail: 'Check your mail',
@@ -108,3 +110,6 @@ export default {
   publicKeyHint: 'The content of a .pub file, such as ~/.ssh/id_ed25519.pub',
   pastePublicKey: 'Paste your public key',
 } as const
+
+export default en
+export const t = defineWords('account-pages', en)

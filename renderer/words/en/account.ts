@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   // Sign in
   signInTitle: 'Sign in to Berth',
   signInSubtitle: 'GPU and CPU sessions in containers, opened from your own computer.',
@@ -40,3 +42,6 @@ export default {
   notCurrent: 'This is not your current password',
   codeWrong: 'The code is wrong or expired: enter the code that your app shows now',
 } as const
+
+export default en
+export const t = defineWords('account', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   agents: 'Agents',
   name: 'Name',
   group: 'Resource group',
@@ -102,3 +104,6 @@ export default {
   removeContainerText: 'It stops, and files that are only in it are lost.',
   removedContainer: 'The container of {name} is removed.',
 } as const
+
+export default en
+export const t = defineWords('admin-agents', en)

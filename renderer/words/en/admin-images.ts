@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   images: 'Images',
   image: 'Image',
   imageTitle: 'Title',
@@ -150,3 +152,6 @@ export default {
   deleteRegistry: 'Delete {name}?',
   deleteRegistryText: 'The registry and the list of its images are removed. Images on agents stay.',
 } as const
+
+export default en
+export const t = defineWords('admin-images', en)

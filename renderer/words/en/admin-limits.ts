@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   all: 'All',
   create: 'Create',
   save: 'Save',
@@ -149,3 +151,6 @@ export default {
   allow: 'Allow',
   withdrawOf: 'Withdraw the access: {name}',
 } as const
+
+export default en
+export const t = defineWords('admin-limits', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   overview: 'Overview',
   now: 'Now',
   nowText:
@@ -66,3 +68,6 @@ export default {
   checkText_gpu:
     'No connected agent reports one. If there is a GPU, look at its driver and the NVIDIA Container Toolkit.',
 } as const
+
+export default en
+export const t = defineWords('admin-overview', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   sessions: 'Sessions of everybody',
   session: 'Session',
   owner: 'Owner',
@@ -86,3 +88,6 @@ export default {
   cancel: 'Cancel',
   cancelOf: 'Cancel {name}',
 } as const
+
+export default en
+export const t = defineWords('admin-sessions', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   title: 'Sign-in providers',
   add: 'Add a provider',
   editTitle: 'Edit {name}',
@@ -53,3 +55,6 @@ export default {
   deleteText:
     'Nobody can sign in with it any more. Accounts and their links stay, for a provider with the same issuer.',
 } as const
+
+export default en
+export const t = defineWords('admin-sign-in', en)

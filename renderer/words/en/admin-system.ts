@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   system: 'Berth',
 
   // Audit log
@@ -241,3 +243,6 @@ export default {
   cancelBundle: 'Cancel',
   bundleMade: 'The bundle was downloaded.',
 } as const
+
+export default en
+export const t = defineWords('admin-system', en)

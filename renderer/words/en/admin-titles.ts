@@ -1,5 +1,7 @@
+import { defineWords } from '../i18n.ts'
+
 /** Titles of the pages of administration, and of the parts of their list. */
-export default {
+const en = {
   partOverview: 'Cluster',
   partPeople: 'People and limits',
   partSystem: 'System',
@@ -30,3 +32,6 @@ export default {
   diagnostics: 'Diagnostics',
   about: 'About Berth',
 } as const
+
+export default en
+export const t = defineWords('admin-titles', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   usage: 'Usage',
   user: 'User',
   project: 'Project',
@@ -49,3 +51,6 @@ export default {
   cpuUsed: 'CPU used',
   shown: 'The first {shown, number} of {all, number}. The CSV file has all.',
 } as const
+
+export default en
+export const t = defineWords('admin-usage', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   users: 'Users',
   invitations: 'Invitations',
   email: 'E-mail address',
@@ -205,3 +207,6 @@ export default {
   deleteKeypairTitle: 'Delete {key}?',
   deleteKeypairText: 'This cannot be undone. A keypair with which sessions were launched can only be deactivated.',
 } as const
+
+export default en
+export const t = defineWords('admin-users', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   administration: 'Administration',
   notAllowed: 'This page is for administrators',
   forSuperadmins: 'Only superadmins may open it. Ask one of them, or go to another page.',
@@ -76,3 +78,6 @@ export default {
   groupOpened: 'Sessions start in {name} again.',
   groupPaused: 'Nothing starts in {name} now.',
 } as const
+
+export default en
+export const t = defineWords('admin', en)

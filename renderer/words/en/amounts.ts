@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   imageMinimum: 'The minimum of this image is {amount}',
   exampleBytes: '4 GiB or 512 MiB',
   enterAmount: 'Enter an amount such as {example}',
@@ -10,3 +12,6 @@ export default {
   notMemory: 'Not an amount of memory: write {example}',
   notNumber: 'Not a number: write digits, such as {example}',
 } as const
+
+export default en
+export const t = defineWords('amounts', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   info: 'Announcement',
   warning: 'Announcement',
   critical: 'Urgent announcement',
@@ -6,3 +8,6 @@ export default {
   dismiss: 'Dismiss the announcement',
   read: 'Read',
 } as const
+
+export default en
+export const t = defineWords('announcement', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   skipToContent: 'Skip to content',
   noServer:
     '<b>No connection to the server of this page.</b> It does not answer, or the network is down. What you see may be old; sessions keep running.',
@@ -29,3 +31,6 @@ export default {
   terminal: 'Terminal',
   openInvitations: '{count, plural, one {# open invitation} other {# open invitations}}',
 } as const
+
+export default en
+export const t = defineWords('app', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   appsOf: 'Apps of <name>{name}</name>',
   onceRunning: 'Apps open once the session runs. Now: {status}. {reason}',
   hostAway: 'The host of this session is not connected. Apps answer when the host is back.',
@@ -142,3 +144,6 @@ export default {
   usePort: 'Use this port',
   useRandom: 'Use a random free port',
 } as const
+
+export default en
+export const t = defineWords('apps', en)

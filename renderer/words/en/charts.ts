@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   charts: 'Charts',
   chartRange: 'Time range',
   chartHour: '1 hour',
@@ -22,3 +24,6 @@ export default {
   chartReceived: 'Received',
   chartSent: 'Sent',
 } as const
+
+export default en
+export const t = defineWords('charts', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   session: 'Session',
   aboutSession: 'About the session',
   loadingSession: 'Loading the session',
@@ -104,3 +106,6 @@ export default {
   ended: 'Ended',
   sessionId: 'Session id',
 } as const
+
+export default en
+export const t = defineWords('detail', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   noneRunning: 'No sessions are running',
   noneRunningText:
     'A session is your own container with the CPU, memory and GPUs that you choose. Open Jupyter or a terminal in it, or connect with SSH and SFTP.',
@@ -16,3 +18,6 @@ export default {
   noneFailed: 'No session has failed',
   noneFailedText: 'Sessions that ended with an error, and batch jobs whose command failed, appear here.',
 } as const
+
+export default en
+export const t = defineWords('empty-list', en)

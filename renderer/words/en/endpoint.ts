@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   berthOn: 'Berth on <b>{place}</b>',
   thisComputer: 'this computer',
   change: 'Change…',
@@ -39,3 +41,6 @@ export default {
   retry: 'Try again',
   showLogs: 'Show logs',
 } as const
+
+export default en
+export const t = defineWords('endpoint', en)

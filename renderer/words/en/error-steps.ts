@@ -1,7 +1,8 @@
 import { type ErrorCode } from '#manager/contract'
+import { defineWords } from '../i18n.ts'
 
 /** What the reader can do after an error, by code. A code without a step has none, or says it in its cause. */
-export default {
+const en = {
   access_key_invalid: 'Check both, or make a new access key in your account.',
   agent_unreachable:
     'The session keeps running. Wait until its host is back, or ask the administrator to look at the host.',
@@ -82,3 +83,6 @@ export default {
   weak_password: 'Choose a longer or more varied password.',
   again: 'Try again in a moment.',
 } as const satisfies Partial<Record<ErrorCode | 'again', string>>
+
+export default en
+export const t = defineWords('error-steps', en)

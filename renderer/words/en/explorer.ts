@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   // Page
   data: 'Data & Storage',
   path: 'Path',
@@ -118,3 +120,6 @@ export default {
   keysDelete: 'delete',
   keysMenu: 'show the actions of the entry',
 } as const
+
+export default en
+export const t = defineWords('explorer', en)

@@ -1,5 +1,7 @@
+import { defineWords } from '../i18n.ts'
+
 /** Page "Data & Storage" and its dialogs. */
-export default {
+const en = {
   title: 'Data & Storage',
   new: 'New folder',
   lists: 'Lists of folders',
@@ -252,3 +254,6 @@ export default {
   sftpConnected: '{count, plural, =0 {No program is connected} one {# connection} other {# connections}}',
   sftpDone: 'Done',
 } as const
+
+export default en
+export const t = defineWords('folders', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   title: 'Sign-in providers',
   what: 'With a linked account of your organization you sign in without the password of Berth.',
   none: 'No account is linked.',
@@ -19,3 +21,6 @@ export default {
   code: 'Code from the browser',
   finish: 'Link',
 } as const
+
+export default en
+export const t = defineWords('identities', en)

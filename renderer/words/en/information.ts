@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   information: 'Information',
   versions: 'Versions',
   console: 'This page',
@@ -31,3 +33,6 @@ export default {
   errorsHint:
     '{count, plural, one {One error.} other {The last # errors, newest first.}} A reload keeps them; they end with the tab or your sign-out, and are sent to nobody.',
 } as const
+
+export default en
+export const t = defineWords('information', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   title: 'Access keys',
   what: 'An access key and its secret key sign requests of scripts and of other programs. They may do what you may do.',
   none: 'You have no access key.',
@@ -31,3 +33,6 @@ export default {
   refuseText: 'The access key is deleted. It has opened nothing.',
   loading: 'Loading the access keys',
 } as const
+
+export default en
+export const t = defineWords('keypairs', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   share: 'Share…',
   ssh: 'SSH and SFTP…',
   copyId: 'Copy the ID',
@@ -20,3 +22,6 @@ export default {
   leave: 'Leave',
   leaveHint: 'Remove the session from your list',
 } as const
+
+export default en
+export const t = defineWords('labels', en)

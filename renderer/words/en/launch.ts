@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   newSession: 'New session',
   loading: 'Loading',
   noneToLaunch: 'No environment can be launched',
@@ -235,3 +237,6 @@ export default {
   importFolder: 'Folder {name}',
   importHome: 'Home folder of the session',
 } as const
+
+export default en
+export const t = defineWords('launch', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   logs: 'Logs',
   none: 'No sessions are chosen',
   noneText: 'Select sessions in the list, then choose Logs.',
@@ -17,3 +19,6 @@ export default {
   remove: 'Remove {name} from this page',
   noTimes: 'The kept log of an ended session has no times, so its lines come first.',
 } as const
+
+export default en
+export const t = defineWords('logs', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   notices: 'Notifications',
   none: 'Nothing has happened yet',
   clear: 'Clear all',
@@ -41,3 +43,6 @@ export default {
   tunnelsLost: '{count, plural, one {# tunnel has lost its connection} other {# tunnels have lost their connection}}',
   tunnelsBack: '{count, plural, one {# tunnel is connected again} other {# tunnels are connected again}}',
 } as const
+
+export default en
+export const t = defineWords('notices', en)

@@ -1,8 +1,13 @@
+import { defineWords } from '../i18n.ts'
+
 /** What is said while an app opens, with one click from a row too: apart from the dialog of apps, which is loaded later. */
-export default {
+const en = {
   startingTab: 'Starting {app}…',
   ownTunnel: 'your own tunnel to {app} of {session}',
   processOf: '{program} (process {pid})',
   aProgram: 'a program',
   tunnelCount: '{count, plural, one {# open tunnel} other {# open tunnels}}',
 } as const
+
+export default en
+export const t = defineWords('opening', en)

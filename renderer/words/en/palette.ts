@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   palette: 'Command palette',
   searchLabel: 'Search pages, sessions and actions',
   placeholder: 'Go to a page or session, or do something',
@@ -18,3 +20,6 @@ export default {
   search: 'Search',
   openPalette: 'Search (Ctrl+K)',
 } as const
+
+export default en
+export const t = defineWords('palette', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   title: 'Preferences',
   appearance: 'Appearance',
   appearanceHint: 'Remembered on this computer.',
@@ -77,3 +79,6 @@ export default {
   removeCaFile: 'Remove (from the next start)',
   spellingHint: 'The check of the spelling downloads a dictionary of your language from Google, once, except on macOS.',
 } as const
+
+export default en
+export const t = defineWords('preferences', en)

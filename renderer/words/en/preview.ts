@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   content: 'Content of the file',
   edit: 'Edit',
   beginning: 'The first {size} of {total} are shown. Download the file to see all of it.',
@@ -20,3 +22,6 @@ export default {
   stay: 'Keep editing',
   discardChanges: 'Discard changes',
 } as const
+
+export default en
+export const t = defineWords('preview', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   allProjects: 'All projects',
   allProjectsHint: 'Sessions of all your projects',
   projects: 'Projects',
@@ -18,3 +20,6 @@ export default {
   othersHave: 'The other projects have sessions. The project is chosen at the top of the page.',
   showAll: 'Show all projects',
 } as const
+
+export default en
+export const t = defineWords('project', en)

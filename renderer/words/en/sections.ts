@@ -1,5 +1,7 @@
+import { defineWords } from '../i18n.ts'
+
 /** Names of the sections of the console, short enough for the bar of a phone. */
-export default {
+const en = {
   summary: 'Summary',
   sessions: 'Sessions',
   data: 'Data & Storage',
@@ -11,3 +13,6 @@ export default {
   information: 'Information',
   sections: 'Sections',
 } as const
+
+export default en
+export const t = defineWords('sections', en)

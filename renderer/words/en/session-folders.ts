@@ -1,5 +1,7 @@
+import { defineWords } from '../i18n.ts'
+
 /** Folders of one session, in its details. */
-export default {
+const en = {
   add: 'Add folder',
   addTitle: 'Add a folder to {name}',
   addText: 'Programs of the session see it at once. There must be nothing at its path yet.',
@@ -26,3 +28,6 @@ export default {
   againSlow: 'The session has not ended yet. Start it again from the list of ended sessions when it has.',
   started: '{name} is started again.',
 } as const
+
+export default en
+export const t = defineWords('session-folders', en)

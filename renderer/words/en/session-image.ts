@@ -1,5 +1,7 @@
+import { defineWords } from '../i18n.ts'
+
 /** Images of sessions: the section of a session's details. */
-export default {
+const en = {
   title: 'This session as an image',
   about:
     'What you installed in this session becomes an image, from which new sessions start. Your home, folders, keys and variables are not part of it. Files that programs wrote elsewhere are, and every user may launch the image.',
@@ -21,3 +23,6 @@ export default {
   asked: 'A superadmin decides about the image.',
   begun: 'The image is being made.',
 } as const
+
+export default en
+export const t = defineWords('session-image', en)

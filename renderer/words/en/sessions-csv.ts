@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   csvName: 'Name',
   csvStatus: 'Status',
   csvReason: 'Reason',
@@ -17,3 +19,6 @@ export default {
   csvNote: 'Note',
   csvId: 'Id',
 } as const
+
+export default en
+export const t = defineWords('sessions-csv', en)

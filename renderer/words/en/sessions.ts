@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   sessions: 'Sessions',
   newSession: 'New session',
   listsLabel: 'Lists of sessions',
@@ -126,3 +128,6 @@ export default {
   openJupyterLab: 'Open JupyterLab',
   openJupyterLabOf: 'Open JupyterLab of {name}',
 } as const
+
+export default en
+export const t = defineWords('sessions', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   title: 'Share “{name}”',
   email: 'E-mail address of a member of the project {project}',
   emailFault: 'Enter an e-mail address',
@@ -17,3 +19,6 @@ export default {
   remove: 'Stop sharing with {email}',
   removeMeans: 'Connections of a member end at once when you stop sharing.',
 } as const
+
+export default en
+export const t = defineWords('sharing', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   everywhere: 'Everywhere',
   showSheet: 'show this sheet',
   closeThings: 'close a dialog, a menu or the details of a session',
@@ -8,3 +10,6 @@ export default {
   filesKeys: 'Files',
   singleKeys: 'Use the single keys ?, / and n',
 } as const
+
+export default en
+export const t = defineWords('shortcuts', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   title: 'Sign-ins',
   what: 'The browsers and programs in which you are signed in. Ending one closes its pages, terminals and connections at once; sessions keep running.',
   thisOne: 'This one',
@@ -26,3 +28,6 @@ export default {
   enterSecretKey: 'Enter the secret key',
   keyHint: 'The sign-in ends when the access key is deactivated or deleted.',
 } as const
+
+export default en
+export const t = defineWords('sign-ins', en)

@@ -1,5 +1,7 @@
+import { defineWords } from '../i18n.ts'
+
 /** Asking for an account, about which an administrator decides. */
-export default {
+const en = {
   title: 'Ask for an account',
   about: 'An administrator decides about your request. You get the answer by mail.',
   aboutNoMail: 'An administrator decides about your request and gives you a link to set your password.',
@@ -16,3 +18,6 @@ export default {
   sent: 'Your request is on its way',
   sentAbout: 'The administrators see it now. You get a mail when they have decided.',
 } as const
+
+export default en
+export const t = defineWords('sign-up-request', en)

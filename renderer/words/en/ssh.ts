@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   sshTo: 'SSH and SFTP to <name>{name}</name>',
   openingTunnel: 'Opening the tunnel',
   openingTunnelText: 'Opening the tunnel…',
@@ -71,3 +73,6 @@ export default {
   inFileZilla: 'FileZilla',
   asDrive: 'Mount as a drive',
 } as const
+
+export default en
+export const t = defineWords('ssh', en)

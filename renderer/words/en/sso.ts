@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   signInWith: 'Sign in with {name}',
   continueInBrowser: 'Continue in your browser. If it does not open Berth again, enter the code that it shows.',
   codeFromBrowser: 'Code from the browser',
@@ -10,3 +12,6 @@ export default {
   openDesktopApp: 'Open the desktop app',
   startSignInAgain: 'Start the sign-in again.',
 } as const
+
+export default en
+export const t = defineWords('sso', en)

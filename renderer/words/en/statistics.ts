@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   statistics: 'Statistics',
   whose: 'Whose sessions',
   mine: 'My sessions',
@@ -34,3 +36,6 @@ export default {
   howCounted:
     'A session counts with all that it holds while it runs, used or not. Idle CPU and GPUs compare that with what was used. What was used, read and sent counts evenly over the running time of a session.',
 } as const
+
+export default en
+export const t = defineWords('statistics', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   summary: 'Summary',
   loading: 'Loading the summary',
   start: 'Start',
@@ -42,3 +44,6 @@ export default {
   declineName: 'Decline the invitation to {name}',
   accepted: 'The folder {name} is now among your folders.',
 } as const
+
+export default en
+export const t = defineWords('summary', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   terminal: 'Terminal',
   terminalName: 'Terminal {name}',
   connected: 'Connected',
@@ -56,3 +58,6 @@ export default {
   keySelect: 'select, while a program uses the mouse',
   keyWord: 'back by a word; with → forward',
 } as const
+
+export default en
+export const t = defineWords('terminal', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   terminateTitle: 'Terminate “{name}”?',
   cancelTitle: 'Cancel “{name}”?',
   terminateCount: '{count, plural, one {Terminate # session?} other {Terminate # sessions?}}',
@@ -26,3 +28,6 @@ export default {
     '{count, plural, =1 {The session has not started, so nothing is lost.} other {The sessions have not started, so nothing is lost.}}',
   andMore: 'and {count, number} more',
 } as const
+
+export default en
+export const t = defineWords('terminate', en)

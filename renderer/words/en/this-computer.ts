@@ -1,5 +1,7 @@
+import { defineWords } from '../i18n.ts'
+
 /** The dialog that proves that this browser runs on Berth's computer. */
-export default {
+const en = {
   title: 'Does this browser run on Berth’s computer?',
   about:
     'Apps open at ports of Berth’s computer, so Berth has to know that this browser runs there. Run this command in a terminal on this computer, as the user who started this browser:',
@@ -12,3 +14,6 @@ export default {
   elsewhere: 'On another computer, use the desktop app or the <code>berth</code> command there.',
   proved: 'This browser may open apps on this computer now. Open the app again.',
 } as const
+
+export default en
+export const t = defineWords('this-computer', en)

@@ -1,5 +1,7 @@
+import { defineWords } from '../i18n.ts'
+
 /** Titles of the browser tab, by page. */
-export default {
+const en = {
   signIn: 'Sign in',
   signInCode: 'Code of your sign-in',
   start: 'Welcome',
@@ -21,3 +23,6 @@ export default {
   terminal: 'Terminal',
   notFound: 'Not found',
 } as const
+
+export default en
+export const t = defineWords('titles', en)

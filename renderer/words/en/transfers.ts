@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   upload: 'Upload',
   uploadFiles: 'Files…',
   uploadDirectory: 'A directory…',
@@ -42,3 +44,6 @@ export default {
   forAll: 'Use this for all files of this upload',
   noAnswer: 'The manager does not answer.',
 } as const
+
+export default en
+export const t = defineWords('transfers', en)

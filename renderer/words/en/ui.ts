@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   cancel: 'Cancel',
   close: 'Close',
   copied: 'Copied',
@@ -36,3 +38,6 @@ export default {
   typeMismatch: 'Does not match the name “{name}”',
   thisComputer: 'This computer',
 } as const
+
+export default en
+export const t = defineWords('ui', en)

@@ -1,4 +1,6 @@
-export default {
+import { defineWords } from '../i18n.ts'
+
+const en = {
   title: 'Usage and limits',
   loading: 'Loading the usage',
   cluster: 'Cluster',
@@ -28,3 +30,6 @@ export default {
   domainSessions: 'Everyone in the domain together',
   policy: 'policy {name}',
 } as const
+
+export default en
+export const t = defineWords('usage', en)

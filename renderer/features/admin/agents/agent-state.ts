@@ -1,7 +1,7 @@
 import { parseSlots, type Agent, type AgentDevice, type AgentState, type AgentSummary } from '#manager/contract'
 import { textBy } from '../../../ui/cause-text.ts'
-import { clusterMeters, type Meter } from '../../usage/usage-text.ts'
-import { t } from './words.ts'
+import { clusterMeters, type Meter } from '../../../data/usage/usage-text.ts'
+import { t } from '../../../words/en/admin-agents.ts'
 
 export function stateOf({ status, schedulable }: Pick<Agent, 'status' | 'schedulable'>): AgentState {
   if (status === 'REVOKED') return 'forgotten'

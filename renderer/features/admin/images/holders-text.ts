@@ -1,5 +1,5 @@
 import { type AgentId, type Image } from '#manager/contract'
-import { t } from './words.ts'
+import { t } from '../../../words/en/admin-images.ts'
 
 /** Names of the first agents that have an image, and the number of the others. */
 export function holdersText({ holders, firstAgents = [] }: Pick<Image, 'holders' | 'firstAgents'>): string {

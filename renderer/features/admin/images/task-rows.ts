@@ -1,7 +1,7 @@
 import { type AgentPull, type Task } from '#manager/contract'
 import { messageText } from '../../../ui/cause-text.ts'
 import { formatBytes } from '../../../ui/format.ts'
-import { t } from './words.ts'
+import { t } from '../../../words/en/admin-images.ts'
 
 export interface TaskBar {
   readonly label: string

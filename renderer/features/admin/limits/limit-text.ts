@@ -1,6 +1,6 @@
 import { durationText, SLOT_NAMES, SLOTS, type WireSlots } from '#manager/contract'
 import { amountText } from '../../../ui/slot-text.ts'
-import { t as shared } from '../words.ts'
+import { t as shared } from '../../../words/en/admin.ts'
 
 /** `8 CPU, 64 GiB RAM`; nothing for no slot. */
 export function slotsText(slots: WireSlots): string {

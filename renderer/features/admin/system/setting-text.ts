@@ -1,7 +1,7 @@
 import { formatDateTime } from '../../../ui/format.ts'
-import { t as shared } from '../words.ts'
+import { t as shared } from '../../../words/en/admin.ts'
 import { SETTING_FIELDS, type SettingKey } from './setting-fields.ts'
-import { t } from './words.ts'
+import { t } from '../../../words/en/admin-system.ts'
 
 const CHOICES = {
   off: 'choice_off',

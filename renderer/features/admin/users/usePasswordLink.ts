@@ -1,7 +1,7 @@
 import { computed, shallowRef } from 'vue'
 import { type SentLink } from '#manager/contract'
 import { useNotifications } from '../../../ui/useNotifications.ts'
-import { t } from './words.ts'
+import { t } from '../../../words/en/admin-users.ts'
 
 /** A link for somebody's password: the page shows one to pass on, and tells that one was mailed. */
 export function usePasswordLink() {

@@ -1,10 +1,10 @@
 import { type User } from '#manager/contract'
 import { useServices } from '../../../services.ts'
 import { useNotifications } from '../../../ui/useNotifications.ts'
-import { useAccount } from '../../account/useAccount.ts'
+import { useAccount } from '../../../data/account/useAccount.ts'
 import { useAskedRow } from '../useAskedRow.ts'
 import { type RowSource } from '../useRowOf.ts'
-import { t } from './words.ts'
+import { t } from '../../../words/en/admin-users.ts'
 
 /**
  * Activating and deactivating an account, with the question before the latter, which is part of the URL.

@@ -1,5 +1,5 @@
 import { type Role, type User } from '#manager/contract'
-import { t } from './words.ts'
+import { t } from '../../../words/en/admin-users.ts'
 
 export const ROLES = ['user', 'domain_admin', 'superadmin'] as const satisfies readonly Role[]
 export const roleText = (role: Role): string => t(`role_${role}`)

@@ -1,0 +1,167 @@
+import { computed, inject, onScopeDispose, provide, shallowRef, watch, type InjectionKey, type Ref } from 'vue'
+import { useRoute, useRouter, type LocationQueryRaw } from 'vue-router'
+import { ERRORS, isAppError, type Folder, type FolderId } from '#manager/contract'
+import { createPaced } from '../../../api/paced.ts'
+import { useServices } from '../../../services.ts'
+import { useUntilBack } from '../../../ui/useUntilBack.ts'
+import { readView, writeView, type ExplorerView } from './explorer-query.ts'
+import { createFilesClient, type EntrySort, type FilesClient } from '../../../data/files/files-client.ts'
+import { createListing, type Listing } from './listing.ts'
+import { NOTHING, without, type Selection } from './selection.ts'
+
+/** The explorer of one folder: where it is, what it lists, and what is selected. */
+export interface Explorer {
+  readonly folderId: Readonly<Ref<FolderId>>
+  readonly folder: Readonly<Ref<Folder | null>>
+  readonly folderError: Readonly<Ref<unknown>>
+  /** Directory that is shown, relative to the folder. */
+  readonly path: Readonly<Ref<string>>
+  readonly view: Readonly<Ref<ExplorerView>>
+  readonly listing: Readonly<Ref<Listing>>
+  readonly client: Readonly<Ref<FilesClient>>
+  readonly selection: Ref<Selection>
+  /** May create, change and copy. */
+  readonly canWrite: Readonly<Ref<boolean>>
+  /** May also delete, rename and move. */
+  readonly canDelete: Readonly<Ref<boolean>>
+  /** Changes a part of the view in the URL, which then has no dialog. @param how `push` adds a history entry */
+  setView(change: Partial<ExplorerView>, how?: 'push' | 'replace'): Promise<unknown>
+  loadFolder(): Promise<void>
+  refresh(): Promise<void>
+}
+
+/** Least distance in milliseconds between two listings while files are changed without end. */
+const BUSY_MS = 5_000
+
+const EXPLORER: InjectionKey<Explorer> = Symbol('explorer')
+
+/** Returns the explorer of the page. For components within ExplorerPage. */
+export function useExplorer(): Explorer {
+  const explorer = inject(EXPLORER)
+  if (!explorer) throw new Error('useExplorer() outside ExplorerPage')
+  return explorer
+}
+
+/** Creates the explorer from the route and provides it to the components of the page. */
+export function provideExplorer(): Explorer {
+  const { api, secret, events } = useServices()
+  const route = useRoute()
+  const router = useRouter()
+  const isHere = () => route.name === 'explorer'
+
+  const folderId = shallowRef('' as FolderId)
+  const path = shallowRef('')
+  const view = shallowRef(readView({}))
+  const folder = shallowRef<Folder | null>(null)
+  const folderError = shallowRef<unknown>(null)
+  const selection = shallowRef<Selection>(NOTHING)
+  const client = shallowRef(clientOf(folderId.value))
+  const listing = shallowRef<Listing>(listingOf(view.value.sort))
+
+  let unwatch = () => {}
+
+  function clientOf(id: FolderId): FilesClient {
+    return createFilesClient({ folderId: id, api, secret })
+  }
+  function listingOf(sort: EntrySort): Listing {
+    const files = client.value
+    const directory = path.value
+    return createListing((after, limit, signal) => files.list({ path: directory, sort, after, limit, signal }))
+  }
+
+  function follow(): void {
+    if (!isHere()) return
+    const { folder: id, path: parts } = route.params
+    const nextId = String(id) as FolderId
+    const nextPath = Array.isArray(parts) ? parts.join('/') : (parts ?? '')
+    const before = view.value
+    view.value = readView(route.query)
+    const isOtherFolder = nextId !== folderId.value
+    const isOtherPlace = isOtherFolder || nextPath !== path.value
+    const isOtherOrder = JSON.stringify(before.sort) !== JSON.stringify(view.value.sort)
+    if (isOtherFolder) {
+      folderId.value = nextId
+      folder.value = null
+      client.value = clientOf(nextId)
+      void loadFolder()
+    }
+    if (!isOtherPlace && !isOtherOrder) return
+    path.value = nextPath
+    unwatch()
+    unwatch = events.watchDirectory(nextId, nextPath)
+    if (isOtherPlace) selection.value = NOTHING
+    listing.value.stop()
+    listing.value = listingOf(view.value.sort)
+    void listing.value.refresh()
+  }
+
+  async function loadFolder(): Promise<void> {
+    const id = folderId.value
+    try {
+      const { items } = await api.listFolders()
+      if (id !== folderId.value) return
+      folder.value = items.find(item => item.id === id) ?? null
+      folderError.value = null
+    } catch (error) {
+      if (id === folderId.value) folderError.value = error
+    }
+  }
+
+  async function refresh(options?: { readonly quietly?: boolean }): Promise<void> {
+    const current = listing.value
+    await current.refresh(options)
+    if (current === listing.value) selection.value = without(selection.value, name => current.isGone(name))
+  }
+
+  watch(() => route.fullPath, follow, { immediate: true })
+  const refreshes = createPaced({ run: () => refresh().then(() => true), gatherMs: 60, busyMs: BUSY_MS })
+  // Not every directory is watched, and hints of changes by sessions are not repeated after an interruption.
+  const onVisible = () => {
+    if (document.visibilityState === 'visible' && isHere()) void refresh()
+  }
+  window.addEventListener('focus', onVisible)
+  watch(events.connection, ({ state }, before) => {
+    if (state === 'live' && before.state === 'waiting') refreshes.ask()
+  })
+  const stopHints = events.onHint(({ topic, id, path: changed = path.value }) => {
+    if (topic === 'files' && id === folderId.value && changed === path.value) refreshes.ask()
+    // Its name, or what the reader may do with it; also that it is shared no more.
+    if (topic === 'folder' && (id === folderId.value || id === 'all')) void loadFolder()
+  })
+  const stopResync = events.onResync(() => void Promise.all([refresh(), loadFolder()]))
+  // No hint tells that a storage is back.
+  const mayPass = (error: unknown) => isAppError(error) && ERRORS[error.code].retry
+  useUntilBack(
+    () => mayPass(listing.value.state.value.error) || mayPass(folderError.value),
+    () => Promise.all([refresh({ quietly: true }), mayPass(folderError.value) ? loadFolder() : undefined]),
+  )
+  onScopeDispose(() => {
+    window.removeEventListener('focus', onVisible)
+    unwatch()
+    refreshes.cancel()
+    stopHints()
+    stopResync()
+    listing.value.stop()
+  })
+
+  const explorer: Explorer = {
+    folderId,
+    folder,
+    folderError,
+    path,
+    view,
+    listing,
+    client,
+    selection,
+    canWrite: computed(() => folder.value !== null && folder.value.permission !== 'ro'),
+    canDelete: computed(() => folder.value?.permission === 'delete'),
+    setView(change, how = 'replace') {
+      const query: LocationQueryRaw = writeView({ ...view.value, ...change })
+      return router[how]({ query })
+    },
+    loadFolder,
+    refresh,
+  }
+  provide(EXPLORER, explorer)
+  return explorer
+}

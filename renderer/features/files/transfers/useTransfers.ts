@@ -1,0 +1,369 @@
+import { defineStore } from 'pinia'
+import { computed, shallowRef, watch } from 'vue'
+import { AppError, isAppError, type FolderId, type UploadId } from '#manager/contract'
+import { secretHeaders } from '../../../api/origin-secret.ts'
+import { useServices } from '../../../services.ts'
+import { createFrameTask } from '../../../ui/frame-task.ts'
+import { useNotifications } from '../../../ui/useNotifications.ts'
+import { useNotices } from '../../notifications/useNotices.ts'
+import { useAccount } from '../../../data/account/useAccount.ts'
+import { type ConflictAnswer } from '../explorer/conflicts.ts'
+import { joinPath, nameOf } from '../../../data/files/file-path.ts'
+import { type FileSource } from './file-source.ts'
+import { hashFile } from './hash-file.ts'
+import { isPanelOpen } from './panel-state.ts'
+import { runTogether, type TogetherDeps } from './run-together.ts'
+import { addSample, rateOf, type RateSample } from './rate.ts'
+import {
+  isPending,
+  nextToStart,
+  shownFirst,
+  totalsOf,
+  type Batch,
+  type TransferItem,
+  type TransferStatus,
+} from './transfer-item.ts'
+import { startUpload, TUS } from './upload-file.ts'
+import { t } from '../../../words/en/transfers.ts'
+
+const PLACES = 4
+/** Files up to this size are hashed before they are sent; larger ones while they are sent. */
+const HASH_FIRST_BYTES = 1024 * 1024
+/** Files of one request. */
+const MOST_TOGETHER = 250
+const SHOWN = 100
+
+/** Reads the status now: users and connections change it while a function waits. */
+const is = (item: TransferItem, ...statuses: readonly TransferStatus[]) => statuses.includes(item.status)
+
+/** A question about a file that exists at the destination. */
+export interface UploadQuestion {
+  readonly name: string
+  readonly answer: (answer: ConflictAnswer | null) => void
+}
+
+/**
+ * The uploads of this tab. They belong to the tab that began them, survive navigation within it, and continue after lost
+ * connections. The manager lets one tab at a time continue an upload (`upload_locked`).
+ */
+export const useTransfers = defineStore('transfers', () => {
+  const { api, host, secret } = useServices()
+  const account = useAccount()
+  const notifications = useNotifications()
+  const notices = useNotices()
+  const items: TransferItem[] = []
+  const revision = shallowRef(0)
+  const question = shallowRef<UploadQuestion | null>(null)
+  /** The folder into which a file was uploaded last; changes with every file. */
+  const arrived = shallowRef<{ readonly folderId: FolderId; readonly path: string } | null>(null)
+  const samples = shallowRef<readonly RateSample[]>([])
+  let nextId = 1
+  /** Many files may be refused at once; one call finds out whether there is a sign-in again. */
+  let signingIn: Promise<unknown> | undefined
+  let timer: ReturnType<typeof setInterval> | undefined
+
+  const frame = createFrameTask(() => {
+    revision.value += 1
+  })
+  const totals = computed(() => (void revision.value, totalsOf(items)))
+  const shown = computed(() => (void revision.value, shownFirst(items, SHOWN).map(item => ({ ...item }))))
+  const rate = computed(() => rateOf(samples.value))
+
+  function add(
+    folderId: FolderId,
+    directory: string,
+    sources: readonly FileSource[],
+    address: string | null = null,
+  ): void {
+    if (sources.length === 0) return
+    if (!items.some(item => isPending(item))) clearOver()
+    const batch: Batch = { folderId, onConflict: null, asking: Promise.resolve(null) }
+    for (const source of sources)
+      items.push({
+        id: nextId++,
+        batch,
+        path: joinPath(directory, source.path),
+        source,
+        size: 0,
+        sent: 0,
+        status: 'queued',
+        error: null,
+        onConflict: 'fail',
+        address,
+        running: null,
+        isSingle: false,
+        again: false,
+        group: null,
+      })
+    isPanelOpen.value = true
+    pump()
+  }
+
+  function pump(): void {
+    for (const group of nextToStart(items, PLACES, MOST_TOGETHER)) {
+      for (const item of group) item.status = 'running'
+      const [first, ...more] = group
+      if (more.length > 0) void runTogether(group, together)
+      else if (first) void run(first)
+    }
+    if (items.some(isPending)) keepTime()
+    frame.soon()
+  }
+
+  function keepTime(): void {
+    if (timer !== undefined) return
+    samples.value = []
+    window.addEventListener('beforeunload', warn)
+    timer = setInterval(() => {
+      samples.value = addSample(samples.value, { atMs: performance.now(), bytes: totals.value.bytesSent })
+      if (items.some(isPending)) return
+      clearInterval(timer)
+      timer = undefined
+      window.removeEventListener('beforeunload', warn)
+    }, 1_000)
+  }
+  const warn = (event: BeforeUnloadEvent) => event.preventDefault()
+
+  const together: TogetherDeps = {
+    hash: hashFile,
+    headers: () => secretHeaders(secret.get()),
+    onChange: () => frame.soon(),
+    onDone: done,
+    refused,
+    onFree() {
+      pump()
+      sayIfOver()
+    },
+  }
+
+  function done(item: TransferItem): void {
+    item.status = 'done'
+    item.sent = item.size
+    arrived.value = { folderId: item.batch.folderId, path: item.path }
+  }
+
+  async function run(item: TransferItem): Promise<void> {
+    try {
+      const file = await item.source.open().catch((cause: unknown) => {
+        throw new AppError('file_not_found', { why: t('unreadable') }, { cause })
+      })
+      item.size = file.size
+      if (!is(item, 'running')) return
+      await sendFile(item, file)
+      if (!is(item, 'checking')) return
+      done(item)
+    } catch (error) {
+      if (is(item, 'paused', 'cancelled')) return
+      await refused(item, error)
+    } finally {
+      item.running = null
+      pump()
+      sayIfOver()
+    }
+  }
+
+  async function sendFile(item: TransferItem, file: File): Promise<void> {
+    const hashes = hashFile(file).catch((cause: unknown) => {
+      throw new AppError('file_not_found', { why: t('unreadable') }, { cause })
+    })
+    // The failure of the hash is reported below, when it is needed.
+    hashes.catch(() => undefined)
+    const isSmall = file.size <= HASH_FIRST_BYTES && item.address === null
+    const sha256 = isSmall ? await hashes : null
+    if (!is(item, 'running')) return
+    item.running = startUpload({
+      file,
+      folderId: item.batch.folderId,
+      path: item.path,
+      onConflict: item.onConflict,
+      sha256,
+      address: item.address,
+      inPieces: host.isDesktop,
+      headers: () => secretHeaders(secret.get()),
+      onAddress: address => void (item.address = address),
+      onProgress(bytes) {
+        if (item.status === 'waiting') item.status = 'running'
+        item.sent = bytes
+        frame.soon()
+      },
+      onWaiting() {
+        if (item.status === 'running') item.status = 'waiting'
+        frame.soon()
+      },
+    })
+    await item.running.arrived
+    if (is(item, 'paused', 'cancelled')) return
+    item.status = 'checking'
+    frame.soon()
+    if (!isSmall) await finish(item, await hashes)
+  }
+
+  async function finish(item: TransferItem, sha256: string): Promise<void> {
+    const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))
+    for (let attempt = 0; ; attempt++) {
+      try {
+        await api.finishUpload({ params: paramsOf(item), body: { sha256, onConflict: item.onConflict } })
+        return
+      } catch (error) {
+        // Safe to repeat. The hash of a large file takes the server some time, in which a connection may be lost.
+        if (!isAppError(error) || !['unavailable', 'upload_locked'].includes(error.code) || attempt >= 30) throw error
+        await wait(Math.min(15_000, 1_000 * 2 ** attempt))
+      }
+    }
+  }
+  /** An upload is named by the last part of its address, whatever a proxy made of the rest. */
+  const paramsOf = ({ batch, address }: TransferItem) => ({
+    id: batch.folderId,
+    uploadId: (address?.split('/').at(-1) ?? '') as UploadId,
+  })
+
+  async function refused(item: TransferItem, error: unknown): Promise<void> {
+    if (isAppError(error) && error.code === 'not_signed_in') {
+      // The page asks for the password; the upload goes on when there is a sign-in again.
+      item.status = 'paused'
+      signingIn ??= api.me().finally(() => (signingIn = undefined))
+      await signingIn.then(
+        () => resume(item.id),
+        () => undefined,
+      )
+      return
+    }
+    if (isAppError(error) && error.code === 'file_exists') {
+      item.status = 'conflict'
+      frame.soon()
+      const choice = await decide(item)
+      if (choice === 'skip') await drop(item)
+      else if (choice !== null) {
+        item.onConflict = choice
+        item.again = false
+        // Bytes that arrived stay; the answer to the conflict is sent with the end.
+        item.status = 'queued'
+      }
+      return
+    }
+    item.status = 'failed'
+    item.error = error
+  }
+
+  /** Asks one question at a time; an answer for all holds for the other files of the batch. */
+  async function decide(item: TransferItem): Promise<ConflictAnswer['choice'] | null> {
+    const { batch } = item
+    const before = batch.asking
+    const { promise, resolve } = Promise.withResolvers<null>()
+    batch.asking = promise
+    await before
+    try {
+      if (batch.onConflict !== null && batch.onConflict !== 'fail') return batch.onConflict
+      const answer = await new Promise<ConflictAnswer | null>(settle => {
+        question.value = {
+          name: nameOf(item.path),
+          answer(given) {
+            question.value = null
+            settle(given)
+          },
+        }
+      })
+      if (!answer) {
+        // Cancelled: all files of the batch that need an answer are skipped.
+        batch.onConflict = 'skip'
+        return 'skip'
+      }
+      if (answer.forAll) batch.onConflict = answer.choice
+      return answer.choice
+    } finally {
+      resolve(null)
+    }
+  }
+
+  async function drop(item: TransferItem): Promise<void> {
+    item.status = 'cancelled'
+    await item.running?.stop()
+    if (item.address !== null)
+      await api.cancelUpload({ params: paramsOf(item), headers: TUS }).catch((error: unknown) => {
+        // An upload that cannot be cancelled expires by itself; only a failure that the user can change deserves a message.
+        if (isAppError(error) && error.code !== 'upload_not_found' && error.code !== 'unavailable')
+          notifications.error(error)
+      })
+  }
+
+  const find = (id: number) => items.find(item => item.id === id)
+  async function pause(id: number): Promise<void> {
+    const item = find(id)
+    if (!item || !isPending(item) || item.status === 'checking') return
+    item.status = 'paused'
+    frame.soon()
+    await item.running?.stop()
+    pump()
+  }
+  function resume(id: number): void {
+    const item = find(id)
+    if (!item || (item.status !== 'paused' && item.status !== 'failed')) return
+    // The bytes of a damaged upload are gone at the server.
+    if (isAppError(item.error) && ['upload_damaged', 'upload_not_found'].includes(item.error.code)) item.address = null
+    item.status = 'queued'
+    item.error = null
+    pump()
+  }
+  async function cancel(id: number): Promise<void> {
+    const item = find(id)
+    if (!item || item.status === 'done') return
+    await drop(item)
+    pump()
+  }
+  const each = (status: (item: TransferItem) => boolean, act: (id: number) => unknown) => {
+    for (const item of items.filter(status)) act(item.id)
+  }
+
+  function clearOver(): void {
+    const rest = items.filter(({ status }) => status !== 'done' && status !== 'cancelled')
+    items.splice(0, items.length, ...rest)
+    frame.soon()
+  }
+  function sayIfOver(): void {
+    if (items.some(isPending)) return
+    const { filesDone, failed, paused } = totalsOf(items)
+    const folderId = items.at(-1)?.batch.folderId
+    if (folderId === undefined || paused > 0 || isLookedAt(folderId)) return
+    const id = `upload ${Date.now()}`
+    const about = { name: '', to: `/data/${folderId}` }
+    if (failed > 0) notices.add({ id, kind: 'uploadFailed', count: failed, ...about })
+    else if (filesDone > 0) notices.add({ id, kind: 'uploaded', count: filesDone, ...about })
+  }
+
+  /** Whether the person sees the folder now: there the panel and the list say enough. */
+  const isLookedAt = (folderId: FolderId) =>
+    !document.hidden && globalThis.location.hash.startsWith(`#/data/${folderId}`)
+
+  // Uploads of one person are never continued as another.
+  watch(
+    () => account.user?.id,
+    (now, before) => {
+      if (before === undefined || now === before) return
+      for (const item of items) {
+        item.status = 'cancelled'
+        void item.running?.stop()
+      }
+      items.length = 0
+      isPanelOpen.value = false
+      frame.soon()
+    },
+  )
+
+  return {
+    totals,
+    shown,
+    rate,
+    question,
+    arrived,
+    add,
+    pause,
+    resume,
+    cancel,
+    pauseAll: () => each(item => isPending(item), pause),
+    resumeAll: () => each(({ status }) => status === 'paused' || status === 'failed', resume),
+    cancelAll: () => each(({ status }) => status !== 'done', cancel),
+    clearOver,
+    /** Addresses of uploads that this tab holds, so that they are not offered as unfinished. */
+    holds: (id: string) => revision.value >= 0 && items.some(({ address }) => address?.endsWith(id) ?? false),
+  }
+})
