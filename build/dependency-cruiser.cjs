@@ -65,6 +65,7 @@ const FLOORS = {
     'tunnel',
     'toolbox',
     'storage',
+    'faults',
     'kernel',
   ],
   // `ui` reads texts, and `words` nothing; a feature may show another one, in one direction (`no-cycles`, `features-in-one-direction`).

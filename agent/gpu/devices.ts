@@ -11,7 +11,7 @@ import {
 } from '#manager/contract'
 import { type GpuRequest, gpusOf } from '../docker/container-config.ts'
 import { engineMessage } from '../docker/engine-client.ts'
-import { hasCause } from '../limits/proven-fault.ts'
+import { hasCause } from '../has-cause.ts'
 import { type Log } from '../log.ts'
 import { type FoundGpu, type GpuPlugin } from './gpu-plugin.ts'
 import { type GpuRequests } from './gpu-requests.ts'

@@ -4,7 +4,7 @@ import { type FileHandle, link, open, rm } from 'node:fs/promises'
 import { type KernelSpec } from '#agent/contract'
 import { type SessionUser } from '../docker/container-config.ts'
 import { isInTheWay, makeDirectories } from '../storage/mount-points.ts'
-import { unlessFull } from './put-file.ts'
+import { unlessFull } from '../unless-full.ts'
 
 type Dotfile = NonNullable<KernelSpec['dotfiles']>[number]
 

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { lstat, open, rename, rm } from 'node:fs/promises'
 import { AppError, because } from '#manager/contract'
 import { type SessionUser } from '../docker/container-config.ts'
+import { unlessFull } from '../unless-full.ts'
 
 export interface PutOptions {
   readonly mode: number
@@ -54,17 +55,4 @@ async function keepAside(path: string): Promise<void> {
 
 async function isDirectory(path: string): Promise<boolean> {
   return (await lstat(path).catch(() => undefined))?.isDirectory() ?? false
-}
-
-const FULL = { ENOSPC: 'disk_of_path_full', EDQUOT: 'disk_of_path_quota' } as const
-const isFull = (code: string): code is keyof typeof FULL => Object.hasOwn(FULL, code)
-
-/**
- * Converts a full disk to one of our errors, whatever the free space is: inodes, quotas and reserved blocks run out above any
- * floor.
- */
-export function unlessFull(error: unknown, path: string): unknown {
-  if (!(error instanceof Error && 'code' in error && typeof error.code === 'string')) return error
-  const { code } = error
-  return isFull(code) ? new AppError('disk_full', because(FULL[code], { path, code }), { cause: error }) : error
 }

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { AppError, because } from '#manager/contract'
 import { type SessionUser } from '../docker/container-config.ts'
-import { unlessFull } from '../kernel/put-file.ts'
+import { unlessFull } from '../unless-full.ts'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createEngineClient, fromEngine } from '../../agent/docker/engine-client.ts'
-import { createEngineDisk } from '../../agent/limits/engine-disk.ts'
+import { createEngineDisk } from '../../agent/faults/engine-disk.ts'
 import { type Engine, startEngine } from '../fixtures/docker-engine.ts'
 import { TINY_IMAGE } from '../fixtures/images.ts'
 

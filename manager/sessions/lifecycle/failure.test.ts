@@ -33,6 +33,11 @@ test.each([
   expect(afterFailure(failure, { counted: 3, maxAttempts: 3 })).toMatchObject({ to: 'PENDING' })
 })
 
+test('a limit of a GPU that could not be set costs no attempt', () => {
+  const error = new AppError('kernel_create_failed', because('gpu_limit_not_set', { gpu: 'GPU-0', text: 'no' }))
+  expect(afterFailure(failureOn('gpu-1', error), { counted: 3, maxAttempts: 3 })).toMatchObject({ to: 'PENDING' })
+})
+
 test('the text of an unexpected error is not shown', () => {
   const { cause } = failureOn('gpu-1', new TypeError('secret of the inside'))
   expect(cause.code).toBe('create_failed')

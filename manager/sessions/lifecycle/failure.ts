@@ -28,6 +28,8 @@ const REPORTED: ReadonlySet<unknown> = new Set([
   'engine_without_gpus',
   'gpu_not_in_cdi',
   'host_gpu_failed',
+  // The limits of that GPU count as not enforced then, so that the next start sets none.
+  'gpu_limit_not_set',
   // The agent is away next.
   'agent_stopping',
 ])

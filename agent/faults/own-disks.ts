@@ -2,8 +2,9 @@ import { constants } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AppError, because, type Because } from '#manager/contract'
-import { shortageAt } from './free-space.ts'
-import { createProvenFault, hasCause, type ProvenFault } from './proven-fault.ts'
+import { shortageAt } from '../limits/free-space.ts'
+import { hasCause } from '../has-cause.ts'
+import { createProvenFault, type ProvenFault } from './proven-fault.ts'
 
 /**
  * What the agent keeps of one session besides its home takes less than this. With less free space a start may fail although the few

@@ -1,4 +1,4 @@
-import { type AppError, type Because, type CauseKey, isAppError } from '#manager/contract'
+import { type AppError, type Because, isAppError } from '#manager/contract'
 
 /**
  * A fault of the host with which no session can start. The agent looks for it after a start that failed for a cause that may come of
@@ -20,12 +20,6 @@ export interface ProvenFaultDeps {
   readonly find: () => Promise<Because | null>
   readonly inWordsForOwners: (error: AppError) => AppError
   readonly onChange: () => void
-}
-
-/** @returns whether an error has one of these causes */
-export function hasCause(...causes: readonly CauseKey[]): (error: AppError) => boolean {
-  const all: ReadonlySet<unknown> = new Set(causes)
-  return ({ detail }) => all.has(detail['cause'])
 }
 
 export function createProvenFault({ isSuspect, find, inWordsForOwners, onChange }: ProvenFaultDeps): ProvenFault {

@@ -14,7 +14,8 @@ import { removeContainer } from '../docker/remove-container.ts'
 import { type SessionNetworks } from '../network/session-networks.ts'
 import { type Toolbox } from '../toolbox/toolbox.ts'
 import { createTurns } from '../turns.ts'
-import { createProvenFault, hasCause, type ProvenFault } from './proven-fault.ts'
+import { hasCause } from '../has-cause.ts'
+import { createProvenFault, type ProvenFault } from './proven-fault.ts'
 
 const NAME = 'berth-start-test'
 const MEMORY = 64 * 2 ** 20

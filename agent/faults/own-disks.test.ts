@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { AppError, because } from '#manager/contract'
-import { unlessFull } from '../kernel/put-file.ts'
+import { unlessFull } from '../unless-full.ts'
 import { createOwnDisks } from './own-disks.ts'
 
 const run = promisify(execFile)

@@ -1,7 +1,8 @@
 import { AppError, because, type Because } from '#manager/contract'
 import { type EngineClient } from '../docker/engine-client.ts'
-import { shortageAt } from './free-space.ts'
-import { createProvenFault, hasCause, type ProvenFault } from './proven-fault.ts'
+import { shortageAt } from '../limits/free-space.ts'
+import { hasCause } from '../has-cause.ts'
+import { createProvenFault, type ProvenFault } from './proven-fault.ts'
 
 /** Images and layers of an engine with containerd's image store; elsewhere everything is below the directory that the engine names. */
 const CONTAINERD = ['/var/lib/containerd']
