@@ -13,7 +13,7 @@ import { MIGRATIONS } from '../../../manager/store/migrations/index.ts'
 import { newId } from '../../../manager/store/new-id.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
 import { countUsers, findUserByEmail, insertUser } from '../../../manager/store/identity/users.ts'
-import { BACKENDS, createDatabase, openDatabase } from '../../fixtures/database.ts'
+import { BACKENDS, createDatabase, DEFAULT_BACKEND, openDatabase } from '../../fixtures/database.ts'
 import { copyEmbeddedDatabase } from '../../fixtures/embedded-template.ts'
 import { temporaryDirectory } from '../../fixtures/manager.ts'
 
@@ -26,6 +26,9 @@ const aUser = (email: string) => ({
 })
 
 describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
+  /** Start, upgrade, loss and end differ between the two; what statements do is looked at on one. */
+  const isUsual = backend === DEFAULT_BACKEND
+
   async function open() {
     await using stack = new AsyncDisposableStack()
     const { path: dataDir } = stack.use(await temporaryDirectory())
@@ -36,7 +39,7 @@ describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
     return { store, dataDir, databaseUrl, [Symbol.asyncDispose]: () => opened.disposeAsync() }
   }
 
-  test('bigint is read as number, json as value, and arrays in jsonb stay arrays', async () => {
+  test.runIf(isUsual)('bigint is read as number, json as value, and arrays in jsonb stay arrays', async () => {
     await using opened = await open()
     const { db } = opened.store
     await db
@@ -50,7 +53,7 @@ describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
     expect(rows).toEqual([{ big: Number.MAX_SAFE_INTEGER }])
   })
 
-  test('a transaction that throws changes nothing, and a deadlock is retried', async () => {
+  test.runIf(isUsual)('a transaction that throws changes nothing, and a deadlock is retried', async () => {
     await using opened = await open()
     const { store } = opened
     const failure = store.transaction(async trx => {

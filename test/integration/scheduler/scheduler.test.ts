@@ -13,7 +13,6 @@ import { readUsage } from '../../../manager/store/agents/agents.ts'
 import { deletePause, holdPause, writePause } from '../../../manager/store/operation/pause.ts'
 import { findReservation } from '../../../manager/store/quotas/resource-groups.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
-import { BACKENDS } from '../../fixtures/database.ts'
 import { gpus } from '../../fixtures/scripted-agent.ts'
 import { insertAgent, insertWaiting, openTestStore, reportCapacity } from '../../fixtures/test-store.ts'
 
@@ -26,14 +25,14 @@ const presence = {
 }
 const GiB = 2 ** 30
 
-describe.each(BACKENDS)('placements on %s PostgreSQL', (_name, backend) => {
+describe('placements', () => {
   const stack = new AsyncDisposableStack()
   let store: Store
   let ownerId: UserId
   let agentId: AgentId
 
   beforeAll(async () => {
-    ;({ store, ownerId } = stack.use(await openTestStore(backend)))
+    ;({ store, ownerId } = stack.use(await openTestStore()))
   })
   afterAll(() => stack.disposeAsync())
   beforeEach(async () => {

@@ -8,7 +8,6 @@ import { UserId } from '#manager/contract'
 import { openAccount } from '../../../electron/main/console/account.ts'
 import { createMemoryCredentials } from '../../../electron/main/credentials/credential-store.ts'
 import { cleanEnvironment } from '../../fixtures/environment.ts'
-import { BACKENDS } from '../../fixtures/database.ts'
 import {
   ADMIN,
   apiOf,
@@ -21,10 +20,10 @@ import {
 import { signInAsBrowser } from '../../fixtures/browser-sign-in.ts'
 import { rawRequest } from '../../fixtures/raw-http.ts'
 
-describe.each(BACKENDS)('identity on %s PostgreSQL', (_name, backend) => {
+describe('identity', () => {
   let manager: TestManager
   beforeAll(async () => {
-    manager = await startTestManager({ backend })
+    manager = await startTestManager()
   })
   afterAll(() => manager[Symbol.asyncDispose]())
 
