@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { PARTS, parseTestFlags, scheduleOf } from './test-parts.ts'
 
-const NO_SWITCH = { keepGoing: false, storeDurations: false, enforceBudget: false, coverage: false }
+const NO_SWITCH = { since: undefined, keepGoing: false, storeDurations: false, enforceBudget: false, coverage: false }
 
 test('without flags all parts but the fuzzer run, and the first failure ends them', () => {
   const parts = PARTS.filter(part => part !== 'fuzz')
@@ -24,6 +24,9 @@ test('--only picks parts, in the usual order, and an unknown one is refused', ()
     coverage: true,
   })
   expect(() => parseTestFlags(['--only', 'units'])).toThrow('--only takes one of typecheck, lint')
+  expect(parseTestFlags(['--since', 'main']).since).toBe('main')
+  expect(parseTestFlags(['--since=v1']).since).toBe('v1')
+  expect(() => parseTestFlags(['--since'])).toThrow('--since takes a branch')
   expect(() => parseTestFlags(['--fast'])).toThrow('--fast is no flag')
 })
 

@@ -61,6 +61,8 @@ export const CONSOLE_WORKERS = 2
 export interface TestFlags {
   readonly set: TestSet
   readonly parts: readonly Part[]
+  /** Branch, tag or commit: only what its differences to the working tree concern runs. */
+  readonly since: string | undefined
   readonly keepGoing: boolean
   /** Writes durations, processor seconds and versions of this run into the files of `test/` that hold them. */
   readonly storeDurations: boolean
@@ -76,7 +78,11 @@ const SWITCHES: readonly string[] = ['--all', '--keep-going', '--store-durations
 export function parseTestFlags(args: readonly string[]): TestFlags {
   const only: Part[] = []
   const given = new Set<string>()
-  const rest = args.flatMap(arg => (arg.startsWith('--only=') ? ['--only', arg.slice('--only='.length)] : [arg]))
+  let since: string | undefined
+  const rest = args.flatMap(arg => {
+    const [, flag, value] = /^(--(?:only|since))=(.+)$/.exec(arg) ?? []
+    return flag === undefined || value === undefined ? [arg] : [flag, value]
+  })
   for (let at = 0; at < rest.length; at++) {
     const flag = rest[at] ?? ''
     if (flag === '--only') {
@@ -84,6 +90,9 @@ export function parseTestFlags(args: readonly string[]): TestFlags {
       if (part === undefined) throw new Error(`--only takes one of ${PARTS.join(', ')}`)
       only.push(part)
       at++
+    } else if (flag === '--since') {
+      since = rest[++at]
+      if (since === undefined) throw new Error('--since takes a branch, a tag or a commit')
     } else if (SWITCHES.includes(flag)) given.add(flag)
     else throw new Error(`${flag} is no flag of npm test; see npm test -- --help`)
   }
@@ -92,6 +101,7 @@ export function parseTestFlags(args: readonly string[]): TestFlags {
   return {
     set,
     parts: only.length === 0 ? usual : PARTS.filter(part => only.includes(part)),
+    since,
     keepGoing: given.has('--keep-going'),
     storeDurations: given.has('--store-durations'),
     enforceBudget: given.has('--enforce-budget'),

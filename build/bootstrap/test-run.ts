@@ -6,6 +6,7 @@ import { CANCEL_SIGNAL, RUN_REPORT_FILE, type RunReport } from './run-reporter.t
 import { isVitest, type Part } from './test-parts.ts'
 import { type VitestReport } from './test-report.ts'
 
+const BOOTSTRAP = join(ROOT, 'build', 'bootstrap')
 /** Reports, coverage and the output of parts that ran concurrently; not in the repository. */
 export const OUTPUT = join(ROOT, 'test', 'output')
 
@@ -17,8 +18,10 @@ export interface RunOptions {
   readonly coverage: boolean
   /** Ends the part. */
   readonly signal: AbortSignal
-  /** Absolute path of the only test file to run; undefined runs all of the part. */
-  readonly file?: string
+  /** Absolute path of the only test file to run, once more; undefined runs all of the part. */
+  readonly file?: string | undefined
+  /** What `planOf` says of this part; undefined runs all of it. */
+  readonly narrowed?: readonly string[] | undefined
 }
 
 /** The processor time leaves out the database of the tests, and containers. */
@@ -29,9 +32,9 @@ export interface Outcome extends Ended {
 
 /** Runs one part of `npm test` to its end. */
 export async function runPart(part: Part, options: RunOptions): Promise<Outcome> {
-  const { environment, quiet, coverage, signal, file } = options
+  const { environment, quiet, coverage, signal, file, narrowed } = options
   for (const path of [reportFile(part), runReportFile(part)]) rmSync(path, { force: true })
-  const [command, args] = commandOf(part, coverage, file)
+  const [command, args] = commandOf(part, coverage, file === undefined ? narrowed : [file])
   const env = { ...environment, ...(quiet ? { FORCE_COLOR: '0' } : {}), [RUN_REPORT_FILE]: runReportFile(part) }
   // A file that runs again adds its output to that of its part.
   const log = quiet ? { path: logFile(part), append: file !== undefined } : undefined
@@ -67,19 +70,27 @@ export function coverageFolder(part: Part): string {
   return join(OUTPUT, 'coverage', part)
 }
 
-function commandOf(part: Part, covered: boolean, file: string | undefined): [command: string, args: string[]] {
+function commandOf(
+  part: Part,
+  covered: boolean,
+  narrowed: readonly string[] | undefined,
+): [command: string, args: readonly string[]] {
   if (part === 'fuzz') return ['npm', ['run', '--silent', part, '--', '--seconds', FUZZ_SECONDS]]
+  if (part === 'lint' && narrowed) return [process.execPath, [join(BOOTSTRAP, 'lint-files.ts'), ...narrowed]]
   if (!isVitest(part)) return ['npm', ['run', '--silent', part]]
-  const vitest = [join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--project', part]
   const reporters = [
     ...['--reporter=default', '--reporter=json', `--outputFile.json=${reportFile(part)}`],
-    `--reporter=${join(ROOT, 'build', 'bootstrap', 'run-reporter.ts')}`,
+    `--reporter=${join(BOOTSTRAP, 'run-reporter.ts')}`,
   ]
   const coverage =
     covered && COVERED.includes(part)
       ? ['--coverage', '--coverage.reporter=json', `--coverage.reportsDirectory=${coverageFolder(part)}`]
       : []
-  return [process.execPath, [...vitest, ...reporters, ...coverage, ...(file === undefined ? [] : [file])]]
+  // Unit tests are found by what they import, and may be none; a test itself is found in the same way.
+  const what =
+    part === 'unit' && narrowed ? ['related', ...narrowed, '--run', '--passWithNoTests'] : ['run', ...(narrowed ?? [])]
+  const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs')
+  return [process.execPath, [vitest, ...what, '--project', part, ...reporters, ...coverage]]
 }
 
 function readReport(part: Part): VitestReport | undefined {

@@ -7,6 +7,8 @@ if (process.argv.slice(2).some(flag => flag === '--help' || flag === '-h')) {
 npm run test:all         everything; test/README.md says what more that is
 
   --only NAME          one of them: typecheck, lint, unit, integration, engine, e2e, desktop, console, fuzz (may be repeated)
+  --since REF          what changes since a branch, tag or commit concern: types, lint of changed files, unit tests that import them,
+                       changed tests, and of the others those that a map names (build/bootstrap/test-since.ts)
   --keep-going         do not stop at the first that fails
   --store-durations    write how long test files took to test/durations.json, what they computed to test/processor-seconds.json, and
                        the versions of what they ran with to test/versions.json

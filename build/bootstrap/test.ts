@@ -32,6 +32,7 @@ import {
 } from './test-report.ts'
 import { COVERED, coverageFolder, type Outcome, OUTPUT, outputOf, runPart } from './test-run.ts'
 import { withTestSet } from './test-sets.ts'
+import { planSince } from './test-since.ts'
 import { ensureTestTools } from './test-tools.ts'
 import { describeVersions, readVersions, type Versions } from './test-versions.ts'
 
@@ -82,11 +83,16 @@ async function prepareMachine(needed: readonly Part[], signal: AbortSignal): Pro
 /** Whether a part waits for the preparation; some unit tests look at the built console. */
 const needsMachine = (part: Part) => part !== 'typecheck' && part !== 'lint'
 
+interface RunContext {
+  /** Resolves when tests with a machine may begin; with the reason why there are no desktop tests. */
+  readonly preparing: Promise<string | undefined>
+  /** Undefined: whole parts. */
+  readonly narrowed: ReadonlyMap<Part, readonly string[]> | undefined
+  readonly signal: AbortSignal
+}
+
 /** Runs the parts. After a failure that running files again cannot mend, no other is begun, unless told to keep going. */
-async function runParts(
-  { parts, keepGoing, coverage }: TestFlags,
-  { preparing, signal }: { readonly preparing: Promise<string | undefined>; readonly signal: AbortSignal },
-) {
+async function runParts({ parts, keepGoing, coverage }: TestFlags, { preparing, narrowed, signal }: RunContext) {
   const outcomes = new Map<Part, Outcome>()
   const failed = () => !keepGoing && filesToRunAgain(outcomes) === undefined
   const { lanes, either } = scheduleOf(parts)
@@ -103,7 +109,7 @@ async function runParts(
       if (failed()) return
       if (needsMachine(part) && (await preparing) !== undefined && part === 'desktop') continue
       if (!quiet) say(`\n▶ ${part}\n`)
-      const outcome = await runPart(part, { environment, quiet, coverage, signal })
+      const outcome = await runPart(part, { environment, quiet, coverage, signal, narrowed: narrowed?.get(part) })
       outcomes.set(part, outcome)
       if (quiet) say(`${outcome.code === 0 ? '' : `\n${outputOf(part)}\n`}${lineOf(part, outcome)}\n`)
     }
@@ -164,7 +170,9 @@ function spentBy(outcomes: ReadonlyMap<Part, Outcome>, set: Spent['set'], sliceM
 const stop = listenForStop(say)
 try {
   const started = performance.now()
-  const flags = parseTestFlags(process.argv.slice(2))
+  const given = parseTestFlags(process.argv.slice(2))
+  const narrowed = given.since === undefined ? undefined : await planSince(given.since, ROOT)
+  const flags = { ...given, parts: given.parts.filter(part => narrowed === undefined || narrowed.has(part)) }
   Object.assign(environment, withTestSet(flags.set))
   mkdirSync(OUTPUT, { recursive: true })
   rmSync(join(OUTPUT, 'coverage'), { recursive: true, force: true })
@@ -179,7 +187,7 @@ try {
   if (postgres !== undefined) environment.TEST_DATABASE_URL = postgres.url
   const database = postgres && startMeter(postgres.pid)
   using speedometer = startSpeedometer()
-  const outcomes = await runParts(flags, { preparing, signal })
+  const outcomes = await runParts(flags, { preparing, narrowed, signal })
   const noDesktop = await preparing
   const parts = noDesktop === undefined ? wanted : wanted.filter(part => part !== 'desktop')
   const versions = await readVersions(environment)
@@ -188,15 +196,15 @@ try {
   const durations: Durations = Object.assign({}, ...reports.map(report => durationsOf(report, ROOT))) as Durations
   const spent = spentBy(outcomes, flags.set, speedometer.sliceMs())
   const budget = stored<Budget>(BUDGET, NO_BUDGET)
-  // A measured run takes longer in another way.
-  const isJudged = !flags.coverage && !flags.storeDurations
+  // A measured run takes longer in another way, and a narrowed one says nothing of whole parts.
+  const isJudged = !flags.coverage && !flags.storeDurations && narrowed === undefined
   const isDear = isJudged && flags.enforceBudget && overBudget(spent, budget).length > 0
   if (isDear || parts.some(part => outcomes.get(part)?.code !== 0) || isTooUnsteady(counts)) process.exitCode = 1
   else if (flags.storeDurations) {
     const all = Object.entries({ ...storedDurations(), ...durations })
     writeRecord(DURATIONS, Object.fromEntries(all.filter(([, seconds]) => seconds >= 1)))
     writeRecord(VERSIONS, versions)
-    writeJson(BUDGET, keptBudget(spent, budget))
+    if (narrowed === undefined) writeJson(BUDGET, keptBudget(spent, budget))
   }
   if (counts.unsteady.length > 0) writeFileSync(UNSTEADY, describeUnsteady(counts, ROOT))
   const minutes = (performance.now() - started) / 60_000

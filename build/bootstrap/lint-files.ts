@@ -1,0 +1,11 @@
+import { spawnSync } from 'node:child_process'
+import { ROOT } from './image-recipes.ts'
+
+/** Lints the files that are named; `npm run lint` looks at all of them, and at what they are together. */
+const files = process.argv.slice(2)
+const steps = [['oxlint'], ['eslint', '--no-warn-ignored'], ['oxfmt', '--check', '--no-error-on-unmatched-pattern']]
+for (const step of steps) {
+  const [command = '', ...flags] = step
+  const { status } = spawnSync(command, [...flags, ...files], { cwd: ROOT, stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? 1)
+}
