@@ -9,7 +9,7 @@ const line = (uuid: string) => `GPU 0: Tesla T4 (UUID: ${uuid})`
 const ONE_INSTANCE = `${line(B)}\n  MIG 3g.20gb     Device  0: (UUID: ${MIG})`
 
 /** FAKE of an engine in whose container nvidia-smi prints this. */
-function engineThatPrints(text: string, ExitCode: number): EngineClient {
+function engineThatPrints(text: string, ExitCode: number, asked: object[] = []): EngineClient {
   const body = Buffer.from(text)
   const header = Buffer.alloc(8)
   header.writeUInt8(1, 0)
@@ -18,7 +18,13 @@ function engineThatPrints(text: string, ExitCode: number): EngineClient {
     start: () => Promise.resolve([Buffer.concat([header, body])]),
     inspect: () => Promise.resolve({ ExitCode }),
   }
-  return { calls: { getContainer: () => ({ exec: () => Promise.resolve(exec) }) } } as unknown as EngineClient
+  const container = {
+    exec(options: object) {
+      asked.push(options)
+      return Promise.resolve(exec)
+    },
+  }
+  return { calls: { getContainer: () => container } } as unknown as EngineClient
 }
 
 const check = (asked: string[], text: string, { exitCode = 0, ended = false } = {}) =>
@@ -52,4 +58,17 @@ test.each<[string, string[], string, number, string]>([
 
 test('a session that has ended by itself uses no GPU', async () => {
   await expect(check([A], '', { exitCode: 1, ended: true })).resolves.toBeUndefined()
+})
+
+test('nothing of the environment that the image or the user chose reaches nvidia-smi', async () => {
+  const asked: object[] = []
+  const container = { id: 'c', user: '1:1' }
+  await checkGpus(engineThatPrints(line(A), 0, asked), {
+    container,
+    uuids: [A],
+    hasEnded: () => Promise.resolve(false),
+  })
+  // The engine adds `Env` to the environment of the container: LD_PRELOAD would stay. BusyBox is static, so it loads nothing.
+  const [{ Cmd }] = asked as [{ Cmd: string[] }]
+  expect(Cmd.slice(0, 3)).toEqual(['/opt/berth/bin/busybox', 'env', '-i'])
 })

@@ -5,8 +5,15 @@ import { type EngineClient } from '../docker/engine-client.ts'
 import { type Inside, runInside } from '../docker/run-inside.ts'
 
 const WITHIN_S = 10
-/** Not the session's PATH: nvidia-smi comes with the devices, and the session may have a program of that name. */
-const PATH = '/usr/bin:/usr/local/bin:/usr/local/nvidia/bin:/bin'
+/**
+ * Environment of nvidia-smi, and nothing else: with the session's PATH another program of that name may run, and with its LD_PRELOAD the
+ * image's code in it. Directories as hosts have them that mount the driver below /usr/local/nvidia.
+ */
+const ENVIRONMENT = [
+  'PATH=/usr/bin:/usr/local/bin:/usr/local/nvidia/bin:/bin',
+  'LD_LIBRARY_PATH=/usr/local/nvidia/lib64:/usr/local/nvidia/lib',
+]
+const BUSYBOX = `${TOOLBOX}/bin/busybox`
 
 export interface GpuCheck {
   readonly container: { readonly id: string; readonly user: string }
@@ -23,8 +30,10 @@ export interface GpuCheck {
  */
 export async function checkGpus(engine: EngineClient, { container, uuids, hasEnded }: GpuCheck): Promise<void> {
   const inside: Inside = { containerId: container.id, user: container.user }
-  const command = [`${TOOLBOX}/bin/busybox`, 'timeout', '-s', 'KILL', String(WITHIN_S), 'nvidia-smi', '-L']
-  const { output, exitCode } = await runInside(engine, inside, { command, environment: { PATH } })
+  // The engine adds variables to those of the container, so ours alone need a program between.
+  const clean = [BUSYBOX, 'env', '-i', ...ENVIRONMENT]
+  const command = [...clean, BUSYBOX, 'timeout', '-s', 'KILL', String(WITHIN_S), 'nvidia-smi', '-L']
+  const { output, exitCode } = await runInside(engine, inside, { command })
   const listed = parseGpuList(output)
   // A GPU in MIG mode is listed above its instances, and cannot be used itself.
   const parents = new Set(listed.map(({ parent }) => parent))

@@ -20,7 +20,16 @@ export const OpenedApp = z
   .meta({ id: 'OpenedApp' })
 export type OpenedApp = z.infer<typeof OpenedApp>
 
-export const AppTicket = z.strictObject({ ticket: z.string().max(200) })
+/** A ticket as a browser shows it. */
+export const AppTicket = z.strictObject({
+  ticket: z.string().max(200),
+  cookies: z
+    .array(z.string().max(100))
+    .max(1_000)
+    .default([])
+    .describe('Values of its cookies that may be those of a sign-in at the console.'),
+  isConfirmed: z.boolean().default(false).describe('The person has seen whose app it is.'),
+})
 export type AppTicket = z.infer<typeof AppTicket>
 
 /** A person whom a ticket lets in: only the console learns it. */

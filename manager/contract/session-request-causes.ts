@@ -86,6 +86,8 @@ export const SESSION_REQUEST_CAUSES = {
     'The request needs {needed}; one host offers at most {largest} together with the rest of the request. Ask for less.',
 
   // apps and connections
+  app_connections_at_most:
+    'All {count} connections to the app are in use, by event streams for example. Close other pages of the app, or try again in a moment.',
   app_refuses: 'The app does not accept connections.',
   app_silent: 'The app did not accept the connection in time.',
   app_unknown: 'The image of the session offers no app "{app}" that can be opened.',
@@ -102,6 +104,10 @@ export const SESSION_REQUEST_CAUSES = {
   only_web_apps: 'Only web apps open at an address of their own, and {app} is not one.',
   ports_taken:
     'Every port of the range has an app. End a session or a link that is not needed, or ask an administrator for a wider range.',
+  ports_at_most:
+    'You have {count} apps open at ports, as many as one person may have. End a session or a link that you do not need; an app that no browser has used for a quarter of an hour gives its port back.',
+  ports_resting:
+    'Every free port had an app of somebody else within the last day, and over http browsers cannot forget that app. Try again later, or ask an administrator for https or a wider range.',
   publishing_off: 'The administrators have not allowed it.',
   sign_in_ended_app: 'The sign-in ended while the app was starting. Sign in again.',
   too_many_waiting: 'Too many connections are waiting already. Try again in a moment.',

@@ -11,18 +11,25 @@ import {
   PUBLIC_OPEN_PATH,
   type ServedApp,
   type SessionId,
+  type UserId,
 } from '#manager/contract'
 import { findTunnelApp } from '../images/apps.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { requireEnterable } from '../sessions/require-session.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
-import { takenPorts, whilePortsStay } from '../store/sessions/app-ports.ts'
+import { type Db } from '../store/schema.ts'
+import { countPortsOf, knownPorts, replaceClosedPorts, whilePortsStay } from '../store/sessions/app-ports.ts'
+import { isTokenOf } from '../store/identity/logins.ts'
 import {
-  deleteOwnApps,
+  countOwnAppsOf,
+  deleteEndedOwnApps,
+  deleteOwnApp,
+  deleteUnusedOwnApp,
   extendOwnApp,
   findOwnApp,
   findOwnAppAt,
+  findTicketHolder,
   insertAppTicket,
   insertOwnApp,
   isLoginOf,
@@ -32,8 +39,8 @@ import {
 } from '../store/sessions/own-apps.ts'
 import { findSession } from '../store/sessions/sessions.ts'
 import { type Caller } from '../users/authorize.ts'
-import { hashToken } from '../users/secrets.ts'
-import { choosePort } from './app-ports.ts'
+import { browserToken, hashToken } from '../users/secrets.ts'
+import { choosePort, portsPerUser } from './app-ports.ts'
 import { type Grants } from './grants.ts'
 
 /**
@@ -45,20 +52,44 @@ import { type Grants } from './grants.ts'
  * sign-in and is signed with a MAC of the place. No cookie gives a right by itself: for each grant the sign-in, the person's right to
  * use the session and the session are looked up again, and the grant ends with each of them as every grant does (`grants.ts`). A
  * person can give away a ticket, which lets one browser use the app as that person until the sign-in ends; a published link is the
- * better way.
+ * better way. It could also be pushed on somebody, who would then type into an app of another person (login CSRF): a browser that does
+ * not show the console's cookie with which the ticket was asked for is asked first, with the name of that person.
  */
 export interface OwnApps {
   /**
    * @throws `session_not_found`, `forbidden`, `app_not_found`, `session_not_running`, `bad_request`, `apps_address_missing`,
    *   `public_port_taken`
+   * @param browser the sign-in of the browser that asks; undefined for a program
    */
-  open(caller: Caller, target: { readonly id: SessionId; readonly app: string }, spec: OpenAppSpec): Promise<OpenedApp>
+  open(
+    caller: Caller,
+    target: { readonly id: SessionId; readonly app: string },
+    how: { readonly spec: OpenAppSpec; readonly browser: AskingBrowser | undefined },
+  ): Promise<OpenedApp>
   /** For the console: the app at a place; undefined if no person has one there. */
   serve(place: string): Promise<ServedApp | undefined>
   /** For the console. @throws `published_app_not_found`, `public_link_refused` */
-  redeem(place: string, ticket: string): Promise<AdmittedVisitor>
+  redeem(place: string, shown: ShownTicket): Promise<AdmittedVisitor>
   /** For the console. @throws `published_app_not_found`, also if sign-in or right have ended; those of `Grants.create` */
   grant(place: string, visitor: string, signal: AbortSignal): Promise<Grant>
+  /** For the console: ports of the range at which it does not listen. No app gets them. */
+  reportPorts(console: string, closed: readonly number[]): Promise<void>
+  /** Gives back the places of sessions that have ended. */
+  endOfSessions(): Promise<void>
+}
+
+/** Both halves of a browser's sign-in, as its request had them (`http/browser-sign-in.ts`). */
+export interface AskingBrowser {
+  readonly cookies: readonly string[]
+  readonly originSecret: string
+}
+
+export interface ShownTicket {
+  readonly ticket: string
+  /** Cookies that may be of the console's sign-in. */
+  readonly cookies: readonly string[]
+  /** The person has seen whose app it is. */
+  readonly isConfirmed: boolean
 }
 
 export interface OwnAppsDeps {
@@ -72,6 +103,8 @@ export interface OwnAppsDeps {
 /** A place is kept for this long after it was opened last; cookies last as long at most. */
 const LIFETIME_MS = 24 * 3_600_000
 const TICKET_MS = 60_000
+/** Places at names cost nothing but rows. */
+const MOST_NAMES = 200
 const COOKIES = 'own app: cookies'
 const NAME = 'own app: name'
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567'
@@ -88,19 +121,23 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
   /** The person's place of an app: the one that is there, or a new one. Another session or person never had its name. */
   async function placeFor(to: AppsAddress, key: OwnAppKey): Promise<OwnAppRow> {
     return await whilePortsStay(db, async trx => {
+      const ports = await knownPorts(trx)
       const known = await findOwnApp(trx, key)
-      if (known && isAt(to, known)) {
+      if (known && isAt(to, known) && !ports.closed.has(known.port ?? 0)) {
         await extendOwnApp(trx, known.id, LIFETIME_MS)
         return known
       }
-      await deleteOwnApps(trx, key)
+      if (known) await deleteOwnApp(trx, known.id)
+      await makeRoom(trx, to, key.user_id)
       const id = newUuid()
       const digest = createHash('sha256')
         .update(box.mac([key.session_id, key.app, key.user_id].join('\n'), NAME))
         .digest()
       const wanted = to.kind === 'ports' ? to.first + (digest.readUInt32BE(16) % (to.last - to.first + 1)) : undefined
-      const port = choosePort(to, await takenPorts(trx), wanted)
-      if (port === undefined) throw new AppError('public_port_taken', because('ports_taken'))
+      const port = choosePort(to, await knownPorts(trx), { userId: key.user_id, wanted, nowMs: store.now() })
+      if (port === 'taken' || port === 'resting') {
+        throw new AppError('public_port_taken', because(port === 'taken' ? 'ports_taken' : 'ports_resting'))
+      }
       await insertOwnApp(trx, { id, ...key, name: nameOf(digest), port, lifetimeMs: LIFETIME_MS })
       const made = await findOwnApp(trx, key)
       // The session or the right to it ended meanwhile.
@@ -109,8 +146,25 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
     })
   }
 
+  /** Keeps a person to a share of the ports: places that no browser uses go first. @throws `public_port_taken` */
+  async function makeRoom(trx: Db, to: AppsAddress, userId: UserId): Promise<void> {
+    const most = to.kind === 'ports' ? portsPerUser(to) : MOST_NAMES
+    const held = to.kind === 'ports' ? await countPortsOf(trx, userId) : await countOwnAppsOf(trx, userId)
+    if (held < most || (await deleteUnusedOwnApp(trx, userId))) return
+    throw new AppError('public_port_taken', because('ports_at_most', { count: most }))
+  }
+
+  /** Hash of the cookie with which the browser signed in; several of our name may have come, planted by other ports. */
+  async function browserHashOf(loginId: string, browser: AskingBrowser | undefined): Promise<Buffer | null> {
+    for (const cookie of browser?.cookies ?? []) {
+      const token = hashToken(browserToken(cookie, browser?.originSecret ?? ''))
+      if (await isTokenOf(db, loginId, token)) return hashToken(cookie)
+    }
+    return null
+  }
+
   return {
-    async open(caller, { id: sessionId, app: name }, { path }) {
+    async open(caller, { id: sessionId, app: name }, { spec: { path }, browser }) {
       const session = await requireEnterable(db, caller, sessionId, 'only_members_open_apps')
       const { userId, loginId } = caller
       if (!address) throw new AppError('apps_address_missing', because('apps_without_address'))
@@ -123,7 +177,14 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
       }
       const row = await placeFor(address, { session_id: sessionId, app: name, user_id: userId })
       const ticket = randomBytes(32).toString('base64url')
-      await insertAppTicket(db, { hash: hashToken(ticket), ownApp: row.id, loginId, lifetimeMs: TICKET_MS })
+      const browserHash = await browserHashOf(loginId, browser)
+      await insertAppTicket(db, {
+        hash: hashToken(ticket),
+        ownApp: row.id,
+        loginId,
+        browserHash,
+        lifetimeMs: TICKET_MS,
+      })
       const origin = originOfApp(address, row)
       const query = new URLSearchParams({ ticket, ...(path === undefined ? {} : { to: path }) })
       return { url: `${origin}${PUBLIC_OPEN_PATH}?${query.toString()}`, origin }
@@ -150,12 +211,19 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
         visitSecret: box.mac(row.id, COOKIES),
       }
     },
-    async redeem(place, ticket) {
+    async redeem(place, { ticket, cookies, isConfirmed }) {
       const row = await find(place)
-      const visitor = await takeAppTicket(db, hashToken(ticket), row.id)
-      if (visitor === undefined || !(await isLoginOf(db, visitor, row.user_id))) {
-        throw new AppError('public_link_refused', { reason: 'ticket' })
+      const hash = hashToken(ticket)
+      const browsers = isConfirmed ? 'any' : cookies.map(hashToken)
+      const visitor = await takeAppTicket(db, { hash, ownApp: row.id, browsers })
+      if (visitor === undefined) {
+        const user = isConfirmed ? undefined : await findTicketHolder(db, hash, row.id)
+        throw new AppError(
+          'public_link_refused',
+          user === undefined ? { reason: 'ticket' } : { reason: 'unconfirmed', user },
+        )
       }
+      if (!(await isLoginOf(db, visitor, row.user_id))) throw new AppError('public_link_refused', { reason: 'ticket' })
       return { visitor, expiresAt: row.expires_at.toISOString() }
     },
     async grant(place, visitor, signal) {
@@ -164,6 +232,8 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
       if (!(await isLoginOf(db, visitor, userId))) throw new AppError('published_app_not_found')
       return await grants.createFor({ userId, loginId: visitor }, { sessionId, app }, signal)
     },
+    reportPorts: (consoleName, closed) => replaceClosedPorts(db, consoleName, closed),
+    endOfSessions: () => deleteEndedOwnApps(db),
   }
 }
 

@@ -16,7 +16,7 @@ import {
   type Visit,
 } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
-import { choosePort } from './app-ports.ts'
+import { choosePort, portsPerUser } from './app-ports.ts'
 import { type Grants } from './grants.ts'
 import { findTunnelApp } from '../images/apps.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
@@ -36,7 +36,8 @@ import {
   listPublished,
   type PublishedRow,
 } from '../store/sessions/published-apps.ts'
-import { takenPorts, whilePortsStay } from '../store/sessions/app-ports.ts'
+import { countPortsOf, knownPorts, whilePortsStay } from '../store/sessions/app-ports.ts'
+import { deleteUnusedOwnApp } from '../store/sessions/own-apps.ts'
 import { findSession } from '../store/sessions/sessions.ts'
 import { type Caller, canSee, visibleTo } from '../users/authorize.ts'
 import { withPasswordLimit } from '../users/back-off.ts'
@@ -199,11 +200,19 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
         addresses: spec.addresses,
         lifetimeMs: Math.round(spec.hours * HOUR_MS),
       }
-      const isMade = await whilePortsStay(db, async trx => {
-        const port = choosePort(address, await takenPorts(trx), spec.port)
-        return port !== undefined && (await insertPublished(trx, { ...row, port }))
+      await whilePortsStay(db, async trx => {
+        const most = portsPerUser(address)
+        const isFull = (await countPortsOf(trx, caller.userId)) >= most
+        if (isFull && !(await deleteUnusedOwnApp(trx, caller.userId))) {
+          throw new AppError('public_port_taken', because('ports_at_most', { count: most }))
+        }
+        const asked = { userId: caller.userId, wanted: spec.port, nowMs: store.now() }
+        const port = choosePort(address, await knownPorts(trx), asked)
+        if (port === 'taken' || port === 'resting') {
+          throw new AppError('public_port_taken', because(port === 'taken' ? 'ports_taken' : 'ports_resting'))
+        }
+        await insertPublished(trx, { ...row, port })
       })
-      if (!isMade) throw new AppError('public_port_taken', because('ports_taken'))
       const made = await findPublished(db, row.id)
       // The session ended meanwhile.
       if (!made) throw new AppError('session_not_running', { sessionId })

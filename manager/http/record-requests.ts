@@ -29,7 +29,7 @@ declare module 'fastify' {
 /**
  * Requests that are not recorded: `whatIf` changes nothing, `renewGrant`, `grantServedApp`, `grantOwnApp` and `redeemAppTicket` use a right that a recorded
  * request gave, `continueUpload` continues with an upload whose beginning was recorded, `readBundle` and `readChecksums` read files, and
- * `reportCertificate` tells what the console presents anyway.
+ * `reportCertificate` and `reportAppPorts` tell what the console presents anyway.
  */
 const UNTOLD: ReadonlySet<string> = new Set<RouteName>([
   'whatIf',
@@ -38,6 +38,7 @@ const UNTOLD: ReadonlySet<string> = new Set<RouteName>([
   'grantOwnApp',
   'redeemAppTicket',
   'reportCertificate',
+  'reportAppPorts',
   'continueUpload',
   'readBundle',
   'readChecksums',

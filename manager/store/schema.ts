@@ -22,6 +22,8 @@ import {
   type GrantsTable,
   type OwnAppsTable,
   type OwnAppTicketsTable,
+  type AppPortsTable,
+  type ClosedAppPortsTable,
   type PublishedAppsTable,
 } from './tables/grants.ts'
 import {
@@ -108,6 +110,8 @@ export interface Database {
   published_apps: PublishedAppsTable
   own_apps: OwnAppsTable
   own_app_tickets: OwnAppTicketsTable
+  app_ports: AppPortsTable
+  closed_app_ports: ClosedAppPortsTable
   resource_groups: ResourceGroupsTable
   reservations: ReservationsTable
   interruptions: InterruptionsTable

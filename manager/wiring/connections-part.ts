@@ -119,6 +119,13 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
         .endOfSession(id)
         .catch((error: unknown) => log.error({ err: error }, 'links to apps of an ended session were not deleted')),
   )
+  const ownApps = createOwnApps({ store, box, grants, address: deps.appsAddress })
+  sessions.onSessionEnded(
+    () =>
+      void ownApps
+        .endOfSessions()
+        .catch((error: unknown) => log.error({ err: error }, 'places of apps of an ended session were not deleted')),
+  )
   members.onChanged(userId => void tunnels.checkShared(userId))
   sessions.watchTraffic(id => tunnels.activity(id))
   sessions.onAgentGone(id => tunnels.dropAgent(id))
@@ -135,6 +142,5 @@ export function startConnectionsPart(deps: ConnectionsPartDeps): ConnectionsPart
     const tunnelled = tunnels.openedWith().filter(id => !published.isWatched(id))
     void logins.recheck([...tunnelled, ...sftp.openedWith()]).catch(() => undefined)
   })
-  const ownApps = createOwnApps({ store, box, grants, address: deps.appsAddress })
   return { published, ownApps, tunnels, sftp, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }

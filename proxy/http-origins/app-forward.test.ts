@@ -17,9 +17,18 @@ async function visit(act: (socket: Socket) => void): Promise<string> {
   const app = createServer(socket => socket.on('error', () => undefined).once('data', () => act(socket)))
   app.listen(0, '127.0.0.1')
   await once(app, 'listening')
+  const port = await serving((app.address() as AddressInfo).port)
+  servers.push(app)
+  const client = connect(port, '127.0.0.1')
+  client.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  return await text(client)
+}
+
+/** Forwards to the app at this port. @returns the port for visitors */
+async function serving(app: number): Promise<number> {
   const forward = createAppForward({
     connect: async () => {
-      const socket = connect((app.address() as AddressInfo).port, '127.0.0.1')
+      const socket = connect(app, '127.0.0.1')
       await once(socket, 'connect')
       return socket
     },
@@ -30,10 +39,8 @@ async function visit(act: (socket: Socket) => void): Promise<string> {
   })
   const server = createHttpServer({ onRequest: forward.request, log: silentLog }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  servers.push(app, server, forward)
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  client.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
-  return await text(client)
+  servers.push(server, forward)
+  return (server.address() as AddressInfo).port
 }
 
 const TLS_ALERT = Buffer.from([0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x46])
@@ -62,3 +69,28 @@ test('an app that closes the connection without an answer may still be starting,
   expect(page).toMatch(RELOADS)
   expect(page).toContain('as apps do that speak https')
 })
+
+test('a POST reaches an app that closes its kept connections with the next request', async () => {
+  const app = createServer(socket => {
+    let count = 0
+    socket.on('error', () => undefined)
+    socket.on('data', () => {
+      if (++count > 1) socket.destroy()
+      else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+    })
+  }).listen(0, '127.0.0.1')
+  await once(app, 'listening')
+  const { port } = app.address() as AddressInfo
+  const server = await serving(port)
+  const client = connect(server, '127.0.0.1')
+  const bodies = ['GET / HTTP/1.1\r\nHost: a\r\n\r\n', ...['small', 'x'.repeat(100_000)].map(postOf)]
+  for (const request of bodies) {
+    client.write(request)
+    const [answer] = (await once(client, 'data')) as [Buffer]
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 200 [^]*ok$/)
+  }
+  client.destroy()
+  servers.push(app)
+})
+
+const postOf = (body: string) => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`

@@ -40,26 +40,39 @@ test('a connection that was given back serves the next request, the last one fir
   expect(peers).toHaveLength(2)
 })
 
-test('a request that is not sent again gets a connection that was used just now, or a new one', async () => {
+test('a request that is not sent again gets a new connection: the app may be closing a kept one', async () => {
   const { connections, take, takeFor } = pool()
   const first = await take()
   connections.giveBack(first)
-  vi.advanceTimersByTime(1_000)
-  expect(await takeFor(true)).toBe(first)
-  connections.giveBack(first)
-  vi.advanceTimersByTime(2_000)
-  const second = await takeFor(true)
-  expect(second).not.toBe(first)
-  // Others take the older one.
+  expect(await takeFor(true)).not.toBe(first)
+  // Others take the kept one.
   expect(await take()).toBe(first)
 })
 
-test('old connections do not keep a request waiting that wants a new one', async () => {
+test('kept connections do not keep a request waiting that wants a new one', async () => {
   const { connections, take, takeFor } = pool()
   const all = await Promise.all(Array.from({ length: 256 }, take))
   connections.giveBack(all[0] as Connection)
-  vi.advanceTimersByTime(2_000)
   expect(all).not.toContain(await takeFor(true))
+  const waiting = takeFor(true)
+  connections.giveBack(all[1] as Connection)
+  expect(all).not.toContain(await waiting)
+})
+
+test('a request that waits for a connection for five seconds is told that all are in use; the next one gets what is free', async () => {
+  const { connections, take, takeFor } = pool()
+  const all = await Promise.all(Array.from({ length: 256 }, take))
+  const tooLong = expect(takeFor(true)).rejects.toMatchObject({
+    code: 'unavailable',
+    detail: { cause: 'app_connections_at_most', values: { count: 256 } },
+  })
+  vi.advanceTimersByTime(4_999)
+  const inTime = take()
+  vi.advanceTimersByTime(1)
+  await tooLong
+  connections.giveBack(all[0] as Connection)
+  expect(await inTime).toBe(all[0])
+  vi.advanceTimersByTime(10_000)
 })
 
 test.each([

@@ -1,12 +1,13 @@
 import { type Duplex } from 'node:stream'
+import { AppError, because } from '#manager/contract'
 import { type Log } from '../log.ts'
 import { containedBy } from './contain.ts'
 
 const IDLE_MS = 30_000
 const MOST = 256
 const MOST_IDLE = 32
-/** Servers close connections that were idle for a few seconds or more (uvicorn and Node: 5), maybe as the next request is on its way. */
-const FRESH_MS = 1_500
+/** A request waits for a connection for this long while all are in use, by event streams for example. */
+const WAIT_MS = 5_000
 
 /** Uses a connection for one request. */
 export interface ConnectionUser {
@@ -21,7 +22,10 @@ export interface ConnectionUser {
 export interface Taker {
   /** It needs none any more. */
   readonly isGone: boolean
-  /** Its request is not sent again if the connection turns out to be closed: it gets one that was used just now, or a new one. */
+  /**
+   * Its request is not sent again if the connection turns out to be closed, so it gets a new one: an app may be closing a kept
+   * one as the request arrives (uvicorn and Node after five idle seconds, others after a number of requests).
+   */
   readonly isSentOnce: boolean
   taken(connection: Connection): void
   /** Nothing could be dialled. */
@@ -47,9 +51,14 @@ export class Connection {
   }
 }
 
+interface Waiting {
+  readonly taker: Taker
+  readonly timer: NodeJS.Timeout
+}
+
 /**
- * Connections to one upstream, kept between requests. At most 256 exist; further requests wait. At most 32 idle ones are kept,
- * for 30 seconds.
+ * Connections to one upstream, kept between requests. At most 256 exist; further requests wait for five seconds. At most 32 idle
+ * ones are kept, for 30 seconds.
  *
  * Threat model: the upstream may send or end at any time. Bytes that no request has asked for would become the answer to the
  * next request, maybe another browser's, so a connection that receives any while it is idle is closed, as is one whose other
@@ -61,7 +70,7 @@ export class Connections {
   readonly #all = new Set<Connection>()
   /** The one that was used last at the end. */
   readonly #idle: Connection[] = []
-  readonly #waiting: Taker[] = []
+  readonly #waiting: Waiting[] = []
   #dialling = 0
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
@@ -73,9 +82,7 @@ export class Connections {
 
   /** Calls one method of the taker: at once for an idle connection, otherwise when one was dialled or became free. */
   take(taker: Taker): void {
-    const usedSince = taker.isSentOnce ? performance.now() - FRESH_MS : 0
-    for (let last = this.#idle.at(-1); last && last.idleUntil - IDLE_MS >= usedSince; last = this.#idle.at(-1)) {
-      this.#idle.pop()
+    for (let last = this.#takeIdle(taker); last; last = this.#takeIdle(taker)) {
       if (!last.isOpen) continue
       last.isReused = true
       this.#hand(last, taker)
@@ -85,7 +92,7 @@ export class Connections {
       this.#dial(taker)
       return
     }
-    this.#waiting.push(taker)
+    this.#wait(taker)
     // Makes room for a new one; its close dials.
     this.#idle.shift()?.stream.destroy()
   }
@@ -99,13 +106,14 @@ export class Connections {
     }
     // Flows, so that bytes and an end are noticed.
     connection.stream.resume()
-    const next = this.#next()
+    const next = this.#next(false)
     if (next) {
       connection.isReused = true
       this.#hand(connection, next)
       return
     }
-    if (this.#idle.length >= MOST_IDLE) {
+    // A waiting request that wants a new connection: the close of this one makes room.
+    if (this.#waiting.length > 0 || this.#idle.length >= MOST_IDLE) {
       connection.stream.destroy()
       return
     }
@@ -118,7 +126,7 @@ export class Connections {
     this.#isClosed = true
     clearTimeout(this.#timer)
     for (const { stream } of this.#all) stream.destroy()
-    for (const taker of this.#waiting.splice(0)) taker.failed(new Error('the connections were closed'))
+    for (let next = this.#next(); next; next = this.#next()) next.failed(new Error('the connections were closed'))
   }
 
   #dial(taker: Taker): void {
@@ -190,10 +198,32 @@ export class Connections {
     if (next) this.#dial(next)
   }
 
-  #next(): Taker | undefined {
-    let next = this.#waiting.shift()
-    while (next?.isGone) next = this.#waiting.shift()
-    return next
+  #takeIdle({ isSentOnce }: Taker): Connection | undefined {
+    return isSentOnce ? undefined : this.#idle.pop()
+  }
+
+  #wait(taker: Taker): void {
+    const timer = setTimeout(() => {
+      this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
+      if (!taker.isGone) taker.failed(new AppError('unavailable', because('app_connections_at_most', { count: MOST })))
+    }, WAIT_MS)
+    const waiting = { taker, timer }
+    this.#waiting.push(waiting)
+  }
+
+  /** The request that has waited longest. @param wantsNew false: of those that a kept connection serves */
+  #next(wantsNew = true): Taker | undefined {
+    for (let at = 0; at < this.#waiting.length;) {
+      const { taker, timer } = this.#waiting[at] as Waiting
+      if (!taker.isGone && taker.isSentOnce && !wantsNew) {
+        at++
+        continue
+      }
+      clearTimeout(timer)
+      this.#waiting.splice(at, 1)
+      if (!taker.isGone) return taker
+    }
+    return undefined
   }
 
   #closeIdle(): void {

@@ -178,7 +178,7 @@ describe.each(WAYS)('%s', way => {
       })
     })
     const upload = `${GET.replace('GET', 'POST').replace('\r\n\r\n', '\r\nTransfer-Encoding: chunked\r\n\r\n')}2\r\nup\r\n0\r\n\r\n`
-    for (const request of [GET, upload, GET]) {
+    for (const request of [upload, GET, GET]) {
       expect((await proxy.exchange(request)).toString()).toMatch(/\r\n2\r\nok\r\n0\r\n\r\n$/)
     }
     expect({ connections, failures: proxy.failures }).toEqual({ connections: isKept ? 1 : 3, failures: [] })
@@ -259,12 +259,10 @@ describe.each(WAYS)('%s', way => {
   test('a request that changes something is not sent again', async () => {
     let requests = 0
     using proxy = await forwarding(way, socket => {
-      let answered = false
-      socket.on('data', () => {
+      socket.on('data', chunk => {
         requests++
-        if (answered) socket.resetAndDestroy()
+        if (chunk.toString().startsWith('POST')) socket.resetAndDestroy()
         else socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
-        answered = true
       })
     })
     await proxy.exchange(GET)

@@ -225,7 +225,8 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults, opensApps,
           ...(me.user.role === 'superadmin' ? { proxyFaults: proxyFaults(), apps: apps() } : {}),
         }),
       settings: () => proxy.settings(),
-      saveSettings: settings => here(proxy).saveSettings(settings),
+      // All of them are about SSH and SFTP, and one says whether we write into the `~/.ssh` of our account.
+      saveSettings: settings => own(proxy).saveSettings(settings),
       openExternal: () => Promise.resolve(false),
       endpoint: () => Promise.resolve(fixedEndpoint),
       setEndpoint: () =>

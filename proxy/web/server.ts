@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, type ServerResponse } from 'node:http'
-import { type Server, type Socket } from 'node:net'
+import { createServer as createNetServer, type Server, type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { AppError, type AppsAddress, ROUTES } from '#manager/contract'
 import { type AppsState, type ProxyFault } from '#proxy/contract'
@@ -16,7 +16,11 @@ import { createGuests, type Guests } from './guests.ts'
 import { createHostRoutes, credentialsOf } from './host-routes.ts'
 import { environmentNetwork } from '../network/environment-network.ts'
 import { createForward, type Forward, isManagerPath } from './manager-forward.ts'
+import { longHead, PARSED_HEADER_BYTES } from './long-heads.ts'
+import { refuseRaw, sendPage } from './public-apps/public-app.ts'
 import { createPublicApps, type PublicApps, type PublicAppsDeps } from './public-apps/public-apps.ts'
+import { listenAtPorts } from './public-apps/listen-at-ports.ts'
+import { reportRegularly } from './report-regularly.ts'
 import { proposeAddress } from './public-apps/propose-address.ts'
 import { watchAddress } from './public-apps/watch-address.ts'
 import { createStaticFiles } from './static-files.ts'
@@ -47,6 +51,8 @@ export interface Web extends AsyncDisposable {
 export type Limits = Pick<HttpServerOptions, 'headersTimeout' | 'connectionsCheckingInterval' | 'timeout'> & {
   /** Interval between two looks at the certificate. */
   readonly certificateEveryMs?: number
+  /** Interval between two tries to listen at a port of apps that another program has. */
+  readonly appPortsEveryMs?: number
 }
 
 /**
@@ -67,7 +73,7 @@ const STALLED_MS = 5 * 60_000
 export async function startWeb(
   config: WebConfig,
   log: Log,
-  { certificateEveryMs, ...limits }: Limits = {},
+  { certificateEveryMs, appPortsEveryMs, ...limits }: Limits = {},
 ): Promise<Web> {
   const codes = createLocalCodes()
   const { dataDir, localProof: policy = 'required' } = config
@@ -116,6 +122,7 @@ export async function startWeb(
   const create = (listeners: Listeners) => () =>
     createServerOf(tls, {
       ...listeners,
+      maxHeaderSize: PARSED_HEADER_BYTES,
       keepAliveTimeout: 65_000,
       noDelay: true,
       keepAlive: true,
@@ -135,12 +142,22 @@ export async function startWeb(
     const redirects = await listenWith(httpPort, () => tls.createRedirects(listener.port))
     stack.defer(() => redirects.close())
   }
-  for (const port of portsOf(config.appsAddress)) {
-    if (!publicApps) break
-    const opened = await listen(port, listenersAt(publicApps, String(port))).catch((error: unknown) => {
-      log.warn({ port, error: String(error) }, 'a port for apps is taken: no app can use it')
+  const { managerUrl, consoleSecret } = config
+  const reporterDeps = consoleSecret === undefined ? undefined : { managerUrl, consoleSecret, port: listener.port, log }
+  if (publicApps && reporterDeps && config.appsAddress?.kind === 'ports') {
+    const ports = await listenAtPorts({
+      ports: portsOf(config.appsAddress),
+      listen: port => listen(port, listenersAt(publicApps, String(port))),
+      probe: port => listenWith(port, () => createNetServer()),
+      onChange: () => reporter.report(),
+      log,
+      retryMs: appPortsEveryMs,
     })
-    if (opened) stack.defer(() => opened.close())
+    stack.use(ports)
+    const reporter = reportRegularly(reporterDeps, 'ports of apps', (api, params, signal) =>
+      api.reportAppPorts({ params, body: { closed: [...ports.closed()] }, signal }),
+    )
+    stack.use(reporter)
   }
   // The HTTP server no longer closes connections that were upgraded.
   stack.defer(() => {
@@ -157,11 +174,7 @@ export async function startWeb(
   }
   // An authority can fetch a proof from here now, so a first certificate is ordered.
   void tls?.certificate.lookNow()
-  if (tls && config.consoleSecret !== undefined) {
-    const { managerUrl, consoleSecret } = config
-    const { certificate } = tls
-    stack.use(reportCertificate({ certificate, managerUrl, consoleSecret, port: listener.port, log }))
-  }
+  if (tls && reporterDeps) stack.use(reportCertificate(tls.certificate, reporterDeps))
   void appsAddress.look()
   log.info({ port: listener.port, addresses: listener.addresses }, 'the console is served')
   const opened = stack.move()
@@ -195,15 +208,36 @@ function publicAppsOf(config: WebConfig, shared: Pick<PublicAppsDeps, 'direct' |
   return undefined
 }
 
-function portsOf(address: AppsAddress | undefined): number[] {
-  if (address?.kind !== 'ports') return []
+function portsOf(address: Extract<AppsAddress, { kind: 'ports' }>): number[] {
   return Array.from({ length: address.last - address.first + 1 }, (_, index) => address.first + index)
 }
 
 function listenersAt(publicApps: PublicApps, place: string): Listeners {
+  return refusingLongHeads(
+    {
+      onRequest: (request, response) => publicApps.request(place, request, response),
+      onUpgrade: (request, socket, head) => publicApps.upgrade(place, request, socket, head),
+    },
+    () => false,
+  )
+}
+
+function refusingLongHeads(
+  { onRequest, onUpgrade }: Listeners,
+  isForConsole: (request: IncomingMessage) => boolean,
+): Listeners {
   return {
-    onRequest: (request, response) => publicApps.request(place, request, response),
-    onUpgrade: (request, socket, head) => publicApps.upgrade(place, request, socket, head),
+    onRequest(request, response) {
+      const refusal = longHead(request, isForConsole(request))
+      if (!refusal) return onRequest(request, response)
+      request.resume()
+      sendPage(response, refusal)
+    },
+    onUpgrade(request, socket, head) {
+      const refusal = longHead(request, false)
+      if (!refusal) return onUpgrade?.(request, socket, head)
+      refuseRaw(socket, refusal)
+    },
   }
 }
 
@@ -274,7 +308,7 @@ function listenersOf({ manager, page, publicApps, guests, names, log, host, file
       )
   }
 
-  return { onRequest, onUpgrade }
+  return refusingLongHeads({ onRequest, onUpgrade }, ({ headers }) => publicApps?.placeOf(headers.host) === undefined)
 }
 
 async function listenOn(

@@ -8,10 +8,22 @@ const OUR_COOKIE = /^(__Host-)?berth_\d{1,5}=[\w-]{1,64}$/
  * meant for the manager, and would soon exceed what it reads. Cookies that others set under our name pass; they fit no origin
  * secret.
  */
-export function signInCookies(field: string): string {
-  return field
+export const signInCookies = (field: string): string => pairsOf(field).join('; ')
+
+/** Most values of one request. */
+const MOST_VALUES = 1_000
+
+/** Values of the cookies that may be a sign-in at the manager. */
+export const signInValues = (field: string): string[] => [
+  ...new Set(
+    pairsOf(field)
+      .map(pair => pair.slice(pair.indexOf('=') + 1))
+      .slice(0, MOST_VALUES),
+  ),
+]
+
+const pairsOf = (field: string) =>
+  field
     .split(';')
     .map(pair => pair.trim())
     .filter(pair => OUR_COOKIE.test(pair))
-    .join('; ')
-}

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MOST_APP_PORTS } from '../apps-address.ts'
 import { Grant } from '../grants.ts'
 import { SessionId } from '../ids.ts'
 import { AdmittedVisitor, AppTicket, OpenAppSpec, OpenedApp, VisitorOfApp } from '../own-apps.ts'
@@ -23,7 +24,8 @@ export const OWN_APP_ROUTES = {
     method: 'POST',
     path: '/console/v1/published-apps/:place/tickets',
     access: 'console',
-    summary: 'For the console: takes the ticket of a browser, once, and tells whose sign-in it belongs to.',
+    summary:
+      'For the console: takes the ticket of a browser, once, and tells whose sign-in it belongs to. A browser other than that which asked for it is refused until its person has confirmed.',
     params: place,
     body: AppTicket,
     reply: AdmittedVisitor,
@@ -37,5 +39,15 @@ export const OWN_APP_ROUTES = {
     body: VisitorOfApp,
     status: 201,
     reply: Grant,
+  },
+  reportAppPorts: {
+    method: 'PUT',
+    path: '/console/v1/app-ports/:console',
+    access: 'console',
+    summary: 'For the console: ports of the address of apps at which it does not listen.',
+    params: z.object({ console: z.string().regex(/^[\w.-]{1,260}$/) }),
+    body: z.strictObject({ closed: z.array(z.int().min(1).max(65_535)).max(MOST_APP_PORTS) }),
+    status: 204,
+    reply: z.void(),
   },
 } as const satisfies Record<string, RouteSpec>

@@ -86,6 +86,17 @@ export async function findTokenHash(db: Db, hashes: readonly Buffer[]): Promise<
   return row?.token_hash
 }
 
+/** Whether the token of this hash is that of the sign-in. */
+export async function isTokenOf(db: Db, id: string, tokenHash: Buffer): Promise<boolean> {
+  const row = await db
+    .selectFrom('logins')
+    .select('id')
+    .where('id', '=', id)
+    .where('token_hash', '=', tokenHash)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 const USED = {
   last_used_at: sql<Date>`now()`,
   expires_at: sql<Date>`least(now() + make_interval(secs => idle_seconds), ends_at)`,

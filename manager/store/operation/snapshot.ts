@@ -31,6 +31,7 @@ const PASSING: readonly string[] = [
   'published_apps',
   'own_apps',
   'own_app_tickets',
+  'closed_app_ports',
   'console_certificates',
   'diagnoses',
   'downloads',

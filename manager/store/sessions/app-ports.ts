@@ -1,26 +1,85 @@
 import { sql } from 'kysely'
+import { type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
+import { deleteEndedOwnApps } from './own-apps.ts'
+import { deleteEnded } from './published-apps.ts'
+
+/** The last holder of a port that no app has now. */
+export interface LastHeld {
+  readonly userId: UserId
+  readonly leftAt: Date
+}
+
+export interface PortsKnown {
+  /** Ports that have an app, and those at which no console listens. */
+  readonly taken: ReadonlySet<number>
+  readonly left: ReadonlyMap<number, LastHeld>
+}
 
 /** Number of the advisory lock under which an app gets a port. */
 const PORTS_LOCK = 7_206_200
 
 /**
  * Runs `work` while no other manager gives a port to an app: published apps and apps of people share one range, and are in two
- * tables.
+ * tables. Apps of both that have ended give their names and ports back first.
  */
 export async function whilePortsStay<T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> {
   return await db.transaction().execute(async trx => {
     await sql`select pg_advisory_xact_lock(${PORTS_LOCK})`.execute(trx)
+    await deleteEndedOwnApps(trx)
+    await deleteEnded(trx)
     return await work(trx)
   })
 }
 
-/** Ports of the range that have an app, also those of apps that have ended and are not deleted yet. */
-export async function takenPorts(db: Db): Promise<ReadonlySet<number>> {
-  const rows = await db
+/** What is known of the ports of the range; call it within `whilePortsStay`. */
+export async function knownPorts(db: Db): Promise<PortsKnown & { readonly closed: ReadonlySet<number> }> {
+  const taken = await db
     .selectFrom('published_apps')
     .select('port')
     .unionAll(db.selectFrom('own_apps').select('port'))
     .execute()
-  return new Set(rows.flatMap(({ port }) => port ?? []))
+  const closed = await db
+    .selectFrom('closed_app_ports')
+    .select('port')
+    .where('seen_at', '>', sql<Date>`now() - ${STALE_MS} * interval '1 millisecond'`)
+    .execute()
+  const left = await db.selectFrom('app_ports').selectAll().execute()
+  return {
+    taken: new Set([...taken, ...closed].flatMap(({ port }) => port ?? [])),
+    closed: new Set(closed.map(({ port }) => port)),
+    left: new Map(left.map(({ port, user_id: userId, left_at: leftAt }) => [port, { userId, leftAt }])),
+  }
+}
+
+/** Number of ports that a person has, by links and by own apps. */
+export async function countPortsOf(db: Db, userId: UserId): Promise<number> {
+  const { count } = await db
+    .selectFrom(
+      db
+        .selectFrom('published_apps')
+        .select(['user_id', 'port'])
+        .unionAll(db.selectFrom('own_apps').select(['user_id', 'port']))
+        .as('held'),
+    )
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .where('port', 'is not', null)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/** A console reports every hour; the report of a missing one counts this long. */
+const STALE_MS = 2 * 3_600_000
+
+/** Replaces the ports of the range at which a console does not listen. */
+export async function replaceClosedPorts(db: Db, consoleName: string, ports: readonly number[]): Promise<void> {
+  await db.transaction().execute(async trx => {
+    await trx.deleteFrom('closed_app_ports').where('console', '=', consoleName).execute()
+    if (ports.length === 0) return
+    await trx
+      .insertInto('closed_app_ports')
+      .values(ports.map(port => ({ console: consoleName, port, seen_at: sql<Date>`now()` })))
+      .execute()
+  })
 }

@@ -80,39 +80,105 @@ export async function insertOwnApp(db: Db, { lifetimeMs, ...row }: NewOwnApp): P
     .execute()
 }
 
-/** Deletes a place, and those that have ended: they hold names and ports until then. */
-export async function deleteOwnApps(db: Db, key: OwnAppKey): Promise<void> {
+/** Places that have ended hold names and ports until they are deleted. */
+export async function deleteEndedOwnApps(db: Db): Promise<void> {
   const open = selectOpen(db).clearSelect().select('o.id')
-  await db
+  await db.deleteFrom('own_apps').where('id', 'not in', open).execute()
+}
+
+export async function deleteOwnApp(db: Db, id: string): Promise<void> {
+  await db.deleteFrom('own_apps').where('id', '=', id).execute()
+}
+
+export async function countOwnAppsOf(db: Db, userId: UserId): Promise<number> {
+  const { count } = await db
+    .selectFrom('own_apps')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+/**
+ * Deletes the place of a person that was opened longest ago, of those that no browser uses: without a grant, which browsers have renewed
+ * until ten minutes after their last request, and without a ticket on its way.
+ *
+ * @returns false if all are in use
+ */
+export async function deleteUnusedOwnApp(db: Db, userId: UserId): Promise<boolean> {
+  const { numDeletedRows } = await db
     .deleteFrom('own_apps')
-    .where(eb =>
-      eb.or([
-        eb('id', 'not in', open),
-        eb.and([eb('session_id', '=', key.session_id), eb('app', '=', key.app), eb('user_id', '=', key.user_id)]),
-      ]),
+    .where('id', '=', eb =>
+      eb
+        .selectFrom('own_apps as o')
+        .select('o.id')
+        .where('o.user_id', '=', userId)
+        .where(
+          sql<boolean>`not exists (select from grants g where g.user_id = o.user_id and g.session_id = o.session_id
+            and g.app = o.app and g.login_id is not null and g.expires_at > now())`,
+        )
+        .where(sql<boolean>`not exists (select from own_app_tickets t where t.own_app = o.id and t.expires_at > now())`)
+        .orderBy('o.expires_at')
+        .limit(1),
     )
-    .execute()
+    .executeTakeFirst()
+  return numDeletedRows > 0n
 }
 
 export async function insertAppTicket(
   db: Db,
-  ticket: { readonly hash: Buffer; readonly ownApp: string; readonly loginId: string; readonly lifetimeMs: number },
+  ticket: {
+    readonly hash: Buffer
+    readonly ownApp: string
+    readonly loginId: string
+    readonly browserHash: Buffer | null
+    readonly lifetimeMs: number
+  },
 ): Promise<void> {
-  const values = { ticket_hash: ticket.hash, own_app: ticket.ownApp, login_id: ticket.loginId }
+  const { hash, ownApp, loginId, browserHash } = ticket
   await db
     .insertInto('own_app_tickets')
-    .values({ ...values, expires_at: after(ticket.lifetimeMs) })
+    .values({
+      ticket_hash: hash,
+      own_app: ownApp,
+      login_id: loginId,
+      browser_hash: browserHash,
+      expires_at: after(ticket.lifetimeMs),
+    })
     .execute()
 }
 
-/** Uses up a ticket. @returns the sign-in that asked for it; undefined if there is no such ticket for the place any more */
-export async function takeAppTicket(db: Db, hash: Buffer, ownApp: string): Promise<string | undefined> {
-  const row = await db
+/**
+ * Uses up a ticket.
+ *
+ * @param browsers hashes of the cookies of the browser that shows it: one has to be of the browser that asked for it; `any` to use it up
+ *   whatever the browser
+ * @returns the sign-in that asked for it; undefined if there is no such ticket for the place, or not for the browser
+ */
+export async function takeAppTicket(
+  db: Db,
+  { hash, ownApp, browsers }: { hash: Buffer; ownApp: string; browsers: readonly Buffer[] | 'any' },
+): Promise<string | undefined> {
+  if (browsers !== 'any' && browsers.length === 0) return undefined
+  let query = db
     .deleteFrom('own_app_tickets')
     .where('ticket_hash', '=', hash)
     .where('own_app', '=', ownApp)
     .where('expires_at', '>', sql<Date>`now()`)
-    .returning('login_id')
+  if (browsers !== 'any') query = query.where('browser_hash', 'in', browsers)
+  return (await query.returning('login_id').executeTakeFirst())?.login_id
+}
+
+/** The e-mail address of the person whose ticket it is; undefined if there is no such ticket for the place. */
+export async function findTicketHolder(db: Db, hash: Buffer, ownApp: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('own_app_tickets as t')
+    .innerJoin('own_apps as o', 'o.id', 't.own_app')
+    .innerJoin('users as u', 'u.id', 'o.user_id')
+    .select('u.email')
+    .where('t.ticket_hash', '=', hash)
+    .where('t.own_app', '=', ownApp)
+    .where('t.expires_at', '>', sql<Date>`now()`)
     .executeTakeFirst()
-  return row?.login_id
+  return row?.email
 }

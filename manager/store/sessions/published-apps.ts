@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import { LIVE_STATUSES, type PublishedAppId, type SessionId, type UserId } from '#manager/contract'
 import { ACCOUNT_HOLDS } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
-import { isUniqueViolation } from '../violations.ts'
 
 export interface PublishedRow {
   readonly id: PublishedAppId
@@ -89,28 +88,21 @@ export interface NewPublished {
   readonly lifetimeMs: number
 }
 
-/** @returns false if the port is taken */
-export async function insertPublished(db: Db, row: NewPublished): Promise<boolean> {
-  try {
-    await db
-      .insertInto('published_apps')
-      .values({
-        id: row.id,
-        name: row.name,
-        port: row.port,
-        session_id: row.sessionId,
-        app: row.app,
-        user_id: row.userId,
-        password_hash: row.passwordHash,
-        addresses: JSON.stringify(row.addresses),
-        expires_at: sql<Date>`now() + ${row.lifetimeMs} * interval '1 millisecond'`,
-      })
-      .execute()
-    return true
-  } catch (error) {
-    if (isUniqueViolation(error, 'published_apps_port_key')) return false
-    throw error
-  }
+export async function insertPublished(db: Db, row: NewPublished): Promise<void> {
+  await db
+    .insertInto('published_apps')
+    .values({
+      id: row.id,
+      name: row.name,
+      port: row.port,
+      session_id: row.sessionId,
+      app: row.app,
+      user_id: row.userId,
+      password_hash: row.passwordHash,
+      addresses: JSON.stringify(row.addresses),
+      expires_at: sql<Date>`now() + ${row.lifetimeMs} * interval '1 millisecond'`,
+    })
+    .execute()
 }
 
 /** Links that have ended on their own still hold their ports until they are deleted. */

@@ -34,6 +34,24 @@ export interface OwnAppTicketsTable {
   /** The sign-in that asked for it. */
   login_id: string
   expires_at: Time
+  /** Of the cookie of the sign-in, by which the same browser is known; null without one. */
+  browser_hash: Buffer | null
+}
+
+/** Ports that an app had. */
+export interface AppPortsTable {
+  port: number
+  /** The last person who had it; may be deleted. */
+  user_id: UserId
+  left_at: Time
+}
+
+/** Ports of the address of apps at which a console does not listen. */
+export interface ClosedAppPortsTable {
+  /** Computer and port. */
+  console: string
+  port: number
+  seen_at: Time
 }
 
 export interface GrantsTable {

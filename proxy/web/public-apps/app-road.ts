@@ -1,6 +1,6 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Duplex } from 'node:stream'
-import { type ApiClient, type Grant, isAppError, type ServedApp } from '#manager/contract'
+import { type ApiClient, type AppsAddress, type Grant, isAppError, type ServedApp } from '#manager/contract'
 import { injectionOf } from '../../grants/injection.ts'
 import { createPath, type PathDeps } from '../../grants/path.ts'
 import { type AppForwardDeps, createAppForward } from '../../http-origins/app-forward.ts'
@@ -11,7 +11,7 @@ import { publicAnswer, visitorHeaders } from './visitor-headers.ts'
 
 export interface AppRoadDeps {
   readonly served: ServedApp
-  readonly scheme: 'http' | 'https'
+  readonly address: AppsAddress
   /** A new grant for this road. @throws AppError */
   readonly createGrant: PathDeps['api']['createGrant']
   readonly api: Pick<ApiClient, 'renewGrant'>
@@ -30,7 +30,7 @@ export interface AppRoad extends Disposable {
 }
 
 export function createAppRoad(deps: AppRoadDeps): AppRoad {
-  const { served, scheme, api, transport } = deps
+  const { served, address, api, transport } = deps
   let inject: Grant['inject'] = null
 
   const path = createPath({
@@ -50,8 +50,9 @@ export function createAppRoad(deps: AppRoadDeps): AppRoad {
       })
       return stream
     },
-    requestHeaders: (request, raw) => visitorHeaders(raw, { inject, address: deps.addressOf(request), scheme }),
-    answerHeaders: (request, raw) => publicAnswer(answerHeaders(raw, request.url ?? ''), scheme),
+    requestHeaders: (request, raw) =>
+      visitorHeaders(raw, { inject, address: deps.addressOf(request), scheme: address.scheme }),
+    answerHeaders: (request, raw) => publicAnswer(answerHeaders(raw, request.url ?? ''), address),
     failurePage: deps.failurePage,
     log: deps.log,
   })

@@ -1,8 +1,9 @@
 import { type IncomingMessage } from 'node:http'
 import { type ApiClient, isAppError, PUBLIC_OPEN_PATH, type ServedApp } from '#manager/contract'
-import { clearedBefore, newVisit, type PublicDoor, visitCookie } from './public-gate.ts'
+import { letIn } from './let-in.ts'
+import { readForm } from './read-form.ts'
+import { type PublicDoor } from './public-gate.ts'
 import { passwordPage, type PublicPage, publicRefusal } from './public-pages.ts'
-import { PAGE_HEADERS } from '../../http-origins/pages.ts'
 
 export interface DoorDeps {
   readonly served: ServedApp
@@ -15,9 +16,6 @@ export interface DoorDeps {
   readonly isShared: boolean
 }
 
-/** A key and a password, with room to spare. */
-const MOST_BYTES = 4096
-const BODY_MS = 10_000
 const CHECK_MS = 20_000
 
 /**
@@ -37,24 +35,10 @@ export async function answerAtDoor(request: IncomingMessage, deps: DoorDeps): Pr
       headers: { 'x-forwarded-for': deps.address },
       signal: AbortSignal.timeout(CHECK_MS),
     })
-    return letIn(request, deps)
+    const { door, served, isShared } = deps
+    return letIn({ door, cookie: request.headers.cookie, expiresAt: served.expiresAt, to: served.path, isShared })
   } catch (error) {
     return refusalOf(error, { key, title: deps.served.title })
-  }
-}
-
-function letIn({ headers }: IncomingMessage, { door, served, isShared }: DoorDeps): PublicPage {
-  const cookie = visitCookie(door)
-  const { value, seconds } = newVisit(door, Date.parse(served.expiresAt))
-  return {
-    status: 303,
-    headers: {
-      ...PAGE_HEADERS,
-      location: startOf(served.path),
-      'set-cookie': `${cookie.name}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${cookie.attributes}`,
-      ...clearedBefore(headers.cookie, door, isShared),
-    },
-    body: () => '',
   }
 }
 
@@ -75,13 +59,6 @@ function refusalOf(error: unknown, { key, title }: { readonly key: string; reado
   return detail.reason === 'password' ? passwordPage({ title, key, fault: { kind: 'wrong' } }) : publicRefusal('key')
 }
 
-/** Keeps the first page on this origin: an image's label names it. */
-export function startOf(path: string): string {
-  const url = URL.parse(path, 'http://app.invalid')
-  if (!url) return '/'
-  return url.host === 'app.invalid' ? url.pathname.replace(/^\/+/, '/') + url.search + url.hash : '/'
-}
-
 /** The key (and password) that a visitor shows; undefined if there is none. */
 async function readShown(request: IncomingMessage): Promise<{ key: string; password?: string } | undefined> {
   if (request.method === 'GET') {
@@ -93,21 +70,4 @@ async function readShown(request: IncomingMessage): Promise<{ key: string; passw
   const [key, password] = [form?.get('key'), form?.get('password')]
   if (!key || key.length > 200 || password === undefined || password === null) return undefined
   return { key, password: password.slice(0, 1024) }
-}
-
-async function readForm(request: IncomingMessage): Promise<URLSearchParams | undefined> {
-  const chunks: Buffer[] = []
-  let size = 0
-  const deadline = setTimeout(() => request.destroy(), BODY_MS)
-  try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-      const bytes = chunk as Buffer
-      size += bytes.length
-      if (size > MOST_BYTES) return undefined
-      chunks.push(bytes)
-    }
-    return new URLSearchParams(Buffer.concat(chunks).toString('utf8'))
-  } finally {
-    clearTimeout(deadline)
-  }
 }

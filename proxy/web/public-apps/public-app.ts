@@ -37,6 +37,21 @@ export interface PublicApp extends Disposable {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
   /** Gives up grants that nobody has used for this long: their renewal would keep a sign-in from ending. */
   closeIdle(idleMs: number): void
+  /** Whether a request or a socket is open. */
+  isUsed(): boolean
+}
+
+/** The way of one visitor to the app. */
+interface Way {
+  readonly road: AppRoad
+  /** Open requests and sockets. */
+  open: number
+  lastUsed: number
+}
+
+/** A request or a socket: it closes once. */
+interface Closing {
+  once(event: 'close', listener: () => void): unknown
 }
 
 type Refusal = Extract<PublicAdmission, { kind: 'refuse' }>['reason']
@@ -50,7 +65,7 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
   const allowed = allowedAddresses(served.addresses)
   const isOwn = served.admits === 'tickets'
   /** Roads to the app by visitor: one for all who come with the link, one for each sign-in of the person whose app it is. */
-  const roads = new Map<string, { readonly road: AppRoad; lastUsed: number }>()
+  const roads = new Map<string, Way>()
   let inFlight = 0
 
   const door = (): PublicDoor => ({
@@ -72,6 +87,7 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
       cookie: request.headers.cookie,
       fetchSite: soleValue(request, 'sec-fetch-site'),
       fetchMode: soleValue(request, 'sec-fetch-mode'),
+      fetchDest: soleValue(request, 'sec-fetch-dest'),
       isWorkerScript: request.headers['service-worker'] !== undefined,
       isAllowedAddress: allowed(from),
     }
@@ -85,16 +101,23 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
     return isOwn ? answerTicket(request, at) : answerAtDoor(request, { ...at, address: deps.addressOf(request) })
   }
 
-  function roadOf(visitor: string): AppRoad {
+  function roadOf(visitor: string, connection: Closing): AppRoad {
+    const way = wayOf(visitor)
+    way.open++
+    connection.once('close', () => {
+      way.open--
+      way.lastUsed = performance.now()
+    })
+    return way.road
+  }
+
+  function wayOf(visitor: string): Way {
     const known = roads.get(visitor)
-    if (known) {
-      known.lastUsed = performance.now()
-      return known.road
-    }
+    if (known) return known
     const params = { place: deps.place }
     const road = createAppRoad({
       served,
-      scheme,
+      address,
       async createGrant(input) {
         const more = input.signal ? { signal: input.signal } : {}
         const asked = isOwn
@@ -117,8 +140,9 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
       },
       log,
     })
-    roads.set(visitor, { road, lastUsed: performance.now() })
-    return road
+    const way = { road, open: 0, lastUsed: performance.now() }
+    roads.set(visitor, way)
+    return way
   }
 
   function close(visitor: string): void {
@@ -132,7 +156,7 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
   }
 
   /** @returns false if too many requests are in flight */
-  function enter(connection: { once(event: 'close', listener: () => void): unknown }): boolean {
+  function enter(connection: Closing): boolean {
     if (inFlight >= MOST_AT_ONCE) return false
     inFlight++
     connection.once('close', () => inFlight--)
@@ -144,7 +168,7 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
       const admission = admit(request)
       if (admission.kind === 'refuse') sendPage(response, refusal(admission.reason))
       else if (!enter(response)) sendPage(response, publicRefusal('busy'))
-      else if (admission.kind === 'pass') await roadOf(admission.visitor).request(request, response)
+      else if (admission.kind === 'pass') await roadOf(admission.visitor, response).request(request, response)
       else sendPage(response, await atDoor(request))
     },
     async upgrade(request, socket, head) {
@@ -152,11 +176,14 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
       if (admission.kind !== 'pass')
         refuseRaw(socket, refusal(admission.kind === 'refuse' ? admission.reason : 'wrong_host'))
       else if (!enter(socket)) refuseRaw(socket, publicRefusal('busy'))
-      else await roadOf(admission.visitor).upgrade(request, socket, head)
+      else await roadOf(admission.visitor, socket).upgrade(request, socket, head)
     },
     closeIdle(idleMs) {
-      for (const [visitor, { lastUsed }] of roads) if (performance.now() - lastUsed > idleMs) close(visitor)
+      for (const [visitor, { open, lastUsed }] of roads) {
+        if (open === 0 && performance.now() - lastUsed > idleMs) close(visitor)
+      }
     },
+    isUsed: () => [...roads.values()].some(({ open }) => open > 0),
     [Symbol.dispose]() {
       for (const visitor of roads.keys()) close(visitor)
     },

@@ -81,7 +81,7 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
   }
   function closeIdle(): void {
     for (const [place, entry] of entries) {
-      if (now() - entry.lastUsed > IDLE_MS) forget(place, entry)
+      if (now() - entry.lastUsed > IDLE_MS && !entry.app.isUsed()) forget(place, entry)
       else entry.app.closeIdle(IDLE_MS)
     }
   }

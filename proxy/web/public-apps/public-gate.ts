@@ -12,9 +12,10 @@ export interface PublicVisit {
   readonly host: string | undefined
   readonly origin: string | undefined
   readonly cookie: string | undefined
-  /** `Sec-Fetch-Site` and `Sec-Fetch-Mode`; only browsers send them. */
+  /** `Sec-Fetch-Site`, `Sec-Fetch-Mode` and `Sec-Fetch-Dest`; only browsers send them, and none over plain http. */
   readonly fetchSite: string | undefined
   readonly fetchMode: string | undefined
+  readonly fetchDest: string | undefined
   readonly isWorkerScript: boolean
   /** The visitor's address is one of those that the link allows. */
   readonly isAllowedAddress: boolean
@@ -46,8 +47,8 @@ export type PublicAdmission =
  * Threat model: everybody who reaches the console's port can send requests here. The address is checked at every request, then
  * the cookie that a visitor got at the door in exchange for the key of the link and the password. Pages of other sites, siblings
  * below the same wildcard included, make a visitor's browser send requests too: a foreign Origin is refused, and so is what the
- * browser itself calls a request of another site, unless it is a navigation. Service workers over the door's path would see keys
- * and passwords, so they are refused.
+ * browser itself calls a request of another site, unless a link leads a whole tab here: a page that frames an app could have its
+ * visitor click in it unknowingly. Service workers over the door's path would see keys and passwords, so they are refused.
  */
 export function admitVisitor(visit: PublicVisit, door: PublicDoor): PublicAdmission {
   const isAbsolute = !visit.target.startsWith('/') && visit.target !== '*'
@@ -61,10 +62,12 @@ export function admitVisitor(visit: PublicVisit, door: PublicDoor): PublicAdmiss
   return visitor === undefined ? { kind: 'refuse', reason: 'no_visit' } : { kind: 'pass', visitor }
 }
 
-function senderAt({ origin, fetchSite, fetchMode }: PublicVisit, { scheme, authority }: PublicDoor) {
+function senderAt({ origin, fetchSite, fetchMode, fetchDest }: PublicVisit, { scheme, authority }: PublicDoor) {
   if (origin !== undefined) return senderOf({ origin, fetchSite }, `${scheme}://${authority}`)
   const isOwn = fetchSite === undefined || fetchSite === 'same-origin' || fetchSite === 'none'
-  return isOwn || fetchMode === 'navigate' ? 'own' : 'foreign'
+  // A browser that does not know the field may send the others.
+  const isTab = fetchMode === 'navigate' && (fetchDest === undefined || fetchDest === 'document')
+  return isOwn || isTab ? 'own' : 'foreign'
 }
 
 /**
@@ -90,17 +93,8 @@ export function newVisit(
   return { value: `${text}.${macOf(door, text)}`, seconds: Math.ceil((until - door.nowMs) / 1000) }
 }
 
-/**
- * Fields for the answer that lets a browser in. A port may have had another app before, whose storage, cache and service workers belong
- * to the same origin: they are cleared unless this browser already has a cookie of this app. "cookies" is left out: it would sign the
- * browser out of the other ports. Browsers follow the field over https only.
- *
- * @param isShared apps are at ports of one host, which other apps had before
- */
-export function clearedBefore(cookie: string | undefined, door: PublicDoor, isShared: boolean): Record<string, string> {
-  const isKnown = visitorOf(cookie, door) !== undefined
-  return isShared && !isKnown ? { 'clear-site-data': '"cache", "storage"' } : {}
-}
+/** Whether the cookies hold a good one of this place. */
+export const isKnownVisitor = (cookie: string | undefined, door: PublicDoor) => visitorOf(cookie, door) !== undefined
 
 /** Visitor of the first good cookie; other ports of the host may have set cookies of the same name. */
 function visitorOf(cookie: string | undefined, door: PublicDoor): string | undefined {

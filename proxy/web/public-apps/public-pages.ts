@@ -122,6 +122,8 @@ export interface PublicPage {
 
 /** Visitors are nobody's guests at search engines. */
 const HEADERS = { ...PAGE_HEADERS, 'x-robots-tag': 'noindex' }
+/** With `no-referrer` a form would be sent with `Origin: null`; a key or a ticket in the address goes nowhere either way. */
+export const FORM_HEADERS = { ...HEADERS, 'referrer-policy': 'strict-origin' }
 
 export function publicRefusal(reason: Refusal): PublicPage {
   const { status, ...told } = REFUSALS[reason]
@@ -183,10 +185,8 @@ export type DoorFault = { readonly kind: 'wrong' } | { readonly kind: 'tooMany';
 
 /** Asks for the password of a link. */
 export function passwordPage(asked: { title: string; key: string; fault?: DoorFault }): PublicPage {
-  // With `no-referrer` the form would be sent with `Origin: null`; the key in the address goes nowhere either way.
-  const headers = { ...HEADERS, 'referrer-policy': 'strict-origin' }
   const status = asked.fault === undefined ? 200 : 403
-  return { status, headers, body: language => passwordForm(asked, language) }
+  return { status, headers: FORM_HEADERS, body: language => passwordForm(asked, language) }
 }
 
 function passwordForm(

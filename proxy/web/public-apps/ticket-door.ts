@@ -1,9 +1,11 @@
 import { type IncomingMessage } from 'node:http'
 import { type ApiClient, isAppError, PUBLIC_OPEN_PATH, type ServedApp } from '#manager/contract'
-import { PAGE_HEADERS } from '../../http-origins/pages.ts'
-import { clearedBefore, newVisit, type PublicDoor, visitCookie } from './public-gate.ts'
+import { signInValues } from '../sign-in-cookies.ts'
+import { confirmPage } from './confirm-page.ts'
+import { letIn } from './let-in.ts'
+import { isKnownVisitor, type PublicDoor } from './public-gate.ts'
 import { type PublicPage, publicRefusal } from './public-pages.ts'
-import { startOf } from './door.ts'
+import { readForm } from './read-form.ts'
 
 export interface TicketDoorDeps {
   readonly served: ServedApp
@@ -20,36 +22,40 @@ const CHECK_MS = 20_000
  * Answers at the door of a person's own app: a ticket that the manager gave to the signed-in page becomes a cookie.
  *
  * Threat model: the ticket is in the address once; the manager takes it once, within a minute, at this place only. The redirect
- * takes it out of the address bar, and our pages send no referrer. Only GET counts, so a form of another site cannot bring one.
+ * takes it out of the address bar, and our pages send no referrer. A ticket that somebody else asked for would lead a person into an app
+ * of that somebody, who then reads what the person types (login CSRF). So the browser goes on at once only if it shows the
+ * cookie of the sign-in that asked, or has been in this app before; another one is shown whose app it is, and its person
+ * confirms with a form of this origin. The gate refuses forms of other origins.
  * The cookie is HttpOnly, signed, and names the sign-in, whose rights are looked up behind it.
  */
 export async function answerTicket(request: IncomingMessage, deps: TicketDoorDeps): Promise<PublicPage> {
-  const query = new URLSearchParams((request.url ?? '').slice(PUBLIC_OPEN_PATH.length))
-  const ticket = query.get('ticket')
-  if (request.method !== 'GET' || !ticket || ticket.length > 200) return publicRefusal('ticket')
-  const { served, place, api, door } = deps
+  const isForm = request.method === 'POST'
+  const shown = isForm ? await readForm(request) : new URLSearchParams(queryOf(request))
+  const ticket = shown?.get('ticket')
+  if (!(isForm || request.method === 'GET') || !ticket || ticket.length > 200) return publicRefusal('ticket')
+  const { served, place, api, door, isShared } = deps
+  const { cookie } = request.headers
+  const to = shown?.get('to') ?? served.path
   try {
     const { visitor, expiresAt } = await api.redeemAppTicket({
       params: { place },
-      body: { ticket },
+      body: {
+        ticket,
+        cookies: signInValues(cookie ?? ''),
+        isConfirmed: isForm || isKnownVisitor(cookie, door),
+      },
       signal: AbortSignal.timeout(CHECK_MS),
     })
-    const cookie = visitCookie(door)
-    const { value, seconds } = newVisit(door, Date.parse(expiresAt), visitor)
-    return {
-      status: 303,
-      headers: {
-        ...PAGE_HEADERS,
-        location: startOf(query.get('to') ?? served.path),
-        'set-cookie': `${cookie.name}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${cookie.attributes}`,
-        ...clearedBefore(request.headers.cookie, door, deps.isShared),
-      },
-      body: () => '',
-    }
+    return letIn({ door, cookie, expiresAt, visitor, to, isShared })
   } catch (error) {
     if (!isAppError(error)) throw error
-    if (error.code === 'public_link_refused') return publicRefusal('ticket')
-    if (error.code === 'published_app_not_found') return publicRefusal('not_open')
-    throw error
+    const { code, detail } = error
+    if (code === 'published_app_not_found') return publicRefusal('not_open')
+    if (code !== 'public_link_refused') throw error
+    const { reason, user } = detail
+    if (reason !== 'unconfirmed' || typeof user !== 'string') return publicRefusal('ticket')
+    return confirmPage({ user, app: served.title, session: served.sessionName, ticket, to })
   }
 }
+
+const queryOf = ({ url = '' }: IncomingMessage) => url.slice(PUBLIC_OPEN_PATH.length)

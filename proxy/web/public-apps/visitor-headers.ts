@@ -1,4 +1,4 @@
-import { type Grant } from '#manager/contract'
+import { type AppsAddress, type Grant } from '#manager/contract'
 import { mapHeaders, type RawHeaders } from '../../http/headers.ts'
 
 /** Cookies of Berth: sign-ins at the console, apps that were opened on this computer, visits. No published app sees them. */
@@ -32,18 +32,25 @@ const OF_THE_HOST: ReadonlySet<string> = new Set([
 /**
  * The headers of an answer as a visitor gets them. A cookie keeps to its own host name: with `Domain` it would reach siblings and
  * perhaps the console. `Clear-Site-Data` would sign visitors out at names beside this one, and `Strict-Transport-Security`
- * decides for all ports of the host.
+ * decides for all ports of the host. Only the app's own pages may frame it: those of siblings are of the same site, and the browser
+ * would show the app with its visitor's cookie.
  *
  * Over plain http, browsers send no `Sec-Fetch-Site`. A page with the policy `no-referrer` could not send its own forms then, since
- * they would have `Origin: null`, as those of other sites may have. `same-origin` tells other sites as little (ADR 0066).
+ * they would have `Origin: null`, as those of other sites may have. `same-origin` tells other sites as little (ADR 0066). Browsers
+ * do not clear their cache on request there either, so nothing that a port answers is stored: it would be there for the app that
+ * has the port next. `Vary: Cookie` would not do, since Chromium's memory cache does not look at it.
  */
-export function publicAnswer(raw: RawHeaders, scheme: 'http' | 'https'): string[] {
-  return mapHeaders(raw, (name, value) => {
-    if (OF_THE_HOST.has(name)) return undefined
+export function publicAnswer(raw: RawHeaders, { scheme, kind }: Pick<AppsAddress, 'scheme' | 'kind'>): string[] {
+  const isForgotten = scheme === 'http' && kind === 'ports'
+  const kept = mapHeaders(raw, (name, value) => {
+    if (OF_THE_HOST.has(name) || (isForgotten && name === 'cache-control')) return undefined
     if (name === 'referrer-policy' && scheme === 'http') return value.replace(/\bno-referrer(?!-)/gi, 'same-origin')
     return name === 'set-cookie' ? ownCookie(value) : value
   })
+  return [...kept, ...OWN_FRAMES, ...(isForgotten ? ['Cache-Control', 'no-store'] : [])]
 }
+
+const OWN_FRAMES = ['Content-Security-Policy', "frame-ancestors 'self'"]
 
 function ownCookie(value: string): string | undefined {
   const [pair = '', ...attributes] = value.split(';')

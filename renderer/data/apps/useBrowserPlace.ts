@@ -54,5 +54,5 @@ export const useBrowserPlace = defineStore('browser place', () => {
   /** The place, read if it is not known yet. @throws the host's error */
   const known = async (): Promise<BrowserPlace> => place.value ?? (await read())
 
-  return { place, opensPorts, isElsewhere, usesAppsAddress, opensWebApps, hasAppsFault, read, known }
+  return { info, place, opensPorts, isElsewhere, usesAppsAddress, opensWebApps, hasAppsFault, read, known }
 })

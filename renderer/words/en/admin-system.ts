@@ -95,7 +95,8 @@ const en = {
   sessionImages: 'Who makes images of sessions',
   hint_sessionImages: 'Every user may launch such an image. Superadmins always make them at once.',
   publishApps: 'Users may publish web apps of their sessions',
-  hint_publishApps: 'To everybody who has the link.',
+  hint_publishApps:
+    'To everybody who has the link. Best with an address of apps that is no name of the console, such as https://*.apps.example.org: pages at ports of one name are one site for browsers.',
   publishMaxHours: 'A link ends after hours, at most',
   hint_publishMaxHours: 'From 1 to 8760.',
   sessionDays: 'Ended sessions are deleted after days',

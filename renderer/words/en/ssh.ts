@@ -53,6 +53,8 @@ const en = {
     'Berth does not know that this browser runs on its computer. Prove it, or use the desktop app or the <code>berth</code> command, which need no proof.',
   remote:
     'This browser runs on another computer than Berth. To open and set up SSH connections, use the desktop app or the <code>berth</code> command on your computer.',
+  otherAccount:
+    'Berth runs under another account of this computer than yours, and writes no SSH files for you. Use the desktop app or the <code>berth</code> command.',
   localPort: 'Local port',
   anyPort: 'Any free port',
   tryPreferred: 'Try a preferred port first',

@@ -96,7 +96,8 @@ export default {
   sessionImages: '세션 이미지를 만들 수 있는 사람',
   hint_sessionImages: '이런 이미지는 모든 사용자가 시작할 수 있습니다. 최고 관리자는 언제나 바로 만듭니다.',
   publishApps: '세션의 웹 앱 공개 허용',
-  hint_publishApps: '링크가 있는 모든 사람이 볼 수 있습니다.',
+  hint_publishApps:
+    '링크가 있는 모든 사람이 볼 수 있습니다. 앱 주소는 https://*.apps.example.org처럼 콘솔과 다른 이름을 사용하는 것이 좋습니다. 브라우저는 한 이름의 포트를 모두 같은 사이트로 봅니다.',
   publishMaxHours: '링크의 최대 유효 시간(시간)',
   hint_publishMaxHours: '1에서 8760까지입니다.',
   sessionDays: '종료된 세션 삭제(일)',

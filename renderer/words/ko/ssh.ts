@@ -53,6 +53,8 @@ export default {
     'Berth는 이 브라우저가 같은 컴퓨터에서 실행되는지 알지 못합니다. 이를 확인하거나, 확인이 필요 없는 데스크톱 앱이나 <code>berth</code> 명령을 사용하세요.',
   remote:
     '이 브라우저는 Berth와 다른 컴퓨터에서 실행됩니다. SSH 연결을 열고 설정하려면 내 컴퓨터에서 데스크톱 앱이나 <code>berth</code> 명령을 사용하세요.',
+  otherAccount:
+    'Berth가 이 컴퓨터의 다른 계정으로 실행되므로 SSH 파일을 대신 쓰지 않습니다. 데스크톱 앱이나 <code>berth</code> 명령을 사용하세요.',
   localPort: '로컬 포트',
   anyPort: '비어 있는 포트',
   tryPreferred: '선호 포트 먼저 시도',

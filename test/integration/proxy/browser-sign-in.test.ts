@@ -192,6 +192,42 @@ test('an open page recovers by itself when a neighbour plants too many cookies',
   await context.close()
 })
 
+test('a page on another port signs nobody out with a request that is longer than the console reads', async () => {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  await signIn(page)
+  const bait = await context.newPage()
+  await bait.goto(`http://localhost:${hostile.port}/`)
+  const send = (path: string) =>
+    bait.evaluate(async url => {
+      await fetch(url, { mode: 'no-cors', credentials: 'include' }).catch(() => undefined)
+      const image = new Image()
+      const done = new Promise(resolve => (image.onload = image.onerror = resolve))
+      image.src = url
+      await done
+    }, `${console_}${path}`)
+  const long = `/?${'x'.repeat(70_000)}`
+  await send(long)
+  expect(await callAsPage(page, '/api/v1/me')).toBe(200)
+  // As a link on the page, and as one of a mail: only an address is too long then, which no cookie has made so.
+  await bait.evaluate(url => void (location.href = url), `${console_}${long}`)
+  await bait.getByRole('heading', { name: 'The address of the request is too long' }).waitFor()
+  await (await context.newPage()).goto(`${console_}${long}`)
+  expect(await callAsPage(page, '/api/v1/me')).toBe(200)
+  // With too many cookies too, a foreign page deletes none, by a request or by a link.
+  await bait.goto(`http://localhost:${hostile.port}/huge`)
+  const before = (await context.cookies(console_)).length
+  await send('/')
+  await bait.evaluate(url => void (location.href = url), `${console_}/`)
+  await bait.getByRole('heading', { name: 'This browser sent too many cookies' }).waitFor()
+  expect(await context.cookies(console_)).toHaveLength(before)
+  // The person decides.
+  await bait.getByRole('link', { name: 'Delete them' }).click()
+  await bait.getByRole('link', { name: 'Load Berth again' }).click()
+  await expect.poll(() => bait.title()).toBe('Console')
+  await context.close()
+})
+
 test('a page on another port cannot act through the browser: no stream, no socket, no call', async () => {
   const context = await browser.newContext()
   await signIn(await context.newPage())

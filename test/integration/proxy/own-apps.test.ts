@@ -1,10 +1,19 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request as httpRequest, type Server } from 'node:http'
-import { type AddressInfo, type Socket } from 'node:net'
+import { type AddressInfo, createServer as createNetServer, type Server as NetServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import pg from 'pg'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { type ApiClient, isAppError, parseAppsAddress, type Session, type UserId } from '#manager/contract'
+import {
+  type ApiClient,
+  createClient,
+  isAppError,
+  ORIGIN_SECRET_HEADER,
+  parseAppsAddress,
+  type Session,
+  type UserId,
+} from '#manager/contract'
 import { startWeb } from '../../../proxy/web/server.ts'
 import { startAppStreams } from '../../fixtures/app-streams.ts'
 import { freePort } from '../../fixtures/free-port.ts'
@@ -23,6 +32,8 @@ let cluster: SessionsCluster
 let mira: Person
 let bob: Person
 let session: Session
+/** Another program that has a port of the range. */
+let foreign: NetServer
 /** Requests that the apps got. */
 const seen: { app: string; method: string; url: string; headers: IncomingMessage['headers']; body: string }[] = []
 
@@ -64,10 +75,26 @@ async function signIn(email: string): Promise<Person> {
   return { api: apiOf(cluster.url, token), id: user.id, email }
 }
 
+/** Signs in as the page of the console does: with a cookie, which browsers send to every port of the name, and a secret. */
+async function signInBrowser(email: string) {
+  const login = { email, password: USER_PASSWORD, kind: 'browser' }
+  const url = `${cluster.url}/api/v1/auth/login`
+  const headers = { 'content-type': 'application/json' }
+  const reply = await fetch(url, { method: 'POST', headers, body: JSON.stringify(login) })
+  const { originSecret } = (await reply.json()) as { originSecret: string }
+  const cookie = reply.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  const api = createClient({
+    baseUrl: cluster.url,
+    fetch: (at, init) => fetch(at, init as RequestInit),
+    headers: () => ({ cookie, [ORIGIN_SECRET_HEADER]: originSecret, origin: cluster.url }),
+  })
+  return { cookie, api }
+}
+
 beforeAll(async () => {
   stack = new AsyncDisposableStack()
   const first = await freePort()
-  const address = parseAppsAddress(`https://${HOST}:${first}-${first + 5}`)
+  const address = parseAppsAddress(`https://${HOST}:${first}-${first + 11}`)
   if (!address) throw new Error('the address is one')
   cluster = stack.use(await startSessionsCluster(undefined, { consoleSecret: SECRET, appsAddress: address }))
   const [notebook, other] = [anApp('jupyter'), anApp('other')]
@@ -87,11 +114,26 @@ beforeAll(async () => {
   const paths = { dataDir: directory, consoleDir: directory, sshDirectory: `${directory}/.ssh`, version: '0' }
   const names = { managerUrl: cluster.url, allowedHosts: [HOST], appsAddress: address, consoleSecret: SECRET }
   // As behind a reverse proxy that speaks TLS.
-  stack.use(await startWeb({ ...paths, ...names, port: 0, trustedProxies: ['127.0.0.1'] }, pino({ level: 'silent' })))
+  foreign = createNetServer().listen(first + 11, '127.0.0.1')
+  await once(foreign, 'listening')
+  const log = pino({ level: 'silent' })
+  stack.use(
+    await startWeb({ ...paths, ...names, port: 0, trustedProxies: ['127.0.0.1'] }, log, { appPortsEveryMs: 100 }),
+  )
   mira = await someone('mira@example.org')
   bob = await someone('bob@example.org')
 }, 60_000)
 afterAll(() => stack.disposeAsync())
+
+async function inDatabase(statement: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: cluster.source.databaseUrl })
+  await client.connect()
+  try {
+    return (await client.query<Record<string, unknown>>(statement)).rows
+  } finally {
+    await client.end()
+  }
+}
 
 beforeEach(async () => {
   session = await cluster.launch({}, mira.api)
@@ -106,6 +148,9 @@ afterEach(async () => {
     await cluster.reach(id, 'TERMINATED')
   }
 })
+
+/** A page of a sibling shows an app in a frame. */
+const FRAMED = { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }
 
 interface Asked {
   readonly path?: string
@@ -158,10 +203,19 @@ const closeOf = (socket: Socket) => new Promise<void>(done => void socket.once('
 const open = (who: Person = mira, app = 'jupyter', path?: string) =>
   who.api.openApp({ params: { id: session.id, app }, body: path === undefined ? {} : { path } })
 
+/** Shows a ticket and confirms whose app it is, as a browser has to that did not ask for it. */
+function arrive(url: string, asked: Asked = {}) {
+  const { origin, pathname, searchParams } = new URL(url)
+  const headers = { origin, 'content-type': 'application/x-www-form-urlencoded' }
+  return browse(origin, { path: pathname, method: 'POST', body: searchParams.toString(), ...asked, headers })
+}
+
+const isRefusal = (status: unknown) => status === 403 || status === 404
+
 /** Opens an app and enters. */
 async function enter(who: Person = mira, app = 'jupyter') {
   const { url, origin } = await open(who, app)
-  const { cookie = '', status } = await browse(url)
+  const { cookie = '', status } = await arrive(url)
   expect(status).toBe(303)
   return { origin, cookie }
 }
@@ -175,7 +229,7 @@ async function refusal(call: Promise<unknown>): Promise<string> {
 
 test('a ticket admits one browser once; the app gets requests, uploads and sockets, and no credential of Berth', async () => {
   const { url, origin } = await open(mira, 'jupyter', '/lab?reset')
-  const door = await browse(url)
+  const door = await arrive(url)
   expect(door).toMatchObject({ status: 303, headers: { location: '/lab?reset', 'referrer-policy': 'no-referrer' } })
   expect(door.cookies).toEqual([
     expect.stringMatching(
@@ -184,7 +238,7 @@ test('a ticket admits one browser once; the app gets requests, uploads and socke
   ])
   // Another app may have had this port before.
   expect(door.headers['clear-site-data']).toBe('"cache", "storage"')
-  expect(await browse(url)).toMatchObject({ status: 401, cookies: [] })
+  expect(await arrive(url)).toMatchObject({ status: 401, cookies: [] })
 
   const others = 'berth_8400=half; __Host-berth_8400=half; __Host-berth_visit_aaaaaaaaaaaaaaaa=1.2.3; berth_app_9000=x'
   const cookie = `${others}; ${door.cookie ?? ''}; own=1`
@@ -213,6 +267,28 @@ test('a ticket admits one browser once; the app gets requests, uploads and socke
   expect((await mira.api.listPublishedApps()).items).toEqual([])
 })
 
+test('a browser that did not ask for the ticket is told whose app it is, and its person decides', async () => {
+  const { cookie: hers, api } = await signInBrowser(mira.email)
+  const { cookie: his } = await signInBrowser(bob.email)
+  const opened = async () => await api.openApp({ params: { id: session.id, app: 'jupyter' }, body: { path: '/lab' } })
+  const { url, origin } = await opened()
+  // Mira sends Bob the link: it looks like any other of the console.
+  for (const cookie of [undefined, his, hers.replace(/.$/, '_')]) {
+    const asked = await browse(url, { cookie })
+    expect(asked).toMatchObject({ status: 200, cookies: [], headers: { 'referrer-policy': 'strict-origin' } })
+    for (const text of [mira.email, 'JupyterLab', session.name]) expect(asked.body).toContain(text)
+  }
+  const korean = await browse(url, { headers: { 'accept-language': 'ko' } })
+  expect(korean.body).toContain(`${mira.email} 사용자로 계속`)
+  // It was not used up. Her own browser, in which she opened it, goes on at once.
+  const door = await browse(url, { cookie: `${his}; ${hers}` })
+  expect(door).toMatchObject({ status: 303, headers: { location: '/lab' } })
+  expect((await browse(url, { cookie: hers })).status).toBe(401)
+  // Whoever is in this app already has confirmed it.
+  expect((await browse((await opened()).url, { cookie: door.cookie })).status).toBe(303)
+  expect(await browse(origin, { path: '/lab', cookie: door.cookie })).toMatchObject({ body: 'jupyter here' })
+})
+
 test('strangers, other members, other ports and other sites open nothing', async () => {
   const [notebook, other] = [await enter(mira, 'jupyter'), await enter(mira, 'other')]
   expect(notebook.origin).not.toBe(other.origin)
@@ -233,9 +309,15 @@ test('strangers, other members, other ports and other sites open nothing', async
     [{ path: `/_berth/open?key=${'A'.repeat(43)}` }, 401],
     [{ path: `/_berth/open?ticket=${'A'.repeat(43)}` }, 401],
     [{ path: unused.pathname + unused.search, method: 'POST', headers: { origin: notebook.origin } }, 401],
+    [{ path: unused.pathname, method: 'POST', body: unused.search.slice(1), headers: { origin: other.origin } }, 403],
+    [
+      { path: unused.pathname, method: 'POST', body: unused.search.slice(1), headers: { origin: `https://${HOST}` } },
+      403,
+    ],
     [{ path, cookie: notebook.cookie, headers: { origin: other.origin } }, 403],
     [{ path, cookie: notebook.cookie, headers: { origin: `https://${HOST}` } }, 403],
     [{ path, cookie: notebook.cookie, headers: { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors' } }, 403],
+    [{ path, cookie: notebook.cookie, headers: FRAMED }, 403],
     [{ path, cookie: notebook.cookie, headers: { host: HOST } }, 404],
     [{ path: '/sw.js', cookie: notebook.cookie, headers: { 'service-worker': 'script' } }, 403],
   ]
@@ -247,7 +329,8 @@ test('strangers, other members, other ports and other sites open nothing', async
   const moved = new URL(unused)
   moved.port = port
   expect((await browse(moved.href)).status).toBe(401)
-  expect((await browse(unused.href)).status).toBe(303)
+  expect((await arrive(moved.href)).status).toBe(401)
+  expect((await arrive(unused.href)).status).toBe(303)
   // Anybody may ask whether Berth serves the place: the check of the address does.
   const ready = await browse(notebook.origin, { path: '/_berth/ready' })
   expect([ready.status, ready.headers['berth-apps'], ready.cookies]).toEqual([204, '1', []])
@@ -266,9 +349,11 @@ test('a member who may use the session has an origin of their own, until the own
   const ended = closeOf(socket)
   await mira.api.unshareSession({ params: { id: session.id, userId: bob.id } })
   await ended
+  // Each connection is cut by itself, and a kept one may still take a request while another is gone.
+  const status = async () => (await browse(theirs.origin, { path: '/lab', cookie: theirs.cookie })).status
+  await expect.poll(status).toSatisfy(code => code === 401 || code === 404)
   seen.length = 0
-  const answer = await browse(theirs.origin, { path: '/lab', cookie: theirs.cookie })
-  expect([401, 404]).toContain(answer.status)
+  expect([401, 404]).toContain(await status())
   expect(seen).toEqual([])
   expect(await browse(hers.origin, { path: '/lab', cookie: hers.cookie })).toMatchObject({ body: 'jupyter here' })
 })
@@ -285,8 +370,19 @@ test('signing out ends what was opened with that sign-in, and no other', async (
   expect((await browse(second.origin, { path: '/lab', cookie: second.cookie })).status).toBe(404)
   const korean = await browse(second.origin, { cookie: second.cookie, headers: { 'accept-language': 'ko' } })
   expect(korean.body).toContain('콘솔에서 앱을 여세요')
-  expect((await browse(unused.url)).status).toBe(401)
+  expect((await arrive(unused.url)).status).toBe(401)
   expect(await browse(first.origin, { path: '/lab', cookie: first.cookie })).toMatchObject({ body: 'jupyter here' })
+})
+
+test('a head that is too long deletes no cookies at the port of an app: the console may have the same name', async () => {
+  const { origin } = await enter()
+  const planted = `a=${'x'.repeat(70_000)}`
+  const own = { 'sec-fetch-site': 'same-origin' }
+  for (const length of [1, 5]) {
+    const answer = await browse(origin, { cookie: planted.repeat(length), headers: own })
+    expect(answer.status).toBe(431)
+    expect(answer.headers).not.toHaveProperty('clear-site-data')
+  }
 })
 
 test('a port that goes from link to link forgets the app before, and lets none of its visitors in', async () => {
@@ -309,9 +405,10 @@ test('a port that goes from link to link forgets the app before, and lets none o
   })
   expect(after.port).toBe(before.port)
   seen.length = 0
-  // At once: the console may still remember which app the port had.
-  for (let i = 0; i < 3; i++) expect([403, 404]).toContain((await browse(origin, { path: '/lab', cookie })).status)
-  expect(seen).toEqual([])
+  // At once: the console may still remember which app the port had, and have a connection to that one until the cut arrives.
+  for (let i = 0; i < 3; i++) expect((await browse(origin, { path: '/lab', cookie })).body).not.toContain('other')
+  await expect.poll(async () => (await browse(origin, { path: '/lab', cookie })).status).toSatisfy(isRefusal)
+  expect(seen.filter(({ app }) => app === 'other')).toEqual([])
 })
 
 test('the end of the session ends its apps, and gives their ports back', async () => {
@@ -323,12 +420,55 @@ test('the end of the session ends its apps, and gives their ports back', async (
   await expect.poll(async () => [401, 404].includes((await browse(origin, { cookie })).status ?? 0)).toBe(true)
   await cluster.reach(session.id, 'TERMINATED')
   expect(await refusal(open())).toBe('session_not_running')
+  // Whose it was is remembered: it rests before somebody else gets it.
+  const left = () => inDatabase(`select user_id from app_ports where port = ${new URL(origin).port}`)
+  await expect.poll(left).toEqual([{ user_id: mira.id }])
   // More sessions than ports, one after the other.
   const fresh = await cluster.launch({}, mira.api)
   await cluster.reach(fresh.id, 'RUNNING')
-  for (let port = 8001; port <= 8006; port++) {
-    expect(await refusal(mira.api.openApp({ params: { id: fresh.id, app: `http-${port}` }, body: {} }))).toBe('ok')
+  session = fresh
+  const urls = new Map<number, string>()
+  for (let port = 8001; port <= 8006; port++) urls.set(port, (await open(mira, `http-${port}`)).url)
+  const seventh = () => open(mira, 'http-8007')
+  // Six of twelve: the rest is for others. All six have a ticket on its way.
+  const full = await seventh().catch((error: unknown) => error)
+  expect(full).toMatchObject({ code: 'public_port_taken', detail: { cause: 'ports_at_most', values: { count: 6 } } })
+  await cluster.api.updateSettings({ body: { publishApps: true } })
+  const link = () =>
+    mira.api.publishApp({ params: { id: session.id, app: 'jupyter' }, body: { hours: 1, addresses: [] } })
+  expect(await refusal(link())).toBe('public_port_taken')
+  await mira.api.shareSession({ params: { id: session.id }, body: { email: bob.email, permission: 'use' } })
+  expect(await refusal(open(bob))).toBe('ok')
+  // A place that no browser uses makes room; one that is open in a browser stays.
+  const { origin: used, cookie: visit } = await enter(mira, 'http-8003')
+  await browse(used, { path: '/lab', cookie: visit })
+  expect((await arrive(urls.get(8004) ?? '')).status).toBe(303)
+  expect(await refusal(seventh())).toBe('ok')
+  expect(await refusal(seventh())).toBe('ok')
+  expect((await open(mira, 'http-8003')).origin).toBe(used)
+  expect(await refusal(open(mira, 'http-8004'))).toBe('public_port_taken')
+})
+
+test('a port that another program has is given to no app until it is free', async () => {
+  await cluster.api.updateSettings({ body: { publishApps: true } })
+  const { port } = foreign.address() as AddressInfo
+  const publish = async () => {
+    const app = await mira.api.publishApp({ params: { id: session.id, app: 'jupyter' }, body: { hours: 1, port } })
+    await mira.api.unpublishApp({ params: { publishedId: app.id } })
+    return app.port
   }
-  const seventh = mira.api.openApp({ params: { id: fresh.id, app: 'http-8007' }, body: {} })
-  expect(await refusal(seventh)).toBe('public_port_taken')
+  expect(await publish()).not.toBe(port)
+  foreign.close()
+  await expect.poll(publish).toBe(port)
+})
+
+test('an ended link gives its port back to the next app at once', async () => {
+  await cluster.api.updateSettings({ body: { publishApps: true } })
+  const body = { hours: 0.05, addresses: [] }
+  for (let count = 0; count < 6; count++) {
+    await mira.api.publishApp({ params: { id: session.id, app: 'jupyter' }, body })
+  }
+  expect(await refusal(open(mira))).toBe('public_port_taken')
+  await inDatabase("update published_apps set expires_at = now() - interval '1 second'")
+  expect(await refusal(open(mira))).toBe('ok')
 })

@@ -64,6 +64,12 @@ test('every table has a retention rule; expired rows are deleted in portions, al
     console_certificates: age =>
       sql`insert into console_certificates (console, report, state, seen_at)
       values (${newUuid()}, '{}', 'good', ${ago(age)})`.execute(db),
+    closed_app_ports: age =>
+      sql`insert into closed_app_ports (console, port, seen_at)
+      values (${newUuid()}, 20000, ${ago(age)})`.execute(db),
+    app_ports: age =>
+      sql`insert into app_ports (port, user_id, left_at)
+      select coalesce(max(port), 20000) + 1, ${user}::uuid, ${ago(age)} from app_ports`.execute(db),
     diagnoses: age =>
       sql`insert into diagnoses (id, manager_id, with_log, asked_at)
       values (${newUuid()}, ${newUuid()}, false, ${ago(age)})`.execute(db),

@@ -1,0 +1,71 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type AppsAddress, parseAppsAddress, UserId } from '#manager/contract'
+import { type LastHeld } from '../store/sessions/app-ports.ts'
+import { choosePort, portsPerUser, REST_MS } from './app-ports.ts'
+
+const at = (text: string) => parseAppsAddress(text) as AppsAddress & { kind: 'ports' }
+const HTTP = at('http://berth.example.org:20000-20003')
+const HTTPS = at('https://berth.example.org:20000-20003')
+const [mira, bob] = ['01900000-0000-7000-8000-000000000001', '01900000-0000-7000-8000-000000000002'].map(id =>
+  UserId.parse(id),
+) as [UserId, UserId]
+const nowMs = Date.parse('2026-11-28T12:00:00Z')
+const leftAgo = (userId: UserId, ms: number): LastHeld => ({ userId, leftAt: new Date(nowMs - ms) })
+const nobody = { taken: new Set<number>(), left: new Map<number, LastHeld>() }
+
+test('a wanted port that is free is given; a taken one never', () => {
+  expect(choosePort(HTTP, nobody, { userId: mira, wanted: 20_002, nowMs })).toBe(20_002)
+  const others = { ...nobody, taken: new Set([20_000, 20_001, 20_002]) }
+  expect(choosePort(HTTP, others, { userId: mira, wanted: 20_002, nowMs })).toBe(20_003)
+  const all = { ...nobody, taken: new Set([20_000, 20_001, 20_002, 20_003]) }
+  expect(choosePort(HTTPS, all, { userId: mira, wanted: 20_002, nowMs })).toBe('taken')
+})
+
+test('over http a port rests before it goes to another person; over https it is the last that does', () => {
+  const left = new Map([
+    [20_000, leftAgo(mira, 1_000)],
+    [20_001, leftAgo(mira, REST_MS - 1)],
+    [20_002, leftAgo(mira, REST_MS)],
+  ])
+  const taken = new Set([20_003])
+  for (const address of [HTTP, HTTPS]) {
+    expect(choosePort(address, { taken, left }, { userId: bob, wanted: 20_000, nowMs })).toBe(20_002)
+    // The person who had it has it at once.
+    expect(choosePort(address, { taken, left }, { userId: mira, wanted: 20_000, nowMs })).toBe(20_000)
+  }
+  const more = { left, taken: new Set([20_002, 20_003]) }
+  expect(choosePort(HTTP, more, { userId: bob, wanted: 20_000, nowMs })).toBe('resting')
+  expect(choosePort(HTTPS, more, { userId: bob, wanted: 20_000, nowMs })).toBe(20_001)
+})
+
+test('whatever was held, a port is free, in the range, and over http not of another person of late', () => {
+  const port = fc.integer({ min: 20_000, max: 20_003 })
+  const held = fc.tuple(port, fc.constantFrom(mira, bob), fc.integer({ min: 0, max: 2 * REST_MS }))
+  fc.assert(
+    fc.property(
+      fc.array(port),
+      fc.array(held),
+      fc.option(port, { nil: undefined }),
+      fc.constantFrom(HTTP, HTTPS),
+      (taken, holders, wanted, address) => {
+        const left = new Map(holders.map(([at, who, ago]) => [at, leftAgo(who, ago)]))
+        const given = choosePort(address, { taken: new Set(taken), left }, { userId: bob, wanted, nowMs })
+        if (given === 'taken') expect(new Set(taken).size).toBe(4)
+        else if (given === 'resting') expect(address.scheme).toBe('http')
+        else {
+          expect(taken).not.toContain(given)
+          const last = left.get(given ?? 0)
+          const isRested = !last || last.userId === bob || nowMs - last.leftAt.getTime() >= REST_MS
+          expect(address.scheme === 'https' || isRested).toBe(true)
+        }
+      },
+    ),
+  )
+})
+
+test('one person has at most 16 ports, and at most half of a small range', () => {
+  expect(portsPerUser(at('http://a.example.org:20000-20099'))).toBe(16)
+  expect(portsPerUser(HTTP)).toBe(2)
+  expect(portsPerUser(at('http://a.example.org:20000-20000'))).toBe(1)
+})

@@ -1,0 +1,90 @@
+import { once } from 'node:events'
+import { createServer as createHttp } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { parseAppsAddress } from '#manager/contract'
+import { createHttpServer } from '../../http/create-server.ts'
+import { silentLog } from '../../log.ts'
+import { createPublicApp, type PublicAppDeps } from './public-app.ts'
+import { newVisit, visitCookie } from './public-gate.ts'
+
+const stack: AsyncDisposableStack[] = []
+afterEach(() => stack.pop()?.disposeAsync())
+
+const NAME = 'abcdefghijklmnop'
+const HOST = `${NAME}.apps.example.org`
+
+/** A published app whose server echoes over a WebSocket, without manager and tunnel. */
+async function setUp() {
+  const own = new AsyncDisposableStack()
+  stack.push(own)
+  const app = createHttp((_, response) => response.end('page')).on('upgrade', (_, socket: Socket) => {
+    socket.on('error', () => undefined)
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
+    socket.pipe(socket)
+  })
+  app.listen(0, '127.0.0.1')
+  await once(app, 'listening')
+  own.defer(() => void app.close())
+  const { port } = app.address() as AddressInfo
+  const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+  const served = { id: 'a link', name: NAME, port: null, sessionId: 'a session', app: 'web', path: '/' }
+  const rest = { sessionName: 'train', title: 'Web', needsPassword: false, addresses: [], expiresAt, visitSecret: 's' }
+  const grant = { grant: 'g', sessionId: 'a session', app: served.app, expiresAt, inject: null }
+  let dials = 0
+  const deps = {
+    served: { ...served, ...rest, admits: 'links' },
+    place: NAME,
+    address: parseAppsAddress('http://*.apps.example.org'),
+    api: {
+      getServedApp: () => Promise.resolve(served),
+      grantServedApp: () => Promise.resolve(grant),
+      renewGrant: () => Promise.resolve(grant),
+    },
+    transport: {
+      dial: async () => {
+        dials++
+        const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+        await once(socket, 'connect')
+        return socket
+      },
+      stream: (socket: Socket) => socket,
+    },
+    addressOf: () => '203.0.113.7',
+    onEnded: () => undefined,
+    log: silentLog,
+  }
+  const published = own.use(createPublicApp(deps as unknown as PublicAppDeps))
+  const server = createHttpServer({
+    onRequest: (request, response) => published.request(request, response),
+    onUpgrade: (request, socket, head) => published.upgrade(request, socket, head),
+    log: silentLog,
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  own.defer(() => {
+    server.close().closeAllConnections()
+  })
+  const door = { authority: HOST, scheme: 'http', id: 'a link', name: NAME, visitSecret: 's' } as const
+  const cookie = `${visitCookie(door).name}=${newVisit({ ...door, nowMs: Date.now() }, Date.parse(expiresAt)).value}`
+  return { published, port: (server.address() as AddressInfo).port, cookie, dials: () => dials }
+}
+
+test('an app that is used by a WebSocket alone is not idle', async () => {
+  const { published, port, cookie } = await setUp()
+  const socket = connect(port, '127.0.0.1')
+  const fields = [
+    `Host: ${HOST}`,
+    `Origin: http://${HOST}`,
+    `Cookie: ${cookie}`,
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+  ]
+  socket.write(`GET /_stcore/stream HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`)
+  await once(socket, 'data')
+  published.closeIdle(-1)
+  expect(published.isUsed()).toBe(true)
+  socket.write('hello')
+  expect(String(((await once(socket, 'data')) as [Buffer])[0])).toBe('hello')
+  socket.destroy()
+  await expect.poll(() => published.isUsed()).toBe(false)
+})

@@ -1,0 +1,23 @@
+import { type IncomingMessage } from 'node:http'
+
+/** A key and a password, or a ticket and a path, with room to spare. */
+const MOST_BYTES = 8192
+const BODY_MS = 10_000
+
+/** Fields of a form that a visitor sends at a door; undefined for a body that is too long. */
+export async function readForm(request: IncomingMessage): Promise<URLSearchParams | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  const deadline = setTimeout(() => request.destroy(), BODY_MS)
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+      const bytes = chunk as Buffer
+      size += bytes.length
+      if (size > MOST_BYTES) return undefined
+      chunks.push(bytes)
+    }
+    return new URLSearchParams(Buffer.concat(chunks).toString('utf8'))
+  } finally {
+    clearTimeout(deadline)
+  }
+}
