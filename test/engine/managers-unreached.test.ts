@@ -105,7 +105,8 @@ test('an agent connects directly to a manager that it can dial again, and its se
   const { api, token } = await managers.admin(b)
   const id = await launchAt(api)
   const viaOfB = async () => (await api.listManagers()).items.find(({ url }) => url === b.url)?.agentsVia
-  await expect.poll(viaOfB, { timeout: 10_000 }).toBe(1)
+  // After the kill of the manager in between, the agent may pause for 10 s, and then wait as long for an answer.
+  await expect.poll(viaOfB, { timeout: 30_000 }).toBe(1)
   stack.use(await engine.window(portOf(b)))
   await expect.poll(viaOfB, { timeout: 60_000, interval: 500 }).toBe(0)
   await inTerminal({ url: b.url, token }, id, 'echo "six $((2*3))"', /six 6/)
