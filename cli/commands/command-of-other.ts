@@ -1,13 +1,29 @@
 import { type Session } from '#manager/contract'
 
-/** Note about what a restarted session does not run, because an admin who launched it had chosen it; undefined if there is nothing. */
-export function leftOut({ launchedBy, startupCommand, runImageCommand, environNames }: Session): string | undefined {
-  if (launchedBy === null) return undefined
+/** What its owner takes over of a session that an admin launched. */
+export interface Kept {
+  readonly keepCommand?: boolean
+  readonly keepFiles?: boolean
+}
+
+/** Notes about what a restarted session is without, because an admin launched it and chose its command. */
+export function leftOut(
+  { launchedBy, startupCommand, runImageCommand, environNames }: Session,
+  { keepCommand = false, keepFiles = false }: Kept,
+): string[] {
+  if (launchedBy === null) return []
   const parts = [
     ...(startupCommand === null ? [] : [`the command \`${startupCommand}\``]),
     ...(runImageCommand ? ['the program of the image'] : []),
     ...(environNames.length === 0 ? [] : [`the variables ${environNames.join(', ')}`]),
   ]
-  if (parts.length === 0) return undefined
-  return `${launchedBy} launched the session and chose ${parts.join(' and ')}: left out. \`--keep-command\` takes them over.`
+  const chosen = `${launchedBy} launched the session and chose ${parts.join(' and ')}: left out.`
+  return [
+    ...(keepCommand || parts.length === 0 ? [] : [`${chosen} \`--keep-command\` takes them over.`]),
+    ...(keepFiles
+      ? []
+      : [
+          `${launchedBy} launched the session, so the files of its home are left out. \`--keep-files\` continues with them.`,
+        ]),
+  ]
 }

@@ -1,8 +1,15 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import { AppError, type Keypair, type KeypairSpec, type NewKeypair } from '#manager/contract'
+import {
+  AppError,
+  isAppError,
+  type Keypair,
+  type KeypairAcceptance,
+  type KeypairSpec,
+  type NewKeypair,
+} from '#manager/contract'
 import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
-import { readStandardInput } from '../secret-input.ts'
+import { promptSecret, readStandardInput } from '../secret-input.ts'
 import { adminOf } from './admin.ts'
 import { everyPage } from './every-page.ts'
 import { findUserId } from './find-user.ts'
@@ -50,7 +57,7 @@ function addOwn(keypair: Command): void {
     .option('--json', 'print JSON')
     .action(async (accessKey: string, { json = false }: KeypairFlags) => {
       const { api } = await connect()
-      show(await api.acceptKeypair({ params: { accessKey } }), json)
+      show(await proving(proof => api.acceptKeypair({ params: { accessKey }, body: proof })), json)
     })
   addRemove(keypair)
 }
@@ -107,7 +114,20 @@ async function list(whose: { mine?: 'true' }, json: boolean): Promise<void> {
 
 async function create(body: KeypairSpec, json: boolean): Promise<void> {
   const { api } = await connect()
-  show(await api.createKeypair({ body }), json)
+  show(await proving(proof => api.createKeypair({ body: { ...body, ...proof } })), json)
+}
+
+/** Makes a request; in a terminal, asks for the password where the sign-in is too old, and for the code of a second factor. */
+async function proving<T>(request: (proof: KeypairAcceptance) => Promise<T>): Promise<T> {
+  const asked = (code: string) => (error: unknown) => {
+    if (!isAppError(error) || error.code !== code || !process.stdin.isTTY) throw error
+    if (error.detail.cause === 'prove_by_sign_in') throw error
+  }
+  const first = await request({}).catch(asked('proof_required'))
+  if (first !== undefined) return first
+  const password = await promptSecret('Your password: ')
+  const second = await request({ password }).catch(asked('totp_required'))
+  return second ?? request({ password, totp: await promptSecret('Code from your authenticator app: ') })
 }
 
 function show(made: NewKeypair, json: boolean): void {

@@ -25,7 +25,7 @@ export function addSessionImageCommand(session: Command): void {
   session
     .command('commit <session> [name]')
     .description(
-      'Make an image of a running session, such as users/ada/torch:2, or ask a superadmin for it. Its home and folders are not in the image; files that programs wrote elsewhere are, and every user may launch it.',
+      'Make an image of a running session, such as users/ada-1f0c22d4/torch:2, or ask a superadmin for it. Its home and folders are not in the image; files that programs wrote elsewhere are, and every user may launch it.',
     )
     .option('--title <text>', 'title of the image (default: that of the image of the session)')
     .option('--note <text>', 'what the image is for; superadmins read it')

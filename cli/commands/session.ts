@@ -15,7 +15,7 @@ import { connect } from '../config/connect.ts'
 import { EXIT } from '../exit-codes.ts'
 import { listenForInterrupt } from '../interrupt.ts'
 import { createOutput, type Output } from '../output.ts'
-import { leftOut } from './command-of-other.ts'
+import { type Kept, leftOut } from './command-of-other.ts'
 import { durationOption } from './duration.ts'
 import { everyPage } from './every-page.ts'
 import { findSession } from './find-session.ts'
@@ -191,19 +191,26 @@ export function addSessionCommands(program: Command): void {
       '--keep-command',
       'of a session that an admin launched for you: run the command and set the variables that the admin chose',
     )
+    .option(
+      '--keep-files',
+      'of a session that an admin launched for you: continue with its files; its command may have left a start-up file',
+    )
     .option('--json', 'print JSON')
-    .action(async (reference: string, flags: JsonFlag & RestartFolders & { keepCommand?: boolean; wait?: boolean }) => {
+    .action(async (reference: string, flags: JsonFlag & RestartFolders & Kept & { wait?: boolean }) => {
       const connection = await connect()
       const { api } = connection
       const { id } = await findSession(connection, reference)
       const had = await api.getSession({ params: { id } })
       const folders = changedFolders(had.folders, flags)
-      const { keepCommand } = flags
-      const body = { ...(folders ? { folders } : {}), ...(keepCommand ? { keepCommand } : {}) }
+      const { keepCommand, keepFiles } = flags
+      const body = {
+        ...(folders ? { folders } : {}),
+        ...(keepCommand ? { keepCommand } : {}),
+        ...(keepFiles ? { keepFiles } : {}),
+      }
       const next = await api.restartSession({ params: { id }, ...(Object.keys(body).length > 0 ? { body } : {}) })
       const output = createOutput(flags.json ?? false)
-      const note = keepCommand ? undefined : leftOut(had)
-      if (note !== undefined) output.note(note)
+      for (const note of leftOut(had, flags)) output.note(note)
       await tellOfCreated({ api, output, items: [next], wait: flags.wait })
     })
 

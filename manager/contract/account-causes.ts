@@ -76,7 +76,10 @@ export const ACCOUNT_CAUSES = {
   keypair_waits: 'Accept it on your page Account, or with `berth keypair accept`: the answer has its secret key.',
   keypair_waits_for_owner: 'Only {email} can accept it.',
   only_owner_activates: 'Only its owner can activate a keypair. You may deactivate or delete it.',
-  only_person_accepts: 'Sign in to accept a keypair. A request that is signed with another keypair cannot.',
+  only_person_accepts:
+    'Sign in yourself to make, accept or activate a keypair. A request or a sign-in with another keypair cannot.',
+  prove_with_password: 'Send your password too, and the code if you have a second factor. Or sign in again first.',
+  prove_by_sign_in: 'Your account has no password. Sign in again, and repeat this within 10 minutes.',
   only_superadmin_policy: 'Only a superadmin can set the resource policy.',
   only_superadmin_rate_limit: 'Only a superadmin can set the rate limit.',
   keypair_requests: 'This keypair may send {limit} requests in 15 minutes. Try again in {seconds} s.',

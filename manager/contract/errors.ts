@@ -69,6 +69,7 @@ export const ERRORS = {
   password_change_required: { status: 403, retry: false, title: 'Choose a new password to sign in' },
   keypair_exists: { status: 409, retry: false, title: 'The access key is taken' },
   password_unchanged: { status: 400, retry: false, title: 'The new password is the same as the old one' },
+  proof_required: { status: 403, retry: false, title: 'Prove once more who you are' },
   signature_invalid: { status: 401, retry: false, title: 'The signature of the request is not valid' },
   signature_replayed: { status: 401, retry: false, title: 'This signed request was received before' },
   sign_up_request_not_found: { status: 404, retry: false, title: 'No such request for an account' },

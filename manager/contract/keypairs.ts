@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { UserId } from './ids.ts'
+import { SecondFactor } from './accounts.ts'
 import { ResourcePolicyName } from './policy-name.ts'
 import { ACCESS_KEY } from './sign-request.ts'
 import { sortBy } from './sort.ts'
@@ -57,10 +58,19 @@ const limits = {
 export const UserKeypairSpec = z.strictObject(limits).meta({ id: 'UserKeypairSpec' })
 export type UserKeypairSpec = z.infer<typeof UserKeypairSpec>
 
+/** What a person proves with who they are, where their sign-in is older than 10 minutes. */
+const PersonProof = {
+  password: z.string().max(1024).optional().describe('After `proof_required`: your password.'),
+  totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),
+}
+export const KeypairAcceptance = z.strictObject(PersonProof).meta({ id: 'KeypairAcceptance' })
+export type KeypairAcceptance = z.infer<typeof KeypairAcceptance>
+
 /** Request for a keypair of one's own. Only admins choose the keys; only superadmins set `rateLimit` and `resourcePolicy`. */
 export const KeypairSpec = z
   .strictObject({
     ...limits,
+    ...PersonProof,
     active: z.boolean().default(true),
     accessKey: AccessKey.optional().describe('A key that exists elsewhere; left out: a random one. With `secretKey`.'),
     secretKey: z

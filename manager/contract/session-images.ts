@@ -4,17 +4,27 @@ import { PlainLines, PlainText } from './plain-text.ts'
 import { RegistryName, RegistryProject } from './registries.ts'
 import { Task } from './tasks.ts'
 
-/** First part of an address, in letters that a name of an image may have. */
-export function sessionImageOwner(email: string): string {
+/** Person whose images are named. */
+interface ImageOwner {
+  readonly id: string
+  readonly email: string
+}
+
+/** Digits of the id that tell people with the same name apart. They are random, so nobody makes an account with somebody else's. */
+const DIGITS = 8
+
+/** First part of an address, in letters that a name of an image may have, and digits of the person's own. */
+export function sessionImageOwner({ id, email }: ImageOwner): string {
   const name = (email.split('@', 1)[0] ?? '').toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
-  return name.replaceAll(/^-|-$/g, '') || 'user'
+  return `${name.replaceAll(/^-|-$/g, '') || 'user'}-${id.slice(-DIGITS)}`
 }
 
 /**
  * Beginning of the names of all images of a user's sessions. No image of Berth, of a recipe or of Docker Hub (whose names have two
- * parts) is below `users/NAME/`, so an image of a session is never taken for one of these.
+ * parts) is below `users/NAME/`, so an image of a session is never taken for one of these; nor for one of another user, because the
+ * names of two people differ.
  */
-export const sessionImagePrefix = (email: string) => `users/${sessionImageOwner(email)}/`
+export const sessionImagePrefix = (owner: ImageOwner) => `users/${sessionImageOwner(owner)}/`
 
 /** Name for an image that is made here: lower case, with a tag, without the host of a registry. */
 export const MadeImageName = z
@@ -22,7 +32,7 @@ export const MadeImageName = z
   .max(200)
   .regex(
     /^[a-z0-9]+([._-][a-z0-9]+)*(\/[a-z0-9]+([._-][a-z0-9]+)*)*:[\w][\w.-]{0,127}$/,
-    'must be a name with a tag in lower case, such as users/ada/torch:2',
+    'must be a name with a tag in lower case, such as users/ada-1f0c22d4/torch:2',
   )
   .refine(text => !/^([^/]*\.[^/]*|localhost)\//.test(text), 'must not begin with the host of a registry')
 

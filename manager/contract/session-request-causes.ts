@@ -41,6 +41,8 @@ export const SESSION_REQUEST_CAUSES = {
   session_is: 'The session is {status}.',
   session_just_ended: 'The session has just ended.',
   session_member_unknown: 'The project "{project}" of the session has no active member {email}.',
+  dot_folder_in_launched:
+    '{who} launched this session for you and chose its command, which could read "{name}". Start the session again yourself: it then has your folders with a dot.',
   session_used_by_others:
     'Others may use this session, and all of your sessions use "{name}". Withdraw their access first, or add another folder.',
   session_mounts_dot_folder:

@@ -181,6 +181,12 @@ export const SessionRestart = z
       .describe(
         'For a session that an admin launched for you: true runs the command that the admin chose again, with the environment variables that the admin set, beside your dotfiles and folders. Left out or false: without both.',
       ),
+    keepFiles: z
+      .boolean()
+      .optional()
+      .describe(
+        'For a session that an admin launched for you: true continues with the files in its home, among which its command may have left a start-up file that runs beside your dotfiles and folders. Left out or false: begins with an empty home, and the files stay with the old session. A session that you launched always continues with its files.',
+      ),
   })
   .meta({ id: 'SessionRestart' })
 export type SessionRestart = z.infer<typeof SessionRestart>

@@ -1,7 +1,22 @@
 import { z } from 'zod'
 
-/** Deeds of somebody else about a person's account, as the person is told them. */
+/**
+ * What a person is told about the own account: deeds of somebody else; new ways to sign in, whoever made them (`own_…`), so that
+ * nobody makes one unnoticed in a browser that was left open; and what was made while somebody else may have known the password
+ * (`left_…`).
+ */
 export const TOLD_KINDS = [
+  'own_keypair_made',
+  'own_keypair_activated',
+  'left_keypairs',
+  'left_script',
+  'left_dotfiles',
+  'left_ssh_key',
+  'left_second_factor',
+  'left_sessions',
+  'left_templates',
+  'left_shares',
+  'left_links',
   'keypair_made',
   'keypair_changed',
   'keypair_deactivated',

@@ -54,6 +54,8 @@ import { type FolderHints } from './hints.ts'
  *   way whether the address has an account or not. Mail goes only to addresses with an account, so nobody makes Berth write to
  *   strangers, and only its reader learns of it. An invitation that goes unanswered looks like one to an unknown address.
  * - Only an account whose address is confirmed, in the domain of the folder, sees an invitation: domains keep apart.
+ * - An invitation is for the owner of an address. An admin of the domain who makes an account with it afterwards, or sets its password,
+ *   does not read the folder from inside: the invitation waits until the person has a password that nobody else knows.
  * - A folder whose name starts with a dot is not shared: it is mounted in each session of its owner, and whatever a member wrote
  *   to `.local/bin` would run there.
  * - Invitations of one user are limited by the hour, and shares of one folder by number.

@@ -4,6 +4,28 @@ import { mail } from './texts.ts'
 
 /** `{by}` is the address of whoever did it, `{detail}` a name: of an access key, a role, a domain or a project. */
 const TEXTS: Readonly<Record<ToldKind, string>> = {
+  own_keypair_made:
+    'The keypair {detail} was made in your account. Whoever has its secret key may do what you may do. If this was not you, delete it on your page Account and choose another password.',
+  own_keypair_activated:
+    'The keypair {detail} of your account was activated. If this was not you, delete it on your page Account and choose another password.',
+  left_keypairs:
+    'These keypairs were made or activated while somebody else may have known your password, and are inactive now: {detail}. Activate your own again on your page Account, and delete the others.',
+  left_script:
+    'Your start-up script was changed while somebody else may have known your password. It runs in each new session: look at it on your page Account.',
+  left_dotfiles:
+    'These dotfiles were changed while somebody else may have known your password: {detail}. They are in each new session: look at them on your page Account, and delete what is not yours.',
+  left_ssh_key:
+    'Your SSH key was changed while somebody else may have known your password. It opens your new sessions: replace it on your page Account if it is not yours.',
+  left_second_factor:
+    'Your second factor was switched on while somebody else may have known your password. If that was not you, ask a superadmin to switch it off.',
+  left_sessions:
+    'These sessions were launched while somebody else may have known your password: {detail}. End those that are not yours.',
+  left_templates:
+    'These templates and settings of images were stored while somebody else may have known your password: {detail}. Delete what is not yours before you launch with it.',
+  left_shares:
+    'This was shared while somebody else may have known your password: {detail}. Take back what you did not share.',
+  left_links:
+    'Links to these apps were made while somebody else may have known your password: {detail}. Withdraw those that are not yours.',
   keypair_made:
     '{by} made the keypair {detail} for you. It opens nothing until you accept it on your page Account, and only you get its secret key.',
   keypair_changed: '{by} changed the limits of your keypair {detail}.',
@@ -43,10 +65,13 @@ export function toldText(kind: ToldKind, { by, detail }: { readonly by: string; 
  */
 export function toldMail(to: string, { kind, text, publicUrl }: ToldMail): Mail | undefined {
   if (NOT_MAILED.has(kind)) return undefined
-  return mail(to, 'Somebody changed your account', [
+  const isOfOthers = !kind.startsWith('own_') && !kind.startsWith('left_')
+  return mail(to, isOfOthers ? 'Somebody changed your account' : 'Look at your account', [
     text,
     '',
-    'If you did not expect this, ask the person who did it, or a superadmin.',
+    isOfOthers
+      ? 'If you did not expect this, ask the person who did it, or a superadmin.'
+      : 'If you are not sure, ask a superadmin.',
     ...(publicUrl === null ? [] : ['', `${publicUrl}/#/account`]),
   ])
 }

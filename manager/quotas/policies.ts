@@ -20,8 +20,10 @@ import {
   updateResourcePolicy,
 } from '../store/quotas/resource-policies.ts'
 import { noSuchPolicy } from '../store/missing.ts'
-import { type Db } from '../store/schema.ts'
+import { type Store } from '../store/open-store.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
+import { type Caller } from '../users/authorize.ts'
+import { type News, type Telling } from '../users/telling.ts'
 
 /** Resource policies: named sets of limits for users and keypairs. */
 export interface ResourcePolicies {
@@ -30,14 +32,21 @@ export interface ResourcePolicies {
   create(spec: ResourcePolicySpec): Promise<ResourcePolicy>
   /** @throws AppError `resource_policy_not_found` */
   change(name: string, change: ResourcePolicyChange): Promise<ResourcePolicy>
-  /** @throws AppError `resource_policy_not_found`, `user_not_found`, `keypair_not_found` */
-  assign(name: string, to: PolicyHolder): Promise<void>
+  /** Tells the person whose limits change. @throws AppError `resource_policy_not_found`, `user_not_found`, `keypair_not_found` */
+  assign(caller: Caller, name: string, to: PolicyHolder): Promise<void>
   /** @throws AppError `resource_policy_not_found`, `resource_policy_in_use` (also for `default`) */
   remove(name: string): Promise<void>
 }
 
-/** @param onChanged called when waiting sessions may start now, or no longer may */
-export function createResourcePolicies({ db, onChanged }: { db: Db; onChanged: () => void }): ResourcePolicies {
+export interface ResourcePoliciesDeps {
+  readonly store: Store
+  readonly telling: Pick<Telling, 'write' | 'announce'>
+  /** Called when waiting sessions may start now, or no longer may. */
+  readonly onChanged: () => void
+}
+
+export function createResourcePolicies({ store, telling, onChanged }: ResourcePoliciesDeps): ResourcePolicies {
+  const { db } = store
   async function view(name: string): Promise<ResourcePolicy> {
     const row = await findResourcePolicy(db, name)
     if (!row) throw noSuchPolicy(name)
@@ -57,13 +66,21 @@ export function createResourcePolicies({ db, onChanged }: { db: Db; onChanged: (
       onChanged()
       return view(name)
     },
-    async assign(name, { userId, accessKey }) {
-      const to = userId === undefined ? { accessKey: accessKey ?? '' } : { userId }
-      const assigned = await assignResourcePolicy(db, name, to).catch((error: unknown) => {
+    async assign(caller, name, { userId, accessKey = '' }) {
+      const to = userId === undefined ? { accessKey } : { userId }
+      const assign = store.transaction(async trx => {
+        const ownerId = await assignResourcePolicy(trx, name, to)
+        if (!ownerId) throw new AppError(userId === undefined ? 'keypair_not_found' : 'user_not_found', { ...to })
+        const kind = userId === undefined ? 'keypair_changed' : 'account_changed'
+        const news: News[] = [{ userId: ownerId, by: caller, kind, detail: userId === undefined ? accessKey : '' }]
+        await telling.write(trx, news)
+        return news
+      })
+      const news = await assign.catch((error: unknown) => {
         throw isForeignKeyViolation(error) ? noSuchPolicy(name) : error
       })
-      if (!assigned) throw new AppError(userId === undefined ? 'keypair_not_found' : 'user_not_found', { ...to })
       onChanged()
+      await telling.announce(news)
     },
     async remove(name) {
       if (name === DEFAULT_POLICY) {

@@ -275,6 +275,11 @@ async function hold(trx: Db, id: SessionId, wanted: Mount): Promise<boolean> {
   const session = await lockSession(trx, id)
   if (session?.status !== 'RUNNING') throw notRunning(id, session?.status ?? 'gone')
   const owned = await findSession(trx, id)
+  const by = owned?.launched_by ?? null
+  // Whoever launched the session for its owner chose its command, which may still be at work (`takesOwnThings`).
+  if (by !== null && isAutomount(wanted.name)) {
+    throw new AppError('session_folders_fixed', because('dot_folder_in_launched', { name: wanted.name, who: by }))
+  }
   const isUsed = Object.values(owned?.shares ?? {}).some(permission => permission !== 'view')
   if (isUsed && isAutomount(wanted.name)) {
     throw new AppError('session_share_refused', because('session_used_by_others', { name: wanted.name }))

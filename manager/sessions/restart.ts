@@ -89,12 +89,21 @@ export interface LeftFiles {
  * Finds the files that the next session takes over. Whether the agent still keeps them is checked when that session
  * starts.
  *
+ * Threat: the command of an administrator who launched the session leaves a start-up file (`.bashrc`) in its home, which would run
+ * beside the dotfiles and dot-folders that the owner's session has. So its home is left behind unless the owner says so.
+ *
+ * @returns undefined where the next session begins with an empty home
  * @throws AppError `session_live`, `files_gone`
  */
-export async function filesOf(db: Db, session: OwnedSessionRow): Promise<LeftFiles> {
+export async function filesOf(
+  db: Db,
+  session: OwnedSessionRow,
+  { keepFiles = false }: { readonly keepFiles?: boolean | undefined },
+): Promise<LeftFiles | undefined> {
   if (!isFinished(session.status)) {
     throw new AppError('session_live', { sessionId: session.id, ...because('session_is', { status: session.status }) })
   }
+  if (session.launched_by !== null && !keepFiles) return undefined
   const [kernel, ...others] = await listKernels(db, [session.id])
   if (others.length > 0) {
     throw new AppError('files_gone', because('files_of_several'))

@@ -131,11 +131,11 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
     whatIf: (caller, spec) => answerWhatIf({ db: store.db, presence, caller }, spec),
     fairShare: (caller, name) => explainFairShare({ db: store.db, presence, caller }, name),
 
-    async restart(caller, id, { folders, keepCommand } = {}, keyed) {
+    async restart(caller, id, { folders, keepCommand, keepFiles } = {}, keyed) {
       const session = await requireOwn(store.db, caller, id, 'only_owner_restarts')
       // A repeated request finds the files in use by the session that its first attempt made: do not look for them
       // again.
-      const files = keyed?.created ? undefined : await filesOf(store.db, session)
+      const files = keyed?.created ? undefined : await filesOf(store.db, session, { keepFiles })
       const mounts = folders ?? (await mountsOf(store.db, id))
       const again = (name?: string) =>
         enqueue(caller, specOf(session, { folders: mounts, name, keepCommand }), { files, keyed })

@@ -38,6 +38,7 @@ import { requireOwn } from './require-session.ts'
 
 const REQUEST_DAYS = 7
 const TIMEOUT_MS = 2 * 60 * 60_000
+const ownerOf = ({ owner_id: id, owner_email: email }: OwnedSessionRow) => ({ id, email })
 
 /**
  * Images of sessions: the owner asks for one, a superadmin accepts, and the agent of the session makes it.
@@ -87,8 +88,8 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
     events.publish({ topic: 'task', id: session.id, version: store.now() }, { userId: session.owner_id })
 
   /** @throws AppError `bad_request` for a name outside of those of the owner, `image_exists` */
-  async function requireFree(reference: string, { owner_email }: OwnedSessionRow): Promise<void> {
-    const prefix = sessionImagePrefix(owner_email)
+  async function requireFree(reference: string, session: OwnedSessionRow): Promise<void> {
+    const prefix = sessionImagePrefix(ownerOf(session))
     if (!reference.startsWith(prefix)) throw new AppError('bad_request', because('session_image_name', { prefix }))
     const known = toImages(await readKnownImages(db, null, [reference])).some(image => image.reference === reference)
     if (known || (await resolveImageAlias(db, reference)) !== reference)
@@ -114,7 +115,7 @@ export function createSessionImages(deps: SessionImagesDeps): SessionImages {
     const { kernelId, agent } = await placeOf(session)
     await requireFree(reference, session)
     const sessionId = session.id
-    const madeBy = sessionImageOwner(session.owner_email)
+    const madeBy = sessionImageOwner(ownerOf(session))
     const detailOf = (change: Partial<AgentPull>) => {
       const pull = { agentId: agent.id, agentName: agent.name, progress: null, error: null, ...change }
       return { rescan: null, pull: [{ status: 'pulling' as const, ...pull }], sessionId }

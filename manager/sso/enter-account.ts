@@ -1,5 +1,5 @@
 import { AppError, because, type SignInProviderSettings, type UserId } from '#manager/contract'
-import { deactivateKeypairs } from '../store/identity/keypairs.ts'
+import { deactivateKeypairs, deleteWaitingKeypairs } from '../store/identity/keypairs.ts'
 import { holdDomain } from '../store/identity/domains.ts'
 import { addMembers, findGroups, listMemberships, removeMembers } from '../store/identity/groups.ts'
 import { deleteEmailTokens } from '../store/identity/email-tokens.ts'
@@ -15,6 +15,8 @@ import { type Db } from '../store/schema.ts'
 import { insertAccount, isNamed } from '../users/accounts.ts'
 import { adminMayHaveEntered, endsWhatOthersKnew, othersMayKnowPassword } from '../users/acting-for.ts'
 import { endAccess } from '../users/end-access.ts'
+import { endDoubt } from '../users/end-of-doubt.ts'
+import { type News, type Telling } from '../users/telling.ts'
 import { type FoundAccount } from './find-account.ts'
 import { nextMemberships, nextRole, type RoleState, wantedBy } from './mapping.ts'
 import { type Person } from './person.ts'
@@ -30,6 +32,8 @@ export interface Entered {
   readonly isChanged: boolean
   readonly hasLeftProjects: boolean
   readonly told: Told
+  /** Messages to the person that the transaction has written. */
+  readonly news: readonly News[]
 }
 
 /**
@@ -41,7 +45,7 @@ export interface Entered {
  */
 export async function enterAccount(trx: Db, found: FoundAccount, context: Context): Promise<Entered> {
   const { person, provider } = context
-  const { user, ended: endedByLink } = await hold(trx, found, context)
+  const { user, ended: endedByLink, news } = await hold(trx, found, context)
   if (!user.active) throw new AppError('user_inactive', because('account_deactivated'))
   if (!(await holdDomain(trx, user.domain))?.active) {
     throw new AppError('domain_inactive', because('domain_deactivated', { domain: user.domain }))
@@ -62,8 +66,12 @@ export async function enterAccount(trx: Db, found: FoundAccount, context: Contex
     isChanged: found.kind !== 'known' || (mapped?.isChanged ?? false),
     hasLeftProjects: mapped?.hasLeftProjects ?? false,
     told: { account: how, ...mapped?.told },
+    news: [...news, ...(mapped?.news ?? [])],
   }
 }
+
+/** A password that nobody knows: it is in no doubt. */
+const NOBODYS = { password_set: false, password_from: 'person' } as const
 
 interface Context {
   readonly person: Person
@@ -71,34 +79,37 @@ interface Context {
   readonly unknownPassword: string
   /** By the clock of the database. */
   readonly now: Date
+  readonly telling: Pick<Telling, 'write'>
 }
 
 async function hold(
   trx: Db,
   found: FoundAccount,
-  { person, provider, unknownPassword, now }: Context,
-): Promise<{ user: UserRow; ended: readonly string[] }> {
+  { person, provider, unknownPassword, now, telling }: Context,
+): Promise<{ user: UserRow; ended: readonly string[]; news: readonly News[] }> {
   if (found.kind === 'new') {
     const { email } = found
     const name = person.name ?? email.split('@')[0]?.slice(0, 64) ?? email
     const password = { password_hash: unknownPassword, password_set: false }
     const { domain } = provider
-    return { user: await insertAccount(trx, { email, name, domain, role: 'user', ...password }), ended: [] }
+    return { user: await insertAccount(trx, { email, name, domain, role: 'user', ...password }), ended: [], news: [] }
   }
   const user = await lockUser(trx, found.user.id)
   if (!user) throw new AppError('user_not_found')
-  if (found.kind === 'known') return { user, ended: [] }
+  if (found.kind === 'known') return { user, ended: [], news: [] }
   // The owner of the address is here now: links that somebody else may hold end.
   await deleteEmailTokens(trx, user.id)
-  if (user.email_verified_at !== null && !adminMayHaveEntered(user)) return { user, ended: [] }
+  if (user.email_verified_at !== null && !adminMayHaveEntered(user)) return { user, ended: [], news: [] }
   // A stranger may have signed up with this address and a password of theirs, or an admin of the domain have made the account.
   const ended = await endAccess(trx, user.id)
   await deactivateKeypairs(trx, user.id)
+  await deleteWaitingKeypairs(trx, user.id)
   await deleteDoubtfulIdentities(trx, user.id)
+  const news = await endDoubt(trx, telling, user)
   const email_verified_at = user.email_verified_at ?? now
-  const nobodys = { password_hash: unknownPassword, password_set: false, must_change_password: false }
+  const nobodys = { ...NOBODYS, password_hash: unknownPassword, must_change_password: false }
   const change = { ...nobodys, email_verified_at }
-  return { user: (await updateUser(trx, user.id, change)) ?? user, ended }
+  return { user: (await updateUser(trx, user.id, change)) ?? user, ended, news }
 }
 
 async function link(
@@ -126,7 +137,11 @@ async function applyMapping(
     person,
     provider,
     unknownPassword,
-  }: Pick<Context, 'person' | 'provider' | 'unknownPassword'> & { user: UserRow; identity: SignInIdentityRow },
+    telling,
+  }: Pick<Context, 'person' | 'provider' | 'unknownPassword' | 'telling'> & {
+    user: UserRow
+    identity: SignInIdentityRow
+  },
 ) {
   const wanted = wantedBy(provider.mapping, person.groups)
   const groups = await findGroups(trx, user.domain, wanted.projects)
@@ -149,9 +164,13 @@ async function applyMapping(
   // As with a change by an admin: people who managed the account so far may know its secrets.
   if (changesRole) await deactivateKeypairs(trx, user.id)
   const ends = endsWhatOthersKnew(user, { ...user, role: role.role })
-  if (ends) await deleteDoubtfulIdentities(trx, user.id, person)
+  if (ends) {
+    await deleteWaitingKeypairs(trx, user.id)
+    await deleteDoubtfulIdentities(trx, user.id, person)
+  }
   const isKnown = ends && othersMayKnowPassword(user)
-  const password = isKnown ? { password_hash: unknownPassword, password_set: false } : {}
+  const password = isKnown ? { ...NOBODYS, password_hash: unknownPassword } : {}
+  const news = isKnown ? await endDoubt(trx, telling, user) : []
   const isChanged = changesRole || add.length > 0 || remove.length > 0
   const changed = changesRole
     ? await updateUser(trx, user.id, { role: role.role, ...password })
@@ -171,5 +190,5 @@ async function applyMapping(
     ...(changesRole ? { roleBefore: user.role, role: role.role } : {}),
     ...(isLast ? { roleKept: 'last superadmin with a password' } : {}),
   }
-  return { user: changed ?? user, role, given, ended, isChanged, hasLeftProjects: remove.length > 0, told }
+  return { user: changed ?? user, role, given, ended, isChanged, hasLeftProjects: remove.length > 0, told, news }
 }

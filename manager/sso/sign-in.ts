@@ -9,6 +9,7 @@ import { type Logins, type NewSignIn } from '../users/logins.ts'
 import { type Passwords } from '../users/passwords.ts'
 import { type SecondFactorCheck } from '../users/own-proof.ts'
 import { newPassword } from '../users/secrets.ts'
+import { type Telling } from '../users/telling.ts'
 import { type AttemptProof, type SsoAttempts, startAgain } from './attempts.ts'
 import { enterAccount, type Entered, type Told } from './enter-account.ts'
 import { findAccount } from './find-account.ts'
@@ -51,12 +52,14 @@ export interface SsoSignInsDeps {
   readonly secondFactor: SecondFactorCheck
   readonly passwords: Pick<Passwords, 'hash'>
   readonly events: EventPublisher
+  readonly telling: Pick<Telling, 'write' | 'announce'>
   readonly onMembersLeft?: (userIds: readonly UserId[]) => void
   readonly log: Log
 }
 
 export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
-  const { store, attempts, providers, settings, logins, secondFactor, passwords, events, onMembersLeft, log } = deps
+  const { store, attempts, providers, settings, logins, secondFactor, passwords, events, telling, onMembersLeft, log } =
+    deps
   const { db } = store
 
   function announce({ user, isNew, ended, isChanged, hasLeftProjects }: Entered): void {
@@ -92,7 +95,10 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
         if (!(await deleteAttempt(trx, stateHash))) throw startAgain()
         const found = await findAccount(trx, person, provider, system)
         if (first.kind === 'known' && found.kind !== 'known') throw startAgain()
-        entered = await enterAccount(trx, found, { person, provider, unknownPassword, now: new Date(store.now()) })
+        entered = await enterAccount(trx, found, {
+          ...{ person, provider, unknownPassword, telling },
+          now: new Date(store.now()),
+        })
         const { user } = entered
         // The account was found, linked or given a second factor by somebody else in the meantime.
         if (asksCode && user.totp_confirmed_at !== null && proven?.totp_confirmed_at == null) throw startAgain()
@@ -100,6 +106,7 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
         return user
       })
       if (entered) announce(entered)
+      await telling.announce(entered?.news ?? [])
       return { signIn, told: { provider: attempt.provider, ...entered?.told } }
     },
   }

@@ -12,11 +12,12 @@ import { type Account, type Caller, isSuperadmin, managesAccount } from './autho
  */
 
 /**
- * Deeds that the own account has another way for, with the way, which asks for the password: a browser that was left signed in, or
- * a stolen keypair, must not be enough to take over the account.
+ * Deeds that the own account has another way for, with the way. A browser that was left signed in, or a stolen keypair, must not be
+ * enough to take over the account: what gives another way in asks for the password again, or for a sign-in of the last minutes
+ * (`provePerson`), and takes no keypair. Ending sign-ins gives none.
  */
 const OWN_WAYS = {
-  make_keypair: 'POST /api/v1/keypairs',
+  make_keypair: 'POST /api/v1/keypairs, signed in as yourself',
   set_password: 'POST /api/v1/me/password, with the old password',
   make_link: 'POST /api/v1/me/password, with the old password',
   end_sign_ins: 'DELETE /api/v1/me/logins',

@@ -5,6 +5,7 @@ import {
   because,
   DEFAULT_RATE_LIMIT,
   type Keypair,
+  type KeypairAcceptance,
   type KeypairChange,
   type KeypairSort,
   type KeypairSpec,
@@ -28,13 +29,13 @@ import {
   updateKeypair,
 } from '../store/identity/keypairs.ts'
 import { deleteLogins } from '../store/identity/logins.ts'
-import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { holdUser } from '../store/identity/users.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { withKnownPolicy } from './accounts.ts'
 import { mayActivateKeypair, requireAnother, requireManaged } from './acting-for.ts'
 import { type Caller, canSeeKeypair, isSuperadmin, requireMayGivePolicy, visibleTo } from './authorize.ts'
+import { type OwnProofDeps, provePerson, requirePerson } from './own-proof.ts'
 import { type Telling } from './telling.ts'
 
 /**
@@ -53,25 +54,28 @@ export interface Keypairs {
     },
   ): Promise<{ items: Keypair[]; nextCursor: string | null; total: number }>
   /**
-   * @throws AppError `forbidden` (chosen keys without being admin, a rate limit or a policy without being superadmin),
-   *   `resource_policy_not_found`, `keypair_exists`
+   * Makes a keypair of the caller's own, who is told.
+   *
+   * @throws AppError `forbidden` (with a keypair, chosen keys without being admin, a rate limit or a policy without being
+   *   superadmin), `resource_policy_not_found`, `keypair_exists`, and as `provePerson`
    */
   create(caller: Caller, spec: KeypairSpec): Promise<NewKeypair>
   /** Makes a keypair that waits for another user. @throws AppError `forbidden`, `user_not_found`, `resource_policy_not_found` */
   createFor(caller: Caller, userId: UserId, spec: UserKeypairSpec): Promise<Keypair>
-  /** @throws AppError `keypair_not_found`, `keypair_not_waiting`, `forbidden` (not the owner, or with a keypair) */
-  accept(caller: Caller, accessKey: string): Promise<NewKeypair>
+  /**
+   * @throws AppError `keypair_not_found`, `keypair_not_waiting`, `forbidden` (not the owner, or with a keypair), and as `provePerson`
+   */
+  accept(caller: Caller, accessKey: string, proof: KeypairAcceptance): Promise<NewKeypair>
   /**
    * @throws AppError `keypair_not_found`, `keypair_waits`, `forbidden` (a rate limit or a policy, without being superadmin; to
-   *   activate that of another user), `resource_policy_not_found`
+   *   activate that of another user, or with a keypair), `resource_policy_not_found`
    */
   change(caller: Caller, accessKey: string, change: KeypairChange): Promise<Keypair>
   /** @throws AppError `keypair_not_found`, `keypair_in_use` (a session, live or finished, was made with it) */
   remove(caller: Caller, accessKey: string): Promise<void>
 }
 
-export interface KeypairsDeps {
-  readonly store: Store
+export interface KeypairsDeps extends OwnProofDeps {
   readonly box: SecretBox
   readonly telling: Telling
   /** Called when a keypair cannot be used any more: everything opened with it ends, as do the sign-ins that it made. */
@@ -80,7 +84,8 @@ export interface KeypairsDeps {
   readonly onLimitsChanged?: () => void
 }
 
-export function createKeypairs({ store, box, telling, onEnd, onLimitsChanged }: KeypairsDeps): Keypairs {
+export function createKeypairs(deps: KeypairsDeps): Keypairs {
+  const { store, box, telling, onEnd, onLimitsChanged } = deps
   const { db } = store
 
   /** Locks the owner until the transaction ends, so that nobody acts on the keypair of a user who is just being promoted. */
@@ -119,16 +124,20 @@ export function createKeypairs({ store, box, telling, onEnd, onLimitsChanged }: 
       return { items, nextCursor: rows.length > limit ? (items.at(-1)?.accessKey ?? null) : null, total }
     },
 
-    async create(caller, { active, accessKey = newAccessKey(), secretKey, ...limits }) {
+    async create(caller, { active, accessKey = newAccessKey(), secretKey, password, totp, ...limits }) {
+      await provePerson(deps, caller, { password, totp })
       if (secretKey !== undefined && caller.role === 'user') {
         throw new AppError('forbidden', because('only_admin_chooses_keys'))
       }
       const columns = limitColumns(caller, limits)
       const secret = secretKey ?? newSecretKey()
+      const news = [{ userId: caller.userId, by: caller, kind: 'own_keypair_made', detail: accessKey }] as const
       const made = await store.transaction(async trx => {
         const { id } = (await holdUser(trx, caller.userId)) ?? noSuchUser()
+        await telling.write(trx, news)
         return insert(trx, { access_key: accessKey, user_id: id, active, ...columns, ...seal(accessKey, secret) })
       })
+      await telling.announce(news)
       return { ...made, secretKey: secret }
     },
 
@@ -156,21 +165,24 @@ export function createKeypairs({ store, box, telling, onEnd, onLimitsChanged }: 
       return made
     },
 
-    async accept(caller, accessKey) {
+    async accept(caller, accessKey, proof) {
+      await provePerson(deps, caller, proof)
       const secretKey = newSecretKey()
+      const news = [{ userId: caller.userId, by: caller, kind: 'own_keypair_activated', detail: accessKey }] as const
       const accepted = await store.transaction(async trx => {
         const { user_id: id, email } = await requireVisible(trx, caller, accessKey)
         if (!mayActivateKeypair(caller, { id })) {
           throw new AppError('forbidden', because('keypair_waits_for_owner', { email }))
         }
-        if (caller.keypair !== null) throw new AppError('forbidden', because('only_person_accepts'))
         await lockKeypair(trx, accessKey)
         if (!(await find(trx, accessKey)).waits) {
           throw new AppError('keypair_not_waiting', because('keypair_accepted_before'))
         }
         await updateKeypair(trx, accessKey, { active: true, waits: false, ...seal(accessKey, secretKey) })
+        await telling.write(trx, news)
         return find(trx, accessKey)
       })
+      await telling.announce(news)
       return { ...accepted, secretKey }
     },
 
@@ -179,12 +191,14 @@ export function createKeypairs({ store, box, telling, onEnd, onLimitsChanged }: 
       const { changed, ended, news } = await store.transaction(async trx => {
         const { user_id: id, email } = await requireVisible(trx, caller, accessKey)
         await lockKeypair(trx, accessKey)
-        if (active === true) requireActivation(caller, { id, email, waits: (await find(trx, accessKey)).waits })
+        const before = await find(trx, accessKey)
+        if (active === true) requireActivation(caller, { id, email, waits: before.waits })
         const change = { ...(active === undefined ? {} : { active }), ...columns }
         await withKnownPolicy(limits.resourcePolicy, () => updateKeypair(trx, accessKey, change))
         const ended = active === false ? await deleteLogins(trx, { keypair: accessKey }) : []
         const kinds: ToldKind[] = [
           ...(active === false ? (['keypair_deactivated'] as const) : []),
+          ...(active === true && !before.active ? (['own_keypair_activated'] as const) : []),
           ...(Object.keys(columns).length > 0 ? (['keypair_changed'] as const) : []),
         ]
         const news = kinds.map(kind => ({ userId: id, by: caller, kind, detail: accessKey }))
@@ -223,6 +237,7 @@ export function createKeypairs({ store, box, telling, onEnd, onLimitsChanged }: 
 
 /** @throws AppError `forbidden`, `keypair_waits` */
 function requireActivation(caller: Caller, owner: { id: UserId; email: string; waits: boolean }): void {
+  requirePerson(caller)
   if (!mayActivateKeypair(caller, owner)) throw new AppError('forbidden', because('only_owner_activates'))
   if (owner.waits) throw new AppError('keypair_waits', because('keypair_waits'))
 }

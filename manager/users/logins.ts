@@ -29,12 +29,13 @@ import { type Signer } from '../store/identity/signing.ts'
 import { findUserByEmail, holdUser, type UserRow } from '../store/identity/users.ts'
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
-import { duePasswordRefusal, replaceDuePassword } from './due-password.ts'
+import { duePasswordRefusal, type Replaced, replaceDuePassword } from './due-password.ts'
 import { createLoginCache, type LoginCache } from './login-cache.ts'
 import { lifetimesOf, type LoginLifetimes } from './login-lifetimes.ts'
 import { type KeypairCheck } from './keypair-check.ts'
 import { type Passwords } from './passwords.ts'
 import { type SecondFactorCheck } from './own-proof.ts'
+import { type Telling } from './telling.ts'
 import { browserToken, hashToken, newToken } from './secrets.ts'
 import { toUser } from './to-user.ts'
 
@@ -149,6 +150,7 @@ export interface LoginsDeps {
   readonly store: Store
   readonly passwords: Passwords
   readonly secondFactor: SecondFactorCheck
+  readonly telling: Pick<Telling, 'write' | 'announce'>
   /** Lifetimes of sign-ins that start now; the defaults of the settings if left out. */
   readonly lifetimes?: () => Promise<LoginLifetimes>
   /** Who may sign in with a password; left out: everyone. */
@@ -162,7 +164,7 @@ export interface LoginsDeps {
 }
 
 export function createLogins(deps: LoginsDeps): Logins {
-  const { store, passwords, secondFactor, peers = NO_PEERS, now = store.now, expireMs = EXPIRE_MS } = deps
+  const { store, passwords, secondFactor, telling, peers = NO_PEERS, now = store.now, expireMs = EXPIRE_MS } = deps
   const { checkKeypair = () => Promise.resolve(undefined) } = deps
   const { passwordSignIn = () => Promise.resolve(SYSTEM_SETTINGS_DEFAULTS.passwordSignIn) } = deps
   const { lifetimes = () => Promise.resolve(lifetimesOf(SYSTEM_SETTINGS_DEFAULTS)) } = deps
@@ -280,10 +282,9 @@ export function createLogins(deps: LoginsDeps): Logins {
       if (good !== true || !user) throw refusal
       const replacing = user.must_change_password && newPassword !== undefined
       const password_hash = replacing ? await passwords.hash(newPassword) : user.password_hash
-      let ended: readonly string[] = []
+      let replaced: Replaced | undefined
       const signedIn = await start({ ...options, address }, async trx => {
-        const replaced = replacing ? await replaceDuePassword(trx, user, password_hash) : undefined
-        ended = replaced?.ended ?? []
+        replaced = replacing ? await replaceDuePassword(trx, user, password_hash, telling) : undefined
         const held = replaced?.user ?? (await holdUser(trx, user.id))
         // The check took a while: the account may have changed since.
         if (!held?.active || held.password_hash !== password_hash) throw wrongCredentials()
@@ -292,13 +293,15 @@ export function createLogins(deps: LoginsDeps): Logins {
         }
         const due = duePasswordRefusal(held, { password })
         if (due) throw due
+        requireSameFactor(user, held)
         return held
       })
-      await tellEnd(ended)
+      await tellEnd(replaced?.ended ?? [])
       if (replacing) {
         forget(user.id)
         userChanged.tell(user.id)
       }
+      await telling.announce(replaced?.news ?? [])
       return signedIn
     },
 
@@ -326,15 +329,16 @@ export function createLogins(deps: LoginsDeps): Logins {
         return checkCode(found.signer.user, totp, code => (refusal = code))
       })
       if (good !== true || !found.signer) throw refusal
-      const { id } = found.signer.user
+      const { user } = found.signer
       return start({ ...options, address, keypair: accessKey }, async trx => {
-        const held = await holdUser(trx, id)
+        const held = await holdUser(trx, user.id)
         if (!held?.active || !(await holdDomain(trx, held.domain))?.active) {
           throw new AppError('user_inactive', because('account_or_domain_deactivated'))
         }
         if (!(await holdActiveKeypair(trx, accessKey))) {
           throw new AppError('keypair_inactive', because('keypair_deactivated'))
         }
+        requireSameFactor(user, held)
         return held
       })
     },
@@ -422,6 +426,21 @@ function toLogin(row: Selectable<LoginsTable>, thisId: string | null): Login {
     accessKey: row.keypair,
     isThis: id === thisId,
   }
+}
+
+/**
+ * Refuses a sign-in whose code was not asked for, because the second factor was switched on after the account was read.
+ *
+ * @param held the account again, locked in the transaction that makes the sign-in
+ * @throws AppError `totp_required`
+ */
+function requireSameFactor(
+  checked: Pick<UserRow, 'totp_confirmed_at'>,
+  held: Pick<UserRow, 'totp_confirmed_at'>,
+): void {
+  const asked = checked.totp_confirmed_at?.getTime()
+  if (held.totp_confirmed_at === null || held.totp_confirmed_at.getTime() === asked) return
+  throw new AppError('totp_required', because('code_from_app_or_recovery'))
 }
 
 function wrongCredentials(): AppError {

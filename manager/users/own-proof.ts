@@ -1,6 +1,8 @@
 import { AppError, because } from '#manager/contract'
-import { type UserRow } from '../store/identity/users.ts'
+import { isLoginYounger } from '../store/identity/logins.ts'
+import { findUser, type UserRow } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
+import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { type Passwords } from './passwords.ts'
 
@@ -39,4 +41,33 @@ export async function proveOwn(deps: OwnProofDeps, user: UserRow, { password, to
     return deps.secondFactor.check(user, totp)
   })
   if (good !== true) throw fault
+}
+
+/** How long a sign-in counts as its own proof: whoever has just signed in is not asked the same again. */
+const FRESH_MINUTES = 10
+
+/**
+ * Lets a person prove who they are before something is made that signs in later without them: by password (and code) in the request, or
+ * by having signed in just now. Accounts that sign in at a provider alone have the second way only. A program that signs with a
+ * keypair is no person, and neither is a sign-in that was made with one: it would make itself a successor, past the second factor.
+ *
+ * @throws AppError `forbidden` (with a keypair), `proof_required`, and as `proveOwn`
+ */
+export async function provePerson(
+  deps: OwnProofDeps,
+  caller: Pick<Caller, 'userId' | 'loginId' | 'keypair'>,
+  { password, totp }: { readonly password?: string | undefined; readonly totp?: string | undefined },
+): Promise<void> {
+  requirePerson(caller)
+  const { db } = deps.store
+  const user = await findUser(db, caller.userId)
+  if (!user) throw new AppError('user_not_found')
+  if (password !== undefined) return proveOwn(deps, user, { password, totp })
+  if (caller.loginId !== null && (await isLoginYounger(db, caller.loginId, FRESH_MINUTES))) return
+  throw new AppError('proof_required', because(user.password_set ? 'prove_with_password' : 'prove_by_sign_in'))
+}
+
+/** Refuses programs that sign with a keypair, and sign-ins that were made with one. @throws AppError `forbidden` */
+export function requirePerson({ keypair }: Pick<Caller, 'keypair'>): void {
+  if (keypair !== null) throw new AppError('forbidden', because('only_person_accepts'))
 }

@@ -17,6 +17,7 @@ import { requireAnother, requireManaged } from './acting-for.ts'
 import { type Caller } from './authorize.ts'
 import { forgetAccountFailures } from './back-off.ts'
 import { endAccess } from './end-access.ts'
+import { endDoubt } from './end-of-doubt.ts'
 import { linkTo } from './links.ts'
 import { roadOf, sendLink } from './links-for-others.ts'
 import { type Logins } from './logins.ts'
@@ -100,18 +101,21 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         throw new AppError('password_unchanged', because('choose_other_password_or_sign_in'))
       }
       const password_hash = await passwords.hash(password)
-      const ended = await store.transaction(async trx => {
+      const { ended, news } = await store.transaction(async trx => {
         const held = await lockUser(trx, user.id)
         if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
         // Either the owner of the address got the link by mail, or an admin handed it over: the address is confirmed.
         const email_verified_at = held.email_verified_at ?? new Date(store.now())
         const chosen = { password_hash, password_from: link.password_from, must_change_password: false }
         await updateUser(trx, user.id, { ...chosen, email_verified_at })
-        if (link.password_from === 'person') await deleteDoubtfulIdentities(trx, user.id)
-        return endAccess(trx, user.id)
+        const ended = await endAccess(trx, user.id)
+        if (link.password_from !== 'person') return { ended, news: [] }
+        await deleteDoubtfulIdentities(trx, user.id)
+        return { ended, news: await endDoubt(trx, telling, held) }
       })
       await logins.tellEnd(ended)
       logins.forget(user.id)
+      await telling.announce(news)
       await forgetAccountFailures(store, user.email)
       if ((await settings.read()).mailReady) mailer.post(passwordSetMail(user.email))
       return user

@@ -19,10 +19,11 @@ import {
   takeRecoveryCode,
   takeStep,
 } from '../store/identity/second-factors.ts'
-import { findUser, type UserRow } from '../store/identity/users.ts'
+import { findUser, lockUser, type UserRow } from '../store/identity/users.ts'
 import { requireAnother } from './acting-for.ts'
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
+import { endAccess } from './end-access.ts'
 import { type OwnProof, proveOwn, type SecondFactorCheck } from './own-proof.ts'
 import { type Passwords } from './passwords.ts'
 import { type Telling } from './telling.ts'
@@ -49,7 +50,7 @@ export interface SecondFactor extends SecondFactorCheck {
   status(caller: Caller): Promise<TotpStatus>
   /** @throws AppError `login_failed` (password), `totp_on` */
   enrol(caller: Caller, request: { password: string }): Promise<TotpEnrolment>
-  /** @throws AppError `totp_not_on` (enrol first), `totp_on`, `totp_invalid` */
+  /** Ends all other sign-ins of the account. @throws AppError `totp_not_on` (enrol first), `totp_on`, `totp_invalid` */
   confirm(caller: Caller, request: { code: string }): Promise<RecoveryCodes>
   /** @throws AppError `totp_not_on`, `login_failed`, `totp_invalid` */
   renewRecoveryCodes(caller: Caller, request: Proof): Promise<RecoveryCodes>
@@ -72,11 +73,13 @@ export interface SecondFactorDeps {
   readonly events: EventPublisher
   /** Called after a change: everything cached of the account is stale. */
   readonly onChanged: (userId: UserId) => void
+  /** Announces the end of sign-ins that the transaction has deleted. */
+  readonly tellEnd: (loginIds: readonly string[]) => Promise<void>
   readonly now?: () => number
 }
 
 export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
-  const { store, box, passwords, telling, events, onChanged, now = store.now } = deps
+  const { store, box, passwords, telling, events, onChanged, tellEnd, now = store.now } = deps
   const { db } = store
 
   function stepFor(user: UserRow, code: string): number | undefined {
@@ -141,10 +144,14 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       })
       if (step === undefined) throw new AppError('totp_invalid', because('code_from_app'))
       const [confirmedStep, codes] = [step, newCodes()]
-      await store.transaction(async trx => {
+      const ended = await store.transaction(async trx => {
+        await lockUser(trx, user.id)
         if (!(await confirmSecret(trx, user.id, totp_sealed, confirmedStep))) throw alreadyOn()
         await replaceRecoveryCodes(trx, user.id, codes.map(hashRecoveryCode))
+        // No code was asked for when the others were made.
+        return endAccess(trx, user.id, caller.loginId ?? undefined)
       })
+      await tellEnd(ended)
       announce(user)
       return { codes }
     },

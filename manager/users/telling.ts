@@ -22,7 +22,8 @@ export interface News {
 
 /**
  * Tells people what others did about their accounts: among their notifications in the console, and by mail where that is set up
- * (ADR 59). Nobody is told of what they did themselves.
+ * (ADR 59). Nobody is told of what they did themselves, except of new keypairs, which sign in without the
+ * person, and of what was made while somebody else may have been in the account.
  */
 export interface Telling {
   /** Writes the messages in the transaction of the change, so that no change goes untold. Call `announce` once it is committed. */
@@ -40,7 +41,9 @@ export interface TellingDeps {
   readonly events: EventPublisher
 }
 
-const ofOthers = (news: readonly News[]) => news.filter(({ userId, by }) => userId !== by.userId)
+const isAlwaysTold = (kind: ToldKind) => kind.startsWith('own_') || kind.startsWith('left_')
+const ofOthers = (news: readonly News[]) =>
+  news.filter(({ userId, by, kind }) => userId !== by.userId || isAlwaysTold(kind))
 const textOf = ({ kind, by, detail = '' }: News) => toldText(kind, { by: by.email, detail })
 
 export function createTelling({ store, settings, mailer, events }: TellingDeps): Telling {

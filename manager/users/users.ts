@@ -46,6 +46,7 @@ import {
 import { type Caller, managesAccount, requireMayAssign, requireMayGivePolicy, visibleAccounts } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { endAccess } from './end-access.ts'
+import { endDoubt } from './end-of-doubt.ts'
 import { roadOf, sendLink } from './links-for-others.ts'
 import { type Logins } from './logins.ts'
 import { checkPassword, type Passwords } from './passwords.ts'
@@ -54,6 +55,8 @@ import { requireSuperadmin } from './superadmins.ts'
 import { type Telling } from './telling.ts'
 import { toUser, toUsers } from './to-user.ts'
 
+/** A password that nobody knows: it is in no doubt. */
+const NOBODYS = { password_set: false, password_from: 'person', must_change_password: false } as const
 const NOBODY = { items: [], nextCursor: null, total: 0 }
 
 export interface UserQuery {
@@ -191,7 +194,7 @@ export function createUsers(deps: UsersDeps): Users {
           must_change_password: mustChangePassword,
           resource_policy: resourcePolicy,
           ...chosen,
-          ...(passwordEnded ? { password_hash: nobodys, password_set: false, must_change_password: false } : {}),
+          ...(passwordEnded ? { ...NOBODYS, password_hash: nobodys } : {}),
         }
         const changed = await withKnownPolicy(resourcePolicy, () =>
           mustFind(updateUser(trx, id, defined({ ...change, ...columns }))),
@@ -212,8 +215,9 @@ export function createUsers(deps: UsersDeps): Users {
         const projectsChanged = projects.join() !== (await listGroupIds(trx, id)).join()
         const passwordSet = password !== undefined
         const all = { before: user, after: changed, passwordSet, passwordEnded, isUnlinked, projectsChanged }
-        const news = newsOf(caller, all)
-        await telling.write(trx, news)
+        const changes = newsOf(caller, all)
+        await telling.write(trx, changes)
+        const news = [...changes, ...(passwordEnded ? await endDoubt(trx, telling, user) : [])]
         return { user, changed, ended, news, link, road }
       })
       const { user, changed, ended, news, link, road } = done
@@ -264,16 +268,18 @@ export function createUsers(deps: UsersDeps): Users {
       if (!good) throw wrong()
       if (password === oldPassword) throw new AppError('password_unchanged', because('choose_other_password'))
       const password_hash = await passwords.hash(password)
-      const ended = await store.transaction(async trx => {
+      const { ended, news } = await store.transaction(async trx => {
         const held = await mustFind(lockUser(trx, user.id))
         // Another password was set during the check: a caller who knows only the old one must not replace it.
         if (held.password_hash !== user.password_hash) throw wrong()
         const password_from = nextPasswordFrom(held.password_from)
         await updateUser(trx, user.id, { password_hash, password_from, must_change_password: false })
-        return endAccess(trx, user.id, caller.loginId ?? undefined)
+        const ended = await endAccess(trx, user.id, caller.loginId ?? undefined)
+        return { ended, news: password_from === 'person' ? await endDoubt(trx, telling, held) : [] }
       })
       await logins.tellEnd(ended)
       logins.forget(user.id)
+      await telling.announce(news)
     },
   }
 }

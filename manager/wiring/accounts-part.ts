@@ -92,13 +92,15 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
   const passwords = createPasswords()
   await ensureFirstAdmin({ store, passwords, dataDir, password: adminPassword, log })
   const onChanged = (userId: UserId) => logins.forget(userId)
-  const secondFactor = createSecondFactor({ store, box, passwords, telling, events, onChanged })
+  const tellEnd = (loginIds: readonly string[]) => logins.tellEnd(loginIds)
+  const secondFactor = createSecondFactor({ store, box, passwords, telling, events, onChanged, tellEnd })
   await using stack = new AsyncDisposableStack()
   const logins = stack.use(
     createLogins({
       store,
       passwords,
       secondFactor,
+      telling,
       lifetimes: async () => lifetimesOf(await settings.read()),
       passwordSignIn: async () => (await settings.read()).passwordSignIn,
       checkKeypair: createKeypairCheck({ db: store.db, box }),
@@ -121,6 +123,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
     secondFactor,
     passwords,
     events,
+    telling,
     onMembersLeft,
     log,
   })
@@ -128,6 +131,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
     signers.end(accessKey)
     void logins.tellEnd(loginIds)
   }
+  const proving = { store, passwords, secondFactor }
   const mailing = { store, passwords, settings, mailer }
   const users = createUsers({ ...mailing, logins, telling, events, onChanged: onLimitsChanged, onMembersLeft })
   const opened = stack.move()
@@ -166,7 +170,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
       }),
       ...createSshKeypairRoutes(createSshKeypairs(store)),
       ...createHomeFileRoutes(createHomeFiles({ store, box })),
-      ...createKeypairRoutes(createKeypairs({ store, box, telling, onEnd: endKeypair, onLimitsChanged })),
+      ...createKeypairRoutes(createKeypairs({ ...proving, box, telling, onEnd: endKeypair, onLimitsChanged })),
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }

@@ -136,7 +136,8 @@ export function createSessionHandlers(
     }),
     ...createQuotaRoutes({
       policies: createResourcePolicies({
-        db: store.db,
+        store,
+        telling,
         onChanged() {
           limitsChanged()
           onPoliciesChanged()

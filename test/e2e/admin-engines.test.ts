@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type Browser, type Locator, type Page } from 'playwright-core'
 import { pack } from 'tar-stream'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type ApiClient, type Session, type SessionSpec } from '#manager/contract'
+import { type ApiClient, type Session, sessionImagePrefix, type SessionSpec } from '#manager/contract'
 import { silentLog } from '../../manager/log.ts'
 import { startWeb } from '../../proxy/web/server.ts'
 import { launchBrowser, visit, type Visitor } from '../fixtures/browser.ts'
@@ -266,7 +266,7 @@ test('an interruption is allowed in the page; the owner sees the countdown, and 
 })
 
 test('a session becomes an image on request: it is made, pushed, and launched on another host', async () => {
-  const made = 'users/ada/box:1'
+  const made = `${sessionImagePrefix((await ada.api.me()).user)}box:1`
   const pushed = `127.0.0.1:${relay.port}/lab/${made}`
   const session = await running(
     await launch(ada.api, { name: 'prepared', image: box, startupCommand: 'echo tool > /tmp/tool' }),

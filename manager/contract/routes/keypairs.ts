@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   AccessKey,
   Keypair,
+  KeypairAcceptance,
   KeypairChange,
   KeypairSort,
   KeypairSpec,
@@ -36,7 +37,8 @@ export const KEYPAIR_ROUTES = {
     path: '/api/v1/keypairs',
     access: 'user',
     idempotencyKey: true,
-    summary: 'Make a keypair of your own. Only this answer has its secret key.',
+    summary:
+      'Make a keypair of your own, signed in as yourself and not with a keypair. Only this answer has its secret key.',
     body: KeypairSpec,
     status: 201,
     reply: NewKeypair,
@@ -60,6 +62,7 @@ export const KEYPAIR_ROUTES = {
     summary:
       'Accept and activate a keypair that somebody else made for you. Only this answer has its secret key. To refuse it, delete it.',
     params: z.object({ accessKey: AccessKey }),
+    body: KeypairAcceptance.nullish(),
     reply: NewKeypair,
   },
   updateKeypair: {

@@ -11,7 +11,7 @@ export function createKeypairRoutes(keypairs: Keypairs): KeypairHandlers {
     listKeypairs: ({ caller }, { query }) => keypairs.list(caller, query),
     createKeypair: ({ caller }, { body }) => keypairs.create(caller, body),
     createUserKeypair: ({ caller }, { params, body }) => keypairs.createFor(caller, params.id, body),
-    acceptKeypair: ({ caller }, { params }) => keypairs.accept(caller, params.accessKey),
+    acceptKeypair: ({ caller }, { params, body }) => keypairs.accept(caller, params.accessKey, body ?? {}),
     updateKeypair: ({ caller }, { params, body }) => keypairs.change(caller, params.accessKey, body),
     deleteKeypair: ({ caller }, { params }) => keypairs.remove(caller, params.accessKey),
   }

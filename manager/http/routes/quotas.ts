@@ -38,7 +38,7 @@ export function createQuotaRoutes(deps: QuotaRouteDeps): Pick<Handlers, QuotaRou
     listResourcePolicies: async () => ({ items: await policies.list() }),
     createResourcePolicy: (_context, { body }) => policies.create(body),
     updateResourcePolicy: (_context, { params, body }) => policies.change(params.name, body),
-    assignResourcePolicy: (_context, { params, body }) => policies.assign(params.name, body),
+    assignResourcePolicy: ({ caller }, { params, body }) => policies.assign(caller, params.name, body),
     deleteResourcePolicy: (_context, { params }) => policies.remove(params.name),
     listPresets: async ({ caller }, { query }) => ({
       items: await presets.list(await ownerOf(caller, query.owner), query),

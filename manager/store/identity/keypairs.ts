@@ -119,6 +119,19 @@ export async function deactivateKeypairs(db: Db, ownerId: UserId): Promise<void>
   await db.updateTable('keypairs').set({ active: false }).where('user_id', '=', ownerId).execute()
 }
 
+/** Deactivates the active keypairs of a user that were made or activated since a time. @returns their access keys */
+export async function deactivateKeypairsSince(db: Db, ownerId: UserId, since: Date): Promise<string[]> {
+  const rows = await db
+    .updateTable('keypairs')
+    .set({ active: false })
+    .where('user_id', '=', ownerId)
+    .where('active', '=', true)
+    .where('activated_at', '>=', since)
+    .returning('access_key')
+    .execute()
+  return rows.map(row => row.access_key).toSorted()
+}
+
 /** Deletes the keypairs that others made for a user and that the user has not accepted. */
 export async function deleteWaitingKeypairs(db: Db, ownerId: UserId): Promise<void> {
   await db.deleteFrom('keypairs').where('user_id', '=', ownerId).where('waits', '=', true).execute()
@@ -141,7 +154,13 @@ export async function updateKeypair(
   change: { active?: boolean; waits?: boolean; sealed_secret?: string; rate_limit?: number; resource_policy?: string },
 ): Promise<void> {
   if (Object.keys(change).length === 0) return
-  await db.updateTable('keypairs').set(change).where('access_key', '=', accessKey).execute()
+  const activated =
+    change.active === true ? { activated_at: sql<Date>`case when active then activated_at else now() end` } : {}
+  await db
+    .updateTable('keypairs')
+    .set({ ...change, ...activated })
+    .where('access_key', '=', accessKey)
+    .execute()
 }
 
 /** Locks the row: sign-ins with this keypair wait until the transaction ends. */

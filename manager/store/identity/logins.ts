@@ -80,6 +80,17 @@ export function listLoginsOf(db: Db, userId: UserId): Promise<Selectable<LoginsT
     .execute()
 }
 
+/** Whether a sign-in was made within the last `minutes`. */
+export async function isLoginYounger(db: Db, id: string, minutes: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('logins')
+    .select('id')
+    .where('id', '=', id)
+    .where(sql<boolean>`created_at > now() - make_interval(mins => ${minutes})`)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** The first of these hashes that belongs to a sign-in, expired or not. */
 export async function findTokenHash(db: Db, hashes: readonly Buffer[]): Promise<Buffer | undefined> {
   const row = await db.selectFrom('logins').select('token_hash').where('token_hash', 'in', hashes).executeTakeFirst()

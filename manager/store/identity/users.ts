@@ -250,16 +250,34 @@ export type UserUpdate = Partial<
  * @returns the new row, or undefined if there is no such user
  */
 export function updateUser(db: Db, id: UserId, update: UserUpdate): Promise<UserRow | undefined> {
+  const from = update.password_from ?? (update.password_hash === undefined ? undefined : 'person')
   return db
     .updateTable('users')
     .set({
       ...(update.password_hash === undefined ? {} : { password_set: true, password_from: 'person' as const }),
       ...update,
+      ...(from === undefined ? {} : { doubt_since: doubtAfter(from) }),
       version: sql<number>`version + 1`,
     })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirst()
+}
+
+/** A doubt that goes on keeps its begin; one that begins now gets it; a password of the person's ends it. */
+function doubtAfter(from: UserRow['password_from']): RawBuilder<Date | null> {
+  if (from === 'person') return sql`null`
+  return sql`case when password_from = 'person' then now() else doubt_since end`
+}
+
+/**
+ * Condition that an admin of the domain may be in the account, as `adminMayHaveEntered` says it of a row, and that this was not so
+ * at a time already. The query must have the table `users` under the name `alias`.
+ */
+export function enteredSince(alias: string, time: RawBuilder<unknown>): RawBuilder<boolean> {
+  const column = (name: string) => sql.ref(`${alias}.${name}`)
+  return sql<boolean>`(${column('password_set')} and ${column('password_from')} in ('administrator', 'unknown')
+    and coalesce(${column('doubt_since')}, ${column('created_at')}) > ${time})`
 }
 
 export async function findSshPublicKey(db: Db, id: UserId): Promise<string | null> {
@@ -268,5 +286,9 @@ export async function findSshPublicKey(db: Db, id: UserId): Promise<string | nul
 }
 
 export async function setSshPublicKey(db: Db, id: UserId, line: string | null): Promise<void> {
-  await db.updateTable('users').set({ ssh_public_key: line }).where('id', '=', id).execute()
+  await db
+    .updateTable('users')
+    .set({ ssh_public_key: line, ssh_key_changed_at: sql<Date>`now()` })
+    .where('id', '=', id)
+    .execute()
 }

@@ -62,6 +62,7 @@ import { launchedBy } from './0086-launched-by.ts'
 import { ownApps } from './0090-own-apps.ts'
 import { doubtfulIdentities } from './0091-doubtful-identities.ts'
 import { hostFaults } from './0092-host-faults.ts'
+import { endOfDoubt } from './0093-end-of-doubt.ts'
 import { appPorts } from './0095-app-ports.ts'
 
 /** All migrations, in order of their names. Never edit a released migration; add one with the next number. */
@@ -129,5 +130,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0090-own-apps': ownApps,
   '0091-doubtful-identities': doubtfulIdentities,
   '0092-host-faults': hostFaults,
+  '0093-end-of-doubt': endOfDoubt,
   '0095-app-ports': appPorts,
 }

@@ -13,7 +13,7 @@ export async function insertAuditRows(db: Db, rows: readonly NewAuditRow[]): Pro
 }
 
 export interface AuditPage extends AuditFilter {
-  /** Only rows of this domain. */
+  /** Only rows of this domain, since it was made. */
   readonly domain?: string | undefined
   readonly limit: number
   /** Page limits by id: `before` with the order `newest`, `after` with the order `oldest`. */
@@ -29,7 +29,11 @@ export async function listAuditRows(db: Db, page: AuditPage): Promise<AuditRow[]
     .selectAll()
     .orderBy('id', page.order === 'newest' ? 'desc' : 'asc')
     .limit(page.limit)
-  if (domain !== undefined) query = query.where('domain', '=', domain)
+  if (domain !== undefined) {
+    // Rows of another domain that had the name before are not this one's.
+    const madeAt = db.selectFrom('domains').select('created_at').where('name', '=', domain)
+    query = query.where('domain', '=', domain).where('at', '>=', madeAt)
+  }
   if (actor !== undefined) {
     query = query.where('actor_id', 'in', eb =>
       eb

@@ -87,19 +87,23 @@ function columnsOf({ limits, allowed_storage_hosts: hosts, ...numbers }: Partial
   }
 }
 
-/** Fails with SQLSTATE 23503 if there is no such policy. @returns false if there is no such user or keypair */
+/** Fails with SQLSTATE 23503 if there is no such policy. @returns whose limits changed; undefined if there is no such user or keypair */
 export async function assignResourcePolicy(
   db: Db,
   name: string,
   to: { userId: UserId } | { accessKey: string },
-): Promise<boolean> {
+): Promise<UserId | undefined> {
   const query =
     'userId' in to
       ? db
           .updateTable('users')
           .set({ resource_policy: name, version: sql`version + 1` })
           .where('id', '=', to.userId)
-      : db.updateTable('keypairs').set({ resource_policy: name }).where('access_key', '=', to.accessKey)
-  const { numUpdatedRows } = await query.executeTakeFirst()
-  return numUpdatedRows === 1n
+          .returning('id')
+      : db
+          .updateTable('keypairs')
+          .set({ resource_policy: name })
+          .where('access_key', '=', to.accessKey)
+          .returning('user_id as id')
+  return (await query.executeTakeFirst())?.id
 }

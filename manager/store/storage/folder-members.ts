@@ -7,6 +7,7 @@ import {
   LIVE_STATUSES,
   type UserId,
 } from '#manager/contract'
+import { enteredSince } from '../identity/users.ts'
 import { type Db } from '../schema.ts'
 
 export interface MemberRow {
@@ -162,7 +163,8 @@ export interface ReceivedRow extends InvitationRow {
 
 /**
  * Open invitations to the address of the user, newest first: to folders outside of the trash, in the domain of the user only,
- * because domains keep apart.
+ * because domains keep apart. One that was sent before an admin could enter the account waits until its person alone can: it was
+ * sent to the person.
  */
 export function listReceived(db: Db, userId: UserId): Promise<ReceivedRow[]> {
   return db
@@ -184,6 +186,7 @@ export function listReceived(db: Db, userId: UserId): Promise<ReceivedRow[]> {
     .where(isOpen)
     .where('folders.status', '=', 'ready')
     .where(sql<boolean>`me.domain = coalesce(owners.domain, groups.domain)`)
+    .where(sql<boolean>`not ${enteredSince('me', sql.ref('folder_invitations.created_at'))}`)
     .orderBy('folder_invitations.created_at', 'desc')
     .orderBy('folder_invitations.id', 'desc')
     .execute()

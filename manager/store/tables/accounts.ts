@@ -20,6 +20,8 @@ export interface UsersTable {
    * admin of the domain had in hand.
    */
   password_from: Default<PasswordFrom>
+  /** Begin of the doubt whether somebody else knows the password; null without one, and where it is as old as the account. */
+  doubt_since: MaybeTime
   /** The next sign-in with the password has to set a new one. */
   must_change_password: Default<boolean>
   /** Set by default. Null only after a sign-up: that account cannot sign in until its e-mail link is used. */
@@ -31,6 +33,7 @@ export interface UsersTable {
   totp_last_step: number | null
   /** The user's own SSH public key (one line). Sessions that start after it was set authorise it. */
   ssh_public_key: string | null
+  ssh_key_changed_at: MaybeTime
   created_at: Time
   /** Incremented by every change; event hints carry it. */
   version: Default<number>
@@ -83,6 +86,8 @@ export interface KeypairsTable {
   rate_limit: number
   resource_policy: Default<string>
   created_at: Time
+  /** When it was made, or activated last. */
+  activated_at: Time
   last_used_at: MaybeTime
   /** Null: the owner, or somebody who is not known. */
   created_by: UserId | null

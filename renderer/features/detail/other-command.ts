@@ -1,7 +1,17 @@
 import { type Session } from '#manager/contract'
 
-/** Whether an administrator launched the session for its owner, and chose what runs in it. */
+/** What its owner takes over of a session that an administrator launched. */
+export interface Kept {
+  readonly keepCommand: boolean
+  readonly keepFiles: boolean
+}
+export const NOTHING_KEPT: Kept = { keepCommand: false, keepFiles: false }
+
+/** Whether an administrator launched the session for its owner, so that the owner is asked what another run takes over. */
+export const isOfOther = ({ launchedBy }: Session): boolean => launchedBy !== null
+
+/** Whether the administrator chose what runs in it. */
 export function hasOtherCommand(session: Session): boolean {
-  const { launchedBy, startupCommand, runImageCommand, environNames } = session
-  return launchedBy !== null && (startupCommand !== null || runImageCommand || environNames.length > 0)
+  const { startupCommand, runImageCommand, environNames } = session
+  return isOfOther(session) && (startupCommand !== null || runImageCommand || environNames.length > 0)
 }

@@ -24,7 +24,10 @@ const en = {
   otherImageProgram: 'The program of the image runs.',
   otherKeep: 'Run this again',
   otherKeepHint:
-    'The session starts with your dotfiles and dot-folders. What runs in it can read them, and administrators can read its log. Files that are in the home stay in any case.',
+    'The session starts with your dotfiles and dot-folders. What runs in it can read them, and administrators can read its log.',
+  otherKeepFiles: 'Continue with the files of its home',
+  otherKeepFilesHint:
+    'Its command may have left a start-up file there, such as .bashrc, which would run beside your dotfiles. Otherwise the session begins with an empty home.',
   otherBatch:
     'A batch session needs its command. The command can read your dotfiles and dot-folders, and administrators can read its log.',
   foreignEnded: '<b>This session belongs to {owner}.</b> You see its timeline, log and details as an administrator.',

@@ -52,6 +52,7 @@ const en = {
   over_group_limit: 'Ask for less, or choose another project.',
   over_keypair_policy: 'Ask for less, or an administrator for another resource policy.',
   over_user_policy: 'Ask for less, or an administrator for another resource policy.',
+  proof_required: 'Enter your password, or sign in again first.',
   password_unchanged: 'Choose a password that differs from your current one.',
   port_silent: 'Start your program in the session, then open the port again.',
   port_in_use: 'Choose another port, or let Berth take any free one.',

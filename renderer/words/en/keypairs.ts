@@ -31,6 +31,7 @@ const en = {
   refuseKey: 'Refuse {key}',
   refuseTitle: 'Refuse the access key {key}?',
   refuseText: 'The access key is deleted. It has opened nothing.',
+  proof: 'Programs sign in with an access key later, without asking you. Enter your password once more.',
   loading: 'Loading the access keys',
 } as const
 

@@ -15,6 +15,25 @@ const en = {
   certificate: 'A certificate of Berth has ended, ends soon or was not renewed. See what to do in About.',
   hostFault: 'No session can start on the host {name}. See why in Agents.',
   hostWell: 'Sessions can start on the host {name} again.',
+  told_own_keypair_made: 'The access key {name} was made in your account. Delete it if this was not you.',
+  told_own_keypair_activated: 'The access key {name} of your account was activated. Delete it if this was not you.',
+  told_left_keypairs:
+    'Made or activated while somebody else may have known your password, and inactive now: the access keys {name}. Activate your own again.',
+  told_left_script: 'Your start-up script was changed while somebody else may have known your password. Look at it.',
+  told_left_dotfiles:
+    'Changed while somebody else may have known your password: the dotfiles {name}. Delete what is not yours.',
+  told_left_ssh_key:
+    'Your SSH key was changed while somebody else may have known your password. Replace it if it is not yours.',
+  told_left_second_factor:
+    'Your second factor was switched on while somebody else may have known your password. If that was not you, ask a superadmin.',
+  told_left_sessions:
+    'Launched while somebody else may have known your password: the sessions {name}. End those that are not yours.',
+  told_left_templates:
+    'Stored while somebody else may have known your password: {name}. Delete what is not yours before you launch with it.',
+  told_left_shares:
+    'Shared while somebody else may have known your password: {name}. Take back what you did not share.',
+  told_left_links:
+    'Links that were made while somebody else may have known your password: {name}. Withdraw those that are not yours.',
   told_keypair_made: '{person} made the access key {name} for you. It opens nothing until you accept it.',
   told_keypair_changed: '{person} changed the limits of your access key {name}.',
   told_keypair_deactivated: '{person} deactivated your access key {name}. Only you can activate it again.',

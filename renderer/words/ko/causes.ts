@@ -168,6 +168,8 @@ export default {
   session_is: '세션의 상태: {status}',
   session_just_ended: '세션이 방금 종료되었습니다.',
   session_member_unknown: '세션의 "{project}" 프로젝트에 다음 활성 구성원이 없습니다: {email}',
+  dot_folder_in_launched:
+    '{who} 님이 이 세션을 대신 시작하고 명령을 정했으므로 그 명령이 "{name}"을(를) 읽을 수 있습니다. 세션을 직접 다시 시작하면 점으로 시작하는 폴더가 함께 마운트됩니다.',
   session_used_by_others:
     '다른 사람이 이 세션을 사용할 수 있고, "{name}" 폴더는 내 모든 세션에서 사용됩니다. 먼저 그 사람의 권한을 거두거나 다른 폴더를 더하세요.',
   session_mounts_dot_folder:
@@ -398,7 +400,10 @@ export default {
   only_superadmin_keeps_password:
     '직접 정한 비밀번호는 첫 로그인에서 바뀝니다. 프로그램용 계정의 비밀번호를 그대로 둘 수 있는 것은 최고 관리자뿐입니다.',
   only_owner_activates: '키 쌍은 소유자만 활성화할 수 있습니다. 비활성화하거나 삭제할 수는 있습니다.',
-  only_person_accepts: '키 쌍을 수락하려면 로그인하세요. 다른 키 쌍으로 서명한 요청으로는 수락할 수 없습니다.',
+  only_person_accepts:
+    '키 쌍을 만들거나 수락하거나 활성화하려면 직접 로그인하세요. 다른 키 쌍으로 한 요청이나 로그인으로는 할 수 없습니다.',
+  prove_with_password: '비밀번호도 보내세요. 2단계 인증을 쓰면 코드도 필요합니다. 또는 다시 로그인하세요.',
+  prove_by_sign_in: '계정에 비밀번호가 없습니다. 다시 로그인한 뒤 10분 안에 다시 시도하세요.',
   only_superadmin_policy: '최고 관리자만 자원 정책을 정할 수 있습니다.',
   only_superadmin_rate_limit: '최고 관리자만 요청 수 한도를 정할 수 있습니다.',
   keypair_requests: '이 키 쌍은 15분 동안 요청을 {limit}개까지 보낼 수 있습니다. {seconds}초 뒤에 다시 시도하세요.',

@@ -51,6 +51,7 @@ export default {
   over_group_limit: '요청하는 자원을 줄이거나 다른 프로젝트를 선택하세요.',
   over_keypair_policy: '요청하는 자원을 줄이거나 관리자에게 다른 자원 정책을 요청하세요.',
   over_user_policy: '요청하는 자원을 줄이거나 관리자에게 다른 자원 정책을 요청하세요.',
+  proof_required: '비밀번호를 입력하거나 먼저 다시 로그인하세요.',
   password_unchanged: '현재 비밀번호와 다른 비밀번호를 선택하세요.',
   port_silent: '세션에서 프로그램을 시작한 다음 포트를 다시 여세요.',
   port_in_use: '다른 포트를 선택하거나 비어 있는 포트를 사용하세요.',

@@ -46,6 +46,7 @@ export default {
   not_signed_in: '먼저 로그인하세요',
   over_dotfile_limit: '닷파일이 너무 많거나 너무 큽니다',
   password_change_required: '로그인하려면 새 비밀번호를 정하세요',
+  proof_required: '본인임을 한 번 더 확인해야 합니다',
   password_unchanged: '새 비밀번호가 이전 비밀번호와 같습니다',
   signature_invalid: '요청의 서명이 유효하지 않습니다',
   signature_replayed: '이미 받은 서명 요청입니다',

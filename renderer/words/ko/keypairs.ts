@@ -32,5 +32,6 @@ export default {
   refuseKey: '{key} 거절',
   refuseTitle: '액세스 키 {key} 거절',
   refuseText: '액세스 키가 삭제됩니다. 이 키로 연 것은 없습니다.',
+  proof: '이후 프로그램은 이 액세스 키로 묻지 않고 로그인합니다. 비밀번호를 한 번 더 입력하세요.',
   loading: '액세스 키를 불러오는 중',
 } satisfies Translation<typeof en>

@@ -42,7 +42,11 @@ test('the limits of a policy and of a project reach the file systems of all fold
     await expect.poll(() => listUnenforced(db)).toEqual([])
     return new Map(limits.splice(0))
   }
-  const policies = createResourcePolicies({ db, onChanged: () => undefined })
+  const policies = createResourcePolicies({
+    store: test.store,
+    telling: { write: () => Promise.resolve(), announce: () => Promise.resolve() },
+    onChanged: () => undefined,
+  })
   await policies.change('default', { maxFolderBytes: 4 * MIB })
   expect(await enforced()).toEqual(
     new Map([

@@ -346,7 +346,8 @@ describe('what somebody can do after a verb about another person that they could
     const { token } = await anybody.login({ body })
     const { items } = await apiOf(cluster.url, token ?? '').listMessages()
     // Messages of one change have the same time, and no order.
-    expect(items.map(({ about, from }) => `${about} ${from}`).toSorted()).toEqual(
+    const byOther = items.filter(({ from }) => from === actor.email)
+    expect(byOther.map(({ about, from }) => `${about} ${from}`).toSorted()).toEqual(
       [
         'keypair_made',
         'keypair_deleted',
@@ -364,4 +365,107 @@ describe('what somebody can do after a verb about another person that they could
         .toSorted(),
     )
   })
+})
+
+/**
+ * Accounts that an admin of a domain makes, without mail, and enters before their person comes. `enter` uses what the admin has in hand.
+ */
+const MAKING = {
+  createUser: async ({ api }: Person, email: string) => {
+    await api.createUser({ body: { email, name: 'New', password: CHOSEN } })
+    return CHOSEN
+  },
+  importUsers: async ({ api }: Person, email: string) => {
+    const { items } = await api.importUsers({ body: { rows: [{ email }] } })
+    return byLink(items[0]?.link?.url)
+  },
+  acceptSignUpRequest: async ({ api }: Person, email: string) => {
+    await cluster.api.updateSettings({ body: { allowSignUp: 'request' } })
+    await apiOf(cluster.url).requestSignUp({ body: { email, name: 'New' } })
+    const waiting = async () => (await api.listSignUpRequests({ query: {} })).items.find(one => one.email === email)
+    await expect.poll(waiting).toBeDefined()
+    const { link } = await api.acceptSignUpRequest({ params: { id: (await waiting())?.id ?? '' }, body: {} })
+    return byLink(link?.url)
+  },
+  createInvitation: async ({ api }: Person, email: string) => {
+    await cluster.api.updateSettings({ body: { allowSignUp: 'invitation' } })
+    const { token } = await api.createInvitation({ body: {} })
+    await apiOf(cluster.url).signUp({ body: { email, name: 'New', password: CHOSEN, invitation: token } })
+    return CHOSEN
+  },
+}
+const TAKEN = 'Taken-over-pass-9'
+async function byLink(url: string | undefined): Promise<string> {
+  const token = /token=([\w-]+)/.exec(url ?? '')?.[1] ?? ''
+  await apiOf(cluster.url).resetPassword({ body: { token, password: CHOSEN } })
+  return CHOSEN
+}
+/** Signs in with a password that may have to be replaced; what is in hand afterwards. */
+async function enterWith(email: string, password: string): Promise<{ api: ApiClient; password: string }> {
+  const body = { email, password, kind: 'token' } as const
+  const first = await settled(apiOf(cluster.url).login({ body }))
+  if (first !== 'password_change_required') return { api: await signIn(email, password), password }
+  const { token } = await apiOf(cluster.url).login({ body: { ...body, newPassword: TAKEN } })
+  return { api: apiOf(cluster.url, token ?? ''), password: TAKEN }
+}
+
+/** What ends the doubt, by a superadmin. */
+const PHASES = {
+  'the person came': async (id: string) => {
+    const { url } = await cluster.api.createAccountLink({ ...on(id), body: { purpose: 'reset' } })
+    const token = /token=([\w-]+)/.exec(url ?? '')?.[1] ?? ''
+    await apiOf(cluster.url).resetPassword({ body: { token, password: PASSWORD } })
+  },
+  'the account was raised': (id: string) => cluster.api.updateUser({ ...on(id), body: { role: 'superadmin' } }),
+  'the account was moved': (id: string) => cluster.api.updateUser({ ...on(id), body: { domain: 'lab' } }),
+}
+
+describe('an account that an admin of a domain has made and entered gives the admin nothing any more after', () => {
+  beforeAll(() => cluster.api.createDomain({ body: { name: 'lab' } }))
+  afterAll(() => cluster.api.updateSettings({ body: { allowSignUp: 'off' } }))
+  const rows = Object.keys(PHASES).flatMap(phase => Object.keys(MAKING).map(name => ({ phase, name })))
+
+  test.each(rows)('$phase ($name)', async ({ phase, name }) => {
+    const actor = actors.get('domain_admin')
+    if (!actor) throw new Error('no such actor')
+    const email = `made-${++number}@example.org`
+    const chosen = await MAKING[name as keyof typeof MAKING](actor, email)
+    const inside = await enterWith(email, chosen)
+    const { user } = await inside.api.me()
+    const keypair = await inside.api.createKeypair({ body: {} })
+    const waiting = await actor.api.createUserKeypair({ ...on(user.id), body: {} })
+    const openLink = (await actor.api.createAccountLink({ ...on(user.id), body: { purpose: 'reset' } })).url ?? ''
+    await PHASES[phase as keyof typeof PHASES](user.id)
+    const again = (token: string) => apiOf(cluster.url).resetPassword({ body: { token, password: 'Once-more-pass-8' } })
+    const { accessKey, secretKey } = keypair
+    expect({
+      signIn: await settled(inside.api.me()),
+      password: await settled(signIn(email, inside.password)),
+      signed: await settled(signedApi(cluster.url, keypair).me()),
+      byKeypair: await settled(apiOf(cluster.url).loginWithKeypair({ body: { accessKey, secretKey, kind: 'token' } })),
+      link: await settled(again(/token=([\w-]+)/.exec(openLink)?.[1] ?? '')),
+      accepts: await settled(inside.api.acceptKeypair({ params: { accessKey: waiting.accessKey } })),
+    }).toEqual({
+      signIn: 'not_signed_in',
+      password: 'login_failed',
+      signed: 'keypair_inactive',
+      byKeypair: 'keypair_inactive',
+      link: 'link_invalid',
+      accepts: 'not_signed_in',
+    })
+  })
+})
+
+test('a policy that is assigned to a person, or to a keypair of theirs, is told to them', async () => {
+  const [actor, victim] = [actors.get('superadmin'), await newVictim(false)]
+  if (!actor) throw new Error('no such actor')
+  const params = { name: 'default' }
+  await actor.api.assignResourcePolicy({ params, body: { userId: victim.id } })
+  await actor.api.assignResourcePolicy({ params, body: { accessKey: victim.keypair } })
+  const { items } = await victim.api.listMessages()
+  const byOther = items.filter(({ from }) => from === actor.email)
+  expect(byOther.map(({ about, detail }) => `${about} ${detail}`)).toEqual([
+    `keypair_changed ${victim.keypair}`,
+    'account_changed ',
+  ])
 })

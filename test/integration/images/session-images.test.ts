@@ -12,8 +12,10 @@ afterEach(() => cluster.reset())
 describe('images of sessions', () => {
   test('the owner asks, a superadmin accepts, the agent makes it; nobody else may ask, and no name is taken twice', async () => {
     const steps: string[] = []
+    const ada = await cluster.addUser('saves@example.org')
+    const name = `saves-${(await ada.me()).user.id.slice(-8)}`
     const going = Promise.withResolvers<{ id: string }>()
-    const held = { ...PYTHON, id: `sha256:${'b'.repeat(64)}`, references: ['users/saves/held:1'], madeBy: 'saves' }
+    const held = { ...PYTHON, id: `sha256:${'b'.repeat(64)}`, references: [`users/${name}/held:1`], madeBy: name }
     const agent = await cluster.join({
       images: [PYTHON, held],
       script: {
@@ -27,7 +29,6 @@ describe('images of sessions', () => {
         },
       },
     })
-    const ada = await cluster.addUser('saves@example.org')
     const { items } = await ada.createSession({ body: { image: 'berth/python:3.13' } })
     const params = { id: items[0]?.id as never }
     await expect.poll(async () => (await ada.getSession({ params })).status).toBe('RUNNING')
@@ -45,36 +46,38 @@ describe('images of sessions', () => {
       'berth/toolbox:0123456789ab',
       'vision/torch:2',
       'users/ada/box:1',
+      'users/saves/box:1',
+      'users/saves-00000000/box:1',
     ]
-    for (const name of [...planted, PYTHON.references[0] ?? '']) {
-      expect(await refusal(ask(name)), name).toMatchObject({
-        ...{ code: 'bad_request', detail: { why: expect.stringContaining('users/saves/torch:2') as string } },
+    for (const taken of [...planted, PYTHON.references[0] ?? '']) {
+      expect(await refusal(ask(taken)), taken).toMatchObject({
+        ...{ code: 'bad_request', detail: { why: expect.stringContaining(`users/${name}/torch:2`) as string } },
       })
     }
-    expect(await refusal(ask('users/saves/held:1'))).toMatchObject({ code: 'image_exists' })
+    expect(await refusal(ask(`users/${name}/held:1`))).toMatchObject({ code: 'image_exists' })
     const { items: images } = await ada.listImages()
     expect(images.map(({ reference, madeBy }) => [reference, madeBy])).toEqual([
       ['berth/python:3.13', undefined],
-      ['users/saves/held:1', 'saves'],
+      [`users/${name}/held:1`, name],
     ])
-    expect(await ask('users/saves/first:1')).toMatchObject({
-      request: { reference: 'users/saves/first:1' },
+    expect(await ask(`users/${name}/first:1`)).toMatchObject({
+      request: { reference: `users/${name}/first:1` },
       task: null,
     })
-    const { request } = await ask('users/saves/box:1')
+    const { request } = await ask(`users/${name}/box:1`)
     expect(steps).toEqual([])
     expect(await refusal(ada.listImageRequests())).toMatchObject({ code: 'forbidden' })
     expect((await cluster.api.listImageRequests()).items).toMatchObject([
-      { reference: 'users/saves/box:1', email: 'saves@example.org', note: 'For the course' },
+      { reference: `users/${name}/box:1`, email: 'saves@example.org', note: 'For the course' },
     ])
     const accept = () => cluster.api.acceptImageRequest({ params: { id: request?.id ?? '' }, body: {} })
-    expect(await accept()).toMatchObject({ kind: 'save', status: 'running', target: 'users/saves/box:1' })
+    expect(await accept()).toMatchObject({ kind: 'save', status: 'running', target: `users/${name}/box:1` })
     expect(await refusal(accept())).toMatchObject({ code: 'image_request_not_found' })
     const task = async () => (await ada.getSessionImage({ params })).task
     await expect.poll(async () => (await task())?.pull?.[0]?.progress?.bytesDone).toBe(5)
     going.resolve({ id: 'sha256:1' })
     await expect.poll(async () => (await task())?.status).toBe('done')
-    expect(steps).toEqual(['users/saves/box:1 - saves'])
+    expect(steps).toEqual([`users/${name}/box:1 - ${name}`])
   })
 
   test('requests are withdrawn and declined, work is cancelled, and the setting decides who needs a superadmin', async () => {
@@ -92,16 +95,17 @@ describe('images of sessions', () => {
     })
     const bob = await cluster.addUser('declined@example.org')
     const { items } = await bob.createSession({ body: { image: 'berth/python:3.13' } })
+    const name = `declined-${(await bob.me()).user.id.slice(-8)}`
     const params = { id: items[0]?.id as never }
     await expect.poll(async () => (await bob.getSession({ params })).status).toBe('RUNNING')
-    const ask = () => bob.saveSession({ params, body: { reference: 'users/declined/bob:1' } })
+    const ask = () => bob.saveSession({ params, body: { reference: `users/${name}/bob:1` } })
     await ask()
     await bob.cancelSessionImage({ params })
     expect((await cluster.api.listImageRequests()).items).toEqual([])
     const { request } = await ask()
     await cluster.api.declineImageRequest({ params: { id: request?.id ?? '' }, body: { reason: 'Too large.' } })
     expect((await bob.listMessages()).items[0]?.text).toBe(
-      'The image users/declined/bob:1 of this session is not made.\nToo large.',
+      `The image users/${name}/bob:1 of this session is not made.\nToo large.`,
     )
     onTestFinished(async () => void (await cluster.api.updateSettings({ body: { sessionImages: 'ask' } })))
     await cluster.api.updateSettings({ body: { sessionImages: 'off' } })

@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import {
   type ApiClient,
   type Folder,
+  type FolderInvitationId,
   type FolderPermission,
   isAppError,
   MOST_SHARES,
@@ -348,4 +349,60 @@ test('pages of the owner and of the invited user get an event for each step, and
   await ann.api.deleteFolderMember({ params: { id: folder.id, userId: bob.id } })
   await expect.poll(hints).toEqual([3, 3, 0])
   for (const stream of streams) stream[Symbol.dispose]()
+})
+
+describe('an invitation to an address whose account an administrator makes afterwards', () => {
+  const email = 'coming@example.org'
+  const KNOWN = 'Known-to-the-lead-1'
+  const enter = (password: string, newPassword?: string) =>
+    apiOf(cluster.url).login({ body: { email, password, kind: 'token', ...(newPassword ? { newPassword } : {}) } })
+  const received = async (token: string | null) => (await apiOf(cluster.url, token ?? '').listFolderInvitations()).items
+
+  test('waits until the person has proved to own the address; the administrator cannot read it from inside', async () => {
+    await cluster.api.createUser({
+      body: {
+        email: 'lead@example.org',
+        name: 'Lead',
+        password: PASSWORD,
+        role: 'domain_admin',
+        mustChangePassword: false,
+      },
+    })
+    const { token: leads } = await apiOf(cluster.url).login({
+      body: { email: 'lead@example.org', password: PASSWORD, kind: 'token' },
+    })
+    const lead = apiOf(cluster.url, leads ?? '')
+    const folder = await ann.api.createFolder({ body: { name: 'for-coming' } })
+    const params = { id: folder.id }
+    const before = await ann.api.inviteToFolder({ params, body: { email } })
+    const { id } = await lead.createUser({ body: { email, name: 'Coming', password: KNOWN } })
+    const inside = await enter(KNOWN, 'Known-to-the-lead-2')
+    expect(await received(inside.token)).toEqual([])
+    const accept = (token: string | null, invitation: FolderInvitationId) =>
+      refusal(apiOf(cluster.url, token ?? '').acceptFolderInvitation({ params: { id: invitation } }))
+    expect(await accept(inside.token, before.id)).toMatchObject({ code: 'folder_invitation_not_found' })
+    // The owner of the folder sees it all the same, and another invitation is one to the account as it is now.
+    expect((await ann.api.listFolderShares({ params })).invitations).toMatchObject([{ id: before.id }])
+
+    await lead.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+    await expect.poll(() => smtp.mailTo(email, /reset-password/)).toBeDefined()
+    const link = /token=([\w-]+)/.exec(smtp.mailTo(email, /reset-password/)?.text ?? '')?.[1] ?? ''
+    await apiOf(cluster.url).resetPassword({ body: { token: link, password: 'Chosen-by-person-3' } })
+    const own = await enter('Chosen-by-person-3')
+    expect(await received(own.token)).toMatchObject([{ id: before.id }])
+
+    // The doubt comes back: the account is entered again, by a link in the hand of the administrator.
+    await cluster.api.updateSettings({ body: { smtpHost: null } })
+    try {
+      const { url } = await lead.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+      const inHand = /token=([\w-]+)/.exec(url ?? '')?.[1] ?? ''
+      await apiOf(cluster.url).resetPassword({ body: { token: inHand, password: 'Known-to-the-lead-4' } })
+    } finally {
+      await cluster.api.updateSettings({ body: { smtpHost: 'localhost' } })
+    }
+    const again = await enter('Known-to-the-lead-4')
+    expect(await received(again.token)).toEqual([])
+    const { id: next } = await ann.api.inviteToFolder({ params, body: { email } })
+    expect(await received(again.token)).toMatchObject([{ id: next }])
+  })
 })

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ApiClient, type Session, type SessionSpec } from '#manager/contract'
+import { createCli, loginCommand } from '../../fixtures/cli.ts'
 import { type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
@@ -180,6 +181,59 @@ describe('dotfiles, start-up script and command', () => {
       detail: { cause: 'batch_command_of_other', values: { who: ADMIN } },
     })
     expect(await finn.restartSession({ params, body: { keepCommand: true } })).toMatchObject({ kind: 'batch' })
+  })
+
+  test('started again by its owner, it begins with an empty home: the command may have left a start-up file there', async () => {
+    const old = await end(await cluster.launch(foreign))
+    const next = await finn.restartSession({ params: { id: old.id }, body: { keepCommand: true } })
+    await cluster.reach(next.id, 'RUNNING')
+    expect(created(next)).not.toHaveProperty('filesOf')
+    // The files can still be had, by who says so, and once.
+    const again = await finn.restartSession({ params: { id: old.id }, body: { keepFiles: true } })
+    await cluster.reach(again.id, 'RUNNING')
+    expect(created(again)).toMatchObject({ filesOf: old.kernels[0]?.id, startupCommand: null })
+    // A session of one's own goes on with its files, as ever.
+    const own = await end(await cluster.launch({}, finn))
+    const ownAgain = await finn.restartSession({ params: { id: own.id } })
+    await cluster.reach(ownAgain.id, 'RUNNING')
+    expect(created(ownAgain)).toMatchObject({ filesOf: own.kernels[0]?.id })
+    const live = await cluster.launch(foreign)
+    expect(await refusal(finn.restartSession({ params: { id: live.id } }))).toMatchObject({ code: 'session_live' })
+  })
+
+  test('the command line says what is left out, and takes it over only if it is told to', async () => {
+    await using cli = await createCli()
+    expect(await cli.run(loginCommand(cluster.url, OWNER), 'Their-own-pass-1')).toMatchObject({ code: 0 })
+    const old = await end(await cluster.launch(foreign))
+    const { err } = await cli.run(['session', 'restart', old.id])
+    expect(err).toContain('--keep-files')
+    expect(err).toContain('--keep-command')
+    const last = await cli.run(['session', 'restart', old.id, '--keep-files', '--keep-command'])
+    expect(last.err).not.toContain('--keep-')
+  })
+
+  test('no dot-folder is added while it runs: the command of the administrator may still be at work', async () => {
+    const folder = await finn.createFolder({ body: { name: '.keys' } })
+    const plain = await finn.createFolder({ body: { name: 'added-plain' } })
+    const session = await cluster.launch(foreign)
+    await cluster.reach(session.id, 'RUNNING')
+    const params = { id: session.id }
+    await expect.poll(async () => (await finn.getSession({ params })).foldersFixed).toBeNull()
+    for (const more of [{}, { path: 'harmless' }, { readOnly: true }]) {
+      expect(await refusal(finn.addSessionFolder({ params, body: { folder: folder.id, ...more } }))).toMatchObject({
+        code: 'session_folders_fixed',
+        detail: { cause: 'dot_folder_in_launched', values: { name: '.keys', who: ADMIN } },
+      })
+    }
+    expect(agent.requests('mount_folder')).toEqual([])
+    expect((await finn.addSessionFolder({ params, body: { folder: plain.id } })).folders).toHaveLength(1)
+    const own = await cluster.launch({ automount: false }, finn)
+    await cluster.reach(own.id, 'RUNNING')
+    await expect.poll(async () => (await finn.getSession({ params: { id: own.id } })).foldersFixed).toBeNull()
+    await finn.addSessionFolder({ params: { id: own.id }, body: { folder: folder.id } })
+    await cluster.api.deleteSession({ params: { id: own.id } })
+    await cluster.reach(own.id, 'TERMINATED')
+    await finn.trashFolder({ params: { id: folder.id } })
   })
 
   test('it stays without dotfiles when it starts on another host after a failed attempt', async () => {

@@ -47,11 +47,11 @@ const nobody = () => undefined
 async function services() {
   const { store } = world
   const secondFactor = { check: () => Promise.resolve(false) }
-  const logins = createLogins({ store, passwords, secondFactor })
   const mailer = { post: nobody } as unknown as Mailer
   const box = createSecretBox([toMasterKey(randomBytes(32))])
   const events = { publish: nobody, publishStats: nobody }
   const telling = createTelling({ store, settings, mailer, events })
+  const logins = createLogins({ store, passwords, secondFactor, telling })
   const { id, email } = await somebody('user')
   return {
     id,
@@ -59,7 +59,7 @@ async function services() {
     logins,
     users: createUsers({ store, passwords, logins, settings, mailer, telling, events }),
     resets: createPasswordResets({ store, passwords, logins, settings, mailer, telling }),
-    keypairs: createKeypairs({ store, box, telling, onEnd: nobody }),
+    keypairs: createKeypairs({ store, box, passwords, secondFactor, telling, onEnd: nobody }),
     [Symbol.dispose]: () => logins[Symbol.dispose](),
   }
 }

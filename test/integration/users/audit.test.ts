@@ -117,8 +117,10 @@ describe('the audit log of changes', () => {
     })
 
     const keypair = await user.api.createKeypair({ body: {} })
-    const other = await signedApi(manager.url, keypair).createKeypair({ body: { active: false } })
+    const other = await user.api.createKeypair({ body: {} })
     const { accessKey } = keypair
+    const signed = signedApi(manager.url, keypair)
+    await signed.updateKeypair({ params: { accessKey: other.accessKey }, body: { active: false } })
     expect((await newest({ limit: 1 }))[0]).toMatchObject({
       actor: 'user@example.org',
       target: `keypair:${other.accessKey}`,
@@ -196,6 +198,19 @@ describe('reading the audit log', () => {
       ]),
     )
     expect(seen.map(row => row.action)).not.toContain('createDomain')
+
+    // A domain that was deleted, and another one that got its name later.
+    for (const { id } of [boss, member, chief]) {
+      await admin.api.updateUser({ params: { id }, body: { domain: 'default', active: false } })
+    }
+    await admin.api.updateDomain({ params: { name: 'lab' }, body: { active: false } })
+    await admin.api.deleteDomain({ params: { name: 'lab' }, query: { purge: 'true' } })
+    await admin.api.createDomain({ body: { name: 'lab' } })
+    const next = await make('next-boss@example.org', 'domain_admin')
+    const fresh = await newest({ limit: 500 }, next.api)
+    expect(new Set(fresh.map(row => row.target))).toEqual(new Set([`user:${next.id}`]))
+    expect((await download(next.token)).text).not.toContain('member@example.org')
+    expect((await newest({ limit: 500, actor: 'member@example.org' })).length).toBeGreaterThan(0)
     expect(JSON.stringify(seen)).not.toMatch(new RegExp(`${chief.id}|${chief.email}`))
     const exported = await download(boss.token)
     expect(

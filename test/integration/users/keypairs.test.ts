@@ -159,7 +159,8 @@ test('a keypair that an admin makes for somebody waits for its owner, who alone 
   await expect(chief.api.updateKeypair(activate)).rejects.toMatchObject({ code: 'forbidden' })
   expect(await owner.api.updateKeypair(activate)).toMatchObject({ active: true })
   await chief.api.deleteKeypair({ params })
-  expect((await told()).map(({ about }) => about)).toEqual(['keypair_deleted', 'keypair_deactivated', 'keypair_made'])
+  const byOthers = (await told()).map(({ about }) => about).filter(about => !about?.startsWith('own_'))
+  expect(byOthers).toEqual(['keypair_deleted', 'keypair_deactivated', 'keypair_made'])
 
   const refused = await admin.createUserKeypair({ params: { id: owner.id }, body: {} })
   await owner.api.deleteKeypair({ params: { accessKey: refused.accessKey } })

@@ -24,7 +24,9 @@ async function open() {
   let ahead = 0
   const now = () => Date.now() + ahead
   const secondFactor = { check: () => Promise.resolve(false) }
-  const logins = stack.use(createLogins({ store, passwords: createPasswords(), secondFactor, now, expireMs: 10 }))
+  const telling = { write: () => Promise.resolve(), announce: () => Promise.resolve() }
+  const passwords = createPasswords()
+  const logins = stack.use(createLogins({ store, passwords, secondFactor, telling, now, expireMs: 10 }))
   const ended: string[] = []
   logins.onEnd(id => ended.push(id))
   const signIn = async () => {

@@ -1,6 +1,9 @@
 import { Secret, TOTP } from 'otpauth'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type ApiClient, UserId } from '#manager/contract'
+import { openToRead } from '../../../manager/backup/open-database.ts'
+import { silentLog } from '../../../manager/log.ts'
 import { AS_CONSOLE, signedApi, startTestManager, type TestManager } from '../../fixtures/manager.ts'
 import { codeOf, CONSOLE, PASSWORD, tokenOf } from './account-steps.ts'
 
@@ -144,4 +147,52 @@ test('a sign-in with a keypair asks for the code too; a signed request is a prog
   }
   expect((await signIn('token', user.recoveryCodes[0])).user.email).toBe(user.email)
   expect(await codeOf(signedApi(manager.url, keypair).me())).toBe('ok')
+})
+
+test('switching it on ends the other sign-ins of the account, which no code has seen', async () => {
+  const email = newAddress()
+  const { api } = await manager.addUser(email)
+  const { token } = await signIn(email)
+  const { accessKey, secretKey } = await api.createKeypair({ body: {} })
+  const byKey = await anybody.loginWithKeypair({ body: { accessKey, secretKey, kind: 'token' } })
+  const others = [token, byKey.token].map(one => manager.api(one ?? ''))
+  for (const other of others) expect(await codeOf(other.me())).toBe('ok')
+  const { secret } = await api.enrolTotp({ body: { password: PASSWORD } })
+  for (const other of others) expect(await codeOf(other.me())).toBe('ok')
+  await api.confirmTotp({ body: { code: codeFor(secret) } })
+  for (const other of others) expect(await codeOf(other.me())).toBe('not_signed_in')
+  expect(await codeOf(api.me())).toBe('ok')
+})
+
+test('a second factor that is switched on while somebody signs in is asked for: by password, and by keypair', async () => {
+  await using store = await openToRead({ ...manager.source, log: silentLog })
+  for (const how of ['password', 'keypair'] as const) {
+    const email = `meanwhile-${how}@example.org`
+    const { id, api } = await manager.addUser(email)
+    const { accessKey, secretKey } = await api.createKeypair({ body: {} })
+    const { promise: held, resolve: release } = Promise.withResolvers<undefined>()
+    const locked = Promise.withResolvers<undefined>()
+    const change = store.db.transaction().execute(async trx => {
+      await sql`select from users where id = ${id}::uuid for update`.execute(trx)
+      locked.resolve(undefined)
+      await held
+      await sql`update users set totp_confirmed_at = now(), totp_sealed = 'x' where id = ${id}::uuid`.execute(trx)
+    })
+    await locked.promise
+    const signing = codeOf(
+      how === 'password' ? signIn(email) : anybody.loginWithKeypair({ body: { accessKey, secretKey, kind: 'token' } }),
+    )
+    await expect
+      .poll(async () => {
+        const { rows } = await sql<{ count: number }>`select count(*)::int as count from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock' and query like '%for share%'`.execute(
+          store.db,
+        )
+        return rows[0]?.count
+      })
+      .toBeGreaterThan(0)
+    release(undefined)
+    await change
+    expect(await signing, how).toBe('totp_required')
+  }
 })

@@ -140,7 +140,13 @@ describe('whose account it is', () => {
       .login({ body: { email, password: body.password, newPassword, kind: 'token' } })
     const inside = apiOf(world.manager.url, token ?? '')
     const keypair = await inside.createKeypair({ body: {} })
-    expect((await world.signIn(entered)).user).toMatchObject({ email, passwordFrom: 'nobody' })
+    await inside.setBootstrapScript({ body: { script: 'of the lead' } })
+    const waiting = await lead.createUserKeypair({ params: { id: (await inside.me()).user.id }, body: {} })
+    const came = await world.signIn(entered)
+    expect(came.user).toMatchObject({ email, passwordFrom: 'nobody' })
+    const person = world.manager.api(came.token ?? '')
+    expect((await person.listMessages()).items.map(({ about }) => about)).toContain('left_script')
+    expect((await person.listKeypairs({ query: {} })).items.map(one => one.accessKey)).not.toContain(waiting.accessKey)
     expect(await codeOf(inside.me())).toBe('not_signed_in')
     expect(await codeOf(world.manager.signIn({ email, password: newPassword }))).toBe('login_failed')
     expect(await codeOf(signedApi(world.manager.url, keypair).me())).toBe('keypair_inactive')
@@ -233,6 +239,18 @@ describe('groups of the provider', () => {
         role: 'domain_admin',
       }),
     ])
+  })
+
+  test('end what others knew and made when they raise somebody, as an administrator who does it by hand', async () => {
+    const person = newPerson()
+    await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'heads', projects: [], role: 'domain_admin' }] })
+    const { user, token } = await world.signIn({ ...person, groups: [] })
+    const own = await world.manager.api(token ?? '').createKeypair({ body: {} })
+    await world.admin.createUserKeypair({ params: { id: user.id }, body: {} })
+    const raised = await world.signIn({ ...person, groups: ['heads'] })
+    expect(raised.user.role).toBe('domain_admin')
+    const { items } = await world.manager.api(raised.token ?? '').listKeypairs({ query: { mine: 'true' } })
+    expect(items).toMatchObject([{ accessKey: own.accessKey, active: false }])
   })
 
   test('make nobody a superadmin unless the mapping says so, and leave the role that an admin has set', async () => {

