@@ -169,7 +169,7 @@ export default {
   session_just_ended: '세션이 방금 종료되었습니다.',
   session_member_unknown: '세션의 "{project}" 프로젝트에 다음 활성 구성원이 없습니다: {email}',
   dot_folder_in_launched:
-    '{who} 님이 이 세션을 대신 시작하고 명령을 정했으므로 그 명령이 "{name}"을(를) 읽을 수 있습니다. 세션을 직접 다시 시작하면 점으로 시작하는 폴더가 함께 마운트됩니다.',
+    '{who} 님이 이 세션을 대신 시작하고 명령을 정했으므로, 그 명령이 폴더 "{name}" 안을 읽을 수 있습니다. 세션을 직접 다시 시작하면 점으로 시작하는 폴더가 함께 마운트됩니다.',
   session_used_by_others:
     '다른 사람이 이 세션을 사용할 수 있고, "{name}" 폴더는 내 모든 세션에서 사용됩니다. 먼저 그 사람의 권한을 거두거나 다른 폴더를 더하세요.',
   session_mounts_dot_folder:

@@ -16,8 +16,8 @@ export default {
   certificate: 'Berth의 인증서가 만료되었거나 곧 만료되거나 갱신되지 않았습니다. ‘Berth 정보’에서 할 일을 확인하세요.',
   hostFault: '{name} 호스트에서 세션을 시작할 수 없습니다. 에이전트 페이지에서 원인을 확인하세요.',
   hostWell: '{name} 호스트에서 다시 세션을 시작할 수 있습니다.',
-  told_own_keypair_made: '내 계정에 액세스 키 {name}이(가) 만들어졌습니다. 내가 한 일이 아니면 삭제하세요.',
-  told_own_keypair_activated: '내 계정의 액세스 키 {name}이(가) 활성화되었습니다. 내가 한 일이 아니면 삭제하세요.',
+  told_own_keypair_made: '내 계정에 만들어진 액세스 키: {name}. 내가 한 일이 아니면 삭제하세요.',
+  told_own_keypair_activated: '내 계정에서 활성화된 액세스 키: {name}. 내가 한 일이 아니면 삭제하세요.',
   told_left_keypairs:
     '다른 사람이 내 비밀번호를 알았을 수 있는 동안 만들어지거나 활성화된 액세스 키를 비활성화했습니다: {name}. 내 것은 다시 활성화하세요.',
   told_left_script: '다른 사람이 내 비밀번호를 알았을 수 있는 동안 시작 스크립트가 바뀌었습니다. 내용을 확인하세요.',
