@@ -148,6 +148,7 @@ async function aDesktop({
     language: () => 'en',
     proxySignIns: { answered: () => Promise.resolve(false), forgetCancelled: () => undefined },
     answerQuestion: () => Promise.resolve(new Response(null, { status: 404 })),
+    hasBrowser: () => Promise.resolve(true),
     programs: {
       list: () => Promise.resolve([]),
       open: () => Promise.resolve(),

@@ -46,6 +46,7 @@ import { createConsoleWindows, windowLook } from './windows/console-windows.ts'
 import { type Warnings } from './warnings.ts'
 import { type DeepLinks } from './windows/deep-links.ts'
 import { installMenu } from './windows/menus.ts'
+import { createPageWindows } from './windows/page-windows.ts'
 import { reviveAfterCrash } from './windows/revive-page.ts'
 import { createTray } from './windows/tray.ts'
 import { TRAY_ICON } from './windows/tray-icon.ts'
@@ -81,6 +82,8 @@ export interface DesktopDeps {
   readonly authorities: ExtraAuthorities
   readonly crashReports: CrashReports
   readonly programs: Programs
+  /** Whether this computer has a browser that opens links. */
+  readonly hasBrowser: () => Promise<boolean>
   /** The app begins in the tray: it was started by the sign-in to this computer. */
   readonly startsInBackground: boolean
   readonly startProxy: StartUserProxy
@@ -110,10 +113,16 @@ export function startDesktop(deps: DesktopDeps): void {
   const { ask } = questions
   const icon = process.platform === 'linux' ? electron.nativeImage.createFromDataURL(WINDOW_ICON) : undefined
   const look = () => windowLook(electron, icon)
+  const pageWindows = createPageWindows({
+    remembered: () => settings.current.pageWindow,
+    remember: pageWindow =>
+      void settings.update({ pageWindow }).catch((error: unknown) => onUnexpected('settings', error)),
+  })
   const windows = createConsoleWindows({
     electron,
     preload: deps.preload,
     look,
+    pageWindows,
     remembered: () => settings.current.window,
     remember: window => void settings.update({ window }).catch((error: unknown) => onUnexpected('settings', error)),
   })
@@ -260,7 +269,7 @@ export function startDesktop(deps: DesktopDeps): void {
 
   watchGraphics({ electron, ask, settings, language, log })
   denyPermissions(electron)
-  const externalLinks = createLinks({ electron, questions, settings, language, log })
+  const externalLinks = createLinks({ electron, questions, settings, hasBrowser: deps.hasBrowser, language, log })
   let untilSleep = new AbortController()
   const answerConsole = createConsoleHandler({
     root: deps.consoleDir,
@@ -307,7 +316,7 @@ export function startDesktop(deps: DesktopDeps): void {
     onUnexpected,
   })
   app.on('web-contents-created', (_event, contents) => {
-    guardContents(contents, { links: externalLinks, preload: deps.preload, look, log })
+    guardContents(contents, { links: externalLinks, preload: deps.preload, look, pageWindows, log })
     windows.adopt(contents)
     reviveAfterCrash(contents, { electron, ask, language, log })
     askUnresponsive(contents, { ask, language, log })

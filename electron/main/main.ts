@@ -13,6 +13,7 @@ import { registerConsoleScheme, startDesktop } from './desktop.ts'
 import { openLogFile } from './log-file.ts'
 import { createProxyQuestions } from './network/proxy-question.ts'
 import { createProxySignIns } from './network/proxy-sign-ins.ts'
+import { hasBrowser } from './programs/browser.ts'
 import { createDrives } from './programs/drives.ts'
 import { createPrograms } from './programs/open-program.ts'
 import { readEarlySettings } from './settings/early-settings.ts'
@@ -203,6 +204,12 @@ async function start(): Promise<void> {
         open: url => electron.shell.openExternal(url),
       },
     }),
+    hasBrowser: () =>
+      hasBrowser({
+        platform: process.platform,
+        env,
+        nameFor: scheme => app.getApplicationNameForProtocol(`${scheme}://`),
+      }),
     loginItem: createLoginItem({
       app,
       platform: process.platform,

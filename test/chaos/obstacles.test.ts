@@ -71,10 +71,18 @@ test('without an engine the console starts, sessions wait with a plain reason, a
   await world.clear()
 })
 
+/** Starts Berth unless it runs, and ends sessions that a try before has left. */
+async function begin(): Promise<void> {
+  try {
+    await world.api.listSessions()
+  } catch {
+    await world.up()
+  }
+  await world.clear()
+}
+
 describe('a running Berth', () => {
-  beforeAll(async () => {
-    await world.api.listSessions().catch(() => world.up())
-  })
+  beforeAll(begin)
   afterEach(() => world.clear())
 
   test('after an engine is killed during starts, each session runs once', async () => {
@@ -133,6 +141,7 @@ describe('a running Berth', () => {
 })
 
 test('a full disk lets sessions wait, leaves nothing behind, and has no effect once there is space again', async () => {
+  await begin()
   const scratch = await mkdtemp(join(world.data, 'small-disk-'))
   await run('mount', ['-t', 'tmpfs', '-o', 'size=96m', 'tmpfs', scratch])
   try {

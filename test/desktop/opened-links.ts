@@ -16,6 +16,9 @@ export async function keepOpenedLinks(): Promise<OpenedLinks> {
   const list = join(folder, 'opened')
   await writeFile(join(folder, 'xdg-open'), `#!/bin/sh\necho "$1" >> '${list}'\n`)
   await chmod(join(folder, 'xdg-open'), 0o755)
+  // Looked for before `xdg-open` is called.
+  await writeFile(join(folder, 'x-www-browser'), '#!/bin/sh\n')
+  await chmod(join(folder, 'x-www-browser'), 0o755)
   return {
     PATH: `${folder}:${process.env['PATH'] ?? ''}`,
     all: async () => (await readFile(list, 'utf8').catch(() => '')).split('\n').filter(Boolean),

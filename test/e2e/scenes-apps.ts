@@ -1,4 +1,5 @@
-import { type App, PublishedAppId, type PublishedApp } from '#manager/contract'
+import { type Page } from 'playwright-core'
+import { type App, AppError, because, PublishedAppId, type PublishedApp, toWireError } from '#manager/contract'
 import { ago, aSession } from './console-world.ts'
 import { TunnelId, type Tunnel } from '#proxy/contract'
 import { button, type Scene } from './scene.ts'
@@ -124,6 +125,21 @@ export const APP_SCENES: readonly Scene[] = [
     },
   },
   {
+    name: 'this-computer',
+    alike: true,
+    path: '/sessions',
+    world: WORLD,
+    async act(page) {
+      await pretendUnproven(page)
+      await page.reload()
+      await button(page, /^Apps of/).click()
+      await button(page, 'JupyterLab').last().click()
+      await page.getByRole('button', { name: 'This computer', exact: true }).click()
+      await page.getByText('berth local K7QM-2XWD --port 8410', { exact: true }).waitFor()
+      await page.unroute(UNPROVEN)
+    },
+  },
+  {
     name: 'account-links',
     path: '/account',
     world: WORLD,
@@ -142,3 +158,19 @@ export const APP_SCENES: readonly Scene[] = [
     act: page => page.getByText('No tunnels are open').waitFor(),
   },
 ]
+
+const UNPROVEN = /\/host\/(host\/info|tunnel\/openApp|local-code|local-proof)$/
+
+/** A browser that may run on Berth's computer and has not proved it. */
+async function pretendUnproven(page: Page): Promise<void> {
+  const error = toWireError(new AppError('forbidden', { ...because('browser_unproven'), whySaysNext: true }))
+  const values: Readonly<Record<string, unknown>> = {
+    info: { kind: 'remote', isUnproven: true, version: '1', platform: 'linux' },
+    'local-code': { code: 'K7QM-2XWD', validSeconds: 300, port: 8410 },
+    'local-proof': null,
+  }
+  await page.route(UNPROVEN, route => {
+    const called = new URL(route.request().url()).pathname.split('/').at(-1) ?? ''
+    return route.fulfill({ json: called === 'openApp' ? { ok: false, error } : { ok: true, value: values[called] } })
+  })
+}

@@ -1,4 +1,6 @@
+import { type Page } from 'playwright-core'
 import { because, type FolderMount, NO_ANNOUNCEMENT, toldBy } from '#manager/contract'
+import { type Notice } from '../../renderer/features/notifications/notice.ts'
 import { aFolder, variedFolders } from './console-double-folders.ts'
 import { ago, aSession, figuresOf, HISTORY, INVITATION, LIMITED, OTHER, OWNER } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
@@ -7,6 +9,24 @@ import { button, type Scene } from './scene.ts'
 const MOUNTED: FolderMount[] = [
   { folderId: aFolder(1).id, name: 'experiments', path: '/home/work/experiments', readOnly: false },
   { folderId: aFolder(4).id, name: 'models', path: '/home/work/in/models', readOnly: true, added: true },
+]
+const LAUNCHED = aSession(7, { launchedBy: 'jonas.lindqvist@lab.example.org', startupCommand: 'python train.py' })
+const person = 'jonas.lindqvist@lab.example.org'
+/** News of an account: each kind has a sentence of its own, and some are long. */
+const TOLD: readonly Partial<Notice>[] = [
+  { kind: 'told_session_launched', person, to: `/sessions/${LAUNCHED.id}` },
+  { kind: 'told_keypair_made', person, name: 'BKIAEXAMPLE0000000' },
+  { kind: 'told_password_ended', person },
+  { kind: 'told_domain_changed', person, name: 'chemistry' },
+  { kind: 'running', name: 'train-resnet-50', to: `/sessions/${LAUNCHED.id}` },
+  { kind: 'told_second_factor_off', person },
+]
+/** What superadmins hear of hosts and of Berth itself. */
+const FAULTS: readonly Partial<Notice>[] = [
+  { kind: 'hostFault', name: 'gpu-07.cluster.lab.example.org', to: '/admin/agents' },
+  { kind: 'hostWell', name: 'gpu-07.cluster.lab.example.org', to: '/admin/agents' },
+  { kind: 'certificate', to: '/admin/about' },
+  { kind: 'backupFailed', to: '/admin/maintenance' },
 ]
 const NO_PROGRAM = because('nothing_listens', { port: 7860 })
 
@@ -333,4 +353,47 @@ export const SESSION_SCENES: readonly Scene[] = [
     },
   },
   { name: 'not-found', path: '/nowhere', act: page => page.getByText('Page not found').waitFor() },
+  {
+    name: 'session-launched-by',
+    alike: true,
+    path: `/sessions/${LAUNCHED.id}`,
+    world: { sessions: [LAUNCHED] },
+    act: page => page.getByText('jonas.lindqvist@lab.example.org').first().waitFor(),
+  },
+  {
+    name: 'notices-of-account',
+    alike: true,
+    path: '/summary',
+    act: page => openNotices(page, TOLD),
+  },
+  {
+    name: 'notices-of-hosts',
+    alike: true,
+    path: '/summary',
+    world: { role: 'superadmin' },
+    act: page => openNotices(page, FAULTS),
+  },
 ]
+
+/** Opens the bell on these notices, which another tab has noted. */
+async function openNotices(page: Page, notices: readonly Partial<Notice>[]): Promise<void> {
+  const noted = notices.map((notice, index) => ({
+    ...{
+      id: `n${index}`,
+      kind: 'message',
+      name: '',
+      to: '/account',
+      at: Date.now() - index * 7_000_000,
+      read: index > 2,
+    },
+    ...notice,
+  }))
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.evaluate(async items => {
+    const { user } = (await (await fetch('/api/v1/me')).json()) as { user: { id: string } }
+    const key = `berth.notices.${user.id}`
+    localStorage.setItem(key, items)
+    dispatchEvent(new StorageEvent('storage', { key }))
+  }, JSON.stringify(noted))
+  await button(page, /unread/).click()
+}

@@ -73,11 +73,17 @@ export async function forwardApi(request: Request, { account, fetch, untilSleep 
     ...(body === null ? {} : { body, duplex: 'half' }),
   }).catch((error: unknown) => {
     if (request.signal.aborted) throw error
-    return problem(new AppError('unavailable', knownFailure(error) ?? because('manager_away')))
+    return problem(new AppError('unavailable', failureOf(error)))
   })
   if (isSignIn && answer.ok) return keepToken(answer, account)
   if (path === ROUTES.logout.path && (answer.ok || answer.status === 401)) await account.signOut()
   return new Response(answer.body, { status: answer.status, headers: pageHeaders(answer.headers) })
+}
+
+/** A server with another certificate answers well: to look whether it runs is the wrong advice, and the text says what is right. */
+function failureOf(error: unknown) {
+  const failure = knownFailure(error) ?? because('manager_away')
+  return failure.cause === 'certificate_changed' ? { ...failure, whySaysNext: true } : failure
 }
 
 export function problem(error: unknown): Response {

@@ -4,8 +4,10 @@ import { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { AppError, because } from '#manager/contract'
 import { createMemoryCredentials } from '../credentials/credential-store.ts'
 import { openAccount, type Account } from './account.ts'
+import { forwardApi } from './forward-api.ts'
 import { createConsoleHandler } from './serve-console.ts'
 
 const USER = '01900000-0000-7000-8000-000000000001'
@@ -202,6 +204,25 @@ describe('requests to the manager', () => {
     const reply = await handlerOf(() => Promise.resolve(account))(new Request('berth://console/api/v1/me'))
     expect(reply.status).toBe(503)
     expect(await reply.json()).toMatchObject({ code: 'unavailable' })
+  })
+
+  test('a changed certificate is told with what to do about it, and not with the advice to look whether Berth runs', async () => {
+    const values = { server: 'berth.example', known: '07:81', now: '6B:BA' }
+    const changed = new AppError('unavailable', because('certificate_changed', values))
+    const account = await openAccount({
+      endpoint: 'https://berth.example',
+      credentials: createMemoryCredentials(),
+      fetch,
+      onUserChanged: nothing,
+      onSignedInLate: () => undefined,
+      onSignedInAgain: nothing,
+    })
+    const reply = await forwardApi(new Request('berth://console/api/v1/events'), {
+      account,
+      fetch: () => Promise.reject(changed),
+      untilSleep: () => new AbortController().signal,
+    })
+    expect(await reply.json()).toMatchObject({ data: { cause: 'certificate_changed', whySaysNext: true } })
   })
 
   test('the ticket of the embedded stack signs the first admin in without the page', async () => {

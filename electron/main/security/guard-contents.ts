@@ -1,5 +1,6 @@
 import { type ContentsSlice, type ElectronSlice } from '../electron-slice.ts'
 import { type WindowLook } from '../windows/console-windows.ts'
+import { type PageWindows } from '../windows/page-windows.ts'
 import { showFirst } from '../windows/show-first.ts'
 import { isConsoleUrl, isQuestionUrl } from './console-origin.ts'
 import { type Links } from './open-links.ts'
@@ -10,6 +11,7 @@ export interface GuardDeps {
   readonly preload: string
   /** Options of windows that a page opens. */
   readonly look: () => WindowLook
+  readonly pageWindows: PageWindows
   readonly log: { warn(detail: object, message: string): void }
 }
 
@@ -17,7 +19,7 @@ export interface GuardDeps {
  * Keeps a window on our page. The page shows text from containers, so every way out is blocked unless named here: navigation to
  * any other page, embedding, and new windows. External links open in the user's browser, once the user has seen where they lead.
  */
-export function guardContents(contents: ContentsSlice, { links, preload, look, log }: GuardDeps): void {
+export function guardContents(contents: ContentsSlice, { links, preload, look, pageWindows, log }: GuardDeps): void {
   const stay = (event: { preventDefault(): void }, url: string) => {
     const here = contents.getURL()
     // A question sends its form to its own address, and leads nowhere else.
@@ -32,14 +34,21 @@ export function guardContents(contents: ContentsSlice, { links, preload, look, l
     if (event.isMainFrame === false) event.preventDefault()
   })
   contents.on('will-attach-webview', event => event.preventDefault())
-  contents.on('did-create-window', window => showFirst(window))
+  contents.on('did-create-window', window => {
+    showFirst(window)
+    pageWindows.follow(window)
+  })
   contents.setWindowOpenHandler(({ url }) => {
     if (isConsoleUrl(url) && !isQuestionUrl(contents.getURL())) {
       return {
         action: 'allow',
         // A terminal window stays when the console window that opened it is closed.
         outlivesOpener: true,
-        overrideBrowserWindowOptions: { ...look(), webPreferences: { ...SECURE_WEB_PREFERENCES, preload } },
+        overrideBrowserWindowOptions: {
+          ...look(),
+          ...pageWindows.size(),
+          webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
+        },
       }
     }
     links.open(url, 'text').catch((error: unknown) => log.warn({ url, err: error }, 'window refused'))

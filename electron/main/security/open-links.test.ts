@@ -4,7 +4,7 @@ import { createLinks } from './open-links.ts'
 /** Buttons of the question. */
 const [OPEN, COPY, CANCEL] = [0, 1, 2]
 
-function setUp(response: number, checkboxChecked = false, linkHosts: string[] = []) {
+function setUp(response: number, checkboxChecked = false, linkHosts: string[] = [], browser = true) {
   const opened: string[] = []
   const copied: string[] = []
   const asked: string[] = []
@@ -29,6 +29,7 @@ function setUp(response: number, checkboxChecked = false, linkHosts: string[] = 
       raise: () => void raised.push('question'),
     },
     settings,
+    hasBrowser: () => Promise.resolve(browser),
     language: () => 'en',
     log: { warn: (_detail, message) => expect.unreachable(message) },
   })
@@ -84,4 +85,20 @@ test('links of Berth itself open at once; a text opens no program but the browse
   expect([opened, asked]).toEqual([[folder, 'http://127.0.0.1:43001/lab'], []])
   await expect(links.open(folder, 'text')).rejects.toMatchObject({ code: 'forbidden' })
   await expect(links.open('file:///etc/passwd', 'berth')).rejects.toMatchObject({ code: 'forbidden' })
+})
+
+test('without a browser the address of an app can be copied, and its ticket goes nowhere else', async () => {
+  const url = 'http://127.0.0.1:30001/lab?ticket=one-time'
+  const { links, opened, copied, asked } = setUp(0, false, [], false)
+  await links.open(url, 'berth')
+  expect(opened).toEqual([])
+  expect(asked).toEqual([expect.stringContaining('no browser')])
+  expect(asked[0]).not.toContain('one-time')
+  expect(copied).toEqual([url])
+  const closed = setUp(1, false, [], false)
+  await closed.links.open(url, 'berth')
+  expect(closed.copied).toEqual([])
+  // Other programs open links of their own schemes.
+  await closed.links.open('vscode://vscode-remote/ssh-remote+berth-train/home/work', 'berth')
+  expect(closed.opened).toHaveLength(1)
 })

@@ -21,6 +21,7 @@ export interface LinkDeps {
     readonly clipboard: ElectronSlice['clipboard']
   }
   readonly questions: Pick<Questions, 'ask' | 'raise'>
+  readonly hasBrowser: () => Promise<boolean>
   readonly settings: Pick<SettingsFile, 'current' | 'update'>
   readonly language: () => Language
   readonly log: { warn(detail: object, message: string): void }
@@ -37,7 +38,7 @@ const MOST_HOSTS = 200
  * the user sees the host, in its ASCII form, before a browser gets the address, and *Cancel* is the default. One question is open at a
  * time: a page cannot bury the user in them.
  */
-export function createLinks({ electron, questions, settings, language, log }: LinkDeps): Links {
+export function createLinks({ electron, questions, settings, hasBrowser, language, log }: LinkDeps): Links {
   let isAsking = false
 
   async function ask(url: string, host: string): Promise<void> {
@@ -62,7 +63,27 @@ export function createLinks({ electron, questions, settings, language, log }: Li
         .update({ linkHosts: [host, ...others].slice(0, MOST_HOSTS) })
         .catch((error: unknown) => log.warn({ err: error }, 'the answer to a question is not kept'))
     }
-    await electron.shell.openExternal(url)
+    await show(url)
+  }
+
+  /** Opens the link, or offers its address where nothing would open it. */
+  async function show(url: string): Promise<void> {
+    if (!/^https?:/i.test(url) || (await hasBrowser())) {
+      await electron.shell.openExternal(url)
+      return
+    }
+    const words = wordsOf(language())
+    const { response } = await questions.ask({
+      type: 'warning',
+      title: 'Berth',
+      message: words.noBrowser,
+      detail: words.noBrowserDetail,
+      buttons: [words.copyLink, words.closeQuestion],
+      defaultId: 0,
+      cancelId: 1,
+      noLink: true,
+    })
+    if (response === 0) void electron.clipboard.writeText(url)
   }
 
   return {
@@ -71,7 +92,7 @@ export function createLinks({ electron, questions, settings, language, log }: Li
       if (!isExternalUrlAllowed(url) || (source === 'text' && host === undefined))
         throw new AppError('forbidden', { why: 'Berth does not open this kind of link.' })
       if (source === 'berth' || host === undefined || settings.current.linkHosts.includes(host)) {
-        await electron.shell.openExternal(url)
+        await show(url)
         return
       }
       if (isAsking) {

@@ -35,6 +35,11 @@ const Settings = z.object({
   crashReports: z.boolean().default(false),
   /** PEM file of more certificate authorities. */
   caFile: z.string().max(4096).nullable().default(null),
+  /** Size of windows that a page opens. */
+  pageWindow: z
+    .object({ width: z.int().min(1), height: z.int().min(1) })
+    .nullable()
+    .default(null),
   /** Keys of warnings that the user has closed. */
   closedWarnings: z.array(z.string().max(300)).max(50).default([]),
   window: z

@@ -3,6 +3,7 @@ import { type HostEvents, HOST_EVENT_CHANNEL } from '#proxy/contract'
 import { type ElectronSlice, type WindowSlice } from '../electron-slice.ts'
 import { CONSOLE_ORIGIN } from '../security/console-origin.ts'
 import { SECURE_WEB_PREFERENCES } from '../security/web-preferences.ts'
+import { type PageWindows } from './page-windows.ts'
 import { showFirst } from './show-first.ts'
 
 export interface ConsoleWindows {
@@ -58,10 +59,12 @@ export interface WindowDeps {
   readonly electron: Pick<ElectronSlice, 'BrowserWindow'>
   readonly preload: string
   readonly look: () => WindowLook
+  readonly pageWindows: PageWindows
 }
 
 /** The main window, and events to all pages. A page that reloads keeps its tunnels: they live in this process. */
-export function createConsoleWindows({ electron, preload, look, remembered, remember }: WindowDeps): ConsoleWindows {
+export function createConsoleWindows(deps: WindowDeps): ConsoleWindows {
+  const { electron, preload, look, pageWindows, remembered, remember } = deps
   const pages = new Map<number, Sender>()
   let main: WindowSlice | undefined
 
@@ -116,11 +119,11 @@ export function createConsoleWindows({ electron, preload, look, remembered, reme
     open(route) {
       const window = new electron.BrowserWindow({
         ...look(),
-        width: 960,
-        height: 640,
+        ...pageWindows.size(),
         webPreferences: { ...SECURE_WEB_PREFERENCES, preload },
       })
       showFirst(window)
+      pageWindows.follow(window)
       void window.loadURL(urlOf(route))
     },
     reload() {

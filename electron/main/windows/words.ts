@@ -82,6 +82,10 @@ const EN = {
   linkOfText: (url: string) => `This link comes from a text that somebody else may have written:\n\n${url}`,
   openInBrowser: 'Open',
   copyLink: 'Copy the link',
+  noBrowser: 'This computer has no browser that Berth could open.',
+  noBrowserDetail:
+    'Install one or choose a default browser in the settings of the system. Or copy the address; one with a ticket is good once, and for a short time.',
+  closeQuestion: 'Close',
   alwaysOpen: (host: string) => `Do not ask again for ${host}`,
   sessionsStay: 'Sessions keep running either way, with your unsaved work.',
   settingsTitle: 'Berth: settings',
@@ -184,6 +188,10 @@ const KO: Words = {
   linkOfText: url => `다른 사람이 작성했을 수 있는 텍스트의 링크입니다.\n\n${url}`,
   openInBrowser: '열기',
   copyLink: '링크 복사',
+  noBrowser: '이 컴퓨터에 Berth가 열 수 있는 브라우저가 없습니다.',
+  noBrowserDetail:
+    '브라우저를 설치하거나 시스템 설정에서 기본 브라우저를 선택하세요. 또는 주소를 복사하세요. 티켓이 있는 주소는 짧은 시간 동안 한 번만 쓸 수 있습니다.',
+  closeQuestion: '닫기',
   alwaysOpen: host => `${host}에 대해 다시 묻지 않기`,
   sessionsStay: '어느 쪽이든 세션은 저장하지 않은 작업과 함께 계속 실행됩니다.',
   settingsTitle: 'Berth: 설정',
