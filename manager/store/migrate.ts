@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { AppError } from '#manager/contract'
 import { type Log } from '../log.ts'
+import { isLastOfDevelopment, isOlderDevelopment, LAST_OF_DEVELOPMENT } from './migrations/development.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { type Db } from './schema.ts'
 
@@ -9,21 +10,36 @@ import { type Db } from './schema.ts'
  * Runs the pending migrations. Kysely's migrator holds a lock (`pg_advisory_xact_lock`) and one transaction for all
  * steps: managers that start together migrate once, and a failed step is rolled back.
  *
- * @throws AppError `data_version_unsupported` for tables of a newer Berth
+ * @throws AppError `data_version_unsupported` for tables of a newer Berth, or of one from before 0.1.0
  */
 export async function migrate(db: Db, log: Log): Promise<void> {
-  await refuseNewerTables(db)
+  const { rows: tables } = await sql`select 1 where to_regclass('kysely_migration') is not null`.execute(db)
+  if (tables.length > 0) await db.transaction().execute(checkVersion)
   const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve({ ...MIGRATIONS }) } })
   const { error, results } = await migrator.migrateToLatest()
   for (const result of results ?? []) log.info({ migration: result.migrationName, status: result.status }, 'migration')
   if (error) throw error instanceof Error ? error : new Error('The migration failed', { cause: error })
 }
 
-async function refuseNewerTables(db: Db): Promise<void> {
-  const { rows: tables } = await sql`select 1 where to_regclass('kysely_migration') is not null`.execute(db)
-  if (tables.length === 0) return
-  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(db)
-  const unknown = rows.map(row => row.name).filter(name => !Object.hasOwn(MIGRATIONS, name))
+/** Refuses tables that no migration leads to today's, and carries those of the last development version over. */
+async function checkVersion(trx: Db): Promise<void> {
+  // Other managers that start now wait here.
+  await sql`lock table kysely_migration in exclusive mode`.execute(trx)
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(trx)
+  const names = rows.map(({ name }) => name)
+  if (isLastOfDevelopment(names)) {
+    await sql`delete from kysely_migration`.execute(trx)
+    await sql`insert into kysely_migration (name, timestamp) values ('0001-schema', now()::text)`.execute(trx)
+    return
+  }
+  if (isOlderDevelopment(names)) {
+    throw new AppError('data_version_unsupported', {
+      why:
+        `The database was written by a Berth from before 0.1.0 (${names.at(-1) ?? ''}). ` +
+        `Start the last of these once, with the tables of ${LAST_OF_DEVELOPMENT}, or begin with another database.`,
+    })
+  }
+  const unknown = names.filter(name => !Object.hasOwn(MIGRATIONS, name))
   if (unknown.length > 0) {
     throw new AppError('data_version_unsupported', {
       why: `The database was written by a newer Berth (${unknown.join(', ')}). Start that version, or restore a backup.`,

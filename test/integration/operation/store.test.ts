@@ -4,12 +4,9 @@ import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
-import { Migrator } from 'kysely/migration'
 import { describe, expect, test } from 'vitest'
 import { UserId } from '#manager/contract'
 import { type Log, silentLog } from '../../../manager/log.ts'
-import { migrate } from '../../../manager/store/migrate.ts'
-import { MIGRATIONS } from '../../../manager/store/migrations/index.ts'
 import { newId } from '../../../manager/store/new-id.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
 import { countUsers, findUserByEmail, insertUser } from '../../../manager/store/identity/users.ts'
@@ -91,26 +88,6 @@ describe.each(BACKENDS)('store on %s PostgreSQL', (_name, backend) => {
       }
     })
   }
-
-  test('domains whose labels differ only in letter case become one domain by the upgrade', async () => {
-    await using stack = new AsyncDisposableStack()
-    const { path: dataDir } = stack.use(await temporaryDirectory())
-    const databaseUrl = backend === 'embedded' ? undefined : stack.use(await createDatabase(backend)).url
-    const { db } = stack.use(await openStore({ dataDir, databaseUrl, log: silentLog, migrate: false }))
-    const before = Object.entries(MIGRATIONS).filter(([name]) => name < '0004')
-    const provider = { getMigrations: () => Promise.resolve(Object.fromEntries(before)) }
-    expect((await new Migrator({ db, provider }).migrateToLatest()).error).toBeUndefined()
-    for (const [i, domain] of ['default', 'Default', 'ACME', 'acme', 'Acme', 'other'].entries()) {
-      await sql`insert into users (id, email, name, role, password_hash, domain)
-        values (gen_random_uuid(), ${`${i}@example.org`}, 'x', 'user', 'none', ${domain})`.execute(db)
-    }
-    await migrate(db, silentLog)
-    const { rows } = await sql<{ name: string; users: number }>`
-      select domain as name, count(*)::int as users from users group by domain`.execute(db)
-    const users = new Map(rows.map(row => [row.name, row.users]))
-    expect([users.get('default'), users.get('other'), users.size]).toEqual([2, 1, 3])
-    expect([...users.keys()].filter(name => name.toLowerCase() === 'acme')).toHaveLength(1)
-  })
 
   test('a lost connection is logged once, a connection that closes with the store is not logged', async () => {
     await using opened = await open()

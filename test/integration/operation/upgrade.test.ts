@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { sql } from 'kysely'
-import { Migrator } from 'kysely/migration'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { AgentId, KernelId, SessionId, UserId } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
 import { hashToken } from '../../../manager/users/secrets.ts'
 import { createPasswords } from '../../../manager/users/passwords.ts'
+import { LAST_OF_DEVELOPMENT } from '../../../manager/store/migrations/development.ts'
 import { MIGRATIONS } from '../../../manager/store/migrations/index.ts'
 import { newId, newUuid } from '../../../manager/store/new-id.ts'
 import { openStore } from '../../../manager/store/open-store.ts'
@@ -17,10 +17,15 @@ import { ADMIN, apiOf, temporaryDirectory } from '../../fixtures/manager.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
 import { startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
-const VERSIONS = ['0003-keypairs', '0004-administration'] as const
+/** Makes the tables look as if the migrations up to this one of development had made them. */
+async function becomeDevelopment(db: Db, last: string): Promise<void> {
+  await sql`delete from kysely_migration`.execute(db)
+  for (const name of ['0001-foundation', '0040-backups', last])
+    await sql`insert into kysely_migration (name, timestamp) values (${name}, '')`.execute(db)
+}
 
-/** Rows as that version wrote them, in its columns only. */
-async function fill(db: Db, version: (typeof VERSIONS)[number]) {
+/** Rows of a Berth in use. */
+async function fill(db: Db) {
   const hash = await createPasswords().hash(ADMIN.password)
   const [admin, user, agent, ended, running] = [
     newId(UserId),
@@ -43,13 +48,11 @@ async function fill(db: Db, version: (typeof VERSIONS)[number]) {
     db,
   )
   await sql`insert into agents (id, name, public_key, status, devices, capacity)
-    values (${agent}, 'old-host', 'key', 'CONNECTED', ${'[{"uuid":"GPU-0","model":"A","slot":"cuda.device","memBytes":1,"isolation":"whole","plugin":"nvidia"}]'}, '{}')`.execute(
+    values (${agent}, 'old-host', 'key', 'CONNECTED', ${'[{"uuid":"GPU-0","model":"A","slot":"cuda.device","memBytes":1,"mode":"whole","isolation":"whole","isolationReason":null,"problem":null,"plugin":"nvidia"}]'}, '{}')`.execute(
     db,
   )
-  if (version === '0004-administration') {
-    await sql`insert into group_members (group_id, user_id) select id, ${user} from groups`.execute(db)
-    await sql`insert into audit_log (action, result, actor) values ('createUser', 'ok', 'old@example.org')`.execute(db)
-  }
+  await sql`insert into group_members (group_id, user_id) select id, ${user} from groups`.execute(db)
+  await sql`insert into audit_log (action, result, actor) values ('createUser', 'ok', 'old@example.org')`.execute(db)
   const reason = JSON.stringify({ code: 'started', message: 'It runs.' })
   const slots = JSON.stringify({ cpu: 1000, mem: 2 ** 30 })
   for (const [id, status, kernel] of [
@@ -62,79 +65,79 @@ async function fill(db: Db, version: (typeof VERSIONS)[number]) {
     await sql`insert into kernels (id, session_id, role, status, agent_id, attempt, slots, container_id)
       values (${kernel}, ${id}, 'main1', ${status}, ${agent}, 1, ${slots}, 'c')`.execute(db)
   }
-  if (version === '0004-administration') await sql`update sessions set group_id = (select id from groups)`.execute(db)
-  const grants = { ofLogin: newUuid(), ofNothing: newUuid() }
-  for (const [id, loginId] of [
-    [grants.ofLogin, login.id],
-    ...(version === '0003-keypairs' ? [[grants.ofNothing, null]] : []),
-  ]) {
-    await sql`insert into grants (id, grant_hash, user_id, login_id, session_id, app, expires_at)
-      values (${id}, ${hashToken(String(id))}, ${user}, ${loginId}, ${running}, 'jupyter', now() + interval '5 minutes')`.execute(
-      db,
-    )
-  }
+  await sql`update sessions set group_id = (select id from groups)`.execute(db)
+  const grants = { ofLogin: newUuid() }
+  await sql`insert into grants (id, grant_hash, user_id, login_id, session_id, app, expires_at)
+    values (${grants.ofLogin}, ${hashToken(grants.ofLogin)}, ${user}, ${login.id}, ${running}, 'jupyter', now() + interval '5 minutes')`.execute(
+    db,
+  )
   return { user, agent, ended, running, kernels, login, grants }
 }
 
-describe.each(VERSIONS)('a database of version %s', version => {
-  test('all data survives the upgrade: accounts, sign-ins, sessions, grants and history', async () => {
-    await using database = await startDatabase()
-    const store = { databaseUrl: database.url, dataDir: '/nonexistent', log: silentLog, migrate: false }
-    const old = await openStore(store)
-    const migrator = new Migrator({ db: old.db, provider: { getMigrations: () => Promise.resolve({ ...MIGRATIONS }) } })
-    expect((await migrator.migrateTo(version)).error).toBeUndefined()
-    const was = await fill(old.db, version)
-    await old[Symbol.asyncDispose]()
+test('all data of the last development version survives: accounts, sign-ins, sessions, grants and history', async () => {
+  await using database = await startDatabase()
+  const store = { databaseUrl: database.url, dataDir: '/nonexistent', log: silentLog }
+  const old = await openStore(store)
+  const was = await fill(old.db)
+  await becomeDevelopment(old.db, LAST_OF_DEVELOPMENT)
+  await old[Symbol.asyncDispose]()
 
-    await using cluster = await startSessionsCluster({}, { databaseUrl: database.url })
-    await using now = await openStore(store)
-    const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(now.db)
-    expect(rows.map(({ name }) => name)).toEqual(Object.keys(MIGRATIONS))
+  await using cluster = await startSessionsCluster({}, { databaseUrl: database.url })
+  await using now = await openStore({ ...store, migrate: false })
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(now.db)
+  expect(rows.map(({ name }) => name)).toEqual(Object.keys(MIGRATIONS))
 
-    // Sign-ins continue, and so do accounts, in the default domain and project.
-    const mine = apiOf(cluster.url, was.login.token)
-    const { user } = await mine.me()
-    expect(user).toMatchObject({ email: 'old@example.org', domain: 'default', active: true })
-    expect((await mine.getUsage({})).items.map(({ kind, name }) => `${kind} ${name}`)).toContain('group default')
-    const again = await apiOf(cluster.url).login({
-      body: { email: user.email, password: ADMIN.password, kind: 'token' },
-    })
-    expect(again.token).not.toBeNull()
+  // Sign-ins continue, and so do accounts, in the default domain and project.
+  const mine = apiOf(cluster.url, was.login.token)
+  const { user } = await mine.me()
+  expect(user).toMatchObject({ email: 'old@example.org', domain: 'default', active: true })
+  expect((await mine.getUsage({})).items.map(({ kind, name }) => `${kind} ${name}`)).toContain('group default')
+  const again = await apiOf(cluster.url).login({
+    body: { email: user.email, password: ADMIN.password, kind: 'token' },
+  })
+  expect(again.token).not.toBeNull()
 
-    // Sessions keep what they were; the end of a kernel is that of its session.
-    const { items } = await mine.listSessions({ query: {} })
-    expect(items.map(({ name, status, domain, group }) => [name, status, domain, group?.name]).toSorted()).toEqual([
-      ['was-RUNNING', 'RUNNING', 'default', 'default'],
-      ['was-TERMINATED', 'TERMINATED', 'default', 'default'],
-    ])
-    const ends = await sql<{ role: string; same: boolean | null }>`
-      select k.ended_at = s.ended_at as same from kernels k join sessions s on s.id = k.session_id order by s.name`.execute(
-      now.db,
-    )
-    expect(ends.rows.map(({ same }) => same)).toEqual([null, true])
-    const [agent] = (await cluster.api.listAgents()).items
-    expect(agent).toMatchObject({
-      name: 'old-host',
-      devices: [{ uuid: 'GPU-0', mode: 'whole' }],
-      occupied: { cpu: '1' },
-    })
+  // Sessions keep what they were.
+  const { items } = await mine.listSessions({ query: {} })
+  expect(items.map(({ name, status, domain, group }) => [name, status, domain, group?.name]).toSorted()).toEqual([
+    ['was-RUNNING', 'RUNNING', 'default', 'default'],
+    ['was-TERMINATED', 'TERMINATED', 'default', 'default'],
+  ])
+  const [agent] = (await cluster.api.listAgents()).items
+  expect(agent).toMatchObject({
+    name: 'old-host',
+    devices: [{ uuid: 'GPU-0', mode: 'whole' }],
+    occupied: { cpu: '1' },
+  })
 
-    // A grant ends with what it was made with: one that was made with nothing that can end is gone.
-    const grants = await now.db.selectFrom('grants').select(['id', 'login_id']).execute()
-    expect(grants).toEqual([{ id: was.grants.ofLogin, login_id: was.login.id }])
-    if (version === '0004-administration') {
-      expect((await cluster.api.listAuditLog({ query: { action: 'createUser' } })).items).toMatchObject([
-        { actor: 'old@example.org' },
-      ])
-    }
-    await expect(sql`delete from audit_log`.execute(now.db)).rejects.toThrow('append-only')
+  // A grant ends with what it was made with: one that was made with nothing that can end is gone.
+  const grants = await now.db.selectFrom('grants').select(['id', 'login_id']).execute()
+  expect(grants).toEqual([{ id: was.grants.ofLogin, login_id: was.login.id }])
+  expect((await cluster.api.listAuditLog({ query: { action: 'createUser' } })).items).toMatchObject([
+    { actor: 'old@example.org' },
+  ])
+  await expect(sql`delete from audit_log`.execute(now.db)).rejects.toThrow('append-only')
 
-    // And it works: the old account launches on a new host.
-    const host = await cluster.join()
-    const { id } = await cluster.launch({ resources: { cpu: '1' } }, mine)
-    await cluster.reach(id, 'RUNNING')
-    expect(host.containers.size).toBe(1)
-  }, 60_000)
+  // And it works: the old account launches on a new host.
+  const host = await cluster.join()
+  const { id } = await cluster.launch({ resources: { cpu: '1' } }, mine)
+  await cluster.reach(id, 'RUNNING')
+  expect(host.containers.size).toBe(1)
+}, 60_000)
+
+test('tables of an older development version are refused with the way to today, and stay as they are', async () => {
+  await using database = await startDatabase()
+  const options = { databaseUrl: database.url, dataDir: '/nonexistent', log: silentLog }
+  const old = await openStore(options)
+  await becomeDevelopment(old.db, '0083-session-words-index')
+  await old[Symbol.asyncDispose]()
+  await expect(openStore(options)).rejects.toMatchObject({
+    code: 'data_version_unsupported',
+    detail: { why: expect.stringMatching(/0083-session-words-index.*0095-app-ports/) as string },
+  })
+  await using now = await openStore({ ...options, migrate: false })
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(now.db)
+  expect(rows.at(-1)?.name).toBe('0083-session-words-index')
 })
 
 test('a manager that is older than its database stops with a coded error, and changes nothing', async () => {

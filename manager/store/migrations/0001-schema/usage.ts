@@ -1,22 +1,10 @@
-import { type Kysely, sql } from 'kysely'
-import { type Migration } from 'kysely/migration'
-
-/** Sums of usage by day, from which reports of long periods are added up; `quotas/usage-days.ts` keeps them. */
-export const usageDays: Migration = {
-  async up(db: Kysely<unknown>) {
-    for (const statement of STATEMENTS) await sql.raw(statement).execute(db)
-  },
-}
-
-/** When a session began and ended its last run; open at the end while it runs. Queries need the same words to use the index. */
-const RAN = `tstzrange(started_at, greatest(started_at, coalesce(ended_at, timestamptz 'infinity')), '[]')`
-
 /** Changes of these columns change what a session counts for, and in which sums. */
 const COUNTED = ['owner_id', 'group_id', 'domain', 'image', 'requested', 'cluster_size', 'started_at', 'ended_at']
 const rowOf = (version: 'old' | 'new') => `(${COUNTED.map(column => `${version}.${column}`).join(', ')})`
 
-const STATEMENTS = [
-  // A day of UTC: what ended sessions held on it, by each dimension of a report. Rows without the dimension have the key ''.
+/** Sums of usage, from which reports are added up. */
+export const usage: readonly string[] = [
+  // Sums by day of UTC of what ended sessions held, by each dimension of a report (`quotas/usage-days.ts`). Rows without the dimension have the key ''.
   `create table usage_days (
     dimension text not null,
     day date not null,
@@ -31,8 +19,53 @@ const STATEMENTS = [
     gpu_seconds float8 not null,
     cpu_used_seconds float8 not null,
     cpu_measured_seconds float8 not null,
+    gpu_used_seconds float8 not null default 0,
+    gpu_measured_seconds float8 not null default 0,
+    mem_used_byte_seconds float8 not null default 0,
+    mem_measured_byte_seconds float8 not null default 0,
     primary key (dimension, day, domain, key)
   )`,
+  // Sums by hour of UTC, of which the days of every time zone with whole hours consist. `sessions` and `begun` are as in `usage_days`.
+  // Half of each page is room: a new version of a row, which changes many times, stays on its page. Without it the table grows to five times its rows.
+  `create table usage_hours (
+    hour timestamptz not null,
+    domain text not null,
+    sessions int not null,
+    begun int not null,
+    cpu_seconds float8 not null,
+    mem_byte_seconds float8 not null,
+    gpu_seconds float8 not null,
+    cpu_used_seconds float8 not null,
+    cpu_measured_seconds float8 not null,
+    gpu_used_seconds float8 not null,
+    gpu_measured_seconds float8 not null,
+    mem_used_byte_seconds float8 not null,
+    mem_measured_byte_seconds float8 not null,
+    read_bytes float8 not null,
+    written_bytes float8 not null,
+    received_bytes float8 not null,
+    sent_bytes float8 not null,
+    primary key (hour, domain)
+  ) with (fillfactor = 50)`,
+  // Sums by week of UTC, named by its Monday. `sessions` and `begun` are as in `usage_days`; pages have room as in `usage_hours`.
+  `create table usage_weeks (
+    dimension text not null,
+    week date not null,
+    domain text not null,
+    key text not null,
+    sessions int not null,
+    begun int not null,
+    cpu_seconds float8 not null,
+    mem_byte_seconds float8 not null,
+    gpu_seconds float8 not null,
+    cpu_used_seconds float8 not null,
+    cpu_measured_seconds float8 not null,
+    gpu_used_seconds float8 not null,
+    gpu_measured_seconds float8 not null,
+    mem_used_byte_seconds float8 not null,
+    mem_measured_byte_seconds float8 not null,
+    primary key (dimension, week, domain, key)
+  ) with (fillfactor = 50)`,
   // Days whose sums are no longer true. Rows are only added and removed, never updated: a sum that is made while another
   // transaction changes a session must not remove the row of that change.
   `create table usage_recounts (
@@ -40,11 +73,7 @@ const STATEMENTS = [
     first_day date not null,
     last_day date not null
   )`,
-  // Whether the sums contain the session. A report adds the others one by one.
-  'alter table sessions add column usage_summed boolean not null default false',
-  'create index sessions_not_summed on sessions (ended_at) where not usage_summed',
-  `create index sessions_ran on sessions using gist (${RAN}) where started_at is not null`,
-  'create index sessions_interrupted on sessions (id) where interruptions > 0',
+  // A trigger, because sums must not miss a change, by whatever way it comes.
   `create function berth_recount_usage() returns trigger language plpgsql as $$
     begin
       insert into usage_recounts (first_day, last_day)

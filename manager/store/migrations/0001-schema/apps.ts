@@ -1,0 +1,84 @@
+/** Tunnels: grants, published apps, and apps for browsers elsewhere. */
+export const apps: readonly string[] = [
+  `create table published_apps (
+    id uuid primary key,
+    -- Label of the host name, where apps are published at names.
+    name text not null unique,
+    -- Set where apps are published at ports.
+    port int unique,
+    session_id uuid not null references sessions on delete cascade,
+    app text not null,
+    user_id uuid not null references users on delete cascade,
+    password_hash text,
+    addresses jsonb not null default '[]',
+    created_at timestamptz not null default now(),
+    expires_at timestamptz not null,
+    visits bigint not null default 0,
+    last_visit_at timestamptz
+  )`,
+  'create index published_apps_session on published_apps (session_id)',
+  'create index published_apps_user on published_apps (user_id)',
+  `create table own_apps (
+    id uuid primary key,
+    -- Label of the host name, where apps are at names; part of the cookie's name everywhere.
+    name text not null unique,
+    -- Set where apps are at ports. A port of a published app is never used here too.
+    port int unique,
+    session_id uuid not null references sessions on delete cascade,
+    app text not null,
+    user_id uuid not null references users on delete cascade,
+    expires_at timestamptz not null,
+    unique (session_id, app, user_id)
+  )`,
+  `create table own_app_tickets (
+    ticket_hash bytea primary key,
+    own_app uuid not null references own_apps on delete cascade,
+    login_id uuid not null references logins on delete cascade,
+    expires_at timestamptz not null,
+    -- Hash of the cookie of the console's sign-in; null if the ticket was asked for without one.
+    browser_hash bytea
+  )`,
+  'create index own_app_tickets_app on own_app_tickets (own_app)',
+  'create index own_app_tickets_login on own_app_tickets (login_id)',
+  // Who had a port of apps last: it rests before another person gets it.
+  `create table app_ports (
+    port int primary key,
+    -- Outlives the account: the next holder is another person.
+    user_id uuid not null,
+    left_at timestamptz not null
+  )`,
+  `create table closed_app_ports (
+    -- Computer and port, as in console_certificates.
+    console text not null,
+    port int not null,
+    seen_at timestamptz not null,
+    primary key (console, port)
+  )`,
+  `create table grants (
+    id uuid primary key,
+    grant_hash bytea not null unique,
+    user_id uuid not null references users on delete cascade,
+    login_id uuid references logins on delete cascade,
+    session_id uuid not null references sessions on delete cascade,
+    app text not null,
+    created_at timestamptz not null default now(),
+    expires_at timestamptz not null,
+    keypair text references keypairs on delete cascade,
+    published_app uuid references published_apps on delete cascade,
+    constraint grants_credential check (num_nonnulls(login_id, keypair, published_app) = 1)
+  )`,
+  'create index grants_expiry on grants (expires_at)',
+  'create index grants_session on grants (session_id)',
+  // A trigger, because places end in many ways: with their session, their account, their time.
+  `create function berth_leave_app_port() returns trigger language plpgsql as $$
+    begin
+      insert into app_ports (port, user_id, left_at) values (old.port, old.user_id, least(now(), old.expires_at))
+        on conflict (port) do update set user_id = excluded.user_id, left_at = excluded.left_at;
+      return null;
+    end $$`,
+  ...['own_apps', 'published_apps'].map(
+    table =>
+      `create trigger ${table}_leave_port after delete on ${table} for each row when (old.port is not null)
+        execute function berth_leave_app_port()`,
+  ),
+]
