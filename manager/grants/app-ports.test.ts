@@ -12,13 +12,14 @@ const [mira, bob] = ['01900000-0000-7000-8000-000000000001', '01900000-0000-7000
 ) as [UserId, UserId]
 const nowMs = Date.parse('2026-11-28T12:00:00Z')
 const leftAgo = (userId: UserId, ms: number): LastHeld => ({ userId, leftAt: new Date(nowMs - ms) })
-const nobody = { taken: new Set<number>(), left: new Map<number, LastHeld>() }
+const takenBy = (who: UserId | null, ports: readonly number[]) => new Map(ports.map(port => [port, who]))
+const nobody = { taken: takenBy(null, []), left: new Map<number, LastHeld>() }
 
 test('a wanted port that is free is given; a taken one never', () => {
   expect(choosePort(HTTP, nobody, { userId: mira, wanted: 20_002, nowMs })).toBe(20_002)
-  const others = { ...nobody, taken: new Set([20_000, 20_001, 20_002]) }
+  const others = { ...nobody, taken: takenBy(bob, [20_000, 20_001, 20_002]) }
   expect(choosePort(HTTP, others, { userId: mira, wanted: 20_002, nowMs })).toBe(20_003)
-  const all = { ...nobody, taken: new Set([20_000, 20_001, 20_002, 20_003]) }
+  const all = { ...nobody, taken: takenBy(bob, [20_000, 20_001, 20_002, 20_003]) }
   expect(choosePort(HTTPS, all, { userId: mira, wanted: 20_002, nowMs })).toBe('taken')
 })
 
@@ -28,15 +29,34 @@ test('over http a port rests before it goes to another person; over https it is 
     [20_001, leftAgo(mira, REST_MS - 1)],
     [20_002, leftAgo(mira, REST_MS)],
   ])
-  const taken = new Set([20_003])
+  const taken = takenBy(null, [20_003])
   for (const address of [HTTP, HTTPS]) {
     expect(choosePort(address, { taken, left }, { userId: bob, wanted: 20_000, nowMs })).toBe(20_002)
     // The person who had it has it at once.
     expect(choosePort(address, { taken, left }, { userId: mira, wanted: 20_000, nowMs })).toBe(20_000)
   }
-  const more = { left, taken: new Set([20_002, 20_003]) }
+  const more = { left, taken: takenBy(null, [20_002, 20_003]) }
   expect(choosePort(HTTP, more, { userId: bob, wanted: 20_000, nowMs })).toBe('resting')
   expect(choosePort(HTTPS, more, { userId: bob, wanted: 20_000, nowMs })).toBe(20_001)
+})
+
+test('ports that rest count in the share of the person who left them: nobody makes the whole range rest', () => {
+  const range = [20_000, 20_001, 20_002, 20_003]
+  for (const address of [HTTP, HTTPS]) {
+    for (const kept of [0, 1]) {
+      const taken = new Map<number, UserId>()
+      const left = new Map<number, LastHeld>()
+      for (const wanted of [...range, undefined, ...range]) {
+        const port = choosePort(address, { taken, left }, { userId: mira, wanted, nowMs })
+        if (typeof port !== 'number') throw new Error(`no port: ${port}`)
+        if (taken.size < kept) taken.set(port, mira)
+        else left.set(port, leftAgo(mira, 0))
+      }
+      expect(new Set([...taken.keys(), ...left.keys()]).size).toBe(2)
+      const given = choosePort(address, { taken, left }, { userId: bob, wanted: undefined, nowMs })
+      expect(left.has(Number(given))).toBe(false)
+    }
+  }
 })
 
 test('whatever was held, a port is free, in the range, and over http not of another person of late', () => {
@@ -50,7 +70,7 @@ test('whatever was held, a port is free, in the range, and over http not of anot
       fc.constantFrom(HTTP, HTTPS),
       (taken, holders, wanted, address) => {
         const left = new Map(holders.map(([at, who, ago]) => [at, leftAgo(who, ago)]))
-        const given = choosePort(address, { taken: new Set(taken), left }, { userId: bob, wanted, nowMs })
+        const given = choosePort(address, { taken: takenBy(null, taken), left }, { userId: bob, wanted, nowMs })
         if (given === 'taken') expect(new Set(taken).size).toBe(4)
         else if (given === 'resting') expect(address.scheme).toBe('http')
         else {

@@ -19,7 +19,7 @@ import { requireEnterable } from '../sessions/require-session.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
-import { countPortsOf, knownPorts, replaceClosedPorts, whilePortsStay } from '../store/sessions/app-ports.ts'
+import { knownPorts, type PortsKnown, replaceClosedPorts, whilePortsStay } from '../store/sessions/app-ports.ts'
 import { isTokenOf } from '../store/identity/logins.ts'
 import {
   countOwnAppsOf,
@@ -40,7 +40,7 @@ import {
 import { findSession } from '../store/sessions/sessions.ts'
 import { type Caller } from '../users/authorize.ts'
 import { browserToken, hashToken } from '../users/secrets.ts'
-import { choosePort, portsPerUser } from './app-ports.ts'
+import { choosePort, countPortsOf, portsPerUser } from './app-ports.ts'
 import { type Grants } from './grants.ts'
 
 /**
@@ -128,7 +128,7 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
         return known
       }
       if (known) await deleteOwnApp(trx, known.id)
-      await makeRoom(trx, to, key.user_id)
+      await makeRoom(trx, to, { userId: key.user_id, ports: await knownPorts(trx) })
       const id = newUuid()
       const digest = createHash('sha256')
         .update(box.mac([key.session_id, key.app, key.user_id].join('\n'), NAME))
@@ -147,9 +147,13 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
   }
 
   /** Keeps a person to a share of the ports: places that no browser uses go first. @throws `public_port_taken` */
-  async function makeRoom(trx: Db, to: AppsAddress, userId: UserId): Promise<void> {
+  async function makeRoom(
+    trx: Db,
+    to: AppsAddress,
+    { userId, ports }: { readonly userId: UserId; readonly ports: PortsKnown },
+  ): Promise<void> {
     const most = to.kind === 'ports' ? portsPerUser(to) : MOST_NAMES
-    const held = to.kind === 'ports' ? await countPortsOf(trx, userId) : await countOwnAppsOf(trx, userId)
+    const held = to.kind === 'ports' ? countPortsOf(ports, userId) : await countOwnAppsOf(trx, userId)
     if (held < most || (await deleteUnusedOwnApp(trx, userId))) return
     throw new AppError('public_port_taken', because('ports_at_most', { count: most }))
   }

@@ -16,7 +16,7 @@ import {
   type Visit,
 } from '#manager/contract'
 import { NO_PEERS, type Peers } from '../cluster/peers.ts'
-import { choosePort, portsPerUser } from './app-ports.ts'
+import { choosePort, countPortsOf, portsPerUser } from './app-ports.ts'
 import { type Grants } from './grants.ts'
 import { findTunnelApp } from '../images/apps.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
@@ -36,7 +36,7 @@ import {
   listPublished,
   type PublishedRow,
 } from '../store/sessions/published-apps.ts'
-import { countPortsOf, knownPorts, whilePortsStay } from '../store/sessions/app-ports.ts'
+import { knownPorts, whilePortsStay } from '../store/sessions/app-ports.ts'
 import { deleteUnusedOwnApp } from '../store/sessions/own-apps.ts'
 import { findSession } from '../store/sessions/sessions.ts'
 import { type Caller, canSee, visibleTo } from '../users/authorize.ts'
@@ -202,7 +202,7 @@ export function createPublishedApps(deps: PublishedAppsDeps): PublishedApps {
       }
       await whilePortsStay(db, async trx => {
         const most = portsPerUser(address)
-        const isFull = (await countPortsOf(trx, caller.userId)) >= most
+        const isFull = countPortsOf(await knownPorts(trx), caller.userId) >= most
         if (isFull && !(await deleteUnusedOwnApp(trx, caller.userId))) {
           throw new AppError('public_port_taken', because('ports_at_most', { count: most }))
         }

@@ -11,8 +11,8 @@ export interface LastHeld {
 }
 
 export interface PortsKnown {
-  /** Ports that have an app, and those at which no console listens. */
-  readonly taken: ReadonlySet<number>
+  /** Ports that have an app, with its person, and those at which no console listens, with nobody. */
+  readonly taken: ReadonlyMap<number, UserId | null>
   readonly left: ReadonlyMap<number, LastHeld>
 }
 
@@ -34,10 +34,10 @@ export async function whilePortsStay<T>(db: Db, work: (trx: Db) => Promise<T>): 
 
 /** What is known of the ports of the range; call it within `whilePortsStay`. */
 export async function knownPorts(db: Db): Promise<PortsKnown & { readonly closed: ReadonlySet<number> }> {
-  const taken = await db
+  const held = await db
     .selectFrom('published_apps')
-    .select('port')
-    .unionAll(db.selectFrom('own_apps').select('port'))
+    .select(['port', 'user_id'])
+    .unionAll(db.selectFrom('own_apps').select(['port', 'user_id']))
     .execute()
   const closed = await db
     .selectFrom('closed_app_ports')
@@ -46,27 +46,13 @@ export async function knownPorts(db: Db): Promise<PortsKnown & { readonly closed
     .execute()
   const left = await db.selectFrom('app_ports').selectAll().execute()
   return {
-    taken: new Set([...taken, ...closed].flatMap(({ port }) => port ?? [])),
+    taken: new Map([
+      ...closed.map(({ port }) => [port, null] as const),
+      ...held.flatMap(({ port, user_id: userId }) => (port === null ? [] : [[port, userId] as const])),
+    ]),
     closed: new Set(closed.map(({ port }) => port)),
     left: new Map(left.map(({ port, user_id: userId, left_at: leftAt }) => [port, { userId, leftAt }])),
   }
-}
-
-/** Number of ports that a person has, by links and by own apps. */
-export async function countPortsOf(db: Db, userId: UserId): Promise<number> {
-  const { count } = await db
-    .selectFrom(
-      db
-        .selectFrom('published_apps')
-        .select(['user_id', 'port'])
-        .unionAll(db.selectFrom('own_apps').select(['user_id', 'port']))
-        .as('held'),
-    )
-    .select(eb => eb.fn.countAll<number>().as('count'))
-    .where('user_id', '=', userId)
-    .where('port', 'is not', null)
-    .executeTakeFirstOrThrow()
-  return count
 }
 
 /** A console reports every hour; the report of a missing one counts this long. */

@@ -32,6 +32,8 @@ let cluster: SessionsCluster
 let mira: Person
 let bob: Person
 let session: Session
+/** First of the twelve ports of apps. */
+let first: number
 /** Another program that has a port of the range. */
 let foreign: NetServer
 /** Requests that the apps got. */
@@ -93,7 +95,7 @@ async function signInBrowser(email: string) {
 
 beforeAll(async () => {
   stack = new AsyncDisposableStack()
-  const first = await freePort()
+  first = await freePort()
   const address = parseAppsAddress(`https://${HOST}:${first}-${first + 11}`)
   if (!address) throw new Error('the address is one')
   cluster = stack.use(await startSessionsCluster(undefined, { consoleSecret: SECRET, appsAddress: address }))
@@ -450,6 +452,7 @@ test('the end of the session ends its apps, and gives their ports back', async (
 })
 
 test('a port that another program has is given to no app until it is free', async () => {
+  await inDatabase('delete from app_ports')
   await cluster.api.updateSettings({ body: { publishApps: true } })
   const { port } = foreign.address() as AddressInfo
   const publish = async () => {
@@ -460,6 +463,20 @@ test('a port that another program has is given to no app until it is free', asyn
   expect(await publish()).not.toBe(port)
   foreign.close()
   await expect.poll(publish).toBe(port)
+})
+
+test('somebody who takes and leaves port after port leaves those of others unused', async () => {
+  await cluster.api.updateSettings({ body: { publishApps: true } })
+  await inDatabase('delete from app_ports')
+  const params = { id: session.id, app: 'jupyter' }
+  for (let port = first; port < first + 12; port++) {
+    const { id: publishedId } = await mira.api.publishApp({ params, body: { hours: 1, port } })
+    await mira.api.unpublishApp({ params: { publishedId } })
+  }
+  await mira.api.shareSession({ params: { id: session.id }, body: { email: bob.email, permission: 'use' } })
+  // A page of hers may still be open at a port that she has left, and would act in the app of whoever comes next.
+  const { origin } = await open(bob)
+  expect(await inDatabase(`select port from app_ports where port = ${new URL(origin).port}`)).toEqual([])
 })
 
 test('an ended link gives its port back to the next app at once', async () => {
