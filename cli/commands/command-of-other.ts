@@ -1,4 +1,4 @@
-import { type Session } from '#manager/contract'
+import { type FolderMount, type Session, SESSION_HOME } from '#manager/contract'
 
 /** What its owner takes over of a session that an admin launched. */
 export interface Kept {
@@ -6,9 +6,11 @@ export interface Kept {
   readonly keepFiles?: boolean
 }
 
+const isAtName = ({ name, path }: FolderMount) => path === `${SESSION_HOME}/${name}`
+
 /** Notes about what a restarted session is without, because an admin launched it and chose its command. */
 export function leftOut(
-  { launchedBy, startupCommand, runImageCommand, environNames }: Session,
+  { launchedBy, startupCommand, runImageCommand, environNames, folders }: Session,
   { keepCommand = false, keepFiles = false }: Kept,
 ): string[] {
   if (launchedBy === null) return []
@@ -16,6 +18,7 @@ export function leftOut(
     ...(startupCommand === null ? [] : [`the command \`${startupCommand}\``]),
     ...(runImageCommand ? ['the program of the image'] : []),
     ...(environNames.length === 0 ? [] : [`the variables ${environNames.join(', ')}`]),
+    ...(folders.every(isAtName) ? [] : ['the places of its folders']),
   ]
   const chosen = `${launchedBy} launched the session and chose ${parts.join(' and ')}: left out.`
   return [

@@ -30,11 +30,18 @@ test('a restarted session has its folders, plus added ones, minus those to leave
       readOnly: false,
     },
   ]
-  expect(changedFolders(had, {})).toBeUndefined()
-  expect(changedFolders(had, { folder: collectFolder('more:in'), withoutFolder: ['Old'] })).toEqual([
+  const own = { folders: had, launchedBy: null }
+  expect(changedFolders(own, {})).toBeUndefined()
+  expect(changedFolders(own, { folder: collectFolder('more:in'), withoutFolder: ['Old'] })).toEqual([
     { folder: id, path: '/home/work/data', readOnly: true },
     { folder: 'more', path: 'in' },
   ])
-  expect(changedFolders(had, { withoutFolder: [id, 'old'] })).toEqual([])
-  expect(() => changedFolders(had, { withoutFolder: ['none'] })).toThrow('no folder "none"')
+  expect(changedFolders(own, { withoutFolder: [id, 'old'] })).toEqual([])
+  expect(() => changedFolders(own, { withoutFolder: ['none'] })).toThrow('no folder "none"')
+  // Where an admin put them, they are only with the command of the admin.
+  const launched = { folders: had, launchedBy: 'admin@localhost' }
+  expect(changedFolders(launched, { withoutFolder: ['old'] })).toEqual([{ folder: id, readOnly: true }])
+  expect(changedFolders(launched, { withoutFolder: ['old'], keepCommand: true })).toEqual([
+    { folder: id, path: '/home/work/data', readOnly: true },
+  ])
 })

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander'
-import { AppError, type FolderMount, FolderMountSpec } from '#manager/contract'
+import { AppError, type FolderMount, FolderMountSpec, type Session } from '#manager/contract'
+import { type Kept } from './command-of-other.ts'
 
 /** Parses `--folder NAME[:PATH][:ro]`, which may be repeated. */
 export function collectFolder(text: string, all: FolderMountSpec[] = []): FolderMountSpec[] {
@@ -21,14 +22,14 @@ export interface RestartFolders {
 }
 
 /**
- * The folders of a session that is started again: those that it had, with one changed or left out and with further ones.
+ * The folders of a session that is started again: those that it had, with one changed or left out and with further ones. Those of a
+ * session that an admin launched are at their own names, as the manager has them if nothing changes.
  *
- * @param had those of the session
  * @returns undefined if nothing changes @throws AppError `folder_not_found` for one to leave out that the session has not
  */
 export function changedFolders(
-  had: readonly FolderMount[],
-  { folder: more = [], withoutFolder: without = [] }: RestartFolders,
+  { folders: had, launchedBy }: Pick<Session, 'folders' | 'launchedBy'>,
+  { folder: more = [], withoutFolder: without = [], keepCommand = false }: RestartFolders & Pick<Kept, 'keepCommand'>,
 ): FolderMountSpec[] | undefined {
   if (more.length === 0 && without.length === 0) return undefined
   for (const reference of without) {
@@ -36,7 +37,11 @@ export function changedFolders(
     throw new AppError('folder_not_found', { name: reference, why: `The session has no folder "${reference}".` })
   }
   const kept = had.filter(mount => !without.some(reference => isMeant(mount, reference)))
-  return [...kept.map(({ folderId, path, readOnly }) => ({ folder: folderId, path, readOnly })), ...more]
+  const keepsPlaces = launchedBy === null || keepCommand
+  return [
+    ...kept.map(({ folderId, path, readOnly }) => ({ folder: folderId, ...(keepsPlaces ? { path } : {}), readOnly })),
+    ...more,
+  ]
 }
 
 /** @param reference id or name, in any letter case */

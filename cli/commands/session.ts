@@ -189,7 +189,7 @@ export function addSessionCommands(program: Command): void {
     .option('--without-folder <name>', 'without a folder that the session had; may be repeated', collect)
     .option(
       '--keep-command',
-      'of a session that an admin launched for you: run the command and set the variables that the admin chose',
+      'of a session that an admin launched for you: run the command, set the variables and mount the folders where the admin chose',
     )
     .option(
       '--keep-files',
@@ -201,7 +201,7 @@ export function addSessionCommands(program: Command): void {
       const { api } = connection
       const { id } = await findSession(connection, reference)
       const had = await api.getSession({ params: { id } })
-      const folders = changedFolders(had.folders, flags)
+      const folders = changedFolders(had, flags)
       const { keepCommand, keepFiles } = flags
       const body = {
         ...(folders ? { folders } : {}),

@@ -179,7 +179,7 @@ export const SessionRestart = z
       .boolean()
       .optional()
       .describe(
-        'For a session that an admin launched for you: true runs the command that the admin chose again, with the environment variables that the admin set, beside your dotfiles and folders. Left out or false: without both.',
+        'For a session that an admin launched for you: true runs the command that the admin chose again, with the environment variables that the admin set and the folders where the admin put them, beside your dotfiles and folders. Left out or false: without both, and each folder at its own name.',
       ),
     keepFiles: z
       .boolean()

@@ -6,7 +6,6 @@ import {
   formatSlots,
   isFinished,
   type KernelId,
-  type SessionId,
   type SessionSpec,
 } from '#manager/contract'
 import { findAgent } from '../store/agents/agents.ts'
@@ -19,7 +18,7 @@ import { findHeir, type OwnedSessionRow } from '../store/sessions/sessions.ts'
 export interface Again {
   readonly folders: FolderMountSpec[]
   readonly name: string | undefined
-  /** Also with the command and variables of an administrator who launched the session for its owner. */
+  /** Also with the command and variables of an administrator who launched the session for its owner, and its folders where they were. */
   readonly keepCommand?: boolean | undefined
 }
 
@@ -66,8 +65,20 @@ export function specOf(session: OwnedSessionRow, { folders, name, keepCommand = 
 
 const NO_COMMAND = { startup_command: null, run_image_command: false, environ: {} } as const
 
-/** The folders of a session, for a request. @throws AppError `folder_not_found` if one was deleted */
-export async function mountsOf(db: Db, id: SessionId): Promise<FolderMountSpec[]> {
+/**
+ * The folders of a session, for a request.
+ *
+ * Threat: an administrator who launched the session chose where its folders are, too. Programs run what lies in some places of the home
+ * (`.ipython`, `.local/lib`, `node_modules`), and a folder of a project holds what the administrator put there. So each is
+ * at its own name, unless the owner takes over what the administrator chose.
+ *
+ * @throws AppError `folder_not_found` if one was deleted
+ */
+export async function mountsOf(
+  db: Db,
+  { id, launched_by }: Pick<OwnedSessionRow, 'id' | 'launched_by'>,
+  { keepCommand = false }: { readonly keepCommand?: boolean | undefined } = {},
+): Promise<FolderMountSpec[]> {
   const [deleted] = await listDeletedFolders(db, id)
   if (deleted !== undefined) {
     const why = because('folder_of_session_deleted', { name: deleted })
@@ -75,7 +86,12 @@ export async function mountsOf(db: Db, id: SessionId): Promise<FolderMountSpec[]
   }
   const folders = (await listSessionFolders(db, [id])).get(id) ?? []
   const kept = folders.filter(({ pending }) => pending !== 'unmount')
-  return kept.map(folder => ({ folder: folder.folder_id, path: folder.path, readOnly: folder.read_only }))
+  const keepsPlaces = launched_by === null || keepCommand
+  return kept.map(({ folder_id: folder, path, read_only: readOnly }) => ({
+    folder,
+    ...(keepsPlaces ? { path } : {}),
+    readOnly,
+  }))
 }
 
 /** The home directory that a restarted session takes over. */

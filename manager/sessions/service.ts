@@ -136,7 +136,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
       // A repeated request finds the files in use by the session that its first attempt made: do not look for them
       // again.
       const files = keyed?.created ? undefined : await filesOf(store.db, session, { keepFiles })
-      const mounts = folders ?? (await mountsOf(store.db, id))
+      const mounts = folders ?? (await mountsOf(store.db, session, { keepCommand }))
       const again = (name?: string) =>
         enqueue(caller, specOf(session, { folders: mounts, name, keepCommand }), { files, keyed })
       const { ids } = await again(session.name).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-import { type Session } from '#manager/contract'
+import { type Session, SESSION_HOME } from '#manager/contract'
 
 /** What its owner takes over of a session that an administrator launched. */
 export interface Kept {
@@ -15,3 +15,7 @@ export function hasOtherCommand(session: Session): boolean {
   const { startupCommand, runImageCommand, environNames } = session
   return isOfOther(session) && (startupCommand !== null || runImageCommand || environNames.length > 0)
 }
+
+/** Names of the folders that the administrator put at other places than their names. */
+export const putElsewhere = ({ folders }: Session): string[] =>
+  folders.flatMap(({ name, path }) => (path === `${SESSION_HOME}/${name}` ? [] : [name]))

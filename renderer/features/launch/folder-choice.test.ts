@@ -66,6 +66,14 @@ test('a copy of a session mounts the same folders at the same paths', () => {
   expect(toSpec(form, limitsOf(undefined, {}, form.mem)).automount).toBe(false)
 })
 
+test('a copy of a session that an administrator launched mounts its folders at their names', () => {
+  const mount = { folderId: MODELS.id, name: 'models', path: '/home/work/.ipython', readOnly: true }
+  const session = aSession(1, { folders: [mount], launchedBy: 'admin@localhost' })
+  expect(formLike(session).folders).toEqual([{ ...at('', MODELS), readOnly: true }])
+  // What is mounted where, in the session itself, stays as it is.
+  expect(choicesLike(session)).toMatchObject([{ path: '.ipython' }])
+})
+
 test('the folders of the last launch are remembered; a damaged record is dropped whole', () => {
   const items = new Map<string, string>()
   const storage = {

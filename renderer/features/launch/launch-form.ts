@@ -205,7 +205,8 @@ export function formLike(session: Session): LaunchForm {
     count: 1,
     clusterSize: session.clusterSize,
     environ: isForeign ? [] : Object.entries(session.environ).map(([name, value]) => ({ name, value })),
-    folders: choicesLike(session),
+    // Programs may run what lies where somebody else put a folder.
+    folders: choicesLike(session).map(choice => (isForeign ? { ...choice, path: '' } : choice)),
     // The folders of a session that its owner launched include those that were mounted by themselves.
     automount: isForeign,
     kind: session.kind,

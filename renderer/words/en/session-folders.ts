@@ -27,6 +27,7 @@ const en = {
   againEndSubmit: 'End and start again',
   againSlow: 'The session has not ended yet. Start it again from the list of ended sessions when it has.',
   started: '{name} is started again.',
+  atNames: 'Folders that {who} put elsewhere are mounted under their own names: {names}.',
 } as const
 
 export default en

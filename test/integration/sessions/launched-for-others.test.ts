@@ -201,6 +201,33 @@ describe('dotfiles, start-up script and command', () => {
     expect(await refusal(finn.restartSession({ params: { id: live.id } }))).toMatchObject({ code: 'session_live' })
   })
 
+  test('started again by its owner, it has folders at their names, wherever the administrator put them', async () => {
+    // Python runs what lies in such a place beside the owner's dotfiles and dot-folders.
+    const place = '.ipython/profile_default/startup'
+    const tools = await cluster.api.createFolder({ body: { name: 'tools', group: 'default' } })
+    const folders = [{ folder: 'tools', path: place, readOnly: true }]
+    const old = await end(await cluster.launch({ ...foreign, folders }))
+    expect(old.folders).toMatchObject([{ folderId: tools.id, path: `/home/work/${place}` }])
+    const params = { id: old.id }
+    const mountsOf = ({ folders: mounts }: Session) => mounts.filter(({ folderId }) => folderId === tools.id)
+    const next = await finn.restartSession({ params })
+    expect(mountsOf(next)).toMatchObject([{ path: '/home/work/tools', readOnly: true }])
+    // With the command of the administrator they are where it expects them, and so are those that the owner puts there.
+    const again = await finn.restartSession({ params, body: { keepCommand: true } })
+    expect(mountsOf(again)).toMatchObject([{ path: `/home/work/${place}` }])
+    const chosen = await finn.restartSession({ params, body: { folders: [{ folder: 'tools', path: 'mine' }] } })
+    expect(mountsOf(chosen)).toMatchObject([{ path: '/home/work/mine' }])
+    await using cli = await createCli()
+    expect(await cli.run(loginCommand(cluster.url, OWNER), 'Their-own-pass-1')).toMatchObject({ code: 0 })
+    const { err, out } = await cli.run(['session', 'restart', old.id, '--json'])
+    expect(out).not.toContain(place)
+    expect(err).toContain('the places of its folders')
+    // A session of one's own has them where they were.
+    const own = await end(await cluster.launch({ folders: [{ folder: 'tools', path: 'in/tools' }] }, finn))
+    const ownAgain = await finn.restartSession({ params: { id: own.id } })
+    expect(mountsOf(ownAgain)).toMatchObject([{ path: '/home/work/in/tools' }])
+  })
+
   test('the command line says what is left out, and takes it over only if it is told to', async () => {
     await using cli = await createCli()
     expect(await cli.run(loginCommand(cluster.url, OWNER), 'Their-own-pass-1')).toMatchObject({ code: 0 })
