@@ -50,7 +50,7 @@ export interface Identity {
 export interface IdentityOptions {
   /** The agent to replace; only for a directory that has not joined yet. */
   readonly replaces?: AgentId | undefined
-  /** The id in the join string. An agent that this manager knows already keeps its own. */
+  /** Id from the join string; used for a first join only, because an agent that the manager knows keeps its own. */
   readonly given?: AgentId | undefined
   /** The key of the manager that made the join string. */
   readonly managerKey?: string | undefined

@@ -36,7 +36,7 @@ export interface LiveFolders {
   learnRefusal(error: unknown): boolean
   /** Looks at what a running kernel has, and whether that can change. */
   look(kernel: Seen): Promise<void>
-  /** What the last look saw; undefined before the first. */
+  /** Result of the last look; undefined before the first. */
   mountsOf(kernelId: string): KernelMounts | undefined
   /**
    * Safe to repeat. @param find the kernel while it runs
@@ -70,7 +70,7 @@ export interface LiveFoldersDeps {
 
 const Records = z.array(KernelFolder)
 const NO_ROOM: LiveFolders['prepare'] = () => Promise.resolve(undefined)
-/** Of the runtime, if the mount that the agent made is not there in its own namespace. */
+/** The runtime's error if the mount that the agent made is not there in its own namespace. */
 const NOT_SHARED = /not a shared (or slave )?mount/
 const OURS = (target: string) => target.startsWith(`${LATER_FOLDERS}/`)
 
@@ -222,7 +222,7 @@ export function createLiveFolders({ directory, files, storage, onChange, log }: 
         await requireFree(homeOf(kernelId), folder.path, link)
         const source = await storage.directoryOf(folder)
         await files.ownFolder(source, AbortSignal.timeout(OWN_MS))
-        // It was there with other settings, which the manager does not know of.
+        // Mounted with settings that the manager does not know.
         if (isThere) await hide(target)
         await forgetFolder(kernelId, folder.folder, records)
         const others = records.filter(record => record.folder !== folder.folder)

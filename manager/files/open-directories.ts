@@ -18,7 +18,7 @@ export function createOpenDirectories(top: Directory): OpenDirectories {
   const close = ({ directory }: Held) =>
     directory.then(
       one => one[Symbol.asyncDispose](),
-      () => undefined, // its users were told that it could not be opened
+      () => undefined, // the failed open was already reported to its callers
     )
 
   async function closeUnused(): Promise<void> {

@@ -2,27 +2,27 @@ import { type KernelMounts } from '#agent/contract'
 import { because, type Because, causeIn, type FolderId, type KernelId } from '#manager/contract'
 import { type SessionFolderRow } from '../store/sessions/session-folders.ts'
 
-/** What an agent reports about the folders of running kernels, where that differs from its last report. */
+/** Changes in an agent's report about the folders of running kernels. */
 export interface ChangedMounts {
   /** Kernels of which the agent says something else than before, or something for the first time. */
   readonly kernelIds: readonly KernelId[]
-  /** Those of them that have folders. */
+  /** Kernels of `kernelIds` that have folders. */
   readonly withFolders: readonly KernelId[]
-  /** Those of them to which folders can be added now, or can no longer. */
+  /** Kernels of `kernelIds` that gained or lost support for adding folders. */
   readonly turned: readonly KernelId[]
 }
 
-/** What has to be done so that records and mounts of one session agree again. */
+/** A step that makes records and mounts of one session agree again. */
 export type Repair =
   /** The mount is there: note that it is confirmed. */
   | { do: 'confirm'; folder: SessionFolderRow }
-  /** It is to be there and is not, at least in one kernel. */
+  /** Wanted, but missing in a kernel. */
   | { do: 'mount'; folder: SessionFolderRow }
-  /** It is to be gone and is still there. */
+  /** Unwanted, but still mounted. */
   | { do: 'unmount'; folder: SessionFolderRow }
-  /** It is to be gone, and is. */
+  /** Unwanted, and gone from all kernels. */
   | { do: 'forget'; folder: SessionFolderRow }
-  /** It is there and no record says so, as after a restore of the database: the record protects the folder. */
+  /** Mounted without a record, as after a restore of the database: a record protects the folder. */
   | { do: 'record'; folder: KernelMounts['folders'][number] }
 
 /**

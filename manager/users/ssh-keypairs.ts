@@ -40,7 +40,7 @@ export function createSshKeypairs({ db }: Pick<Store, 'db'>): SshKeypairs {
   }
 }
 
-/** About one call in three hundred fails. */
+/** `ssh2` makes an unusable pair in about 0.3 % of its calls (`newKeypair`). */
 const ATTEMPTS = 10
 
 /** ssh2 drops a leading zero byte of the public key in about 0.3 % of its pairs; so each one is read back. */
@@ -58,7 +58,7 @@ function parses(publicKey: string): boolean {
     parsePublicKey(publicKey)
     return true
   } catch {
-    return false // the text is no usable key, which is the answer
+    return false // not a usable key
   }
 }
 

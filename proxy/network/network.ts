@@ -16,10 +16,10 @@ export interface Network {
   /** `fetch` of Node, or by the proxy of the network. Redirects are not followed. */
   readonly fetch: Fetch
   /**
-   * Opens a connection to a server by the proxy of the network, and to a server whose certificate is known by its fingerprint; with
-   * TLS for https.
+   * Opens connections that need special treatment: by the proxy of the network, or to a server whose certificate is known by its
+   * fingerprint. With TLS for https.
    *
-   * @returns undefined where neither is so: the caller connects as it likes best
+   * @returns undefined if neither applies: the caller dials directly
    * @throws AppError `unavailable` with the reason: the proxy does not answer, refuses, or wants a sign-in, or another certificate
    */
   detour(url: URL, signal?: AbortSignal): Promise<Socket | undefined>
@@ -47,7 +47,7 @@ type AskSignIn = NonNullable<NetworkDeps['signInFor']>
 
 /** A proxy wants a name and a password. */
 export interface SignInWanted {
-  /** Its origin. */
+  /** Origin of the proxy. */
   readonly proxy: string
   /** The `name:password` that it has just refused. */
   readonly refused: string | undefined
@@ -136,7 +136,7 @@ export function createNetwork({ findWays, signInFor, pinOf }: NetworkDeps): Netw
     }
   }
 
-  /** What to try after a sign-in, or none, was refused: that of a connection which asked meanwhile, else what `signInFor` has. */
+  /** Credentials for the second attempt: those that another connection obtained meanwhile, else the answer of `ask`; null without any. */
   async function otherSignIn(
     { ask, proxy, refused, target }: { ask: AskSignIn; proxy: string; refused: string | undefined; target: URL },
     signal?: AbortSignal,
@@ -207,7 +207,7 @@ export function createNetwork({ findWays, signInFor, pinOf }: NetworkDeps): Netw
   }
 }
 
-/** The result of some work, unless the signal ends the wait for it first. The work goes on. @throws the signal's reason */
+/** Waits for `work` until the signal aborts; `work` itself is not cancelled. @throws the signal's reason */
 async function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   if (!signal) return await work
   signal.throwIfAborted()

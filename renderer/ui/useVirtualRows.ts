@@ -10,15 +10,15 @@ export interface VirtualRows {
   /** Range of the rows that are really on screen, its end exclusive, for data that only those need. */
   readonly visible: ComputedRef<readonly [number, number]>
   /**
-   * True while the list jumps by more than a screenful at a time, as when its scrollbar is dragged, until it rests: nobody reads
-   * whole rows then, so a short form of them is enough.
+   * True while the scrollbar is dragged (the list jumps by more than a screenful), until the list rests: rows may draw a
+   * placeholder.
    */
   readonly skimming: Readonly<Ref<boolean>>
 }
 
 /** A list that has not moved for this long rests. */
 const REST_MS = 80
-/** Height in pixels of the last list. The next list is drawn for it, before the browser has told its own height. */
+/** First guess for the height of a new list, in pixels: that of the previous list. */
 let usualHeight = 800
 
 /** Computes which rows of equal height to render, so that a list of any length costs as much as a screenful. */

@@ -62,7 +62,7 @@ export class Pass {
   readonly #explained = new Map<string, Reason>()
   readonly #candidates = new Map<string, Candidates>()
   readonly #shelves = new Map<readonly AgentRooms[], Map<string | null, Shelves>>()
-  /** One room of each likeness, which stands for all rooms like it. */
+  /** One representative for each set of interchangeable agents. */
   readonly #before = new Map<readonly AgentRooms[], readonly Room[]>()
   #turn: number
   #reservation: Reservation | undefined
@@ -242,7 +242,7 @@ export class Pass {
     return true
   }
 
-  /** What each agent's sessions would give back for one of this priority. */
+  /** Slots that each agent's sessions would give back for a session of this priority. */
   #gives(priority: number, rules: InterruptionRules): ReadonlyMap<string, Gives> {
     return new Map(
       [...this.#holding].map(([id, holding]) => [id, new Gives(holding, one => mayStop(one, priority, rules))]),
@@ -260,7 +260,7 @@ export class Pass {
     const rest = { ...snapshot, pending: pending.filter(session => session !== holder) }
     if (rooms && fits(rooms.now, holder)) this.#take(holder, rooms.now, true)
     else if (!this.#place(holder)) {
-      // It needs no reservation beside an interruption: what is free there is held for it as well.
+      // Beside an interruption no reservation is needed: the capacity that is free there is held for the session as well.
       if (this.#beginInterruption(holder)) return rest
       const place = rooms ?? this.#awaitedFor(holder, reservation)
       const kept =
@@ -318,7 +318,7 @@ export class Pass {
     const reason = this.#explained.get(key) ?? this.#explain(session)
     if (FOR_CAPACITY.has(reason.code) && this.#beginInterruption(session)) return
     if (this.#isDue(session, reason)) {
-      // One agent holds capacity for one session.
+      // An agent holds capacity for one session.
       const reservation = reserve(
         session,
         this.#allowed.for(session).filter(({ now }) => !now.isHeld),

@@ -43,7 +43,7 @@ export interface AgentSnapshot {
   readonly lost?: boolean
   /** The holders that make up `occupied`; left out where no end is known. */
   readonly occupants?: readonly Occupant[]
-  /** Larger = got a session more recently; for round robin. Left out = never. */
+  /** Sequence number of the last placement here: round robin takes the agent with the smallest. Left out = never. */
   readonly turn?: number | undefined
 }
 
@@ -72,7 +72,7 @@ export interface PendingSession {
   readonly clusterSize?: number | undefined
   /** Larger goes first, before the sequencer's order; 0 if left out. */
   readonly priority?: number | undefined
-  /** Names of the sessions that must end well first and have not ended yet. */
+  /** Names of the dependencies that have not succeeded yet. */
   readonly waitsFor?: readonly string[] | undefined
   readonly imageDigest: string | null
   readonly image: string
@@ -145,7 +145,7 @@ export interface PlanOptions {
   readonly splitShares?: boolean
 }
 
-/** One resource group at one moment. */
+/** A resource group at one moment. */
 export interface GroupSnapshot {
   readonly agents: readonly AgentSnapshot[]
   readonly pending: readonly PendingSession[]
@@ -156,7 +156,7 @@ export interface GroupSnapshot {
   /** Text for users while the group is not active; empty without one. */
   readonly notice?: string
   readonly options?: PlanOptions
-  /** What each user's sessions hold in this group now, by user id. */
+  /** Slots that each user's sessions hold in this group now, by user id. */
   readonly usage?: ReadonlyMap<string, ResourceSlots>
   /** Scopes with limits, each with what its sessions hold in all resource groups. */
   readonly scopes?: ReadonlyMap<string, Scope>

@@ -60,7 +60,7 @@ export function failureOn(host: string, error: unknown): Failure {
 /** Whether an attempt that failed for this cause counts towards the maximum of the session. */
 const costsAttempt = (cause: Reason) => cause.code !== 'host_unfit'
 
-/** What becomes of a session whose start has failed: it waits for another attempt, or ends after the last one. */
+/** Next state after a failed start: waiting for another attempt, or ERROR after the last one. */
 export function afterFailure(
   { cause, isFinal }: Failure,
   { counted, maxAttempts }: { readonly counted: number; readonly maxAttempts: number },

@@ -14,7 +14,7 @@ export async function askForDiagnosis(db: Db, { id, withLog }: AskedDiagnosis, m
   return numAffectedRows === 1n
 }
 
-/** What this manager is asked and has not answered, oldest first. */
+/** Open requests for diagnoses of this manager, oldest first. */
 export async function listAskedDiagnoses(db: Db, managerId: string): Promise<AskedDiagnosis[]> {
   return await db
     .selectFrom('diagnoses')

@@ -73,7 +73,7 @@ export interface UsageDaysTable extends UsageSums {
 
 /** Sums of one week of UTC, by one dimension of a report. */
 export interface UsageWeeksTable extends Omit<UsageDaysTable, 'day'> {
-  /** Its Monday. */
+  /** Monday of the week. */
   week: string
 }
 

@@ -35,7 +35,7 @@ export const choicesLike = ({ folders }: Session): FolderChoice[] =>
     return { folder: folderId, name, path: relative === name ? '' : relative, readOnly }
   })
 
-/** The mistake in one choice, given all; empty if there is none. @param known folders that can be mounted; null until loaded */
+/** Validates one choice against all. @param known folders that can be mounted; null until loaded @returns the error text, or '' */
 export function choiceFault(
   choice: FolderChoice,
   choices: readonly FolderChoice[],

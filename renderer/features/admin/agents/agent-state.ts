@@ -23,7 +23,7 @@ export const slotBars = ({ capacity, occupied }: Pick<Agent, 'capacity' | 'occup
 export const gpuBar = (agent: Pick<Agent, 'capacity' | 'occupied'>): Meter | undefined =>
   slotBars(agent).find(({ key }) => key.startsWith('cuda'))
 
-/** What an administrator should look at, in words; empty for a healthy agent. */
+/** Problems that need an administrator, in words; empty for a healthy agent. */
 export function problemsOf(agent: Agent | AgentSummary): readonly string[] {
   const devices = 'devices' in agent ? agent.devices : agent.deviceProblems
   return [
@@ -38,7 +38,7 @@ export function problemsOf(agent: Agent | AgentSummary): readonly string[] {
   ]
 }
 
-/** Why a part of a GPU that nobody holds can be given to nobody now; null if nothing is stranded. */
+/** Why free GPU capacity cannot be allocated; null if it can, or if none is free. */
 export function strandedWhy(device: AgentDevice, agent: Pick<Agent, 'status' | 'schedulable'>): string | null {
   const isFull = Number(device.occupied) >= 1
   if (isFull) return null
