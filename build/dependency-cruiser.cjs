@@ -3,7 +3,7 @@
  * this proves the direction (project references do not stop transitive imports).
  */
 const SIDES = '(electron|renderer|proxy|manager|agent|cli)'
-/** Whose contract may each side import, besides its own? */
+/** Contracts of other sides that each side may import. */
 const READS = {
   renderer: 'proxy|manager',
   electron: 'proxy|manager',

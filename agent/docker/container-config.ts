@@ -85,7 +85,7 @@ export const TERMINALS = {
 /** Neither file systems that are mounted below a folder on the host come along, nor any that are mounted later. */
 const NOTHING_BELOW = { Propagation: 'rprivate', NonRecursive: true } as const
 /**
- * What the agent mounts there on the host appears in the container, and nothing comes back (ADR 57). The directory belongs to root,
+ * Mounts that the agent makes there on the host appear in the container, and none comes back (ADR 57). The directory belongs to root,
  * and holds nothing but mount points: a session can neither write in it nor reach the mounts of another.
  */
 const LATER = { Propagation: 'rslave', NonRecursive: true } as const

@@ -7,7 +7,7 @@ import { hasCause } from '../has-cause.ts'
 import { createProvenFault, type ProvenFault } from './proven-fault.ts'
 
 /**
- * What the agent keeps of one session besides its home takes less than this. With less free space a start may fail although the few
+ * Upper bound of the agent's files of one session besides its home. With less free space a start may fail although the few
  * bytes of the test fit, because the files of the failed start are gone again.
  */
 const CONTROL_BYTES = 16 * 2 ** 20

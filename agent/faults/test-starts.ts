@@ -21,7 +21,7 @@ const NAME = 'berth-start-test'
 const MEMORY = 64 * 2 ** 20
 const SUSPECT = hasCause('docker_not_started', 'docker_says')
 
-/** What a container of the agent is started with. */
+/** Settings of the container of a test start. */
 export interface TestPlan {
   /** Name of a network; without one the container has none. */
   readonly network?: string

@@ -7,7 +7,7 @@ const MiB = 2 ** 20
 export const GPU_FIELDS =
   'uuid,memory.total,mig.mode.current,ecc.errors.uncorrected.volatile.total,utilization.gpu,memory.used,name'
 
-/** One line of `nvidia-smi --query-gpu=GPU_FIELDS --format=csv,noheader,nounits`. */
+/** A line of `nvidia-smi --query-gpu=GPU_FIELDS --format=csv,noheader,nounits`. */
 export interface GpuRow {
   readonly uuid: string
   readonly model: string

@@ -1,6 +1,6 @@
 import { type AllowedOptions, AppError, type AppOptions, because, type Because } from '#manager/contract'
 
-/** What the image allows, with defaults in the wider form of Backend.AI's definitions: several values, or none for a flag. */
+/** Options that the image allows, with defaults in the wider form of Backend.AI's definitions: several values, or none for a flag. */
 export interface Allowed extends Pick<AllowedOptions, 'arguments' | 'environment'> {
   readonly defaults: Readonly<Record<string, string | readonly string[] | null>>
 }

@@ -13,7 +13,7 @@ export interface ImageRecipe {
   readonly recipe: string
 }
 
-/** One line of the engine's answer to a build. */
+/** A line of the engine's answer to a build. */
 const BuildLine = z.object({
   stream: z.string().optional(),
   status: z.string().optional(),

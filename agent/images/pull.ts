@@ -6,7 +6,7 @@ import { type EngineClient, fromEngine, isMissing } from '../docker/engine-clien
 import { type ImageProgram } from '../docker/container-config.ts'
 import { readLines } from '../docker/lines.ts'
 
-/** One line of the engine's answer to a pull. */
+/** A line of the engine's answer to a pull. */
 export const PullLine = z.object({
   id: z.string().optional(),
   status: z.string().optional(),

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 
 const run = promisify(execFile)
 
-/** One line of passwd(5). */
+/** A line of passwd(5). */
 export interface Account {
   readonly name: string
   readonly uid: number

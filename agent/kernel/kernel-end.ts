@@ -75,7 +75,7 @@ export function createKernelEnd(deps: KernelEndDeps): KernelEnd {
       if (!entry) {
         if (!isKnown()) throw new AppError('engine_unreachable', because('docker_not_read'))
         await liveFolders.discard(kernelId)
-        // Its home may have been kept for a kernel that will not come.
+        // The home may have been kept for a kernel that will not come.
         await files.discard(kernelId, { scratch: 'keep', keepMs: keepFilesMs })
         return NO_WORDS
       }

@@ -347,7 +347,7 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
   ])('a disk that is full above the floor refuses a start, and leaves nothing of it: %s', async (_what, full) => {
     await endedHome(0)
     const place = join(directory, full)
-    // Its root takes the one inode that it has. So few of them have no floor.
+    // The root directory takes the only inode. A disk with so few inodes has no floor.
     await run('mount', ['-t', 'tmpfs', '-o', 'nr_inodes=1', 'tmpfs', place])
     try {
       const kernelId = randomUUID()

@@ -100,7 +100,7 @@ export function containerIptables({ engine, image }: ContainerIptablesDeps): Ipt
         said === '' ? because('iptables_exit', { program, code }) : because('iptables_says', { text: said }),
       )
     } catch (error) {
-      // It removes itself only after it has run.
+      // The container removes itself only after it has run.
       await engine.calls
         .getContainer(id)
         .remove({ force: true })

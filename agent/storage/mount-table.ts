@@ -1,6 +1,6 @@
 import { plainField } from '#manager/contract'
 
-/** One mount of a namespace, from mountinfo. */
+/** A mount of a namespace, from mountinfo. */
 export interface MountEntry {
   readonly at: string
   /** Options of this mount, not of its file system: `rw`, `nosuid`, … */

@@ -14,7 +14,7 @@ export interface Recipe {
   readonly tags: readonly string[]
   /** Base of the image, which must exist first. */
   readonly from: 'debian' | 'toolbox' | 'python'
-  /** Its content, and what the build fetches, for a list of recipes. */
+  /** The image's content, and what the build fetches, for a list of recipes. */
   readonly about?: string
   /** The build uses npm: it gets the argument `NPM_CONFIG_REGISTRY` and the file `npm-ca.crt`, which may be empty. */
   readonly npm?: boolean

@@ -15,7 +15,7 @@ export interface ProcessRow {
   /** Ticks between the start of the machine and its own; tells two processes with one id apart. */
   readonly started: number
   readonly own: ProcessorTime
-  /** Of the children that have ended and for which it waited, and of those for which they waited. */
+  /** Time of the children that have ended and for which the process waited, and of those for which they waited. */
   readonly waited: ProcessorTime
 }
 

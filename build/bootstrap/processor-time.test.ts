@@ -29,7 +29,7 @@ test('time before the first look, and time of strangers, does not count', () => 
 
 test('an ended child counts once, whether somebody waited for it or nobody', () => {
   const before = [row(ROOT, 1, 0), row(101, ROOT, 0), row(102, 101, 3)]
-  // Its parent waited, and it had used another second since it was last seen.
+  // The parent of 101 waited, and 101 had used another second since it was last seen.
   expect(follow([row(ROOT, 1, 0)], before, [row(ROOT, 1, 0), row(101, ROOT, 0, 4)])?.used.user).toBe(4)
   expect(follow([row(ROOT, 1, 0)], before, [row(ROOT, 1, 0), row(101, ROOT, 0)])?.used.user).toBe(3)
   // Both are gone, and the one above them waited for the upper one only.

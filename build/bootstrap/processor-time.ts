@@ -4,7 +4,7 @@ import { listProcesses, type ProcessorTime, type ProcessRow, readProcesses } fro
 export interface Family {
   /** Members that live, by process id. */
   readonly members: ReadonlyMap<number, ProcessRow>
-  /** What all members have used since the first look, also those that have ended. */
+  /** Time that all members have used since the first look, also those that have ended. */
   readonly used: ProcessorTime
 }
 

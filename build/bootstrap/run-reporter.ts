@@ -9,13 +9,13 @@ export const RUN_REPORT_FILE = 'BERTH_RUN_REPORT_FILE'
 /** Asks a run to end in order: tests that run are aborted, and what they clean up at their end they still do. */
 export const CANCEL_SIGNAL = 'SIGUSR2'
 
-/** What a test file adds to its metadata (`test/fixtures/processor-seconds.ts`). */
+/** Metadata that a test file adds (`test/fixtures/processor-seconds.ts`). */
 export interface FileMeta {
   /** Processor seconds of its worker and of all that it started. */
   readonly processorSeconds?: number
 }
 
-/** What vitest's own JSON report leaves out. */
+/** Figures that vitest's own JSON report leaves out. */
 export interface RunReport {
   /** Errors outside of every test: a rejection that nobody handled, for example. */
   readonly unhandled: readonly UnhandledError[]

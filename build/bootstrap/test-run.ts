@@ -20,7 +20,7 @@ export interface RunOptions {
   readonly signal: AbortSignal
   /** Absolute path of the only test file to run, once more; undefined runs all of the part. */
   readonly file?: string | undefined
-  /** What `planOf` says of this part; undefined runs all of it. */
+  /** Paths from `planOf` for this part; undefined runs all of it. */
   readonly narrowed?: readonly string[] | undefined
 }
 

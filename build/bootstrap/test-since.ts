@@ -66,7 +66,7 @@ function watchersOf(path: string): readonly string[] {
 }
 
 /**
- * What to run after these files have changed: for `lint` and `unit` the files themselves, for other parts beginnings of paths of their tests.
+ * Tests to run after these files have changed: for `lint` and `unit` the files themselves, else beginnings of paths of the part's tests.
  * A part without an entry has nothing to do.
  *
  * @param changed paths from the root; deleted files are among them
@@ -115,6 +115,6 @@ export async function changedSince(ref: string, root: string): Promise<string[]>
   return [...new Set([...changed, ...unknown])]
 }
 
-/** What to run for all that has changed since `ref`. */
+/** Tests to run for all that has changed since `ref`. */
 export const planSince = async (ref: string, root: string): Promise<Map<Part, readonly string[]>> =>
   planOf(await changedSince(ref, root), path => existsSync(join(root, path)))

@@ -157,7 +157,7 @@ function writeRecord(path: string, record: Durations | Versions): void {
 }
 const writeJson = (path: string, value: unknown) => writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`)
 
-/** What the parts that ran whole have spent. */
+/** Processor time of the parts that ran whole. */
 function spentBy(outcomes: ReadonlyMap<Part, Outcome>, set: Spent['set'], sliceMs: number): Spent {
   const parts = [...outcomes].map(([part, { processor, report }]) => ({
     part,

@@ -45,7 +45,7 @@ export function differences(defined: readonly string[], documented: readonly str
   return [...missing, ...stale, ...twice]
 }
 
-/** What the table of errors says about a code. */
+/** Status and repeatability of a code in the table of errors. */
 interface CodeFacts {
   readonly status: number
   readonly retry: boolean

@@ -42,7 +42,7 @@ async function bundleMain(folder: string, outDir: string): Promise<void> {
           format: 'cjs',
           entryFileNames: 'main.cjs',
           codeSplitting: false,
-          // Its import() finds no package inside an archive; require() does.
+          // Electron's import() finds no package inside an archive; require() does.
           dynamicImportInCjs: false,
           banner: `const __fileUrl = require('node:url').pathToFileURL(__filename).href;`,
         },

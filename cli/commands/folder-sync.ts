@@ -136,7 +136,7 @@ class SyncRun {
       await (flags.to ? this.#upload() : this.#download())
     }
     signal.throwIfAborted()
-    // What could not be sent may be there under another name: it is deleted by the next run.
+    // A file that could not be sent may be there under another name: it is deleted by the next run.
     if (flags.dryRun || isFailed()) return
     await this.#target.delete(this.#extra)
     this.result.deleted += this.#extra.length
@@ -174,7 +174,7 @@ class SyncRun {
   async *#files(): AsyncGenerator<Difference> {
     let last: Difference | undefined
     for await (const found of this.#differences()) {
-      // What is in the way of the next entry goes first; all other deletions come last.
+      // Entries in the way of the next one are deleted first; all other deletions come last.
       if (last && last.parts.join('/') === found.parts.join('/')) {
         await this.#target.delete([last.parts])
         this.result.deleted++

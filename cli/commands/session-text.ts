@@ -3,7 +3,7 @@ import { table } from '../output.ts'
 import { clusterRows, startText } from './session-waiting.ts'
 import { age, amounts, bytes } from './text.ts'
 
-/** One line: id, name and status. */
+/** A session in one line: id, name and status. */
 export const describe = (session: Session) => `${session.id}  ${session.name}  ${session.status}`
 
 function statusCell({ status, ends, interruptAt }: Session): string {

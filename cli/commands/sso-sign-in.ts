@@ -12,7 +12,7 @@ export interface SsoRequest {
   readonly browserHere: boolean
 }
 
-/** What the browser brought back, to finish with. */
+/** The two values from the browser that finish the sign-in. */
 export type SsoProof = Pick<Parameters<ApiClient['finishSso']>[0]['body'], 'secret' | 'code'>
 
 /** Whether a browser that this process opens is in front of the person. */

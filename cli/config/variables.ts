@@ -5,7 +5,7 @@ export type ServerCommand = 'up' | 'manager' | 'agent' | 'wsproxy'
 
 export interface Variable {
   readonly name: string
-  /** One line for `--help`. */
+  /** Text of one line for `--help`. */
   readonly meaning: string
 }
 

@@ -69,7 +69,7 @@ test('a taken port is distinguished from the port of the running Berth', async (
     expect(after.consolePort).toEqual({ port, status: 'ours' })
     expect(after.running).toEqual({ url, pid: 7 })
     expect([before.proxyFaults, after.proxyFaults]).toEqual([undefined, [FAULT]])
-    // It runs with `--port`: that another program has the usual port is no problem of this Berth.
+    // This Berth runs with `--port`: that another program has the usual port is no problem of it.
     const usual = createServer().listen(0, '127.0.0.1')
     await expect.poll(() => usual.listening).toBe(true)
     const asked = (usual.address() as AddressInfo).port

@@ -3,17 +3,17 @@ export interface SyncNode {
   readonly kind: 'file' | 'directory' | 'other'
   readonly size: number
   readonly modifiedMs: number
-  /** Of a file in a folder: its version. */
+  /** Version of a file in a folder. */
   readonly etag?: string | null
-  /** Of a file: whether it may be run; left out where files do not say so. */
+  /** Whether a file may be run; left out where files do not say so. */
   readonly executable?: boolean
 }
 
-/** What is to be done with a name. */
+/** The step for one name. */
 export type SyncStep =
   /** The file is new, or another one. */
   | 'send'
-  /** Of the same size: the checksums decide. */
+  /** Two files of the same size: the checksums decide. */
   | 'compare'
   | 'same'
   /** Only whether the file may be run is to be changed. */

@@ -11,7 +11,7 @@ import { sendTransfer } from './send.ts'
 import { type SyncNode } from './sync-plan.ts'
 import { HAS_EXECUTABLE_BIT, isExecutable, type UploadTarget } from './upload.ts'
 
-/** One of the two trees that are compared. Paths are parts below its top. */
+/** A tree to compare with another. Paths are parts below its top. */
 export interface SyncSide {
   /** Entries of a directory; none if it does not exist. */
   list(parts: readonly string[]): Promise<Map<string, SyncNode>>
@@ -52,7 +52,7 @@ export function localSide(top: string): SyncSide {
       else await makeLocalDirectory(top, parts)
     },
     async delete(paths) {
-      // Of a link the link itself.
+      // For a link, `rm` deletes the link itself.
       for (const parts of paths) await rm(pathOf(parts), { recursive: true, force: true })
     },
   }
@@ -118,7 +118,7 @@ export function remoteSide({ connection, folderId, signal }: RemoteDeps, top: st
   }
 }
 
-/** One line for each path, in order; empty lines say that the server is at work. */
+/** Yields a line for each path, in order; empty lines say that the server is at work. */
 async function remoteChecksums(
   { connection, folderId, signal }: RemoteDeps,
   paths: readonly string[],

@@ -10,11 +10,11 @@ export interface LeaveDeps {
   readonly questions: Pick<Questions, 'ask' | 'raise'>
   readonly language: () => Language
   readonly windows: Pick<ConsoleWindows, 'show' | 'hide'>
-  /** What the connection keeps running; nothing while there is none. */
+  /** The work that the connection keeps running; nothing while there is none. */
   readonly running: () => Promise<Running>
   /** Uploads and edits of the pages. */
   readonly pageWork: () => PageWork
-  /** What has to be done before the process ends. */
+  /** Cleans up before the process ends. */
   readonly end: () => Promise<void>
   readonly onUnexpected: (where: string, error: unknown) => void
   readonly answerWithinMs?: number

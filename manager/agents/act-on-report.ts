@@ -191,7 +191,7 @@ export function createActing(deps: ActingDeps & ActingMemory) {
       const isLive = state.status === 'RUNNING' || isStarting(state.status)
       if (state.agentId !== agentId || state.attempt !== attempt || !isLive || !hasKernel(state, kernelId))
         return undefined
-      // It has saved its work before the end of the countdown, and does not wait for it.
+      // The session has saved its work before the end of the countdown, and does not wait for it.
       if (state.session.interrupt_at !== null && state.status === 'RUNNING' && exitCode === CONTINUES_LATER)
         return { to: 'TERMINATING', reason: INTERRUPTED, continues: true, kernelId, exitCode, logTail }
       return { ...endOf(state.kernels, { kernelId, reason, exitCode }), logTail }

@@ -63,7 +63,7 @@ export function withDevices({ cpu = 0, mem = 0 }: ResourceSlots, devices: readon
     cpu,
     mem,
     ...(gpus > 0 ? { 'cuda.device': gpus } : {}),
-    // One physical GPU is 1.00 share, in 1/100.
+    // A physical GPU is 1.00 share, in 1/100.
     ...(shared > 0 ? { 'cuda.shares': shared * 100 } : {}),
   }
 }

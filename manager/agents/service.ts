@@ -57,9 +57,9 @@ import { type AgentGateway } from '../agent-link/gateway.ts'
 
 export interface AgentService {
   list(): Promise<Agent[]>
-  /** One page of agents, without their devices. */
+  /** A page of agents, without their devices. */
   summaries(query: AgentQuery): Promise<{ items: AgentSummary[]; nextCursor: string | null; total: number }>
-  /** One agent, also a forgotten one. @throws `agent_not_found` */
+  /** An agent, also a forgotten one. @throws `agent_not_found` */
   get(id: AgentId): Promise<Agent>
   /** Fields that are left out stay as they are. @throws `agent_not_found`, and as `moveAgent` */
   change(id: AgentId, change: AgentChange): Promise<Agent>

@@ -57,7 +57,7 @@ export function createBackupDirectory(path: string): BackupDirectory {
     path,
     async list() {
       const found = (await names()).map(async name => {
-        // It may have been deleted just now.
+        // The file may have been deleted just now.
         const file = await stat(join(path, name)).catch(() => undefined)
         return file?.isFile() ? [{ name, madeAt: backupTime(name), bytes: file.size }] : []
       })

@@ -81,7 +81,7 @@ export const Agent = z
   .meta({ id: 'Agent' })
 export type Agent = z.infer<typeof Agent>
 
-/** What an administrator changes of an agent. */
+/** Settings of an agent that an administrator changes. */
 export const AgentChange = z
   .strictObject({
     schedulable: z.boolean().describe('False: no new session starts on it.'),

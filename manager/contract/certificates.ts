@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { TextKeys } from './cause-fields.ts'
 
-/** What a TLS certificate says about itself. Public: every client sees it. */
+/** Facts of a TLS certificate. Public: every client sees it. */
 export const CertificateFacts = z.object({
   names: z.array(z.string().max(260)).max(200).describe('DNS names and IP addresses, in lower case.'),
   issuer: z.string().max(300).describe('Organization or name of the authority.'),
@@ -22,7 +22,7 @@ export type CertificateFacts = z.infer<typeof CertificateFacts>
 export const CertificateSource = z.enum(['own', 'files', 'acme'])
 export type CertificateSource = z.infer<typeof CertificateSource>
 
-/** What a console reports about the certificate that it presents. */
+/** A console's report about the certificate that it presents. */
 export const CertificateReport = z.strictObject({
   source: CertificateSource,
   ...CertificateFacts.shape,

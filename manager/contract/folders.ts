@@ -84,7 +84,7 @@ export type FolderPermission = z.infer<typeof FolderPermission>
 export const FolderStatus = z.enum(['ready', 'trashed', 'deleting'])
 export type FolderStatus = z.infer<typeof FolderStatus>
 
-/** What a folder is for: files of any kind, data sets, or trained models. It is shown and searched for; it gives no rights. */
+/** Purpose of a folder: files of any kind, data sets, or trained models. It is shown and searched for; it gives no rights. */
 export const FolderUsageMode = z.enum(['general', 'data', 'model'])
 export type FolderUsageMode = z.infer<typeof FolderUsageMode>
 
@@ -258,7 +258,7 @@ export const isAutomount = (name: string): boolean => name.startsWith('.')
 
 export const FolderMountSpecs = z.array(FolderMountSpec).max(MOST_FOLDERS)
 
-/** What an agent was asked to do with a folder of a running session, and has not confirmed. */
+/** A change to a folder of a running session that the agent was asked for and has not confirmed. */
 export const PendingFolder = z.enum(['mount', 'unmount'])
 export type PendingFolder = z.infer<typeof PendingFolder>
 

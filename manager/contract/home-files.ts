@@ -3,7 +3,7 @@ import { isFilePath, utf8Length } from './file-paths.ts'
 
 /** Limits of the files that a user's new sessions begin with. */
 export const MOST_DOTFILES = 100
-/** Of all dotfiles of a user together: content in UTF-8. */
+/** Limit for all dotfiles of a user together: content in UTF-8. */
 export const MOST_DOTFILE_BYTES = 64 * 1024
 export const MOST_SCRIPT_BYTES = 64 * 1024
 const LONGEST_PATH = 255

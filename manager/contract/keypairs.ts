@@ -58,7 +58,7 @@ const limits = {
 export const UserKeypairSpec = z.strictObject(limits).meta({ id: 'UserKeypairSpec' })
 export type UserKeypairSpec = z.infer<typeof UserKeypairSpec>
 
-/** What a person proves with who they are, where their sign-in is older than 10 minutes. */
+/** Proof of the person's identity, needed where their sign-in is older than 10 minutes. */
 const PersonProof = {
   password: z.string().max(1024).optional().describe('After `proof_required`: your password.'),
   totp: SecondFactor.optional().describe('After `totp_required`: the code from the authenticator app.'),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { GroupId } from './ids.ts'
 import { ScopeUsage } from './usage.ts'
 
-/** Whose limit a question is about: exactly one of these. */
+/** The holder of the limits in question: exactly one of these. */
 export const LimitUseQuery = z.object({
   policy: z
     .string()
@@ -16,7 +16,7 @@ export const LimitUseQuery = z.object({
 /** The one whose limits are asked for. */
 export type LimitHolder = { readonly policy: string } | { readonly groupId: GroupId } | { readonly domain: string }
 
-/** What one user or keypair holds against the limits. */
+/** Amounts that one user or keypair holds against the limits. */
 export const LimitUser = ScopeUsage.pick({ id: true, name: true, held: true, sessions: true })
   .extend({ kind: z.enum(['user', 'keypair']) })
   .meta({ id: 'LimitUser' })

@@ -3,7 +3,7 @@ import { PlainText } from './plain-text.ts'
 
 export const LoginId = z.uuid()
 
-/** One sign-in of the caller, on one device. */
+/** A sign-in of the caller, on one device. */
 export const Login = z
   .object({
     id: LoginId,

@@ -80,7 +80,7 @@ export const SetUp = z.object({
 })
 export type SetUp = z.infer<typeof SetUp>
 
-/** Who waits, what failed, which agents need a hand and which GPUs do nothing, counted over everything that the caller administers. */
+/** Waiting sessions, failures, agents that need a hand and idle GPUs, counted over everything that the caller administers. */
 export const Overview = z
   .object({
     waiting: ByReason,

@@ -60,7 +60,7 @@ export const PublishedApp = z
   .meta({ id: 'PublishedApp' })
 export type PublishedApp = z.infer<typeof PublishedApp>
 
-/** What may be published here. */
+/** Whether and how apps may be published here. */
 export const Publishing = z
   .object({
     on: z.boolean().describe('The administrators allow it, and an address for published apps is set up.'),
@@ -94,7 +94,7 @@ export const ServedApp = z.object({
 })
 export type ServedApp = z.infer<typeof ServedApp>
 
-/** What a visitor shows at the door. */
+/** Credentials of a visitor at the door. */
 export const Visit = z.strictObject({
   key: z.string().max(200),
   password: z.string().max(1024).optional(),

@@ -4,7 +4,7 @@ import { ResourceGroupName } from './resource-groups.ts'
 import { SLOT_NAMES, WireSlots } from './resource-slots.ts'
 import { sortBy } from './sort.ts'
 
-/** What the queue is sorted by; `position` is the order in which sessions are tried. */
+/** Orders of the queue; `position` is the order in which sessions are tried. */
 export const QUEUE_ORDERS = ['position', 'name', 'owner', 'priority', 'created', 'resourceGroup'] as const
 export type QueueOrder = (typeof QUEUE_ORDERS)[number]
 export const QueueSort = sortBy(QUEUE_ORDERS)

@@ -64,7 +64,7 @@ export const RegistryChange = z
   .meta({ id: 'RegistryChange' })
 export type RegistryChange = z.infer<typeof RegistryChange>
 
-/** What a registry answered when it was tested. */
+/** A registry's answers to a test. */
 export const RegistryCheck = z
   .object({
     signedIn: z.boolean().describe('Whether it took a stored user name and password.'),

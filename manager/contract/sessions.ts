@@ -371,7 +371,7 @@ export type SessionOrder = (typeof SESSION_ORDERS)[number]
 export const SessionSort = sortBy(SESSION_ORDERS)
 export type SessionSort = z.infer<typeof SessionSort>
 
-/** One row of the timeline. */
+/** A row of the timeline. */
 export const SessionEvent = z
   .object({
     id: z.int(),
@@ -386,7 +386,7 @@ export const SessionEvent = z
   .meta({ id: 'SessionEvent' })
 export type SessionEvent = z.infer<typeof SessionEvent>
 
-/** One line: key type, base64, and perhaps a comment. */
+/** A key in one line: key type, base64, and perhaps a comment. */
 const SshPublicKey = z
   .string()
   .trim()

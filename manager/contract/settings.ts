@@ -10,7 +10,7 @@ import { TimeZone } from './time-zone.ts'
 export const SIGN_UP = ['off', 'invitation', 'request', 'open'] as const
 /** Largest value of `browserMaxDays`: no browser keeps a cookie for longer. */
 export const MAX_BROWSER_DAYS = 90
-/** Who may sign in with a password: all users, or superadmins only. */
+/** Users who may sign in with a password: all, or superadmins only. */
 export const PASSWORD_SIGN_IN = ['everyone', 'superadmins'] as const
 /** Says who may make an image of their own session: superadmins only (`off`), others once a superadmin accepts (`ask`), or everybody (`allow`). */
 export const SESSION_IMAGES = ['off', 'ask', 'allow'] as const

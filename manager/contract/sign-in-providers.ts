@@ -26,7 +26,7 @@ export const MailDomain = z
   .max(253)
   .regex(/^([a-z0-9-]+\.)*[a-z0-9-]+$/, 'must be the part of an address after the @, such as example.org')
 
-/** What one group of the provider gives. */
+/** Projects and role that one group of the provider gives. */
 export const GroupMapping = z.strictObject({
   group: PlainText.trim().min(1).max(500).describe('Value of the groups claim.'),
   projects: z.array(PlainText.trim().min(1).max(64)).max(100).default([]).describe("Projects of the user's domain."),
@@ -109,7 +109,7 @@ export const SignInProviderChange = z
   .meta({ id: 'SignInProviderChange' })
 export type SignInProviderChange = z.infer<typeof SignInProviderChange>
 
-/** What the discovery document of a provider says. */
+/** Facts from a provider's discovery document. */
 export const SignInProviderCheck = z
   .object({
     issuer: z.string(),

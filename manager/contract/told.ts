@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /**
- * What a person is told about the own account: deeds of somebody else; new ways to sign in, whoever made them (`own_…`), so that
+ * Kinds of news for a person about their own account: deeds of somebody else; new ways to sign in, whoever made them (`own_…`), so that
  * nobody makes one unnoticed in a browser that was left open; and what was made while somebody else may have known the password
  * (`left_…`).
  */

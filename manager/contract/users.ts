@@ -69,7 +69,7 @@ export const Email = z
 
 export const GroupNames = z.array(PlainText.min(1).max(64)).max(200)
 
-/** What a user may be given at once when the account is made, and later on its own. */
+/** Fields that an administrator sets when the account is made, and later on their own. */
 const given = {
   description: PlainLines.max(500).describe('A note about the account.'),
   mustChangePassword: z

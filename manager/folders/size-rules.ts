@@ -1,7 +1,7 @@
 import { AppError, because } from '#manager/contract'
 import { type FolderSizes } from '../store/storage/folder-usage.ts'
 
-/** What a write adds to a folder. Directories and links count as files. */
+/** Size that a write adds to a folder. Directories and links count as files. */
 export interface Amount {
   readonly bytes: number
   readonly files: number

@@ -28,7 +28,7 @@ export interface RequestContext<N extends RouteName = RouteName> {
 }
 
 /**
- * One handler per entry of ROUTES; a missing or extra one does not compile. A handler parses nothing, checks no role
+ * The handlers, one per entry of ROUTES; a missing or extra one does not compile. A handler parses nothing, checks no role
  * (the server did, from the table) and shapes no errors: it calls a service and returns the reply or throws an AppError.
  * Each `routes/*.ts` returns its share: `createSessionRoutes(deps): Pick<Handlers, 'createSession' | …>`.
  */

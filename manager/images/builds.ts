@@ -30,7 +30,7 @@ export interface BuildsDeps {
 }
 
 const TIMEOUT_MS = 2 * 60 * 60_000
-/** What is kept of a log: its end. */
+/** Characters kept of a log: its end. */
 const LOG_LENGTH = 16_384
 
 export function createBuilds({ store, agents, tasks }: BuildsDeps): Builds {

@@ -78,7 +78,7 @@ export function createImages({ store, events }: { store: Store; events: EventPub
 
   async function find(caller: Caller, reference: string): Promise<Image> {
     const all = toImages(await imagesOf(db, caller, reference)).filter(image => image.reference === reference)
-    // One name may mean different images on different agents; the setting belongs to the name.
+    // The same name may mean different images on different agents; the setting belongs to the name.
     const image = all.toSorted((a, b) => b.holders - a.holders)[0]
     if (image) return image
     throw new AppError('image_not_found', {

@@ -94,7 +94,7 @@ export function forDomain(images: KnownImages, domain: string): KnownImages {
 }
 
 /**
- * One description for all copies with the same image id, used before it is known where a session will run. The registry's
+ * Merges all copies with the same image id into one description, used before it is known where a session will run. The registry's
  * own description of that id comes first. Agents normally agree, because the id is a digest of the image. A differing agent
  * must not change what others can start: the least value of each minimum counts, and the texts are those of the agent that
  * joined first.

@@ -18,7 +18,7 @@ export function asked(caller: Caller, groupId: GroupId | null): ScopedSession {
   return { id: newId(SessionId), ownerId: caller.userId, keypair: caller.keypair, groupId, domain: caller.domain }
 }
 
-/** What the limits leave for a session, regardless of which resource groups it may use. */
+/** Amounts that the limits leave for a session, regardless of which resource groups it may use. */
 export async function readWhatIsLeft(db: Db, session: ScopedSession): Promise<WhatIsLeft> {
   const { scopes } = await readLimits(db, '', [session])
   const keys = [...scopes.keys()]

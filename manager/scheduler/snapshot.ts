@@ -47,7 +47,7 @@ export interface AgentPresence {
   isReady(id: AgentId): boolean
 }
 
-/** What agents say about the folders of running sessions. */
+/** Reports of agents about the folders of running sessions. */
 export interface MountsPresence {
   /** Undefined before the agent has said it, on this connection. */
   mounts(agentId: AgentId, kernelId: KernelId): KernelMounts | undefined

@@ -31,7 +31,7 @@ export async function resealAll(trx: Db, box: SecretBox): Promise<void> {
     .execute()
 }
 
-/** One entry per column that holds sealed secrets; add every new such column here. */
+/** Functions that seal again, one per column that holds sealed secrets; add every new such column here. */
 const SEALED: readonly ((trx: Db, box: SecretBox) => Promise<void>)[] = [
   resealKeypairs,
   resealSecondFactors,

@@ -58,7 +58,7 @@ export function createSecretBox(keys: readonly [MasterKey, ...MasterKey[]]): Sec
   const [current] = keys
   const byId = new Map(keys.map(({ id, key }) => [id, key]))
   const macKeys = new Map<string, readonly Buffer[]>()
-  /** One per master key, the current one first. */
+  /** MAC keys of a purpose, one per master key, the current one first. */
   const macKeysFor = (purpose: string): readonly Buffer[] => {
     const derive = ({ key }: MasterKey) => Buffer.from(hkdfSync('sha256', key, '', `berth.mac.v1\n${purpose}`, 32))
     const derived = macKeys.get(purpose) ?? keys.map(derive)

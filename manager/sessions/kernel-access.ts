@@ -10,7 +10,7 @@ export interface KernelAccessDeps {
   readonly agents: AgentRequests
 }
 
-/** What only the agent of a session knows: logs of its running kernels, and its SSH key. Access rules are the caller's. */
+/** Data that only the agent of a session has: logs of its running kernels, and its SSH key. Access rules are the caller's. */
 export interface KernelAccess {
   /** @throws AppError `agent_unreachable`, `kernel_not_found` */
   logs(

@@ -4,7 +4,7 @@ import { type SessionFolderRow } from '../store/sessions/session-folders.ts'
 import { type OwnedSessionRow } from '../store/sessions/sessions.ts'
 import { type SessionStartFiles } from '../users/home-files.ts'
 
-/** What a kernel gets besides the rows of its session and its own. */
+/** Parts of a kernel's specification besides its own row and that of its session. */
 export interface KernelParts {
   readonly devices: readonly KernelDeviceRow[]
   readonly folders: readonly SessionFolderRow[]

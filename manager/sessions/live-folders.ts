@@ -214,7 +214,7 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
         await settle(id, trx => hold(trx, id, wanted))
         const row = await rowOf(store.db, id, wanted.folderId)
         await mountInAll(places, row).catch(async (error: unknown) => {
-          // One that was confirmed before is there: this was a repetition.
+          // A folder whose mount was confirmed before stays: this was a repetition.
           if (!isUnanswered(error) && row.pending === 'mount') await settle(id, trx => deleteAdded(trx, row))
           throw error
         })

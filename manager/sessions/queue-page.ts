@@ -32,7 +32,7 @@ export interface QueuePage {
 }
 
 /**
- * One page of the sessions that wait. The queue moves between two pages: the next page continues behind the last session of
+ * A page of the sessions that wait. The queue moves between two pages: the next page continues behind the last session of
  * the page before, wherever it is now, and behind its old place if it waits no more.
  *
  * @param rows oldest first; sessions with the same value keep that order

@@ -150,7 +150,7 @@ export function createSessionService(deps: SessionServiceDeps): SessionService {
 
     async list(caller, query) {
       const { filter, limit, after, sorting } = pageOf(caller, query)
-      // One row more than requested shows whether there is a next page.
+      // An extra row shows whether there is a next page.
       const rows = await listSessions(store.db, filter, { limit: limit + 1, after, sorting })
       if (after !== undefined && rows.length === 0) await requireCursor(after, sorting)
       const isAll = after === undefined && rows.length <= limit

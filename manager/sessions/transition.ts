@@ -42,7 +42,7 @@ export interface Effects {
   readonly ended: boolean
   /** The kernel gives its agent and devices back so that it can be placed again. */
   readonly released: boolean
-  /** Its run was interrupted: it continues with its files in another run. */
+  /** The session's run was interrupted: it continues with its files in another run. */
   readonly interrupted: boolean
   /** Slots became free: the scheduler should run. */
   readonly freed: boolean

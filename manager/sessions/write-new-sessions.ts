@@ -12,7 +12,7 @@ import { insertSessionEvents } from '../store/sessions/session-events.ts'
 import { insertSessions, type NewSession } from '../store/sessions/sessions.ts'
 import { isForeignKeyViolation, isUniqueViolation } from '../store/violations.ts'
 
-/** What all of the new sessions have in common. */
+/** Facts that all of the new sessions share. */
 export interface NewSessionFacts {
   readonly reason: Reason
   readonly actor: string

@@ -66,7 +66,7 @@ export function toSystemSettings(
   return { ...settings, changes, smtpPasswordSet, mailReady: isMailReady(settings, smtpPasswordSet) }
 }
 
-/** Who changed which setting last, and when. */
+/** Author and time of the last change of each setting. */
 export type SettingChanges = SystemSettings['changes']
 
 /** Parses what is stored; anything else counts as no change at all. */

@@ -5,7 +5,7 @@ import { type Attributes } from './protocol.ts'
 /** Bits of the kind of a file, as stat(2) has them. */
 const KIND_BITS: Readonly<Record<FileKind, number>> = { directory: 0o4, file: 0o10, link: 0o12, other: 0 }
 
-/** What a client is told of a file. In a folder that the user may only read, nothing is writable. */
+/** SFTP attributes of a file. In a folder that the user may only read, nothing is writable. */
 export function attributesOf(
   { kind, size, mode, uid, modifiedAt }: FileState,
   permission: FolderPermission,

@@ -1,6 +1,6 @@
 import { type FolderId } from '#manager/contract'
 
-/** What a connection has changed in a folder, for the audit log. */
+/** Counts of a connection's changes in a folder, for the audit log. */
 export interface ChangesMade {
   made: number
   written: number

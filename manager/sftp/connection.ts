@@ -268,7 +268,7 @@ export class SftpConnection {
   }
 }
 
-/** What is left of adjacent parts after so many bytes. */
+/** The rest of adjacent parts after `count` bytes. */
 function after(parts: readonly Buffer[], count: number): Buffer[] {
   let left = count
   return parts.flatMap(part => {

@@ -30,7 +30,7 @@ export type PlainRequest = Exclude<Request, RequestOf<'read' | 'write' | 'limits
 
 /** The operations of one connection on the folders of its user. Disposing closes everything that it has open. */
 export interface Operations extends AsyncDisposable {
-  /** What was changed so far. */
+  /** Changes so far. */
   readonly changes: ChangeCount
   /** @throws AppError, Refused */
   answer(request: PlainRequest): Promise<Reply>

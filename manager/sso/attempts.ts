@@ -39,7 +39,7 @@ export interface AttemptStart {
   readonly linkTo?: UserId | undefined
 }
 
-/** What a client proves that it began an attempt with, and that the browser brought back. */
+/** Proof of a client that it began an attempt, and the code that the browser brought back. */
 export interface AttemptProof {
   readonly secret: string
   readonly code: string

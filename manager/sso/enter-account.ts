@@ -21,7 +21,7 @@ import { type FoundAccount } from './find-account.ts'
 import { nextMemberships, nextRole, type RoleState, wantedBy } from './mapping.ts'
 import { type Person } from './person.ts'
 
-/** What a sign-in changed, for the audit log: names and roles, no secrets. */
+/** Changes that a sign-in made, for the audit log: names and roles, no secrets. */
 export type Told = Readonly<Record<string, string | number>>
 
 export interface Entered {

@@ -9,7 +9,7 @@ export interface Wanted {
   readonly role: Role | null
 }
 
-/** What these groups of a provider give. Names of groups are compared exactly. */
+/** Projects and role that these groups of a provider give. Names of groups are compared exactly. */
 export function wantedBy(mapping: readonly GroupMapping[], groups: readonly string[]): Wanted {
   const held = new Set(groups)
   const matching = mapping.filter(({ group }) => held.has(group))

@@ -1,7 +1,7 @@
 import { type SignInProviderSettings } from '#manager/contract'
 import { cleanLine, Email } from '#manager/contract'
 
-/** What a provider says about the person who signs in. */
+/** A provider's statement about the person who signs in. */
 export interface Person {
   readonly issuer: string
   readonly subject: string

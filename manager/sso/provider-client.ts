@@ -21,7 +21,7 @@ export interface ProviderAccess extends Pick<SignInProviderSettings, 'name' | 'i
   readonly clientSecret: string | null
 }
 
-/** One sign-in at a provider, between its two requests. */
+/** Secrets of a sign-in at a provider, kept between its two requests. */
 export interface Challenge {
   readonly nonce: string
   /** PKCE, RFC 7636. */

@@ -2,7 +2,7 @@ import { type BigIntStats } from 'node:fs'
 
 export type FileKind = 'file' | 'directory' | 'link' | 'other'
 
-/** What is known of a file without opening it. */
+/** Facts of a file that are known without opening it. */
 export interface FileState {
   readonly kind: FileKind
   /** Bytes. */

@@ -116,7 +116,7 @@ interface GuardDeps {
   readonly onDiskFull: (() => void) | undefined
 }
 
-/** One connection, as Kysely uses it. */
+/** A connection, as Kysely uses it. */
 class Guard implements PostgresPoolClient {
   /** Why this connection takes no more statements; undefined while it works. */
   lost: unknown

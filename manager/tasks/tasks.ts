@@ -77,7 +77,7 @@ export function createTasks({ store, events, log }: TasksDeps): Tasks {
       if (row) hint(id, row.version, spec.userId)
       if (!row || row.cancel_asked) controller.abort(CANCELLED)
     }
-    // One save at a time: saves must not pile up while the database does not answer.
+    // Saves must not pile up while the database does not answer: at most one at a time.
     const timer = setInterval(() => {
       saving ??= save()
         .catch((error: unknown) => log.warn({ err: error, task: id }, 'progress was not saved'))

@@ -1,4 +1,4 @@
-/** One end of a tunnel, for the processes that have one, and the reader of sockets that the manager's splice shares with it. */
+/** The end of a tunnel, for the processes that have one, and the reader of sockets that the manager's splice shares with it. */
 export { FrameDecoder, FrameError } from './frame-decoder.ts'
 export { HoldingSocket } from './holding-socket.ts'
 export { readOnAfterReset } from './read-on.ts'

@@ -23,7 +23,7 @@ import { LARGEST_FRAMED_READ, readSteadily } from './steady-reader.ts'
 import { type TunnelEndOptions, type TunnelMode, type TunnelOutcome, type TunnelSocket } from './tunnel-end-options.ts'
 import { writeFramed } from './write-framed.ts'
 
-/** What is known of the present connection. */
+/** State of the present connection. */
 interface Fate {
   connected: boolean
   reason: TunnelCloseReason | undefined
@@ -38,7 +38,7 @@ const EOF = toAscii(FRAME_EOF)
 const NEXT = toAscii(FRAME_NEXT)
 
 /**
- * One end of a tunnel: frames what `local` reads onto `wire` and the other way round, until both are closed. Starts at
+ * An end of a tunnel: frames what `local` reads onto `wire` and the other way round, until both are closed. Starts at
  * once. It owns both sockets and has no timer of its own: call `beat` every PING_INTERVAL_MS (`TunnelBeats`).
  *
  * Backpressure: a socket that does not take more pauses the other one, so memory is bounded by the buffers of two

@@ -29,7 +29,7 @@ interface Writer {
 }
 
 /**
- * One writer at a time for each upload, at all managers: a row in the database holds its name, and is renewed while it works.
+ * Allows one writer at a time for each upload, at all managers: a row in the database holds its name, and is renewed while it works.
  *
  * @param livesSeconds how long an upload lives after each renewal
  */

@@ -27,7 +27,7 @@ export interface LimitUseQuery {
 }
 
 /**
- * Who uses how much of the limits of a resource policy, a project or a domain.
+ * Users of the limits of a resource policy, a project or a domain, and their amounts.
  *
  * @throws AppError `bad_request` (not exactly one of them), `resource_policy_not_found`, `group_not_found`, `domain_not_found`
  */
@@ -83,7 +83,7 @@ async function findLimits(
   return { by: { policy: name }, limits: found.limits, maxSessions: found.max_concurrent_sessions }
 }
 
-/** Of everybody, also of accounts that the caller does not see: an admin sees how full the shared limits are. */
+/** Sums over everybody, also accounts that the caller does not see: an admin sees how full the shared limits are. */
 async function readShared(db: Db, by: LimitHolder): Promise<LimitUse['shared']> {
   if ('policy' in by) return null
   const [kind, id] = 'groupId' in by ? (['group', by.groupId] as const) : (['domain', by.domain] as const)

@@ -48,7 +48,7 @@ export interface OverviewDeps {
   readonly readSetUp: () => Promise<SetUp>
 }
 
-/** What an administrator looks at first, counted over everything that the caller administers. */
+/** The administrators' overview, counted over everything that the caller administers. */
 export async function readOverviewOf(
   { db, agents, scheduling, readSetUp }: OverviewDeps,
   caller: Caller,

@@ -3,7 +3,7 @@ import { type UserRow } from '../store/identity/users.ts'
 import { type Account, type Caller, isSuperadmin, managesAccount } from './authorize.ts'
 
 /**
- * What one person may do about another's account, and what that gives the first one: the rule of ADR 59. An administrator manages
+ * Rights of one person about another's account, and what they give the first one: the rule of ADR 59. An administrator manages
  * people and never becomes them. Every verb that one person does about another asks here; who is told is in `telling.ts`.
  *
  * Threat model: an administrator who wants to work as somebody else unnoticed. No secret of another person passes through an
@@ -91,7 +91,7 @@ export function passwordSetBy({ role }: Pick<Caller, 'role'>): PasswordFrom {
 }
 
 /**
- * Whose choice a password is that replaces this one. Whoever knew the old one may have chosen the new one too, so one that an admin
+ * Origin of a password that replaces this one. Whoever knew the old one may have chosen the new one too, so one that an admin
  * of the domain may have known stays doubtful. A superadmin gains nothing by another account, so that doubt ends.
  */
 export function nextPasswordFrom(before: PasswordFrom): PasswordFrom {

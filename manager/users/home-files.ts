@@ -32,7 +32,7 @@ export interface SessionStartFiles {
 }
 
 /**
- * What the new sessions of a user begin with: dotfiles in the home, and a start-up script.
+ * Files that the new sessions of a user begin with: dotfiles in the home, and a start-up script.
  *
  * Threat model: dotfiles hold tokens (`.netrc`, `.npmrc`), so they are sealed in the database, and nobody but their owner reads
  * them here, whatever the role. A session gets those of its owner, from the manager alone: no request names them. A session that an

@@ -153,7 +153,7 @@ export interface LoginsDeps {
   readonly telling: Pick<Telling, 'write' | 'announce'>
   /** Lifetimes of sign-ins that start now; the defaults of the settings if left out. */
   readonly lifetimes?: () => Promise<LoginLifetimes>
-  /** Who may sign in with a password; left out: everyone. */
+  /** Users who may sign in with a password; left out: everyone. */
   readonly passwordSignIn?: () => Promise<StoredSettings['passwordSignIn']>
   /** Left out: nobody signs in with a keypair. */
   readonly checkKeypair?: KeypairCheck

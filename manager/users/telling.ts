@@ -11,7 +11,7 @@ import { type Caller } from './authorize.ts'
 
 /** News of what somebody did about another person's account. */
 export interface News {
-  /** Whose account it is about. */
+  /** The owner of the account. */
   readonly userId: UserId
   readonly by: Pick<Caller, 'userId' | 'email'>
   readonly kind: ToldKind

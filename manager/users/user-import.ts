@@ -65,7 +65,7 @@ export function createUserImports({ store, passwords, settings, mailer, events }
       if (mail && (!mailReady || publicUrl === null)) {
         throw new AppError('mail_not_configured', because('import_without_mail'))
       }
-      // One password for all, which is forgotten here: hashing one for each row would take seconds.
+      // All accounts get the same password, which is forgotten here: hashing one for each row would take seconds.
       const passwordHash = await passwords.hash(newPassword())
       const results = await inTransaction(store, { undo: dryRun }, async trx => {
         const done: (AccountWithToken | AppError)[] = []

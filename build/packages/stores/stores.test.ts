@@ -33,7 +33,7 @@ beforeAll(async () => {
   release = await readRelease(about, written(...MAC, ...WINDOWS, 'berth-desktop_0.2.0_amd64.deb'))
 })
 
-/** What the published JSON schemas of winget's format 1.10 demand of the fields that we write. Another field is a mistake of ours. */
+/** Rules of the published JSON schemas of winget's format 1.10 for the fields that we write. Another field is a mistake of ours. */
 const head = {
   PackageIdentifier: z
     .string()

@@ -8,7 +8,7 @@ import { type PackageWork, type Target } from '../target.ts'
 export interface SystemProduct {
   /** Begin of the names of its two targets. */
   readonly target: string
-  /** Its name in the list of targets. */
+  /** Description in the list of targets. */
   readonly about: string
   /** Makes the tree of the installed system, a new one for each packager: packagers add files of their own. */
   readonly stage: (work: PackageWork, packager: 'deb' | 'rpm') => Promise<StagedSystem>

@@ -10,7 +10,7 @@ export interface Setting {
   readonly schema: z.ZodType
   /** Completes "it must be …". */
   readonly allowed: string
-  /** One line for `--help`; docs/configuration.md says more. */
+  /** Text of one line for `--help`; docs/configuration.md says more. */
   readonly meaning: string
   /** Environment variable that passes the value to the servers, and that overrides the file. */
   readonly variable: string

@@ -5,7 +5,7 @@ import { createMemoryCredentials, type CredentialStore } from './credential-stor
 const SERVICE = 'berth'
 /** A locked store may ask the user to unlock it, and answers when they have, or never: each call to it ends after this time. */
 const STORE_TIMEOUT_MS = 15_000
-/** What waits for the store waits this long: the first answer to the page, and a sign-in. The store may answer later. */
+/** Longest wait for the store, of the first answer to the page and of a sign-in. The store may answer later. */
 const WAIT_MS = 2_000
 
 /** The part of `@napi-rs/keyring` used here. */

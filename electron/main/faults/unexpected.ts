@@ -10,7 +10,7 @@ export interface UnexpectedDeps {
   readonly now?: () => number
 }
 
-/** One question an hour: a fault that repeats itself must not bury the user. */
+/** At most one question an hour: a fault that repeats itself must not bury the user. */
 const AGAIN_MS = 3_600_000
 
 /** Faults of the main process that nothing caught: they are logged, and the user is told where, without Node's text. The app goes on. */

@@ -26,7 +26,7 @@ export interface DraggedFilesDeps {
   readonly fetch: Fetch
   /** Made when it is needed. */
   readonly folder: string
-  /** What the user sees at the pointer. */
+  /** The picture at the pointer. */
   readonly icon: NativeImage
   /** Most bytes of one drag. */
   readonly mostBytes?: number

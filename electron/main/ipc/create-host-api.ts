@@ -74,7 +74,7 @@ export function createHostApi(deps: HostApiDeps): (page: InvokeEvent['sender']) 
     ...shared,
     drag: {
       fetch: deps.draggedFiles.fetch,
-      // What it throws rejects, like every other method.
+      // An error that `start` throws becomes a rejection, as with every other method.
       start: id => Promise.resolve().then(() => deps.draggedFiles.start(sender, id)),
     },
     desktop: {

@@ -97,7 +97,7 @@ export async function startEmbeddedStack(deps: StackDeps): Promise<EmbeddedStack
       owned = again.pid === child.pid
       if (owned) supervise(child)
     } catch {
-      // Its standard error gave the reason; the page says that the manager does not answer.
+      // The manager's standard error gave the reason; the page says that the manager does not answer.
       await restart(failures + 1)
     }
   }

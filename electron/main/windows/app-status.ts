@@ -1,7 +1,7 @@
 import { type DesktopReport, type FolderPort, type HostEvents, type Tunnel, type TunnelId } from '#proxy/contract'
 import { type PageWork } from './ask-before-quit.ts'
 
-/** What the tray shows. */
+/** The state that the tray shows. */
 export interface AppStatus {
   readonly sessions: DesktopReport['sessions']
   readonly tunnels: readonly Pick<
@@ -18,7 +18,7 @@ export interface AppStatusKeeper {
   reported(page: number, report: DesktopReport): void
   /** The page was closed or loaded again: its work has ended. */
   pageGone(page: number): void
-  /** What the pages would lose. */
+  /** The work that would be lost with the pages. */
   readonly work: PageWork
 }
 
@@ -54,7 +54,7 @@ export function createAppStatus(deps: AppStatusDeps): AppStatusKeeper {
     onChange(status)
   }
 
-  /** Of several windows with uploads, those that are furthest behind. */
+  /** The uploads that are furthest behind, of all windows. */
   function uploads(): DesktopReport['uploads'] {
     const all = [...works.values()].flatMap(work => work.uploads ?? [])
     return all.toSorted((a, b) => a.fraction - b.fraction)[0] ?? null

@@ -13,7 +13,7 @@ export interface LinkActs {
   signIn(link: string): void
 }
 
-/** What a second start tells the first one. Only programs of the same user can. */
+/** Message of a second start to the first one. Only programs of the same user can send it. */
 const SecondStart = z.object({ signInLink: z.string().max(2048) })
 export type SecondStart = z.infer<typeof SecondStart>
 

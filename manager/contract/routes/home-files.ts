@@ -5,7 +5,7 @@ import { type RouteSpec } from './route-spec.ts'
 const dotfiles = '/api/v1/me/dotfiles'
 const script = '/api/v1/me/bootstrap-script'
 
-/** What the caller's own new sessions begin with: files in the home, and a script. */
+/** Dotfiles and start-up script of the caller's own new sessions. */
 export const HOME_FILE_ROUTES = {
   listDotfiles: {
     method: 'GET',

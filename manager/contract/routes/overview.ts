@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { IdleGpuQuery, IdleOwner, IdleTotals, Overview } from '../overview.ts'
 import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
-/** What administrators look at first. */
+/** The administrators' overview. */
 export const OVERVIEW_ROUTES = {
   getOverview: {
     method: 'GET',

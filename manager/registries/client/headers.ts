@@ -1,4 +1,4 @@
-/** One challenge of a `WWW-Authenticate` header. @see RFC 9110 section 11.6.1 */
+/** A challenge of a `WWW-Authenticate` header. @see RFC 9110 section 11.6.1 */
 export interface Challenge {
   /** Lower case. */
   readonly scheme: string

@@ -36,7 +36,7 @@ export interface OnAgent {
   readonly options: RoomOptions | undefined
 }
 
-/** What the sessions of one agent would give back together. */
+/** Slots that the sessions of one agent would give back together. */
 export class Gives {
   /** The sessions that may be stopped. */
   readonly candidates: readonly HoldingSession[]

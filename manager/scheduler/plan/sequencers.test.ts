@@ -10,7 +10,7 @@ interface Demand {
   readonly mem: number
 }
 
-/** One machine, and users who each ask for as many equal tasks as possible. */
+/** Plans one machine for users who each ask for as many equal tasks as possible. */
 function share(capacity: Demand, users: Readonly<Record<string, Demand>>, options: PlanOptions = {}): Plan {
   const pending = Object.entries(users).flatMap(([ownerId, requested], user) =>
     Array.from({ length: 60 }, (_, n) => aSession(user * 1000 + n, { ...requested }, { ownerId, enqueuedAt: n })),

@@ -11,7 +11,7 @@ export function openCapacity({ active, agents, options }: GroupSnapshot): Resour
     .reduce<ResourceSlots>((sum, { capacity }) => addSlots(sum, capacity), {})
 }
 
-/** What DRF compares of one user. */
+/** Figures of one user that DRF compares. */
 export interface UserShare {
   readonly id: string
   readonly held: ResourceSlots
@@ -25,7 +25,7 @@ export interface UserShare {
   readonly waiting: number
   /** The session that is tried when it is the user's turn. */
   readonly next: PendingSession | undefined
-  /** What puts the user before the one who follows: the priority of their sessions, their share, or the age of their sessions. */
+  /** Reason why the user comes before the next: the priority of their sessions, their share, or the age of their sessions. */
   readonly because: 'priority' | 'share' | 'age' | null
 }
 

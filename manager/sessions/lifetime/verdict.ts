@@ -30,7 +30,7 @@ export interface TrafficWindow {
 export type Verdict = 'busy' | 'idle' | 'unknown'
 
 export interface Observation {
-  /** One window per kernel; undefined if its figures are missing, too old or too few for a verdict. */
+  /** Windows of figures, one per kernel; undefined if the figures are missing, too old or too few for a verdict. */
   readonly kernels: readonly (SampleWindow | undefined)[]
   readonly traffic: TrafficWindow
 }

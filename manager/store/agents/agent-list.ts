@@ -58,7 +58,7 @@ const BY: Readonly<Record<AgentOrder, RawBuilder<unknown>>> = {
   version: sql`a.version`,
 }
 
-/** One page of agents, and the number of all that match. */
+/** A page of agents, and the number of all that match. */
 export async function listAgentPage(db: Db, page: AgentPage): Promise<{ rows: ListedAgent[]; total: number }> {
   const { order, descending, limit, after } = page
   const direction = sql.raw(descending ? 'desc' : 'asc')

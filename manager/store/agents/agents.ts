@@ -303,7 +303,7 @@ export interface Usage {
 
 export async function readUsage(db: Db, agentIds: readonly AgentId[]): Promise<Usage> {
   if (agentIds.length === 0) return { slots: () => ({}), device: () => undefined }
-  // One row per agent: every pass of the scheduler reads this, and the number of rows costs more than their size.
+  // The query gives one row per agent: every pass of the scheduler reads this, and the number of rows costs more than their size.
   const { rows: held } = await sql<{ agent_id: AgentId; slots: ResourceSlots }>`
     select agent_id, json_object_agg(slot, amount) as slots from (
       select k.agent_id, s.key as slot, sum(s.value::bigint)::bigint as amount

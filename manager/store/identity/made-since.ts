@@ -2,13 +2,13 @@ import { sql } from 'kysely'
 import { LIVE_STATUSES, type SessionId, type UserId } from '#manager/contract'
 import { type Db } from '../schema.ts'
 
-/** What an account has that was made or changed since a time, by name. */
+/** Possessions of an account that were made or changed since a time, by name. */
 export interface MadeSince {
   readonly dotfiles: readonly string[]
   readonly hasScript: boolean
   readonly hasSshKey: boolean
   readonly hasSecondFactor: boolean
-  /** Those that wait or run. */
+  /** Sessions that wait or run. */
   readonly sessions: readonly { readonly id: SessionId; readonly name: string }[]
   /** Stored requests, and images with stored settings. */
   readonly templates: readonly string[]

@@ -13,7 +13,7 @@ export interface NewSignUpRequest {
   readonly name: string
   readonly note: string
   readonly domain: string
-  /** Of the link that confirms the address; without one the request waits at once. */
+  /** Hash of the token in the link that confirms the address; without one the request waits at once. */
   readonly tokenHash?: Buffer
   readonly lifetimeSeconds: number
 }

@@ -3,7 +3,7 @@ import { type Db } from '../schema.ts'
 
 const KEY = 'backups'
 
-/** What all managers know of backups. */
+/** State of the backups, shared by all managers. */
 export interface BackupState {
   /** The due time that a manager has taken care of last, in ISO 8601. */
   readonly due: string | null

@@ -14,7 +14,7 @@ export interface KeyedRequest {
   noteCreated(trx: Db, ids: readonly string[]): Promise<void>
 }
 
-/** One attempt at a request with an idempotency key. */
+/** An attempt at a request with an idempotency key. */
 export interface Claim {
   readonly userId: UserId
   readonly key: string

@@ -11,7 +11,7 @@ export interface NewMessage {
   readonly sender: string
   readonly text: string
   readonly sessions: readonly { readonly id: SessionId; readonly name: string }[]
-  /** What Berth itself tells. */
+  /** Kind of a message that Berth itself sends. */
   readonly about?: NonNullable<Message['about']>
   /** Name of what `about` is about. */
   readonly detail?: string

@@ -7,7 +7,7 @@ export interface KeptSettings {
   readonly system: unknown
   /** SMTP password, sealed at place `settings:smtp_password`. */
   readonly smtpPassword: string | null
-  /** Who changed which setting last. */
+  /** Author and time of the last change of each setting. */
   readonly changes: unknown
 }
 

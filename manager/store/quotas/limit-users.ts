@@ -47,7 +47,7 @@ export async function listLimitUsers(db: Db, page: LimitUserPage): Promise<{ row
   return { rows: rows[0]?.items ?? [], total: rows[0]?.total ?? 0 }
 }
 
-/** One row for each occupying kernel and each account that it counts for. */
+/** Selects a row for each occupying kernel and each account that it counts for. */
 function countedFor({ by, visibleIn }: LimitUserPage): RawBuilder<unknown> {
   const visible = visibleIn === undefined ? sql`true` : sql`(u.domain = ${visibleIn} and u.role <> 'superadmin')`
   const occupying = sql`kernels k join sessions s on s.id = k.session_id`

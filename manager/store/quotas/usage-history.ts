@@ -4,7 +4,7 @@ import { type Db } from '../schema.ts'
 import { HELD_COLUMNS, IO_COLUMNS, type MeasuredSums, PARTS, ranWithin } from './held-parts.ts'
 import { HISTORY_NAMES, HISTORY_SUMS } from './usage-hours.ts'
 
-/** Whose sessions count. All fields that are set must match. */
+/** Filter of the sessions that count. All fields that are set must match. */
 export interface HistoryScope {
   readonly ownerId?: UserId | undefined
   readonly groupId?: GroupId | undefined

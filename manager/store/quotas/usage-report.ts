@@ -103,7 +103,7 @@ export async function readUsageReports<D extends UsageDimension>(
   const [named, shown] = hasNames ? [sql`coalesce(${name}, '')`, sql`known`] : [sql`''`, sql`coalesce(${name}, '')`]
   const inDomain = (column: RawBuilder<unknown>) => (domain === undefined ? sql`true` : sql`${column} = ${domain}`)
   const asked = sql`array[${sql.join(dimensions.map(by => sql.lit(by)))}]::text[]`
-  /** What sessions held in the times of `spans`. A session counts in the first span that it ran in. */
+  /** Amounts that sessions held in the times of `spans`. A session counts in the first span that it ran in. */
   const held = (spans: RawBuilder<unknown>, sessions: RawBuilder<unknown>) => sql`
     select ${HELD_COLUMNS}, s.owner_id, s.group_id, s.domain, s.image, part.agent_id,
       s.interruptions = 0 and (part.started_at >= spans.start or spans.start = ${from}) as counts,

@@ -32,7 +32,7 @@ export async function whilePortsStay<T>(db: Db, work: (trx: Db) => Promise<T>): 
   })
 }
 
-/** What is known of the ports of the range; call it within `whilePortsStay`. */
+/** State of the ports of the range; call it within `whilePortsStay`. */
 export async function knownPorts(db: Db): Promise<PortsKnown & { readonly closed: ReadonlySet<number> }> {
   const held = await db
     .selectFrom('published_apps')

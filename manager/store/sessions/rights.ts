@@ -82,7 +82,7 @@ export async function listForeignFolders(db: Db, of: AskedSessions): Promise<For
 /** A mount of a session that waits. */
 export interface MountOfSession extends Pick<ForeignFolder, 'folderId' | 'ownerId' | 'launchedBy'> {
   readonly sessionId: SessionId
-  /** Of the folder at the request. */
+  /** Name of the folder at the request. */
   readonly name: string
   readonly readOnly: boolean
 }

@@ -5,7 +5,7 @@ import { type Db } from '../schema.ts'
 export interface NewSessionFolder {
   readonly session_id: SessionId
   readonly folder_id: FolderId
-  /** Of the folder. */
+  /** Name of the folder. */
   readonly name: string
   readonly path: string
   readonly read_only: boolean

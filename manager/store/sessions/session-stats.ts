@@ -52,7 +52,7 @@ export function isGpuIdle({ gpus }: Pick<StatsMinute, 'gpus'>): boolean {
   return gpus.length > 0 && gpus.every(({ utilization }) => utilization !== null && utilization < IDLE_GPU_PERCENT)
 }
 
-/** What one minute adds to the sums of its session. Of several GPUs, the mean counts; GPUs of unknown use are not measured. */
+/** Amounts that a minute adds to the sums of its session. Of several GPUs, the mean counts; GPUs of unknown use are not measured. */
 export function sumsOf({ samples, memBytes, gpus }: StatsMinute): StatsSums {
   const known = gpus.flatMap(({ utilization }) => utilization ?? [])
   const part = gpus.length === 0 ? 0 : samples / gpus.length

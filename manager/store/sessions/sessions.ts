@@ -181,9 +181,9 @@ export interface SessionChange {
   /** When the session started: ISO 8601, or `now` for the database's time. */
   readonly started?: string
   readonly ended?: boolean
-  /** It is being ended, and does not continue later, even if its interruption was announced. */
+  /** The session is being ended, and does not continue later, even if its interruption was announced. */
   readonly endsForGood?: boolean
-  /** Its run was interrupted, and another one follows. */
+  /** The session's run was interrupted, and another one follows. */
   readonly interrupted?: boolean
 }
 

@@ -64,7 +64,7 @@ export interface FolderSizes {
   readonly took_ms: number | null
   /** Sizes of the uploads into the folder that are not finished. */
   readonly staged: number
-  /** Of those into all folders of the owner or project. */
+  /** Sizes of the unfinished uploads into all folders of the owner or project. */
   readonly owned_staged: number
 }
 

@@ -23,7 +23,7 @@ export type FolderRow = Selectable<FoldersTable> & {
   readonly group_active: boolean | null
   /** Whether the user for whom the folder was read is in its project. */
   readonly is_member: boolean
-  /** What that user may do by an invitation that they accepted. */
+  /** Permission of that user by an invitation that they accepted. */
   readonly invited_permission: FolderPermission | null
   /** Number of members and open invitations. */
   readonly shared_with: number

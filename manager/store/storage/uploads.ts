@@ -112,7 +112,7 @@ export async function deleteUpload(db: Db, id: UploadId): Promise<void> {
   await db.deleteFrom('uploads').where('id', '=', id).execute()
 }
 
-/** Those of the ids that are of unfinished uploads: their bytes are still needed. */
+/** Returns the ids that belong to unfinished uploads: their bytes are still needed. */
 export async function stillNeeded(db: Db, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   const rows = await db

@@ -16,7 +16,7 @@ export interface UsersTable {
   /** A note of administrators. */
   description: Default<string>
   /**
-   * Whose choice the password is. `unknown`: of an account that is older than this column, or set with a password or a link that an
+   * Origin of the password. `unknown`: the account is older than this column, or the password was set with a password or a link that an
    * admin of the domain had in hand.
    */
   password_from: Default<PasswordFrom>

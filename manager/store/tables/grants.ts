@@ -34,7 +34,7 @@ export interface OwnAppTicketsTable {
   /** The sign-in that asked for it. */
   login_id: string
   expires_at: Time
-  /** Of the cookie of the sign-in, by which the same browser is known; null without one. */
+  /** Hash of the cookie of the sign-in, by which the same browser is known; null without one. */
   browser_hash: Buffer | null
 }
 
@@ -58,7 +58,7 @@ export interface GrantsTable {
   id: string
   grant_hash: Buffer
   user_id: UserId
-  /** What the grant ends with: a sign-in, a keypair or a published app. Exactly one is set. */
+  /** The sign-in, keypair or published app with which the grant ends. Exactly one is set. */
   login_id: string | null
   keypair: string | null
   published_app: PublishedAppId | null

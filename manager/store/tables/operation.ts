@@ -121,14 +121,14 @@ export interface MessagesTable {
   text: string
   /** The recipient's sessions that the message is about. */
   sessions: Json<readonly { readonly id: SessionId; readonly name: string }[]>
-  /** What Berth itself tells; null: the words of an administrator. */
+  /** Kind of a message that Berth itself sends; null: the words of an administrator. */
   about: Default<Message['about']>
   /** Name of what `about` is about. */
   detail: Default<string>
   created_at: Time
 }
 
-/** What consoles report about the certificates that they present. */
+/** Reports of consoles about the certificates that they present. */
 export interface ConsoleCertificatesTable {
   /** Computer and port. */
   console: string

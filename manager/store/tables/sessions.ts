@@ -145,7 +145,7 @@ export interface PastKernelsTable {
   devices: Json<readonly HeldDevice[]>
   started_at: Time
   ended_at: Time
-  /** Its part of the CPU time that the session used in that run. */
+  /** The kernel's part of the CPU time that the session used in that run. */
   cpu_seconds: number | null
   /** The last figures of the session in that run, of all its kernels together; null in rows of older versions. */
   stats: MaybeJson<KeptMinute>

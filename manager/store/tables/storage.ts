@@ -28,7 +28,7 @@ export interface FoldersTable {
   storage_host: string
   user_id: UserId | null
   group_id: GroupId | null
-  /** What the members of the project may do; `rw` for the folder of a user. */
+  /** Permission of the members of the project; `rw` for the folder of a user. */
   permission: Default<FolderPermission>
   status: Default<FolderStatus>
   usage_mode: Default<FolderUsageMode>
@@ -85,14 +85,14 @@ export interface SessionFoldersTable {
   session_id: SessionId
   /** Null once the folder was deleted. */
   folder_id: FolderId | null
-  /** Of the folder, when the session was requested. */
+  /** Name of the folder when the session was requested. */
   name: string
   /** Relative to the home of the session. */
   path: string
   read_only: boolean
   /** Added while the session runs, and not part of its container. */
   added: Default<boolean>
-  /** What the agent was asked for and has not confirmed; null if it has. */
+  /** A change that the agent was asked for and has not confirmed; null if there is none. */
   pending: ColumnType<PendingFolder | null, PendingFolder | null | undefined, PendingFolder | null>
 }
 

@@ -40,7 +40,7 @@ export const apps: readonly string[] = [
   )`,
   'create index own_app_tickets_app on own_app_tickets (own_app)',
   'create index own_app_tickets_login on own_app_tickets (login_id)',
-  // Who had a port of apps last: it rests before another person gets it.
+  // The last holder of each port of apps: the port rests before another person gets it.
   `create table app_ports (
     port int primary key,
     -- Outlives the account: the next holder is another person.

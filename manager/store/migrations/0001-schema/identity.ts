@@ -181,7 +181,7 @@ export const identity: readonly string[] = [
     expires_at timestamptz not null
   )`,
   'create index sign_up_requests_email on sign_up_requests (email)',
-  // One request of an address waits; several may be unconfirmed, because anybody can make them.
+  // At most one request of an address waits; several may be unconfirmed, because anybody can make them.
   'create unique index sign_up_requests_waiting on sign_up_requests (email) where waiting',
   `create table sign_in_providers (
     id text primary key,

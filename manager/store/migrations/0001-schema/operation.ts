@@ -40,7 +40,7 @@ export const operation: readonly string[] = [
   `create unique index tasks_one_backup on tasks (kind) where (kind = 'backup') and (status = 'running')`,
   `create unique index tasks_one_build on tasks (target) where (kind = 'build') and (status = 'running')`,
   `create unique index tasks_one_rescan on tasks (target) where (kind = 'rescan') and (status = 'running')`,
-  // One image of a session at a time, and one of a name.
+  // At most one image of a session is saved at a time, and at most one of a name.
   `create unique index tasks_one_save on tasks (((detail ->> 'sessionId'))) where (kind = 'save') and (status = 'running')`,
   `create unique index tasks_one_saved on tasks (target) where (kind = 'save') and (status = 'running')`,
   'create index tasks_user on tasks (user_id)',
