@@ -160,7 +160,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     await finish(key, 'user')
   }
 
-  /** What a tunnel keeps of its session: not the descriptions of its apps, because there may be hundreds of tunnels. */
+  /** Id and name of a session, for its tunnels: not the descriptions of its apps, because there may be hundreds of tunnels. */
   async function runningSession(id: SessionId): Promise<{ readonly id: SessionId; readonly name: string }> {
     const session = await api.getSession({ params: { id } })
     if (session.status !== 'RUNNING') {

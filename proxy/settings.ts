@@ -12,7 +12,7 @@ export interface SettingsFile {
   save(settings: HostSettings): Promise<HostSettings>
 }
 
-/** One JSON file per user; if it is missing or damaged, the defaults apply. */
+/** Keeps a JSON file per user; if it is missing or damaged, the defaults apply. */
 export function createSettingsFile(directory: string): SettingsFile {
   const path = join(directory, 'settings.json')
   return {

@@ -4,7 +4,7 @@ import type { FolderId, SessionId, TextKeys, WireError } from '#manager/contract
 export const STACK_STEPS = ['docker', 'manager', 'console', 'agent'] as const
 export type StackStep = (typeof STACK_STEPS)[number]
 
-/** What the desktop app knows of the Docker Engine of this computer. */
+/** State of the Docker Engine of this computer, as the desktop app sees it. */
 export interface DockerCheck {
   /** `unsupported`: sessions run on Linux hosts only; `denied`: the user may not use the engine. */
   readonly state: 'ready' | 'missing' | 'stopped' | 'denied' | 'unsupported'
@@ -56,7 +56,7 @@ export interface DesktopOptions {
   readonly caFile: string | null
 }
 
-/** What the console's page tells the app, for badge, tray and task bar. */
+/** Report of the console's page to the app, for badge, tray and task bar. */
 export interface DesktopReport {
   /** Notices that were not read. */
   readonly unread: number

@@ -42,7 +42,7 @@ export interface HostSettings {
 }
 
 /**
- * Who chose the address of a link: `berth` for one that this program has made or got from its server, e.g. an app of a session or a
+ * Author of the address of a link: `berth` for one that this program has made or got from its server, e.g. an app of a session or a
  * sign-in; `text` for one that somebody may have written, e.g. in a terminal, a log or a file.
  */
 export type LinkSource = 'berth' | 'text'

@@ -6,7 +6,7 @@ import { FolderPortSpec } from './sftp.ts'
 import { KeyFormat, Program, TunnelId, TunnelSpec } from './tunnels.ts'
 
 type InputOf<F> = F extends (...args: infer A) => unknown ? ZodType<A> : never
-/** One schema per bridge method for its arguments; a missing one does not compile. */
+/** Schemas of the arguments, one per bridge method; a missing one does not compile. */
 export type HostInputs = { readonly [G in keyof HostApi]: { readonly [M in keyof HostApi[G]]: InputOf<HostApi[G][M]> } }
 
 export const HostSettingsSchema = z.strictObject({

@@ -19,7 +19,7 @@ export const CONSOLE_PORT = 8400
 export const localCommand = ({ code, port }: Pick<LocalCode, 'code' | 'port'>): string =>
   `berth local ${code}${port === CONSOLE_PORT ? '' : ` --port ${port}`}`
 
-/** What the command shows before the person agrees. */
+/** Facts that the command shows before the person agrees. */
 export interface AskedLocally {
   readonly email: string
   /** Name of the browser as it gives it. */

@@ -36,7 +36,7 @@ export const Tunnel = z.object({
 })
 export type Tunnel = z.infer<typeof Tunnel>
 
-/** What a tunnel carries at the moment. */
+/** Traffic of a tunnel at the moment. */
 export interface TunnelTraffic {
   readonly id: TunnelId
   /** Bytes since it was opened, as in `Tunnel`. */

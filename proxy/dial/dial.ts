@@ -18,7 +18,7 @@ export interface DialOptions extends Omit<WireOptions, 'path' | 'protocols'> {
 export interface WireOptions {
   /** `http://127.0.0.1:8090` or `https://…`; a path is kept as a prefix. */
   readonly managerUrl: string
-  /** What is asked for, with its query: `/stream/…`. */
+  /** Path with its query: `/stream/…`. */
   readonly path: string
   /** The grant or the sign-in; never part of a URL. */
   readonly headers: Readonly<Record<string, string>>

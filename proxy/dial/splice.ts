@@ -26,13 +26,13 @@ export function splice(client: Socket, service: Socket, onEnd: () => void): void
       if (!isOrderly(from)) to.resetAndDestroy()
       over(from)
     })
-    // Its end may have come while the other one was dialled.
+    // The end of `from` may have come while `to` was dialled.
     if (from.readableEnded) to.end()
     else from.resume()
   }
   follow(client, service)
   follow(service, client)
-  // One of them broke before anything listened here.
+  // Either socket may have broken before anything listened here.
   if (client.destroyed) service.resetAndDestroy()
   if (service.destroyed) client.resetAndDestroy()
   if (open.size === 0) onEnd()

@@ -10,7 +10,7 @@ import { verdictOf } from './verdict.ts'
 export type PathState = 'open' | 'reconnecting' | 'signed_out' | 'ended'
 
 export interface PathDeps<Line = Socket> extends Pick<GrantKeeperDeps, 'api' | 'sessionId' | 'app'> {
-  /** One attempt to open a connection through the manager. @throws AppError */
+  /** Tries once to open a connection through the manager. @throws AppError */
   readonly dial: (grant: Grant, signal: AbortSignal) => Promise<Line>
   readonly onChange: (state: PathState, lastError: string | null) => void
   readonly limits?: Partial<PathLimits>

@@ -1,4 +1,4 @@
-/** What bytes of an app that are no readable answer say about it. */
+/** Diagnosis of bytes of an app that are no readable answer. */
 export type BrokenAnswer =
   /** The parser's reason. */
   | { readonly kind: 'invalid'; readonly reason: string }

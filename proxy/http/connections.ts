@@ -20,10 +20,10 @@ export interface ConnectionUser {
 
 /** Waits for a connection. */
 export interface Taker {
-  /** It needs none any more. */
+  /** The taker needs no connection any more. */
   readonly isGone: boolean
   /**
-   * Its request is not sent again if the connection turns out to be closed, so it gets a new one: an app may be closing a kept
+   * The taker's request is not sent again if the connection turns out to be closed, so it gets a new one: an app may be closing a kept
    * one as the request arrives (uvicorn and Node after five idle seconds, others after a number of requests).
    */
   readonly isSentOnce: boolean
@@ -32,12 +32,12 @@ export interface Taker {
   failed(error: Error): void
 }
 
-/** One connection to an upstream, for one request after the other. */
+/** A connection to an upstream, for one request after the other. */
 export class Connection {
   readonly stream: Duplex
   /** The request that has the connection; undefined while it is idle. */
   user: ConnectionUser | undefined
-  /** It has served a request before the present one. */
+  /** The connection has served a request before the present one. */
   isReused = false
   /** Idle connections: when it is closed, by `performance.now()`. */
   idleUntil = 0

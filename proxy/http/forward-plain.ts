@@ -3,7 +3,7 @@ import { type Connection, type Connections, type ConnectionUser, type Taker } fr
 import { endToEnd, type RawHeaders } from './headers.ts'
 import { readPlainAnswer } from './plain-answer.ts'
 
-/** What a request that is forwarded in the plain way needs. */
+/** Parts that a request needs to be forwarded in the plain way. */
 export interface PlainWay {
   readonly connections: Connections
   /** The request as it is sent, one character for each byte. */
@@ -110,7 +110,7 @@ export class PlainExchange implements Taker, ConnectionUser {
     if (missing === 0 && body.length <= SMALL_BYTES) response.end(body.toString('latin1'), 'latin1')
     else if (missing === 0) response.end(body)
     else {
-      // What else arrives in this turn of the event loop goes out in the same write: many apps send head and body one by one.
+      // Further bytes of this turn of the event loop go out in the same write: many apps send head and body one by one.
       const { socket } = response
       socket?.cork()
       setImmediate(() => socket?.uncork())

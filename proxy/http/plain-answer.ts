@@ -5,7 +5,7 @@ export interface PlainAnswer {
   readonly status: number
   /** As Node's `rawHeaders`. */
   readonly headers: string[]
-  /** What has arrived of the body. */
+  /** Bytes of the body that have arrived. */
   readonly body: Buffer
   /** Number of bytes of the body that are still to come. */
   readonly missing: number

@@ -21,7 +21,7 @@ export interface PortMemory {
 }
 
 /**
- * One JSON file per user. Several proxies (desktop, console, CLI) may share it: each write looks first whether the file has changed. If
+ * Keeps a JSON file per user. Several proxies (desktop, console, CLI) may share it: each write looks first whether the file has changed. If
  * two write in the same instant, the later one wins, which costs only a port number. A damaged file counts as empty. Ports that are
  * remembered while the file is being written are written together, afterwards.
  */

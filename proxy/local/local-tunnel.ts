@@ -44,7 +44,7 @@ export interface LocalTunnel {
 const COUNTER_NOTICE_MS = 500
 
 /**
- * One listener for one app of one session, with any number of connections.
+ * Listens for one app of one session, with any number of connections.
  *
  * Threat model of the raw (TCP) kind: any program that reaches the port on this computer reaches the app, which must ask for a
  * key itself (sshd does). On failure a client never sees text of ours, only a reset. The HTTP kind is guarded in

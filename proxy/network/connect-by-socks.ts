@@ -7,7 +7,7 @@ import { placeOf } from './connect-directly.ts'
 /** Ways to sign in (RFC 1928 section 3). */
 const [NO_SIGN_IN, PASSWORD, NONE_OF_THESE] = [0, 2, 0xff]
 
-/** What a SOCKS proxy says when it does not connect (RFC 1928 section 6), by number. */
+/** Reasons of a SOCKS proxy that does not connect (RFC 1928 section 6), by number. */
 const REPLIES = [
   '',
   'general failure',
@@ -42,7 +42,7 @@ export async function connectBySocks({ proxy, target, signal }: ByProxy): Promis
       const text = REPLIES[reply] ?? String(reply)
       throw new AppError('unavailable', because('proxy_socks_refused', { proxy: proxy.url, server: target.host, text }))
     }
-    // Its own end of the connection, which nobody needs.
+    // The proxy's address of the connection follows, which nobody needs.
     const length = form === 1 ? 4 : form === 4 ? 16 : ((await take(socket, 1))[0] ?? 0)
     await take(socket, length + 2)
     return socket.pause()

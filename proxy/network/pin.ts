@@ -12,7 +12,7 @@ export type Pin = string
 const DIGITS = '(?:[0-9A-F]{2}:){31}[0-9A-F]{2}'
 export const PIN = new RegExp(`^(?:key:(${DIGITS})(?: certificate:(${DIGITS}))?|${DIGITS})$`)
 
-/** What a server has shown of itself. */
+/** Certificate that a server has presented. */
 export interface ShownCertificate {
   /** SHA-256 of the certificate, as browsers show it; people compare it. */
   readonly fingerprint: string

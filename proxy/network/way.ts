@@ -1,7 +1,7 @@
 /** A proxy of the network (a company's, a university's): not to be confused with Berth's own local proxy. */
 export interface NetworkProxy {
   /**
-   * Its origin: `http://proxy.example:3128`, with `https:` if the connection to the proxy itself is encrypted, or
+   * Origin of the proxy: `http://proxy.example:3128`, with `https:` if the connection to the proxy itself is encrypted, or
    * `socks5://proxy.example:1080`.
    */
   readonly url: string
@@ -9,7 +9,7 @@ export interface NetworkProxy {
   readonly signIn?: string | undefined
 }
 
-/** One way to a server. `unknown` is a kind of proxy that Berth cannot use, such as SOCKS of version 4. */
+/** Way to a server. `unknown` is a kind of proxy that Berth cannot use, such as SOCKS of version 4. */
 export type Way = { readonly kind: 'direct' } | ({ readonly kind: 'proxy' } & NetworkProxy) | UnknownWay
 
 interface UnknownWay {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { readIfThere, writeFileAtomically } from '../files.ts'
 import { newKeyPair, parseOpensshKey, publicLineOf } from '../ssh/openssh-key.ts'
 
-/** One of our key pairs. */
+/** A key pair of ours. */
 export interface FolderKey {
   /** OpenSSH format. */
   readonly privateKey: string

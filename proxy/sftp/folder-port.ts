@@ -14,7 +14,7 @@ import { createSshServer, type SshServer } from './ssh-server.ts'
 
 export interface FolderPortDeps extends SftpRoute {
   readonly api: Pick<ApiClient, 'getSshKeypair'>
-  /** Of this user's proxy. */
+  /** Directory of this user's proxy. */
   readonly directory: string
   readonly files: KitFiles
   readonly ports: PortMemory

@@ -8,7 +8,7 @@ const MACHINE_ID = '/etc/machine-id'
 const PID_NAMESPACE = '/proc/self/ns/pid'
 
 /**
- * One word that distinguishes this computer from others that share its home directory, and that stays when its host name
+ * A word that distinguishes this computer from others that share its home directory, and that stays when its host name
  * changes. Linux has such an id; elsewhere we keep our own, in the system's place for data of one computer.
  *
  * @param stateFile file for our own id; undefined if no place belongs to one computer alone

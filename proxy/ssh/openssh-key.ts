@@ -38,7 +38,7 @@ export interface PrivateKey {
 export interface KeyPair {
   /** OpenSSH format. */
   readonly privateKey: string
-  /** One line, as in a `.pub` file. */
+  /** The key in one line, as in a `.pub` file. */
   readonly publicKey: string
 }
 

@@ -9,7 +9,7 @@ import { type Fetch } from '../network/network.ts'
 import { type UpdateFile } from './manifest.ts'
 
 export interface StageOptions {
-  /** Of a manifest whose signature was verified. */
+  /** File of a manifest whose signature was verified. */
   readonly file: UpdateFile
   /** Address of the manifest: the file is beside it. */
   readonly listUrl: string

@@ -50,7 +50,7 @@ const IDLE_MS = 10 * 60_000
 const SWEEP_MS = 60_000
 
 /**
- * One local proxy per signed-in user. The manager decides which user a sign-in belongs to (asked at most every ten seconds for
+ * Keeps a local proxy per signed-in user. The manager decides which user a sign-in belongs to (asked at most every ten seconds for
  * each); we only cache its answer.
  *
  * Threat model: both halves of a sign-in are kept in memory as long as its user has a proxy here, because grants are created

@@ -206,7 +206,7 @@ function hostFor({ proxy, me }: Guest, { place, version, proxyFaults, opensApps,
       whySaysNext: true,
     })
   }
-  /** What writes files of the account under which this process runs. */
+  /** Guards an act that writes files of the account under which this process runs. */
   const own = <F>(act: F): F => {
     if (place !== 'neighbour') return here(act)
     throw new AppError('forbidden', { ...because('browser_other_account'), whySaysNext: true })

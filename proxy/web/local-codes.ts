@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { type AskedLocally } from '#proxy/contract'
 
 /**
- * What a proof says: the browser belongs to the account under which the console runs (`account`), or to some user of the same
+ * Meaning of a proof: the browser belongs to the account under which the console runs (`account`), or to some user of the same
  * computer (`computer`). Files of the console's account are written for the first only.
  */
 export type ProofLevel = 'account' | 'computer'

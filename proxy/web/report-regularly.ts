@@ -58,7 +58,7 @@ export function reportRegularly(
     timer = setTimeout(report, next)
     timer.unref()
   }
-  // One report after the other: an older one must not arrive last.
+  // Reports are sent one after the other: an older one must not arrive last.
   const report = () => void (sending = sending.then(sendNow))
   report()
   return {

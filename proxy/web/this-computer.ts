@@ -20,7 +20,7 @@ export interface ThisComputer {
    * @throws nothing
    */
   prove(request: IncomingMessage, code: string, originSecret: string): string | undefined
-  /** What the request's proof says; undefined for a request that may come from another computer. */
+  /** Level of the request's proof; undefined for a request that may come from another computer. */
   levelOf(request: IncomingMessage, originSecret: string): ProofLevel | undefined
 }
 

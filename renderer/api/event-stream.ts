@@ -197,7 +197,7 @@ export function createEventStream(deps: EventStreamDeps): EventStream {
   }
 }
 
-/** What one connection asks for: ids of sessions, and directories as folder id, `/` and path. */
+/** Topics of a connection: ids of sessions, and directories as folder id, `/` and path. */
 interface Wanted {
   readonly sessions: readonly string[]
   readonly directories: readonly string[]

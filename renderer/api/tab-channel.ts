@@ -29,7 +29,7 @@ export interface TabChannel {
   send(message: TabMessage): void
   /** @param ids names of what this tab watches */
   setOwnIds(ids: readonly string[]): void
-  /** What other tabs watch, the tab that reported last first: a tab that crashed never said that it left. */
+  /** Ids that other tabs watch, the tab that reported last first: a tab that crashed never said that it left. */
   peerIds(): string[]
   close(): void
 }

@@ -6,7 +6,7 @@ import { useServices } from '../services.ts'
 export interface Fetched<T> {
   /** Null before the first answer, and again after a change of the key. An error leaves it as it is. */
   readonly value: Readonly<ShallowRef<T | null>>
-  /** Of the last question; null if it was answered. */
+  /** Error of the last question; null if it was answered. */
   readonly error: Readonly<Ref<unknown>>
   /** True while a question is open. */
   readonly loading: DeepReadonly<Ref<boolean>>
@@ -17,7 +17,7 @@ export interface Fetched<T> {
 }
 
 export interface FetchedOptions<T, K> {
-  /** What is asked for. A change asks at once; undefined asks for nothing. Left out: there is one thing only. */
+  /** Key of the thing that is asked for. A change asks at once; undefined asks for nothing. Left out: there is one thing only. */
   readonly key?: () => K | undefined
   /** @param signal aborted when a newer question, or the end of the page, makes the answer useless */
   readonly fetch: (key: K, signal: AbortSignal) => Promise<T>

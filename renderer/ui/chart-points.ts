@@ -1,4 +1,4 @@
-/** One line of a chart: a value for each time, null where nothing was measured. */
+/** A line of a chart: a value for each time, null where nothing was measured. */
 export interface ChartLine {
   readonly label: string
   readonly values: readonly (number | null)[]

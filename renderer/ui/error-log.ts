@@ -1,7 +1,7 @@
 import { shallowRef } from 'vue'
 import { isAppError, parseJson } from '#manager/contract'
 
-/** One error of this page. */
+/** An error of this page. */
 export interface LoggedError {
   readonly at: Date
   readonly text: string

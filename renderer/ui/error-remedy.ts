@@ -1,6 +1,6 @@
 import { type CauseKey, isAppError } from '#manager/contract'
 
-/** What the page itself can do about an error: a button beside the words. */
+/** A button beside an error, where the page itself can do something about it. */
 export interface Remedy {
   readonly label: string
   readonly run: () => void

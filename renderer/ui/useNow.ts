@@ -9,7 +9,7 @@ interface Clock {
   join(): () => void
 }
 
-/** One timer for the whole page, which runs only while somebody uses it. */
+/** Makes a timer for the whole page, which runs only while somebody uses it. */
 function createClock(everyMs: number): Clock {
   const now = shallowRef(new Date())
   let users = 0

@@ -1,7 +1,7 @@
 import { numberFormat } from './number-format.ts'
 
 /**
- * What compiled messages call (build/compile-message.ts): plurals and numbers of one language. The parser of ICU messages is in
+ * Functions that compiled messages call (build/compile-message.ts): plurals and numbers of one language. The parser of ICU messages is in
  * the build, not in the page.
  */
 const rules = new Map<string, Intl.PluralRules>()

@@ -8,7 +8,7 @@ export type Translation<M extends Messages> = { readonly [K in keyof M]: string 
 
 type IsNever<T> = [T] extends [never] ? true : false
 
-/** What `t` takes after the key: nothing, or a value for each placeholder of the message. */
+/** Arguments of `t` after the key: nothing, or a value for each placeholder of the message. */
 export type Parameters<Text extends string> =
   IsNever<Placeholders<Text>> extends true ? [] : [values: { readonly [Name in Placeholders<Text>]: string | number }]
 

@@ -10,7 +10,7 @@ export interface DoorDeps {
   readonly place: string
   readonly api: Pick<ApiClient, 'visitServedApp'>
   readonly door: PublicDoor
-  /** Of the visitor; the manager counts wrong passwords by it. */
+  /** Address of the visitor; the manager counts wrong passwords by it. */
   readonly address: string
   /** Apps are at ports of one host, which other apps had before. */
   readonly isShared: boolean

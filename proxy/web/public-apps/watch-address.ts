@@ -11,7 +11,7 @@ export const READY_HEADER = 'berth-apps'
 
 /** Knows whether the address of apps leads here. */
 export interface AddressWatch {
-  /** What the last try has shown; an older one than a minute begins another. */
+  /** Result of the last try; one older than a minute begins another. */
   state(): AppsState
   /** Tries the address now. */
   look(): Promise<AppsState>
@@ -74,7 +74,7 @@ function tryOne(origin: string): Promise<AppsFaultCode | undefined> {
       checkServerIdentity(new URL(origin).hostname, socket.getPeerCertificate()) === undefined
     resolve(response.headers[READY_HEADER] === undefined ? 'not_berth' : isForName ? undefined : 'wrong_certificate')
   }
-  // Who has signed the certificate is another question: our own is trusted by those who have compared it.
+  // The issuer of the certificate does not matter here: our own is trusted by those who have compared it.
   const sent = isSecure
     ? httpsRequest(origin + READY_PATH, { ...options, rejectUnauthorized: false }, onAnswer)
     : httpRequest(origin + READY_PATH, options, onAnswer)

@@ -48,5 +48,5 @@ function byFirstByte(socket: Socket, hand: (byte: number) => void): void {
   })
 }
 
-/** What TLS needs of a certificate. New connections get the new one, open connections keep theirs. */
+/** TLS options of a certificate. New connections get the new one, open connections keep theirs. */
 export const tlsOptions = ({ cert, key }: ServedCertificate) => ({ cert, key, minVersion: 'TLSv1.2' as const })

@@ -51,7 +51,7 @@ export function ownerText(folder: Folder, me: Folder['ownerId'] | undefined): st
 export const mountsItself = ({ name, ownerId }: Pick<Folder, 'name' | 'ownerId'>, me: Folder['ownerId'] | undefined) =>
   isAutomount(name) && ownerId === me
 
-/** What a folder is for, in one word. */
+/** Purpose of a folder in one word. */
 export const modeText = ({ usageMode }: Pick<Folder, 'usageMode'>) =>
   t(({ general: 'shortGeneral', data: 'shortData', model: 'shortModel' } as const)[usageMode])
 

@@ -2,7 +2,7 @@ import { parseSlots, type Resources, type ResourceSlots, SLOT_NAMES, type ScopeU
 import { t } from '../../words/en/project.ts'
 import { SLOT_LABEL, slotAmount } from '../usage/usage-text.ts'
 
-/** What is left of the limits of a project: `Left: 4 CPU, 2 GPU, 3 sessions`. */
+/** The rest of the limits of a project: `Left: 4 CPU, 2 GPU, 3 sessions`. */
 export function leftText(scope: ScopeUsage | undefined): string {
   if (!scope) return ''
   const amounts = amountsOf(parseSlots(scope.left))
@@ -12,7 +12,7 @@ export function leftText(scope: ScopeUsage | undefined): string {
   return amounts.length === 0 ? t('noLimits') : t('left', { amounts: amounts.join(', ') })
 }
 
-/** What is free in a resource group now, on all its agents together: `Free now: 12 CPU, 2 GPU`. Empty until it is known. */
+/** Free capacity of a resource group now, on all its agents together: `Free now: 12 CPU, 2 GPU`. Empty until it is known. */
 export function freeText(figures: Resources | undefined): string {
   if (!figures) return ''
   if (figures.agents.connected === 0) return t('noHost')

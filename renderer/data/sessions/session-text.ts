@@ -87,7 +87,7 @@ export function leftFiles({ status, startedAt, endedAt, kernels }: Left, now: Da
 
 type Request = Pick<Session, 'requested' | 'clusterSize'>
 
-/** What all containers of a session request together. */
+/** Slots that all containers of a session request together. */
 export function wholeRequest({ requested, clusterSize }: Request): ResourceSlots {
   const slots = parseSlots(requested)
   return Object.fromEntries(

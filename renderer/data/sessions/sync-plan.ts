@@ -10,7 +10,7 @@ export interface HeldSessions {
   values(): Iterable<Session>
 }
 
-/** One page of a list as the server answered it, newest first. */
+/** A page of a list as the server answered it, newest first. */
 export interface ListPage {
   readonly items: readonly Session[]
   readonly nextCursor: string | null

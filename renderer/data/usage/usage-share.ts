@@ -9,7 +9,7 @@ import {
 import { formatNumber } from '../../ui/format.ts'
 import { slotAmount } from './usage-text.ts'
 
-/** What these sessions hold, by the keys of the meters of a scope. The person's own sessions of a project are their share of it. */
+/** Amounts held by these sessions, by the keys of the meters of a scope. The person's own sessions of a project are their share of it. */
 export function shareOf(
   sessions: readonly Pick<Session, 'status' | 'requested' | 'clusterSize'>[],
 ): ReadonlyMap<string, string> {

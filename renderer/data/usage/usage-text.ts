@@ -2,7 +2,7 @@ import { parseSlots, SLOT_NAMES, type ResourceSlots, type ScopeUsage, type SlotN
 import { formatBytes, formatCores, formatNumber } from '../../ui/format.ts'
 import { t } from '../../words/en/usage.ts'
 
-/** One bar: the amount held and its limit. */
+/** A bar: the amount held and its limit. */
 export interface Meter {
   readonly key: string
   readonly label: string

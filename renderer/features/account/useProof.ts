@@ -4,7 +4,7 @@ import { t } from '../../words/en/account.ts'
 
 const FIELD_OF_CODE = { login_failed: 'password', totp_invalid: 'code' } as const
 
-/** What a signed-in person proves their identity with; the code where the account has a second factor. */
+/** A signed-in person's proof of identity; with the code where the account has a second factor. */
 export interface OwnProof {
   readonly password: string
   readonly totp?: string

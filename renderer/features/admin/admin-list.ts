@@ -109,7 +109,7 @@ export function useWholeList<T>(options: {
   }
 }
 
-/** What a page of a list is asked with. */
+/** Query for a page of a list. */
 export interface PageQuery extends ListState {
   readonly limit: number
   readonly cursor: string | undefined

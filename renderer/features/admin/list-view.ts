@@ -3,7 +3,7 @@ import { useRoute, type LocationQuery, type LocationQueryRaw } from 'vue-router'
 import { type ListSort, parseSort, textOf, writeSort } from '../../ui/list-sort.ts'
 import { useQueryView } from '../../ui/useQueryView.ts'
 
-/** What a list shows, as its address has it. */
+/** State of a list, as its address has it. */
 export interface ListState {
   readonly search: string
   readonly sort: ListSort

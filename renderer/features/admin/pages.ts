@@ -24,7 +24,7 @@ import {
 import { type Component } from 'vue'
 import { type default as titles } from '../../words/en/admin-titles.ts'
 
-/** Who may open a page of administration. The manager refuses the same by itself. */
+/** Least role for a page of administration. The manager refuses the same by itself. */
 export type AdminAccess = 'domain_admin' | 'superadmin'
 
 export interface AdminPageEntry {

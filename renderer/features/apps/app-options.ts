@@ -1,6 +1,6 @@
 import { type AllowedOptions, type App, type AppOptions, parseJson } from '#manager/contract'
 
-/** One argument or variable in the dialog. An argument is used if it is checked; an unchecked one is left to the app. */
+/** An argument or variable in the dialog. An argument is used if it is checked; an unchecked one is left to the app. */
 export interface OptionRow {
   readonly name: string
   used: boolean

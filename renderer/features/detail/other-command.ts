@@ -1,6 +1,6 @@
 import { type Session, SESSION_HOME } from '#manager/contract'
 
-/** What its owner takes over of a session that an administrator launched. */
+/** Parts of a session launched by an administrator that its owner takes over. */
 export interface Kept {
   readonly keepCommand: boolean
   readonly keepFiles: boolean

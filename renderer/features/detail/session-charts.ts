@@ -3,7 +3,7 @@ import { formatBytes, formatCores, formatPercent } from '../../ui/format.ts'
 import { ratesOf, withGaps, type ChartPoints } from '../../ui/chart-points.ts'
 import { t } from '../../words/en/charts.ts'
 
-/** One chart of a session. */
+/** A chart of a session. */
 export interface SessionChart {
   readonly key: 'cpu' | 'memory' | 'gpu' | 'gpu-memory' | 'disk' | 'network'
   readonly title: string

@@ -1,6 +1,6 @@
 import { errorLog } from '../../ui/error-log.ts'
 
-/** One line an error, oldest first, as in a log file. */
+/** Text of the log with one line per error, oldest first. */
 export const errorLogText = () =>
   errorLog.value
     .toReversed()

@@ -70,7 +70,7 @@ test('a copy of a session that an administrator launched mounts its folders at t
   const mount = { folderId: MODELS.id, name: 'models', path: '/home/work/.ipython', readOnly: true }
   const session = aSession(1, { folders: [mount], launchedBy: 'admin@localhost' })
   expect(formLike(session).folders).toEqual([{ ...at('', MODELS), readOnly: true }])
-  // What is mounted where, in the session itself, stays as it is.
+  // The session itself keeps its folders at their paths.
   expect(choicesLike(session)).toMatchObject([{ path: '.ipython' }])
 })
 

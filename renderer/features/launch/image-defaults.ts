@@ -52,7 +52,7 @@ export function withDefaults(
   }
 }
 
-/** What a form has now, to be able to take the defaults back. @param before the form without them */
+/** Values of a form that allow to take the defaults back. @param before the form without them */
 export const applied = (before: LaunchForm, after: LaunchForm): AppliedDefaults => ({
   before: keptOf(before),
   after: keptOf(after),

@@ -51,7 +51,7 @@ export function presetHindrance(preset: Preset, gpu: GpuSlot | undefined, room: 
   return GPU_SLOTS.some(name => name !== gpu && (slots[name] ?? 0) > 0) ? t('otherGpuKind') : ''
 }
 
-/** What a session of a preset that can be chosen would wait for now; empty if for nothing. */
+/** Reason why a session of a preset that can be chosen would wait now; empty if it would not. */
 export function presetWait(preset: Preset, room: Room): string {
   if (preset.fits || !isKnown(room.largest)) return ''
   const slots = parseSlots(preset.slots)

@@ -12,7 +12,7 @@ import { t } from '../../words/en/launch.ts'
 /** Names in a line; the rest is counted. */
 const MOST_NAMES = 3
 
-/** What is chosen in a section, in one line, shown while the section is folded. */
+/** Choices of a section in one line, shown while the section is folded. */
 export function sectionSummary(
   id: SectionId,
   form: LaunchForm,

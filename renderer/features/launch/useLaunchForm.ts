@@ -74,7 +74,7 @@ export function useLaunchForm() {
   const ownerId = computed(() => (owner.value ?? account.user)?.id)
   const filled = ref(false)
   const own = useImageDefaults()
-  /** What the defaults of the chosen image have put into the form. */
+  /** Changes that the defaults of the chosen image made to the form. */
   let ownApplied: AppliedDefaults | null = null
   /** Amounts that were chosen together with another project or resource group, whose room is not known yet. */
   let awaited: Partial<LaunchForm> = {}

@@ -5,7 +5,7 @@ import { type Log, useLog } from '../../data/logs/useLog.ts'
 import { useSessions } from '../../data/sessions/useSessions.ts'
 import { stampedLines, type StampedLine } from './stamped-lines.ts'
 
-/** One of the logs of the page. */
+/** A log of the page. */
 export interface OpenLog {
   readonly id: SessionId
   /** Undefined until the session is loaded, and if there is none. */

@@ -36,7 +36,7 @@ export interface Notice {
   readonly read: boolean
 }
 
-/** What is known of a session to tell what happens to it. */
+/** Last known state of a session, to tell what happens to it. */
 export interface Seen {
   readonly status: Session['status']
   readonly warnedAt: string | null
@@ -47,7 +47,7 @@ type Warned = Pick<Session, 'status' | 'ends' | 'interruptAt'>
 /** The last warning, as a time that is another one for another warning; null before the first. */
 export const warnedAtOf = ({ ends, interruptAt }: Warned) => interruptAt ?? ends?.warnedAt ?? null
 
-/** What has happened to a session; undefined if it is nothing to tell. A session that was cancelled by its owner is not news. */
+/** Kind of the change of a session; undefined if it is nothing to tell. A session that was cancelled by its owner is not news. */
 export function noticeKind(before: Seen, session: Warned & Pick<Session, 'result' | 'reason'>): NoticeKind | undefined {
   const { status } = session
   if (status !== before.status) {

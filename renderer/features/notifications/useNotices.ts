@@ -13,7 +13,7 @@ import { type TunnelWatch } from './tunnel-watch.ts'
 
 const MOST_KEPT = 50
 
-/** What Berth itself tells superadmins, and the page where they act. */
+/** Messages of Berth itself to superadmins, each with the page where they act. */
 const TOLD_BY_BERTH = {
   backup_failed: { kind: 'backupFailed', to: '/admin/maintenance' },
   certificate: { kind: 'certificate', to: '/admin/about' },
@@ -28,7 +28,7 @@ const OF_MESSAGES: ReadonlySet<NoticeKind> = new Set([
 ])
 const isOfMessage = (kind: NoticeKind) => kind.startsWith('told_') || OF_MESSAGES.has(kind)
 
-/** What has happened to the person's sessions while a tab was open, and invitations. Kept on this computer, shared by its tabs. */
+/** News of the person's sessions while a tab was open, and invitations. Kept on this computer, shared by its tabs. */
 export const useNotices = defineStore('notices', () => {
   const { api, events, host } = useServices()
   /** Loaded while nobody waits, or with the first notice. */

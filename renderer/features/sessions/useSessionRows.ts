@@ -11,7 +11,7 @@ import { useSessions } from '../../data/sessions/useSessions.ts'
 
 type View = Pick<ReturnType<typeof useListView>, 'tab' | 'search' | 'statuses' | 'tag' | 'sort'>
 
-/** What a view of the list shows of the sessions that are loaded. */
+/** Rows of a view of the loaded sessions. */
 export function useSessionRows({ tab, search, statuses, tag, sort }: View) {
   const sessions = useSessions()
   const account = useAccount()
@@ -34,9 +34,9 @@ export function useSessionRows({ tab, search, statuses, tag, sort }: View) {
     source: computed(() => sourceOf(tab.value)),
     /** All of the tab. */
     all,
-    /** Those of the chosen project. */
+    /** Sessions of the chosen project. */
     inProject,
-    /** Those that match search and filters too, in the order of the view. */
+    /** Sessions of the project that match search and filters too, in the order of the view. */
     rows: computed(() => {
       const filter = { text: search.value, statuses: statuses.value, tag: tag.value }
       return sortSessions(filterSessions(inProject.value, filter), sort.value)

@@ -23,7 +23,7 @@ export interface SharingWords<P extends string> {
   readonly nobody: string
   readonly removeMeans?: string
   nameOf(permission: P): string
-  /** What a person with this permission can do. */
+  /** Description of the rights that this permission gives. */
   meaningOf?(permission: P): string
   permissionOf(email: string): string
   remove(email: string): string

@@ -14,7 +14,7 @@ export interface News {
 const RANK: Readonly<Record<NewsKind, number>> = { failed: 0, ending: 1, ended: 2, started: 3 }
 
 /**
- * What has happened to sessions since a moment: sessions that failed, ended or started, and running ones whose end their owner
+ * News of sessions since a moment: sessions that failed, ended or started, and running ones whose end their owner
  * was warned of. Most urgent first, then newest first.
  */
 export function newsSince(sessions: Iterable<Session>, since: number): News[] {

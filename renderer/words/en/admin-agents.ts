@@ -39,7 +39,7 @@ const en = {
   joined: '{name} is here.',
   showAgent: 'Show the agent',
 
-  // One agent
+  // Page of an agent
   drain: 'Drain',
   drained: 'Nothing runs on it any more. It can be switched off.',
   draining: '{count, plural, one {# session still runs.} other {# sessions still run.}} No new one starts.',

@@ -11,7 +11,7 @@ const en = {
   domain: 'Domain',
   only_domain: 'Domain: {name}',
 
-  // Who uses the limits
+  // Users of the limits
   use: 'Use of the limits',
   useOf: 'Use of the limits of {name}',
   useTitle: 'Use of the limits of {name}',

@@ -40,7 +40,7 @@ const en = {
   resume: 'Start sessions again',
   resumed: 'Sessions start again.',
 
-  // What a fresh installation lacks
+  // Missing parts of a fresh installation
   missing: 'Still missing',
   setUp: 'Set up',
   setUpOf: 'Set up: {what}',

@@ -122,7 +122,7 @@ const en = {
   importSubmit: '{count, plural, =0 {Create accounts} one {Create # account} other {Create # accounts}}',
   importDone: 'Users imported',
 
-  // One user
+  // Page of a user
   about: 'Account',
   limits: 'Held and limits',
   holdsNothing: 'Holds nothing, and has no limits.',

@@ -13,7 +13,7 @@ const en = {
   noneOpen: 'No app is open. An app that you open gets an address that only this computer can reach.',
   moreOfOthers: '{count, plural, other {# more of other sessions}}',
 
-  // One app
+  // Dialog of an app
   startingApp: 'Starting {app}',
   startingFor: 'Starting… {time}',
   tabBlocked: 'Your browser blocked the new tab.',

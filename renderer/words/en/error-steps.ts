@@ -1,7 +1,7 @@
 import { type ErrorCode } from '#manager/contract'
 import { defineWords } from '../i18n.ts'
 
-/** What the reader can do after an error, by code. A code without a step has none, or says it in its cause. */
+/** Next steps of the reader after an error, by code. A code without a step has none, or says it in its cause. */
 const en = {
   access_key_invalid: 'Check both, or make a new access key in your account.',
   agent_unreachable:

@@ -1,6 +1,6 @@
 import { defineWords } from '../i18n.ts'
 
-/** What is said while an app opens, with one click from a row too: apart from the dialog of apps, which is loaded later. */
+/** Words while an app opens, with one click from a row too: apart from the dialog of apps, which is loaded later. */
 const en = {
   startingTab: 'Starting {app}…',
   ownTunnel: 'your own tunnel to {app} of {session}',

@@ -40,7 +40,7 @@ export default {
   joined: '{name}: 연결되었습니다.',
   showAgent: '에이전트 보기',
 
-  // One agent
+  // Page of an agent
   drain: '비우기',
   drained: '실행 중인 세션이 없습니다. 꺼도 됩니다.',
   draining: '{count, plural, other {세션 #개가 아직 실행 중입니다.}} 새 세션은 시작하지 않습니다.',

@@ -12,7 +12,7 @@ export default {
   domain: '도메인',
   only_domain: '도메인: {name}',
 
-  // Who uses the limits
+  // Users of the limits
   use: '한도 사용량',
   useOf: '{name}의 한도 사용량',
   useTitle: '{name}의 한도 사용량',

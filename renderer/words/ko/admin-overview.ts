@@ -40,7 +40,7 @@ export default {
   resume: '세션 시작 재개',
   resumed: '다시 세션을 시작합니다.',
 
-  // What a fresh installation lacks
+  // Missing parts of a fresh installation
   missing: '아직 없는 것',
   setUp: '설정하기',
   setUpOf: '설정하기: {what}',

@@ -121,7 +121,7 @@ export default {
   importSubmit: '{count, plural, =0 {계정 만들기} other {계정 #개 만들기}}',
   importDone: '사용자를 가져왔습니다',
 
-  // One user
+  // Page of a user
   about: '계정',
   limits: '사용량과 한도',
   holdsNothing: '사용 중인 자원과 한도가 없습니다.',

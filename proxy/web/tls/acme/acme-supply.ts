@@ -23,7 +23,7 @@ const FailuresOnDisk = z.object({
   lastAt: z.number(),
   why: z.string(),
   ...CauseFields,
-  /** What was ordered: a changed configuration is tried at once. */
+  /** The order that failed: a changed configuration is tried at once. */
   of: z.string(),
 })
 

@@ -12,12 +12,12 @@ export interface TaskBar {
 export interface TaskRow {
   readonly task: Task
   readonly text: string
-  /** Of a rescan whose total is known. */
+  /** Progress of a rescan whose total is known. */
   readonly fraction: number | null
   readonly agents: readonly (TaskBar & { readonly layers: readonly TaskBar[] })[]
   /** The end of the log of a build; empty without one. */
   readonly log: string
-  /** What the administrator should know about a task that ended. */
+  /** Remarks for the administrator about a task that ended. */
   readonly remarks: readonly string[]
 }
 

@@ -1,6 +1,6 @@
 import { type SetUp } from '#manager/contract'
 
-/** What a fresh installation may lack, in the order in which it matters. */
+/** Parts that a fresh installation may lack, in the order in which they matter. */
 export const CHECKS = [
   'agent',
   'secondAdmin',

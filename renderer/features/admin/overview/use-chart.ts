@@ -13,7 +13,7 @@ const SPANS = {
   month: { by: 'day', ms: 30 * DAY_MS, period: DAY_MS },
 } as const
 
-/** What to ask the manager for. */
+/** Query to the manager for a range. */
 export function rangeQuery(range: Range, now: Date) {
   const { by, ms } = SPANS[range]
   return { by, from: new Date(now.getTime() - ms).toISOString(), scope: 'all' } as const

@@ -12,7 +12,7 @@ function managerOf(count: number) {
     const limit = Number(most)
     expect(sort).toBe('-problems')
     asked.push([limit, cursor])
-    // One agent moves onto the next page while it is read.
+    // An agent moves onto the next page while it is read.
     const from = Math.max(0, Number(cursor ?? 0) - (cursor ? 1 : 0))
     const end = Number(cursor ?? 0) + limit
     return Promise.resolve({ items: all.slice(from, end), nextCursor: end < count ? String(end) : null, total: count })

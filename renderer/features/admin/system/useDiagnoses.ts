@@ -29,7 +29,7 @@ export function useDiagnoses(api: ApiClient, managers: Ref<readonly Manager[]>, 
     ...agents.value.map(agent => ({ key: agent.id, manager: null, agent })),
   ])
   const reachable = computed(() => patients.value.filter(({ agent }) => agent === null || agent.status === 'CONNECTED'))
-  /** Those that need a hand come first, and managers come before agents of the same state. */
+  /** Patients that need a hand come first, and managers come before agents of the same state. */
   const sorted = computed(() => patients.value.toSorted((a, b) => rankOf(a) - rankOf(b)))
 
   function rankOf({ key, agent }: Patient): number {

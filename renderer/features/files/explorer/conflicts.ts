@@ -1,7 +1,7 @@
 import { type FileConflict, isAppError, MOST_PATHS } from '#manager/contract'
 import { nameOf } from '../../../data/files/file-path.ts'
 
-/** What to do with a file whose name exists at the destination. */
+/** Fate of a file whose name exists at the destination. */
 export type ConflictChoice = 'replace' | 'rename' | 'skip'
 
 export interface ConflictQuestion {

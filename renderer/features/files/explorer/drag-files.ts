@@ -20,7 +20,7 @@ export function putDrag({ dataTransfer }: DragEvent, files: DraggedFiles, file?:
 }
 
 /**
- * What Chromium on Windows and macOS wants of a drag, `TYPE:NAME:ADDRESS`: a program that the file is dropped on, e.g. the desktop, gets a
+ * Data of a drag for Chromium on Windows and macOS, `TYPE:NAME:ADDRESS`: a program that the file is dropped on, e.g. the desktop, gets a
  * file that Chromium downloads then, with the sign-in of this page. Other browsers and systems ignore it.
  */
 export function downloadOf(name: string, folderId: FolderId, path: string, page: string): string {

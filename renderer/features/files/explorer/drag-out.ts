@@ -55,7 +55,7 @@ export function createDragOut({ host, tell, fail }: DragOutDeps) {
         if (own === drag) own = undefined
       }
       const hasEnded = await host.drag.start(ready.get(drag.key) ?? '')
-      // Its drop on this page is an event of its own, which follows. The page gets moves of the pointer once a drag is over.
+      // A drop on this page is an event of its own, which follows. The page gets moves of the pointer once a drag is over.
       if (hasEnded) setTimeout(forget, DROP_MS)
       else addEventListener('pointermove', forget, { once: true })
     } catch (error) {

@@ -1,7 +1,7 @@
 import { type KeyHint } from '../../../ui/key-hint.ts'
 import { t } from '../../../words/en/explorer.ts'
 
-/** What a key does in the list of files. */
+/** Command of a key in the list of files. */
 export type KeyCommand =
   | { readonly do: 'move'; readonly step: number; readonly extend: boolean }
   | { readonly do: KeyAction }

@@ -2,7 +2,7 @@ import { type LocationQuery, type LocationQueryRaw, type RouteLocationRaw } from
 import { readSort, textOf, writeSort } from '../../../ui/list-sort.ts'
 import { type EntrySort, type SortKey } from '../../../data/files/files-client.ts'
 
-/** What of the explorer's view is in the URL besides folder and directory. */
+/** Part of the explorer's view that is in the URL besides folder and directory. */
 export interface ExplorerView {
   readonly sort: EntrySort
   /** Name of the file whose preview is open. */

@@ -125,7 +125,7 @@ export function provideExplorer(): Explorer {
   })
   const stopHints = events.onHint(({ topic, id, path: changed = path.value }) => {
     if (topic === 'files' && id === folderId.value && changed === path.value) refreshes.ask()
-    // Its name, or what the reader may do with it; also that it is shared no more.
+    // The hint tells of a new name, of changed rights of the reader, or of the end of sharing.
     if (topic === 'folder' && (id === folderId.value || id === 'all')) void loadFolder()
   })
   const stopResync = events.onResync(() => void Promise.all([refresh(), loadFolder()]))

@@ -42,7 +42,7 @@ export interface DoomedFiles extends Pick<FilesOf, 'paths'> {
   readonly names: readonly string[]
 }
 
-/** What users do with the files of the explorer's directory. */
+/** Actions of users on the files of the explorer's directory. */
 export function useFileActions(explorer: Explorer): FileActions {
   const notifications = useNotifications()
   const clipboard = useFileClipboard()

@@ -24,7 +24,7 @@ export interface Batch {
   asking: Promise<null>
 }
 
-/** One upload. Changed in place by its store, which tells the page about it once per frame. */
+/** An upload. Changed in place by its store, which tells the page about it once per frame. */
 export interface TransferItem {
   readonly id: number
   readonly batch: Batch

@@ -52,7 +52,7 @@ export function startUpload(spec: UploadSpec): RunningUpload {
     endpoint: uploadsAddress(spec.folderId),
     uploadUrl: spec.address,
     ...(spec.inPieces ? { fileReader: { openFile: openInPieces }, chunkSize: PIECE_BYTES } : {}),
-    // One request for a small file. A large one gets its address first: a connection lost while creating it loses nothing.
+    // A small file takes one request. A large one gets its address first: a connection lost while creating it loses nothing.
     uploadDataDuringCreation: spec.file.size <= SMALL_BYTES,
     storeFingerprintForResuming: false,
     removeFingerprintOnSuccess: false,

@@ -5,6 +5,6 @@ export interface LicensedPackage {
   /** SPDX expression. */
   readonly license: string
   readonly of: readonly ('page' | 'servers')[]
-  /** Its text in `texts.ts`; null if the package has none. */
+  /** Index of the package's text in `texts.ts`; null if the package has none. */
   readonly text: number | null
 }
