@@ -198,19 +198,6 @@ describe('reading the audit log', () => {
       ]),
     )
     expect(seen.map(row => row.action)).not.toContain('createDomain')
-
-    // A domain that was deleted, and another one that got its name later.
-    for (const { id } of [boss, member, chief]) {
-      await admin.api.updateUser({ params: { id }, body: { domain: 'default', active: false } })
-    }
-    await admin.api.updateDomain({ params: { name: 'lab' }, body: { active: false } })
-    await admin.api.deleteDomain({ params: { name: 'lab' }, query: { purge: 'true' } })
-    await admin.api.createDomain({ body: { name: 'lab' } })
-    const next = await make('next-boss@example.org', 'domain_admin')
-    const fresh = await newest({ limit: 500 }, next.api)
-    expect(new Set(fresh.map(row => row.target))).toEqual(new Set([`user:${next.id}`]))
-    expect((await download(next.token)).text).not.toContain('member@example.org')
-    expect((await newest({ limit: 500, actor: 'member@example.org' })).length).toBeGreaterThan(0)
     expect(JSON.stringify(seen)).not.toMatch(new RegExp(`${chief.id}|${chief.email}`))
     const exported = await download(boss.token)
     expect(
@@ -221,6 +208,29 @@ describe('reading the audit log', () => {
     ).not.toContain('default')
     await expect(newest({}, member.api)).rejects.toMatchObject({ code: 'forbidden' })
     expect((await download(member.token)).status).toBe(403)
+  })
+
+  test('admins of a domain read nothing of another one that had its name before', async () => {
+    const password = 'Their-own-pass-1'
+    const made = async (email: string) => {
+      await admin.api.createDomain({ body: { name: 'again' } })
+      const { id } = await admin.api.createUser({
+        body: { mustChangePassword: false, email, name: email, password, role: 'domain_admin', domain: 'again' },
+      })
+      return { id, ...(await manager.signIn({ email, password })) }
+    }
+    const first = await made('first-boss@example.org')
+    await admin.api.updateUser({ params: { id: first.id }, body: { domain: 'default', active: false } })
+    await admin.api.updateDomain({ params: { name: 'again' }, body: { active: false } })
+    await admin.api.deleteDomain({ params: { name: 'again' }, query: { purge: 'true' } })
+    const next = await made('next-boss@example.org')
+    const rows = await newest({ limit: 500 }, next.api)
+    expect(rows.map(({ action, actor }) => [action, actor])).toEqual([['login', 'next-boss@example.org']])
+    expect((await download(next.token)).text).not.toContain('first-boss@example.org')
+    expect(await newest({ limit: 500, actor: 'first-boss@example.org' })).not.toEqual([])
+    await admin.api.updateUser({ params: { id: next.id }, body: { domain: 'default', active: false } })
+    await admin.api.updateDomain({ params: { name: 'again' }, body: { active: false } })
+    await admin.api.deleteDomain({ params: { name: 'again' }, query: { purge: 'true' } })
   })
 
   test('the log is paged and filtered by actor, action, target and time', async () => {
@@ -264,7 +274,9 @@ describe('reading the audit log', () => {
     expect(csv.type).toContain('text/csv')
     expect(csv.text.split('\r\n')).toHaveLength(ids.length + 2)
     expect(csv.text).toContain(`,"a ""b"", c",,,,'=cmd|x,`)
-    expect((await download(admin.token, '?format=csv&action=createDomain')).text.split('\r\n').length).toBeLessThan(5)
+    const made = await newest({ action: 'createDomain', limit: 500 })
+    const filtered = await download(admin.token, '?format=csv&action=createDomain')
+    expect(filtered.text.split('\r\n')).toHaveLength(made.length + 2)
   })
 })
 
