@@ -13,7 +13,7 @@ export default tseslint.config(
     extends: [...tseslint.configs.strictTypeChecked, ...pluginVue.configs['flat/recommended']],
     languageOptions: {
       parserOptions: {
-        // One program for all files; the project service would renew its program for each `.vue` file, at five times the time.
+        // The same program for all files: the project service would renew its program for each `.vue` file, at five times the time.
         project: ['renderer/tsconfig.json'],
         tsconfigRootDir: import.meta.dirname,
         parser: tseslint.parser,

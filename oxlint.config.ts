@@ -16,7 +16,7 @@ export default defineConfig({
   overrides: [
     { files: ['cli/**', 'build/**', 'test/**'], rules: { 'no-console': 'off' } },
     {
-      // Its files run side by side and without a Docker Engine; tests that need one belong in test/engine.
+      // These files run side by side and without a Docker Engine; tests that need one belong in test/engine.
       files: ['test/integration/**'],
       rules: {
         'no-restricted-imports': [

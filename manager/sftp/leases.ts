@@ -35,7 +35,7 @@ export function createLeases(open: FolderOpener, caller: Caller, now = () => per
   const closing = new Set<Promise<void>>()
 
   async function close({ opening }: Lease): Promise<void> {
-    const folder = await opening.catch(() => undefined) // its user got the error
+    const folder = await opening.catch(() => undefined) // the error was reported to whoever opened the folder
     await folder?.[Symbol.asyncDispose]()
   }
 

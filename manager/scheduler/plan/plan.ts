@@ -62,7 +62,7 @@ export class Pass {
   readonly #explained = new Map<string, Reason>()
   readonly #candidates = new Map<string, Candidates>()
   readonly #shelves = new Map<readonly AgentRooms[], Map<string | null, Shelves>>()
-  /** One representative for each set of interchangeable agents. */
+  /** Representatives, one for each set of interchangeable agents. */
   readonly #before = new Map<readonly AgentRooms[], readonly Room[]>()
   #turn: number
   #reservation: Reservation | undefined

@@ -122,7 +122,7 @@ export class Shelves {
   }
 }
 
-/** One representative for each set of interchangeable rooms. */
+/** Representatives, one for each set of interchangeable rooms. */
 export function kindsOf(rooms: Iterable<Room>): readonly Room[] {
   const kinds = new Map<string, Room>()
   for (const room of rooms) if (!kinds.has(room.likeness)) kinds.set(room.likeness, room)

@@ -116,7 +116,7 @@ export async function readUsageHistory(db: Db, scope: HistoryScope, range: Histo
         select min(first) as first, max(last) as last, usage_summed from ran where not interrupted group by id, usage_summed
       ) of_session group by first, last, usage_summed
     ), interrupted as materialized (
-      -- It may run in periods with others between them: no sum counts it.
+      -- An interrupted session may run in periods with others between them: no sum counts it.
       select distinct id, first, last from ran where interrupted
     )
     select start as at,

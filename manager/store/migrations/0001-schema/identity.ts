@@ -44,7 +44,7 @@ export const identity: readonly string[] = [
     password_set boolean not null default true,
     description text not null default '',
     must_change_password boolean not null default false,
-    -- Whose choice the password is (ADR 59).
+    -- Origin of the password (ADR 59).
     password_from text not null default 'person' check (password_from in ('person', 'superadmin', 'administrator', 'unknown')),
     -- Since when somebody else may have been in the account; null if nobody may have.
     doubt_since timestamptz,
@@ -143,7 +143,7 @@ export const identity: readonly string[] = [
     password_hash text,
     created_at timestamptz not null default now(),
     expires_at timestamptz not null,
-    -- Whose password the link makes: \`unknown\` if its address may be read by somebody else.
+    -- Origin of the password that the link makes: \`unknown\` if its address may be read by somebody else.
     password_from text not null default 'unknown' check (password_from in ('person', 'unknown'))
   )`,
   'create index email_tokens_user on email_tokens (user_id, purpose)',
@@ -171,7 +171,7 @@ export const identity: readonly string[] = [
     name text not null,
     note text not null,
     domain text not null references domains on delete cascade,
-    -- Of the link that confirms the address; null once it was used, and where no mail was sent.
+    -- Hash of the token in the link that confirms the address; null once it was used, and where no mail was sent.
     token_hash bytea unique,
     -- Whether administrators see the request.
     waiting boolean not null,
@@ -195,7 +195,7 @@ export const identity: readonly string[] = [
     subject text not null,
     user_id uuid not null references users on delete cascade,
     email text not null,
-    -- What the mapping of groups gave at the last sign-in, and may take back.
+    -- Memberships and role that the mapping of groups gave at the last sign-in, and may take back.
     given_groups jsonb not null default '[]',
     given_role text,
     role_before text,
@@ -245,7 +245,7 @@ export const identity: readonly string[] = [
     -- Ids and names of the recipient's sessions that the message is about.
     sessions jsonb not null,
     created_at timestamptz not null default now(),
-    -- What Berth itself tells; null: the words of an administrator.
+    -- Kind of a message that Berth itself sends; null: the words of an administrator.
     about text,
     detail text not null default ''
   )`,

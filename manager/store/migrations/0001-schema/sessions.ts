@@ -121,11 +121,11 @@ export const sessions: readonly string[] = [
     container_id text,
     exit_code int,
     log_tail text,
-    -- What it held, as in kernel_devices.
+    -- Devices that the run held, as in kernel_devices.
     devices jsonb not null,
     started_at timestamptz not null,
     ended_at timestamptz not null,
-    -- Its part of the CPU time that the session used in that run; null if that is not known.
+    -- The kernel's part of the CPU time that the session used in that run; null if that is not known.
     cpu_seconds float8,
     stats jsonb
   )`,

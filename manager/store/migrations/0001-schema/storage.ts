@@ -13,7 +13,7 @@ export const storage: readonly string[] = [
     storage_host text not null references storage_hosts,
     user_id uuid references users,
     group_id uuid references groups,
-    -- What the members of the project may do.
+    -- Permission of the members of the project.
     permission text not null default 'rw',
     status text not null default 'ready',
     trashed_at timestamptz,
@@ -71,7 +71,7 @@ export const storage: readonly string[] = [
     session_id uuid not null references sessions on delete cascade,
     -- Null once the folder was deleted.
     folder_id uuid references folders on delete set null,
-    -- Of the folder, when the session was asked for.
+    -- Name of the folder when the session was asked for.
     name text not null,
     -- Relative to the home of the session.
     path text not null,
@@ -87,11 +87,11 @@ export const storage: readonly string[] = [
     id uuid primary key,
     folder_id uuid not null references folders on delete cascade,
     user_id uuid not null references users on delete cascade,
-    -- Of the file, relative to the folder; once finished, where it was put.
+    -- Path of the file, relative to the folder; once finished, where it was put.
     path text not null,
     size bigint not null,
     on_conflict text not null,
-    -- Of the whole file, as the client announced it.
+    -- Checksum of the whole file, as the client announced it.
     sha256 text,
     finish_later boolean not null,
     modified_at timestamptz,
