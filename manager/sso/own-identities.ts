@@ -14,7 +14,7 @@ import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { othersMayKnowPassword } from '../users/acting-for.ts'
 import { type Caller } from '../users/authorize.ts'
-import { type OwnProof, proveOwn, type SecondFactorCheck } from '../users/own-proof.ts'
+import { type OwnProof, proveOwn, requireStillSignedIn, type SecondFactorCheck } from '../users/own-proof.ts'
 import { type Passwords } from '../users/passwords.ts'
 import { type AttemptProof, type AttemptStart, type SsoAttempts, startAgain } from './attempts.ts'
 import { trustedEmail } from './find-account.ts'
@@ -35,7 +35,7 @@ export interface OwnIdentities {
     caller: Caller,
     request: OwnProof & Omit<AttemptStart, 'linkTo'>,
   ): Promise<{ url: string; secret: string; consoleUrl: string; expiresAt: string }>
-  /** @throws AppError as `SsoAttempts.read`; `identity_taken`, `sso_email_domain` and others of the address */
+  /** @throws AppError as `SsoAttempts.read`; `not_signed_in` (ended meanwhile), `identity_taken`, `sso_email_domain` and others of the address */
   finish(caller: Caller, proof: AttemptProof): Promise<OwnIdentity>
   /** @throws AppError as `start`; `identity_not_found`, `identity_needed` for the only way to sign in */
   unlink(caller: Caller, request: OwnProof & Subject): Promise<void>
@@ -77,6 +77,7 @@ export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
       const { issuer, subject } = person
       const linked = await store.transaction(async trx => {
         const user = await lockUser(trx, caller.userId)
+        await requireStillSignedIn(trx, caller)
         if (!user || !(await deleteAttempt(trx, stateHash))) throw startAgain()
         const email = person.email ?? user.email
         const doubtful = othersMayKnowPassword(user)

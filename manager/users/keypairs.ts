@@ -35,7 +35,7 @@ import { isForeignKeyViolation } from '../store/violations.ts'
 import { withKnownPolicy } from './accounts.ts'
 import { mayActivateKeypair, requireAnother, requireManaged } from './acting-for.ts'
 import { type Caller, canSeeKeypair, isSuperadmin, requireMayGivePolicy, visibleTo } from './authorize.ts'
-import { type OwnProofDeps, provePerson, requirePerson } from './own-proof.ts'
+import { type OwnProofDeps, provePerson, requirePerson, requireStillSignedIn } from './own-proof.ts'
 import { type Telling } from './telling.ts'
 
 /**
@@ -56,7 +56,7 @@ export interface Keypairs {
   /**
    * Makes a keypair of the caller's own, who is told.
    *
-   * @throws AppError `forbidden` (with a keypair, chosen keys without being admin, a rate limit or a policy without being
+   * @throws AppError `not_signed_in` (ended meanwhile), `forbidden` (with a keypair, chosen keys without being admin, a rate limit or a policy without being
    *   superadmin), `resource_policy_not_found`, `keypair_exists`, and as `provePerson`
    */
   create(caller: Caller, spec: KeypairSpec): Promise<NewKeypair>
@@ -134,6 +134,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
       const news = [{ userId: caller.userId, by: caller, kind: 'own_keypair_made', detail: accessKey }] as const
       const made = await store.transaction(async trx => {
         const { id } = (await holdUser(trx, caller.userId)) ?? noSuchUser()
+        await requireStillSignedIn(trx, caller)
         await telling.write(trx, news)
         return insert(trx, { access_key: accessKey, user_id: id, active, ...columns, ...seal(accessKey, secret) })
       })
@@ -174,6 +175,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
         if (!mayActivateKeypair(caller, { id })) {
           throw new AppError('forbidden', because('keypair_waits_for_owner', { email }))
         }
+        await requireStillSignedIn(trx, caller)
         await lockKeypair(trx, accessKey)
         if (!(await find(trx, accessKey)).waits) {
           throw new AppError('keypair_not_waiting', because('keypair_accepted_before'))
@@ -192,7 +194,10 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
         const { user_id: id, email } = await requireVisible(trx, caller, accessKey)
         await lockKeypair(trx, accessKey)
         const before = await find(trx, accessKey)
-        if (active === true) requireActivation(caller, { id, email, waits: before.waits })
+        if (active === true) {
+          requireActivation(caller, { id, email, waits: before.waits })
+          await requireStillSignedIn(trx, caller)
+        }
         const change = { ...(active === undefined ? {} : { active }), ...columns }
         await withKnownPolicy(limits.resourcePolicy, () => updateKeypair(trx, accessKey, change))
         const ended = active === false ? await deleteLogins(trx, { keypair: accessKey }) : []

@@ -1,10 +1,13 @@
 import { AppError, because } from '#manager/contract'
+import { credentialOf } from '../store/identity/credential.ts'
 import { isLoginYounger } from '../store/identity/logins.ts'
 import { findUser, type UserRow } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
+import { type Db } from '../store/schema.ts'
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { type Passwords } from './passwords.ts'
+import { credentialHolds } from './standing.ts'
 
 /** Checks the second factor of a sign-in. */
 export interface SecondFactorCheck {
@@ -70,4 +73,16 @@ export async function provePerson(
 /** Refuses programs that sign with a keypair, and sign-ins that were made with one. @throws AppError `forbidden` */
 export function requirePerson({ keypair }: Pick<Caller, 'keypair'>): void {
   if (keypair !== null) throw new AppError('forbidden', because('only_person_accepts'))
+}
+
+/**
+ * Refuses a caller whose sign-in has ended since the request was authenticated. For the transaction that makes a way into an account,
+ * once it has locked the account: whatever ends a doubt about the password ends sign-ins and keypairs in its own transaction, so
+ * that a request which waited for that lock gives nobody who was inside a way back.
+ *
+ * @throws AppError `not_signed_in`
+ */
+export async function requireStillSignedIn(trx: Db, caller: Pick<Caller, 'loginId' | 'keypair'>): Promise<void> {
+  if (await credentialHolds(trx, credentialOf(caller))) return
+  throw new AppError('not_signed_in', because('sign_in_ended'))
 }

@@ -24,7 +24,7 @@ import { requireAnother } from './acting-for.ts'
 import { type Caller } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { endAccess } from './end-access.ts'
-import { type OwnProof, proveOwn, type SecondFactorCheck } from './own-proof.ts'
+import { type OwnProof, proveOwn, requireStillSignedIn, type SecondFactorCheck } from './own-proof.ts'
 import { type Passwords } from './passwords.ts'
 import { type Telling } from './telling.ts'
 import {
@@ -146,6 +146,7 @@ export function createSecondFactor(deps: SecondFactorDeps): SecondFactor {
       const [confirmedStep, codes] = [step, newCodes()]
       const ended = await store.transaction(async trx => {
         await lockUser(trx, user.id)
+        await requireStillSignedIn(trx, caller)
         if (!(await confirmSecret(trx, user.id, totp_sealed, confirmedStep))) throw alreadyOn()
         await replaceRecoveryCodes(trx, user.id, codes.map(hashRecoveryCode))
         // No code was asked for when the others were made.

@@ -1,12 +1,13 @@
 import { Secret, TOTP } from 'otpauth'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type ApiClient } from '#manager/contract'
+import { type ApiClient, fromProblem, type Problem, UserId } from '#manager/contract'
 import { openToRead } from '../../../manager/backup/open-database.ts'
 import { silentLog } from '../../../manager/log.ts'
+import { lockUser } from '../../../manager/store/identity/users.ts'
 import { type Store } from '../../../manager/store/open-store.ts'
 import { signedApi, startTestManager, type TestManager } from '../../fixtures/manager.ts'
-import { codeOf, PASSWORD } from './account-steps.ts'
+import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
 
 /** A keypair signs in later without its person, so only the person makes, accepts and activates one, and is told. */
 
@@ -94,4 +95,60 @@ test('the person is told of a keypair that is made or activated, whoever sat at 
     ['own_keypair_activated', accessKey],
     ['own_keypair_made', accessKey],
   ])
+})
+
+/** Requests that make a way in, by somebody who is in the account `id`. */
+const WAYS: [string, (inside: ApiClient, id: string, token: string) => Promise<() => Promise<unknown>>][] = [
+  [
+    'makes one',
+    // A client that sends an idempotency key waits earlier, before its sign-in counts as a proof.
+    (_inside, _id, token) =>
+      Promise.resolve(async () => {
+        const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+        const reply = await fetch(`${manager.url}/api/v1/keypairs`, { method: 'POST', headers, body: '{}' })
+        if (!reply.ok) throw fromProblem((await reply.json()) as Problem)
+      }),
+  ],
+  [
+    'accepts one',
+    async (inside, id) => {
+      const { accessKey } = await admin.createUserKeypair({ params: { id }, body: {} })
+      return () => inside.acceptKeypair({ params: { accessKey } })
+    },
+  ],
+  [
+    // Repeated again and again this changes nothing, and tells nobody, until the keypair is deactivated.
+    'activates one that is active',
+    async inside => {
+      const { accessKey } = await inside.createKeypair({ body: {} })
+      return () => inside.updateKeypair({ params: { accessKey }, body: { active: true } })
+    },
+  ],
+]
+
+test.each(WAYS)('a request for a keypair is refused that waited while the doubt ended: it %s', async (_what, way) => {
+  const known = { email: `inside-${number}@example.org`, password: 'Known-to-somebody-1' }
+  const { id } = await admin.createUser({ body: { ...known, name: 'Ann', mustChangePassword: false } })
+  const signIn = async (password: string) =>
+    (await manager.api().login({ body: { ...known, password, kind: 'token' } })).token ?? ''
+  const token = await signIn(known.password)
+  const request = await way(manager.api(token), id, token)
+  const { url } = await admin.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+  const waiters = async () => {
+    const { rows } = await sql`select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`.execute(store.db)
+    return rows.length
+  }
+  const { reset, waited } = await store.transaction(async trx => {
+    await lockUser(trx, UserId.parse(id))
+    const reset = manager.api().resetPassword({ body: { token: tokenOf(url), password: PASSWORD } })
+    await expect.poll(waiters).toBe(1)
+    const waited = codeOf(request())
+    await expect.poll(waiters).toBe(2)
+    return { reset, waited }
+  })
+  await reset
+  expect(await waited).toBe('not_signed_in')
+  const { items } = await manager.api(await signIn(PASSWORD)).listKeypairs({ query: { mine: 'true' } })
+  expect(items.filter(({ active }) => active)).toEqual([])
 })
