@@ -3,7 +3,12 @@ import { ROOT } from './image-recipes.ts'
 
 /** Lints the files that are named; `npm run lint` looks at all of them, and at what they are together. */
 const files = process.argv.slice(2)
-const steps = [['oxlint'], ['eslint', '--no-warn-ignored'], ['oxfmt', '--check', '--no-error-on-unmatched-pattern']]
+const steps = [
+  ['oxlint'],
+  ['eslint', '--no-warn-ignored'],
+  ['oxfmt', '--check', '--no-error-on-unmatched-pattern'],
+  [process.execPath, 'build/checks/check-comments.ts'],
+]
 for (const step of steps) {
   const [command = '', ...flags] = step
   const { status } = spawnSync(command, [...flags, ...files], { cwd: ROOT, stdio: 'inherit' })

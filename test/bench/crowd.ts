@@ -21,7 +21,7 @@ const SETTLE_MS = 20_000
 const MB = 2 ** 20
 
 /**
- * One manager process as it runs in production, with 2,000 live sessions on a hundred simulated agents (connections and the
+ * Measures a manager process as it runs in production, with 2,000 live sessions on a hundred simulated agents (connections and the
  * agents' half of tunnels for real, no containers) and 5,000 idle tunnels through it: its memory, its processor time
  * at rest, and how quick its list of sessions is.
  */

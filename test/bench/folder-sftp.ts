@@ -25,7 +25,7 @@ interface Speeds {
 }
 
 /**
- * One large file and many small ones into a folder and back by OpenSSH's `sftp`, through the SFTP port, next to an `sshd` of this
+ * Moves one large file and many small ones into a folder and back by OpenSSH's `sftp`, through the SFTP port, next to an `sshd` of this
  * computer that writes to the same disk. Needs OpenSSH's server.
  */
 export async function benchFolderSftp(stack: AsyncDisposableStack) {

@@ -23,7 +23,7 @@ export interface BenchConsole {
   openApp(app: string): Promise<{ readonly url: string; readonly tunnel: Tunnel }>
 }
 
-/** One running session of a whole Berth: `berth up` with manager, agent and the web process that hosts the local proxy. */
+/** A running session of a whole Berth: `berth up` with manager, agent and the web process that hosts the local proxy. */
 export interface BenchSession extends BenchConsole {
   readonly berth: Berth
   readonly api: ApiClient

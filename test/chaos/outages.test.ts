@@ -24,14 +24,14 @@ let mira: BerthUser
 let visitor: Visitor
 let session: Session
 let folder: Folder
-/** Of the folder on the disk. */
+/** Directory of the folder on the disk. */
 let directory: string
 /** Four windows of one person: the list of sessions, a terminal, the log of the session, and a file with text that is not saved. */
 let page: Page
 let terminal: Page
 let log: Page
 let editor: Page
-/** What each window would lose if it loaded itself anew. */
+/** Windows, each with something that it would lose if it loaded itself anew. */
 const marked = () => [page, terminal, log, editor]
 
 beforeAll(async () => {
@@ -81,7 +81,7 @@ test('while the agent is away, the list, the terminal, the log and the apps say 
     await using _outage = await takeAway(berth, 'agent')
     await rowOf(page, SESSION).getByText('Unreachable', { exact: true }).waitFor(SOON)
     await terminal.getByText('The host of this session is not connected').waitFor(SOON)
-    // What was on the screen stays.
+    // The text on the screen stays.
     expect(await screen(terminal).innerText()).toContain('made-42')
     await log
       .getByText('The host of this session is not connected')

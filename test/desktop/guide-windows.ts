@@ -17,7 +17,7 @@ const { looks, folder } = readOrder(process.argv.slice(2))
 const QUALITY = 82
 /** Where the window with its frame is on the screen. */
 const FRAME = { x: 34, y: 54, width: 1294, height: 798 }
-/** What the terminal shows. */
+/** Text in the terminal. */
 const SHELL = [
   '\x1b[1;32mwork@train-resnet-50\x1b[0m:\x1b[1;34m~\x1b[0m$ nvidia-smi --query-gpu=index,name,utilization.gpu,memory.used --format=csv',
   'index, name, utilization.gpu [%], memory.used [MiB]',

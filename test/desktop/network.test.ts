@@ -151,7 +151,7 @@ test('a proxy that wants a name and a password: the user is asked, again after a
   await second.getByRole('alert').getByText('The proxy refused this name or password.').waitFor()
   expect(await second.getByLabel('Name').inputValue()).toBe('mira@company')
   expect(await second.getByLabel('Password').inputValue()).toBe('')
-  // One connection tried it, whatever waits.
+  // A single connection tried the sign-in, whatever waits.
   expect(proxy.asked.slice(asked).filter(({ signIn: sent }) => sent !== undefined)).toHaveLength(1)
   await second.getByLabel('Password').fill('se:cret')
   await button(second, 'Sign in').click()

@@ -144,7 +144,7 @@ describe.concurrent('a start that is not the usual one', () => {
         env: { BERTH_ENDPOINT: manager.url, WAYLAND_DEBUG: '1' },
       },
     )
-    // What the compositor was asked for.
+    // The log has the requests to the compositor.
     const isOnScreen = () => /xdg_surface@\d+\.get_toplevel[\s\S]+wl_surface@\d+\.attach\(wl_buffer/.test(app.log())
     await expect.poll(isOnScreen, { timeout: 20_000 }).toBe(true)
     const isVisible = () => app.electron.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isVisible())

@@ -3,9 +3,9 @@ import { type RouteName, ROUTES, type RouteSpec } from '#manager/contract'
 import { type AdminWorld } from './console-double-admin.ts'
 import { type World } from './console-double-world.ts'
 
-/** One form or button of administration as a person uses it, and the request that it sends. Rows are tried by `console-admin-forms.test.ts`. */
+/** A form or button of administration as a person uses it, and the request that it sends. `console-admin-forms.test.ts` tries the rows. */
 export interface FormRow {
-  /** What the person does. */
+  /** Deed of the person. */
   readonly title: string
   /** The page below `/admin/`. */
   readonly page: string
@@ -26,12 +26,12 @@ export interface FormRow {
   readonly reply?: unknown
   /** A text that the page shows after the answer. */
   readonly says: string
-  /** What the page is shown before, where it differs from `ADMIN_WORLD`. */
+  /** World of the page, where it differs from `ADMIN_WORLD`. */
   readonly world?: Partial<Omit<World, 'admin'>>
   readonly admin?: Partial<AdminWorld>
 }
 
-/** One step of filling in a form. */
+/** A step of filling in a form. */
 export type Step = (form: Locator, page: Page) => Promise<void>
 
 /** Types into the field with this label. */

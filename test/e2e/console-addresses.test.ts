@@ -73,7 +73,7 @@ const PROJECT = ADMIN_WORLD.admin!.groups![1]!
 const [IDLE] = ADMIN_WORLD.admin!.idle!
 const BACKUP = 'berth-20261121-180000.backup'
 const WAITS = aSession(8, { name: 'waits-for-a-gpu', status: 'PENDING', startedAt: null })
-/** Of somebody else, and not among the rows, which are those that have not ended. */
+/** A session of somebody else, and not among the rows, which are those that have not ended. */
 const ENDED = aSession(9, { name: 'over', status: 'TERMINATED', ownerId: aUser(4).id, ownerEmail: aUser(4).email })
 const KEY = aKeypair(1)
 const BACKUPS = {

@@ -147,7 +147,7 @@ describe('every page of administration', () => {
     // Others may send these two with less: limits of keypairs are in keypairs.test.ts, links in hand in known-passwords.test.ts.
     const whole = sends.filter(name => name !== 'updateKeypair' && name !== 'createAccountLink')
     for (const name of whole) expect({ name, access: ROUTES[name].access }).toEqual({ name, access: 'superadmin' })
-    // What the forms show that these buttons send.
+    // The forms tell to which routes these buttons send.
     const filled = Object.values(HIDDEN).flatMap(buttons =>
       Object.entries(buttons).flatMap(([name, route]) => {
         const row = ADMIN_FORMS.find(({ open }) => [open].flat()[0] === name)

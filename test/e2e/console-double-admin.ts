@@ -44,7 +44,7 @@ import {
 } from '#manager/contract'
 import { type World } from './console-double-world.ts'
 
-/** What only administrators see. Answers of the double are these, unfiltered unless a test looks at a filter. */
+/** Data that only administrators see. Answers of the double are these, unfiltered unless a test looks at a filter. */
 export interface AdminWorld {
   agents?: Agent[]
   users?: User[]

@@ -50,7 +50,7 @@ export const LOCAL: StorageHost = {
 }
 const VISION = { id: '01990000-0000-7000-8000-0000000000b2', name: 'vision' } as NonNullable<Folder['group']>
 
-/** One of everything that the list can show. */
+/** A folder of every kind that the list can show. */
 export const variedFolders = (): Folder[] => [
   aFolder(1, {
     limit: { bytes: 53_687_091_200, enforced: false },

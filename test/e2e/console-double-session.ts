@@ -11,7 +11,7 @@ import {
 } from '#manager/contract'
 import { newId } from '../../manager/store/new-id.ts'
 
-/** What the double knows of sessions besides the list. */
+/** Data of the double about sessions besides the list. */
 export interface SessionsWorld {
   sessions: Session[]
   /** Members of every session. */

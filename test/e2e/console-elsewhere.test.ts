@@ -31,7 +31,7 @@ const answers = (info: Partial<HostInfo>) => ({
 })
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name })
 
-/** What the dialog of apps offers. */
+/** Texts of the apps that the dialog offers. */
 async function offered(page: Page): Promise<readonly string[]> {
   const dialog = page.getByRole('dialog')
   await dialog.getByText('SSH, SFTP and ports for programs').waitFor()

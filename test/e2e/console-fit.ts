@@ -36,7 +36,7 @@ async function misfits(page: Page, findsCuts: boolean): Promise<string[]> {
     const { clientWidth: room, scrollWidth } = document.documentElement
     if (scrollWidth > room) found.push(`the page is ${scrollWidth} px wide`)
 
-    /** What cuts off the right end of a control: an element around it, or the control its own words. */
+    /** Finds the element that cuts off the right end of a control: an element around it, or the control its own words. */
     const cutBy = (control: Element) => {
       const { overflowX, textOverflow } = getComputedStyle(control)
       const ownEnd = control.scrollWidth > control.clientWidth + 1

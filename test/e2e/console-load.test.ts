@@ -213,7 +213,7 @@ test('a page that nobody touches asks nothing for 30 seconds: hints tell what ha
     await page.locator('h1').filter({ visible: true }).first().waitFor()
     await expect.poll(double.streams).toBe(1)
     await page.clock.runFor(5_000)
-    // What the page asks while it loads is answered.
+    // Requests of the loading page are answered first.
     await page.waitForTimeout(500)
     sent.length = 0
     await page.clock.runFor(30_000)

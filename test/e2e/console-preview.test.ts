@@ -62,7 +62,7 @@ describe('previews', () => {
     await frame.waitFor()
     expect(await it.page.evaluate(() => navigator.pdfViewerEnabled)).toBe(true)
     expect(await frame.getAttribute('src')).toMatch(/^blob:/)
-    // What the file contains is drawn by an extension of the browser, in a process and with an origin of its own.
+    // Chromium draws the content by an extension of the browser, in a process and with an origin of its own.
     const isViewer = (url: string) => url.startsWith('chrome-extension://')
     await expect.poll(() => it.page.frames().some(one => isViewer(one.url()))).toBe(true)
   })
@@ -139,7 +139,7 @@ describe('the text editor', () => {
   })
 })
 
-/** One page with one line of text. */
+/** A PDF of one page with one line of text. */
 function aPdf(text: string): Buffer {
   const content = `BT /F1 24 Tf 72 720 Td (${text}) Tj ET`
   const objects = [

@@ -130,7 +130,7 @@ test.for([
     const heights = () =>
       it.page.locator('tr.row').evaluateAll(rows => rows.map(row => row.getBoundingClientRect().height))
     await expect.poll(heights).toEqual([height, height, height])
-    // What a cell holds keeps a distance from its borders.
+    // The content of a cell keeps a distance from the cell's borders.
     const gaps = await it.page.locator('tr.row td').evaluateAll(cells =>
       cells.flatMap(cell => {
         const inner = [...cell.children].map(child => child.getBoundingClientRect()).filter(box => box.height > 0)

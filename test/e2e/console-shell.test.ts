@@ -4,7 +4,7 @@ import { ADMIN_WORLD } from './admin-world.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { ago, aSession, LIMITED } from './console-world.ts'
 
-/** What every page has: palette, notices; and the pages about statistics, keys and versions. */
+/** Parts of every page: palette, notices; and the pages about statistics, keys and versions. */
 let browser: Browser
 beforeAll(async () => {
   browser = await startBrowser()

@@ -319,7 +319,7 @@ export const oneGpuNow: NonNullable<World['whatIf']> = ({ resources }) => {
   }
 }
 
-/** One of everything that a list can show. */
+/** A session of every kind that a list can show. */
 export function variedSessions(): Session[] {
   const gpu = { cpu: '8', mem: String(64 * GIB), 'cuda.device': '2' }
   const pytorch = 'berth/pytorch:2.9-cuda13'

@@ -44,7 +44,7 @@ function lengthenParts(parts: readonly MessageFormatElement[]): MessageFormatEle
   })
 }
 
-/** What the compiled messages call, for a module that stands alone. */
+/** Functions that the compiled messages call, for a module that stands alone. */
 const FUNCTIONS = `const number = value => String(value)
 const plural = (language, count, branches) => (branches['=' + count] ?? branches.other)(String(count))
 const select = (value, branches) => (branches[value] ?? branches.other)()`

@@ -23,7 +23,7 @@ function scene(name: string, path: string, ready: string | Act, world: Partial<W
   const act: Act = typeof ready === 'string' ? page => page.getByText(ready).first().waitFor() : ready
   return { name, path: `/admin/${path}`, world: { ...ADMIN_WORLD, ...world }, act, alike: ALIKE.has(name) }
 }
-/** Of scenes whose components other scenes show too. */
+/** Names of the scenes whose components other scenes show too. */
 const ALIKE: ReadonlySet<string> = new Set([
   'admin-credential',
   'admin-domains',

@@ -5,7 +5,7 @@ import { aFolder, variedFolders } from './console-double-folders.ts'
 import { ago, aSession, figuresOf, HISTORY, INVITATION, LIMITED, OTHER, OWNER } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 
-/** One folder from the launch, and one that was added. */
+/** A folder from the launch, and a folder that was added. */
 const MOUNTED: FolderMount[] = [
   { folderId: aFolder(1).id, name: 'experiments', path: '/home/work/experiments', readOnly: false },
   { folderId: aFolder(4).id, name: 'models', path: '/home/work/in/models', readOnly: true, added: true },
@@ -21,7 +21,7 @@ const TOLD: readonly Partial<Notice>[] = [
   { kind: 'running', name: 'train-resnet-50', to: `/sessions/${LAUNCHED.id}` },
   { kind: 'told_second_factor_off', person },
 ]
-/** What superadmins hear of hosts and of Berth itself. */
+/** Notices for superadmins about hosts and Berth itself. */
 const FAULTS: readonly Partial<Notice>[] = [
   { kind: 'hostFault', name: 'gpu-07.cluster.lab.example.org', to: '/admin/agents' },
   { kind: 'hostWell', name: 'gpu-07.cluster.lab.example.org', to: '/admin/agents' },

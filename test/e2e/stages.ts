@@ -8,7 +8,7 @@ import { type Scene } from './scene.ts'
 export interface Stage extends AsyncDisposable {
   readonly page: Page
   readonly double: ConsoleDouble
-  /** What the page has complained about since it was cleared. */
+  /** Complaints of the page since the list was cleared. */
   readonly problems: string[]
   /** Removes all traces of the scene before, and sets up the world of this one. */
   clear(scene: Scene): Promise<void>

@@ -51,7 +51,7 @@ const takeOne = (containerId: string) =>
 
 test('terminals: a session has 64 of its own, and leaves no volume behind', async () => {
   const [mallory, alice] = await Promise.all([session(), session()])
-  // One terminal for each program: a program that gets one of two gives it back. The list has all of them, and ptmx.
+  // Each program gets its own terminal: a program that gets one of two gives it back. The list has all of them, and ptmx.
   const take =
     'for i in $(seq 80); do /opt/berth/bin/socat -u PTY /dev/null >/dev/null 2>&1 </dev/null & done; ' +
     'for i in $(seq 100); do [ $(ls /dev/pts | wc -l) -gt 64 ] && break; sleep 0.3; done; sleep 1; ls /dev/pts'
@@ -157,7 +157,7 @@ test('inotify: a session that takes all instances loses them, and is ended if it
 describe('a small disk with homes', () => {
   const disks = new AsyncDisposableStack()
   let scratch: string
-  /** Of which a session writes 30 MiB a second, and so for seconds before the floor. */
+  /** Size of a disk to which a session writes 30 MiB a second, and so for seconds before the floor. */
   const SIZE_MIB = 350
   /** As many as give a floor that a fast session needs seconds for, as on the disk of a host; most of them are taken by others. */
   const INODES = 120_000

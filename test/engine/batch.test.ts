@@ -23,7 +23,7 @@ const sessionOf = ({ stdout, stderr }: Outcome): Session => {
   return JSON.parse(stdout) as Session
 }
 const show = async (name: string): Promise<Session> => sessionOf(await berth.cli('session', 'show', name, '--json'))
-/** What polls ask: each `berth` is a process of its own. */
+/** Polls ask the manager's API: each `berth` is a process of its own. */
 const get = ({ id }: Pick<Session, 'id'>): Promise<Session> => api.getSession({ params: { id } })
 const textOf = async ({ id }: Pick<Session, 'id'>): Promise<string> =>
   (await api.getSessionLogs({ params: { id }, query: {} })).text

@@ -55,7 +55,7 @@ async function startAgent(environment: Readonly<Record<string, string>> = {}): P
 }
 
 /**
- * Of one layer that nothing else has: Docker 26 does not list an image of which it has a layer from elsewhere, packed
+ * The image has one layer that nothing else has: Docker 26 does not list an image of which it has a layer from elsewhere, packed
  * differently.
  */
 async function pushImage(): Promise<void> {

@@ -17,7 +17,7 @@ import { type FakeManager, startFakeManager } from '../fixtures/fake-manager.ts'
  */
 const run = promisify(execFile)
 const stack = new AsyncDisposableStack()
-/** Its `/sbin` is a file, so that no init fits in. */
+/** The `/sbin` of the image is a file, so that no init fits in. */
 const UNFIT_IMAGE = `berth-test/unfit:${process.pid}`
 /** Agents look at what is wrong every 15 s, and at networks every 30 s. */
 const within = { timeout: 60_000 }

@@ -151,7 +151,7 @@ test('an agent that is killed finds its mounts again; files outlive session, hom
   await add(session.kernelId, more)
   expect(await inside(session, 'cat ~/data/kept ~/more/kept')).toBe('kept\nkept')
 
-  // It is killed again, and meanwhile somebody removes the container.
+  // The agent is killed again, and meanwhile somebody removes the container.
   agent.kill('SIGKILL')
   await agent.exited
   await docker.getContainer(session.containerId).remove({ force: true })
@@ -160,7 +160,7 @@ test('an agent that is killed finds its mounts again; files outlive session, hom
   await agent.firstLine
   await expect.poll(places, { timeout: 20_000 }).toEqual([])
   expect(await mounted()).toBe(0)
-  // Its home goes too, with a retention of zero, at the next look.
+  // The home of the session goes too, with a retention of zero, at the next look.
   agent.kill('SIGKILL')
   await agent.exited
   agent = await spawnAgent(home, environment())

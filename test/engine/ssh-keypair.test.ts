@@ -148,7 +148,7 @@ test('a job with a keypair in its environment needs no sign-in: it launches, tun
   expect(exported.stdout).toContain('AKIA')
   expect((await cli('logout')).code).not.toBe(0)
 
-  // Its open tunnels end with it, though the session does not.
+  // The keypair's open tunnels end with it, though the session does not.
   const { id } = JSON.parse(created.stdout) as { id: SessionId }
   const began = 'touch began; sleep 600'
   const long = cli('ssh', 'nightly', '--', began)

@@ -38,7 +38,7 @@ async function fill(toolbox = open()): Promise<string> {
 async function inVolume(volume: string, script: string): Promise<string> {
   const container = await docker.createContainer({
     Image: image,
-    // Its output comes as it is.
+    // With a terminal the output comes as it is.
     Tty: true,
     Cmd: ['/opt/berth/bin/busybox', 'sh', '-c', `PATH=/opt/berth/applets; ${script}`],
     HostConfig: { NetworkMode: 'none', Mounts: [{ Type: 'volume', Source: volume, Target: '/volume' }] },

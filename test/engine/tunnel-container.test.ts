@@ -119,7 +119,7 @@ test('a terminal has the requested size, follows a resize, survives its connecti
   const second = await open('cols=80&rows=24')
   second.socket.send(Buffer.from('echo "still $MARK"\r'))
   await expect.poll(second.screen, { timeout: 10_000 }).toContain('still kept')
-  // Its own line only now: tmux takes the screen down with the shell, also what it has not drawn yet.
+  // The `exit` is a line of its own, sent only now: tmux takes the screen down with the shell, also what it has not drawn yet.
   const closed = once(second.socket, 'close')
   second.socket.send(Buffer.from('exit\r'))
   const [code] = (await closed) as [number]

@@ -48,7 +48,7 @@ test('on a healthy engine no difference is found; removed containers and wrong r
   const { findings } = await api.recalculateUsage()
   expect(findings).toContainEqual(expect.objectContaining({ kind: 'container_gone', sessionId: planted }))
   expect((await cluster.reach(planted, 'TERMINATED')).reason.code).toBe('container_gone')
-  // Its agent may have seen it being killed before it was gone.
+  // The agent may have seen the container being killed before it was gone.
   expect(['exited', 'container_gone']).toContain((await cluster.reach(removed.id, 'TERMINATED')).reason.code)
   expect((await api.listAgents()).items[0]?.occupied).toEqual({ cpu: '0.1', mem: String(64 * 2 ** 20) })
   expect(await api.recalculateUsage()).toMatchObject({ findings: [], agents: [{ containers: 1 }] })
@@ -75,7 +75,7 @@ test('a signed container of an ended session is found and removed; one without a
   expect([['unknown_container', unknown.id]]).toEqual(
     expect.arrayContaining(found.filter(([kind]) => kind !== 'stray_container')),
   )
-  // It is given the time to end by itself.
+  // The stray container is given the time to end by itself.
   await expect.poll(async () => (await api.recalculateUsage()).findings, { timeout: 20_000 }).toEqual([])
   await expect(docker.getContainer(stray.containerId ?? '').inspect()).rejects.toThrow('no such container')
   expect((await docker.getContainer(unknown.containerId ?? '').inspect()).State.Running).toBe(true)

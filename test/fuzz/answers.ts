@@ -9,7 +9,7 @@ import { silentLog } from '../../proxy/log.ts'
 import { type Random } from './random.ts'
 import { type FuzzTarget, within } from './target.ts'
 
-/** What the app does with one request. */
+/** Script of the app for one request. */
 interface Script {
   readonly pieces: readonly Buffer[]
   /** The connection ends with the last piece; otherwise it stays for a while. */

@@ -5,7 +5,7 @@ import { type Random } from './random.ts'
  * `HTTP 500 …`), the number of the input is added. Add a target to the list in `main.ts`.
  */
 export interface FuzzTarget {
-  /** One word, for `--target` and reports. */
+  /** A word, for `--target` and reports. */
   readonly name: string
   /** How many inputs are under way at once. */
   readonly atOnce: number

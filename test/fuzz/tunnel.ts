@@ -96,7 +96,7 @@ function decode(random: Random) {
   if (passed > bytes.length) throw new Error(`${passed} bytes of ${bytes.length}`)
 }
 
-/** One end of a tunnel between two random peers. @throws where it does not end with its sockets */
+/** Runs an end of a tunnel between two random peers. @throws where it does not end with its sockets */
 async function converse(random: Random) {
   const ended = Promise.withResolvers<undefined>()
   const [wire, local] = [aSocket(), aSocket()]

@@ -15,7 +15,7 @@ import { deb, madePackage, NEXT_VERSION } from './packager.ts'
 const packages = mkdtempSync(join(tmpdir(), 'berth-packages-'))
 
 beforeAll(async () => {
-  // Its Electron is the official one or that of the tests.
+  // The package's Electron is the official one or that of the tests.
   const made = madePackage('berth-desktop', 'deb')
   cpSync(made, join(packages, 'desktop.deb'))
   // The same app: only the package manager sees another version.

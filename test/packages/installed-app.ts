@@ -7,7 +7,7 @@ import { expect } from 'vitest'
 import { DESKTOP_PRODUCT } from '../../build/packages/targets/desktop.ts'
 import { type FreshRoot } from './fresh-root.ts'
 
-/** What Chromium needs of a container to make its sandbox; on a computer everybody has it. */
+/** Rights that Chromium needs of a container to make its sandbox; on a computer everybody has them. */
 export const SANDBOX = ['--cap-add', 'SYS_ADMIN', '--security-opt', 'seccomp=unconfined', '--shm-size', '512m']
 
 /** Ordinary user of the fresh root who may use the Docker Engine. */

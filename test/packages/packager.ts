@@ -25,7 +25,7 @@ export interface Packager {
   remake(product: RemadeProduct, from: string, to: string, change: (root: string) => Promise<void>): Promise<void>
 }
 
-/** What an .rpm does not tell to those who make it again. */
+/** Facts that an .rpm does not tell to those who make it again. */
 export interface RemadeProduct {
   readonly name: string
   readonly rpm: SystemProduct['rpm']
@@ -65,7 +65,7 @@ export const rpm: Packager = {
   ending: 'rpm',
   async install({ shell }, file) {
     const command = `rpm --upgrade /packages/${file}`
-    // What is missing is what the package requires, and nothing else.
+    // The missing packages are those that the package requires, and nothing else.
     const required = (await shell(`rpm --query --requires --package /packages/${file} | grep -v '^rpmlib('`)).trim()
     const refused = await shell(`${command} 2>&1 && exit 1 || true`)
     const missing = [...refused.matchAll(/^\s+(.+) is needed by /gm)].map(([, one]) => one)

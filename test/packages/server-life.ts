@@ -6,7 +6,7 @@ import { NEXT_VERSION, type Packager } from './packager.ts'
 export const SERVER = 'berth-server'
 
 /**
- * What an administrator does with berth-server: install, sign in, a session with ssh, an upgrade beside it, removal. Afterwards the data
+ * Life of berth-server with an administrator: install, sign in, a session with ssh, an upgrade beside it, removal. Afterwards the data
  * is there, and the programs are not.
  *
  * @param system has `server.EXT` and `next.EXT` at /packages

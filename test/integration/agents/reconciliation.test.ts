@@ -71,7 +71,7 @@ describe('reconciliation of reported containers with records', () => {
     await agent.disconnect()
     agent.containers.set(odd, { ...container, label: await cluster.signed(label) })
     await agent.connect()
-    // Its reports about other containers count.
+    // The agent's reports about other containers count.
     await expect.poll(() => agent.notTakenUp).toEqual([odd])
     await cluster.reach((await cluster.launch()).id, 'RUNNING')
     expect(agent.containers.has(odd)).toBe(true)

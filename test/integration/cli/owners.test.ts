@@ -4,7 +4,7 @@ import { type Cli, createCli, loginCommand } from '../../fixtures/cli.ts'
 import { hang } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../../fixtures/sessions-cluster.ts'
 
-/** What administrators do to the sessions of others, and what their owners see of it, by the command line alone. */
+/** Deeds of administrators to the sessions of others, and what their owners see of them, by the command line alone. */
 
 let cluster: SessionsCluster
 /** The administrator. */

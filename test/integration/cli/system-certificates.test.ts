@@ -71,7 +71,7 @@ describe.each([
       if (isTrusted) await expect.poll(() => asked, { timeout: 60_000 }).toContain('/agent/v1/control')
       else await expect.poll(() => log, { timeout: 60_000 }).toMatch(/certificate/)
     } finally {
-      // One that went on would ask in the next tests too.
+      // An agent that went on would ask in the next tests too.
       agent.kill('SIGTERM')
       await ended
     }

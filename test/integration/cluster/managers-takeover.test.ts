@@ -13,7 +13,7 @@ const TAKEOVER_MS = 5_000
 let scene: AsyncDisposableStack
 let managers: Managers
 let database: pg.Client
-/** Whose turn it is. */
+/** The manager that has the turn. */
 let a: ManagerProcess
 let b: ManagerProcess
 let agent: MeshAgent
@@ -90,7 +90,7 @@ test.each([
     await expect.poll(running, { timeout: 20_000, interval: 20 }).toHaveLength(CORES)
     expect((await lastScheduledAt(ids)) - since).toBeLessThan(TAKEOVER_MS)
     await a.kill('SIGCONT')
-    // It takes part again: its own view of the queue moves on.
+    // The first manager takes part again: its own view of the queue moves on.
     const next = await launch(atA)
     await expect
       .poll(async () => (await atA.getSession({ params: { id: next } })).queuePosition, { timeout: 20_000 })

@@ -260,7 +260,7 @@ test('files are copied within a folder, and moved and copied into another one; a
     'run/deep/log',
   ])
   expect(await readdir(directory)).not.toContain('run')
-  // It takes minutes: the command shows the progress, and Ctrl-C leaves nothing behind.
+  // The transfer takes minutes: the command shows the progress, and Ctrl-C leaves nothing behind.
   await writeFile(join(directory, 'sparse'), '')
   await truncate(join(directory, 'sparse'), 64 * 2 ** 30)
   const child = cli.start(['folder', 'mv', 'data', 'sparse', '/', '--to-folder', 'archive'])

@@ -103,7 +103,7 @@ test('a project has a limit for all of its folders together', async () => {
     }
   }
   await expect.poll(codeOfNext).toBe('quota_total_full')
-  // What others own counts for them alone.
+  // Folders of others count for their owners alone.
   const own = await api.createFolder({ body: { name: 'not-of-project' } })
   await fill(own, 'b', MIB)
   await copy(own, 'b', 'c')
@@ -171,7 +171,7 @@ test('uploads, bundles and edits are refused at the limit, and leave nothing', a
   expect(await edit('by-edit', NEW, MORE)).toMatchObject(full)
   expect(await readdir(join(storage, folder.id))).toEqual(['there'])
   expect(await readdir(join(storage, '..', 'uploads'))).toEqual([])
-  // What fits is taken.
+  // Files that fit are taken.
   expect((await edit('small', NEW, Buffer.from('fits'))).status).toBe(200)
 })
 
@@ -283,7 +283,7 @@ test('uploads that are not finished count together; a cancelled one makes room',
   expect((await part(first.location, 'DELETE')).status).toBe(204)
   const again = await begin('again')
   expect(again.status).toBe(201)
-  // What is on record is finished without counting twice.
+  // Uploads on record are finished without counting twice.
   const bytes = new Uint8Array(MIB).fill(1)
   const patch = { 'upload-offset': '0', 'content-type': TUS_CONTENT }
   expect((await part(again.location, 'PATCH', patch, bytes)).status).toBe(204)

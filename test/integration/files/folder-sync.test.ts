@@ -137,7 +137,7 @@ test.each([[[]], [['--checksum']]])(
     await chmod(join(local, 'run.sh'), 0o600)
     await chmod(join(directory, 'run.sh'), 0o755)
     await sync([local, '--from', ...flags])
-    // Those who may not read the file here may not run it either.
+    // Users who may not read the file here may not run it either.
     expect(await modeIn(local)).toBe(0o700)
     await chmod(join(local, 'run.sh'), 0o644)
     await sync([local, '--to', ...flags])

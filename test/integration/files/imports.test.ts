@@ -82,7 +82,7 @@ test('a move takes files and directories out of their folder; a name can be give
 test('a name that is taken is refused before anything is copied, and copied with another name or instead of the other', async () => {
   await newFolders()
   await writeFile(inTarget('one'), 'of the target')
-  // It would take minutes to copy.
+  // The copy would take minutes.
   await writeFile(inSource('large'), '')
   await truncate(inSource('large'), 64 * GiB)
   expect(await refusal(bring({ paths: ['large', 'one'], to: '', mode: 'move' }))).toMatchObject({

@@ -396,7 +396,7 @@ test('a session that swaps a directory for a link cannot lead an upload out of t
 
 test('the next request repairs an upload that was interrupted between its last two steps', async () => {
   const { url, id } = await create(4, { path: 'crash.txt', finish: 'later' }, Buffer.from('abcd'))
-  // What a manager leaves that is killed after `link` and before `unlink`.
+  // The files are those that a manager leaves which is killed after `link` and before `unlink`.
   await link(join(manager.dataDir, 'storage', 'uploads', id), join(directory, 'crash.txt'))
   const finished = await owner.api.finishUpload({ params: { id: folder.id, uploadId: id }, body: {} })
   expect(finished).toMatchObject({ finished: true, path: 'crash.txt' })

@@ -317,10 +317,10 @@ describe('a flood of reports', () => {
       most = Math.max(most, await rssOf(manager.pid))
       await delay(50)
     }
-    // One such report is read at a time. Without backpressure the memory grew by more than two gigabytes; now it stays at 340 MB.
+    // Reports of this size are read one at a time. Without backpressure the memory grew by more than two gigabytes; now it stays at 340 MB.
     expect(most - before).toBeLessThan(400)
     expect(took.toSorted((a, b) => a - b)[Math.floor(took.length * 0.9)]).toBeLessThan(1_000)
-    // It is not read from, and not taken for lost because of that.
+    // The agent is not read from, and not taken for lost because of that.
     expect((await api.listAgents()).items[0]?.status).toBe('CONNECTED')
   }, 60_000)
 

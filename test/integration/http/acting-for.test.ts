@@ -13,7 +13,7 @@ import { type SmtpServer, startSmtpServer } from '../../fixtures/smtp-server.ts'
  * until it has a row here. The expected lists are the rule of ADR 59 once more.
  */
 
-/** What the first person may have gained. */
+/** Gains that are possible for the first person. */
 type Gain = 'signs in' | 'replaces the password' | 'dotfiles' | 'files' | 'terminal' | 'secret'
 type Actor = 'user' | 'domain_admin' | 'superadmin'
 interface Person {
@@ -26,7 +26,7 @@ interface Victim extends Person {
   readonly session: string
   readonly keypair: string
 }
-/** What was sent and answered: everything that the first person has in hand. */
+/** A deed of the first person. It returns all that was sent and answered: everything that they have in hand. */
 type Act = (actor: Person, victim: Victim) => Promise<unknown>
 interface Row {
   readonly by: readonly Actor[]
@@ -209,7 +209,7 @@ async function newVictim(secondFactor: boolean): Promise<Victim> {
   return { ...one, folder: folder.id, session: items[0]?.id ?? '', keypair: accessKey }
 }
 
-/** What this client can do of what is the victim's alone. */
+/** Gains within reach of this client, of what is the victim's alone. */
 async function reach(api: ApiClient, victim: Victim, as: 'another' | 'victim'): Promise<Gain[]> {
   const tries: (readonly [Gain, Promise<boolean>])[] = [
     ['files', works(api.listFiles({ params: { id: victim.folder }, query: {} }))],
@@ -409,7 +409,7 @@ async function enterWith(email: string, password: string): Promise<{ api: ApiCli
   return { api: apiOf(cluster.url, token ?? ''), password: TAKEN }
 }
 
-/** What ends the doubt, by a superadmin. */
+/** Deeds of a superadmin that end the doubt. */
 const PHASES = {
   'the person came': async (id: string) => {
     const { url } = await cluster.api.createAccountLink({ ...on(id), body: { purpose: 'reset' } })

@@ -101,7 +101,7 @@ const HEADERS: Partial<Record<RouteName, Record<string, string>>> = {
   writeFile: { 'if-none-match': '*', 'content-type': 'application/octet-stream' },
   uploadBundle: { 'content-type': 'application/vnd.berth.bundle' },
 }
-/** What a caller may ask for in an object of their own, and does not find. */
+/** Codes of what a caller may ask for in an object of their own, and does not find. */
 const NOT_IN_IT: readonly string[] = [
   'app_not_found',
   'publishing_off',

@@ -39,7 +39,7 @@ describe('what a keypair was used for', () => {
     await cluster.api.updateKeypair({ params: { accessKey }, body: { active: false } })
     await expect(renew()).rejects.toMatchObject({ code: 'grant_invalid' })
     await expect(api.me()).rejects.toMatchObject({ code: 'keypair_inactive' })
-    // It lives on: only the keypair has ended.
+    // The session lives on: only the keypair has ended.
     expect((await cluster.api.getSession({ params: { id } })).status).toBe('RUNNING')
   })
 })

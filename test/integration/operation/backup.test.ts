@@ -187,7 +187,7 @@ async function makeOneTimeThings(manager: TestManager, userId: UserId): Promise<
 
 const codeOf = (secret: string) => new TOTP({ secret: Secret.fromBase32(secret) }).generate()
 
-/** It may all have been used, or taken back, since the backup was made. */
+/** Nothing that works once may work again: all of it may have been used, or taken back, since the backup was made. */
 async function expectNothingWorksTwice(restored: TestManager, before: OneTimeThings): Promise<void> {
   const nobody = restored.api()
   const password = 'Brand-new-pass-2'

@@ -170,7 +170,7 @@ test('a full disk fails the backup, keeps the old ones, and is told once', async
     .poll(async () => (await nearly.list()).last, { timeout: 20_000 })
     .toMatchObject({ outcome: 'failed', error: { code: 'disk_full' }, startedBy: 'root@example.org' })
   expect(task.target).toBe('berth-20260505-030000.backup')
-  // Who asked for it sees it.
+  // The superadmin who asked for the backup sees the failure.
   expect(await listMessages(store.db, superadmin)).toHaveLength(1)
 })
 

@@ -7,7 +7,7 @@ import { type CertificateReport, CONSOLE_SECRET_HEADER } from '#manager/contract
 import { startWeb } from '../../../proxy/web/server.ts'
 import { CONSOLE_SECRET, startTestManager, temporaryDirectory } from '../../fixtures/manager.ts'
 
-/** What the manager makes of the certificates that consoles report. */
+/** The manager's handling of the certificates that consoles report. */
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {

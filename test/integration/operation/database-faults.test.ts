@@ -137,7 +137,7 @@ test.runIf(userInfo().uid === 0)(
       try {
         execFileSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4k', 'count=100000'], { stdio: 'ignore' })
       } catch {
-        // It ends because the disk is full.
+        // `dd` ends because the disk is full.
       }
     }
     {

@@ -5,7 +5,7 @@
  * `{host}` and `{origin}` are the address that the client was given.
  */
 
-/** One request; its body, if any, is sent as it is. */
+/** A request; its body, if any, is sent as it is. */
 export interface Sent {
   readonly client: string
   readonly method: string

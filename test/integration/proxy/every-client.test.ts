@@ -261,7 +261,7 @@ function headOf({ method, path, version, head }: Sent, id: number, { host, cooki
   return `${[`${method} ${target} HTTP/${version ?? '1.1'}`, ...lines, ...(cookie ? [`Cookie: ${cookie}`] : [])].join('\r\n')}\r\n\r\n`
 }
 
-/** What server and client get of one request, without the names of the road. */
+/** Server's and client's view of one request, without the names of the road. */
 async function exchange(sent: Sent, id: number, road: Road) {
   const head = headOf(sent, id, road)
   const mayGoOn = sent.version === undefined && !/^connection: .*close/im.test(head)

@@ -154,7 +154,7 @@ test.runIf(isRoot)(
     expect(await browser('/host/ssh/keyFile', [spec.sessionId, 'filezilla'], proven)).toMatchObject(refused)
     expect(await browser('/host/sftp/open', [{}], proven)).toMatchObject(refused)
     expect(await browser('/host/sftp/keyFile', ['openssh'], proven)).toMatchObject(refused)
-    // What the console's account connects to later may write into its ~/.ssh, or may not: that is for this account to say.
+    // A later connection of the console's account may write into its ~/.ssh, or may not: that is for this account to say.
     const settings = { preferredSshPort: null, manageSshConfig: false }
     expect(await browser('/host/host/saveSettings', [settings], proven)).toMatchObject(refused)
     expect(await browser('/host/host/settings', [], proven)).toMatchObject({ value: { manageSshConfig: true } })

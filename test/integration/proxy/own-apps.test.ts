@@ -282,7 +282,7 @@ test('a browser that did not ask for the ticket is told whose app it is, and its
   }
   const korean = await browse(url, { headers: { 'accept-language': 'ko' } })
   expect(korean.body).toContain(`${mira.email} 사용자로 계속`)
-  // It was not used up. Her own browser, in which she opened it, goes on at once.
+  // The link was not used up. Her own browser, in which she opened it, goes on at once.
   const door = await browse(url, { cookie: `${his}; ${hers}` })
   expect(door).toMatchObject({ status: 303, headers: { location: '/lab' } })
   expect((await browse(url, { cookie: hers })).status).toBe(401)
@@ -422,7 +422,7 @@ test('the end of the session ends its apps, and gives their ports back', async (
   await expect.poll(async () => [401, 404].includes((await browse(origin, { cookie })).status ?? 0)).toBe(true)
   await cluster.reach(session.id, 'TERMINATED')
   expect(await refusal(open())).toBe('session_not_running')
-  // Whose it was is remembered: it rests before somebody else gets it.
+  // The last holder of the port is remembered: it rests before somebody else gets it.
   const left = () => inDatabase(`select user_id from app_ports where port = ${new URL(origin).port}`)
   await expect.poll(left).toEqual([{ user_id: mira.id }])
   // More sessions than ports, one after the other.

@@ -10,7 +10,7 @@ import { aSessionRow } from '../../fixtures/session-rows.ts'
 import { refusal } from '../../fixtures/sessions-cluster.ts'
 import { openTestStore, type TestStore } from '../../fixtures/test-store.ts'
 
-/** Who uses how much of each limit, without a manager: nothing changes the sessions meanwhile. */
+/** Use of each limit by user, without a manager: nothing changes the sessions meanwhile. */
 
 const GiB = 2 ** 30
 const [ann, bob, eve, project] = [newId(UserId), newId(UserId), newId(UserId), newId(GroupId)]

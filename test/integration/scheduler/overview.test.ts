@@ -172,7 +172,7 @@ test('capacity and use are those of connected agents in the resource groups that
     capacity: {},
     agents: { connected: 0, lost: 0 },
   })
-  // Of two problems on one agent and one on another, the first comes first; the agents that are well are left out.
+  // An agent with two problems comes before an agent with one; the agents that are well are left out.
   await sql`update agents set problem = 'x', devices = '[{"uuid":"GPU-other","problem":"Xid 79"}]' where id = ${other}`.execute(
     store.db,
   )
@@ -226,7 +226,7 @@ test('GPUs that do nothing are found by their figures, however old the session, 
     'bob@example.org',
   ])
   expect((await overviewOf(caller('superadmin'))).idle).toMatchObject({ total: 2, sessions: 3, owners: { length: 2 } })
-  // It works again.
+  // The forgotten session works again.
   await insertMinutes(store.db, [{ sessionId: forgotten, stats: gpu(80, 0) }], 0)
   expect((await idleOf(caller('superadmin'))).items[0]?.sessions.map(one => one.name)).not.toContain('forgotten')
 })

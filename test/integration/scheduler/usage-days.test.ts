@@ -54,7 +54,7 @@ interface Made {
   readonly domain: string
   cores: number
   readonly gpus: number
-  /** One for each kernel of each run. */
+  /** Runs of the kernels, an entry for each run of each. */
   runs: Run[]
 }
 

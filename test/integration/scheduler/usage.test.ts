@@ -113,7 +113,7 @@ test('GPU-hours of a report agree to the second with the timelines of the sessio
   const launched = [
     await cluster.launch({ resources: { cpu: '1', 'cuda.device': '1' } }),
     await cluster.launch({ resources: { cpu: '1', 'cuda.device': '1' } }),
-    // It waits until a GPU is free: time in the queue does not count.
+    // The third session waits until a GPU is free: time in the queue does not count.
     await cluster.launch({ resources: { cpu: '1', 'cuda.device': '1' } }),
   ]
   const [first, second, third] = launched.map(({ id }) => id)
@@ -194,7 +194,7 @@ test('recalculating finds no difference when there is none, whatever the session
   for (const { id } of sessions) await cluster.reach(id, 'RUNNING')
   const [first] = sessions
   if (!first) throw new Error('three sessions')
-  // One session waits, one is starting, one is ending.
+  // A session waits, another is starting, and a third is ending.
   agent.script.destroy_kernel = () => new Promise<never>(() => undefined)
   await admin.deleteSession({ params: { id: first.id } })
   await cluster.launch({ resources: { cpu: '8' } })

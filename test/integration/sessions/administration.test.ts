@@ -43,7 +43,7 @@ test('a message reaches each owner once, at once and later, until the owner clea
   expect(items).toMatchObject([{ from: 'admin@localhost', text }])
   expect(items[0]?.sessions.map(({ name }) => name).toSorted()).toEqual(['ann-one', 'ann-two'])
 
-  // Of an agent: the owners of what lives on it.
+  // A message about an agent goes to the owners of what lives on it.
   for (const { id } of [one, two, other]) await cluster.reach(id, 'RUNNING')
   await bob.api.deleteSession({ params: { id: other.id } })
   await cluster.reach(other.id, 'TERMINATED')

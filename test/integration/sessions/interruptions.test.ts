@@ -99,7 +99,7 @@ test('it continues at its old place with its files; the countdown outlives the m
   const { items } = await cluster.api.listAuditLog({ query: { action: 'interruptSession' } })
   const target = `session:${first.id}`
   expect(items.filter(one => one.target === target)).toMatchObject([{ detail: { for: second.id } }])
-  // What it held before it was interrupted counts.
+  // Amounts that the session held before it was interrupted count.
   const report = await cluster.api.getUsageReport({
     query: { by: 'agent', from: first.createdAt, to: new Date(Date.now() + 1_000).toISOString() },
   })

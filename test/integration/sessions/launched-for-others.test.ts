@@ -46,7 +46,7 @@ async function end({ id }: Session): Promise<Session> {
 }
 
 describe('folders', () => {
-  /** What a launch and a question about one say to the administrator about a folder of this text. */
+  /** The administrator's answers about a folder of this text: from a launch, and from a question about one. */
   async function answers(folder: string): Promise<unknown[]> {
     const spec = specOf({ folders: [{ folder }] })
     return Promise.all(

@@ -48,7 +48,7 @@ test('a folder is added, protected while it is there, seen in the timeline and t
   const wanted = { storage: marker, folder: folder.id, path: 'deep/data', readOnly: true }
   expect(agent.requests('mount_folder').map(({ folder: sent }) => sent)).toEqual([wanted, wanted])
   expect(await refusal(trash(folder))).toMatchObject({ code: 'folder_in_use' })
-  // What came with the launch stays.
+  // Folders that came with the launch stay.
   expect(await refusal(take(session, launched))).toMatchObject({
     code: 'session_folders_fixed',
     detail: { cause: 'folder_from_launch' },

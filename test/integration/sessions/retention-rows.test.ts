@@ -54,7 +54,7 @@ test('every table has a retention rule; expired rows are deleted in portions, al
     sign_up_requests: age =>
       sql`insert into sign_up_requests (id, email, name, note, domain, waiting, confirmed, expires_at)
       values (${newUuid()}, ${`${newUuid()}@example.org`}, 'Ada', '', 'default', true, true, ${ago(age)})`.execute(db),
-    // One request of a session: each gets a session of its own.
+    // Each request gets a session of its own, because a session can have only one.
     image_requests: async age => {
       const of = newId(SessionId)
       await insertSessions(db, [aSessionRow(UserId.parse(user), { id: of, status: 'TERMINATED' })])

@@ -210,7 +210,7 @@ test('a session with one of two kernels running on a lost agent moves only once 
   expect(good.requests('create_kernel').map(({ spec }) => spec.role)).toEqual(['main1'])
   lost.script.create_kernel = ({ spec }) => lost.run(spec)
   await lost.connect()
-  // Its time is over: the agent lets go of what ran there, and only then is it started elsewhere.
+  // The session's time is over: the agent lets go of what ran there, and only then is it started elsewhere.
   const session = await cluster.reach(id, 'RUNNING')
   const [on, ...others] = session.kernels.map(kernel => kernel.agentId)
   expect(others).toEqual([on])

@@ -14,7 +14,7 @@ import { startTestManager, temporaryDirectory } from '../../fixtures/manager.ts'
  */
 
 const exec = promisify(execFile)
-/** One byte, one request of PuTTY, and many requests that end within one. */
+/** Sizes of one byte, of one request of PuTTY, and of many requests that end within one. */
 const SIZES = { one: 1, small: 4096, middle: 1_000_003 } as const
 const NAMES = Object.keys(SIZES)
 const LARGE_BYTES = 100 * 1024 * 1024
@@ -62,7 +62,7 @@ async function batch(lines: readonly string[]): Promise<string> {
 
 /** A program's ways: all take names below the folder, and places on this computer. */
 interface Client {
-  /** One file. */
+  /** Fetches a file. */
   get(name: string, to: string): Promise<unknown>
   put(from: string, name: string): Promise<unknown>
   /** A directory with what is in it: it is below `to` then, with its name. Left out: the program cannot. */

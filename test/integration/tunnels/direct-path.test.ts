@@ -83,7 +83,7 @@ describe.each<[string, Parameters<typeof startPath>[0]['direct']]>([
     expect(await exchange(path, 'two')).toBe('two')
     expect(path.directLines).toEqual([])
     expect(path.errors).toEqual([])
-    // It is not asked for again.
+    // The direct path is not asked for again.
     expect(path.directPath?.ask(SESSION, 'echo')).toBeUndefined()
   })
 })

@@ -7,7 +7,7 @@ import { startService, startTunnel } from '../../bench/tunnel-path.ts'
 
 const MIB = 2 ** 20
 const sum = (figures: { rss: number }[]) => figures.reduce((total, { rss }) => total + rss, 0)
-/** What would pile up in memory while the readers stall, if nothing held the sender back. */
+/** Bytes that would pile up in memory while the readers stall, if nothing held the sender back. */
 const FLOOD = 256 * MIB
 /** Buffers of the stalled streams, and the noise of resident memory: a few MiB. */
 const BOUND = 32 * MIB

@@ -6,7 +6,7 @@ import { ScriptedAgent } from '../../fixtures/scripted-agent.ts'
 import { type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 import { codeOf, tokenOf } from './account-steps.ts'
 
-/** What somebody who was in an account left there, once its person alone knows the password again (ADR 59, 67). */
+/** Remains of somebody who was in an account, once its person alone knows the password again (ADR 59, 67). */
 
 const KNOWN = 'Known-to-the-lead-1'
 const STILL_KNOWN = 'Known-to-the-lead-2'

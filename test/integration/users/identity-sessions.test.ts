@@ -45,7 +45,7 @@ test("a session counts for the domain of its owner and for one of the owner's gr
   expect(await launch(id)).toMatchObject({ group: { id } })
   await cluster.api.updateGroup({ params: { id }, body: { active: false, name: 'seeing' } })
   expect((await refusal(launch('seeing'))).code).toBe('group_inactive')
-  // Its running sessions continue, and show its new name.
+  // The group's running sessions continue, and show its new name.
   expect(await owner.api.getSession({ params: { id: session.id } })).toMatchObject({ group: { id, name: 'seeing' } })
   const inGroup = await cluster.api.listSessions({ query: { group: id } })
   expect(inGroup.total).toBe(2)
