@@ -1,5 +1,5 @@
 /**
- * Which folder may import which: the direction rules of the code base. `tsc -b` proves each folder's environment,
+ * Direction rules of the code base: the folders that each folder may import. `tsc -b` proves each folder's environment,
  * this proves the direction (project references do not stop transitive imports).
  */
 const SIDES = '(electron|renderer|proxy|manager|agent|cli)'

@@ -158,7 +158,7 @@ test('the next sweep returns files that a crashed agent had taken over for a sta
   expect(await sweep([next])).toEqual([])
   expect(await homes()).toEqual([next])
   expect(await sweep()).toEqual([])
-  // Their retention begins anew.
+  // The retention of the files begins anew.
   expect(await homes()).toEqual([old])
 })
 

@@ -1,5 +1,5 @@
 /** First words that leave open what a comment is about: its reader has to read the code first, and then the comment again. */
-const WITHOUT_SUBJECT = /^(What|Who|Whose|Those|It|Its|One|Of)\b(?!-)/
+const WITHOUT_SUBJECT = /^(What|Which|Who|Whose|Those|They|Their|It|Its|One|Of)\b(?!-)/
 const FIRST_LINE = /^\s*(\/\*\*?|<!--|\/\/|--|\*)\s+(.*)$/
 
 export interface VagueComment {

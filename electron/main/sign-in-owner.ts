@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { parseJson } from '#manager/contract'
 import { deepLinkOf } from './windows/deep-link.ts'
 
-/** Which profile has begun a sign-in in the browser. Null is the profile without a name. */
+/** The profile that has begun a sign-in in the browser. Null is the profile without a name. */
 const Begun = z.object({ profile: z.string().nullable(), at: z.number() })
 
 /** A provider's page is not open for longer. */

@@ -31,7 +31,7 @@ export type ScopeUsage = z.infer<typeof ScopeUsage>
 const idle = (what: string) =>
   z.number().nullable().describe(`Part of the held ${what} that was not used, 0 to 1; null without figures.`)
 
-/** Which sessions a history covers, and in what periods. */
+/** Sessions and periods that a history covers. */
 export const UsageHistoryQuery = z.object({
   by: z.enum(['hour', 'day', 'week']).default('day'),
   from: z.iso.datetime().optional().describe('Default: 24 hours, 30 days or 12 weeks before `to`.'),

@@ -70,7 +70,7 @@ test('failed sessions are those of the server, also where few of the finished on
   await it.page.reload()
   await it.page.getByRole('tab', { name: 'Failed 3' }).waitFor()
   await it.page.getByRole('tab', { name: 'Finished 523' }).waitFor()
-  // They are counted; only their tab loads them.
+  // Failed sessions are counted; only their tab loads them.
   const failed = () =>
     asked.filter(url => url.includes('status=failed')).map(url => new URL(url).searchParams.get('limit'))
   expect(failed()).toEqual(['1'])

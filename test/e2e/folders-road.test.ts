@@ -199,7 +199,7 @@ test('two people share the folder: one invites and takes it back, the other read
   await button(page, 'Invite').click()
   await page.getByText('Invited, not accepted yet').waitFor()
 
-  // Her page learns of the invitation by itself.
+  // The guest's page learns of the invitation by itself.
   await hers.getByRole('tab', { name: /^Invitations/ }).click()
   await button(hers, `Accept the invitation to ${FOLDER}`).click()
   await page.getByText('Invited, not accepted yet').waitFor({ state: 'detached', ...SOON })

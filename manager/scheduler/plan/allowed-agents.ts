@@ -43,7 +43,7 @@ export class AllowedAgents {
     return remembered(this.#able, needsKey(session), () => ableAgents(session, open()))
   }
 
-  /** These agents as if nothing ran there: one room of each likeness, which stands for all rooms like it. */
+  /** Rooms of these agents as if nothing ran there, one representative for each set of interchangeable rooms. */
   emptyOf(agents: readonly AgentRooms[]): readonly Room[] {
     return remembered(this.#empty, agents, () => kindsOf(agents.map(({ empty }) => empty)))
   }

@@ -17,7 +17,7 @@ export interface UserShare {
   readonly held: ResourceSlots
   /** The slot of which the user holds the largest fraction; null while they hold nothing that the group has. */
   readonly dominant: SlotName | null
-  /** That fraction, 0 to 1 (more if agents have left). */
+  /** The user's fraction of that slot, 0 to 1 (more if agents have left). */
   readonly fraction: number
   readonly weight: number
   /** `fraction` divided by `weight`: the smallest is next. */

@@ -20,7 +20,7 @@ export const HISTORY_SUMS = sql`
   coalesce(sum(cores * held) filter (where used is not null), 0) as cpu_measured_seconds, ${MEASURED_SUMS},
   ${sql.join(IO.map(([name, column]) => sql`coalesce(sum(${sql.ref(column)} * held / whole), 0) as ${sql.ref(name)}`))}`
 
-/** Their names, in this order. */
+/** Names of the columns of HISTORY_SUMS, in this order. */
 export const HISTORY_NAMES = [
   ...(['cpu_seconds', 'mem_byte_seconds', 'gpu_seconds', 'cpu_used_seconds', 'cpu_measured_seconds'] as const),
   ...MEASURED,

@@ -58,7 +58,7 @@ export async function deleteShare(db: Db, id: SessionId, userId: UserId): Promis
   return (await query.where('user_id', '=', userId).executeTakeFirst()).numDeletedRows === 1n
 }
 
-/** Which session is shared with whom. @param userId with this user only */
+/** Sessions that are shared, each with the user who got it. @param userId with this user only */
 export function listSharedSessions(db: Db, userId?: UserId): Promise<{ session_id: SessionId; user_id: UserId }[]> {
   const query = db.selectFrom('session_shares').select(['session_id', 'user_id'])
   return (userId === undefined ? query : query.where('user_id', '=', userId)).execute()

@@ -56,7 +56,7 @@ export interface FilesClient {
   copy(spec: MoveSpec): Promise<string | null>
   /** Copies or moves from another folder into this one. @returns as `copy` */
   bring(from: FolderId, mode: 'copy' | 'move', spec: MoveSpec): Promise<string | null>
-  /** Their space is freed in the background. */
+  /** Removes entries; the space is freed in the background. */
   remove(paths: readonly string[]): Promise<void>
   /** Reads the first `most` bytes. */
   read(path: string, most: number, signal?: AbortSignal): Promise<FileContent>

@@ -6,8 +6,8 @@ import { type RowSource, useRowOf } from './useRowOf.ts'
 import { t } from '../../words/en/admin.ts'
 
 /**
- * Which thing of a list is being created, edited or deleted, as the URL says it (`?dialog=edit&of=NAME`), and the messages when
- * that is done.
+ * State of the editor of a list: the thing that is created, edited or deleted, as the URL says it (`?dialog=edit&of=NAME`), and the
+ * messages when that is done.
  */
 export function useEditor<T>(options: {
   readonly list: Pick<AdminList<T>, 'rows' | 'load'>

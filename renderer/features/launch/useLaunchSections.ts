@@ -2,7 +2,7 @@ import { nextTick, reactive, type Ref } from 'vue'
 import { focusFault, type Fault } from './first-fault.ts'
 import { sectionElement, sectionOf, SECTIONS, type SectionId } from './sections.ts'
 
-/** Which sections of the form are open, and ways to reach them. @param body of the form, once it is rendered */
+/** Open sections of the form, and ways to reach them. @param body of the form, once it is rendered */
 export function useLaunchSections(body: Readonly<Ref<HTMLElement | null>>, first: readonly SectionId[]) {
   const open = reactive(
     Object.fromEntries(SECTIONS.map(({ id }) => [id, first.includes(id)])) as Record<SectionId, boolean>,

@@ -25,7 +25,7 @@ export function stampedLines(text: string): StampedLine[] {
 }
 
 export interface MergedLine extends StampedLine {
-  /** Which log the line is of. */
+  /** Number of the log that the line is of. */
   readonly log: number
 }
 

@@ -27,7 +27,7 @@ export interface AccessLine {
 type Holder = Pick<ResourceGroupAccess, 'kind' | 'id'>
 const keyOf = (resourceGroup: string, { kind, id }: Holder) => `${resourceGroup} ${kind} ${id}`
 
-/** Which lines of the matrix are shown. */
+/** The shown lines of the matrix. */
 export interface AccessView {
   /** Names of the domains whose projects are shown. */
   readonly opened: ReadonlySet<string>
