@@ -1,5 +1,4 @@
-import { isIP } from 'node:net'
-import { AppError, because, type Because, type UserId } from '#manager/contract'
+import { AppError, because, type Because, networkOf, type UserId } from '#manager/contract'
 import { type BackOff, countAttempt, forgetFailures, takeBackAttempt } from '../store/identity/login-failures.ts'
 import { type Store } from '../store/open-store.ts'
 
@@ -98,20 +97,6 @@ export async function withPasswordLimit(
   const isGood = await attempt()
   if (isGood) for (const count of counts) await takeBackAttempt(store.db, count)
   return isGood
-}
-
-/** Key under which an address is counted. One household or computer has 2^64 addresses of IPv6; they count as one. */
-export function networkOf(address: string): string {
-  if (isIP(address) !== 6 || address.startsWith('::ffff:')) return address
-  const [head = '', tail] = address.split('::')
-  const before = head === '' ? [] : head.split(':')
-  const after = tail === undefined || tail === '' ? [] : tail.split(':')
-  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0')
-  const groups = tail === undefined ? before : [...before, ...zeros, ...after]
-  return `${groups
-    .slice(0, 4)
-    .map(group => parseInt(group, 16).toString(16))
-    .join(':')}::/64`
 }
 
 async function countAll(

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer as createHttp } from 'node:http'
+import { createServer as createHttp, type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { parseAppsAddress } from '#manager/contract'
@@ -40,6 +40,7 @@ async function setUp() {
       getServedApp: () => Promise.resolve(served),
       grantServedApp: () => Promise.resolve(grant),
       renewGrant: () => Promise.resolve(grant),
+      visitServedApp: () => Promise.resolve(),
     },
     transport: {
       dial: async () => {
@@ -50,7 +51,7 @@ async function setUp() {
       },
       stream: (socket: Socket) => socket,
     },
-    addressOf: () => '203.0.113.7',
+    addressOf: ({ headers }: IncomingMessage) => headers['x-from'] ?? '203.0.113.7',
     onEnded: () => undefined,
     log: silentLog,
   }
@@ -87,4 +88,24 @@ test('an app that is used by a WebSocket alone is not idle', async () => {
   expect(String(((await once(socket, 'data')) as [Buffer])[0])).toBe('hello')
   socket.destroy()
   await expect.poll(() => published.isUsed()).toBe(false)
+})
+
+test('somebody who lingers at the door keeps nobody out, neither those inside nor those who come', async () => {
+  const { port, cookie } = await setUp()
+  const slow = Array.from({ length: 600 }, (_, index) => {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+    const from = index % 2 === 0 ? '198.51.100.1' : `2001:db8::${index.toString(16)}`
+    const fields = [`Host: ${HOST}`, `X-From: ${from}`, 'Content-Length: 100']
+    socket.write(`POST /_berth/open HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\nkey=`)
+    return socket
+  })
+  // Those above the limit are told at once.
+  await expect.poll(() => slow.filter(socket => socket.bytesRead > 0).length).toBeGreaterThan(500)
+  const statusAt = async (path: string, headers: Record<string, string> = {}) => {
+    const sent = request({ host: '127.0.0.1', port, path, agent: false, headers: { host: HOST, ...headers } }).end()
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+    return answer.resume().statusCode
+  }
+  expect([await statusAt('/', { cookie }), await statusAt('/_berth/open?key=k')]).toEqual([200, 303])
+  for (const socket of slow) socket.destroy()
 })

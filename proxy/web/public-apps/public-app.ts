@@ -14,6 +14,7 @@ import { answerAtDoor } from './door.ts'
 import { admitVisitor, type PublicAdmission, type PublicDoor } from './public-gate.ts'
 import { publicFailure, type PublicPage, publicRefusal } from './public-pages.ts'
 import { answerTicket } from './ticket-door.ts'
+import { type Closing, createTurnstile } from './turnstile.ts'
 
 export interface PublicAppDeps {
   readonly served: ServedApp
@@ -49,16 +50,17 @@ interface Way {
   lastUsed: number
 }
 
-/** A request or a socket: it closes once. */
-interface Closing {
-  once(event: 'close', listener: () => void): unknown
-}
-
 type Refusal = Extract<PublicAdmission, { kind: 'refuse' }>['reason']
 
-/** Upgrades and requests of one app at a time: strangers must not use up the connections of everybody. */
-const MOST_AT_ONCE = 512
+/** Upgrades and requests of one app at a time: its visitors must not use up the connections of everybody. */
+const MOST_INSIDE = 512
+/** Forms at the door take as long as their senders like, up to a deadline. */
+const MOST_AT_DOOR = { most: 512, mostOfOne: 16 }
 
+/**
+ * Threat model: everybody may come to the door and linger there, without a key or a ticket. So those at the door are counted by themselves,
+ * and by where they come from: they take no place of those inside, and one network does not keep the others from coming.
+ */
 export function createPublicApp(deps: PublicAppDeps): PublicApp {
   const { served, address, api, log } = deps
   const { scheme } = address
@@ -66,7 +68,8 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
   const isOwn = served.admits === 'tickets'
   /** Roads to the app by visitor: one for all who come with the link, one for each sign-in of the person whose app it is. */
   const roads = new Map<string, Way>()
-  let inFlight = 0
+  const inside = createTurnstile({ most: MOST_INSIDE })
+  const atDoor = createTurnstile(MOST_AT_DOOR)
 
   const door = (): PublicDoor => ({
     authority: authorityOf(address, served),
@@ -96,7 +99,7 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
 
   const refusal = (reason: Refusal) => publicRefusal(isOwn && reason === 'no_visit' ? 'not_open' : reason)
 
-  function atDoor(request: IncomingMessage): Promise<PublicPage> {
+  function answerAt(request: IncomingMessage): Promise<PublicPage> {
     const at = { served, place: deps.place, api, door: door(), isShared: address.kind === 'ports' }
     return isOwn ? answerTicket(request, at) : answerAtDoor(request, { ...at, address: deps.addressOf(request) })
   }
@@ -155,27 +158,20 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
     return failurePage({ ...failure, app: served.title, session: served.sessionName })
   }
 
-  /** @returns false if too many requests are in flight */
-  function enter(connection: Closing): boolean {
-    if (inFlight >= MOST_AT_ONCE) return false
-    inFlight++
-    connection.once('close', () => inFlight--)
-    return true
-  }
-
   return {
     async request(request, response) {
       const admission = admit(request)
       if (admission.kind === 'refuse') sendPage(response, refusal(admission.reason))
-      else if (!enter(response)) sendPage(response, publicRefusal('busy'))
+      else if (!(admission.kind === 'pass' ? inside : atDoor).enter(deps.addressOf(request), response))
+        sendPage(response, publicRefusal('busy'))
       else if (admission.kind === 'pass') await roadOf(admission.visitor, response).request(request, response)
-      else sendPage(response, await atDoor(request))
+      else sendPage(response, await answerAt(request))
     },
     async upgrade(request, socket, head) {
       const admission = admit(request)
       if (admission.kind !== 'pass')
         refuseRaw(socket, refusal(admission.kind === 'refuse' ? admission.reason : 'wrong_host'))
-      else if (!enter(socket)) refuseRaw(socket, publicRefusal('busy'))
+      else if (!inside.enter(deps.addressOf(request), socket)) refuseRaw(socket, publicRefusal('busy'))
       else await roadOf(admission.visitor, socket).upgrade(request, socket, head)
     },
     closeIdle(idleMs) {

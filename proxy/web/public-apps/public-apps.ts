@@ -124,7 +124,8 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
     if (known && known.freshUntil > now() && !isAtDoor) return known
     const current = asking.get(place)
     if (current) return await current
-    if (asking.size >= MOST_QUESTIONS) return 'busy'
+    // Names of strangers keep nobody from an app that is known here.
+    if (!known && asking.size >= MOST_QUESTIONS) return 'busy'
     const asked = ask(place).finally(() => asking.delete(place))
     asking.set(place, asked)
     return await asked
