@@ -26,7 +26,7 @@ function start(more: Partial<FetchedOptions<string, string | true>> = {}) {
       key,
       signal,
       answer: value => (resolve(value), settled()),
-      fail: error => (reject(error as Error), settled()),
+      fail: error => (reject(error), settled()),
     })
     return promise
   }
