@@ -40,7 +40,7 @@ export interface Entered {
  * Locks, links or makes the account that was found, and gives it what the mapping of groups says. Call inside a transaction,
  * under `lockSuperadmins`.
  *
- * @param context `unknownPassword`: hash of a password that nobody knows
+ * @param context `unknownPassword`: hash of a password that nobody knows; throws `sso_expired` where none was made ahead
  * @throws AppError `user_inactive`, `domain_inactive`, `sso_account_taken`, `domain_not_found`
  */
 export async function enterAccount(trx: Db, found: FoundAccount, context: Context): Promise<Entered> {
@@ -76,7 +76,7 @@ const NOBODYS = { password_set: false, password_from: 'person' } as const
 interface Context {
   readonly person: Person
   readonly provider: SignInProviderSettings
-  readonly unknownPassword: string
+  readonly unknownPassword: () => string
   /** By the clock of the database. */
   readonly now: Date
   readonly telling: Pick<Telling, 'write'>
@@ -90,7 +90,7 @@ async function hold(
   if (found.kind === 'new') {
     const { email } = found
     const name = person.name ?? email.split('@')[0]?.slice(0, 64) ?? email
-    const password = { password_hash: unknownPassword, password_set: false }
+    const password = { password_hash: unknownPassword(), password_set: false }
     const { domain } = provider
     return { user: await insertAccount(trx, { email, name, domain, role: 'user', ...password }), ended: [], news: [] }
   }
@@ -107,7 +107,7 @@ async function hold(
   await deleteDoubtfulIdentities(trx, user.id)
   const news = await endDoubt(trx, telling, user)
   const email_verified_at = user.email_verified_at ?? now
-  const nobodys = { ...NOBODYS, password_hash: unknownPassword, must_change_password: false }
+  const nobodys = { ...NOBODYS, password_hash: unknownPassword(), must_change_password: false }
   const change = { ...nobodys, email_verified_at }
   return { user: (await updateUser(trx, user.id, change)) ?? user, ended, news }
 }
@@ -158,7 +158,10 @@ async function applyMapping(
   // The last superadmin with a password stays one, whatever a provider says.
   const isLast =
     user.role === 'superadmin' && next.role !== 'superadmin' && user.password_set && (await countSuperadmins(trx)) <= 1
-  const role = isLast ? before : next
+  // Somebody else may have linked this account at the provider: a higher role would end the doubt about the password and leave that
+  // somebody inside.
+  const isDoubtful = identity.doubtful && endsWhatOthersKnew(user, { ...user, role: next.role })
+  const role = isLast || isDoubtful ? before : next
   const changesRole = role.role !== user.role
   const ended = changesRole ? await endAccess(trx, user.id) : []
   // As with a change by an admin: people who managed the account so far may know its secrets.
@@ -166,10 +169,10 @@ async function applyMapping(
   const ends = endsWhatOthersKnew(user, { ...user, role: role.role })
   if (ends) {
     await deleteWaitingKeypairs(trx, user.id)
-    await deleteDoubtfulIdentities(trx, user.id, person)
+    await deleteDoubtfulIdentities(trx, user.id)
   }
   const isKnown = ends && othersMayKnowPassword(user)
-  const password = isKnown ? { ...NOBODYS, password_hash: unknownPassword } : {}
+  const password = isKnown ? { ...NOBODYS, password_hash: unknownPassword() } : {}
   const news = isKnown ? await endDoubt(trx, telling, user) : []
   const isChanged = changesRole || add.length > 0 || remove.length > 0
   const changed = changesRole
@@ -189,6 +192,7 @@ async function applyMapping(
     ...(missing.length > 0 ? { projectsUnknown: missing.join(', ').slice(0, 500) } : {}),
     ...(changesRole ? { roleBefore: user.role, role: role.role } : {}),
     ...(isLast ? { roleKept: 'last superadmin with a password' } : {}),
+    ...(isDoubtful ? { roleKept: 'linked while somebody else might know the password' } : {}),
   }
   return { user: changed ?? user, role, given, ended, isChanged, hasLeftProjects: remove.length > 0, told, news }
 }

@@ -4,6 +4,7 @@ import { type Log } from '../log.ts'
 import { deleteAttempt } from '../store/identity/sign-in-attempts.ts'
 import { lockSuperadmins, type UserRow } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
+import { othersMayKnowPassword } from '../users/acting-for.ts'
 import { withBackOff } from '../users/back-off.ts'
 import { type Logins, type NewSignIn } from '../users/logins.ts'
 import { type Passwords } from '../users/passwords.ts'
@@ -88,7 +89,9 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
       const first = await findAccount(db, person, provider, system)
       const proven = first.kind === 'new' ? undefined : first.user
       if (proven?.active && proven.totp_confirmed_at !== null && asksCode) await checkCode(proven, totp, address)
-      const unknownPassword = first.kind === 'known' ? '' : await passwords.hash(newPassword())
+      // Hashed ahead, because it takes a while, for the case that the password has to end.
+      const mayEndPassword = first.kind !== 'known' || othersMayKnowPassword(first.user)
+      const unknownPassword = mayEndPassword ? await passwords.hash(newPassword()) : undefined
       let entered: Entered | undefined
       const signIn = await logins.signInProved({ ...options, address }, async trx => {
         await lockSuperadmins(trx)
@@ -96,7 +99,8 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
         const found = await findAccount(trx, person, provider, system)
         if (first.kind === 'known' && found.kind !== 'known') throw startAgain()
         entered = await enterAccount(trx, found, {
-          ...{ person, provider, unknownPassword, telling },
+          ...{ person, provider, telling },
+          unknownPassword: () => unknownPassword ?? raise(startAgain()),
           now: new Date(store.now()),
         })
         const { user } = entered
@@ -110,4 +114,8 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
       return { signIn, told: { provider: attempt.provider, ...entered?.told } }
     },
   }
+}
+
+function raise(error: AppError): never {
+  throw error
 }

@@ -79,20 +79,12 @@ export async function deleteIdentities(trx: Db, userId: UserId): Promise<number>
   return Number(numDeletedRows)
 }
 
-/**
- * Unlinks what somebody else may have linked. @param except the account at the provider that signs in now
- * @returns how many
- */
-export async function deleteDoubtfulIdentities(trx: Db, userId: UserId, except?: Subject): Promise<number> {
+/** Unlinks what somebody else may have linked. @returns how many */
+export async function deleteDoubtfulIdentities(trx: Db, userId: UserId): Promise<number> {
   const { numDeletedRows } = await trx
     .deleteFrom('sign_in_identities')
     .where('user_id', '=', userId)
     .where('doubtful', '=', true)
-    .$if(except !== undefined, query =>
-      query.where(eb =>
-        eb.not(eb.and([eb('issuer', '=', except?.issuer ?? ''), eb('subject', '=', except?.subject ?? '')])),
-      ),
-    )
     .executeTakeFirst()
   return Number(numDeletedRows)
 }

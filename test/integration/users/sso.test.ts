@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ApiClient } from '#manager/contract'
 import { apiOf, signedApi } from '../../fixtures/manager.ts'
 import { browseProvider, type ProviderPerson } from '../../fixtures/oidc-provider.ts'
-import { codeOf, PASSWORD } from './account-steps.ts'
+import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
 import { codeOfAddress, newPerson, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
 
 /** Sign-ins at a provider of OpenID Connect: whose account it is, what groups give, and what an admin sets. */
@@ -337,6 +337,64 @@ describe('own accounts at a provider', () => {
     expect(await unlink(PASSWORD)).toBe('identity_not_found')
     await world.configure({ createAccounts: false })
     expect(await codeOf(world.signIn(person))).toBe('sso_no_account')
+  })
+
+  test('raise nobody as long as somebody else may have linked them: the doubt would end, and that somebody stay', async () => {
+    const lead = { email: 'lead@example.org', name: 'Lead' }
+    const ann = { email: 'ann@example.org', name: 'Ann' }
+    const body = { ...lead, password: PASSWORD, mustChangePassword: false, role: 'domain_admin' } as const
+    await world.admin.createUser({ body })
+    const asLead = await world.manager.signIn({ email: body.email, password: PASSWORD })
+    const { id } = await asLead.api.createUser({ body: { ...ann, password: 'Known-to-the-lead-1' } })
+    const signIn = async (password: string, newPassword?: string) => {
+      const { token } = await world.manager
+        .api()
+        .login({ body: { email: ann.email, password, newPassword, kind: 'token' } })
+      return world.manager.api(token ?? '')
+    }
+    const leads = newPerson()
+    const inside = await signIn('Known-to-the-lead-1', PASSWORD)
+    await inside.finishLinking({ body: await visit(inside, leads) })
+    await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'heads', projects: [], role: 'domain_admin' }] })
+    const { user, token } = await world.signIn({ ...leads, groups: ['heads'] })
+    expect(user).toMatchObject({ id, role: 'user' })
+    const { accessKey } = await world.manager.api(token ?? '').createKeypair({ body: {} })
+    const { url } = await world.admin.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+    await world.manager.api().resetPassword({ body: { token: tokenOf(url), password: 'Chosen-by-person-3' } })
+    const own = await signIn('Chosen-by-person-3')
+    expect((await own.listKeypairs({ query: {} })).items).toMatchObject([{ accessKey, active: false }])
+    expect((await own.listOwnIdentities()).items).toEqual([])
+    // Linked by the person alone, the same account raises.
+    await world.configure({ groupsClaim: null, mapping: [] })
+    world.provider.person = leads
+    const { url: place, secret } = await own.startLinking({
+      body: { provider: PROVIDER, password: 'Chosen-by-person-3' },
+    })
+    const code = codeOfAddress(await world.comeBack(await browseProvider(place, world.provider.issuer)))
+    await own.finishLinking({ body: { secret, code } })
+    await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'heads', projects: [], role: 'domain_admin' }] })
+    expect((await world.signIn({ ...leads, groups: ['heads'] })).user).toMatchObject({ id, role: 'domain_admin' })
+  })
+
+  test('a password that somebody else may know ends when a group raises the account, and another one can be set', async () => {
+    const { api, email } = await newUser('raised')
+    const person = newPerson()
+    for (const [oldPassword, newPassword] of [
+      [PASSWORD, 'Chosen-by-person-2'],
+      ['Chosen-by-person-2', PASSWORD],
+    ] as const) {
+      await api.changePassword({ body: { oldPassword, newPassword } })
+    }
+    await api.finishLinking({ body: await visit(api, person) })
+    const { id } = (await api.me()).user
+    await world.admin.updateUser({ params: { id }, body: { password: 'Known-to-an-admin-1' } })
+    await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'heads', projects: [], role: 'domain_admin' }] })
+    expect((await world.signIn({ ...person, groups: ['heads'] })).user.role).toBe('domain_admin')
+    const signIn = (password: string) => codeOf(world.manager.api().login({ body: { email, password, kind: 'token' } }))
+    expect(await signIn('Known-to-an-admin-1')).toBe('login_failed')
+    const { url } = await world.admin.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
+    await world.manager.api().resetPassword({ body: { token: tokenOf(url), password: 'Chosen-by-person-3' } })
+    expect(await signIn('Chosen-by-person-3')).toBe('ok')
   })
 
   test('are of one person: neither what somebody else linked, nor a second one of the provider', async () => {
