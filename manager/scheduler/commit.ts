@@ -1,5 +1,5 @@
 import { type AgentId, because, lackingSlots, reasonOf, type SessionId, subtractSlots } from '#manager/contract'
-import { listAgents } from '../store/agents/agents.ts'
+import { type AgentRow, findAgents } from '../store/agents/agents.ts'
 import { readLimits } from './read-limits.ts'
 import { insertKernelDevices } from '../store/sessions/kernels.ts'
 import { listScopedSessions, listScopes, lockLimits, scopeIdsOf } from '../store/quotas/limits.ts'
@@ -57,7 +57,8 @@ async function commitBatch(
   await lockResourceGroup(trx, resourceGroup)
   if ((await findResourceGroup(trx, resourceGroup))?.active === false) return []
   const wanted = new Set(placements.map(placement => placement.agentId))
-  const rows = (await listAgents(trx, resourceGroup)).filter(row => wanted.has(row.id) && row.schedulable)
+  const found = await findAgents(trx, [...wanted])
+  const rows = found.filter(row => row !== undefined).filter(row => takesSessions(row, resourceGroup))
   const agents = await readOccupancy(trx, rows, presence)
   const names = new Map(rows.map(row => [row.id, row.name]))
   const pending = await lockPending(
@@ -70,6 +71,10 @@ async function commitBatch(
   if (rightful.length === 0) return []
   return writePlacements(trx, rightful, names)
 }
+
+/** Whether an agent that was chosen is still open to sessions of the group. An admin may have moved, closed or revoked it since. */
+const takesSessions = ({ resource_group, status, schedulable }: AgentRow, resourceGroup: string): boolean =>
+  resource_group === resourceGroup && status !== 'REVOKED' && schedulable
 
 /** Keeps the placements whose owners still have the rights, and makes mounts read-only that may only be read by now. */
 async function dropWithdrawn(

@@ -101,6 +101,28 @@ describe('placements', () => {
     expect(await decide()).toEqual([])
   })
 
+  test.each([
+    ['moved to another group', { resource_group: 'elsewhere' }],
+    ['revoked', { status: 'REVOKED' }],
+    ['closed', { schedulable: false }],
+  ] as const)('nothing is placed on an agent that was %s since the plan', async (_, change) => {
+    await report({ cpu: 2000, mem: 8 * GiB })
+    await enqueue(1, { cpu: 1000, mem: GiB })
+    const placements = await decide()
+    expect(placements).toHaveLength(1)
+    const before = { resource_group: 'default', status: 'CONNECTED', schedulable: true } as const
+    const setAgent = (values: object) => store.db.updateTable('agents').set(values).where('id', '=', agentId).execute()
+    await store.db
+      .insertInto('resource_groups')
+      .values({ name: 'elsewhere' })
+      .onConflict(on => on.doNothing())
+      .execute()
+    await setAgent(change)
+    expect(await commit(placements)).toEqual([])
+    await setAgent(before)
+    expect(await commit(placements)).toHaveLength(1)
+  })
+
   test('a device is occupied by its UUID, and free again when its kernel ends', async () => {
     await report({ cpu: 8000, mem: 8 * GiB, 'cuda.shares': 100 }, gpus(1, 'cuda.shares'))
     await enqueue(3, { cpu: 1000, mem: GiB, 'cuda.shares': 40 })
