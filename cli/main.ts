@@ -9,14 +9,15 @@ import { addBackupCommands } from './commands/backup.ts'
 import { addDomainCommands } from './commands/domains.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addDiagnosticsCommand } from './commands/diagnostics.ts'
-import { addGroupCommands } from './commands/groups.ts'
 import { addAdminImageCommands, addImageCommands } from './commands/images.ts'
 import { addKeypairCommands } from './commands/keypairs.ts'
 import { addLocalCommand } from './commands/local.ts'
 import { addLoginCommands } from './commands/login.ts'
+import { acceptOldWords } from './commands/old-words.ts'
 import { addPolicyCommands } from './commands/policies.ts'
 import { addFolderCommands } from './commands/folders.ts'
 import { addPresetCommands } from './commands/presets.ts'
+import { addProjectCommands } from './commands/projects.ts'
 import { addDotfileCommands } from './commands/dotfiles.ts'
 import { addTemplateCommands } from './commands/templates.ts'
 import { addQueueCommand } from './commands/queue.ts'
@@ -44,7 +45,7 @@ import { version } from './version.ts'
  *
  * @param json do not print errors of the command line itself here: they are reported as JSON like other failures
  */
-function createProgram(json: boolean): Command {
+export function createProgram(json: boolean): Command {
   const program = new Command('berth')
     .enablePositionalOptions()
     .description('Console for GPU container sessions: servers of this computer, and sessions on any of them.')
@@ -64,7 +65,7 @@ function createProgram(json: boolean): Command {
   addAgentCommands(program)
   addDomainCommands(program)
   addDiagnosticsCommand(program)
-  addGroupCommands(program)
+  addProjectCommands(program)
   addUserCommands(program)
   addResourceGroupCommands(program)
   addAdminImageCommands(program)
@@ -88,6 +89,7 @@ function createProgram(json: boolean): Command {
   addAccountCommands(program)
   addSettingsCommands(program)
   addSignInProviderCommands(program)
+  acceptOldWords(program)
   return program
 }
 

@@ -161,7 +161,7 @@ export const sharesTable = ({ members, invitations }: FolderShares): string =>
       ...invitations.map(({ email, permission, expiresAt }) => [
         email,
         PERMISSION_TEXT[permission],
-        `invited, until ${new Date(expiresAt).toLocaleDateString()}`,
+        `invited, until ${expiresAt}`,
       ]),
     ],
   )

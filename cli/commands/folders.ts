@@ -16,7 +16,7 @@ import { addFolderSharingCommands, permitShare, sharesTable } from './folder-sha
 
 interface FolderFlags {
   storageHost?: string
-  group?: string
+  project?: string
   readOnly?: boolean
   trash?: boolean
   permanently?: boolean
@@ -51,20 +51,20 @@ export function addFolderCommands(program: Command): void {
     .command('create <name>')
     .description('Make a folder. A session mounts it with `berth session create --folder NAME`.')
     .option('--storage-host <name>', 'where its files are kept; see `berth folder hosts`')
-    .option('--group <project>', 'a folder of the project instead of your own, for admins')
+    .option('--project <project>', 'a folder of the project instead of your own, for admins')
     .option('--max-size <size>', 'the most that its files may take on disk, e.g. 20g', sizeOption)
     .option('--max-files <n>', 'the most files, directories and links that it may have', parseFileLimit)
     .addOption(new Option('--usage-mode <mode>', 'what it is for').choices(FolderUsageMode.options))
     .option('--read-only', 'members of the project may only read it')
     .option('--json', 'print JSON')
     .action(async (name: string, { json = false, ...flags }: FolderFlags) => {
-      const { storageHost, group, readOnly = false, maxSize, maxFiles = UNLIMITED, usageMode } = flags
+      const { storageHost, project, readOnly = false, maxSize, maxFiles = UNLIMITED, usageMode } = flags
       const { api } = await connect()
       const made = await api.createFolder({
         body: {
           name,
           ...(storageHost === undefined ? {} : { storageHost }),
-          ...(group === undefined ? {} : { group }),
+          ...(project === undefined ? {} : { group: project }),
           ...(maxSize === undefined ? {} : { maxBytes: maxSize }),
           ...(maxFiles === UNLIMITED ? {} : { maxFiles }),
           ...(usageMode === undefined ? {} : { usageMode }),

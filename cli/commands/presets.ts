@@ -13,7 +13,7 @@ interface PresetFlags extends SlotFlags {
 
 interface ListFlags {
   resourceGroup?: string
-  group?: string
+  project?: string
   fitting?: boolean
   json?: boolean
 }
@@ -61,15 +61,15 @@ function addList(command: Command): void {
   command
     .description('List the presets, and whether each fits now: within your limits and the free room of one host.')
     .option('--resource-group <name>', 'resource group')
-    .option('--group <name>', 'project of the session')
+    .option('--project <name>', 'project of the session')
     .option('--fitting', 'only presets that fit')
     .option('--json', 'print JSON')
-    .action(async ({ resourceGroup, group, fitting = false, json = false }: ListFlags) => {
+    .action(async ({ resourceGroup, project, fitting = false, json = false }: ListFlags) => {
       const { api } = await connect()
       const { items } = await api.listPresets({
         query: {
           ...(resourceGroup === undefined ? {} : { resourceGroup }),
-          ...(group === undefined ? {} : { group }),
+          ...(project === undefined ? {} : { group: project }),
           ...(fitting ? { fitting: 'true' } : {}),
         },
       })

@@ -18,7 +18,7 @@ import {
 import { type RemoveFlags, removedText } from './removed.ts'
 import { bytes, limitsText } from './text.ts'
 
-interface GroupFlags extends SlotFlags {
+interface ProjectFlags extends SlotFlags {
   domain?: string
   name?: string
   description?: string
@@ -29,64 +29,64 @@ interface GroupFlags extends SlotFlags {
   json?: boolean
 }
 
-/** `berth admin group …`, for superadmins and the admins of a domain. */
-export function addGroupCommands(program: Command): void {
+/** `berth admin project …`, for superadmins and the admins of a domain. */
+export function addProjectCommands(program: Command): void {
   const admin = adminOf(program)
-  const group = admin.command('group').description('Projects: users of a domain who share limits.')
+  const project = admin.command('project').description('Projects: users of a domain who share limits.')
 
-  group
+  project
     .command('ls')
     .option('--domain <name>', 'only projects of this domain')
     .option('--mine', 'only projects that you are a member of')
     .option('--search <text>', 'only projects with this text in domain/name, description or id')
     .option('--json', 'print JSON')
-    .action(async ({ json = false, mine = false, domain, search }: GroupFlags) => {
+    .action(async ({ json = false, mine = false, domain, search }: ProjectFlags) => {
       const { api } = await connect()
       const { items } = await api.listGroups({ query: { domain, search, ...(mine ? { mine: 'true' } : {}) } })
-      createOutput(json).data(items, () => groupTable(items))
+      createOutput(json).data(items, () => projectTable(items))
     })
 
-  withSettings(group.command('create <name>').description('Make a project.'))
+  withSettings(project.command('create <name>').description('Make a project.'))
     .option('--domain <name>', 'domain of the project (default: your own)')
-    .action(async (name: string, { json = false, domain, ...flags }: GroupFlags) => {
+    .action(async (name: string, { json = false, domain, ...flags }: ProjectFlags) => {
       const { api } = await connect()
       const body = { ...changeOf(flags), name, ...(domain === undefined ? {} : { domain }) }
       const created = await api.createGroup({ body })
-      createOutput(json).data(created, () => groupTable([created]))
+      createOutput(json).data(created, () => projectTable([created]))
     })
 
   withSettings(
-    group
-      .command('update <group>')
+    project
+      .command('update <project>')
       .description('Change a project, given by name, domain/name or id. Settings that you leave out stay.'),
   )
     .option('--name <name>', 'a new name')
-    .action(async (reference: string, { json = false, ...flags }: GroupFlags) => {
+    .action(async (reference: string, { json = false, ...flags }: ProjectFlags) => {
       const { api } = await connect()
       const { id, limits } = await findGroup(api, reference)
       const changed = await api.updateGroup({ params: { id }, body: changeOf(flags, limits) })
-      createOutput(json).data(changed, () => groupTable([changed]))
+      createOutput(json).data(changed, () => projectTable([changed]))
     })
 
   for (const active of [true, false]) {
-    group
-      .command(`${active ? 'activate' : 'deactivate'} <group>`)
+    project
+      .command(`${active ? 'activate' : 'deactivate'} <project>`)
       .description(
         active
           ? 'Allow new sessions in a project again.'
           : 'Allow no new sessions in a project. Running sessions continue.',
       )
       .option('--json', 'print JSON')
-      .action(async (reference: string, { json = false }: GroupFlags) => {
+      .action(async (reference: string, { json = false }: ProjectFlags) => {
         const { api } = await connect()
         const { id } = await findGroup(api, reference)
         const changed = await api.updateGroup({ params: { id }, body: { active } })
-        createOutput(json).data(changed, () => groupTable([changed]))
+        createOutput(json).data(changed, () => projectTable([changed]))
       })
   }
 
-  group
-    .command('rm <group>')
+  project
+    .command('rm <project>')
     .description('Delete a project that has no members and no sessions.')
     .option('--purge', 'also remove its members and the records of ended sessions; the project must be inactive')
     .option('--json', 'print JSON')
@@ -97,14 +97,14 @@ export function addGroupCommands(program: Command): void {
       createOutput(json).data(removed, () => removedText(removed))
     })
 
-  addMemberCommands(group)
+  addMemberCommands(project)
 }
 
-function addMemberCommands(group: Command): void {
-  const members = group.command('members').description('Members of a project.')
+function addMemberCommands(project: Command): void {
+  const members = project.command('members').description('Members of a project.')
 
   members
-    .command('add <group> <user...>')
+    .command('add <project> <user...>')
     .description('Add users, given by e-mail address or id.')
     .action(async (reference: string, users: string[]) => {
       const { api } = await connect()
@@ -113,7 +113,7 @@ function addMemberCommands(group: Command): void {
     })
 
   members
-    .command('rm <group> <user...>')
+    .command('rm <project> <user...>')
     .description('Remove users from a project. Their running sessions continue.')
     .action(async (reference: string, users: string[]) => {
       const { api } = await connect()
@@ -139,7 +139,7 @@ function withSettings(command: Command): Command {
 }
 
 function changeOf(
-  { name, description, folderSize, folderFiles, ...flags }: GroupFlags,
+  { name, description, folderSize, folderFiles, ...flags }: ProjectFlags,
   before: WireSlots = {},
 ): GroupChange {
   return {
@@ -151,7 +151,7 @@ function changeOf(
   }
 }
 
-const groupTable = (items: readonly Group[]) =>
+const projectTable = (items: readonly Group[]) =>
   table(
     ['DOMAIN', 'NAME', 'ACTIVE', 'MEMBERS', 'LIMITS', 'FOLDERS UP TO', 'FILES', 'DESCRIPTION', 'ID'],
     items.map(one => [

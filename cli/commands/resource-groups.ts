@@ -17,6 +17,7 @@ import { connect } from '../config/connect.ts'
 import { createOutput, table } from '../output.ts'
 import { adminOf } from './admin.ts'
 import { findGroup, findUserId } from './find-user.ts'
+import { whoseText } from './text.ts'
 
 function sharesTable({ items }: FairShare): string {
   const percent = (fraction: number) => `${Number((fraction * 100).toFixed(1))}%`
@@ -45,7 +46,7 @@ interface GroupFlags {
 
 interface AccessFlags {
   domain?: string
-  group?: string
+  project?: string
   user?: string
   json?: boolean
 }
@@ -163,18 +164,18 @@ function addList(command: Command): void {
 function withHolder(command: Command): Command {
   return command
     .option('--domain <name>', 'everyone in the domain')
-    .option('--group <group>', 'sessions of the project (name, domain/name or id)')
+    .option('--project <project>', 'sessions of the project (name, domain/name or id)')
     .option('--user <user>', 'one user (e-mail address or id)')
     .option('--json', 'print JSON')
 }
 
-async function holderOf(api: ApiClient, { domain, group, user }: AccessFlags): Promise<ResourceGroupAccessChange> {
-  if ([domain, group, user].filter(holder => holder !== undefined).length !== 1) {
-    throw new AppError('bad_request', { why: 'Give --domain, --group or --user.' })
+async function holderOf(api: ApiClient, { domain, project, user }: AccessFlags): Promise<ResourceGroupAccessChange> {
+  if ([domain, project, user].filter(holder => holder !== undefined).length !== 1) {
+    throw new AppError('bad_request', { why: 'Give --domain, --project or --user.' })
   }
   return {
     ...(domain === undefined ? {} : { domain }),
-    ...(group === undefined ? {} : { groupId: (await findGroup(api, group)).id }),
+    ...(project === undefined ? {} : { groupId: (await findGroup(api, project)).id }),
     ...(user === undefined ? {} : { userId: await findUserId(api, user) }),
   }
 }
@@ -182,13 +183,13 @@ async function holderOf(api: ApiClient, { domain, group, user }: AccessFlags): P
 const accessTable = (items: readonly ResourceGroupAccess[]) =>
   table(
     ['WHO', 'NAME', 'ID'],
-    items.map(one => [one.kind, one.name, one.id]),
+    items.map(one => [whoseText(one.kind), one.name, one.id]),
   )
 
 const grantsTable = (grants: AccessMatrix['grants']) =>
   table(
     ['RESOURCE GROUP', 'WHO', 'NAME', 'ID'],
-    grants.map(one => [one.resourceGroup, one.kind, one.name, one.id]),
+    grants.map(one => [one.resourceGroup, whoseText(one.kind), one.name, one.id]),
   )
 
 function withSettings(command: Command): Command {

@@ -55,7 +55,7 @@ interface CreateFlags {
   idleTimeout?: number
   maxLifetime?: number
   resourceGroup?: string
-  group?: string
+  project?: string
   clusterSize?: number
   priority?: number
   interruptible?: boolean
@@ -121,7 +121,7 @@ export function addSessionCommands(program: Command): void {
     .option('--idle-timeout <time>', 'end the session when it is idle for this time, e.g. 90m', durationOption)
     .option('--max-lifetime <time>', 'end the session this time after its start, e.g. 8h', durationOption)
     .option('--resource-group <name>', 'resource group (see `berth resource-group ls`)')
-    .option('--group <name>', 'project whose limits the session counts towards')
+    .option('--project <name>', 'project whose limits the session counts towards')
     .option('--cluster-size <kernels>', 'number of containers on one host, each with these resources', parseCount)
     .option('--priority <number>', 'order in the queue, larger first: -10 to 0, for admins up to 10', parsePriority)
     .option(
@@ -422,7 +422,7 @@ function specOf(flags: CreateFlags, template?: SessionSpec): SessionSpec {
     count: flags.count ?? template?.count ?? 1,
     resourceGroup: flags.resourceGroup ?? template?.resourceGroup ?? 'default',
     ...(name === undefined ? {} : { name }),
-    ...(flags.group === undefined ? {} : { group: flags.group }),
+    ...(flags.project === undefined ? {} : { group: flags.project }),
     ...(flags.clusterSize === undefined ? {} : { clusterSize: flags.clusterSize }),
     ...(flags.priority === undefined ? {} : { priority: flags.priority }),
     ...(flags.interruptible ? { interruptible: true } : {}),

@@ -27,6 +27,9 @@ export function bytes(count: number): string {
   return `${Number((count / 1024 ** power).toFixed(1))} ${UNITS[power] ?? 'B'}`
 }
 
+/** Word of the tables for those who have limits or access; the API calls a project `group`. */
+export const whoseText = (kind: string) => (kind === 'group' ? 'project' : kind)
+
 /** `45s`, `12m`, `3h`, `2d`. */
 export function age(since: string, now = Date.now()): string {
   const seconds = Math.max(0, Math.round((now - Date.parse(since)) / 1000))

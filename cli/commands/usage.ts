@@ -16,11 +16,11 @@ import { adminOf } from './admin.ts'
 import { allPages, everyPage } from './every-page.ts'
 import { findGroup, findUserId } from './find-user.ts'
 import { parseMoment } from './moment.ts'
-import { age, bytes } from './text.ts'
+import { age, bytes, whoseText } from './text.ts'
 
 interface UsageFlags {
   user?: string
-  group?: string
+  project?: string
   domain?: string
   json?: boolean
 }
@@ -31,14 +31,14 @@ export function addUsageCommands(program: Command): void {
     .command('usage')
     .description('Show what you, your keypairs, projects and domain use, and what is left.')
     .option('--user <user>', 'usage of another user (e-mail address or id); admins only')
-    .option('--group <group>', 'usage of one project (name, domain/name or id)')
+    .option('--project <project>', 'usage of one project (name, domain/name or id)')
     .option('--domain <name>', 'usage of a domain and its projects; admins only')
     .option('--json', 'print JSON')
-    .action(async ({ user, group, domain, json = false }: UsageFlags) => {
+    .action(async ({ user, project, domain, json = false }: UsageFlags) => {
       const { api } = await connect()
       const query = {
         ...(user === undefined ? {} : { userId: await findUserId(api, user) }),
-        ...(group === undefined ? {} : { groupId: (await findGroup(api, group)).id }),
+        ...(project === undefined ? {} : { groupId: (await findGroup(api, project)).id }),
         ...(domain === undefined ? {} : { domain }),
       }
       const { items } = await api.getUsage({ query })
@@ -76,7 +76,7 @@ export function addUsageCommands(program: Command): void {
 
 interface LimitFlags {
   policy?: string
-  group?: string
+  project?: string
   domain?: string
   json?: boolean
 }
@@ -118,14 +118,14 @@ function addAdminUsage(admin: Command): void {
     .command('limits')
     .description('Who uses how much of the limits of a resource policy, a project or a domain.')
     .option('--policy <name>', 'users and keypairs of a resource policy')
-    .option('--group <group>', 'users of a project (name, domain/name or id)')
+    .option('--project <project>', 'users of a project (name, domain/name or id)')
     .option('--domain <name>', 'users of a domain')
     .option('--json', 'print JSON')
-    .action(async ({ policy, group, domain, json = false }: LimitFlags) => {
+    .action(async ({ policy, project, domain, json = false }: LimitFlags) => {
       const { api } = await connect()
       const of = {
         ...(policy === undefined ? {} : { policy }),
-        ...(group === undefined ? {} : { groupId: (await findGroup(api, group)).id }),
+        ...(project === undefined ? {} : { groupId: (await findGroup(api, project)).id }),
         ...(domain === undefined ? {} : { domain }),
       }
       const pages = await allPages(page => api.getLimitUse({ query: { ...of, ...page } }))
@@ -189,7 +189,7 @@ const usageTable = (items: readonly ScopeUsage[]) =>
   table(
     ['WHOSE', 'NAME', 'POLICY', 'SESSIONS', ...SLOT_NAMES.map(slot => SLOTS[slot].label)],
     items.map(one => [
-      one.kind,
+      whoseText(one.kind),
       one.name,
       one.policy ?? '–',
       ofLimit(String(one.sessions), one.maxSessions === null ? undefined : String(one.maxSessions)),

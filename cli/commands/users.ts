@@ -30,8 +30,8 @@ interface UserFlags {
   name?: string
   role?: Role
   domain?: string
-  group?: string
-  groups?: string[]
+  project?: string
+  projects?: string[]
   search?: string
   all?: boolean
   inactive?: boolean
@@ -57,7 +57,7 @@ export function addUserCommands(program: Command): void {
     .option('--all', 'also inactive users')
     .option('--inactive', 'only inactive users')
     .option('--domain <name>', 'only users of this domain')
-    .option('--group <group>', 'only members of this project (name, domain/name or id)')
+    .option('--project <project>', 'only members of this project (name, domain/name or id)')
     .addOption(new Option('--role <role>', 'only users with this role').choices(Role.options))
     .option('--search <text>', 'only users whose e-mail address or name has this text')
     .option('--json', 'print JSON')
@@ -162,10 +162,10 @@ function endedText({ url }: SentLink): string {
   return url === null ? `${ended} A link for a new one was mailed.` : `${ended} Pass on this link for a new one: ${url}`
 }
 
-async function listUsers(api: ApiClient, { all, inactive, domain, group, role, search }: UserFlags): Promise<User[]> {
-  const groupId = group === undefined ? undefined : (await findGroup(api, group)).id
+async function listUsers(api: ApiClient, { all, inactive, domain, project, role, search }: UserFlags): Promise<User[]> {
+  const group = project === undefined ? undefined : (await findGroup(api, project)).id
   const active = all ? undefined : inactive ? 'false' : 'true'
-  return everyPage(page => api.listUsers({ query: { ...page, active, domain, group: groupId, role, search } }))
+  return everyPage(page => api.listUsers({ query: { ...page, active, domain, group, role, search } }))
 }
 
 /** @throws AppError `bad_request` where the file cannot be read, or has no column of e-mail addresses */
@@ -197,7 +197,7 @@ function withSettings(command: Command): Command {
   return command
     .addOption(new Option('--role <role>', 'what the user may do').choices(Role.options))
     .option('--domain <name>', 'domain of the user (default: your own)')
-    .option('--groups <names>', 'projects of the domain, separated by commas, instead of "default"', parseNames)
+    .option('--projects <names>', 'projects of the domain, separated by commas, instead of "default"', parseNames)
     .option('--description <text>', 'a note about the account')
     .option('--policy <name>', 'resource policy of the user (superadmins only)')
     .option(
@@ -214,7 +214,7 @@ function withSettings(command: Command): Command {
 const parseNames = (text: string) => text.split(',').filter(name => name !== '')
 
 function changeOf(flags: UserFlags): Omit<UserChange, 'active' | 'password'> {
-  const { name, role, domain, groups, description, policy, requirePasswordChange } = flags
+  const { name, role, domain, projects, description, policy, requirePasswordChange } = flags
   return {
     ...(description === undefined ? {} : { description }),
     ...(policy === undefined ? {} : { resourcePolicy: policy }),
@@ -222,7 +222,7 @@ function changeOf(flags: UserFlags): Omit<UserChange, 'active' | 'password'> {
     ...(name === undefined ? {} : { name }),
     ...(role === undefined ? {} : { role }),
     ...(domain === undefined ? {} : { domain }),
-    ...(groups === undefined ? {} : { groups }),
+    ...(projects === undefined ? {} : { groups: projects }),
   }
 }
 

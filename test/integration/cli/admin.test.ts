@@ -103,21 +103,23 @@ test('users are imported from a CSV file; a wrong row does not keep the others f
 })
 
 test('the size of all folders of a project and the number of their files are limited, and the limit taken away', async () => {
-  const made = await json<Group>('group', 'create', 'robots', '--folder-size', '1.5t')
+  const made = await json<Group>('project', 'create', 'robots', '--folder-size', '1.5t')
   expect(made.maxFolderBytes).toBe(1.5 * 2 ** 40)
-  expect((await admin('group', 'ls')).out).toMatch(/robots .* 1\.5 TiB/)
-  await admin('group', 'update', 'robots', '--description', 'Arms')
-  expect((await json<Group[]>('group', 'ls')).find(({ name }) => name === 'robots')?.maxFolderBytes).toBe(1.5 * 2 ** 40)
-  const { maxFolderBytes } = await json<Group>('group', 'update', 'robots', '--folder-size', 'unlimited')
+  expect((await admin('project', 'ls')).out).toMatch(/robots .* 1\.5 TiB/)
+  await admin('project', 'update', 'robots', '--description', 'Arms')
+  expect((await json<Group[]>('project', 'ls')).find(({ name }) => name === 'robots')?.maxFolderBytes).toBe(
+    1.5 * 2 ** 40,
+  )
+  const { maxFolderBytes } = await json<Group>('project', 'update', 'robots', '--folder-size', 'unlimited')
   expect(maxFolderBytes).toBeNull()
-  const counted = await json<Group>('group', 'update', 'robots', '--folder-files', '500000')
+  const counted = await json<Group>('project', 'update', 'robots', '--folder-files', '500000')
   expect(counted.maxFolderFiles).toBe(500_000)
-  await admin('group', 'update', 'robots', '--description', 'More arms')
-  expect((await admin('group', 'ls')).out).toMatch(/robots .* ∞ +500000 +More arms/)
-  const found = await json<Group[]>('group', 'ls', '--search', 'MORE ARMS')
+  await admin('project', 'update', 'robots', '--description', 'More arms')
+  expect((await admin('project', 'ls')).out).toMatch(/robots .* ∞ +500000 +More arms/)
+  const found = await json<Group[]>('project', 'ls', '--search', 'MORE ARMS')
   expect(found.map(({ name }) => name)).toEqual(['robots'])
-  expect(await json('group', 'ls', '--search', 'no such project')).toEqual([])
-  expect((await admin('group', 'update', 'robots', '--folder-files', '0')).code).toBe(2)
+  expect(await json('project', 'ls', '--search', 'no such project')).toEqual([])
+  expect((await admin('project', 'update', 'robots', '--folder-files', '0')).code).toBe(2)
 })
 
 test('policies accept the same time formats as sessions, and are assigned by e-mail address', async () => {
@@ -150,7 +152,9 @@ test('policies accept the same time formats as sessions, and are assigned by e-m
 test('access to a resource group is granted by e-mail address and by the name of a project', async () => {
   await admin('resource-group', 'create', 'gpu', '--domains', 'none')
   expect((await admin('resource-group', 'grant', 'gpu', '--user', 'ada@example.org')).out).toContain('ada@example.org')
-  expect((await admin('resource-group', 'grant', 'gpu', '--group', 'default/default')).out).toContain('default/default')
+  expect((await admin('resource-group', 'grant', 'gpu', '--project', 'default/default')).out).toMatch(
+    /project +default\/default/,
+  )
   await admin('resource-group', 'withdraw', 'gpu', '--user', 'ada@example.org')
   const rules = await json<{ kind: string }[]>('resource-group', 'access', 'gpu')
   expect(rules.map(({ kind }) => kind)).toEqual(['group'])
@@ -247,7 +251,7 @@ test.each([
   ],
   ['usage --user nobody@example.org', 4, 'There is no user "nobody@example.org".'],
   ['admin policy assign default', 2, 'Give --user or --keypair.'],
-  ['admin resource-group grant default', 2, 'Give --domain, --group or --user.'],
+  ['admin resource-group grant default', 2, 'Give --domain, --project or --user.'],
   ['admin resource-group access nosuch', 4, 'There is no resource group "nosuch".'],
   ['admin preset rm nosuch', 4, 'There is no preset "nosuch".'],
   ['session create --image berth/python:3.13 --batch', 2, 'A batch session needs --command or --image-command.'],
@@ -266,5 +270,35 @@ test.each([
 test('the usage of somebody else is queried by e-mail address and by the name of a project', async () => {
   const of = async (...args: string[]) => (await cli.run(['usage', ...args])).out
   expect(await of('--user', 'ada@example.org')).toMatch(/user +ada@example.org/)
-  expect(await of('--group', 'default/default')).toMatch(/group +default/)
+  expect(await of('--project', 'default/default')).toMatch(/project +default/)
+})
+
+test.each([
+  'usage --project nosuch',
+  'session create --image berth/python:3.13 --project nosuch --dry-run',
+  'preset ls --project nosuch',
+  'folder create data --project nosuch',
+  'admin preset ls --project nosuch',
+  'admin usage limits --project nosuch',
+  'admin resource-group grant default --project nosuch',
+  'admin resource-group withdraw default --project nosuch',
+  'admin user ls --project nosuch',
+  'admin user create bob@example.org --projects nosuch --password-stdin',
+  'admin user update ada@example.org --projects nosuch',
+])('berth %s says that there is no such project; so does the old word of it, after a note', async line => {
+  const now = await cli.run(line.split(' '), 'Their-own-pass-1')
+  expect(now).toMatchObject({ code: 4, err: expect.stringContaining('(group_not_found)') as string })
+  const before = await cli.run(line.replace('--project', '--group').split(' '), 'Their-own-pass-1')
+  expect(before.err).toMatch(/^Note: "--groups?" is called "--projects?" now; /)
+  expect(before).toEqual({ ...now, err: `${before.err.split('\n')[0]}\n${now.err}` })
+})
+
+test('the words that a script knows from the version before make and show a project', async () => {
+  const made = await admin('group', 'create', 'optics', '--json')
+  expect(made).toMatchObject({ code: 0, err: expect.stringMatching(/^Note: .*"berth admin project".*\n$/) as string })
+  expect(JSON.parse(made.out)).toMatchObject({ name: 'optics' })
+  await admin('group', 'members', 'add', 'optics', 'ada@example.org')
+  const members = await admin('user', 'ls', '--group', 'optics')
+  expect(members.out).toContain('ada@example.org')
+  expect(members.out).toBe((await admin('user', 'ls', '--project', 'optics')).out)
 })

@@ -51,7 +51,7 @@ test('commands for policies, usage, presets, access and recalculation', async ()
   expect((await berth(['usage'])).out).toMatch(/user +admin@localhost +student +1 \/ 3 +1.5 \/ 2 +1 GiB \/ 4 GiB/)
   const used = await berth(['admin', 'usage', 'limits', '--policy', 'student'])
   expect(used.out).toMatch(/user +admin@localhost +1 \/ 3 +1.5 \/ 2 +1 GiB \/ 4 GiB/)
-  const ofProject = await json('admin', 'usage', 'limits', '--group', 'default')
+  const ofProject = await json('admin', 'usage', 'limits', '--project', 'default')
   expect(ofProject).toMatchObject({ shared: { held: { cpu: '1.5' }, sessions: 1 }, items: [{ name: ADMIN.email }] })
   // The figures are those of the page with the users: no request of their own.
   expect(ofProject).not.toHaveProperty('nextCursor')

@@ -119,7 +119,7 @@ test('a folder is made with limits and for a project; the limits are changed one
   const project = await api.createGroup({ body: { name: 'readers' } })
   const { user } = await api.me()
   await api.addGroupMember({ params: { id: project.id, userId: user.id } })
-  const shared = await json('create', 'shared', '--group', project.id, '--read-only')
+  const shared = await json('create', 'shared', '--project', project.id, '--read-only')
   expect(shared).toMatchObject({ group: { id: project.id }, ownerId: null, permission: 'ro' })
 })
 

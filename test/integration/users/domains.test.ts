@@ -300,16 +300,16 @@ test('an admin of a domain manages it from the command line; passwords come from
 
   expect((await login('head@example.org', PASSWORD)).code).toBe(0)
   expect((await admin('domain create other')).err).toContain('forbidden')
-  expect((await admin('group create vision --gpu-shares 1.5')).out).toMatch(/lab +vision +yes +0 +1.5 fGPU/)
+  expect((await admin('project create vision --gpu-shares 1.5')).out).toMatch(/lab +vision +yes +0 +1.5 fGPU/)
   const weak = await admin('user create ada@example.org --password-stdin', 'weak')
   expect(weak.code).toBeGreaterThan(0)
   expect(weak.err).toContain('weak_password')
-  const made = await admin('user create ada@example.org --groups vision --password-stdin --json', PASSWORD)
+  const made = await admin('user create ada@example.org --projects vision --password-stdin --json', PASSWORD)
   expect(JSON.parse(made.out)).toMatchObject({ domain: 'lab', groups: [{ name: 'vision' }], role: 'user' })
-  expect((await admin('group members add lab/default ADA@example.org')).code).toBe(0)
+  expect((await admin('project members add lab/default ADA@example.org')).code).toBe(0)
   expect((await admin('user ls')).out).toMatch(/ada@example.org +ada +user +lab +default, vision +yes/)
-  expect((await admin('group members rm vision ada@example.org')).code).toBe(0)
-  const groups = JSON.parse((await admin('group ls --json')).out) as Group[]
+  expect((await admin('project members rm vision ada@example.org')).code).toBe(0)
+  const groups = JSON.parse((await admin('project ls --json')).out) as Group[]
   expect(groups.map(group => [group.name, group.members])).toEqual([
     ['default', 2],
     ['vision', 0],
@@ -320,5 +320,5 @@ test('an admin of a domain manages it from the command line; passwords come from
   expect((await admin('user activate ada@example.org')).out).toMatch(/default +yes/)
   expect((await admin('user update ada@example.org --role superadmin')).err).toContain('forbidden')
   expect((await admin(`user update ${ADMIN.email} --name Me`)).err).toContain('user_not_found')
-  expect((await admin('group deactivate vision')).out).toMatch(/vision +no/)
+  expect((await admin('project deactivate vision')).out).toMatch(/vision +no/)
 })

@@ -219,11 +219,11 @@ describe('deleting a resource group', () => {
 test('the command exits with 1 and the reason, and succeeds afterwards', async () => {
   const berth = (...args: string[]) => cli.run(['admin', ...args])
   await berth('domain', 'create', 'physics')
-  await berth('group', 'create', 'optics', '--domain', 'physics')
+  await berth('project', 'create', 'optics', '--domain', 'physics')
   const refused = await berth('domain', 'rm', 'physics')
   expect(refused).toMatchObject({ code: 1, out: '' })
   expect(refused.err).toContain('The domain has 1 project besides "default". Delete them first. (domain_in_use)')
-  expect(await berth('group', 'rm', 'physics/optics')).toMatchObject({ code: 0, out: 'Deleted physics/optics.\n' })
+  expect(await berth('project', 'rm', 'physics/optics')).toMatchObject({ code: 0, out: 'Deleted physics/optics.\n' })
   const removed = JSON.parse((await berth('domain', 'rm', 'physics', '--json')).out) as Removed
   expect(removed).toEqual({ name: 'physics', members: 0, sessions: 0 })
   expect(await berth('domain', 'rm', 'physics')).toMatchObject({ code: 4 })
