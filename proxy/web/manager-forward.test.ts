@@ -39,3 +39,29 @@ test('a pipelined request that cannot be forwarded ends its connection, not the 
 
   expect(await (await fetch(`http://127.0.0.1:${port}/api/next`)).text()).toBe('answer to /api/next')
 })
+
+test('bodies that arrive slowly do not use up the connections to the manager', async () => {
+  const managerPort = await listen((request, response) => {
+    request.on('error', () => undefined).resume()
+    request.on('end', () => response.end('answer'))
+  })
+  const forward = createForward(`http://127.0.0.1:${managerPort}`, 'manager', { log: silentLog })
+  onTestFinished(forward.close)
+  const port = await listen((request, response) => forward.request(request, response))
+  const post = (type: string, length: number) =>
+    `POST /api/v1/auth/login HTTP/1.1\r\nHost: localhost\r\n${type}Content-Length: ${length}\r\n\r\n{`
+  const slow = Array.from({ length: 1100 }, (_, index) => {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+    socket.write(post(index % 2 === 0 ? 'Content-Type: application/json\r\n' : '', 100_000))
+    return socket
+  })
+  onTestFinished(() => slow.forEach(socket => void socket.destroy()))
+  await expect.poll(() => slow.filter(socket => socket.bytesRead > 0).length).toBeGreaterThan(1000)
+  expect(await (await fetch(`http://127.0.0.1:${port}/api/v1/me`)).text()).toBe('answer')
+  // Uploads take their time.
+  const upload = connect(port, '127.0.0.1')
+  upload.write(post('Content-Type: application/offset+octet-stream\r\n', 2))
+  await new Promise<void>(done => void upload.write('}', () => done()))
+  expect(String(((await once(upload, 'data')) as [Buffer])[0])).toContain('200 OK')
+  upload.destroy()
+})

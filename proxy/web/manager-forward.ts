@@ -6,11 +6,12 @@ import { AppError, because, CONSOLE_SECRET_HEADER } from '#manager/contract'
 import { containedBy } from '../http/contain.ts'
 import { forwardRequest, type Upstream } from '../http/forward.ts'
 import { forwardUpgrade } from '../http/forward-upgrade.ts'
-import { mapHeaders } from '../http/headers.ts'
+import { hasBody, mapHeaders } from '../http/headers.ts'
 import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
 import { clientOf } from './client.ts'
 import { signInCookies } from './sign-in-cookies.ts'
+import { createTurnstile } from './turnstile.ts'
 
 const FORWARDED = /^\/(api|stream|agent)(\/|$|\?)|^\/(healthz|readyz|metrics)($|\?)/
 /** Fields that only a forwarder sets. */
@@ -22,6 +23,11 @@ const isOurs = (name: string) =>
  * is not read.
  */
 const MAX_CALLS = 1024
+/** Arguments of calls that are still arriving: those of clients that are not slow on purpose are there in a moment. */
+const MOST_ARRIVING = { most: MAX_CALLS / 2, mostOfOne: 64 }
+/** Whether a request brings arguments. Files have other types: the manager refuses these at once wherever no file belongs. */
+const bringsArguments = (request: IncomingMessage) =>
+  hasBody(request.rawHeaders) && /^(application\/json\b|$)/i.test(request.headers['content-type'] ?? '')
 /** Event streams stay open, so each has its own connection and takes none from the calls. The manager allows 32 per sign-in. */
 const isStream = (target: string) => /^\/api\/v1\/events($|\?)/.test(target)
 /** True for paths that belong to the manager. */
@@ -42,6 +48,8 @@ export interface ForwardDeps {
  * Threat model: our own Host and Origin checks come first; the far end then sees its own name as Host and Origin, and the
  * browser's name for us as `x-forwarded-host`. The manager trusts that field because of the secret that it shares with us. A
  * client's own claims in such fields are dropped, except a trusted reverse proxy's report about its client (`client.ts`).
+ * A stranger who sends the arguments of a sign-in slowly would hold a connection to the manager until its deadline, so these
+ * are limited, also by the network that they come from.
  */
 export function createForward(
   url: string,
@@ -84,6 +92,7 @@ export function createForward(
     }
   }
 
+  const arriving = createTurnstile(MOST_ARRIVING)
   /** Calls of a connection that wait for earlier ones. */
   const waiting = new WeakMap<Socket, (() => void)[]>()
   /**
@@ -113,6 +122,11 @@ export function createForward(
 
   return {
     request(request: IncomingMessage, response: ServerResponse) {
+      if (bringsArguments(request) && !arriving.enter(clientOf(request, trustedProxies).address, request)) {
+        request.resume()
+        answerProblem(response, new AppError('unavailable', because('too_many_waiting')))
+        return
+      }
       const connection = { agent: isStream(request.url ?? '') ? unpooled : agent }
       inTurn(request, response, () => {
         forwardRequest(request, response, upstream(request, connection), error => {

@@ -9,12 +9,12 @@ import { answerRaw } from '../../http/raw-answer.ts'
 import { type Transport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
 import { plainAddress } from '../client.ts'
+import { type Closing, createTurnstile } from '../turnstile.ts'
 import { type AppRoad, createAppRoad } from './app-road.ts'
 import { answerAtDoor } from './door.ts'
 import { admitVisitor, type PublicAdmission, type PublicDoor } from './public-gate.ts'
 import { publicFailure, type PublicPage, publicRefusal } from './public-pages.ts'
 import { answerTicket } from './ticket-door.ts'
-import { type Closing, createTurnstile } from './turnstile.ts'
 
 export interface PublicAppDeps {
   readonly served: ServedApp
