@@ -44,11 +44,17 @@ export interface ForeignFolder {
   readonly invited_permission: FolderPermission | null
   /** Address of the administrator who launched the session for its owner. */
   readonly launchedBy: string | null
-  /** Null also where that account is not there any more. */
+  /** Null also where that account is not there or does not manage the owner's any more. */
   readonly launcher_id: UserId | null
   readonly launcher_is_member: boolean
   readonly launcher_invited_permission: FolderPermission | null
 }
+
+/** Whether the launcher manages the account of the owner now, as `managesAccount` says it, with an active account. */
+const mayStillLaunch = sql<boolean>`(launchers.active
+  and exists (select from domains d where d.name = launchers.domain and d.active)
+  and (launchers.role = 'superadmin' or (launchers.role = 'domain_admin' and exists (
+    select from users o where o.id = mounted.owner_id and o.domain = launchers.domain and o.role <> 'superadmin'))))`
 
 /**
  * Folders that the sessions mount, once for each owner. Own folders need no look: nobody withdraws them, and a folder that a live
@@ -68,7 +74,9 @@ export async function listForeignFolders(db: Db, of: AskedSessions): Promise<For
     .innerJoin('folders', 'folders.id', 'mounted.folder_id')
     .leftJoin('groups', 'groups.id', 'folders.group_id')
     .leftJoin('users as owners', 'owners.id', 'folders.user_id')
-    .leftJoin('users as launchers', 'launchers.email', 'mounted.launched_by')
+    .leftJoin('users as launchers', join =>
+      join.onRef('launchers.email', '=', 'mounted.launched_by').on(mayStillLaunch),
+    )
     .select(['mounted.owner_id as ownerId', 'mounted.launched_by as launchedBy'])
     .select(['folders.id as folderId', 'folders.status', 'folders.user_id', 'folders.permission'])
     .select(['groups.active as group_active', 'launchers.id as launcher_id'])

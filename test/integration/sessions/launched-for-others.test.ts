@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ApiClient, type Session, type SessionSpec } from '#manager/contract'
 import { createCli, loginCommand } from '../../fixtures/cli.ts'
+import { apiOf } from '../../fixtures/manager.ts'
 import { type ScriptedAgent, ScriptedError } from '../../fixtures/scripted-agent.ts'
 import { refusal, type SessionsCluster, startSessionsCluster } from '../../fixtures/sessions-cluster.ts'
 
@@ -122,6 +123,31 @@ describe('folders', () => {
     const both = await cluster.launch({ owner: OWNER, folders: [{ folder: 'both' }] })
     expect(both.folders).toMatchObject([{ folderId: shared.id, readOnly: true }])
   })
+})
+
+test('a session with a folder does not start for an administrator who manages its owner no more', async () => {
+  const password = 'Chosen-by-lead-3'
+  const body = { email: 'lead@example.org', name: 'Lead', password, mustChangePassword: false } as const
+  const lead = await cluster.api.createUser({ body: { ...body, role: 'domain_admin' } })
+  const { token } = await apiOf(cluster.url).login({ body: { email: body.email, password, kind: 'token' } })
+  await cluster.api.createFolder({ body: { name: 'of-both', group: 'default' } })
+  await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
+  const spec = specOf({ startupCommand: 'send of-both', folders: [{ folder: 'of-both' }] })
+  const { items } = await apiOf(cluster.url, token ?? '').createSession({ body: spec })
+  const id = items[0]?.id ?? ''
+  const params = { id: lead.id }
+  const waits = () => cluster.api.getSession({ params: { id } })
+  await cluster.api.updateUser({ params, body: { role: 'user' } })
+  await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: true } })
+  const refused = { status: 'PENDING', reason: { code: 'folder_withdrawn' } }
+  await expect.poll(waits).toMatchObject(refused)
+  await cluster.api.updateUser({ params, body: { role: 'domain_admin', active: false } })
+  // Sessions that were asked for later start before it.
+  const later = await cluster.launch({}, finn)
+  await cluster.reach(later.id, 'RUNNING')
+  expect(await waits()).toMatchObject(refused)
+  await cluster.api.updateUser({ params, body: { active: true } })
+  await cluster.reach(id, 'RUNNING')
 })
 
 describe('dotfiles, start-up script and command', () => {
