@@ -6,7 +6,6 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import { AppError } from '#manager/contract'
 import { openStore } from '../store/open-store.ts'
-import { releasedNames } from '../store/migrations/development.ts'
 import { forgetBackups } from '../store/operation/backups.ts'
 import { requeueStarting, writePause } from '../store/operation/pause.ts'
 import { endOneTimeThings } from '../store/operation/restored.ts'
@@ -222,7 +221,7 @@ const tlsKeyPath = (dataDir: string) => join(dataDir, 'tls', 'own-key.pem')
 
 async function checkSchema(db: Db, header: Header): Promise<void> {
   const [schema, tables] = [await readMigrationNames(db), await readShapes(db)]
-  if (JSON.stringify([schema, tables]) === JSON.stringify([releasedNames(header.schema), header.tables])) return
+  if (JSON.stringify([schema, tables]) === JSON.stringify([header.schema, header.tables])) return
   throw new AppError('data_version_unsupported', {
     why:
       `The backup was made with the tables of ${header.schema.at(-1) ?? 'no version'}; this Berth has ` +

@@ -11,7 +11,11 @@ const [mira, bob] = ['01900000-0000-7000-8000-000000000001', '01900000-0000-7000
   UserId.parse(id),
 ) as [UserId, UserId]
 const nowMs = Date.parse('2026-11-28T12:00:00Z')
-const leftAgo = (userId: UserId, ms: number): LastHeld => ({ userId, leftAt: new Date(nowMs - ms) })
+const leftAgo = (userId: UserId, ms: number, ofOther = false): LastHeld => ({
+  userId,
+  leftAt: new Date(nowMs - ms),
+  ofOther,
+})
 const takenBy = (who: UserId | null, ports: readonly number[]) => new Map(ports.map(port => [port, who]))
 const nobody = { taken: takenBy(null, []), left: new Map<number, LastHeld>() }
 
@@ -38,6 +42,14 @@ test('over http a port rests before it goes to another person; over https it is 
   const more = { left, taken: takenBy(null, [20_002, 20_003]) }
   expect(choosePort(HTTP, more, { userId: bob, wanted: 20_000, nowMs })).toBe('resting')
   expect(choosePort(HTTPS, more, { userId: bob, wanted: 20_000, nowMs })).toBe(20_001)
+})
+
+test('the port of an app of another person’s session rests for the person who left it, too', () => {
+  const left = new Map([[20_000, leftAgo(mira, 1_000, true)]])
+  const known = { taken: takenBy(null, [20_001, 20_002, 20_003]), left }
+  const asked = { userId: mira, wanted: 20_000, nowMs }
+  expect(choosePort(HTTP, known, asked)).toBe('resting')
+  expect(choosePort(HTTP, { ...known, taken: takenBy(null, [20_001, 20_002]) }, asked)).toBe(20_003)
 })
 
 test('ports that rest count in the share of the person who left them: nobody makes the whole range rest', () => {

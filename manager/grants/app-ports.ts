@@ -29,7 +29,7 @@ export const countPortsOf = ({ taken }: PortsKnown, userId: UserId) =>
  * Threat model: a page of somebody may still be open at a port that this person has left, and acts in the app of whoever gets the port
  * next. Somebody who took and left port after port would make all of them rest: over http nobody else had a port then, and over
  * https the next person had the port that was left first. So ports that rest count in the share of the person who left them, who
- * has these again when the share is used up.
+ * has these again when the share is used up. A page of an app of somebody else's session is that person's, whoever had it open.
  *
  * @returns null where apps are at names; `taken` if no port is free, `resting` if every free one was another person's of late
  */
@@ -46,7 +46,7 @@ export function choosePort(
   /** 0 for a port that can go to this person at once; others by when they were left. */
   const leftMs = (port: number) => {
     const held = left.get(port)
-    return !held || held.userId === asked.userId ? 0 : held.leftAt.getTime()
+    return !held || (held.userId === asked.userId && !held.ofOther) ? 0 : held.leftAt.getTime()
   }
   const resting = free.filter(port => {
     const held = left.get(port)

@@ -9,7 +9,3 @@ export const isLastOfDevelopment = (names: readonly string[]): boolean =>
 /** Whether the tables are older than those of `0001-schema`: nothing leads from them to the tables of today. */
 export const isOlderDevelopment = (names: readonly string[]): boolean =>
   names[0] === FIRST_OF_DEVELOPMENT && !isLastOfDevelopment(names)
-
-/** The names by which this Berth knows the tables. */
-export const releasedNames = (names: readonly string[]): readonly string[] =>
-  isLastOfDevelopment(names) ? ['0001-schema'] : names

@@ -8,6 +8,8 @@ import { deleteEnded } from './published-apps.ts'
 export interface LastHeld {
   readonly userId: UserId
   readonly leftAt: Date
+  /** Whether the app was of another person's session, or may have been. */
+  readonly ofOther: boolean
 }
 
 export interface PortsKnown {
@@ -51,7 +53,9 @@ export async function knownPorts(db: Db): Promise<PortsKnown & { readonly closed
       ...held.flatMap(({ port, user_id: userId }) => (port === null ? [] : [[port, userId] as const])),
     ]),
     closed: new Set(closed.map(({ port }) => port)),
-    left: new Map(left.map(({ port, user_id: userId, left_at: leftAt }) => [port, { userId, leftAt }])),
+    left: new Map(
+      left.map(({ port, user_id: userId, left_at: leftAt, of_other: ofOther }) => [port, { userId, leftAt, ofOther }]),
+    ),
   }
 }
 

@@ -44,6 +44,8 @@ export interface AppPortsTable {
   /** The last person who had it; may be deleted. */
   user_id: UserId
   left_at: Time
+  /** Whether its app was of another person's session, or may have been. */
+  of_other: Default<boolean>
 }
 
 /** Ports of the address of apps at which a console does not listen. */

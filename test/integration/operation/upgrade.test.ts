@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { sql } from 'kysely'
+import { Migrator } from 'kysely/migration'
 import { expect, test } from 'vitest'
 import { AgentId, KernelId, SessionId, UserId } from '#manager/contract'
 import { silentLog } from '../../../manager/log.ts'
@@ -77,7 +78,9 @@ async function fill(db: Db) {
 test('all data of the last development version survives: accounts, sign-ins, sessions, grants and history', async () => {
   await using database = await startDatabase()
   const store = { databaseUrl: database.url, dataDir: '/nonexistent', log: silentLog }
-  const old = await openStore(store)
+  const old = await openStore({ ...store, migrate: false })
+  const migrator = new Migrator({ db: old.db, provider: { getMigrations: () => Promise.resolve({ ...MIGRATIONS }) } })
+  expect((await migrator.migrateTo('0001-schema')).error).toBeUndefined()
   const was = await fill(old.db)
   await becomeDevelopment(old.db, LAST_OF_DEVELOPMENT)
   await old[Symbol.asyncDispose]()

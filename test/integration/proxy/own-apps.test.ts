@@ -479,6 +479,19 @@ test('somebody who takes and leaves port after port leaves those of others unuse
   expect(await inDatabase(`select port from app_ports where port = ${new URL(origin).port}`)).toEqual([])
 })
 
+test('the port of an app of another person’s session rests for the member who had it, too', async () => {
+  await inDatabase('delete from app_ports')
+  await mira.api.shareSession({ params: { id: session.id }, body: { email: bob.email, permission: 'use' } })
+  const port = Number(new URL((await open(bob)).origin).port)
+  await inDatabase('delete from own_apps')
+  // A page of the owner may still be open in the member's browser.
+  expect(await inDatabase(`select of_other from app_ports where port = ${port}`)).toEqual([{ of_other: true }])
+  const own = Number(new URL((await open(mira)).origin).port)
+  await inDatabase('delete from own_apps')
+  expect(own).not.toBe(port)
+  expect(await inDatabase(`select of_other from app_ports where port = ${own}`)).toEqual([{ of_other: false }])
+})
+
 test('an ended link gives its port back to the next app at once', async () => {
   await cluster.api.updateSettings({ body: { publishApps: true } })
   const body = { hours: 0.05, addresses: [] }
