@@ -75,9 +75,10 @@ export function withServices(answers: Partial<ApiClient>, events = testEvents(),
     ask: () => Promise.resolve(null),
     prove: (code: string) => Promise.resolve(code === 'right'),
   }
-  provideServices(app, { api: testApi(answers), events, host: host as Host, secret, localProof })
+  const api = testApi(answers)
+  provideServices(app, { api, events, host: host as Host, secret, localProof })
   setActivePinia(pinia)
   // A store that stays would hear the sign-ins and sign-outs of other tests, also of those in other files.
   onTestFinished(() => disposePinia(pinia))
-  return { app, events, pinia, secret }
+  return { app, api, events, pinia, secret }
 }

@@ -74,6 +74,7 @@ test('an action shows its answer; an older answer that arrives later does not un
   // The dropped answer is asked for again.
   await vi.advanceTimersByTimeAsync(1_000)
   answerLate?.()
+  await vi.advanceTimersByTimeAsync(1)
   await loading
   expect(names(api.store.lists.ready.items)).toEqual(['folder-1'])
   events.stop()

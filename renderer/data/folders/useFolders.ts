@@ -1,17 +1,9 @@
 import { defineStore } from 'pinia'
-import { computed, ref, shallowRef, watch } from 'vue'
-import {
-  type Folder,
-  type FolderChange,
-  type FolderCloneSpec,
-  type FolderId,
-  type FolderSpec,
-  type FolderCount,
-  type StorageHost,
-} from '#manager/contract'
-import { createPaced } from '../../api/paced.ts'
+import { computed, ref, watch } from 'vue'
+import { type Folder, type FolderChange, type FolderCloneSpec, type FolderId, type FolderSpec } from '#manager/contract'
 import { useServices } from '../../services.ts'
 import { useAccount } from '../account/useAccount.ts'
+import { useFetched, type Fetched } from '../fetched.ts'
 
 export type FolderListName = 'ready' | 'trashed'
 interface FolderList {
@@ -21,27 +13,31 @@ interface FolderList {
   readonly error: unknown
 }
 
-const NONE: FolderList = { items: null, error: null }
 const NAMES: readonly FolderListName[] = ['ready', 'trashed']
-/** Milliseconds in which hints are gathered. */
-const GATHER_MS = 150
-const BUSY_MS = 2_000
 
 /** The folders that the person may use or manage, those in the trash, and the storage hosts. Kept current by event hints. */
 export const useFolders = defineStore('folders', () => {
-  const { api, events } = useServices()
+  const { api } = useServices()
   const account = useAccount()
-  const lists = shallowRef<Readonly<Record<FolderListName, FolderList>>>({ ready: NONE, trashed: NONE })
-  const hosts = shallowRef<readonly StorageHost[] | null>(null)
+  /** Nothing is asked for before a page does. While the sign-in is expired, nothing could be fetched. */
+  const current = { topics: ['folder'], concerns: () => account.state === 'signed_in', atOnce: false } as const
+  const fetchedList = (query: { readonly trashed?: 'true' }) =>
+    useFetched<readonly Folder[]>({
+      fetch: async (_, signal) => (await api.listFolders({ query, signal })).items,
+      ...current,
+    })
+  const fetched = { ready: fetchedList({}), trashed: fetchedList({ trashed: 'true' }) }
+  const listOf = ({ value: { value: items }, error: { value: error } }: Fetched<readonly Folder[]>): FolderList => ({
+    items,
+    error,
+  })
+  const lists = computed(() => ({ ready: listOf(fetched.ready), trashed: listOf(fetched.trashed) }))
+  const storage = useFetched({ fetch: (_, signal) => api.listStorageHosts({ signal }), ...current })
+  const hosts = computed(() => storage.value.value?.items ?? null)
   /** How many folders the person owns, and may own. */
-  const count = shallowRef<FolderCount | null>(null)
+  const count = computed(() => storage.value.value?.folders ?? null)
   /** Ids of folders just made on this page: shown with an accent for a moment. */
   const fresh = ref<ReadonlySet<FolderId>>(new Set())
-  /** Lists that a page has asked for: these are kept current. */
-  const wanted = new Set<FolderListName>()
-  /** Counts requests per list and changes made here: an answer to an earlier request is dropped. */
-  const turns: Record<FolderListName, number> = { ready: 0, trashed: 0 }
-
   const byId = computed(
     () => new Map(NAMES.flatMap(name => (lists.value[name].items ?? []).map(each => [each.id, each]))),
   )
@@ -49,84 +45,32 @@ export const useFolders = defineStore('folders', () => {
   const mountable = computed(() => lists.value.ready.items?.filter(({ usable }) => usable) ?? null)
   const problemOf = (host: string) => hosts.value?.find(({ name }) => name === host)?.problem ?? null
 
-  const setList = (name: FolderListName, change: Partial<FolderList>) => {
-    lists.value = { ...lists.value, [name]: { ...lists.value[name], ...change } }
-  }
-
-  /** Fetches a list. @returns whether it succeeded */
-  async function fetchList(name: FolderListName): Promise<boolean> {
-    const turn = ++turns[name]
-    try {
-      const { items } = await api.listFolders({ query: name === 'trashed' ? { trashed: 'true' } : {} })
-      if (turn === turns[name]) setList(name, { items, error: null })
-      return true
-    } catch (error) {
-      if (turn === turns[name]) setList(name, { error })
-      return false
-    }
-  }
-
-  let hostTurn = 0
-  /** Fetches the storage hosts. @returns whether it succeeded */
-  async function fetchHosts(): Promise<boolean> {
-    const turn = ++hostTurn
-    return await api.listStorageHosts().then(
-      ({ items, folders }) => {
-        if (turn !== hostTurn) return true
-        hosts.value = items
-        count.value = folders
-        return true
-      },
-      () => false,
-    )
-  }
-
   /** Fetches a list unless it is loaded, and asks for the state of the storage hosts, of which no hint tells. */
   async function load(name: FolderListName): Promise<void> {
-    wanted.add(name)
-    await Promise.all([fetchHosts(), lists.value[name].items ? true : fetchList(name)])
+    await Promise.all([storage.again(), lists.value[name].items ? undefined : fetched[name].again()])
   }
   /** Fetches a list again after a failure. */
   async function retry(name: FolderListName): Promise<void> {
-    setList(name, { error: null })
-    await Promise.all([fetchHosts(), fetchList(name)])
+    await Promise.all([storage.again(), fetched[name].again()])
   }
-
-  const again = createPaced({
-    gatherMs: GATHER_MS,
-    busyMs: BUSY_MS,
-    run: async () => {
-      const answers = await Promise.all([...[...wanted].map(fetchList), hosts.value ? fetchHosts() : true])
-      return answers.every(Boolean)
-    },
-  })
-  events.onHint(({ topic }) => {
-    if (topic === 'folder' && account.state === 'signed_in') again.ask()
-  })
-  events.onResync(() => again.ask())
-  // Hints that arrived while the sign-in was expired were lost: nothing could be fetched.
+  // Hints that arrived while the sign-in was expired were lost.
   watch(
     () => account.state,
     (now, before) => {
-      if (before === 'expired' && now === 'signed_in') again.ask()
+      if (before !== 'expired' || now !== 'signed_in') return
+      for (const one of [fetched.ready, fetched.trashed, storage]) if (one.value.value !== null) void one.again()
     },
   )
 
   /** Moves a folder to the list of its status with the answer to an action: the page shows it before any hint. */
   function put(folder: Folder): void {
     take(folder.id)
-    const name = folder.status === 'trashed' ? 'trashed' : 'ready'
-    const { items } = lists.value[name]
-    if (items) setList(name, { items: [...items, folder] })
+    const { value, put: show } = fetched[folder.status === 'trashed' ? 'trashed' : 'ready']
+    if (value.value) show([...value.value, folder])
   }
+  /** An answer in flight may be older than the action: it is dropped, and asked for again. */
   function take(id: FolderId): void {
-    for (const name of NAMES) {
-      turns[name] += 1
-      const { items } = lists.value[name]
-      if (items?.some(each => each.id === id)) setList(name, { items: items.filter(each => each.id !== id) })
-    }
-    // An answer in flight may be older than the action: it is dropped, and asked for again.
-    again.ask()
+    for (const name of NAMES) fetched[name].put(fetched[name].value.value?.filter(each => each.id !== id) ?? null)
   }
 
   /** Shows the answer to an action. */

@@ -1,7 +1,8 @@
 import { defineStore } from 'pinia'
-import { computed, ref } from 'vue'
+import { computed } from 'vue'
 import { useServices } from '../../services.ts'
 import { useAccount } from '../account/useAccount.ts'
+import { useFetched } from '../fetched.ts'
 import { useSessions } from './useSessions.ts'
 
 export interface OwnList {
@@ -19,37 +20,32 @@ const MOST_LIVE = 500
  * current.
  */
 export const useOwnSessions = defineStore('own-sessions', () => {
-  const { api, events } = useServices()
+  const { api } = useServices()
   const sessions = useSessions()
   const account = useAccount()
   const live = computed(() => sessions.live.filter(session => account.owns(session)))
   const finished = computed(() => sessions.finished.filter(session => account.owns(session)))
   const inProject = (id: string) => live.value.filter(({ group }) => group?.id === id)
-  const list = ref<OwnList>({ status: 'idle', error: null })
-  let round = 0
-
-  async function fetchAll(): Promise<void> {
-    const asked = ++round
-    try {
+  const all = useFetched({
+    async fetch(_, signal) {
       const answers = await Promise.all([
-        api.listSessions({ query: { status: 'live', mine: 'true', limit: MOST_LIVE } }),
-        api.listSessions({ query: { status: 'finished', mine: 'true', limit: MOST_FINISHED } }),
+        api.listSessions({ query: { status: 'live', mine: 'true', limit: MOST_LIVE }, signal }),
+        api.listSessions({ query: { status: 'finished', mine: 'true', limit: MOST_FINISHED }, signal }),
       ])
-      if (asked !== round) return
-      sessions.put(answers.flatMap(({ items }) => items))
-      list.value = { status: 'ready', error: null }
-    } catch (error) {
-      if (asked === round && list.value.status !== 'ready') list.value = { status: 'failed', error }
-    }
-  }
+      if (!signal.aborted) sessions.put(answers.flatMap(({ items }) => items))
+      return true
+    },
+    topics: [],
+    atOnce: false,
+  })
+  const list = computed((): OwnList => {
+    if (all.value.value) return { status: 'ready', error: null }
+    if (all.error.value !== null) return { status: 'failed', error: all.error.value }
+    return { status: all.loading.value ? 'loading' : 'idle', error: null }
+  })
   /** Fetches the sessions unless they are loaded: hints keep them current. */
   async function load(): Promise<void> {
-    if (list.value.status === 'ready') return
-    list.value = { status: 'loading', error: null }
-    await fetchAll()
+    if (!all.value.value) await all.again()
   }
-  events.onResync(() => {
-    if (list.value.status === 'ready') void fetchAll()
-  })
   return { list, live, finished, inProject, load }
 })

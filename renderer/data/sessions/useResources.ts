@@ -1,19 +1,24 @@
 import { defineStore } from 'pinia'
-import { computed, ref } from 'vue'
-import { parseSlots, type Image, type Resources } from '#manager/contract'
-import { createPaced } from '../../api/paced.ts'
+import { computed } from 'vue'
+import { parseSlots } from '#manager/contract'
 import { useServices } from '../../services.ts'
+import { useFetched } from '../fetched.ts'
 
-/** Milliseconds in which hints are gathered, because changes of sessions arrive in groups. */
-const GATHER_MS = 250
-const BUSY_MS = 2_000
-
-/** Capacity and use of the cluster, and the images to launch. Kept current by event hints. */
+/** Capacity and use of the cluster, and the images to launch. Kept current by event hints once they are loaded. */
 export const useResources = defineStore('resources', () => {
-  const { api, events } = useServices()
-  const resources = ref<Resources | null>(null)
-  const images = ref<Image[] | null>(null)
-  const error = ref<unknown>(null)
+  const { api } = useServices()
+  const figures = useFetched({
+    fetch: (_, signal) => api.getResources({ signal }),
+    topics: ['resources', 'agent', 'session'],
+    atOnce: false,
+  })
+  const launchable = useFetched({
+    fetch: async (_, signal) => (await api.listImages({ signal })).items,
+    topics: ['image'],
+    atOnce: false,
+  })
+  const resources = figures.value
+  const error = computed(() => figures.error.value ?? launchable.error.value)
 
   const capacity = computed(() => parseSlots(resources.value?.capacity ?? {}))
   const occupied = computed(() => parseSlots(resources.value?.occupied ?? {}))
@@ -22,46 +27,6 @@ export const useResources = defineStore('resources', () => {
   /** Amounts that limits leave; a slot that is not in it is not limited. */
   const left = computed(() => parseSlots(resources.value?.left ?? {}))
 
-  /** @returns whether it succeeded */
-  async function loadResources(): Promise<boolean> {
-    try {
-      resources.value = await api.getResources()
-      error.value = null
-      return true
-    } catch (cause) {
-      error.value = cause
-      return false
-    }
-  }
-
-  /** @returns whether it succeeded */
-  async function loadImages(): Promise<boolean> {
-    try {
-      images.value = (await api.listImages()).items
-      error.value = null
-      return true
-    } catch (cause) {
-      error.value = cause
-      return false
-    }
-  }
-
-  async function load(): Promise<void> {
-    await Promise.all([loadResources(), loadImages()])
-  }
-
-  // Only data that has been loaded before is kept current.
-  const pace = { gatherMs: GATHER_MS, busyMs: BUSY_MS }
-  const resourcesAgain = createPaced({ ...pace, run: async () => !resources.value || (await loadResources()) })
-  const imagesAgain = createPaced({ ...pace, run: async () => !images.value || (await loadImages()) })
-  events.onHint(({ topic }) => {
-    if (topic === 'image') imagesAgain.ask()
-    if (topic === 'resources' || topic === 'agent' || topic === 'session') resourcesAgain.ask()
-  })
-  events.onResync(() => {
-    resourcesAgain.ask()
-    imagesAgain.ask()
-  })
-
-  return { resources, images, error, capacity, occupied, largest, free, left, load }
+  const load = async () => void (await Promise.all([figures.again(), launchable.again()]))
+  return { resources, images: launchable.value, error, capacity, occupied, largest, free, left, load }
 })

@@ -1,6 +1,6 @@
-import { computed, onBeforeMount, onBeforeUnmount, ref, shallowRef, watch } from 'vue'
+import { computed, shallowRef, watch } from 'vue'
 import { type EventHint } from '#manager/contract'
-import { useServices } from '../../services.ts'
+import { useFetched } from '../../data/fetched.ts'
 import { writeSort } from '../../ui/list-sort.ts'
 import { allPages } from './all-pages.ts'
 import { type ListColumn, searchRows, sortRows } from './list-column.ts'
@@ -25,32 +25,6 @@ export interface AdminList<T> {
 }
 
 type Topic = EventHint['topic']
-const GATHER_MS = 400
-
-/**
- * Runs `load` at first, after hints of these topics, gathered for a moment, and after the stream of hints was interrupted. The first time
- * is before the page is drawn: its requests are under way meanwhile.
- */
-export function useFreshness(topics: readonly Topic[], load: () => Promise<void>): void {
-  const { events } = useServices()
-  let waiting: ReturnType<typeof setTimeout> | undefined
-  const stops = [
-    events.onHint(({ topic }) => {
-      if (!topics.includes(topic)) return
-      waiting ??= setTimeout(() => {
-        waiting = undefined
-        void load()
-      }, GATHER_MS)
-    }),
-    events.onResync(() => void load()),
-  ]
-  onBeforeMount(() => void load())
-  onBeforeUnmount(() => {
-    clearTimeout(waiting)
-    stops.forEach(stop => stop())
-  })
-}
-
 const isNarrowed = ({ search, filters }: ListState) => search !== '' || Object.keys(filters).length > 0
 
 /** A list that the server sends whole: searched and sorted here. */
@@ -62,23 +36,7 @@ export function useWholeList<T>(options: {
   readonly topics?: readonly Topic[]
 }): AdminList<T> {
   const { view, columns, fetch, keeps, topics = [] } = options
-  const all = shallowRef<readonly T[] | null>(null)
-  const error = ref<unknown>(null)
-  let round = 0
-
-  async function load(): Promise<void> {
-    const mine = ++round
-    try {
-      const items = await fetch()
-      if (mine !== round) return
-      all.value = items
-      error.value = null
-    } catch (cause) {
-      if (mine === round) error.value = cause
-    }
-  }
-  useFreshness(topics, load)
-
+  const { value: all, error, again } = useFetched({ fetch, topics })
   const rows = computed(() => {
     if (!all.value) return null
     const { search, sort, filters } = view.state
@@ -101,7 +59,7 @@ export function useWholeList<T>(options: {
     get error() {
       return error.value
     },
-    load,
+    load: again,
     more: () => undefined,
     async *pages() {
       yield await Promise.resolve(rows.value ?? [])
@@ -123,6 +81,14 @@ export interface ListPage<T> {
   readonly total?: number
 }
 
+interface ShownPage<T> {
+  /** Search and order of the rows: the next page is asked with the same. */
+  readonly state: ListState
+  readonly items: readonly T[]
+  readonly nextCursor: string | null
+  readonly total: number | null
+}
+
 const PAGE = 100
 const EXPORT_PAGE = 500
 const TYPING_MS = 250
@@ -134,77 +100,64 @@ export function usePagedList<T>(options: {
   readonly topics?: readonly Topic[]
 }): AdminList<T> {
   const { view, fetch, topics = [] } = options
-  const rows = shallowRef<readonly T[] | null>(null)
-  const total = ref<number | null>(null)
-  const error = ref<unknown>(null)
-  const cursor = ref<string | null>(null)
-  let round = 0
-  let fetching = false
-  const ask = (limit: number, from: string | undefined) =>
-    fetch({ ...view.state, order: writeSort(view.state.sort), limit, cursor: from })
-
-  /** Fetches the first page again; as many rows as are shown, so that the page does not jump. */
-  async function load(): Promise<void> {
-    const mine = ++round
-    fetching = true
-    try {
-      const page = await ask(Math.min(EXPORT_PAGE, Math.max(PAGE, rows.value?.length ?? 0)), undefined)
-      if (mine !== round) return
-      rows.value = page.items
-      cursor.value = page.nextCursor
-      total.value = page.total ?? (page.nextCursor === null ? page.items.length : null)
-      error.value = null
-    } catch (cause) {
-      if (mine === round) error.value = cause
-    } finally {
-      if (mine === round) fetching = false
-    }
-  }
-  async function append(): Promise<void> {
-    if (fetching || cursor.value === null) return
-    const mine = round
-    fetching = true
-    try {
-      const page = await ask(PAGE, cursor.value)
-      if (mine !== round) return
-      rows.value = [...(rows.value ?? []), ...page.items]
-      cursor.value = page.nextCursor
-    } catch (cause) {
-      if (mine === round) error.value = cause
-    } finally {
-      if (mine === round) fetching = false
-    }
-  }
-  let typing: ReturnType<typeof setTimeout> | undefined
-  watch(
-    () => view.state,
-    (next, before) => {
-      clearTimeout(typing)
-      typing = setTimeout(() => void load(), next.search === before.search ? 0 : TYPING_MS)
+  const ask = (state: ListState, limit: number, cursor: string | undefined) =>
+    fetch({ ...state, order: writeSort(state.sort), limit, cursor })
+  const {
+    value: shown,
+    error,
+    loading,
+    again,
+    put,
+  } = useFetched<ShownPage<T>, ListState>({
+    key: () => view.state,
+    /** The first page; as many rows as are shown, so that the page does not jump. */
+    async fetch(state) {
+      const page = await ask(state, Math.min(EXPORT_PAGE, Math.max(PAGE, shown.value?.items.length ?? 0)), undefined)
+      return { ...page, state, total: page.total ?? (page.nextCursor === null ? page.items.length : null) }
     },
-  )
-  onBeforeUnmount(() => {
-    clearTimeout(typing)
-    round += 1
+    topics,
+    keeps: true,
+    restMs: (next, before) => (before && next.search !== before.search ? TYPING_MS : 0),
+    atOnce: false,
   })
-  useFreshness(topics, load)
+  // Not before, because the number of rows is part of the question.
+  void again()
+  const appendError = shallowRef<unknown>(null)
+  watch(shown, () => (appendError.value = null))
+  let appending = false
+  async function append(): Promise<void> {
+    const before = shown.value
+    if (appending || loading.value || !before || before.nextCursor === null) return
+    const isOvertaken = () => shown.value !== before || loading.value
+    appending = true
+    try {
+      const page = await ask(before.state, PAGE, before.nextCursor)
+      // Rows that came meanwhile have another order, or other rows.
+      if (isOvertaken()) return
+      put({ ...before, items: [...before.items, ...page.items], nextCursor: page.nextCursor })
+    } catch (cause) {
+      if (!isOvertaken()) appendError.value = cause
+    } finally {
+      appending = false
+    }
+  }
 
   return {
     get rows() {
-      return rows.value
+      return shown.value?.items ?? null
     },
     get total() {
-      return total.value
+      return shown.value?.total ?? null
     },
     get narrowed() {
       return isNarrowed(view.state)
     },
     hidden: 0,
     get error() {
-      return error.value
+      return error.value ?? appendError.value
     },
-    load,
+    load: again,
     more: () => void append(),
-    pages: () => allPages(cursor => ask(EXPORT_PAGE, cursor)),
+    pages: () => allPages(cursor => ask(view.state, EXPORT_PAGE, cursor)),
   }
 }

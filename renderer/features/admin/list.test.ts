@@ -1,6 +1,10 @@
-import { expect, test } from 'vitest'
+// @vitest-environment happy-dom
+import { effectScope, reactive } from 'vue'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { withServices } from '../../testing/services.ts'
+import { usePagedList, type PageQuery } from './admin-list.ts'
 import { type ListColumn, searchRows, sortRows } from './list-column.ts'
-import { readListState, writeListState } from './list-view.ts'
+import { readListState, writeListState, type ListState, type ListView } from './list-view.ts'
 
 interface Row {
   readonly name: string
@@ -40,4 +44,62 @@ test('the address has what differs from the usual view, and reads back the same'
   expect(state).toEqual({ search: 'ada', sort: { key: 'email', descending: true }, filters: { role: 'user' } })
   expect(writeListState(state, 'created')).toEqual({ q: 'ada', sort: '-email', role: 'user' })
   expect(writeListState(readListState({}, '-created', []), '-created')).toEqual({})
+})
+
+/** A list on a page, whose questions the test answers. */
+function aPagedList() {
+  const state = reactive({ search: '', sort: { key: 'name', descending: false }, filters: {} })
+  const view = { state: state as ListState } as ListView
+  const asked: { query: PageQuery; answer(names: string[], nextCursor?: string): void; fail(error: unknown): void }[] =
+    []
+  const fetch = (query: PageQuery) => {
+    const { promise, resolve, reject } = Promise.withResolvers<{ items: string[]; nextCursor: string | null }>()
+    asked.push({
+      query,
+      answer: (items, nextCursor = '') => resolve({ items, nextCursor: nextCursor || null }),
+      fail: reject,
+    })
+    return promise
+  }
+  const scope = effectScope()
+  onTestFinished(() => scope.stop())
+  const list = withServices({}).app.runWithContext(() => scope.run(() => usePagedList<string>({ view, fetch })))
+  if (!list) throw new Error('the scope has ended')
+  return { state, asked, list }
+}
+
+test('the first page is asked for at once, the next one at the end, and another order begins anew', async () => {
+  const { state, asked, list } = aPagedList()
+  asked[0]?.answer(['a', 'b'], 'next')
+  await vi.waitUntil(() => list.rows)
+  expect([list.rows, list.total, list.error]).toEqual([['a', 'b'], null, null])
+  list.more()
+  list.more()
+  expect(asked.map(({ query: { cursor } }) => cursor)).toEqual([undefined, 'next'])
+  asked[1]?.answer(['c'])
+  await vi.waitUntil(() => list.rows?.length === 3)
+  list.more()
+  expect(asked).toHaveLength(2)
+  state.sort = { key: 'name', descending: true }
+  await vi.waitUntil(() => asked[2])
+  expect(asked[2]?.query).toMatchObject({ order: '-name', cursor: undefined })
+})
+
+test('the rest of a list that has changed meanwhile is not added', async () => {
+  const { asked, list } = aPagedList()
+  asked[0]?.answer(['a'], 'next')
+  await vi.waitUntil(() => list.rows)
+  list.more()
+  const again = list.load()
+  asked[2]?.answer(['b'], 'other')
+  await again
+  asked[1]?.answer(['old'])
+  await vi.waitUntil(() => list.rows)
+  await Promise.resolve()
+  expect(list.rows).toEqual(['b'])
+  list.more()
+  await vi.waitUntil(() => asked[3])
+  asked[3]?.fail(new Error('away'))
+  await vi.waitUntil(() => list.error)
+  expect(list.rows).toEqual(['b'])
 })

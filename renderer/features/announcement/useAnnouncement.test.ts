@@ -26,7 +26,7 @@ async function start(first: Announcement, failing = false) {
     },
   })
   const store = app.runWithContext(() => useAnnouncement(pinia))
-  store.begin()
+  void store.begin()
   await vi.advanceTimersByTimeAsync(0)
   return { server, events, store }
 }
@@ -61,7 +61,7 @@ test('a dismissed announcement is hidden at once, and a changed one is shown aga
   expect(server.dismissed).toEqual(['a'])
   server.answer = { ...ABOUT, id: 'b', text: 'Down on Sunday' }
   events.hint({ topic: 'announcement', id: 'all', version: 2 })
-  await vi.advanceTimersByTimeAsync(0)
+  await vi.advanceTimersByTimeAsync(1_000)
   expect(store.shown.text).toBe('Down on Sunday')
 })
 
@@ -77,7 +77,7 @@ test('the next page shows the announcement before the manager has answered, unle
   const silent = () => {
     const { app, pinia } = withServices({ getAnnouncement: () => new Promise(() => undefined) })
     const next = app.runWithContext(() => useAnnouncement(pinia))
-    next.begin()
+    void next.begin()
     return next.shown?.text
   }
   expect(silent()).toBe('Down on *Saturday*')

@@ -1,6 +1,7 @@
 import { defineStore } from 'pinia'
-import { computed, ref, shallowRef } from 'vue'
+import { computed, onScopeDispose, ref, watch } from 'vue'
 import { type Announcement, parseJson } from '#manager/contract'
+import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 
 /** An announcement that the page shows. */
@@ -24,13 +25,22 @@ function readKnown(): Announcement | null {
 
 /** The announcement of the administrators, kept current by event hints and by the times of its period. */
 export const useAnnouncement = defineStore('announcement', () => {
-  const { api, events } = useServices()
-  const answer = shallowRef<Announcement | null>(null)
+  const { api } = useServices()
+  const {
+    value: answer,
+    again,
+    put,
+  } = useFetched({
+    // The page works without an announcement. A failure of the manager is shown by the parts that need its answers.
+    fetch: (_, signal) => api.getAnnouncement({ signal }),
+    topics: ['announcement'],
+    atOnce: false,
+  })
   /** True once the manager has answered, or could not. */
   const isKnown = ref(false)
-  let round = 0
   let hasBegun = false
   let timer: ReturnType<typeof setTimeout> | undefined
+  onScopeDispose(() => clearTimeout(timer))
 
   /** Null until it is known, while there is none, and once the person has dismissed it. */
   const shown = computed((): ShownAnnouncement | null => {
@@ -39,48 +49,35 @@ export const useAnnouncement = defineStore('announcement', () => {
     return { ...answer.value, id, text }
   })
 
-  async function load(): Promise<void> {
-    const asked = ++round
-    // The page works without an announcement. A failure of the manager is shown by the parts that need its answers.
-    const next = await api.getAnnouncement().catch(() => null)
-    if (asked !== round) return
-    isKnown.value = true
-    if (!next) return
-    answer.value = next
-    remember()
-    clearTimeout(timer)
-    if (next.changesAt === null) return
-    const left = Date.parse(next.changesAt) - Date.now()
-    timer = setTimeout(() => void load(), Math.min(Math.max(left, AGAIN_MS), LONGEST_MS))
-  }
-  function remember(): void {
-    if (shown.value === null) globalThis.localStorage.removeItem(KNOWN)
-    else globalThis.localStorage.setItem(KNOWN, JSON.stringify(shown.value))
-  }
-  function begin(): void {
+  watch(
+    answer,
+    now => {
+      if (shown.value === null) globalThis.localStorage.removeItem(KNOWN)
+      else globalThis.localStorage.setItem(KNOWN, JSON.stringify(shown.value))
+      clearTimeout(timer)
+      if (!now || now.changesAt === null) return
+      const left = Date.parse(now.changesAt) - Date.now()
+      timer = setTimeout(() => void again(), Math.min(Math.max(left, AGAIN_MS), LONGEST_MS))
+    },
+    { flush: 'sync' },
+  )
+  async function begin(): Promise<void> {
     if (hasBegun) return
     hasBegun = true
-    answer.value = readKnown()
-    void load()
+    const known = readKnown()
+    if (known) put(known)
+    await again()
+    isKnown.value = true
   }
-  const again = () => {
-    if (hasBegun) void load()
-  }
-  events.onHint(({ topic }) => {
-    if (topic === 'announcement') again()
-  })
-  events.onResync(again)
 
   /** Hides the announcement from this person, on all their computers. @throws as the route */
   async function dismiss({ id }: ShownAnnouncement): Promise<void> {
     const before = answer.value
-    answer.value = before && { ...before, dismissed: true }
-    remember()
+    if (before) put({ ...before, dismissed: true })
     try {
       await api.dismissAnnouncement({ body: { id } })
     } catch (error) {
-      if (answer.value?.id === id) answer.value = before
-      remember()
+      if (answer.value?.id === id && before?.id === id) put(before)
       throw error
     }
   }

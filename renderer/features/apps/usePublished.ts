@@ -1,41 +1,32 @@
-import { ref } from 'vue'
-import {
-  type App,
-  type PublishedApp,
-  type PublishedAppId,
-  type Publishing,
-  type PublishSpec,
-  type SessionId,
-} from '#manager/contract'
+import { computed, ref } from 'vue'
+import { type App, type PublishedApp, type PublishedAppId, type PublishSpec, type SessionId } from '#manager/contract'
+import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 
 /** The open links of a session, or all that the person may see. */
 export function usePublished(sessionId?: SessionId) {
   const { api } = useServices()
-  const links = ref<PublishedApp[]>([])
-  const publishing = ref<Publishing | null>(null)
-  const error = ref<unknown>(null)
+  const {
+    value,
+    error,
+    again: load,
+    put,
+  } = useFetched({
+    fetch: (_, signal) =>
+      api.listPublishedApps({ query: sessionId === undefined ? {} : { session: sessionId }, signal }),
+    atOnce: false,
+  })
+  const links = computed(() => value.value?.items ?? [])
+  const publishing = computed(() => value.value?.publishing ?? null)
   const ending = ref(new Set<PublishedAppId>())
-  let round = 0
-
-  async function load(): Promise<void> {
-    const asked = ++round
-    try {
-      const reply = await api.listPublishedApps({ query: sessionId === undefined ? {} : { session: sessionId } })
-      if (asked !== round) return
-      links.value = reply.items
-      publishing.value = reply.publishing
-      error.value = null
-    } catch (cause) {
-      if (asked === round) error.value = cause
-    }
+  function putLinks(items: PublishedApp[]): void {
+    if (value.value) put({ ...value.value, items })
   }
 
   /** @throws AppError of the manager */
   async function publish(id: SessionId, app: App, spec: PublishSpec): Promise<PublishedApp> {
     const made = await api.publishApp({ params: { id, app: app.name }, body: spec })
-    round += 1 // an older answer of `load` does not have it
-    links.value = [made, ...links.value]
+    putLinks([made, ...links.value])
     return made
   }
 
@@ -44,8 +35,7 @@ export function usePublished(sessionId?: SessionId) {
     ending.value.add(id)
     try {
       await api.unpublishApp({ params: { publishedId: id } })
-      round += 1
-      links.value = links.value.filter(link => link.id !== id)
+      putLinks(links.value.filter(link => link.id !== id))
     } finally {
       ending.value.delete(id)
     }

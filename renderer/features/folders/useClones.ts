@@ -1,43 +1,39 @@
-import { computed, onScopeDispose, shallowRef, watch } from 'vue'
+import { computed, shallowRef, watch } from 'vue'
 import { type Folder, type FolderId, type Task } from '#manager/contract'
-import { createPaced } from '../../api/paced.ts'
+import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 import { useNotifications } from '../../ui/useNotifications.ts'
 import { useFolders } from '../../data/folders/useFolders.ts'
 import { t } from '../../words/en/folders.ts'
-
-const GATHER_MS = 100
-const BUSY_MS = 1_000
 
 /**
  * Copies that fill folders of the page, with their progress: also those that another tab or the command line began. Kept current by
  * the hints of their tasks.
  */
 export function useClones() {
-  const { api, events } = useServices()
+  const { api } = useServices()
   const store = useFolders()
   const notifications = useNotifications()
-  /** The copy that fills each folder; null for a folder that somebody else fills, whose copy this person does not see. */
-  const tasks = shallowRef<ReadonlyMap<FolderId, Task | null>>(new Map())
   const cancelling = shallowRef<ReadonlySet<FolderId>>(new Set())
   const filled = computed(() => (store.lists.ready.items ?? []).filter(({ cloning }) => cloning))
   const cancelled = new Set<FolderId>()
 
-  async function fetchOne({ id }: Folder): Promise<readonly [FolderId, Task | null]> {
-    const { items } = await api.listCopies({ params: { id } })
+  async function fetchOne(id: FolderId, signal: AbortSignal): Promise<readonly [FolderId, Task | null]> {
+    const { items } = await api.listCopies({ params: { id }, signal })
     return [id, items.find(({ status }) => status === 'running') ?? null]
   }
-
-  const again = createPaced({
-    gatherMs: GATHER_MS,
-    busyMs: BUSY_MS,
-    run: async () => {
-      const answers = await Promise.allSettled(filled.value.map(fetchOne))
-      tasks.value = new Map(answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : [])))
+  const { value } = useFetched({
+    key: () => (filled.value.length > 0 ? filled.value.map(({ id }) => id) : undefined),
+    async fetch(ids, signal) {
+      const answers = await Promise.allSettled(ids.map(async id => await fetchOne(id, signal)))
       // A folder that was deleted meanwhile has no copies: the list of folders tells.
-      return true
+      return new Map(answers.flatMap(answer => (answer.status === 'fulfilled' ? [answer.value] : [])))
     },
+    topics: ['task'],
+    keeps: true,
   })
+  /** The copy that fills each folder; null for a folder that somebody else fills, whose copy this person does not see. */
+  const tasks = computed((): ReadonlyMap<FolderId, Task | null> => value.value ?? new Map())
 
   /** Tells how a copy has ended; the server deletes the folder of one that failed. */
   function tellEnd({ id, name }: Folder): void {
@@ -49,21 +45,6 @@ export function useClones() {
     if (store.lists.ready.items === null) return
     for (const folder of before) if (!now.some(({ id }) => id === folder.id)) tellEnd(folder)
   })
-  watch(
-    () => filled.value.map(({ id }) => id).join(),
-    ids => {
-      if (ids === '') tasks.value = new Map()
-      else again.ask()
-    },
-    { immediate: true },
-  )
-  onScopeDispose(
-    events.onHint(({ topic }) => {
-      if (topic === 'task' && filled.value.length > 0) again.ask()
-    }),
-  )
-  onScopeDispose(() => again.cancel())
-
   /** Ends the copy; the server deletes the folder with it. */
   async function cancel({ id, name }: Folder): Promise<void> {
     const task = tasks.value.get(id)

@@ -1,12 +1,6 @@
-import { computed, onMounted, ref, shallowRef, watch, type Ref } from 'vue'
-import {
-  DEFAULT_RESOURCE_GROUP,
-  parseSlots,
-  type Preset,
-  type ResourceGroup,
-  type Resources,
-  type User,
-} from '#manager/contract'
+import { computed, onMounted, ref, watch, type Ref } from 'vue'
+import { DEFAULT_RESOURCE_GROUP, parseSlots, type User } from '#manager/contract'
+import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 import { useAccount } from '../../data/account/useAccount.ts'
 import { useResources } from '../../data/sessions/useResources.ts'
@@ -20,16 +14,40 @@ export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | 
   const { api } = useServices()
   const account = useAccount()
   const overall = useResources()
-  const resourceGroups = shallowRef<readonly ResourceGroup[]>([])
-  const own = shallowRef<Resources | null>(null)
-  const presets = shallowRef<readonly Preset[]>([])
-  /** True once the figures belong to the choice in the form, or fetching them has failed. */
-  const ready = ref(false)
+  const listing = useFetched({
+    fetch: async (_, signal) => (await api.listResourceGroups({ signal })).items,
+    atOnce: false,
+  })
+  const resourceGroups = computed(() => listing.value.value ?? [])
   const listed = ref(false)
-  let asked = 0
 
   const projects = computed(() => (owner.value ?? account.user)?.groups ?? [])
-  const resources = computed(() => own.value ?? overall.resources)
+  const query = computed(() => {
+    const group = form.value.project || projects.value[0]?.id
+    return {
+      resourceGroup: form.value.resourceGroup,
+      ...(group ? { group } : {}),
+      ...(owner.value ? { owner: owner.value.id } : {}),
+    }
+  })
+  const offered = useFetched({
+    key: () => query.value,
+    async fetch(asked, signal) {
+      const [figures, sizes] = await Promise.all([
+        api.getResources({ query: asked, signal }).catch(() => null),
+        api.listPresets({ query: asked, signal }).catch(() => null),
+      ])
+      return { asked, figures, presets: sizes?.items ?? [] }
+    },
+    keeps: true,
+    atOnce: false,
+  })
+  const resources = computed(() => offered.value.value?.figures ?? overall.resources)
+  const presets = computed(() => offered.value.value?.presets ?? [])
+  /** True once the figures belong to the choice in the form, or fetching them has failed. Nobody may take others for those. */
+  const ready = computed(
+    () => listed.value && JSON.stringify(offered.value.value?.asked) === JSON.stringify(query.value),
+  )
   const room = computed(() => ({
     largest: parseSlots(resources.value?.largest ?? {}),
     free: parseSlots(resources.value?.free ?? {}),
@@ -52,60 +70,22 @@ export function useLaunchRoom(form: Ref<LaunchForm>, owner: Readonly<Ref<User | 
     form.value.resourceGroup = chosen?.name ?? DEFAULT_RESOURCE_GROUP
   }
 
-  function fetchRoom() {
-    const group = form.value.project || projects.value[0]?.id
-    const query = {
-      resourceGroup: form.value.resourceGroup,
-      ...(group ? { group } : {}),
-      ...(owner.value ? { owner: owner.value.id } : {}),
-    }
-    return Promise.all([api.getResources({ query }).catch(() => null), api.listPresets({ query }).catch(() => null)])
-  }
-  async function load(room = fetchRoom()): Promise<void> {
-    const turn = ++asked
-    const [figures, sizes] = await room
-    if (turn !== asked) return
-    own.value = figures
-    presets.value = sizes?.items ?? []
-    ready.value = true
-  }
-
   /** Fetches the resource groups and, in parallel, the room in the group that will most likely be chosen. */
   async function begin(): Promise<void> {
     settleProject()
-    const likely = form.value.resourceGroup
-    const room = fetchRoom()
-    resourceGroups.value = await api.listResourceGroups().then(
-      ({ items }) => items,
-      () => [],
-    )
+    void offered.again()
+    await listing.again()
     settleResourceGroup()
     listed.value = true
-    await load(form.value.resourceGroup === likely ? room : undefined)
   }
 
   onMounted(() => void begin())
-  // At once: nobody may take the figures for those of the new choice.
-  watch(
-    () => [form.value.resourceGroup, form.value.project] as const,
-    ([resourceGroup, project], [resourceGroupBefore, projectBefore]) => {
-      if (!listed.value || (resourceGroup === resourceGroupBefore && project === projectBefore)) return
-      ready.value = false
-      void load()
-    },
-    { flush: 'sync' },
-  )
   // Another owner has other projects and limits.
-  watch(owner, () => {
-    if (!listed.value) return
-    settleProject()
-    ready.value = false
-    void load()
-  })
+  watch(owner, settleProject)
   watch(
     () => overall.resources,
     () => {
-      if (ready.value) void load()
+      if (ready.value) void offered.again()
     },
   )
 

@@ -1,5 +1,6 @@
-import { computed, onScopeDispose, ref, shallowRef, watch } from 'vue'
+import { computed } from 'vue'
 import { type SessionSpec, type WhatIf } from '#manager/contract'
+import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 import { outlookOfRefusal, type Outlook } from './outlook.ts'
 
@@ -19,58 +20,26 @@ export function useOutlook(
   read: (answer: WhatIf) => Outlook,
 ) {
   const { api } = useServices()
-  const answer = shallowRef<WhatIf | null>(null)
-  const refusal = shallowRef<Outlook | null>(null)
-  /** Null without an answer: the page then shows its own forecast. */
-  const outlook = computed(() => (answer.value ? read(answer.value) : refusal.value))
-  const pending = ref(false)
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let asked = 0
-
-  async function ask(body: SessionSpec): Promise<void> {
-    const turn = ++asked
-    const [said, refused] = await api.whatIf({ body }).then(
-      reply => [reply, null] as const,
-      (error: unknown) => [null, outlookOfRefusal(error)] as const,
-    )
-    if (turn !== asked) return
-    answer.value = said
-    refusal.value = refused
-    pending.value = false
-  }
-
-  function later(body: SessionSpec): void {
-    asked += 1
-    clearTimeout(timer)
-    pending.value = true
-    timer = setTimeout(() => void ask(body), REST_MS)
-  }
-
-  // Compare as text: filling the form with the same values again is no change.
-  watch(
-    () => JSON.stringify(request()),
-    () => {
+  const { value, loading } = useFetched({
+    key() {
       const body = request()
-      answer.value = null
-      refusal.value = null
-      if (body) {
-        later(body)
-        return
-      }
-      asked += 1
-      clearTimeout(timer)
-      pending.value = false
+      return body ? { body, revision: revision() } : undefined
     },
-    { immediate: true },
-  )
-  // Keep the last answer until a newer one arrives: the request is still the same.
-  watch(revision, () => {
-    const body = request()
-    if (body) later(body)
+    async fetch({ body }, signal) {
+      const about = JSON.stringify(body)
+      return api.whatIf({ body, signal }).then(
+        answer => ({ about, answer, refusal: null }),
+        (error: unknown) => ({ about, answer: null, refusal: outlookOfRefusal(error) }),
+      )
+    },
+    keeps: true,
+    restMs: () => REST_MS,
   })
-  onScopeDispose(() => {
-    asked += 1
-    clearTimeout(timer)
+  /** Null without an answer to this very request, also an older one: the page then shows its own forecast. */
+  const outlook = computed(() => {
+    const said = value.value
+    if (!said || said.about !== JSON.stringify(request())) return null
+    return said.answer ? read(said.answer) : said.refusal
   })
-  return { outlook, pending }
+  return { outlook, pending: loading }
 }

@@ -21,7 +21,7 @@ const TAIL = 500
 
 /** Reads the logs of these sessions with times, and follows those that run. */
 export function useLogs(ids: Ref<readonly SessionId[]>, follow: Ref<boolean>): Ref<readonly OpenLog[]> {
-  const { api } = useServices()
+  const services = useServices()
   const sessions = useSessions()
   const faults = shallowReactive(new Map<SessionId, unknown>())
   const readers = shallowReactive(
@@ -37,7 +37,7 @@ export function useLogs(ids: Ref<readonly SessionId[]>, follow: Ref<boolean>): R
         () => sessions.byId.get(id),
         next => next && (session.value = next),
       )
-      const log = useLog(session, tail, follow, { timestamps: true, api })
+      const log = useLog(session, tail, follow, { timestamps: true, services })
       const lines = computed(() => (log.text.value === null ? null : stampedLines(log.text.value)))
       readers.set(id, { log, lines, stop: () => scope.stop() })
     })

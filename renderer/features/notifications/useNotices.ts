@@ -2,6 +2,7 @@ import { defineStore } from 'pinia'
 import { computed, onScopeDispose, ref, watch } from 'vue'
 import { type Message, type Session, type SessionId, type ToldKind } from '#manager/contract'
 import { type DesktopNotice } from '#proxy/contract'
+import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 import { logError } from '../../ui/error-log.ts'
 import { useAccount } from '../../data/account/useAccount.ts'
@@ -9,7 +10,7 @@ import { useTunnels } from '../../data/apps/useTunnels.ts'
 import { useSessions } from '../../data/sessions/useSessions.ts'
 import { useInvitations } from '../../data/folders/useInvitations.ts'
 import { noticeKind, readNotices, seenOf, type Notice, type NoticeKind, type Seen, warnedAtOf } from './notice.ts'
-import { type TunnelWatch } from './tunnel-watch.ts'
+import type { TunnelWatch } from './tunnel-watch.ts'
 
 const MOST_KEPT = 50
 
@@ -30,7 +31,7 @@ const isOfMessage = (kind: NoticeKind) => kind.startsWith('told_') || OF_MESSAGE
 
 /** News of the person's sessions while a tab was open, and invitations. Kept on this computer, shared by its tabs. */
 export const useNotices = defineStore('notices', () => {
-  const { api, events, host } = useServices()
+  const { api, host } = useServices()
   /** Loaded while nobody waits, or with the first notice. */
   let loaded: ReturnType<typeof loadDesktop> | undefined
   async function loadDesktop() {
@@ -76,22 +77,27 @@ export const useNotices = defineStore('notices', () => {
   const readAll = () => store(items.value.map(item => ({ ...item, read: true })))
   function clear(): void {
     store([])
-    const [newest] = messages
-    messages = []
-    // Messages that could not be cleared come back with the next load.
-    if (newest) void api.clearMessages({ query: { until: newest.id } }).catch(loadMessages)
+    const [newest] = messages.value ?? []
+    if (!newest) return
+    putMessages([])
+    // Messages that could not be cleared come back with the next answer.
+    void api.clearMessages({ query: { until: newest.id } }).catch(loadMessages)
   }
 
   /** Messages of administrators, newest first. The manager keeps them, so that they are there on every computer. */
-  let messages: readonly Message[] = []
-  let round = 0
-  async function loadMessages(): Promise<void> {
-    const asked = ++round
+  const {
+    value: messages,
+    again: loadMessages,
+    put: putMessages,
+  } = useFetched<readonly Message[]>({
     // The page works without messages. A failure of the manager is shown by the parts that need its answers.
-    const answer = await api.listMessages().catch(() => null)
-    if (asked !== round || !answer) return
-    messages = answer.items
-    for (const { id, from, text, sessions: named, about, detail } of messages.toReversed()) {
+    fetch: async (_, signal) => (await api.listMessages({ signal })).items,
+    topics: ['message'],
+    atOnce: false,
+  })
+  watch(messages, now => now && tell(now))
+  function tell(now: readonly Message[]): void {
+    for (const { id, from, text, sessions: named, about, detail } of now.toReversed()) {
       if (about && !isTold(about)) {
         add({ id, name: detail, ...TOLD_BY_BERTH[about] })
         continue
@@ -104,7 +110,7 @@ export const useNotices = defineStore('notices', () => {
       const to = only && named.length === 1 ? `/sessions/${only.id}` : '/sessions'
       add({ id, kind: 'message', name: text, person: from, to })
     }
-    const kept = new Set(messages.map(({ id }) => id))
+    const kept = new Set(now.map(({ id }) => id))
     // Messages may have been cleared on another computer.
     const left = items.value.filter(({ kind, id }) => !isOfMessage(kind) || kept.has(id))
     if (left.length < items.value.length) store(left)
@@ -149,13 +155,13 @@ export const useNotices = defineStore('notices', () => {
     invited = new Set(now.map(({ id }) => id))
   }
 
-  const tell = (kind: 'tunnelsLost' | 'tunnelsBack') => (count: number) =>
+  const tellOf = (kind: 'tunnelsLost' | 'tunnelsBack') => (count: number) =>
     add({ id: `${kind} ${Date.now()}`, kind, name: '', count, to: '/tunnels' })
   /** Loaded with the first tunnel. */
   let tunnelWatch: Promise<TunnelWatch> | undefined
   async function loadTunnelWatch(): Promise<TunnelWatch> {
     const { createTunnelWatch } = await import('./tunnel-watch.ts')
-    return createTunnelWatch({ onLost: tell('tunnelsLost'), onBack: tell('tunnelsBack') })
+    return createTunnelWatch({ onLost: tellOf('tunnelsLost'), onBack: tellOf('tunnelsBack') })
   }
   watch(
     () => tunnels.all,
@@ -171,18 +177,11 @@ export const useNotices = defineStore('notices', () => {
     read()
     void sessions.load('live')
     void invitations.load()
-    hasBegun = true
     void loadMessages()
     // Every tab answers whether it is in front.
     const { requestIdleCallback: whenIdle } = globalThis as Partial<typeof globalThis>
     whenIdle?.(() => void desktop().catch(logError))
   }
-  let hasBegun = false
-  const again = () => {
-    if (hasBegun) void loadMessages()
-  }
-  const stops = [events.onHint(({ topic }) => topic === 'message' && again()), events.onResync(again)]
-  onScopeDispose(() => stops.forEach(stop => stop()))
   watch([() => sessions.live, () => sessions.finished], look)
   watch(() => invitations.items, lookAtInvitations)
   const onStorage = (event: StorageEvent) => {

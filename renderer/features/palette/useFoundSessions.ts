@@ -1,5 +1,5 @@
-import { onScopeDispose, shallowRef, watch, type Ref } from 'vue'
-import { type Session } from '#manager/contract'
+import { computed, watch, type Ref } from 'vue'
+import { useFetched } from '../../data/fetched.ts'
 import { useServices } from '../../services.ts'
 import { logError } from '../../ui/error-log.ts'
 
@@ -11,27 +11,17 @@ const MOST = 10
 /** The newest finished sessions that the server finds by the typed text; the live ones are all on the page. */
 export function useFoundSessions(text: Readonly<Ref<string>>) {
   const { api } = useServices()
-  const found = shallowRef<readonly Session[]>([])
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let asked = new AbortController()
-
-  async function ask(search: string): Promise<void> {
-    const { signal } = asked
-    const { items } = await api.listSessions({ query: { status: 'finished', search, limit: MOST }, signal })
-    if (!signal.aborted) found.value = items
-  }
-  function stop(): void {
-    clearTimeout(timer)
-    asked.abort()
-  }
-  watch(text, typed => {
-    stop()
-    asked = new AbortController()
-    const search = typed.trim()
-    if (search.length < LEAST_LETTERS) found.value = []
-    // A failure costs only these hits.
-    else timer = setTimeout(() => void ask(search).catch(logError), PAUSE_MS)
+  const { value, error } = useFetched({
+    key() {
+      const search = text.value.trim()
+      return search.length < LEAST_LETTERS ? undefined : search
+    },
+    fetch: async (search, signal) =>
+      (await api.listSessions({ query: { status: 'finished', search, limit: MOST }, signal })).items,
+    keeps: true,
+    restMs: () => PAUSE_MS,
   })
-  onScopeDispose(stop)
-  return found
+  // A failure costs only these hits.
+  watch(error, cause => cause !== null && logError(cause))
+  return computed(() => value.value ?? [])
 }

@@ -1,51 +1,34 @@
-import { onBeforeMount, onBeforeUnmount, ref, shallowRef } from 'vue'
-import { type Overview, type SetUp } from '#manager/contract'
+import { computed, onScopeDispose } from 'vue'
+import { type Overview } from '#manager/contract'
+import { useFetched } from '../../../data/fetched.ts'
 import { useServices } from '../../../services.ts'
-
-const GATHER_MS = 1_000
-/** Figures of GPUs come without hints. */
-const FRESH_MS = 60_000
 
 /** The figures of the overview, kept up to date. `error` is that of the last attempt; older figures stay beside it. */
 export function useOverview() {
   const { api, events } = useServices()
-  const overview = shallowRef<Overview | null>(null)
-  /** Asked for when the page opens, not with every change of a session. Null for admins of a domain. */
-  const setUp = shallowRef<SetUp | null>(null)
-  const error = ref<unknown>(null)
-
-  let round = 0
-  async function ask(query: { readonly setUp?: 'true' }): Promise<void> {
-    const mine = ++round
-    try {
-      const all = await api.getOverview({ query })
-      setUp.value = all.setUp ?? setUp.value
-      if (mine === round) overview.value = all
-      error.value = null
-    } catch (cause) {
-      error.value = cause
-    }
-  }
-  const refresh = () => ask({})
-  const load = () => ask({ setUp: 'true' })
-
-  let gathering: ReturnType<typeof setTimeout> | undefined
-  const stops = [
-    events.onHint(({ topic }) => {
-      if (topic !== 'session' && topic !== 'agent' && topic !== 'resources' && topic !== 'user') return
-      gathering ??= setTimeout(() => {
-        gathering = undefined
-        void refresh()
-      }, GATHER_MS)
-    }),
-    events.onResync(() => void load()),
-  ]
-  const timer = setInterval(() => document.hidden || void refresh(), FRESH_MS)
-  onBeforeMount(() => void load())
-  onBeforeUnmount(() => {
-    stops.forEach(stop => stop())
-    clearTimeout(gathering)
-    clearInterval(timer)
+  /** Missing parts of the set-up are asked for when the page opens, not with every change of a session. */
+  let asksSetUp = true
+  onScopeDispose(events.onResync(() => (asksSetUp = true)))
+  const {
+    value: overview,
+    error,
+    again,
+    put,
+  } = useFetched<Overview>({
+    async fetch(_, signal): Promise<Overview> {
+      const all = await api.getOverview({ query: asksSetUp ? { setUp: 'true' } : {}, signal })
+      if (!signal.aborted) asksSetUp = false
+      return { ...all, setUp: all.setUp ?? overview.value?.setUp ?? null }
+    },
+    topics: ['session', 'agent', 'resources', 'user'],
+    // Figures of GPUs come without hints.
+    everyMs: 60_000,
   })
-  return { overview, setUp, error, load }
+  /** Null for admins of a domain. */
+  const setUp = computed(() => overview.value?.setUp ?? null)
+  const load = () => {
+    asksSetUp = true
+    return again()
+  }
+  return { overview, setUp, error, load, put }
 }
