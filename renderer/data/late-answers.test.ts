@@ -36,7 +36,7 @@ interface Loader {
 }
 interface Row {
   readonly route: keyof ApiClient
-  /** What the manager answers, with a text to recognise it by. */
+  /** Answer of the manager, with a text to recognise it by. */
   readonly answer: (text: string) => unknown
   readonly start: (answers: ReturnType<typeof withServices>) => Loader
 }

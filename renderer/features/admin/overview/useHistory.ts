@@ -26,7 +26,7 @@ export function useHistory() {
   })
   /** Null before the first answer. */
   const items = computed(() => value.value?.items ?? null)
-  /** When the items were asked for. */
+  /** Time at which the items were asked for. */
   const asked = computed(() => value.value?.asked ?? new Date())
   return { items, asked, error, range, load: again }
 }
