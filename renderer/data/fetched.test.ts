@@ -37,7 +37,7 @@ function start(more: Partial<FetchedOptions<string, string | true>> = {}) {
   const shown = () => [fetched.value.value, fetched.error.value, fetched.loading.value]
   return { events, questions, scope, fetched, shown }
 }
-const settled = async () => await vi.advanceTimersByTimeAsync(0)
+const settled = async (): Promise<void> => void (await vi.advanceTimersByTimeAsync(0))
 const at = (questions: readonly Question[], index: number): Question => {
   const question = questions[index]
   if (!question) throw new Error(`no question ${index}`)
