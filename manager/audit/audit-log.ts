@@ -3,7 +3,7 @@ import { type AuditRow, listAuditRows } from '../store/operation/audit-log.ts'
 import { type Db } from '../store/schema.ts'
 import { type Caller, isSuperadmin } from '../users/authorize.ts'
 import { withoutStanding } from '../users/standing.ts'
-import { csvHeader, csvLine } from './csv.ts'
+import { auditCsv, auditCsvHeader } from './audit-csv.ts'
 
 /** Read access to the audit log. A superadmin sees all of it; a domain admin sees what was done in the domain. */
 export interface AuditLog {
@@ -32,7 +32,7 @@ export function createAuditLog(db: Db): AuditLog {
     },
 
     async *export(caller, { format, ...filter }) {
-      if (format === 'csv') yield csvHeader()
+      if (format === 'csv') yield auditCsvHeader()
       let after = 0
       for (;;) {
         const page = { ...filter, ...domainOf(caller), limit: EXPORT_BATCH, after, order: 'oldest' } as const
@@ -42,10 +42,8 @@ export function createAuditLog(db: Db): AuditLog {
         // Check the account again for each page: the export may take minutes, at the pace of the reader.
         if ((await withoutStanding(db, [caller])).length > 0) throw new AppError('forbidden', because('export_lost'))
         after = last.id
-        yield rows
-          .map(toEntry)
-          .map(entry => (format === 'csv' ? csvLine(entry) : `${JSON.stringify(entry)}\n`))
-          .join('')
+        const entries = rows.map(toEntry)
+        yield format === 'csv' ? auditCsv(entries) : entries.map(entry => `${JSON.stringify(entry)}\n`).join('')
       }
     },
   }

@@ -81,24 +81,25 @@ export interface GroupState {
   readonly doomed: ReadonlyMap<SessionId, Reason>
   /** Pending sessions left out of the snapshot, because their start time has not come. */
   readonly later: ReadonlyMap<SessionId, Reason>
-  /** Limits of all waiting sessions, and of the asker. */
+  /** Limits of all waiting sessions, and of the one that is only asked about. */
   readonly limits: LimitsNow
 }
 
 /**
  * Reads one resource group as it is now. Usage comes from kernels, so it cannot drift.
  *
- * @param asker session of a what-if question, whose limits are read as well
+ * @param forecast for a session that is only asked about: its limits are read as well, and the rows of the group's agents are
+ *   those with which the request was checked
  */
 export async function readGroup(
   db: Db,
   resourceGroup: string,
   presence: PlacingPresence,
-  asker?: ScopedSession,
+  forecast?: { readonly asker: ScopedSession; readonly agents: readonly AgentRow[] },
 ): Promise<GroupState> {
   const [group, agents, pending, now, reservation, interruption, dependencies] = await Promise.all([
     findResourceGroup(db, resourceGroup),
-    listAgents(db, resourceGroup).then(rows => readAgents(db, rows, presence)),
+    Promise.resolve(forecast?.agents ?? listAgents(db, resourceGroup)).then(rows => readAgents(db, rows, presence)),
     listPending(db, resourceGroup),
     readClock(db),
     findReservation(db, resourceGroup),
@@ -111,7 +112,7 @@ export async function readGroup(
   const [storage, pullable, limits, usage, holding] = await Promise.all([
     readStorageOfPending(db, resourceGroup),
     readPullable(db, images),
-    readLimits(db, resourceGroup, asker ? [...scoped, asker] : scoped),
+    readLimits(db, resourceGroup, forecast ? [...scoped, forecast.asker] : scoped),
     group?.sequencer === 'drf' ? readUsageByOwner(db, resourceGroup) : undefined,
     group?.options.interruption ? listHolding(db, resourceGroup) : undefined,
   ])

@@ -1,80 +1,61 @@
 import { because, formatAmount, messageOf, type Notice, type SessionSpec, type WhatIf } from '#manager/contract'
-import { admit, requireWithinLimits } from '../quotas/admission.ts'
-import { readStorageOf } from '../store/sessions/session-folders.ts'
-import { imagesOf } from '../images/images.ts'
 import { isOffered } from '../images/known-images.ts'
 import { judgeDependencies } from '../scheduler/dependencies.ts'
 import { longestHold } from '../scheduler/latest-end.ts'
 import { PAUSED } from '../scheduler/pause.ts'
 import { type PendingSession, whatIf } from '../scheduler/plan/index.ts'
 import { withoutWithdrawn } from '../scheduler/rights.ts'
-import { type PlacingPresence, readGroup } from '../scheduler/snapshot.ts'
+import { readGroup } from '../scheduler/snapshot.ts'
 import { startsLater } from '../scheduler/start-times.ts'
-import { findDependencies } from '../store/sessions/dependencies.ts'
-import { readLifetimeLimits } from '../store/sessions/lifetime.ts'
 import { readPause } from '../store/operation/pause.ts'
-import { type Db } from '../store/schema.ts'
-import { type Caller } from '../users/authorize.ts'
-import { resolveDependencies } from './dependencies.ts'
-import { resolveLifetime } from './lifetime/ends.ts'
-import { requireOwner, resolveMountsFor } from './launch-owner.ts'
-import { requirePriority } from './priority.ts'
-import { FLOOR, resolveSpec } from './resolve-spec.ts'
+import { findDependencies } from '../store/sessions/dependencies.ts'
+import { readStorageOf } from '../store/sessions/session-folders.ts'
+import { checkRequest, type RequestDeps } from './check-request.ts'
+import { FLOOR } from './resolve-spec.ts'
 import { readRights } from './rights/read-rights.ts'
-import { requireStartTime } from './start-time.ts'
 
 /**
  * Plans the resource group with the request added, and discards the plan. For several sessions the answer is about the
  * first.
  *
- * @throws AppError `image_not_found`, `request_too_large`, `forbidden`, `dependency_not_found`, and as `admit` and
- *   `requireWithinLimits`
+ * @throws AppError as `checkRequest`
  */
-export async function answerWhatIf(
-  { db, presence, caller }: { db: Db; presence: PlacingPresence; caller: Caller },
-  spec: SessionSpec,
-): Promise<WhatIf> {
-  const owner = await requireOwner(db, caller, spec.owner)
-  const asker = await admit(db, owner, spec)
-  const group = await readGroup(db, spec.resourceGroup, presence, asker)
-  const { sequencer, selector, limits } = group
-  const snapshot = withoutWithdrawn(group.snapshot, await readRights(db, { resourceGroup: spec.resourceGroup }))
-  const images = await imagesOf(db, owner, spec.image)
-  const { image, reference, requested, notices: resolved } = resolveSpec(spec, images, snapshot.agents)
-  const notices = spec.count > 1 ? [...resolved, ofSeveral(spec.count)] : [...resolved]
-  await requireWithinLimits(db, asker, { requested, clusterSize: spec.clusterSize ?? 1 })
-  const lifetime = resolveLifetime(spec, await readLifetimeLimits(db, owner.userId, owner.keypair))
-  requirePriority(caller, asker.domain, spec.priority ?? 0)
-  const dependsOn = await resolveDependencies(db, owner.userId, spec.dependsOn ?? [])
-  const mounts = await resolveMountsFor(db, { caller, owner }, spec)
-  const storage = await readStorageOf(
-    db,
-    mounts.map(({ folderId }) => folderId),
-  )
-  const dependencies = judgeDependencies(await findDependencies(db, asker.id, dependsOn))
+export async function answerWhatIf(deps: RequestDeps, spec: SessionSpec): Promise<WhatIf> {
+  const { db, presence } = deps
+  const { resourceGroup, count } = spec
+  const checked = await checkRequest(deps, spec)
+  const { asker, agents, image, reference, requested, clusterSize, priority, mounts, startsAt } = checked
+  const notices = count > 1 ? [...checked.notices, ofSeveral(count)] : [...checked.notices]
+  const dependencies = judgeDependencies(await findDependencies(db, asker.id, checked.dependsOn))
   const doomed = dependencies.failed.get(asker.id)
   if (doomed) return { startsNow: false, reason: doomed, smaller: [], notices }
-  const startsAt = requireStartTime(spec.startsAt, snapshot.now ?? 0)
+  const group = await readGroup(db, resourceGroup, presence, { asker, agents })
+  const { sequencer, selector, limits } = group
+  const snapshot = withoutWithdrawn(group.snapshot, await readRights(db, { resourceGroup }))
   if (startsAt !== undefined && Date.parse(startsAt) > (snapshot.now ?? 0)) {
     return { startsNow: false, reason: startsLater(new Date(startsAt)), smaller: [], notices }
   }
   if (await readPause(db)) return { startsNow: false, reason: PAUSED, smaller: [], notices }
+  const storage = await readStorageOf(
+    db,
+    mounts.map(({ folderId }) => folderId),
+  )
   const session: PendingSession = {
     id: asker.id,
     ownerId: asker.ownerId,
     ...limits.of(asker),
     enqueuedAt: snapshot.now ?? 0,
     requested,
-    clusterSize: spec.clusterSize ?? 1,
-    priority: spec.priority ?? 0,
+    clusterSize,
+    priority,
     waitsFor: dependencies.waitsFor.get(asker.id),
     imageDigest: image.id,
     image: reference,
-    pullable: isOffered(image, images.offered.get(reference)),
+    pullable: isOffered(image, checked.images.offered.get(reference)),
     storage: storage.length === 0 ? undefined : storage,
     failedAgents: [],
     interruptible: spec.interruptible,
-    longestHold: longestHold(lifetime.maxLifetimeSeconds),
+    longestHold: longestHold(checked.lifetime.maxLifetimeSeconds),
   }
   const { agentId, reason, smaller } = whatIf(snapshot, session, {
     sequencer,

@@ -1,4 +1,4 @@
-import { type CsvValue } from '../../ui/csv.ts'
+import { type CsvValue } from '#manager/contract'
 import { t } from '../../words/en/admin.ts'
 
 /** A column of a list of administration. */

@@ -1,5 +1,4 @@
-import { parseSlots, type Session } from '#manager/contract'
-import { type CsvColumn, csvOf, type CsvValue } from '../../ui/csv.ts'
+import { type CsvColumn, csvOf, type CsvValue, parseSlots, type Session } from '#manager/contract'
 import { downloadFile } from '../../ui/download-file.ts'
 import { t } from '../../words/en/sessions-csv.ts'
 import { reasonText } from '../../data/sessions/reason-text.ts'

@@ -1,6 +1,5 @@
-import { type UsageHistory } from '#manager/contract'
+import { csvOf, type UsageHistory } from '#manager/contract'
 import { type ChartPoints } from '../../ui/chart-points.ts'
-import { csvOf } from '../../ui/csv.ts'
 import { formatBytes, formatPercent } from '../../ui/format.ts'
 import { numberFormat } from '../../words/number-format.ts'
 import { t } from '../../words/en/statistics.ts'

@@ -1,0 +1,26 @@
+import { type AuditEntry, csvLines } from '#manager/contract'
+
+const COLUMNS = [
+  'id',
+  'at',
+  'actor',
+  'actorId',
+  'actedAs',
+  'domain',
+  'action',
+  'target',
+  'result',
+  'address',
+  'detail',
+] as const satisfies readonly (keyof AuditEntry)[]
+
+/** The first line of the file. No byte order mark is in front: scripts read the log as well. */
+export const auditCsvHeader = (): string => csvLines([COLUMNS])
+
+export function auditCsv(entries: readonly AuditEntry[]): string {
+  return csvLines(entries.map(entry => COLUMNS.map(column => valueOf(entry[column]))))
+}
+
+function valueOf(value: AuditEntry[keyof AuditEntry]) {
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
+}

@@ -1,0 +1,84 @@
+import { type AgentId, type SessionId, type SessionSpec } from '#manager/contract'
+import { type Mount } from '../folders/mounts.ts'
+import { imagesOf } from '../images/images.ts'
+import { type KnownImages } from '../images/known-images.ts'
+import { admit, requireWithinLimits } from '../quotas/admission.ts'
+import { emptyAgent, type PlacingPresence } from '../scheduler/snapshot.ts'
+import { type AgentRow, listAgents } from '../store/agents/agents.ts'
+import { allDone } from '../store/all-done.ts'
+import { readClock } from '../store/clock.ts'
+import { type ScopedSession } from '../store/quotas/limits.ts'
+import { type Db } from '../store/schema.ts'
+import { readLifetimeLimits } from '../store/sessions/lifetime.ts'
+import { type Caller } from '../users/authorize.ts'
+import { resolveDependencies } from './dependencies.ts'
+import { requireOwner, resolveMountsFor } from './launch-owner.ts'
+import { type ResolvedLifetime, resolveLifetime } from './lifetime/ends.ts'
+import { requirePriority } from './priority.ts'
+import { type ResolvedSpec, resolveSpec } from './resolve-spec.ts'
+import { requireStartTime } from './start-time.ts'
+
+export interface RequestDeps {
+  readonly db: Db
+  readonly presence: PlacingPresence
+  readonly caller: Caller
+}
+
+/** A request that may become a session, with everything that the manager fills in. */
+export interface CheckedRequest extends ResolvedSpec {
+  /** Whose rights and limits count: the caller, or the user that an admin launches for. */
+  readonly owner: Caller
+  /** The scopes that a session counts against. */
+  readonly asker: ScopedSession
+  /** The agents of the resource group. */
+  readonly agents: readonly AgentRow[]
+  readonly images: KnownImages
+  readonly clusterSize: number
+  readonly priority: number
+  readonly lifetime: ResolvedLifetime
+  readonly dependsOn: readonly SessionId[]
+  readonly mounts: readonly Mount[]
+  readonly startsAt: string | undefined
+}
+
+/**
+ * Checks a request, for a launch and for a forecast alike. Of several faults the first is told, in this order: owner, start time,
+ * project and resource group, image and size, limits, priority, dependencies, folders.
+ *
+ * @param onlyOn the agent that has the files with which the session continues: only its images and resources count
+ * @throws AppError `bad_request` (start time), `image_not_found`, `request_too_large`, `forbidden` (priority), and as `requireOwner`,
+ *   `admit`, `requireWithinLimits`, `resolveDependencies` and `resolveMountsFor`
+ */
+export async function checkRequest(
+  { db, presence, caller }: RequestDeps,
+  spec: SessionSpec,
+  onlyOn?: AgentId,
+): Promise<CheckedRequest> {
+  const { resourceGroup, clusterSize = 1, priority = 0 } = spec
+  const owner = await requireOwner(db, caller, spec.owner)
+  // The order of both lists is the order in which faults are told.
+  const [startsAt, asker, agents, images, limits] = await allDone([
+    checkStartTime(db, spec),
+    admit(db, owner, spec),
+    listAgents(db, resourceGroup),
+    imagesOf(db, owner, spec.image),
+    readLifetimeLimits(db, owner.userId, owner.keypair),
+  ])
+  const counted = onlyOn === undefined ? agents : agents.filter(({ id }) => id === onlyOn)
+  const empty = counted.map(row => emptyAgent(row, presence))
+  const resolved = resolveSpec(spec, images, empty)
+  const [, dependsOn, mounts] = await allDone([
+    requireWithinLimits(db, asker, { requested: resolved.requested, clusterSize }).then(() =>
+      requirePriority(caller, asker.domain, priority),
+    ),
+    resolveDependencies(db, owner.userId, spec.dependsOn ?? []),
+    resolveMountsFor(db, { caller, owner }, spec),
+  ])
+  const lifetime = resolveLifetime(spec, limits)
+  return { ...resolved, owner, asker, agents, images, clusterSize, priority, lifetime, dependsOn, mounts, startsAt }
+}
+
+/** @throws AppError `bad_request` */
+async function checkStartTime(db: Db, { startsAt }: SessionSpec): Promise<string | undefined> {
+  return startsAt === undefined ? undefined : requireStartTime(startsAt, await readClock(db))
+}
