@@ -26,7 +26,7 @@ export interface RequestDeps {
 
 /** A request that may become a session, with everything that the manager fills in. */
 export interface CheckedRequest extends ResolvedSpec {
-  /** Whose rights and limits count: the caller, or the user that an admin launches for. */
+  /** The user whose rights and limits count: the caller, or the one that an admin launches for. */
   readonly owner: Caller
   /** The scopes that a session counts against. */
   readonly asker: ScopedSession
