@@ -99,7 +99,7 @@ test('somebody who lingers at the door keeps nobody out, neither those inside no
     socket.write(`POST /_berth/open HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\nkey=`)
     return socket
   })
-  // Those above the limit are told at once.
+  // Sockets above the limit are told at once.
   await expect.poll(() => slow.filter(socket => socket.bytesRead > 0).length).toBeGreaterThan(500)
   const statusAt = async (path: string, headers: Record<string, string> = {}) => {
     const sent = request({ host: '127.0.0.1', port, path, agent: false, headers: { host: HOST, ...headers } }).end()

@@ -20,7 +20,7 @@ test('names that strangers make up keep nobody from an app that is known here', 
   const unknown = JSON.stringify(toProblem(new AppError('published_app_not_found')))
   const manager = createServer(({ url }, response) => {
     if (url?.endsWith(NAME)) response.setHeader('content-type', 'application/json').end(JSON.stringify(SERVED))
-    // Those of strangers are not answered.
+    // Questions of strangers are not answered.
     else if (++asked > 16) response.writeHead(404, { 'content-type': 'application/problem+json' }).end(unknown)
   }).listen(0, '127.0.0.1')
   await once(manager, 'listening')

@@ -133,8 +133,7 @@ test('a session with a folder does not start for an administrator who manages it
   await cluster.api.createFolder({ body: { name: 'of-both', group: 'default' } })
   await cluster.api.updateAgent({ params: { id: agent.id }, body: { schedulable: false } })
   const spec = specOf({ startupCommand: 'send of-both', folders: [{ folder: 'of-both' }] })
-  const { items } = await apiOf(cluster.url, token ?? '').createSession({ body: spec })
-  const id = items[0]?.id ?? ''
+  const { id } = await cluster.launch(spec, apiOf(cluster.url, token ?? ''))
   const params = { id: lead.id }
   const waits = () => cluster.api.getSession({ params: { id } })
   await cluster.api.updateUser({ params, body: { role: 'user' } })

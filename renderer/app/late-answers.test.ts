@@ -14,12 +14,12 @@ import { aFolder } from '../testing/a-folder.ts'
 import { anImage } from '../testing/an-image.ts'
 import { aSession } from '../testing/a-session.ts'
 import { withServices } from '../testing/services.ts'
-import { useFolders } from './folders/useFolders.ts'
-import { useInvitations } from './folders/useInvitations.ts'
-import { useLog } from './logs/useLog.ts'
-import { useResourceGroup } from './project/useResourceGroup.ts'
-import { useResources } from './sessions/useResources.ts'
-import { useUsage } from './usage/useUsage.ts'
+import { useFolders } from '../data/folders/useFolders.ts'
+import { useInvitations } from '../data/folders/useInvitations.ts'
+import { useLog } from '../data/logs/useLog.ts'
+import { useResourceGroup } from '../data/project/useResourceGroup.ts'
+import { useResources } from '../data/sessions/useResources.ts'
+import { useUsage } from '../data/usage/useUsage.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
