@@ -8,7 +8,9 @@ import { z } from 'zod'
 export const TOLD_KINDS = [
   'own_keypair_made',
   'own_keypair_activated',
+  'own_identity_linked',
   'left_keypairs',
+  'left_identities',
   'left_script',
   'left_dotfiles',
   'left_ssh_key',

@@ -8,8 +8,12 @@ const TEXTS: Readonly<Record<ToldKind, string>> = {
     'The keypair {detail} was made in your account. Whoever has its secret key may do what you may do. If this was not you, delete it on your page Account and choose another password.',
   own_keypair_activated:
     'The keypair {detail} of your account was activated. If this was not you, delete it on your page Account and choose another password.',
+  own_identity_linked:
+    'An account at a sign-in provider was linked with yours, and signs in to it now: {detail}. If this was not you, unlink it on your page Account and choose another password.',
   left_keypairs:
     'These keypairs were made or activated while somebody else may have known your password, and are inactive now: {detail}. Activate your own again on your page Account, and delete the others.',
+  left_identities:
+    'Accounts at sign-in providers that were linked while somebody else may have known your password are unlinked. Link your own again on your page Account.',
   left_script:
     'Your start-up script was changed while somebody else may have known your password. It runs in each new session: look at it on your page Account.',
   left_dotfiles:

@@ -44,7 +44,7 @@ export interface Entered {
  * @throws AppError `user_inactive`, `domain_inactive`, `sso_account_taken`, `domain_not_found`
  */
 export async function enterAccount(trx: Db, found: FoundAccount, context: Context): Promise<Entered> {
-  const { person, provider } = context
+  const { person, provider, telling } = context
   const { user, ended: endedByLink, news } = await hold(trx, found, context)
   if (!user.active) throw new AppError('user_inactive', because('account_deactivated'))
   if (!(await holdDomain(trx, user.domain))?.active) {
@@ -59,6 +59,8 @@ export async function enterAccount(trx: Db, found: FoundAccount, context: Contex
     roleBefore: mapped ? mapped.role.roleBefore : identity.role_before,
   })
   const how = { known: 'signed in', linkable: 'linked', new: 'created' }[found.kind]
+  const linked = found.kind === 'linkable' ? [linkedNews(user, provider, person)] : []
+  await telling.write(trx, linked)
   return {
     user: mapped?.user ?? user,
     isNew: found.kind === 'new',
@@ -66,9 +68,21 @@ export async function enterAccount(trx: Db, found: FoundAccount, context: Contex
     isChanged: found.kind !== 'known' || (mapped?.isChanged ?? false),
     hasLeftProjects: mapped?.hasLeftProjects ?? false,
     told: { account: how, ...mapped?.told },
-    news: [...news, ...(mapped?.news ?? [])],
+    news: [...linked, ...news, ...(mapped?.news ?? [])],
   }
 }
+
+/** Tells a person that an account at a provider signs in to theirs now, whoever linked it. */
+export const linkedNews = (
+  user: Pick<UserRow, 'id' | 'email'>,
+  provider: Pick<SignInProviderSettings, 'name'>,
+  { email, subject }: Pick<Person, 'email' | 'subject'>,
+): News => ({
+  userId: user.id,
+  by: { userId: user.id, email: user.email },
+  kind: 'own_identity_linked',
+  detail: `${provider.name}: ${email ?? subject}`,
+})
 
 /** A password that nobody knows: it is in no doubt. */
 const NOBODYS = { password_set: false, password_from: 'person' } as const
@@ -104,7 +118,6 @@ async function hold(
   const ended = await endAccess(trx, user.id)
   await deactivateKeypairs(trx, user.id)
   await deleteWaitingKeypairs(trx, user.id)
-  await deleteDoubtfulIdentities(trx, user.id)
   const news = await endDoubt(trx, telling, user)
   const email_verified_at = user.email_verified_at ?? now
   const nobodys = { ...NOBODYS, password_hash: unknownPassword(), must_change_password: false }

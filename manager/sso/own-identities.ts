@@ -17,6 +17,8 @@ import { type Caller } from '../users/authorize.ts'
 import { type OwnProof, proveOwn, requireStillSignedIn, type SecondFactorCheck } from '../users/own-proof.ts'
 import { type Passwords } from '../users/passwords.ts'
 import { type AttemptProof, type AttemptStart, type SsoAttempts, startAgain } from './attempts.ts'
+import { type Telling } from '../users/telling.ts'
+import { linkedNews } from './enter-account.ts'
 import { trustedEmail } from './find-account.ts'
 import { type SignInProviders } from './providers.ts'
 
@@ -48,10 +50,11 @@ export interface OwnIdentitiesDeps {
   readonly passwords: Pick<Passwords, 'verify'>
   readonly secondFactor: SecondFactorCheck
   readonly settings: { read(): Promise<SystemSettings> }
+  readonly telling: Pick<Telling, 'write' | 'announce'>
 }
 
 export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
-  const { store, attempts, providers, settings } = deps
+  const { store, attempts, providers, settings, telling } = deps
   const { db } = store
 
   async function own(caller: Caller): Promise<UserRow> {
@@ -75,7 +78,7 @@ export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
       const { settings: provider } = await providers.open(id)
       if (provider.emailDomains.length > 0) trustedEmail(person, provider)
       const { issuer, subject } = person
-      const linked = await store.transaction(async trx => {
+      const { linked, news } = await store.transaction(async trx => {
         const user = await lockUser(trx, caller.userId)
         await requireStillSignedIn(trx, caller)
         if (!user || !(await deleteAttempt(trx, stateHash))) throw startAgain()
@@ -84,8 +87,11 @@ export function createOwnIdentities(deps: OwnIdentitiesDeps): OwnIdentities {
         if (!(await insertIdentity(trx, { issuer, subject, userId: user.id, email, doubtful }))) {
           throw new AppError('identity_taken', because('identity_taken', { provider: provider.name }))
         }
-        return findIdentity(trx, person)
+        const news = [linkedNews(user, provider, person)]
+        await telling.write(trx, news)
+        return { linked: await findIdentity(trx, person), news }
       })
+      await telling.announce(news)
       const [view] = await views(db, linked ? [linked] : [])
       if (!view) throw startAgain()
       return view

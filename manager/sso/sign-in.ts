@@ -85,8 +85,9 @@ export function createSsoSignIns(deps: SsoSignInsDeps): SsoSignIns {
       const { stateHash, person } = attempt
       const { settings: provider } = await providers.open(attempt.provider)
       const system = await settings.read()
-      const asksCode = !(provider.trustSecondFactor && person.multiFactor)
       const first = await findAccount(db, person, provider, system)
+      // The factors that a provider reports count for an account that it has signed in to before, not for the one that it links now.
+      const asksCode = first.kind === 'linkable' || !(provider.trustSecondFactor && person.multiFactor)
       const proven = first.kind === 'new' ? undefined : first.user
       if (proven?.active && proven.totp_confirmed_at !== null && asksCode) await checkCode(proven, totp, address)
       // Hashed ahead, because it takes a while, for the case that the password has to end.

@@ -1,6 +1,7 @@
 import { type ToldKind } from '#manager/contract'
 import { deactivateKeypairsSince } from '../store/identity/keypairs.ts'
 import { listMadeSince, type MadeSince } from '../store/identity/made-since.ts'
+import { deleteDoubtfulIdentities } from '../store/identity/sign-in-identities.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { type News, type Telling } from './telling.ts'
@@ -10,7 +11,7 @@ import { type News, type Telling } from './telling.ts'
  * signs in without one.
  *
  * Threat: whoever was in the account left something that lasts. Keypairs sign in, so they are deactivated until the person activates
- * them. What else was made or changed meanwhile may as well be the person's own: nothing of it is removed, and all of it is named.
+ * them; accounts at providers sign in, so those that were linked with the password are unlinked. What else was made or changed meanwhile may as well be the person's own: nothing of it is removed, and all of it is named.
  *
  * Runs in the transaction that ends the doubt.
  *
@@ -18,10 +19,12 @@ import { type News, type Telling } from './telling.ts'
  * @returns what the person was told, for `Telling.announce` once the transaction is committed
  */
 export async function endDoubt(trx: Db, telling: Pick<Telling, 'write'>, before: UserRow): Promise<readonly News[]> {
+  const unlinked = await deleteDoubtfulIdentities(trx, before.id)
   if (before.password_from === 'person') return []
   const since = before.doubt_since ?? before.created_at
   const keypairs = await deactivateKeypairsSince(trx, before.id, since)
-  const news = newsOfLeft(before, keypairs, await listMadeSince(trx, before.id, since))
+  const made = await listMadeSince(trx, before.id, since)
+  const news = newsOfLeft(before, { ...made, keypairs, hasIdentities: unlinked > 0 })
   await telling.write(trx, news)
   return news
 }
@@ -33,11 +36,11 @@ type Names = readonly string[]
 
 function newsOfLeft(
   { id: userId, email }: Pick<UserRow, 'id' | 'email'>,
-  keypairs: readonly string[],
-  made: MadeSince,
+  made: MadeSince & { readonly keypairs: Names; readonly hasIdentities: boolean },
 ): News[] {
   const kinds: (readonly [ToldKind, boolean, Names?])[] = [
-    ['left_keypairs', keypairs.length > 0, keypairs],
+    ['left_keypairs', made.keypairs.length > 0, made.keypairs],
+    ['left_identities', made.hasIdentities],
     ['left_script', made.hasScript],
     ['left_dotfiles', made.dotfiles.length > 0, made.dotfiles],
     ['left_ssh_key', made.hasSshKey],

@@ -9,7 +9,6 @@ import {
   type LinkedFrom,
   takeEmailToken,
 } from '../store/identity/email-tokens.ts'
-import { deleteDoubtfulIdentities } from '../store/identity/sign-in-identities.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { findUser, findUserByEmail, holdUser, lockUser, updateUser, type UserRow } from '../store/identity/users.ts'
@@ -110,7 +109,6 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         await updateUser(trx, user.id, { ...chosen, email_verified_at })
         const ended = await endAccess(trx, user.id)
         if (link.password_from !== 'person') return { ended, news: [] }
-        await deleteDoubtfulIdentities(trx, user.id)
         return { ended, news: await endDoubt(trx, telling, held) }
       })
       await logins.tellEnd(ended)

@@ -160,7 +160,7 @@ export async function startAccountsPart(deps: AccountsPartDeps): Promise<Account
         providers,
         attempts,
         sso,
-        own: createOwnIdentities({ store, attempts, providers, passwords, secondFactor, settings }),
+        own: createOwnIdentities({ store, attempts, providers, passwords, secondFactor, settings, telling }),
         settings,
         consoleAddress,
       }),

@@ -45,6 +45,8 @@ interface Entry {
 
 type SignInHeaders = Readonly<{ cookie: string; [ORIGIN_SECRET_HEADER]: string }>
 
+/** Sign-ins of one user that are kept. Somebody who sends ever other cookies beside the right one must not fill the memory of all. */
+const MOST_SIGN_INS = 64
 const CACHE_MS = 10_000
 const IDLE_MS = 10 * 60_000
 const SWEEP_MS = 60_000
@@ -143,6 +145,10 @@ export function createGuests(deps: GuestsDeps): Guests {
       entry.lastSeen = now()
       const isNew = !entry.signIns.delete(key)
       entry.signIns.set(key, headers)
+      for (const oldest of entry.signIns.keys()) {
+        if (entry.signIns.size <= MOST_SIGN_INS) break
+        entry.signIns.delete(oldest)
+      }
       const proxy = await entry.proxy
       // The user signed in again: connections that waited for it continue.
       if (isNew) proxy.wake()

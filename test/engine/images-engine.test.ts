@@ -3,7 +3,14 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import WebSocket from 'ws'
 import { extract, pack } from 'tar-stream'
-import { type ApiClient, listedIn, type Session, type SessionId, type Task } from '#manager/contract'
+import {
+  type ApiClient,
+  listedIn,
+  sessionImagePrefix,
+  type Session,
+  type SessionId,
+  type Task,
+} from '#manager/contract'
 import { type AgentHome, type AgentProcess, createAgentHome, spawnAgent } from '../fixtures/agent-process.ts'
 import { BUSYBOX_IMAGE, busyboxImage, docker, madeContainer, removeByManager } from '../fixtures/docker.ts'
 import { startTestManager, type TestManager } from '../fixtures/manager.ts'
@@ -88,6 +95,9 @@ async function ended({ id }: Pick<Task, 'id'>): Promise<Task> {
   await expect.poll(async () => (await get()).status, { timeout: 60_000 }).not.toBe('running')
   return get()
 }
+
+/** Beginning of the names of images that a person makes of sessions. */
+const ownNames = async (client: ApiClient) => sessionImagePrefix((await client.me()).user)
 
 async function running(session: Session | undefined): Promise<Session> {
   const params = { id: session?.id ?? ('' as SessionId) }
@@ -201,7 +211,8 @@ test('a session gets the image that it was created for, although its name means 
 test('an image of a session has what programs wrote and the settings of its image, and nothing that Berth gave the session', async () => {
   const secret = `token-${crypto.randomUUID()}`
   const base = `made/base:${crypto.randomUUID().slice(0, 8)}`
-  const made = base.replace('made/base', 'users/admin/box')
+  const own = await ownNames(api)
+  const made = base.replace('made/base', `${own}box`)
   await makeBase(base)
   await expect.poll(async () => (await api.listImages()).items.map(one => one.reference)).toContain(base)
   const busybox = '/opt/berth/bin/busybox'
@@ -232,7 +243,7 @@ test('an image of a session has what programs wrote and the settings of its imag
         [from.Config[key] ?? []].flat().filter(Boolean),
       )
     }
-    const labels = { 'berth.image.title': 'Box with a "tool"', 'berth.session.owner': 'admin' }
+    const labels = { 'berth.image.title': 'Box with a "tool"', 'berth.session.owner': own.replace(/^users\/|\/$/g, '') }
     expect(image.Config.Labels).toEqual({ ...from.Config.Labels, ...labels })
     const told = JSON.stringify([image, await docker.getImage(made).history()])
     for (const text of [secret, session.id, session.ownerId, 'BERTH_', 'berth.sig', 'berth.kernel', '/home/work']) {
@@ -318,7 +329,8 @@ test('a superadmin accepts an image of a session with a push: it is in the regis
   const accept = (requestId: string, registry = cr.name) =>
     api.acceptImageRequest({ params: { id: requestId }, body: { push: { registry, project: 'lab' } } })
   try {
-    const made = `users/pushes-${id}/pushed:${id}`
+    const own = await ownNames(user.api)
+    const made = `${own}pushed:${id}`
     const request = await asked(made)
     expect(await accept(request, 'cr.example.org').catch((error: unknown) => error)).toMatchObject({
       code: 'registry_not_found',
@@ -330,7 +342,7 @@ test('a superadmin accepts an image of a session with a push: it is in the regis
     expect(progress?.layersDone).toBe(progress?.layersTotal)
     const authorization = `Basic ${Buffer.from(`${BOB.username}:${BOB.password}`).toString('base64')}`
     const accepted = 'application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.image.manifest.v1+json'
-    const manifest = await fetch(`${cr.url}/v2/lab/users/pushes-${id}/pushed/manifests/${id}`, {
+    const manifest = await fetch(`${cr.url}/v2/lab/${own}pushed/manifests/${id}`, {
       headers: { authorization, accept: accepted },
     })
     expect(manifest.status).toBe(200)
@@ -339,7 +351,7 @@ test('a superadmin accepts an image of a session with a push: it is in the regis
     await expect.poll(offered, { timeout: 60_000 }).toMatchObject({ pullable: true })
 
     await api.updateRegistry({ params: { name: cr.name }, body: { password: 'not-the-password' } })
-    const refused = `users/pushes-${id}/refused:${id}`
+    const refused = `${own}refused:${id}`
     const failed = await ended(await accept(await asked(refused)))
     expect(failed).toMatchObject({ status: 'failed', error: { code: 'image_push_failed' } })
     expect(JSON.stringify(failed)).not.toContain('not-the-password')
@@ -359,12 +371,12 @@ test('a superadmin accepts an image of a session with a push: it is in the regis
 test('a push is cancelled while the registry does not answer: the image stays where it was made, without the name of the registry', async () => {
   const id = crypto.randomUUID().slice(0, 8)
   const base = `made/base:${id}`
-  const made = `users/cancels-${id}/slow:${id}`
-  const pushed = `${cr.name}/lab/${made}`
   await makeBase(base)
   await expect.poll(async () => (await api.listImages()).items.map(one => one.reference)).toContain(base)
   await api.createRegistry({ body: { name: cr.name, url: cr.url, ...BOB } }).catch(() => undefined)
   const user = await manager.addUser(`cancels-${id}@example.org`)
+  const made = `${await ownNames(user.api)}slow:${id}`
+  const pushed = `${cr.name}/lab/${made}`
   const session = await running((await user.api.createSession({ body: { image: base } })).items[0])
   const params = { id: session.id }
   const begin = async (reference: string) => {

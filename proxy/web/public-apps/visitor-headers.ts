@@ -27,6 +27,8 @@ const OF_THE_HOST: ReadonlySet<string> = new Set([
   'strict-transport-security',
   'alt-svc',
   'public-key-pins',
+  // Reports of a browser outlive the app at a port by their max_age, and name the addresses of the next one, keys of links included.
+  ...['nel', 'report-to', 'reporting-endpoints', 'use-as-dictionary'],
 ])
 
 /**

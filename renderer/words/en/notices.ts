@@ -17,8 +17,12 @@ const en = {
   hostWell: 'Sessions can start on the host {name} again.',
   told_own_keypair_made: 'The access key {name} was made in your account. Delete it if this was not you.',
   told_own_keypair_activated: 'The access key {name} of your account was activated. Delete it if this was not you.',
+  told_own_identity_linked:
+    'An account at a sign-in provider was linked with yours: {name}. Unlink it if this was not you.',
   told_left_keypairs:
     'Made or activated while somebody else may have known your password, and inactive now: the access keys {name}. Activate your own again.',
+  told_left_identities:
+    'Accounts at sign-in providers that were linked while somebody else may have known your password are unlinked. Link your own again.',
   told_left_script: 'Your start-up script was changed while somebody else may have known your password. Look at it.',
   told_left_dotfiles:
     'Changed while somebody else may have known your password: the dotfiles {name}. Delete what is not yours.',

@@ -18,8 +18,11 @@ export default {
   hostWell: '{name} 호스트에서 다시 세션을 시작할 수 있습니다.',
   told_own_keypair_made: '내 계정에 만들어진 액세스 키: {name}. 내가 한 일이 아니면 삭제하세요.',
   told_own_keypair_activated: '내 계정에서 활성화된 액세스 키: {name}. 내가 한 일이 아니면 삭제하세요.',
+  told_own_identity_linked: '내 계정에 연결된 로그인 제공자의 계정: {name}. 내가 한 일이 아니면 연결을 해제하세요.',
   told_left_keypairs:
     '다른 사람이 내 비밀번호를 알았을 수 있는 동안 만들어지거나 활성화된 액세스 키를 비활성화했습니다: {name}. 내 것은 다시 활성화하세요.',
+  told_left_identities:
+    '다른 사람이 내 비밀번호를 알았을 수 있는 동안 연결된 로그인 제공자 계정의 연결을 해제했습니다. 내 것은 다시 연결하세요.',
   told_left_script: '다른 사람이 내 비밀번호를 알았을 수 있는 동안 시작 스크립트가 바뀌었습니다. 내용을 확인하세요.',
   told_left_dotfiles: '다른 사람이 내 비밀번호를 알았을 수 있는 동안 바뀐 닷파일: {name}. 내 것이 아니면 삭제하세요.',
   told_left_ssh_key: '다른 사람이 내 비밀번호를 알았을 수 있는 동안 SSH 키가 바뀌었습니다. 내 것이 아니면 바꾸세요.',

@@ -53,6 +53,8 @@ function anApp(app: string): Server {
       response.writeHead(200, {
         'set-cookie': ['sid=1; Path=/', '__Host-berth_8400=planted; Path=/; Secure'],
         'strict-transport-security': 'max-age=0',
+        nel: '{"report_to":"x","max_age":31536000,"success_fraction":1}',
+        'report-to': '{"group":"x","max_age":31536000,"endpoints":[{"url":"https://evil.example"}]}',
         'clear-site-data': '"cookies"',
       })
       response.end(`${app} here`)
@@ -247,7 +249,7 @@ test('a ticket admits one browser once; the app gets requests, uploads and socke
   const forged = { authorization: 'forged', 'x-forwarded-host': 'evil.example' }
   const page = await browse(origin, { path: '/lab', cookie, headers: forged })
   expect(page).toMatchObject({ status: 200, body: 'jupyter here', cookies: ['sid=1; Path=/'] })
-  expect(page.headers).not.toHaveProperty('strict-transport-security')
+  for (const name of ['strict-transport-security', 'nel', 'report-to']) expect(page.headers).not.toHaveProperty(name)
   expect(page.headers).not.toHaveProperty('clear-site-data')
   const body = 'x'.repeat(300_000)
   await browse(origin, { path: '/upload', method: 'POST', cookie, headers: { origin }, body })

@@ -21,6 +21,12 @@ beforeEach(async () => {
 
 const params = { id: PROVIDER }
 
+/** News that Berth told a person about the account. */
+async function signedInNews({ email }: { readonly email: string }): Promise<string[]> {
+  const { api } = await world.manager.signIn({ email, password: PASSWORD })
+  return (await api.listMessages()).items.map(({ about, detail }) => `${about ?? ''} ${detail}`)
+}
+
 describe('a sign-in at a provider', () => {
   test('makes an account at the first time, and finds it again', async () => {
     const person = newPerson()
@@ -121,6 +127,11 @@ describe('whose account it is', () => {
     await expect(world.configure({ linkByEmail: true })).rejects.toThrow(/emailDomains/)
     await world.configure({ linkByEmail: true, emailDomains: ['example.org'] })
     expect((await world.signIn(person)).user.id).toBe(id)
+    const linked = () => signedInNews(person)
+    expect(await linked()).toEqual([`own_identity_linked The lab: ${person.email}`])
+    // Told once, not with each sign-in.
+    await world.signIn(person)
+    expect(await linked()).toHaveLength(1)
     expect((await world.manager.signIn({ email: person.email, password: PASSWORD })).token).toMatch(/^berth_/)
     const top = newPerson()
     await world.manager.addUser(top.email, 'superadmin')
@@ -204,6 +215,17 @@ describe('whose account it is', () => {
     await world.configure({ trustSecondFactor: true })
     expect(await codeOf(world.signIn(withFactors))).toBe('ok')
     expect(await codeOf(world.signIn({ ...person, amr: ['pwd'] }))).toBe('totp_required')
+  })
+
+  test('a provider that is trusted with the second factor does not pass it by linking an account', async () => {
+    const person = newPerson()
+    await world.configure({ linkByEmail: true, emailDomains: ['example.org'], trustSecondFactor: true })
+    const { api } = await world.manager.addUser(person.email)
+    const { secret } = await api.enrolTotp({ body: { password: PASSWORD } })
+    const code = () => new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() - 30_000 })
+    await api.confirmTotp({ body: { code: code() } })
+    expect(await codeOf(world.signIn({ ...person, amr: ['mfa'] }))).toBe('totp_required')
+    expect((await api.listOwnIdentities()).items).toEqual([])
   })
 })
 
@@ -329,6 +351,8 @@ describe('own accounts at a provider', () => {
     const linked = await api.finishLinking({ body: await visit(api, person) })
     const { issuer } = world.provider
     expect(linked).toMatchObject({ issuer, subject: person.sub, email: person.email, provider: 'The lab' })
+    const news = (await api.listMessages()).items.map(({ about, detail }) => `${about ?? ''} ${detail}`)
+    expect(news).toEqual([`own_identity_linked The lab: ${person.email}`])
     expect((await world.signIn(person)).user.email).toBe(email)
     expect((await api.listOwnIdentities()).items).toMatchObject([{ subject: person.sub }])
     const unlink = (password: string) => codeOf(api.unlinkIdentity({ body: { issuer, subject: person.sub, password } }))
@@ -374,6 +398,19 @@ describe('own accounts at a provider', () => {
     await own.finishLinking({ body: { secret, code } })
     await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'heads', projects: [], role: 'domain_admin' }] })
     expect((await world.signIn({ ...leads, groups: ['heads'] })).user).toMatchObject({ id, role: 'domain_admin' })
+  })
+
+  test('are unlinked when the person chooses a password, if somebody else may have linked them', async () => {
+    const email = 'chooses@example.org'
+    await world.admin.createUser({ body: { email, name: 'Bo', password: PASSWORD, mustChangePassword: false } })
+    const { api } = await world.manager.signIn({ email, password: PASSWORD })
+    const helper = newPerson()
+    await api.finishLinking({ body: await visit(api, helper) })
+    await api.changePassword({ body: { oldPassword: PASSWORD, newPassword: 'Chosen-by-person-4' } })
+    expect((await api.listOwnIdentities()).items).toEqual([])
+    expect((await api.listMessages()).items.map(({ about }) => about)).toContain('left_identities')
+    await world.configure({ createAccounts: false })
+    expect(await codeOf(world.signIn(helper))).toBe('sso_no_account')
   })
 
   test('a password that somebody else may know ends when a group raises the account, and another one can be set', async () => {
