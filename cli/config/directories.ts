@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { AppError, because } from '#manager/contract'
+import { AppError, because } from '#manager/contract/light'
 
 type Environment = Readonly<Record<string, string | undefined>>
 interface Machine {
