@@ -97,11 +97,11 @@ describe('the examples in the documentation', () => {
 
   test('the example in Python', async () => {
     const { stdout } = await run('python3', ['-c', await example('python')], { env })
-    expect(stdout).toMatch(/^script@example\.org\nAKIA\w+\n$/)
+    expect(stdout).toBe('script@example.org\nnightly\n')
   })
 
   test('the example for the shell', async () => {
     const { stdout } = await run('sh', ['-c', await example('sh')], { env })
-    expect(JSON.parse(stdout)).toMatchObject({ email: 'script@example.org', active: false })
+    expect(JSON.parse(stdout)).toMatchObject({ name: 'nightly', spec: { image: 'berth/python:3.13' } })
   })
 })

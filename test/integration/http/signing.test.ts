@@ -67,15 +67,16 @@ test.each<[string, UserChange]>([
 })
 
 describe('a request with a signature of Berth', () => {
+  const template = { method: 'PUT', path: '/api/v1/session-templates/nightly', body: '{"image":"a/b:1"}' } as const
   test('the request acts as the user of its keypair, needs no cookie, and both implementations agree', async () => {
     expect((await send(parts())).json).toMatchObject({ user: { email: 'script@example.org' } })
-    const body = JSON.stringify({ active: false })
-    const made = await send(parts({ method: 'POST', path: '/api/v1/keypairs', body }))
-    expect(made).toMatchObject({ status: 201, json: { email: 'script@example.org', active: false } })
+    const made = await send(parts(template))
+    expect(made).toMatchObject({ status: 200, json: { name: 'nightly' } })
     const api = signedApi(manager.url, keypair)
-    const { accessKey } = await api.createKeypair({ body: {} })
-    expect((await api.listKeypairs({ query: { limit: 500 } })).items.map(one => one.accessKey)).toContain(accessKey)
-    await api.deleteKeypair({ params: { accessKey } })
+    const params = { name: 'weekly' }
+    await api.saveSessionTemplate({ params, body: { image: 'a/b:1' } })
+    expect((await api.listSessionTemplates()).items.map(({ name }) => name)).toEqual(['nightly', 'weekly'])
+    await api.deleteSessionTemplate({ params })
     await expect(api.logout()).rejects.toMatchObject({ code: 'bad_request' })
     await expect(api.listUsers({ query: {} })).rejects.toMatchObject({ code: 'forbidden' })
   })
@@ -167,21 +168,25 @@ describe('a request with a signature of Berth', () => {
   })
 
   test('a signed request has the same size limit as others, whole or in chunks', async () => {
-    const body = JSON.stringify({ active: false, filler: 'x'.repeat(2 ** 20) })
-    const large = await send(parts({ ...change, body })).catch((error: unknown) => error as NodeJS.ErrnoException)
+    const body = JSON.stringify({ image: 'a/b:1', filler: 'x'.repeat(2 ** 20) })
+    const large = await send(parts({ ...template, body })).catch((error: unknown) => error as NodeJS.ErrnoException)
     if ('code' in large) expect(['ECONNRESET', 'EPIPE']).toContain(large.code)
     else expect(large).toMatchObject({ json: { code: 'body_too_large' } })
     const chunked = async (sent: string, signed: string) => {
-      const headers = Object.entries(sign(keypair, parts({ ...change, body: signed })))
-      const head = ['POST /api/v1/keypairs HTTP/1.1', `host: ${new URL(manager.url).host}`, 'connection: close']
+      const headers = Object.entries(sign(keypair, parts({ ...template, body: signed })))
+      const head = [
+        `${template.method} ${template.path} HTTP/1.1`,
+        `host: ${new URL(manager.url).host}`,
+        'connection: close',
+      ]
       head.push('transfer-encoding: chunked', 'content-type: application/json')
       const pieces = sent.match(/[^]{1,5}/g) ?? []
       const chunks = [...pieces, ''].map(piece => `${piece.length.toString(16)}\r\n${piece}\r\n`).join('')
       const text = `${[...head, ...headers.map(([name, value]) => `${name}: ${value}`)].join('\r\n')}\r\n\r\n${chunks}`
       return await exchange(text)
     }
-    expect(await chunked(change.body, change.body)).toContain('201 Created')
-    expect(await chunked('{"active":true}', change.body)).toContain('signature_invalid')
+    expect(await chunked(template.body, template.body)).toContain('200 OK')
+    expect(await chunked('{"image":"c/d:2"}', template.body)).toContain('signature_invalid')
   })
 
   test.each([
