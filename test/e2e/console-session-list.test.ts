@@ -305,7 +305,7 @@ describe('the list of sessions', () => {
     await dialog.getByRole('button', { name: 'Start again' }).click()
     await dialog.waitFor({ state: 'hidden' })
     await expect.poll(() => it.page.url()).toContain(`/sessions/${it.world.sessions[0]?.id ?? ''}`)
-    expect(it.world.changes.map(({ body }) => body)).toEqual([{ keepCommand: true }])
+    expect(it.world.changes.map(({ body }) => body)).toEqual([{ keepCommand: true, keepFiles: false }])
     await details.getByText('Waiting').first().waitFor()
     expect(new URL(it.page.url()).searchParams.has('dialog')).toBe(false)
   })
