@@ -119,7 +119,7 @@ test('a mount that was lost while its right was withdrawn does not come back', a
   // A withdrawal leaves what runs as it is.
   expect((await get(session)).folders).toMatchObject([{ folderId: theirs.id }])
   const container = session.kernels[0] && agent.containers.get(session.kernels[0].id)
-  if (!container) throw new Error('no container')
+  if (!container?.mounts) throw new Error('no mounts')
   const { mounts } = container
   // The loss is a change only after a report that has the mount, which the manager may still be looking at.
   const lose = async () => {
