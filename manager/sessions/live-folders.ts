@@ -276,7 +276,7 @@ async function hold(trx: Db, id: SessionId, wanted: Mount): Promise<boolean> {
   if (session?.status !== 'RUNNING') throw notRunning(id, session?.status ?? 'gone')
   const owned = await findSession(trx, id)
   const by = owned?.launched_by ?? null
-  // Whoever launched the session for its owner chose its command, which may still be at work (`takesOwnThings`).
+  // A session that somebody launched for its owner may still run a command of that person's choice (`takesOwnThings`).
   if (by !== null && isAutomount(wanted.name)) {
     throw new AppError('session_folders_fixed', because('dot_folder_in_launched', { name: wanted.name, who: by }))
   }

@@ -88,7 +88,7 @@ describe('warnings of the app', () => {
     const { app } = it
     await app.getByText('You are signed in until Berth quits').waitFor()
     expect(await app.getByRole('dialog').count()).toBe(0)
-    // Whoever goes on working, or loads the page again, keeps it.
+    // The message stays while the person works on, and after the page is loaded again.
     await app.locator('a[href="#/sessions"]').first().click()
     await app.reload()
     await app.getByText('(no Secret Service). Unlock or set it up, then sign in again').waitFor()

@@ -38,7 +38,7 @@ export const KEPT = {
   published_apps: over(sql`expires_at < now()`),
   own_apps: over(sql`expires_at < now()`),
   own_app_tickets: over(sql`expires_at < now()`),
-  // Nobody waits for a port that was left so long ago (REST_MS).
+  // Ports rest for a day (REST_MS): older rows say nothing.
   app_ports: over(sql`left_at < now() - interval '2 days'`),
   closed_app_ports: over(sql`seen_at < now() - interval '1 day'`),
   idempotency_keys: over(sql`expires_at < now()`),

@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../../fixtures/manager.ts'
 import { startDatabase } from '../../fixtures/postgres.ts'
 
 const run = promisify(execFile)
-/** Nobody has this id: containers run programs under such ones. */
+/** A user id without an entry in the list of users, as containers have. */
 const UID = 54_321
 const AS_NOBODY = ['setpriv', `--reuid=${UID}`, `--regid=${UID}`, '--clear-groups', '--no-new-privs', '--']
 

@@ -288,7 +288,7 @@ test('a browser that did not ask for the ticket is told whose app it is, and its
   const door = await browse(url, { cookie: `${his}; ${hers}` })
   expect(door).toMatchObject({ status: 303, headers: { location: '/lab' } })
   expect((await browse(url, { cookie: hers })).status).toBe(401)
-  // Whoever is in this app already has confirmed it.
+  // A browser that is in this app already has confirmed it.
   expect((await browse((await opened()).url, { cookie: door.cookie })).status).toBe(303)
   expect(await browse(origin, { path: '/lab', cookie: door.cookie })).toMatchObject({ body: 'jupyter here' })
 })
