@@ -22,8 +22,9 @@ export const hasBrowser = (env = process.env) => hasDisplay(env) && env.SSH_CONN
  * Has the person sign in at a provider, in a browser.
  *
  * Threat model: only this process knows the secret of the sign-in, so the code alone is worth nothing to others. The listener is on
- * 127.0.0.1, takes one code and closes. A local user who sees the address of the browser in the list of processes could sign in there as
- * somebody else: the caller therefore names the account that is signed in.
+ * 127.0.0.1, takes one code and closes. Before the browser sends the code, a page of Berth asks, and shows the word that we show: so a
+ * person who was led into the sign-in of another user's program sees that it is not theirs. A local user who sees the address of the browser in
+ * the list of processes could sign in there as somebody else: the caller therefore names the account that is signed in.
  *
  * @throws AppError as the manager's `startSso`, `bad_request`, `sso_expired` where nobody came back
  */
@@ -42,7 +43,7 @@ export async function signInWithBrowser(
  * @throws AppError as `start`, `bad_request`, `sso_expired` where nobody came back
  */
 export async function visitProvider(
-  start: (to: SsoReturn) => Promise<{ url: string; secret: string; expiresAt: string }>,
+  start: (to: SsoReturn) => Promise<{ url: string; secret: string; word: string; expiresAt: string }>,
   browserHere: boolean,
   tell: (text: string) => void,
 ): Promise<SsoProof> {
@@ -54,7 +55,10 @@ export async function visitProvider(
   const callback = await listen()
   try {
     const started = await start({ to: 'loopback', port: callback.port })
-    tell(`Continue in the browser. If it does not open, use this address:\n\n  ${started.url}\n`)
+    tell(
+      `Continue in the browser. If it does not open, use this address:\n\n  ${started.url}\n\n` +
+        `At the end the browser shows a word. Continue there only if it is ${started.word}.`,
+    )
     await openBrowser(started.url)
     return { secret: started.secret, code: await callback.code(new Date(started.expiresAt).getTime() - Date.now()) }
   } finally {

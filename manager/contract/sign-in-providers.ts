@@ -149,7 +149,7 @@ export const SsoReturn = z
     z.strictObject({ to: z.literal('code') }).describe('A page of the console shows a code to enter in the client.'),
     z
       .strictObject({ to: z.literal('loopback'), port: z.number().int().min(1024).max(65_535) })
-      .describe('To http://127.0.0.1:PORT on the computer of the browser.'),
+      .describe('To http://127.0.0.1:PORT on the computer of the browser, once the person has agreed on a page.'),
   ])
   .describe('The code is of use only together with the secret.')
 export type SsoReturn = z.infer<typeof SsoReturn>

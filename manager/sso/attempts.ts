@@ -20,7 +20,7 @@ import {
 } from '../store/identity/sign-in-attempts.ts'
 import { type Store } from '../store/open-store.ts'
 import { addressCounts, limitRequests } from '../users/back-off.ts'
-import { hashToken, newToken } from '../users/secrets.ts'
+import { hashToken, newToken, newWord } from '../users/secrets.ts'
 import { type Person, personOf } from './person.ts'
 import { type ProviderClient } from './provider-client.ts'
 import { type SignInProviders } from './providers.ts'
@@ -39,6 +39,16 @@ export interface AttemptStart {
   readonly linkTo?: UserId | undefined
 }
 
+export interface StartedAttempt {
+  /** Address of the provider. */
+  readonly url: string
+  readonly secret: string
+  /** Shown by the program that began and by the page that asks whether it may have the code. */
+  readonly word: string
+  readonly consoleUrl: string
+  readonly expiresAt: string
+}
+
 /** Proof of a client that it began an attempt, and the code that the browser brought back. */
 export interface AttemptProof {
   readonly secret: string
@@ -55,7 +65,7 @@ export interface ReadAttempt {
 /** Visits of a provider: begun by a client, continued by the callback, and read by the client that began. */
 export interface SsoAttempts {
   /** @throws AppError `sign_in_provider_not_found`, `rate_limited`, as `ProviderClient.begin` */
-  start(request: AttemptStart): Promise<{ url: string; secret: string; consoleUrl: string; expiresAt: string }>
+  start(request: AttemptStart): Promise<StartedAttempt>
   /** The browser has come back. @returns where to send it; never fails because of the provider, which `read` reports */
   callback(query: URLSearchParams): Promise<string>
   /**
@@ -78,6 +88,7 @@ const LinkTo = { linkTo: UserId.optional() }
 const Begun = z.object({
   ...LinkTo,
   return: SsoReturnSchema,
+  word: z.string(),
   challenge: z.object({ nonce: z.string(), verifier: z.string(), redirectUri: z.string() }),
 })
 const Outcome = z.union([
@@ -111,15 +122,15 @@ export function createSsoAttempts({ store, box, client, providers, log }: SsoAtt
       await limitRequests(store, addressCounts('sso', address, STARTS_FROM))
       const { access } = await providers.open(provider)
       const { url, state, challenge } = await client.begin(access, consoleUrl + CALLBACK_PATH)
-      const [secret, stateHash] = [newToken(), hashToken(state)]
+      const [secret, word, stateHash] = [newToken(), newWord(), hashToken(state)]
       const expiresAt = await insertAttempt(db, {
         stateHash,
         secretHash: hashToken(secret),
         provider,
-        sealed: seal(stateHash, { return: to, challenge, linkTo } satisfies z.infer<typeof Begun>),
+        sealed: seal(stateHash, { return: to, word, challenge, linkTo } satisfies z.infer<typeof Begun>),
         lifetimeSeconds: ATTEMPT_SECONDS,
       })
-      return { url, secret, consoleUrl, expiresAt: expiresAt.toISOString() }
+      return { url, secret, word, consoleUrl, expiresAt: expiresAt.toISOString() }
     },
 
     async callback(query) {
@@ -127,11 +138,12 @@ export function createSsoAttempts({ store, box, client, providers, log }: SsoAtt
       const stateHash = hashToken(query.get('state') ?? '')
       const attempt = await takeState(db, stateHash, hashToken(code))
       // Unknown, expired or used before: the client learns it when it finishes with this code.
-      if (!attempt) return addressFor({ to: 'page' }, code, undefined)
-      const { return: to, challenge, linkTo } = Begun.parse(unseal(stateHash, attempt.sealed))
-      const outcome: Outcome = { ...(await learn(attempt.provider, challenge, query)), linkTo }
+      if (!attempt) return addressFor({ return: { to: 'page' }, word: '' }, code, {})
+      const begun = Begun.parse(unseal(stateHash, attempt.sealed))
+      const { linkTo } = begun
+      const outcome: Outcome = { ...(await learn(attempt.provider, begun.challenge, query)), linkTo }
       await sealOutcome(db, stateHash, seal(stateHash, outcome))
-      return addressFor(to, code, linkTo)
+      return addressFor(begun, code, outcome)
     },
 
     async read({ secret, code }, linkTo) {
@@ -148,15 +160,32 @@ export function createSsoAttempts({ store, box, client, providers, log }: SsoAtt
   }
 }
 
-/** Only our own page, relative to the address of the callback, or the browser's own computer. */
-function addressFor(to: SsoReturn, code: string, linkTo: UserId | undefined): string {
+/**
+ * Only our own pages, relative to the address of the callback, or the browser's own computer.
+ *
+ * Threat model of the loopback port: another user of the computer may listen there, who began the attempt, keeps its secret, and sent the
+ * provider's address to the victim, whom the provider signs in without a question. So a code that enters an account goes to a page, which names
+ * the account and the word of the attempt, and hands the code on by a click only. A refusal enters nothing, and goes on at once.
+ */
+function addressFor(
+  { return: to, word }: Pick<z.infer<typeof Begun>, 'return' | 'word'>,
+  code: string,
+  outcome: Partial<Outcome>,
+): string {
+  const { linkTo } = outcome
+  const codePage = (more: Record<string, string>) =>
+    `/#/sign-in-code?${new URLSearchParams({ code, ...more, ...(linkTo === undefined ? {} : { for: 'link' }) }).toString()}`
   switch (to.to) {
     case 'page':
       return linkTo === undefined ? `/#/sign-in?sso=${code}` : `/#/account?sso=${code}`
     case 'code':
-      return `/#/sign-in-code?code=${code}${linkTo === undefined ? '' : '&for=link'}`
-    case 'loopback':
-      return `http://127.0.0.1:${to.port}/?code=${code}`
+      return codePage({})
+    case 'loopback': {
+      const person = 'person' in outcome ? outcome.person : undefined
+      if (!person) return `http://127.0.0.1:${to.port}/?code=${code}`
+      const name = person.email ?? person.name ?? person.subject
+      return codePage({ port: String(to.port), word, name })
+    }
   }
 }
 

@@ -16,7 +16,7 @@ import { othersMayKnowPassword } from '../users/acting-for.ts'
 import { type Caller } from '../users/authorize.ts'
 import { type OwnProof, proveOwn, requireStillSignedIn, type SecondFactorCheck } from '../users/own-proof.ts'
 import { type Passwords } from '../users/passwords.ts'
-import { type AttemptProof, type AttemptStart, type SsoAttempts, startAgain } from './attempts.ts'
+import { type AttemptProof, type AttemptStart, type SsoAttempts, startAgain, type StartedAttempt } from './attempts.ts'
 import { type Telling } from '../users/telling.ts'
 import { linkedNews } from './enter-account.ts'
 import { trustedEmail } from './find-account.ts'
@@ -33,10 +33,7 @@ import { type SignInProviders } from './providers.ts'
 export interface OwnIdentities {
   list(caller: Caller): Promise<OwnIdentity[]>
   /** @throws AppError `login_failed`, `totp_required`, `totp_invalid`, `login_throttled`, and as `SsoAttempts.start` */
-  start(
-    caller: Caller,
-    request: OwnProof & Omit<AttemptStart, 'linkTo'>,
-  ): Promise<{ url: string; secret: string; consoleUrl: string; expiresAt: string }>
+  start(caller: Caller, request: OwnProof & Omit<AttemptStart, 'linkTo'>): Promise<StartedAttempt>
   /** @throws AppError as `SsoAttempts.read`; `not_signed_in` (ended meanwhile), `identity_taken`, `sso_email_domain` and others of the address */
   finish(caller: Caller, proof: AttemptProof): Promise<OwnIdentity>
   /** @throws AppError as `start`; `identity_not_found`, `identity_needed` for the only way to sign in */

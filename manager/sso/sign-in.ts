@@ -24,7 +24,8 @@ import { type SignInProviders } from './providers.ts'
  * Threat model. The secret is kept where only the client that began can read it (a page in the storage of its origin, a program in
  * its memory). So a callback address that an attacker sends to a victim signs nobody in (login CSRF), and an address of the provider
  * that an attacker sends to a victim gives the attacker nothing: the code goes to the browser of the victim, and is worthless
- * without the secret there. A cookie in place of the secret would reach every port of the host name (ADR 16). State, nonce and
+ * without the secret there. Where the code goes to a port of the victim's computer, where the attacker may listen, a page asks first
+ * (`addressFor`). A cookie in place of the secret would reach every port of the host name (ADR 16). State, nonce and
  * PKCE verifier are made here, random, and of use once: a replayed callback finds nothing. The browser is only ever sent to our
  * own page, or to 127.0.0.1, never to an address that a request named. Everything between the steps is sealed, and lives for ten minutes.
  * The number of starts is limited per network address.

@@ -34,3 +34,11 @@ export function newPassword(): string {
   const password = [group(), group(), group(), group()].join('-')
   return isStrongPassword(password) ? password : newPassword()
 }
+
+const CONSONANTS = 'BCDFGHJKLMNPQRSTVWXZ' // no letters that look alike, no words (RFC 8628, section 6.1)
+
+/** Makes a word of about 34 bits to compare by eye: `BCDF-GHJK`. */
+export function newWord(): string {
+  const half = () => Array.from({ length: 4 }, () => CONSONANTS.charAt(randomInt(CONSONANTS.length))).join('')
+  return `${half()}-${half()}`
+}

@@ -4,12 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { OTHER_LOGIN, THIS_LOGIN, TOTP_CODE } from './console-double-account.ts'
 import { aFolder } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
-import { button, signIn } from './console-steps.ts'
-import { silentLog } from '../../manager/log.ts'
-import { startWeb } from '../../proxy/web/server.ts'
+import { button } from './console-steps.ts'
 import { audit } from '../fixtures/browser.ts'
-import { ADMIN, CONSOLE_SECRET, startTestManager, temporaryDirectory } from '../fixtures/manager.ts'
-import { startTestProvider } from '../fixtures/oidc-provider.ts'
 
 /** The page of the account, against a double of the manager. */
 let browser: Browser
@@ -199,58 +195,6 @@ describe('the page of the account', () => {
     await it.page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()
     await it.page.getByText('You have not added a key yet').waitFor()
   })
-})
-
-test('a person signs in at a real provider and comes back to the page that asked; a code of somebody else is of no use', async () => {
-  await using stack = new AsyncDisposableStack()
-  const manager = stack.use(await startTestManager())
-  const { path: dataDir } = stack.use(await temporaryDirectory())
-  const consoleDir = new URL('../../dist/renderer/', import.meta.url).pathname
-  const config = { dataDir, port: 0, managerUrl: manager.url, allowedHosts: [], consoleDir, version: '1.2.3' }
-  const web = stack.use(await startWeb({ ...config, consoleSecret: CONSOLE_SECRET, localProof: 'off' }, silentLog))
-  const provider = stack.use(await startTestProvider(() => `${web.url}/api/v1/auth/sso/callback`))
-  provider.person = { sub: 'ada', email: 'ada@example.org', email_verified: true, name: 'Ada Lovelace' }
-  const { issuer, clientId, clientSecret } = provider
-  const body = { id: 'lab', name: 'Example Lab', issuer, clientId, clientSecret, createAccounts: true }
-  await (await manager.signIn()).api.createSignInProvider({ body })
-  const context = await browser.newContext({ locale: 'en-GB' })
-  stack.defer(() => context.close())
-  const page = await context.newPage()
-  page.setDefaultTimeout(30_000)
-  await page.goto(`${web.url}/#/sign-in?sso=berth_${'a'.repeat(43)}`)
-  await page.getByText('began elsewhere').waitFor()
-  expect(page.url()).not.toContain('berth_')
-  await button(page, 'Back to sign-in').click()
-  await page.goto(`${web.url}/#/preferences`)
-  await button(page, 'Sign in with Example Lab').click()
-  await page.waitForURL(`${web.url}/#/preferences`)
-  await page.getByText('Start-up script').first().waitFor()
-  await page.goto(`${web.url}/#/account`)
-  await page.getByText('ada@example.org').first().waitFor()
-  expect(await page.evaluate(() => sessionStorage.getItem('berth.sso'))).toBeNull()
-
-  // Somebody with a password links an account there, and signs in with it.
-  const other = await browser.newContext({ locale: 'en-GB' })
-  stack.defer(() => other.close())
-  const tab = await other.newPage()
-  tab.setDefaultTimeout(30_000)
-  provider.person = { sub: 'boss', email: 'boss@example.org', email_verified: true, name: 'The Boss' }
-  await tab.goto(`${web.url}/#/account`)
-  await signIn(tab, ADMIN.email, ADMIN.password)
-  await button(tab, 'Link Example Lab').click()
-  await tab.getByLabel('Current password').fill(ADMIN.password)
-  await button(tab, 'Continue at Example Lab').click()
-  await tab.getByText('Linked: boss@example.org').waitFor()
-  expect(tab.url()).toBe(`${web.url}/#/account`)
-  await tab.reload()
-  await button(tab, 'Unlink boss@example.org').click()
-  await tab.getByLabel('Current password').fill('not the password')
-  await tab.getByRole('dialog').getByRole('button', { name: 'Unlink' }).click()
-  await tab.getByText('not your current password').waitFor()
-  await tab.getByLabel('Current password').fill(ADMIN.password)
-  await tab.getByRole('dialog').getByRole('button', { name: 'Unlink' }).click()
-  await tab.getByText('The account is unlinked.').waitFor()
-  await button(tab, 'Link Example Lab').waitFor()
 })
 
 test('a browser that nobody uses is signed out after a warning; the page waits, hidden, for the same person', async () => {

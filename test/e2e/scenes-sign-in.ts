@@ -22,6 +22,15 @@ export const SIGN_IN_SCENES: readonly Scene[] = [
     },
   },
   {
+    name: 'sign-in-program',
+    alike: true,
+    path: `/sign-in-code?code=berth_${'a'.repeat(43)}&port=43210&word=BCDF-GHJK&name=mira%40example.org`,
+    world: { signedIn: false },
+    async act(page) {
+      await page.getByText('BCDF-GHJK').waitFor()
+    },
+  },
+  {
     name: 'sign-in-wrong',
     alike: true,
     path: '/sign-in',

@@ -18,6 +18,9 @@ import { type RouteSpec } from './route-spec.ts'
 const SsoStarted = z.object({
   url: z.string().describe('Address of the provider to open in a browser.'),
   secret: z.string().describe('To finish with; for the client that began only.'),
+  word: z
+    .string()
+    .describe('The page that asks before it hands a code to a loopback port shows it: show it to the person too.'),
   consoleUrl: z.string().describe('Address of the console to which the browser comes back.'),
   expiresAt: z.iso.datetime(),
 })

@@ -10,6 +10,13 @@ const en = {
   codeLabel: 'Code',
   codeHint: 'Or copy the code into the terminal or the app where you began. It works once, for ten minutes.',
   openDesktopApp: 'Open the desktop app',
+  programTitle: 'Did you start this?',
+  programSignsIn: 'A program on this computer wants to sign in as <b>{name}</b>.',
+  programLinks: 'A program on this computer wants to link <b>{name}</b> to the Berth account that is signed in there.',
+  onlyWithWord: 'Continue only if you started it and it shows this word:',
+  continueProgram: 'Continue',
+  programCancelled: 'Cancelled',
+  mayClose: 'The program got nothing. You can close this window.',
   startSignInAgain: 'Start the sign-in again.',
 } as const
 

@@ -11,5 +11,13 @@ export default {
   codeLabel: '코드',
   codeHint: '또는 로그인을 시작한 터미널이나 앱에 코드를 복사하세요. 10분 동안 한 번만 사용할 수 있습니다.',
   openDesktopApp: '데스크톱 앱 열기',
+  programTitle: '직접 시작하셨나요?',
+  programSignsIn: '이 컴퓨터의 프로그램이 <b>{name}</b> 계정으로 로그인하려고 합니다.',
+  programLinks:
+    '이 컴퓨터의 프로그램이 <b>{name}</b> 계정을 프로그램에 로그인되어 있는 Berth 계정에 연결하려고 합니다.',
+  onlyWithWord: '직접 시작한 프로그램이고 그 프로그램에 다음 단어가 표시된 경우에만 계속하세요.',
+  continueProgram: '계속',
+  programCancelled: '취소했습니다',
+  mayClose: '프로그램에는 아무것도 전달되지 않았습니다. 이 창을 닫아도 됩니다.',
   startSignInAgain: '로그인을 다시 시작하세요.',
 } as const satisfies Translation<typeof en>

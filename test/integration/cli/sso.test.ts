@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createCli, type Cli, outcomeOf } from '../../fixtures/cli.ts'
+import { createCli, type Cli } from '../../fixtures/cli.ts'
+import { BROWSER_HERE, startVisit } from '../../fixtures/cli-visit.ts'
 import { ADMIN } from '../../fixtures/manager.ts'
 import { browseProvider } from '../../fixtures/oidc-provider.ts'
 import { codeOfAddress, PROVIDER, type SsoWorld, startSsoWorld } from '../users/sso-steps.ts'
@@ -18,22 +19,13 @@ afterAll(async () => {
 })
 
 const begin = (args: readonly string[], environment: NodeJS.ProcessEnv) =>
-  visit(['login', '--endpoint', world.manager.url, '--sso', ...args], environment)
+  startVisit(cli, ['login', '--endpoint', world.manager.url, '--sso', ...args], environment)
 
-/** Starts a command; resolves with the address that it prints. */
-async function visit(args: readonly string[], environment: NodeJS.ProcessEnv, input?: string) {
-  const child = cli.start(args, environment)
-  if (input !== undefined) child.stdin.end(input)
-  const outcome = outcomeOf(child)
-  const printed = Promise.withResolvers<string>()
-  let text = ''
-  child.stderr.on('data', chunk => {
-    text += String(chunk)
-    const url = /http:\/\/127\.0\.0\.1:\d+\/auth\?\S+(?=\s)/.exec(text)?.[0]
-    if (url !== undefined) printed.resolve(url)
-  })
-  child.once('exit', () => printed.reject(new Error(`it ended: ${text}`)))
-  return { child, outcome, url: await printed.promise }
+/** Presses Continue on the page that the browser has come back to. @returns the answer of the program */
+async function handOn(location: string, word: string | undefined): Promise<Response> {
+  const shown = new URLSearchParams(location.split('?')[1])
+  expect(shown.get('word')).toBe(word)
+  return fetch(`http://127.0.0.1:${shown.get('port')}/?code=${shown.get('code')}`)
 }
 
 test('a browser elsewhere shows a code, which is entered in the terminal', async () => {
@@ -46,17 +38,18 @@ test('a browser elsewhere shows a code, which is entered in the terminal', async
   expect((await cli.run(['whoami'])).out).toContain('cli-1@example.org')
 })
 
-test('a browser on this computer brings the code to a port of this computer', async () => {
+test('a browser on this computer brings the code to a port of this computer, once the person has seen the word of the terminal', async () => {
   world.provider.person = { sub: 'cli-2', email: 'cli-2@example.org', email_verified: true }
-  const { outcome, url } = await begin([PROVIDER], { DISPLAY: ':99', PATH: '/nowhere' })
-  const location = new URL(await world.comeBack(await browseProvider(url, world.provider.issuer)))
-  const wrong = await fetch(`${location.origin}/?code=of-somebody`)
-  expect(wrong.status).toBe(404)
-  expect(await (await fetch(location)).text()).toContain('you can close this window')
+  const { outcome, url, word } = await begin([PROVIDER], BROWSER_HERE)
+  const location = await world.comeBack(await browseProvider(url, world.provider.issuer))
+  expect(location).toContain('name=cli-2%40example.org')
+  const port = new URLSearchParams(location.split('?')[1]).get('port')
+  expect((await fetch(`http://127.0.0.1:${port}/?code=of-somebody`)).status).toBe(404)
+  expect(await (await handOn(location, word)).text()).toContain('you can close this window')
   expect(await outcome).toMatchObject({ code: 0, out: expect.stringContaining('as cli-2@example.org') as string })
 })
 
-test('a refusal of the provider ends with its code, and a missing choice with the choices', async () => {
+test('a refusal of the provider ends with its code, on either road, and a missing choice with the choices', async () => {
   world.provider.person = null
   const { child, outcome, url } = await begin(['--no-browser'], {})
   const location = await world.comeBack(await browseProvider(url, world.provider.issuer))
@@ -65,6 +58,9 @@ test('a refusal of the provider ends with its code, and a missing choice with th
   const refused = await outcome
   expect(refused.code).toBe(3)
   expect(refused.err).toContain('cancelled or refused at The lab')
+  const here = await begin([], BROWSER_HERE)
+  await fetch(await world.comeBack(await browseProvider(here.url, world.provider.issuer)))
+  expect((await here.outcome).err).toContain('cancelled or refused at The lab')
   const nobody = await cli.run(['login', '--endpoint', world.manager.url])
   expect(nobody).toMatchObject({ code: 2, err: expect.stringContaining('--sso') as string })
 })
@@ -98,10 +94,9 @@ test('administrators set providers up on the command line, and the secret is nev
 test('an own account at a provider is linked, listed and unlinked', async () => {
   await cli.signIn(world.manager.url)
   world.provider.person = { sub: 'cli-own', email: 'own@example.org', email_verified: true }
-  const here = { DISPLAY: ':99', PATH: '/nowhere' }
   const link = ['identity', 'link', PROVIDER, '--password-stdin']
-  const { outcome, url } = await visit(link, here, ADMIN.password)
-  await fetch(await world.comeBack(await browseProvider(url, world.provider.issuer)))
+  const { outcome, url, word } = await startVisit(cli, link, BROWSER_HERE, ADMIN.password)
+  await handOn(await world.comeBack(await browseProvider(url, world.provider.issuer)), word)
   expect(await outcome).toMatchObject({ code: 0, out: expect.stringContaining('Linked own@example.org') as string })
   expect((await cli.run(['identity', 'ls'])).out).toMatch(/own@example\.org +The lab/)
   const unlink = ['identity', 'unlink', 'own@example.org', '--password-stdin']

@@ -66,13 +66,29 @@ describe('what an attacker tries', () => {
     callback.searchParams.set('next', 'https://evil.example.org')
     callback.searchParams.set('redirect_uri', 'https://evil.example.org')
     expect(await world.comeBack(callback)).toMatch(/^\/#\/sign-in\?sso=berth_[\w-]{43}$/)
-    const loopback = await anybody.startSso({ body: { provider: PROVIDER, return: { to: 'loopback', port: 4321 } } })
-    expect(await world.comeBack(await browseProvider(loopback.url, world.provider.issuer))).toMatch(
-      /^http:\/\/127\.0\.0\.1:4321\/\?code=berth_[\w-]{43}$/,
-    )
     const shown = await anybody.startSso({ body: { provider: PROVIDER, return: { to: 'code' } } })
     expect(await world.comeBack(await browseProvider(shown.url, world.provider.issuer))).toMatch(
       /^\/#\/sign-in-code\?code=berth_/,
+    )
+  })
+
+  test('a code never goes to a port of the computer by itself: another user of it may have sent the address of the provider', async () => {
+    const { email } = (world.provider.person = newPerson())
+    const begin = () =>
+      world.manager.api().startSso({ body: { provider: PROVIDER, return: { to: 'loopback', port: 4321 } } })
+    const attacker = await begin()
+    const asked = await world.comeBack(await browseProvider(attacker.url, world.provider.issuer))
+    expect(asked).toMatch(/^\/#\/sign-in-code\?code=berth_[\w-]{43}&port=4321&/)
+    // The page names the person and the word of the program that began, which is not the word that the victim's own program shows.
+    const shown = new URLSearchParams(asked.split('?')[1])
+    expect(Object.fromEntries(shown)).toMatchObject({ name: email, word: attacker.word })
+    expect((await begin()).word).not.toBe(attacker.word)
+
+    // A refusal of the provider enters nothing, and reaches the program at once.
+    world.provider.person = null
+    const refused = await begin()
+    expect(await world.comeBack(await browseProvider(refused.url, world.provider.issuer))).toMatch(
+      /^http:\/\/127\.0\.0\.1:4321\/\?code=berth_[\w-]{43}$/,
     )
   })
 

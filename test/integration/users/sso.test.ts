@@ -199,6 +199,15 @@ describe('whose account it is', () => {
     expect(await codeOf(world.signIn(person))).toBe('user_inactive')
   })
 
+  /** As `world.signIn`, by a program that listens on a port of the browser's computer. */
+  async function signInAtPort(person: ProviderPerson) {
+    world.provider.person = person
+    const body = { provider: PROVIDER, return: { to: 'loopback', port: 4321 } } as const
+    const { url, secret } = await world.manager.api().startSso({ body })
+    const location = await world.comeBack(await browseProvider(url, world.provider.issuer))
+    return world.finish(secret, new URLSearchParams(location.split('?')[1]).get('code') ?? '')
+  }
+
   test('the second factor of Berth is asked for, unless the provider is trusted with it and reports several factors', async () => {
     const person = newPerson()
     await world.configure({ linkByEmail: true, emailDomains: ['example.org'] })
@@ -209,7 +218,9 @@ describe('whose account it is', () => {
     await api.confirmTotp({ body: { code: codeFor(-1) } })
     expect(await codeOf(world.signIn(person))).toBe('totp_required')
     expect(await codeOf(world.signIn(person, { totp: '000000' }))).toBe('totp_invalid')
+    expect(await codeOf(signInAtPort(person))).toBe('totp_required')
     expect(await codeOf(world.signIn(person, { totp: codeFor(0) }))).toBe('ok')
+    expect(await codeOf(signInAtPort(person))).toBe('totp_required')
     const withFactors = { ...person, amr: ['pwd', 'mfa'] }
     expect(await codeOf(world.signIn(withFactors))).toBe('totp_required')
     await world.configure({ trustSecondFactor: true })
