@@ -9,6 +9,8 @@ export const TOLD_KINDS = [
   'own_keypair_made',
   'own_keypair_activated',
   'own_identity_linked',
+  'own_link_used',
+  'own_password_chosen',
   'left_keypairs',
   'left_identities',
   'left_script',

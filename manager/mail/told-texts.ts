@@ -10,6 +10,10 @@ const TEXTS: Readonly<Record<ToldKind, string>> = {
     'The keypair {detail} of your account was activated. If this was not you, delete it on your page Account and choose another password.',
   own_identity_linked:
     'An account at a sign-in provider was linked with yours, and signs in to it now: {detail}. If this was not you, unlink it on your page Account and choose another password.',
+  own_link_used:
+    'A password was set for your account with a link that an administrator had in hand. If this was not you, somebody else has been in your account. Choose another password on your page Account.',
+  own_password_chosen:
+    'Another password was chosen for your account, in place of one that somebody else may have known. If this was not you, somebody else has been in your account: ask for a link, and choose another password.',
   left_keypairs:
     'These keypairs were made or activated while somebody else may have known your password, and are inactive now: {detail}. Activate your own again on your page Account, and delete the others.',
   left_identities:

@@ -13,7 +13,7 @@ import {
 import { countSuperadmins, lockUser, touchUser, updateUser, type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
 import { insertAccount, isNamed } from '../users/accounts.ts'
-import { adminMayHaveEntered, endsWhatOthersKnew, othersMayKnowPassword } from '../users/acting-for.ts'
+import { endsWhatOthersKnew, othersMayKnowPassword } from '../users/acting-for.ts'
 import { endAccess } from '../users/end-access.ts'
 import { endDoubt } from '../users/end-of-doubt.ts'
 import { type News, type Telling } from '../users/telling.ts'
@@ -113,8 +113,8 @@ async function hold(
   if (found.kind === 'known') return { user, ended: [], news: [] }
   // The owner of the address is here now: links that somebody else may hold end.
   await deleteEmailTokens(trx, user.id)
-  if (user.email_verified_at !== null && !adminMayHaveEntered(user)) return { user, ended: [], news: [] }
-  // A stranger may have signed up with this address and a password of theirs, or an admin of the domain have made the account.
+  if (user.email_verified_at !== null && !othersMayKnowPassword(user)) return { user, ended: [], news: [] }
+  // A stranger may have signed up with this address and a password of theirs, or an administrator have made the account.
   const ended = await endAccess(trx, user.id)
   await deactivateKeypairs(trx, user.id)
   await deleteWaitingKeypairs(trx, user.id)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { type UserId } from '#manager/contract'
 import {
+  endsDoubt,
   endsWhatOthersKnew,
   isReachable,
   mayActivateKeypair,
@@ -38,9 +39,21 @@ test.each([
   [true, 'person', false],
   [true, 'administrator', true],
   [true, 'unknown', true],
+  [true, 'superadmin', true],
   [false, 'administrator', false],
 ] as const)('others may know a password that is set: %s, by %s: %s', (password_set, password_from, expected) => {
   expect(othersMayKnowPassword({ password_set, password_from })).toBe(expected)
+})
+
+test.each([
+  ['unknown', 'person', true],
+  ['superadmin', 'person', true],
+  ['administrator', 'superadmin', true],
+  ['superadmin', 'superadmin', false],
+  ['superadmin', 'unknown', false],
+  ['person', 'superadmin', false],
+] as const)('the doubt about a password of %s ends with one of %s: %s', (before, after, ends) => {
+  expect(endsDoubt(before, after)).toBe(ends)
 })
 
 test('only owners activate keypairs, and only sessions that their owner started take the owner’s things along', () => {

@@ -78,11 +78,17 @@ export function othersMayKnowPassword(person: Pick<UserRow, 'password_set' | 'pa
 }
 
 /**
- * Whether an admin of the domain may have been in the account: with a password that the admin chose, or may have. Whoever proves at
- * a provider to own the address is its person, from whom all that was made before is kept apart.
+ * Whether a password ends the doubt about the one before it. The hand of a superadmin (a password, or a link to pass on) ends the doubt
+ * about admins of the domain and begins one of its own.
  */
-export function adminMayHaveEntered(person: Pick<UserRow, 'password_set' | 'password_from'>): boolean {
-  return othersMayKnowPassword(person) && person.password_from !== 'superadmin'
+export function endsDoubt(before: PasswordFrom, after: PasswordFrom): boolean {
+  return before !== 'person' && (after === 'person' || (after === 'superadmin' && before !== 'superadmin'))
+}
+
+/** Origin of a password that is set with a link. @param mailed false: the link is in the hand of the caller, to pass on */
+export function linkedFrom(caller: Pick<Caller, 'role'>, mailed: boolean): 'person' | 'superadmin' | 'unknown' {
+  if (mailed) return 'person'
+  return isSuperadmin(caller) ? 'superadmin' : 'unknown'
 }
 
 /** Person who counts as the chooser of a password that somebody else sets. */
@@ -92,7 +98,8 @@ export function passwordSetBy({ role }: Pick<Caller, 'role'>): PasswordFrom {
 
 /**
  * Origin of a password that replaces this one. Whoever knew the old one may have chosen the new one too, so one that an admin
- * of the domain may have known stays doubtful. A superadmin gains nothing by another account, so that doubt ends.
+ * of the domain may have known stays doubtful. Without mail, nothing else of a person than such a choice ends the doubt about a
+ * superadmin, so it does, and is told (ADR 75).
  */
 export function nextPasswordFrom(before: PasswordFrom): PasswordFrom {
   return before === 'person' || before === 'superadmin' ? 'person' : 'unknown'

@@ -1,7 +1,7 @@
 import { AppError, because, isAppError } from '#manager/contract'
 import { nextPasswordFrom } from './acting-for.ts'
 import { endAccess } from './end-access.ts'
-import { endDoubt } from './end-of-doubt.ts'
+import { endDoubtByChoice } from './end-of-doubt.ts'
 import { checkPassword } from './passwords.ts'
 import { type News, type Telling } from './telling.ts'
 import { type Db } from '../store/schema.ts'
@@ -51,6 +51,6 @@ export async function replaceDuePassword(
   if (held?.password_hash !== user.password_hash) return undefined
   const password_from = nextPasswordFrom(held.password_from)
   const changed = await updateUser(trx, user.id, { password_hash, password_from, must_change_password: false })
-  const news = password_from === 'person' ? await endDoubt(trx, telling, held) : []
+  const news = await endDoubtByChoice(trx, telling, held, password_from)
   return changed && { user: changed, ended: await endAccess(trx, user.id), news }
 }

@@ -1,17 +1,19 @@
-import { type ToldKind } from '#manager/contract'
+import { type PasswordFrom, type ToldKind } from '#manager/contract'
 import { deactivateKeypairsSince } from '../store/identity/keypairs.ts'
 import { listMadeSince, type MadeSince } from '../store/identity/made-since.ts'
 import { deleteDoubtfulIdentities } from '../store/identity/sign-in-identities.ts'
 import { type UserRow } from '../store/identity/users.ts'
 import { type Db } from '../store/schema.ts'
-import { type News, type Telling } from './telling.ts'
+import { endsDoubt } from './acting-for.ts'
+import { type News, newsOfOwn, type Telling } from './telling.ts'
 
 /**
  * The end of the doubt whether somebody else knows the password (ADR 59): the person has chosen one that nobody else can know, or
  * signs in without one.
  *
  * Threat: whoever was in the account left something that lasts. Keypairs sign in, so they are deactivated until the person activates
- * them; accounts at providers sign in, so those that were linked with the password are unlinked. What else was made or changed meanwhile may as well be the person's own: nothing of it is removed, and all of it is named.
+ * them; accounts at providers sign in, so those that were linked with the password are unlinked. What else was made or changed meanwhile
+ * may as well be the person's own: nothing of it is removed, and all of it is named.
  *
  * Runs in the transaction that ends the doubt.
  *
@@ -27,6 +29,22 @@ export async function endDoubt(trx: Db, telling: Pick<Telling, 'write'>, before:
   const news = newsOfLeft(before, { ...made, keypairs, hasIdentities: unlinked > 0 })
   await telling.write(trx, news)
   return news
+}
+
+/**
+ * The same for a password that whoever is signed in has chosen, which is told as well where the doubt ends with it: a superadmin
+ * who was inside may have chosen it.
+ */
+export async function endDoubtByChoice(
+  trx: Db,
+  telling: Pick<Telling, 'write'>,
+  before: UserRow,
+  after: PasswordFrom,
+): Promise<readonly News[]> {
+  if (!endsDoubt(before.password_from, after)) return []
+  const chosen = [newsOfOwn(before, 'own_password_chosen')]
+  await telling.write(trx, chosen)
+  return [...chosen, ...(await endDoubt(trx, telling, before))]
 }
 
 /** Longest list of names in a message. */

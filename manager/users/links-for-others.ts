@@ -4,8 +4,8 @@ import { accountLinkMail } from '../mail/texts.ts'
 import { type Settings } from '../settings/settings.ts'
 import { type LinkedFrom } from '../store/identity/email-tokens.ts'
 import { type UserRow } from '../store/identity/users.ts'
-import { isReachable, mayHoldSecret } from './acting-for.ts'
-import { type Caller, isSuperadmin } from './authorize.ts'
+import { isReachable, linkedFrom, mayHoldSecret } from './acting-for.ts'
+import { type Caller } from './authorize.ts'
 import { linkTo } from './links.ts'
 
 /** How a link that one person makes for another gets there. */
@@ -32,7 +32,7 @@ export function roadOf(
   const isReached = isReachable(person, { mailReady: mailReady && publicUrl !== null })
   if (inHand && !mayHoldSecret(caller, isReached)) throw new AppError('forbidden', because('mail_brings_link'))
   const mailed = isReached && !inHand
-  return { mailed, from: mailed || isSuperadmin(caller) ? 'person' : 'unknown', base: publicUrl ?? origin }
+  return { mailed, from: linkedFrom(caller, mailed), base: publicUrl ?? origin }
 }
 
 /** Sends a link on its road, once it is stored. */

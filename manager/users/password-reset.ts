@@ -12,7 +12,7 @@ import {
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
 import { findUser, findUserByEmail, holdUser, lockUser, updateUser, type UserRow } from '../store/identity/users.ts'
-import { requireAnother, requireManaged } from './acting-for.ts'
+import { endsDoubt, requireAnother, requireManaged } from './acting-for.ts'
 import { type Caller } from './authorize.ts'
 import { forgetAccountFailures } from './back-off.ts'
 import { endAccess } from './end-access.ts'
@@ -22,7 +22,7 @@ import { roadOf, sendLink } from './links-for-others.ts'
 import { type Logins } from './logins.ts'
 import { checkPassword, type Passwords } from './passwords.ts'
 import { hashToken, newToken } from './secrets.ts'
-import { type Telling } from './telling.ts'
+import { newsOfOwn, type Telling } from './telling.ts'
 import { inBackground, limitMails, linkInvalid, VERIFY_SECONDS } from './sign-up.ts'
 
 const RESET_SECONDS = 30 * 60
@@ -106,10 +106,13 @@ export function createPasswordResets(deps: PasswordResetDeps): PasswordResets {
         // Either the owner of the address got the link by mail, or an admin handed it over: the address is confirmed.
         const email_verified_at = held.email_verified_at ?? new Date(store.now())
         const chosen = { password_hash, password_from: link.password_from, must_change_password: false }
-        await updateUser(trx, user.id, { ...chosen, email_verified_at })
+        const handed = link.password_from !== 'person'
+        await updateUser(trx, user.id, { ...chosen, email_verified_at, handed })
         const ended = await endAccess(trx, user.id)
-        if (link.password_from !== 'person') return { ended, news: [] }
-        return { ended, news: await endDoubt(trx, telling, held) }
+        const used = handed ? [newsOfOwn(held, 'own_link_used')] : []
+        await telling.write(trx, used)
+        const left = endsDoubt(held.password_from, link.password_from) ? await endDoubt(trx, telling, held) : []
+        return { ended, news: [...used, ...left] }
       })
       await logins.tellEnd(ended)
       logins.forget(user.id)

@@ -29,6 +29,7 @@ import { findUserByEmail, listAdminAddresses } from '../store/identity/users.ts'
 import { newUuid } from '../store/new-id.ts'
 import { type Store } from '../store/open-store.ts'
 import { insertAccountWithLink, passwordLink } from './account-with-link.ts'
+import { linkedFrom } from './acting-for.ts'
 import { type Caller, isSuperadmin, requireMayAssign, requireMayGivePolicy } from './authorize.ts'
 import { addressCounts, isWithinLimit, limitRequests } from './back-off.ts'
 import { linkTo } from './links.ts'
@@ -178,7 +179,6 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
       const password_hash = await passwords.hash(newPassword())
       const { publicUrl, mailReady } = await settings.read()
       const mailed = mailReady && publicUrl !== null
-      const linkedFrom = mailed || isSuperadmin(caller) ? 'person' : 'unknown'
       const made = await store.transaction(async trx => {
         const request = await takeSignUpRequest(trx, id, seen(caller))
         if (!request) throw notFound()
@@ -194,7 +194,7 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
           groups,
           resourcePolicy,
           password_hash,
-          linkedFrom,
+          linkedFrom: linkedFrom(caller, mailed),
         } as const
         return insertAccountWithLink(trx, account)
       })

@@ -110,7 +110,9 @@ export function createSignUps({ store, passwords, settings, mailer, events }: Si
         if (!held?.active || !(await takeEmailToken(trx, hash, user.id))) throw linkInvalid()
         const isOwn = held.password_from === 'unknown' && link.password_from === 'person'
         const password_from = isOwn ? 'person' : held.password_from
-        return updateUser(trx, user.id, { password_hash, password_from, email_verified_at: new Date(store.now()) })
+        const email_verified_at = new Date(store.now())
+        const handed = password_from !== 'person'
+        return updateUser(trx, user.id, { password_hash, password_from, email_verified_at, handed })
       })
       if (verified) events.publish({ topic: 'user', id: user.id, version: verified.version }, { userId: user.id })
       return user

@@ -3,7 +3,7 @@ import { type EventPublisher } from '../events/bus.ts'
 import { type Mailer } from '../mail/mailer.ts'
 import { toldMail, toldText } from '../mail/told-texts.ts'
 import { type Settings } from '../settings/settings.ts'
-import { findUser } from '../store/identity/users.ts'
+import { findUser, type UserRow } from '../store/identity/users.ts'
 import { insertMessages } from '../store/operation/messages.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
@@ -22,8 +22,8 @@ export interface News {
 
 /**
  * Tells people what others did about their accounts: among their notifications in the console, and by mail where that is set up
- * (ADR 59). Nobody is told of what they did themselves, except of new keypairs, which sign in without the
- * person, and of what was made while somebody else may have been in the account.
+ * (ADR 59). Nobody is told of what they did themselves, except of new ways to sign in and of what was made while somebody else may have
+ * been in the account.
  */
 export interface Telling {
   /** Writes the messages in the transaction of the change, so that no change goes untold. Call `announce` once it is committed. */
@@ -39,6 +39,11 @@ export interface TellingDeps {
   readonly settings: Pick<Settings, 'read'>
   readonly mailer: Pick<Mailer, 'post'>
   readonly events: EventPublisher
+}
+
+/** News of what was done in the account itself, by whoever was in it. */
+export function newsOfOwn({ id: userId, email }: Pick<UserRow, 'id' | 'email'>, kind: ToldKind): News {
+  return { userId, by: { userId, email }, kind }
 }
 
 const isAlwaysTold = (kind: ToldKind) => kind.startsWith('own_') || kind.startsWith('left_')

@@ -34,6 +34,7 @@ import { insertAccount, replaceGroups, withKnownPolicy } from './accounts.ts'
 import { insertPasswordLink } from './account-with-link.ts'
 import { newsOf } from './account-news.ts'
 import {
+  endsDoubt,
   endsWhatOthersKnew,
   nextPasswordFrom,
   othersMayKnowPassword,
@@ -46,7 +47,7 @@ import {
 import { type Caller, managesAccount, requireMayAssign, requireMayGivePolicy, visibleAccounts } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { endAccess } from './end-access.ts'
-import { endDoubt } from './end-of-doubt.ts'
+import { endDoubt, endDoubtByChoice } from './end-of-doubt.ts'
 import { roadOf, sendLink } from './links-for-others.ts'
 import { type Logins } from './logins.ts'
 import { checkPassword, type Passwords } from './passwords.ts'
@@ -134,7 +135,7 @@ export function createUsers(deps: UsersDeps): Users {
 
   async function chosenPassword(caller: Caller, password: string) {
     const password_hash = await passwords.hash(password)
-    return { password_hash, password_from: passwordSetBy(caller), must_change_password: true }
+    return { password_hash, password_from: passwordSetBy(caller), must_change_password: true, handed: true }
   }
 
   return {
@@ -217,7 +218,8 @@ export function createUsers(deps: UsersDeps): Users {
         const all = { before: user, after: changed, passwordSet, passwordEnded, isUnlinked, projectsChanged }
         const changes = newsOf(caller, all)
         await telling.write(trx, changes)
-        const news = [...changes, ...(passwordEnded ? await endDoubt(trx, telling, user) : [])]
+        const isOver = passwordEnded || (passwordSet && endsDoubt(user.password_from, changed.password_from))
+        const news = [...changes, ...(isOver ? await endDoubt(trx, telling, user) : [])]
         return { user, changed, ended, news, link, road }
       })
       const { user, changed, ended, news, link, road } = done
@@ -275,7 +277,7 @@ export function createUsers(deps: UsersDeps): Users {
         const password_from = nextPasswordFrom(held.password_from)
         await updateUser(trx, user.id, { password_hash, password_from, must_change_password: false })
         const ended = await endAccess(trx, user.id, caller.loginId ?? undefined)
-        return { ended, news: password_from === 'person' ? await endDoubt(trx, telling, held) : [] }
+        return { ended, news: await endDoubtByChoice(trx, telling, held, password_from) }
       })
       await logins.tellEnd(ended)
       logins.forget(user.id)

@@ -9,8 +9,8 @@ export interface EmailToken {
   readonly password_from: LinkedFrom
 }
 
-/** `person`: the link reaches the person, or came from a superadmin; `unknown`: an admin of the domain had it in hand. */
-export type LinkedFrom = 'person' | 'unknown'
+/** `person`: the link reaches the person by mail; `superadmin`, `unknown`: a superadmin or an admin of the domain had it in hand. */
+export type LinkedFrom = 'person' | 'superadmin' | 'unknown'
 
 /** Limit of valid tokens per account and purpose: repeated requests must not fill the table. */
 const AT_MOST = 10

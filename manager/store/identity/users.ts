@@ -242,14 +242,21 @@ export type UserUpdate = Partial<
     | 'resource_policy'
     | 'email_verified_at'
   >
->
+> & {
+  /** Somebody else chose the password, or had the link in hand that set it. */
+  readonly handed?: boolean
+}
 
 /**
  * @param update with `password_hash`, the account has a password that the person chose, unless `password_set` and
  *   `password_from` say otherwise
  * @returns the new row, or undefined if there is no such user
  */
-export function updateUser(db: Db, id: UserId, update: UserUpdate): Promise<UserRow | undefined> {
+export function updateUser(
+  db: Db,
+  id: UserId,
+  { handed = false, ...update }: UserUpdate,
+): Promise<UserRow | undefined> {
   const from = update.password_from ?? (update.password_hash === undefined ? undefined : 'person')
   return db
     .updateTable('users')
@@ -257,6 +264,7 @@ export function updateUser(db: Db, id: UserId, update: UserUpdate): Promise<User
       ...(update.password_hash === undefined ? {} : { password_set: true, password_from: 'person' as const }),
       ...update,
       ...(from === undefined ? {} : { doubt_since: doubtAfter(from) }),
+      ...(handed ? { handed_at: sql<Date>`now()` } : {}),
       version: sql<number>`version + 1`,
     })
     .where('id', '=', id)
@@ -264,20 +272,24 @@ export function updateUser(db: Db, id: UserId, update: UserUpdate): Promise<User
     .executeTakeFirst()
 }
 
-/** A doubt that goes on keeps its begin; one that begins now gets it; a password of the person's ends it. */
+/**
+ * A doubt that goes on keeps its begin; one that begins now gets it; a password of the person's ends it. The hand of a superadmin ends
+ * the doubt about admins of the domain and begins another (`endsDoubt`).
+ */
 function doubtAfter(from: UserRow['password_from']): RawBuilder<Date | null> {
   if (from === 'person') return sql`null`
+  if (from === 'superadmin') return sql`case when password_from = 'superadmin' then doubt_since else now() end`
   return sql`case when password_from = 'person' then now() else doubt_since end`
 }
 
 /**
- * Condition that an admin of the domain may be in the account, as `adminMayHaveEntered` says it of a row, and that this was not so
- * at a time already. The query must have the table `users` under the name `alias`.
+ * Condition that somebody else may be in the account, as `othersMayKnowPassword` says it of a row, and that somebody got a way in after
+ * this time. The query must have the table `users` under the name `alias`.
  */
 export function enteredSince(alias: string, time: RawBuilder<unknown>): RawBuilder<boolean> {
   const column = (name: string) => sql.ref(`${alias}.${name}`)
-  return sql<boolean>`(${column('password_set')} and ${column('password_from')} in ('administrator', 'unknown')
-    and coalesce(${column('doubt_since')}, ${column('created_at')}) > ${time})`
+  return sql<boolean>`(${column('password_set')} and ${column('password_from')} <> 'person'
+    and coalesce(${column('handed_at')}, ${column('created_at')}) > ${time})`
 }
 
 export async function findSshPublicKey(db: Db, id: UserId): Promise<string | null> {

@@ -22,6 +22,11 @@ export interface UsersTable {
   password_from: Default<PasswordFrom>
   /** Begin of the doubt whether somebody else knows the password; null without one, and where it is as old as the account. */
   doubt_since: MaybeTime
+  /**
+   * When somebody else last got a way in: set a password, or had the link in hand that set it. Null where that is as old as the account,
+   * or never was. A doubt that goes on keeps its begin, and still lets in one more with each such time.
+   */
+  handed_at: MaybeTime
   /** The next sign-in with the password has to set a new one. */
   must_change_password: Default<boolean>
   /** Set by default. Null only after a sign-up: that account cannot sign in until its e-mail link is used. */

@@ -74,7 +74,7 @@ export interface EmailTokensTable {
    */
   password_hash: string | null
   /** Person who chose a password that is set with the link. */
-  password_from: Default<'person' | 'unknown'>
+  password_from: Default<'person' | 'superadmin' | 'unknown'>
   created_at: Time
   expires_at: Time
 }

@@ -8,7 +8,7 @@ import {
   type SessionId,
   type UserId,
 } from '#manager/contract'
-import { type Default, type Json, type Time } from './columns.ts'
+import { type Default, type Json, type MaybeTime, type Time } from './columns.ts'
 
 /** Append-only: the database refuses updates, and deletes of rows that are younger than the setting `auditDays`. */
 export interface AuditLogTable {
@@ -126,6 +126,8 @@ export interface MessagesTable {
   /** Name of what `about` is about. */
   detail: Default<string>
   created_at: Time
+  /** When its reader put it away; null: among the notifications. */
+  cleared_at: MaybeTime
 }
 
 /** Reports of consoles about the certificates that they present. */

@@ -1,4 +1,4 @@
-import { parseJson, type Session, TOLD_KINDS, type ToldKind } from '#manager/contract'
+import { parseJson, type Session, type ToldKind } from '#manager/contract'
 import { hasFailed } from '../../data/sessions/session-text.ts'
 
 export type NoticeKind =
@@ -74,7 +74,6 @@ const KINDS: readonly string[] = [
   'hostWell',
   'tunnelsLost',
   'tunnelsBack',
-  ...TOLD_KINDS.map(kind => `told_${kind}` as const),
 ] satisfies NoticeKind[]
 
 /** Reads stored notices; what does not have their form is dropped. Paths that do not lead into the console are not followed. */
@@ -87,7 +86,8 @@ export function readNotices(text: string | null): Notice[] {
     const texts = [id, kind, name, to].every(part => typeof part === 'string')
     return (
       texts &&
-      KINDS.includes(kind as string) &&
+      // Kinds of what is told of the account are many, and the first page loads none of them.
+      (KINDS.includes(kind as string) || (kind as string).startsWith('told_')) &&
       (to as string).startsWith('/') &&
       typeof at === 'number' &&
       typeof read === 'boolean'

@@ -45,7 +45,8 @@ const en = {
   passwordAgain: 'Password again',
   currentPassword: 'Current password',
   changePassword: 'Change password',
-  passwordOfOthers: 'An administrator has chosen this password and may know it. Change it.',
+  passwordOfOthers:
+    'An administrator has chosen this password, or had the link in hand that set it, and may have been in your account. Change it.',
   changingEndsOthers: 'Changing the password ends all your other sign-ins. Sessions and their programs keep running.',
   passwordChanged: 'Password changed. All your other sign-ins have ended.',
 

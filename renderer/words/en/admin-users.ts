@@ -158,7 +158,7 @@ const en = {
   endsAccess: 'Sign-ins end, and keypairs are deactivated until the person activates them again.',
   endsPassword:
     'Sign-ins end, and keypairs are deactivated until the person activates them again. Somebody else may know the password, so it ends too: a link for a new one is mailed to the person, or shown to you to pass on where mail is not set up.',
-  password_superadmin: 'Chosen by a superadmin, not changed since',
+  password_superadmin: 'Chosen by a superadmin, or set with a link of one; not changed since',
   password_administrator: 'Chosen by an administrator, not changed since',
   password_unknown: 'An administrator of the domain may know it',
   password_nobody: 'None that anybody knows',

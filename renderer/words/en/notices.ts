@@ -19,6 +19,10 @@ const en = {
   told_own_keypair_activated: 'The access key {name} of your account was activated. Delete it if this was not you.',
   told_own_identity_linked:
     'An account at a sign-in provider was linked with yours: {name}. Unlink it if this was not you.',
+  told_own_link_used:
+    'A password was set with a link that an administrator had in hand. Choose another one that only you know. If the link was not used by you, somebody else has been in your account.',
+  told_own_password_chosen:
+    'Another password was chosen, in place of one that somebody else may have known. If this was not you, somebody else has been in your account.',
   told_left_keypairs:
     'Made or activated while somebody else may have known your password, and inactive now: the access keys {name}. Activate your own again.',
   told_left_identities:

@@ -45,7 +45,8 @@ export default {
   passwordAgain: '비밀번호 다시 입력',
   currentPassword: '현재 비밀번호',
   changePassword: '비밀번호 변경',
-  passwordOfOthers: '관리자가 정한 비밀번호이므로 관리자가 알 수 있습니다. 비밀번호를 바꾸세요.',
+  passwordOfOthers:
+    '관리자가 정했거나 관리자 손을 거친 링크로 설정된 비밀번호이므로 관리자가 내 계정에 들어왔을 수 있습니다. 비밀번호를 바꾸세요.',
   changingEndsOthers: '비밀번호를 변경하면 다른 모든 로그인이 종료됩니다. 세션과 프로그램은 계속 실행됩니다.',
   passwordChanged: '비밀번호를 변경했습니다. 다른 모든 로그인이 종료되었습니다.',
 

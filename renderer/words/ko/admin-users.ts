@@ -158,7 +158,7 @@ export default {
   endsAccess: '로그인이 모두 종료되고, 키 쌍은 사용자가 다시 활성화할 때까지 비활성화됩니다.',
   endsPassword:
     '로그인이 모두 종료되고, 키 쌍은 사용자가 다시 활성화할 때까지 비활성화됩니다. 다른 사람이 알 수 있는 비밀번호이므로 사용이 끝납니다. 새 비밀번호 링크를 사용자에게 메일로 보내며, 메일이 설정되지 않았으면 직접 전달할 수 있도록 표시합니다.',
-  password_superadmin: '최고 관리자가 정한 뒤 바뀌지 않음',
+  password_superadmin: '최고 관리자가 정했거나 최고 관리자의 링크로 설정된 뒤 바뀌지 않음',
   password_administrator: '관리자가 정한 뒤 바뀌지 않음',
   password_unknown: '도메인 관리자가 알 수 있음',
   password_nobody: '아는 사람 없음',

@@ -19,6 +19,10 @@ export default {
   told_own_keypair_made: '내 계정에 만들어진 액세스 키: {name}. 내가 한 일이 아니면 삭제하세요.',
   told_own_keypair_activated: '내 계정에서 활성화된 액세스 키: {name}. 내가 한 일이 아니면 삭제하세요.',
   told_own_identity_linked: '내 계정에 연결된 로그인 제공자의 계정: {name}. 내가 한 일이 아니면 연결을 해제하세요.',
+  told_own_link_used:
+    '관리자 손을 거친 링크로 비밀번호가 설정되었습니다. 나만 아는 다른 비밀번호로 바꾸세요. 링크를 쓴 사람이 내가 아니면 다른 사람이 내 계정에 들어온 것입니다.',
+  told_own_password_chosen:
+    '다른 사람이 알았을 수 있는 비밀번호가 새 비밀번호로 바뀌었습니다. 내가 한 일이 아니면 다른 사람이 내 계정에 들어온 것입니다.',
   told_left_keypairs:
     '다른 사람이 내 비밀번호를 알았을 수 있는 동안 만들어지거나 활성화된 액세스 키를 비활성화했습니다: {name}. 내 것은 다시 활성화하세요.',
   told_left_identities:

@@ -56,9 +56,10 @@ afterAll(async () => {
 
 async function someone(email: string, domain = 'default'): Promise<Someone> {
   await cluster.api.createUser({
-    body: { mustChangePassword: false, email, name: email.split('@', 1)[0] ?? '', password: PASSWORD, domain },
+    body: { email, name: email.split('@', 1)[0] ?? '', password: 'Of-an-admin-1', domain },
   })
-  const { token, user } = await apiOf(cluster.url).login({ body: { email, password: PASSWORD, kind: 'token' } })
+  const body = { email, password: 'Of-an-admin-1', newPassword: PASSWORD, kind: 'token' } as const
+  const { token, user } = await apiOf(cluster.url).login({ body })
   if (token === null) throw new Error('no token')
   return { id: user.id, email, token, api: apiOf(cluster.url, token) }
 }

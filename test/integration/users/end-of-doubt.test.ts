@@ -39,7 +39,7 @@ async function signIn(address: string, password: string, more: { newPassword?: s
   const { token } = await apiOf(cluster.url).login({ body: { email: address, password, kind: 'token', ...more } })
   return apiOf(cluster.url, token ?? '')
 }
-/** A superadmin helps the person, whose password nobody else knows from then on. */
+/** A superadmin helps the person with a link, which ends the doubt about an admin of the domain. */
 async function help(id: string): Promise<void> {
   const { url } = await cluster.api.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
   await apiOf(cluster.url).resetPassword({ body: { token: tokenOf(url), password: OWN } })
@@ -96,6 +96,7 @@ test('what the person had before stays as it is, and is not named', async () => 
   const { id } = await lead.createUser({ body: { email, name: 'Ann', password: KNOWN } })
   await help(id)
   const person = await signIn(email, OWN)
+  await person.changePassword({ body: { oldPassword: OWN, newPassword: `${OWN}-own` } })
   const [kept, dormant] = [
     await person.createKeypair({ body: {} }),
     await person.createKeypair({ body: { active: false } }),
@@ -137,4 +138,72 @@ test.each(['role', 'own choice', 'sign-in'] as const)('the doubt ends the same w
   // With a higher role all keypairs end, and that is told of the role.
   const all = ALL_LEFT(keypair.accessKey).filter(one => !isLeads || !one.startsWith('left_keypairs'))
   expect(await left(await signIn(email, OWN))).toEqual(all)
+})
+
+/** Links that a superadmin gets to pass on, where there is no mail. */
+const IN_HAND = {
+  'of a new account': async () => {
+    const { items } = await cluster.api.importUsers({ body: { rows: [{ email }] } })
+    return items[0]?.link?.url
+  },
+  'for a new password': async () => {
+    const body = { email, name: 'Ann', password: KNOWN, mustChangePassword: false }
+    const { id } = await cluster.api.createUser({ body })
+    await (await signIn(email, KNOWN)).changePassword({ body: { oldPassword: KNOWN, newPassword: STILL_KNOWN } })
+    return (await cluster.api.createAccountLink({ params: { id }, body: { purpose: 'reset' } })).url
+  },
+  'of a sign-up': async () => {
+    await cluster.api.updateSettings({ body: { allowSignUp: 'request' } })
+    await apiOf(cluster.url).requestSignUp({ body: { email, name: 'Ann' } })
+    const waiting = async () =>
+      (await cluster.api.listSignUpRequests({ query: {} })).items.find(one => one.email === email)
+    await expect.poll(waiting).toBeDefined()
+    const id = (await waiting())?.id ?? ''
+    return (await cluster.api.acceptSignUpRequest({ params: { id }, body: {} })).link?.url
+  },
+}
+
+test.each(Object.keys(IN_HAND) as (keyof typeof IN_HAND)[])(
+  'a superadmin who uses a link %s ahead of its person leaves a doubt, which the next choice of the person ends',
+  async kind => {
+    const ofLead = await lead.createFolder({ body: { name: `for-${number}` } })
+    await lead.inviteToFolder({ params: { id: ofLead.id }, body: { email } })
+    const use = (url: string | null | undefined, password: string) =>
+      apiOf(cluster.url).resetPassword({ body: { token: tokenOf(url ?? null), password } })
+    await use(await IN_HAND[kind](), KNOWN)
+    const inside = await signIn(email, KNOWN)
+    const { id } = (await inside.me()).user
+    const { keypair } = await plant(inside)
+    expect((await inside.listFolderInvitations()).items).toEqual([])
+    await use((await cluster.api.createAccountLink({ params: { id }, body: { purpose: 'reset' } })).url, OWN)
+    const person = await signIn(email, OWN)
+    expect((await person.me()).user.passwordFrom).toBe('superadmin')
+    const told = (await person.listMessages()).items.filter(({ about }) => about === 'own_link_used')
+    expect(told).toHaveLength(2)
+    await person.changePassword({ body: { oldPassword: OWN, newPassword: STILL_KNOWN } })
+    expect((await person.me()).user.passwordFrom).toBe('person')
+    expect(await codeOf(signedApi(cluster.url, keypair).me())).toBe('keypair_inactive')
+    expect(await left(person)).toEqual(ALL_LEFT(keypair.accessKey))
+    expect((await person.listMessages()).items.map(({ about }) => about)).toContain('own_password_chosen')
+    expect((await person.listFolderInvitations()).items).toMatchObject([{ folder: { id: ofLead.id } }])
+  },
+)
+
+test('an invitation is not shown to an administrator who came into the account after it, whoever was in it before', async () => {
+  const { id } = await cluster.api.createUser({
+    body: { email, name: 'Ann', password: KNOWN, mustChangePassword: false },
+  })
+  const inviter = { email: `inviter-${number}@example.org`, name: 'Bob', password: OWN, mustChangePassword: false }
+  await cluster.api.createUser({ body: inviter })
+  const bob = await signIn(inviter.email, OWN)
+  const folder = await bob.createFolder({ body: { name: 'results' } })
+  await bob.inviteToFolder({ params: { id: folder.id }, body: { email } })
+  const person = await signIn(email, KNOWN)
+  const [invitation] = (await person.listFolderInvitations()).items
+  expect(invitation).toMatchObject({ folder: { id: folder.id } })
+  await lead.updateUser({ params: { id }, body: { password: OWN } })
+  const inside = await signIn(email, OWN, { newPassword: STILL_KNOWN })
+  expect((await inside.listFolderInvitations()).items).toEqual([])
+  const accepted = inside.acceptFolderInvitation({ params: { id: invitation?.id ?? '' } })
+  expect(await codeOf(accepted)).toBe('folder_invitation_not_found')
 })

@@ -127,11 +127,12 @@ const WAYS: [string, (inside: ApiClient, id: string, token: string) => Promise<(
 ]
 
 test.each(WAYS)('a request for a keypair is refused that waited while the doubt ended: it %s', async (_what, way) => {
+  const { api: lead } = await manager.addUser(`lead-${number}@example.org`, 'domain_admin')
   const known = { email: `inside-${number}@example.org`, password: 'Known-to-somebody-1' }
-  const { id } = await admin.createUser({ body: { ...known, name: 'Ann', mustChangePassword: false } })
-  const signIn = async (password: string) =>
-    (await manager.api().login({ body: { ...known, password, kind: 'token' } })).token ?? ''
-  const token = await signIn(known.password)
+  const { id } = await lead.createUser({ body: { ...known, name: 'Ann' } })
+  const signIn = async (password: string, newPassword?: string) =>
+    (await manager.api().login({ body: { ...known, password, newPassword, kind: 'token' } })).token ?? ''
+  const token = await signIn(known.password, 'Known-to-somebody-2')
   const request = await way(manager.api(token), id, token)
   const { url } = await admin.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
   const waiters = async () => {

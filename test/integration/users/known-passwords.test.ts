@@ -61,8 +61,11 @@ test.each<[string, UserChange]>([
       expect(passwordFrom).toBe('nobody')
       expect(await codeOf(signIn(email, isReplaced ? OWN : KNOWN, 'Another-one-3'))).toBe('login_failed')
       const token = tokenOf(passwordLink?.url ?? null)
-      await manager.api().resetPassword({ body: { token, password: 'Another-one-4' } })
-      expect((await signIn(email, 'Another-one-4')).user).toMatchObject({ passwordFrom: 'person' })
+      await manager.api().resetPassword({ body: { token, password: 'Another-one-3' } })
+      const { user, token: own } = await signIn(email, 'Another-one-3')
+      expect(user).toMatchObject({ passwordFrom: 'superadmin' })
+      const chosen = { oldPassword: 'Another-one-3', newPassword: 'Another-one-4' }
+      await manager.api(own ?? '').changePassword({ body: chosen })
       await admin.updateUser({ params: { id }, body: { role: 'user' } })
       const again = await admin.updateUser({ params: { id }, body: { role: 'superadmin' } })
       expect(again).toMatchObject({ passwordLink: null, passwordFrom: 'person' })
@@ -72,7 +75,7 @@ test.each<[string, UserChange]>([
   },
 )
 
-test('the link of an admin of a domain leaves a doubt; the mailed one, and that of a superadmin, do not', async () => {
+test('the link in the hand of an administrator leaves a doubt, of its own kind for a superadmin; the mailed one does not', async () => {
   const { id, email } = await madeByLead()
   const set = async (by: ApiClient, password: string) => {
     const { url } = await by.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
@@ -80,7 +83,7 @@ test('the link of an admin of a domain leaves a doubt; the mailed one, and that 
     return (await admin.getUser({ params: { id } })).passwordFrom
   }
   expect(await set(lead, 'By-the-lead-5')).toBe('unknown')
-  expect(await set(admin, 'By-the-admin-6')).toBe('person')
+  expect(await set(admin, 'By-the-admin-6')).toBe('superadmin')
   await setMail(true)
   await lead.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
   await expect.poll(() => smtp.mailTo(email, /reset-password/)).toBeDefined()

@@ -22,8 +22,8 @@ beforeEach(async () => {
 const params = { id: PROVIDER }
 
 /** News that Berth told a person about the account. */
-async function signedInNews({ email }: { readonly email: string }): Promise<string[]> {
-  const { api } = await world.manager.signIn({ email, password: PASSWORD })
+async function signedInNews({ email }: { readonly email: string }, password = PASSWORD): Promise<string[]> {
+  const { api } = await world.manager.signIn({ email, password })
   return (await api.listMessages()).items.map(({ about, detail }) => `${about ?? ''} ${detail}`)
 }
 
@@ -122,54 +122,61 @@ describe('whose account it is', () => {
 
   test('an account with a password is linked only if that is switched on, and never that of a superadmin', async () => {
     const person = newPerson()
-    const { id } = await world.manager.addUser(person.email)
+    const { id, api } = await world.manager.addUser(person.email)
+    const own = 'Chosen-by-person-3'
+    await api.changePassword({ body: { oldPassword: PASSWORD, newPassword: own } })
     expect(await codeOf(world.signIn(person))).toBe('sso_account_taken')
     await expect(world.configure({ linkByEmail: true })).rejects.toThrow(/emailDomains/)
     await world.configure({ linkByEmail: true, emailDomains: ['example.org'] })
     expect((await world.signIn(person)).user.id).toBe(id)
-    const linked = () => signedInNews(person)
+    const linked = async () => (await signedInNews(person, own)).filter(one => one.startsWith('own_identity'))
     expect(await linked()).toEqual([`own_identity_linked The lab: ${person.email}`])
     // Told once, not with each sign-in.
     await world.signIn(person)
     expect(await linked()).toHaveLength(1)
-    expect((await world.manager.signIn({ email: person.email, password: PASSWORD })).token).toMatch(/^berth_/)
+    expect((await world.manager.signIn({ email: person.email, password: own })).token).toMatch(/^berth_/)
     const top = newPerson()
     await world.manager.addUser(top.email, 'superadmin')
     expect(await codeOf(world.signIn(top))).toBe('sso_account_taken')
   })
 
-  test('an account that an admin of a domain made and used ahead has nothing of the admin after its person came', async () => {
-    await world.configure({ linkByEmail: true, emailDomains: ['example.org'] })
-    const { api: lead } = await world.manager.addUser('ahead@example.org', 'domain_admin')
-    const body = { password: 'Of-the-lead-1234', name: 'Ahead' }
-    const entered = newPerson()
-    await lead.createUser({ body: { ...body, email: entered.email } })
-    const newPassword = 'Of-the-lead-5678'
-    const { email } = entered
-    const { token } = await world.manager
-      .api()
-      .login({ body: { email, password: body.password, newPassword, kind: 'token' } })
-    const inside = apiOf(world.manager.url, token ?? '')
-    const keypair = await inside.createKeypair({ body: {} })
-    await inside.setBootstrapScript({ body: { script: 'of the lead' } })
-    const waiting = await lead.createUserKeypair({ params: { id: (await inside.me()).user.id }, body: {} })
-    const came = await world.signIn(entered)
-    expect(came.user).toMatchObject({ email, passwordFrom: 'nobody' })
-    const person = world.manager.api(came.token ?? '')
-    expect((await person.listMessages()).items.map(({ about }) => about)).toContain('left_script')
-    expect((await person.listKeypairs({ query: {} })).items.map(one => one.accessKey)).not.toContain(waiting.accessKey)
-    expect(await codeOf(inside.me())).toBe('not_signed_in')
-    expect(await codeOf(world.manager.signIn({ email, password: newPassword }))).toBe('login_failed')
-    expect(await codeOf(signedApi(world.manager.url, keypair).me())).toBe('keypair_inactive')
-    // A link that the admin still has in hand.
-    const linked = newPerson()
-    const { items } = await lead.importUsers({ body: { rows: [{ email: linked.email }] } })
-    await world.signIn(linked)
-    const link = /token=([\w-]+)/.exec(items[0]?.link?.url ?? '')?.[1] ?? ''
-    expect(await codeOf(world.manager.api().resetPassword({ body: { token: link, password: newPassword } }))).toBe(
-      'link_invalid',
-    )
-  })
+  test.each(['domain_admin', 'superadmin'] as const)(
+    'an account that a %s made and used ahead has nothing of theirs after its person came',
+    async role => {
+      await world.configure({ linkByEmail: true, emailDomains: ['example.org'] })
+      const { api: lead } = await world.manager.addUser(`ahead-${role}@example.org`, role)
+      const body = { password: 'Of-the-lead-1234', name: 'Ahead' }
+      const entered = newPerson()
+      await lead.createUser({ body: { ...body, email: entered.email, mustChangePassword: role === 'domain_admin' } })
+      const newPassword = role === 'domain_admin' ? 'Of-the-lead-5678' : body.password
+      const { email } = entered
+      const replaced = role === 'domain_admin' ? { newPassword } : {}
+      const login = { email, password: body.password, ...replaced, kind: 'token' } as const
+      const { token } = await world.manager.api().login({ body: login })
+      const inside = apiOf(world.manager.url, token ?? '')
+      const keypair = await inside.createKeypair({ body: {} })
+      await inside.setBootstrapScript({ body: { script: 'of the lead' } })
+      const waiting = await lead.createUserKeypair({ params: { id: (await inside.me()).user.id }, body: {} })
+      const came = await world.signIn(entered)
+      expect(came.user).toMatchObject({ email, passwordFrom: 'nobody' })
+      const person = world.manager.api(came.token ?? '')
+      expect((await person.listMessages()).items.map(({ about }) => about)).toContain('left_script')
+      expect((await person.listKeypairs({ query: {} })).items.map(one => one.accessKey)).not.toContain(
+        waiting.accessKey,
+      )
+      expect(await codeOf(inside.me())).toBe('not_signed_in')
+      expect(await codeOf(world.manager.signIn({ email, password: newPassword }))).toBe('login_failed')
+      expect(await codeOf(signedApi(world.manager.url, keypair).me())).toBe('keypair_inactive')
+      // A link that the admin still has in hand.
+      const linked = newPerson()
+      const { items } = await lead.importUsers({ body: { rows: [{ email: linked.email }] } })
+      await world.signIn(linked)
+      const link = /token=([\w-]+)/.exec(items[0]?.link?.url ?? '')?.[1] ?? ''
+      expect(await codeOf(world.manager.api().resetPassword({ body: { token: link, password: newPassword } }))).toBe(
+        'link_invalid',
+      )
+    },
+  )
 
   test('an account that a stranger made with the address loses the password of the stranger', async () => {
     await world.admin.updateSettings({ body: { allowSignUp: 'open', requireEmailVerification: true } })
@@ -396,14 +403,16 @@ describe('own accounts at a provider', () => {
     const { accessKey } = await world.manager.api(token ?? '').createKeypair({ body: {} })
     const { url } = await world.admin.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
     await world.manager.api().resetPassword({ body: { token: tokenOf(url), password: 'Chosen-by-person-3' } })
-    const own = await signIn('Chosen-by-person-3')
+    const linkUsed = await signIn('Chosen-by-person-3')
+    await linkUsed.changePassword({ body: { oldPassword: 'Chosen-by-person-3', newPassword: 'Chosen-by-person-4' } })
+    const own = await signIn('Chosen-by-person-4')
     expect((await own.listKeypairs({ query: {} })).items).toMatchObject([{ accessKey, active: false }])
     expect((await own.listOwnIdentities()).items).toEqual([])
     // Linked by the person alone, the same account raises.
     await world.configure({ groupsClaim: null, mapping: [] })
     world.provider.person = leads
     const { url: place, secret } = await own.startLinking({
-      body: { provider: PROVIDER, password: 'Chosen-by-person-3' },
+      body: { provider: PROVIDER, password: 'Chosen-by-person-4' },
     })
     const code = codeOfAddress(await world.comeBack(await browseProvider(place, world.provider.issuer)))
     await own.finishLinking({ body: { secret, code } })
