@@ -212,7 +212,7 @@ export async function startManager(
       now: () => store.now(),
       endPublishedApps: () => published.endAll(),
     }),
-    ...createServedAppRoutes(published, ownApps),
+    ...createServedAppRoutes(published, ownApps, settings),
     ...createAuditRoutes(createAuditLog(store.db)),
     ...createBackupRoutes(backups),
     ...createManagerRoutes({

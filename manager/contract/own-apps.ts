@@ -27,7 +27,7 @@ export const AppTicket = z.strictObject({
     .array(z.string().max(100))
     .max(1_000)
     .default([])
-    .describe('Values of its cookies that may be those of a sign-in at the console.'),
+    .describe('Its cookies that may be those of a sign-in at the console, each name=value.'),
   isConfirmed: z.boolean().default(false).describe('The person has seen whose app it is.'),
 })
 export type AppTicket = z.infer<typeof AppTicket>

@@ -78,15 +78,22 @@ export interface OwnApps {
   endOfSessions(): Promise<void>
 }
 
-/** Both halves of a browser's sign-in, as its request had them (`http/browser-sign-in.ts`). */
+/**
+ * Both halves of a browser's sign-in, as its request had them (`http/browser-sign-in.ts`).
+ *
+ * Threat model: whoever asks writes cookies and Host as they like, and a program at another port of the console's host gives other people's
+ * browsers cookies. So the cookie counts by the name only that it has at the configured address of the console.
+ */
 export interface AskingBrowser {
   readonly cookies: readonly string[]
   readonly originSecret: string
+  /** The console as configured: its host name, without port, and the name of its cookie. */
+  readonly console: { readonly host: string; readonly cookieName: string }
 }
 
 export interface ShownTicket {
   readonly ticket: string
-  /** Cookies that may be of the console's sign-in. */
+  /** Cookies that may be of the console's sign-in, each `name=value`. */
   readonly cookies: readonly string[]
   /** The person has seen whose app it is. */
   readonly isConfirmed: boolean
@@ -158,11 +165,15 @@ export function createOwnApps({ store, box, grants, address }: OwnAppsDeps): Own
     throw new AppError('public_port_taken', because('ports_at_most', { count: most }))
   }
 
-  /** Hash of the cookie with which the browser signed in; several of our name may have come, planted by other ports. */
+  /**
+   * Hash of name and value of the cookie with which the browser signed in; several of our name may have come, planted by other ports. Null
+   * where the browser shows the app another cookie of that name, or none: away from the host of the console.
+   */
   async function browserHashOf(loginId: string, browser: AskingBrowser | undefined): Promise<Buffer | null> {
-    for (const cookie of browser?.cookies ?? []) {
-      const token = hashToken(browserToken(cookie, browser?.originSecret ?? ''))
-      if (await isTokenOf(db, loginId, token)) return hashToken(cookie)
+    if (!browser || address?.kind !== 'ports' || address.host !== browser.console.host) return null
+    for (const cookie of browser.cookies) {
+      const token = hashToken(browserToken(cookie, browser.originSecret))
+      if (await isTokenOf(db, loginId, token)) return hashToken(`${browser.console.cookieName}=${cookie}`)
     }
     return null
   }

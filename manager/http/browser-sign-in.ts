@@ -47,8 +47,10 @@ function originSecretOf(headers: IncomingMessage['headers']): string | undefined
  * Name of our cookie. It holds the port, because cookies ignore ports: two consoles on one computer would overwrite each
  * other's. Over https it has the prefix that lets no other host name of the site set it (RFC 6265bis section 4.1.3).
  */
-export function cookieName(request: IncomingMessage): string {
-  const { host, https } = originOf(request)
+export const cookieName = (request: IncomingMessage) => cookieNameAt(originOf(request))
+
+/** @param origin `host` as a Host field, with the port unless it is the default */
+export function cookieNameAt({ host, https }: { readonly host: string; readonly https: boolean }): string {
   return `${https ? '__Host-' : ''}berth_${/:(\d+)$/.exec(host)?.[1] ?? (https ? '443' : '80')}`
 }
 

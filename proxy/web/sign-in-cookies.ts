@@ -10,17 +10,19 @@ const OUR_COOKIE = /^(__Host-)?berth_\d{1,5}=[\w-]{1,64}$/
  */
 export const signInCookies = (field: string): string => pairsOf(field).join('; ')
 
-/** Most values of one request. */
-const MOST_VALUES = 1_000
+/** Most cookies of one request. */
+const MOST_COOKIES = 1_000
 
-/** Values of the cookies that may be a sign-in at the manager. */
-export const signInValues = (field: string): string[] => [
-  ...new Set(
-    pairsOf(field)
-      .map(pair => pair.slice(pair.indexOf('=') + 1))
-      .slice(0, MOST_VALUES),
-  ),
-]
+/**
+ * Cookies that may be a sign-in at the manager, each `name=value`, where no origin secret comes along. A name with several values is
+ * left out: a program at another port has set one of them.
+ */
+export function plainSignIns(field: string): string[] {
+  const pairs = [...new Set(pairsOf(field))]
+  const nameOf = (pair: string) => pair.slice(0, pair.indexOf('='))
+  const byName = Map.groupBy(pairs, nameOf)
+  return pairs.filter(pair => byName.get(nameOf(pair))?.length === 1).slice(0, MOST_COOKIES)
+}
 
 const pairsOf = (field: string) =>
   field

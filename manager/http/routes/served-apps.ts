@@ -1,6 +1,8 @@
-import { type OwnApps } from '../../grants/own-apps.ts'
+import { type IncomingMessage } from 'node:http'
+import { type AskingBrowser, type OwnApps } from '../../grants/own-apps.ts'
 import { type PublishedApps } from '../../grants/published-apps.ts'
-import { readHalves } from '../browser-sign-in.ts'
+import { type Settings } from '../../settings/settings.ts'
+import { cookieNameAt, readHalves } from '../browser-sign-in.ts'
 import { clientAddress } from '../origin.ts'
 import { type Handlers } from '../handlers.ts'
 
@@ -18,7 +20,22 @@ type ServedAppHandlers = Pick<
   | 'reportAppPorts'
 >
 
-export function createServedAppRoutes(published: PublishedApps, own: OwnApps): ServedAppHandlers {
+export function createServedAppRoutes(
+  published: PublishedApps,
+  own: OwnApps,
+  settings: Pick<Settings, 'read'>,
+): ServedAppHandlers {
+  async function askingBrowser(request: IncomingMessage): Promise<AskingBrowser | undefined> {
+    const halves = readHalves(request)
+    const { publicUrl } = await settings.read()
+    if (!halves || publicUrl === null) return undefined
+    const { host, hostname, protocol } = new URL(publicUrl)
+    return {
+      ...halves,
+      console: { host: hostname, cookieName: cookieNameAt({ host, https: protocol === 'https:' }) },
+    }
+  }
+
   return {
     async publishApp({ caller, reply }, { params, body }) {
       void reply.header('cache-control', 'no-store')
@@ -31,7 +48,7 @@ export function createServedAppRoutes(published: PublishedApps, own: OwnApps): S
     unpublishApp: ({ caller }, { params }) => published.unpublish(caller, params.publishedId),
     async openApp({ caller, reply, request }, { params, body }) {
       void reply.header('cache-control', 'no-store')
-      return own.open(caller, params, { spec: body, browser: readHalves(request.raw) })
+      return own.open(caller, params, { spec: body, browser: await askingBrowser(request.raw) })
     },
     getServedApp: async (_context, { params: { place } }) => (await own.serve(place)) ?? (await published.serve(place)),
     visitServedApp: ({ request }, { params, body }) =>

@@ -1,6 +1,6 @@
 import { type IncomingMessage } from 'node:http'
 import { type ApiClient, isAppError, PUBLIC_OPEN_PATH, type ServedApp } from '#manager/contract'
-import { signInValues } from '../sign-in-cookies.ts'
+import { plainSignIns } from '../sign-in-cookies.ts'
 import { confirmPage } from './confirm-page.ts'
 import { letIn } from './let-in.ts'
 import { isKnownVisitor, type PublicDoor } from './public-gate.ts'
@@ -24,7 +24,7 @@ const CHECK_MS = 20_000
  * Threat model: the ticket is in the address once; the manager takes it once, within a minute, at this place only. The redirect
  * takes it out of the address bar, and our pages send no referrer. A ticket that somebody else asked for would lead a person into an app
  * of that somebody, who then reads what the person types (login CSRF). So the browser goes on at once only if it shows the
- * cookie of the sign-in that asked, or has been in this app before; another one is shown whose app it is, and its person
+ * cookie of the sign-in that asked, by the name that the console gives it, or has been in this app before; another one is shown whose app it is, and its person
  * confirms with a form of this origin. The gate refuses forms of other origins.
  * The cookie is HttpOnly, signed, and names the sign-in, whose rights are looked up behind it.
  */
@@ -41,7 +41,7 @@ export async function answerTicket(request: IncomingMessage, deps: TicketDoorDep
       params: { place },
       body: {
         ticket,
-        cookies: signInValues(cookie ?? ''),
+        cookies: plainSignIns(cookie ?? ''),
         isConfirmed: isForm || isKnownVisitor(cookie, door),
       },
       signal: AbortSignal.timeout(CHECK_MS),

@@ -26,6 +26,8 @@ import { type SessionsCluster, startSessionsCluster, USER_PASSWORD } from '../..
 
 const SECRET = 'the-secret-of-console-and-manager-in-tests'
 const HOST = 'berth.example.org'
+/** The console is at its name, behind a reverse proxy. */
+const CONSOLE_COOKIE = '__Host-berth_443'
 
 let stack: AsyncDisposableStack
 let cluster: SessionsCluster
@@ -87,12 +89,13 @@ async function signInBrowser(email: string) {
   const reply = await fetch(url, { method: 'POST', headers, body: JSON.stringify(login) })
   const { originSecret } = (await reply.json()) as { originSecret: string }
   const cookie = reply.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  const [, value = ''] = cookie.split('=')
   const api = createClient({
     baseUrl: cluster.url,
     fetch: (at, init) => fetch(at, init as RequestInit),
     headers: () => ({ cookie, [ORIGIN_SECRET_HEADER]: originSecret, origin: cluster.url }),
   })
-  return { cookie, api }
+  return { value, api }
 }
 
 beforeAll(async () => {
@@ -124,6 +127,7 @@ beforeAll(async () => {
   stack.use(
     await startWeb({ ...paths, ...names, port: 0, trustedProxies: ['127.0.0.1'] }, log, { appPortsEveryMs: 100 }),
   )
+  await cluster.api.updateSettings({ body: { publicUrl: `https://${HOST}` } })
   mira = await someone('mira@example.org')
   bob = await someone('bob@example.org')
 }, 60_000)
@@ -272,12 +276,22 @@ test('a ticket admits one browser once; the app gets requests, uploads and socke
 })
 
 test('a browser that did not ask for the ticket is told whose app it is, and its person decides', async () => {
-  const { cookie: hers, api } = await signInBrowser(mira.email)
-  const { cookie: his } = await signInBrowser(bob.email)
+  const { value, api } = await signInBrowser(mira.email)
+  const hers = `${CONSOLE_COOKIE}=${value}`
+  const his = `${CONSOLE_COOKIE}=${(await signInBrowser(bob.email)).value}`
+  const elsewhere = `berth_8090=${(await signInBrowser(bob.email)).value}`
   const opened = async () => await api.openApp({ params: { id: session.id, app: 'jupyter' }, body: { path: '/lab' } })
   const { url, origin } = await opened()
   // Mira sends Bob the link: it looks like any other of the console.
-  for (const cookie of [undefined, his, hers.replace(/.$/, '_')]) {
+  // A page at another port of the name, an app of hers for example, can give his browser her cookie: under another name, or beside his.
+  const planted = [
+    `berth_1=${value}`,
+    `__Host-berth_1=${value}`,
+    `berth_443=${value}`,
+    `${his}; ${hers}`,
+    `${hers}; ${his}`,
+  ]
+  for (const cookie of [undefined, his, hers.replace(/.$/, '_'), ...planted]) {
     const asked = await browse(url, { cookie })
     expect(asked).toMatchObject({ status: 200, cookies: [], headers: { 'referrer-policy': 'strict-origin' } })
     for (const text of [mira.email, 'JupyterLab', session.name]) expect(asked.body).toContain(text)
@@ -285,7 +299,7 @@ test('a browser that did not ask for the ticket is told whose app it is, and its
   const korean = await browse(url, { headers: { 'accept-language': 'ko' } })
   expect(korean.body).toContain(`${mira.email} 사용자로 계속`)
   // The link was not used up. Her own browser, in which she opened it, goes on at once.
-  const door = await browse(url, { cookie: `${his}; ${hers}` })
+  const door = await browse(url, { cookie: `${elsewhere}; ${hers}` })
   expect(door).toMatchObject({ status: 303, headers: { location: '/lab' } })
   expect((await browse(url, { cookie: hers })).status).toBe(401)
   // A browser that is in this app already has confirmed it.
