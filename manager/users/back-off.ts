@@ -1,4 +1,4 @@
-import { AppError, because, type Because, networkOf, type UserId } from '#manager/contract'
+import { AppError, because, type Because, networksOf, type UserId, WIDER_LIMITS } from '#manager/contract'
 import { type BackOff, countAttempt, forgetFailures, takeBackAttempt } from '../store/identity/login-failures.ts'
 import { type Store } from '../store/open-store.ts'
 
@@ -54,11 +54,12 @@ const accountKey = (who: Guesser) =>
   isSignedIn(who) ? `signed-in:${who.userId}` : `account:${who.email.toLowerCase()}`
 
 /**
- * The count of an address. Loopback has none: all users of this computer share it, and any of them could lock the others
- * out. Guesses from there count for the accounts.
+ * The counts of an address, one for each network that it belongs to. Loopback has none: all users of this computer share it, and
+ * any of them could lock the others out. Guesses from there count for the accounts.
  */
 export function addressCounts(kind: string, address: string, from: number): readonly BackOff[] {
-  return isLoopbackAddress(address) ? [] : [{ key: `${kind}:${networkOf(address)}`, from }]
+  if (isLoopbackAddress(address)) return []
+  return networksOf(address).map((network, at) => ({ key: `${kind}:${network}`, from: from * (WIDER_LIMITS[at] ?? 1) }))
 }
 
 const isLoopbackAddress = (address: string) => /^(::ffff:)?127\.|^::1$/.test(address)

@@ -4,7 +4,8 @@ import { type Log } from '../log.ts'
 import { containedBy } from './contain.ts'
 
 const IDLE_MS = 30_000
-const MOST = 256
+/** Connections to one upstream at a time. */
+export const MOST_CONNECTIONS = 256
 const MOST_IDLE = 32
 /** A request waits for a connection for this long while all are in use, by event streams for example. */
 const WAIT_MS = 5_000
@@ -88,7 +89,7 @@ export class Connections {
       this.#hand(last, taker)
       return
     }
-    if (this.#all.size + this.#dialling < MOST) {
+    if (this.#all.size + this.#dialling < MOST_CONNECTIONS) {
       this.#dial(taker)
       return
     }
@@ -193,7 +194,7 @@ export class Connections {
   }
 
   #dialForNext(): void {
-    if (this.#isClosed || this.#all.size + this.#dialling >= MOST) return
+    if (this.#isClosed || this.#all.size + this.#dialling >= MOST_CONNECTIONS) return
     const next = this.#next()
     if (next) this.#dial(next)
   }
@@ -205,7 +206,8 @@ export class Connections {
   #wait(taker: Taker): void {
     const timer = setTimeout(() => {
       this.#waiting.splice(this.#waiting.indexOf(waiting), 1)
-      if (!taker.isGone) taker.failed(new AppError('unavailable', because('app_connections_at_most', { count: MOST })))
+      if (!taker.isGone)
+        taker.failed(new AppError('unavailable', because('app_connections_at_most', { count: MOST_CONNECTIONS })))
     }, WAIT_MS)
     const waiting = { taker, timer }
     this.#waiting.push(waiting)

@@ -13,7 +13,7 @@ async function listen(handler: Handler): Promise<number> {
   onTestFinished(() => void server.close())
   return (server.address() as AddressInfo).port
 }
-const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+const get = (path: string, field = 'Accept: */*') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${field}\r\n\r\n`
 
 test('a pipelined request that cannot be forwarded ends its connection, not the process', async () => {
   const managerPort = await listen((request, response) => response.end(`answer to ${request.url ?? ''}`))
@@ -56,7 +56,7 @@ test('bodies that arrive slowly do not use up the connections to the manager', a
     return socket
   })
   onTestFinished(() => slow.forEach(socket => void socket.destroy()))
-  await expect.poll(() => slow.filter(socket => socket.bytesRead > 0).length).toBeGreaterThan(1000)
+  await expect.poll(() => slow.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(1000)
   expect(await (await fetch(`http://127.0.0.1:${port}/api/v1/me`)).text()).toBe('answer')
   // Uploads take their time.
   const upload = connect(port, '127.0.0.1')
@@ -65,3 +65,50 @@ test('bodies that arrive slowly do not use up the connections to the manager', a
   expect(String(((await once(upload, 'data')) as [Buffer])[0])).toContain('200 OK')
   upload.destroy()
 })
+
+const LARGE = Buffer.alloc(8 * 1024 * 1024)
+
+/** A console whose manager gives large answers at all addresses but one, with readers that never read theirs. */
+async function withReaders(count: number, headOf: (index: number) => string) {
+  const managerPort = await listen(({ url }, response) => void response.end(url === '/api/v1/me' ? 'answer' : LARGE))
+  const forward = createForward(`http://127.0.0.1:${managerPort}`, 'manager', {
+    trustedProxies: ['127.0.0.1'],
+    room: { most: 16, lookMs: 50 },
+    log: silentLog,
+  })
+  onTestFinished(forward.close)
+  let entered = 0
+  const port = await listen((request, response) => {
+    entered++
+    forward.request(request, response)
+  })
+  const download = connect(port, '127.0.0.1').pause()
+  download.write(get('/api/v1/folders/1/file', 'Authorization: Bearer theirs'))
+  await expect.poll(() => entered).toBe(1)
+  const readers = Array.from({ length: count }, (_, index) => {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined)
+    socket.pause().write(headOf(index))
+    return socket
+  })
+  onTestFinished(() => [...readers, download].forEach(socket => void socket.destroy()))
+  await expect.poll(() => entered).toBe(count + 1)
+  return { port, download }
+}
+
+test.each([
+  ['strangers', (index: number) => get('/api/v1/openapi.json', `X-Forwarded-For: 2001:db8:${index.toString(16)}::1`)],
+  [
+    'strangers who say that they are signed in',
+    (index: number) => get('/api/v1/openapi.json', `Authorization: Bearer ${index}`),
+  ],
+  ['one person', () => get('/api/v1/folders/1/file', 'Authorization: Bearer one')],
+])(
+  'answers that are not read by %s do not use up the connections to the manager, nor end a download of others',
+  async (_, head) => {
+    const { port, download } = await withReaders(40, head)
+    expect(await (await fetch(`http://127.0.0.1:${port}/api/v1/me`)).text()).toBe('answer')
+    let bytes = 0
+    download.on('data', (chunk: Buffer) => (bytes += chunk.length)).resume()
+    await expect.poll(() => bytes).toBeGreaterThan(LARGE.length)
+  },
+)

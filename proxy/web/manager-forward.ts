@@ -9,6 +9,8 @@ import { forwardUpgrade } from '../http/forward-upgrade.ts'
 import { hasBody, mapHeaders } from '../http/headers.ts'
 import { type Log } from '../log.ts'
 import { answerProblem, answerProblemRaw } from './answers.ts'
+import { createCallRoom } from './call-room.ts'
+import { callerOf } from './caller-of.ts'
 import { clientOf } from './client.ts'
 import { signInCookies } from './sign-in-cookies.ts'
 import { createTurnstile } from './turnstile.ts'
@@ -19,8 +21,8 @@ const isOurs = (name: string) =>
   name === 'forwarded' || name === CONSOLE_SECRET_HEADER || name.startsWith('x-forwarded-')
 /**
  * Maximum number of connections to the manager for ordinary calls; further calls wait. Far above the number of concurrent
- * requests of browsers: the manager ends a request that does not arrive within 30 seconds, and the console ends an answer that
- * is not read.
+ * requests of browsers: the manager ends a request that does not arrive within 30 seconds, and the console cuts answers that are
+ * not read (`call-room.ts`).
  */
 const MAX_CALLS = 1024
 /** Arguments of calls that are still arriving: those of clients that are not slow on purpose are there in a moment. */
@@ -39,6 +41,8 @@ export interface ForwardDeps {
   readonly consoleSecret?: string | undefined
   /** Connections by the proxy of the network; direct ones if left out. */
   readonly agent?: RequestOptions['agent']
+  /** Connections for ordinary calls, and the interval at which readers are looked at while these are too few; for tests. */
+  readonly room?: { readonly most: number; readonly lookMs?: number }
   readonly log: Log
 }
 
@@ -48,17 +52,17 @@ export interface ForwardDeps {
  * Threat model: our own Host and Origin checks come first; the far end then sees its own name as Host and Origin, and the
  * browser's name for us as `x-forwarded-host`. The manager trusts that field because of the secret that it shares with us. A
  * client's own claims in such fields are dropped, except a trusted reverse proxy's report about its client (`client.ts`).
- * A stranger who sends the arguments of a sign-in slowly would hold a connection to the manager until its deadline, so these
- * are limited, also by the network that they come from.
+ * A stranger who sends the arguments of a sign-in slowly, or does not read an answer, would hold a connection to the manager, so
+ * both are limited (`turnstile.ts`, `call-room.ts`).
  */
 export function createForward(
   url: string,
   kind: 'manager' | 'page',
-  { trustedProxies = [], consoleSecret, agent: byProxy, log }: ForwardDeps,
+  { trustedProxies = [], consoleSecret, agent: byProxy, room = { most: MAX_CALLS }, log }: ForwardDeps,
 ) {
   const target = new URL(url)
   const isTls = target.protocol === 'https:'
-  const pool = { keepAlive: true, maxSockets: MAX_CALLS }
+  const pool = { keepAlive: true, maxSockets: room.most }
   const ownPool = isTls ? new HttpsAgent(pool) : new HttpAgent(pool)
   const agent = byProxy ?? ownPool
   const unpooled = byProxy ?? false
@@ -93,6 +97,7 @@ export function createForward(
   }
 
   const arriving = createTurnstile(MOST_ARRIVING)
+  const calls = createCallRoom(room)
   /** Calls of a connection that wait for earlier ones. */
   const waiting = new WeakMap<Socket, (() => void)[]>()
   /**
@@ -122,13 +127,11 @@ export function createForward(
 
   return {
     request(request: IncomingMessage, response: ServerResponse) {
-      if (bringsArguments(request) && !arriving.enter(clientOf(request, trustedProxies).address, request)) {
-        request.resume()
-        answerProblem(response, new AppError('unavailable', because('too_many_waiting')))
-        return
-      }
-      const connection = { agent: isStream(request.url ?? '') ? unpooled : agent }
+      if (bringsArguments(request)) arriving.enter(clientOf(request, trustedProxies).address, request)
+      const hasOwn = isStream(request.url ?? '')
+      const connection = { agent: hasOwn ? unpooled : agent }
       inTurn(request, response, () => {
+        if (!hasOwn) calls.enter(response, callerOf(request, clientOf(request, trustedProxies).address))
         forwardRequest(request, response, upstream(request, connection), error => {
           answerProblem(response, unavailable(error))
         })
@@ -140,6 +143,7 @@ export function createForward(
       })
     },
     close: () => {
+      calls.close()
       ownPool.destroy()
     },
   }

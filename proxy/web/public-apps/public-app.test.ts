@@ -18,7 +18,9 @@ const HOST = `${NAME}.apps.example.org`
 async function setUp() {
   const own = new AsyncDisposableStack()
   stack.push(own)
-  const app = createHttp((_, response) => response.end('page')).on('upgrade', (_, socket: Socket) => {
+  const app = createHttp(({ url }, response) =>
+    url === '/endless' ? response.write('page') : response.end('page'),
+  ).on('upgrade', (_, socket: Socket) => {
     socket.on('error', () => undefined)
     socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
     socket.pipe(socket)
@@ -31,7 +33,6 @@ async function setUp() {
   const served = { id: 'a link', name: NAME, port: null, sessionId: 'a session', app: 'web', path: '/' }
   const rest = { sessionName: 'train', title: 'Web', needsPassword: false, addresses: [], expiresAt, visitSecret: 's' }
   const grant = { grant: 'g', sessionId: 'a session', app: served.app, expiresAt, inject: null }
-  let dials = 0
   const deps = {
     served: { ...served, ...rest, admits: 'links' },
     place: NAME,
@@ -44,7 +45,6 @@ async function setUp() {
     },
     transport: {
       dial: async () => {
-        dials++
         const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
         await once(socket, 'connect')
         return socket
@@ -56,9 +56,16 @@ async function setUp() {
     log: silentLog,
   }
   const published = own.use(createPublicApp(deps as unknown as PublicAppDeps))
+  let entered = 0
   const server = createHttpServer({
-    onRequest: (request, response) => published.request(request, response),
-    onUpgrade: (request, socket, head) => published.upgrade(request, socket, head),
+    onRequest(request, response) {
+      entered++
+      return published.request(request, response)
+    },
+    onUpgrade(request, socket, head) {
+      entered++
+      return published.upgrade(request, socket, head)
+    },
     log: silentLog,
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -67,7 +74,7 @@ async function setUp() {
   })
   const door = { authority: HOST, scheme: 'http', id: 'a link', name: NAME, visitSecret: 's' } as const
   const cookie = `${visitCookie(door).name}=${newVisit({ ...door, nowMs: Date.now() }, Date.parse(expiresAt)).value}`
-  return { published, port: (server.address() as AddressInfo).port, cookie, dials: () => dials }
+  return { published, port: (server.address() as AddressInfo).port, cookie, entered: () => entered }
 }
 
 test('an app that is used by a WebSocket alone is not idle', async () => {
@@ -90,22 +97,58 @@ test('an app that is used by a WebSocket alone is not idle', async () => {
   await expect.poll(() => published.isUsed()).toBe(false)
 })
 
-test('somebody who lingers at the door keeps nobody out, neither those inside nor those who come', async () => {
-  const { port, cookie } = await setUp()
-  const slow = Array.from({ length: 600 }, (_, index) => {
+/** So many sockets at the server, each with what it sends first. */
+function comeTogether(port: number, count: number, firstOf: (index: number) => string): Socket[] {
+  return Array.from({ length: count }, (_, index) => {
     const socket = connect(port, '127.0.0.1').on('error', () => undefined)
-    const from = index % 2 === 0 ? '198.51.100.1' : `2001:db8::${index.toString(16)}`
-    const fields = [`Host: ${HOST}`, `X-From: ${from}`, 'Content-Length: 100']
-    socket.write(`POST /_berth/open HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\nkey=`)
+    socket.write(firstOf(index))
     return socket
   })
-  // Sockets above the limit are told at once.
-  await expect.poll(() => slow.filter(socket => socket.bytesRead > 0).length).toBeGreaterThan(500)
-  const statusAt = async (path: string, headers: Record<string, string> = {}) => {
-    const sent = request({ host: '127.0.0.1', port, path, agent: false, headers: { host: HOST, ...headers } }).end()
-    const [answer] = (await once(sent, 'response')) as [IncomingMessage]
-    return answer.resume().statusCode
-  }
-  expect([await statusAt('/', { cookie }), await statusAt('/_berth/open?key=k')]).toEqual([200, 303])
+}
+
+async function statusAt(port: number, path: string, headers: Record<string, string> = {}) {
+  const sent = request({ host: '127.0.0.1', port, path, agent: false, headers: { host: HOST, ...headers } }).end()
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+  return answer.resume().statusCode
+}
+
+const head = (line: string, fields: Record<string, string>) =>
+  `${line} HTTP/1.1\r\nHost: ${HOST}\r\n${Object.entries(fields)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')}\r\n`
+
+test.each([
+  ['one address', () => '198.51.100.1'],
+  ['a whole /48 of IPv6', (index: number) => `2001:db8:1:${index.toString(16)}::1`],
+  ['as many networks', (index: number) => `2001:db8:${index.toString(16)}::1`],
+])('somebody with %s who lingers at the door keeps nobody out', async (_, addressOf) => {
+  const { port, cookie, entered } = await setUp()
+  const slow = comeTogether(
+    port,
+    600,
+    index => `${head('POST /_berth/open', { 'X-From': addressOf(index), 'Content-Length': '100' })}key=`,
+  )
+  await expect.poll(entered).toBe(600)
+  expect([await statusAt(port, '/', { cookie }), await statusAt(port, '/_berth/open?key=k')]).toEqual([200, 303])
   for (const socket of slow) socket.destroy()
+})
+
+const SOCKET = { Origin: `http://${HOST}`, Upgrade: 'websocket', Connection: 'Upgrade' }
+
+test.each([
+  ['sockets', '/_stcore/stream', SOCKET],
+  ['answers without an end', '/endless', {}],
+])('a visitor with 300 %s keeps no other visitor out, and not the sockets that they use', async (_, path, fields) => {
+  const { port, cookie, entered } = await setUp()
+  const [used] = comeTogether(port, 1, () => head('GET /_stcore/stream', { ...SOCKET, Cookie: cookie })) as [Socket]
+  await once(used, 'data')
+  const of = { 'X-From': '198.51.100.1', Cookie: cookie, ...fields }
+  const greedy = comeTogether(port, 300, () => head(`GET ${path}`, of))
+  await expect.poll(entered).toBe(301)
+  expect(await statusAt(port, '/', { cookie })).toBe(200)
+  const [another] = comeTogether(port, 1, () => head('GET /_stcore/stream', { ...SOCKET, Cookie: cookie })) as [Socket]
+  expect(String(((await once(another, 'data')) as [Buffer])[0])).toContain(' 101 ')
+  used.write('hello')
+  expect(String(((await once(used, 'data')) as [Buffer])[0])).toBe('hello')
+  for (const socket of [...greedy, used, another]) socket.destroy()
 })

@@ -1,10 +1,11 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
-import { BlockList, isIPv6 } from 'node:net'
+import { BlockList, isIPv6, Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import { type ApiClient, AppError, type AppsAddress, authorityOf, type ServedApp } from '#manager/contract'
 import { type AppFailure } from '../../http-origins/app-forward.ts'
 import { languageOf } from '../../http-origins/page-language.ts'
 import { failurePage } from '../../http-origins/pages.ts'
+import { MOST_CONNECTIONS } from '../../http/connections.ts'
 import { answerRaw } from '../../http/raw-answer.ts'
 import { type Transport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
@@ -52,14 +53,18 @@ interface Way {
 
 type Refusal = Extract<PublicAdmission, { kind: 'refuse' }>['reason']
 
-/** Upgrades and requests of one app at a time: its visitors must not use up the connections of everybody. */
-const MOST_INSIDE = 512
+/**
+ * Upgrades of one app at a time, and requests: its visitors must not use up the connections of everybody. Requests are as many as the
+ * app has connections for them.
+ */
+const MOST_INSIDE = MOST_CONNECTIONS
 /** Forms at the door take as long as their senders like, up to a deadline. */
 const MOST_AT_DOOR = { most: 512, mostOfOne: 16 }
 
 /**
- * Threat model: everybody may come to the door and linger there, without a key or a ticket. So those at the door are counted by themselves,
- * and by where they come from: they take no place of those inside, and one network does not keep the others from coming.
+ * Threat model: everybody may come to the door and linger there, without a key or a ticket, and a visitor may open ever more sockets and
+ * read no answer. So those at the door are counted by themselves, requests and sockets inside too, and each by where they come from: who
+ * has most places makes room for others.
  */
 export function createPublicApp(deps: PublicAppDeps): PublicApp {
   const { served, address, api, log } = deps
@@ -68,7 +73,8 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
   const isOwn = served.admits === 'tickets'
   /** Roads to the app by visitor: one for all who come with the link, one for each sign-in of the person whose app it is. */
   const roads = new Map<string, Way>()
-  const inside = createTurnstile({ most: MOST_INSIDE })
+  const requests = createTurnstile<ServerResponse>({ most: MOST_INSIDE, bytesOf: ({ socket }) => bytesOf(socket) })
+  const sockets = createTurnstile<Duplex>({ most: MOST_INSIDE, bytesOf })
   const atDoor = createTurnstile(MOST_AT_DOOR)
 
   const door = (): PublicDoor => ({
@@ -162,17 +168,22 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
     async request(request, response) {
       const admission = admit(request)
       if (admission.kind === 'refuse') sendPage(response, refusal(admission.reason))
-      else if (!(admission.kind === 'pass' ? inside : atDoor).enter(deps.addressOf(request), response))
-        sendPage(response, publicRefusal('busy'))
-      else if (admission.kind === 'pass') await roadOf(admission.visitor, response).request(request, response)
-      else sendPage(response, await answerAt(request))
+      else if (admission.kind === 'pass') {
+        requests.enter(deps.addressOf(request), response, admission.visit)
+        await roadOf(admission.visitor, response).request(request, response)
+      } else {
+        atDoor.enter(deps.addressOf(request), response)
+        sendPage(response, await answerAt(request))
+      }
     },
     async upgrade(request, socket, head) {
       const admission = admit(request)
-      if (admission.kind !== 'pass')
+      if (admission.kind !== 'pass') {
         refuseRaw(socket, refusal(admission.kind === 'refuse' ? admission.reason : 'wrong_host'))
-      else if (!inside.enter(deps.addressOf(request), socket)) refuseRaw(socket, publicRefusal('busy'))
-      else await roadOf(admission.visitor, socket).upgrade(request, socket, head)
+        return
+      }
+      sockets.enter(deps.addressOf(request), socket, admission.visit)
+      await roadOf(admission.visitor, socket).upgrade(request, socket, head)
     },
     closeIdle(idleMs) {
       for (const [visitor, { open, lastUsed }] of roads) {
@@ -185,6 +196,8 @@ export function createPublicApp(deps: PublicAppDeps): PublicApp {
     },
   }
 }
+
+const bytesOf = (socket: Duplex | null) => (socket instanceof Socket ? socket.bytesRead + socket.bytesWritten : 0)
 
 export function sendPage(response: ServerResponse, { status, headers, body }: PublicPage): void {
   if (response.headersSent) response.destroy()

@@ -31,9 +31,16 @@ export interface PublicDoor {
   readonly nowMs: number
 }
 
+/** Content of a visitor's cookie. */
+interface Visited {
+  /** The sign-in that the cookie names; empty for a link. */
+  readonly visitor: string
+  /** Tells apart visitors of one link. */
+  readonly visit: string
+}
+
 export type PublicAdmission =
-  /** `visitor`: the sign-in that the cookie names; empty for a link. */
-  | { readonly kind: 'pass'; readonly visitor: string }
+  | ({ readonly kind: 'pass' } & Visited)
   /** The visitor is at the door: with a link (GET), or with a password (POST). */
   | { readonly kind: 'door' }
   | {
@@ -58,8 +65,8 @@ export function admitVisitor(visit: PublicVisit, door: PublicDoor): PublicAdmiss
   if (sender !== 'own') return { kind: 'refuse', reason: `${sender}_origin` }
   if (visit.target === PUBLIC_OPEN_PATH || visit.target.startsWith(`${PUBLIC_OPEN_PATH}?`)) return { kind: 'door' }
   if (visit.isWorkerScript && coversOpening(folderOf(visit.target))) return { kind: 'refuse', reason: 'worker' }
-  const visitor = visitorOf(visit.cookie, door)
-  return visitor === undefined ? { kind: 'refuse', reason: 'no_visit' } : { kind: 'pass', visitor }
+  const visited = visitOf(visit.cookie, door)
+  return visited ? { kind: 'pass', ...visited } : { kind: 'refuse', reason: 'no_visit' }
 }
 
 function senderAt({ origin, fetchSite, fetchMode, fetchDest }: PublicVisit, { scheme, authority }: PublicDoor) {
@@ -94,15 +101,16 @@ export function newVisit(
 }
 
 /** Whether the cookies hold a good one of this place. */
-export const isKnownVisitor = (cookie: string | undefined, door: PublicDoor) => visitorOf(cookie, door) !== undefined
+export const isKnownVisitor = (cookie: string | undefined, door: PublicDoor) => visitOf(cookie, door) !== undefined
 
-/** Visitor of the first good cookie; other ports of the host may have set cookies of the same name. */
-function visitorOf(cookie: string | undefined, door: PublicDoor): string | undefined {
+/** That of the first good cookie; other ports of the host may have set cookies of the same name. */
+function visitOf(cookie: string | undefined, door: PublicDoor): Visited | undefined {
   for (const value of cookiesNamed(cookie, visitCookie(door).name)) {
     const end = value.lastIndexOf('.')
     const text = value.slice(0, end)
     const [until = '', visitor = ''] = text.split('.')
-    if (end > 0 && isSameSecret(value.slice(end + 1), macOf(door, text)) && Number(until) > door.nowMs) return visitor
+    if (end > 0 && isSameSecret(value.slice(end + 1), macOf(door, text)) && Number(until) > door.nowMs)
+      return { visitor, visit: text }
   }
   return undefined
 }

@@ -164,6 +164,19 @@ test('who may ask follows the settings: the mode, the domains of addresses, the 
   )
 })
 
+test('somebody who has a whole /56 of IPv6 is limited as one is, and others in the same /48 are not yet', async () => {
+  const site = (++counter).toString(16)
+  const codes: unknown[] = []
+  for (let index = 0; index < 24; index++) {
+    from = `2001:db8:${site}:${(0x1200 + index).toString(16)}::1`
+    codes.push(await codeOf(ask(newAddress())))
+  }
+  expect(codes.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 'ok'))
+  expect(codes).toContain('rate_limited')
+  from = `2001:db8:${site}:1300::1`
+  expect(await codeOf(ask(newAddress()))).toBe('ok')
+})
+
 test('requests of one network address are limited', async () => {
   const codes: unknown[] = []
   for (let index = 0; index < 12; index++) codes.push(await codeOf(ask(newAddress())))

@@ -1,0 +1,20 @@
+import { type IncomingMessage } from 'node:http'
+import { networksOf, ORIGIN_SECRET_HEADER, ROUTES, type RouteSpec } from '#manager/contract'
+import { type Caller } from './call-room.ts'
+
+/** Paths whose answers need neither a sign-in nor a secret in the address. */
+const OPEN_TO_ALL: ReadonlySet<string> = new Set([
+  '/api/v1/openapi.json',
+  ...Object.values<RouteSpec>(ROUTES)
+    .filter(({ access, path }) => access === 'none' && !path.includes('/:'))
+    .map(({ path }) => path),
+])
+
+/** The caller of a request. Where the manager asks for a sign-in, the one that the request names is right or gets a short refusal. */
+export function callerOf({ url = '', headers }: IncomingMessage, address: string): Caller {
+  const isStranger = OPEN_TO_ALL.has(url.split('?', 1)[0] ?? '')
+  // A signature is another one for each request, its keypair is not.
+  const signIn = headers.authorization?.split(',', 1)[0] ?? headers[ORIGIN_SECRET_HEADER]
+  const isNamed = !isStranger && typeof signIn === 'string'
+  return { isStranger, branch: isNamed ? [signIn] : networksOf(address).toReversed() }
+}
