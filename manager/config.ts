@@ -8,6 +8,8 @@ export interface ManagerConfig {
   readonly host: string
   /** 0 = any free port. */
   readonly port: number
+  /** True: `berth up` listens at the port, and hands each connection over. */
+  readonly isPortHeld?: boolean
   readonly databaseUrl?: string | undefined
   /** URL at which agents reach this manager, for several managers on one database; default `http://127.0.0.1:PORT`. */
   readonly advertiseUrl?: string | undefined
@@ -51,6 +53,7 @@ const Environment = z.object({
   BERTH_DATA: z.string(NO_DATA).min(1, NO_DATA),
   BERTH_HOST: blankIsAbsent(z.string().default('127.0.0.1')),
   BERTH_PORT: blankIsAbsent(z.coerce.number(NO_PORT).int(NO_PORT).min(0, NO_PORT).max(65_535, NO_PORT).default(0)),
+  BERTH_PORT_HELD: z.literal('1').optional(),
   DATABASE_URL: blankIsAbsent(z.string().optional()),
   BERTH_ADVERTISE_URL: blankIsAbsent(
     z
@@ -96,6 +99,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): M
     dataDir: data.BERTH_DATA,
     host: data.BERTH_HOST,
     port: data.BERTH_PORT,
+    isPortHeld: data.BERTH_PORT_HELD !== undefined,
     databaseUrl: data.DATABASE_URL,
     advertiseUrl: data.BERTH_ADVERTISE_URL,
     masterKeyFile: data.BERTH_MASTER_KEY_FILE,

@@ -1,4 +1,5 @@
 import { mkdir } from 'node:fs/promises'
+import { Socket } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { AgentId, AppError, answerParent, ERRORS, type ManagerId, onParentGone, toWireError } from '#manager/contract'
@@ -55,6 +56,8 @@ import { version } from './version.ts'
 
 export interface Manager extends AsyncDisposable {
   readonly url: string
+  /** Takes a connection that the parent process has accepted at our port. */
+  take(socket: Socket): void
   readonly managerId: ManagerId
   readonly events: EventBus
   /** Ticket for signing in on this machine as `admin@localhost`: single-use, valid for ten minutes. */
@@ -282,6 +285,7 @@ export async function startManager(
   const opened = stack.move()
   return {
     url: http.url,
+    take: socket => http.take(socket),
     managerId,
     events: bus,
     async createJoinToken() {
@@ -364,7 +368,12 @@ async function main(): Promise<void> {
     return undefined
   })
   if (!manager) return
-  if (process.channel) process.on('message', message => void answer(manager, message))
+  if (process.channel) {
+    process.on('message', (message, handle) => {
+      if (handle instanceof Socket) manager.take(handle)
+      else void answer(manager, message)
+    })
+  }
   process.stdout.write(`${JSON.stringify({ ready: 'manager', url: manager.url, managerId: manager.managerId })}\n`)
 }
 

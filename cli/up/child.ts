@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 import { AppError } from '#manager/contract'
 import { type ServerName } from '../config/berth-toml/settings.ts'
@@ -6,6 +7,7 @@ import { whenInterrupted } from '../interrupt.ts'
 import { serverError } from '../server-error.ts'
 import { SERVER_OPTIONS } from '../server-options.ts'
 import { childEnvironment } from './child-environment.ts'
+import { type HeldPort } from './held-port.ts'
 import { createLogFile } from './log-file.ts'
 
 export interface ChildSpec {
@@ -18,6 +20,8 @@ export interface ChildSpec {
   readonly logFile: string
   /** Time limit for the ready line. */
   readonly readyWithinMs: number
+  /** Port of the server, which gets its connections from us. */
+  readonly held?: HeldPort
 }
 
 export interface Child extends AsyncDisposable {
@@ -60,6 +64,7 @@ export async function startChild(spec: ChildSpec, signal?: AbortSignal): Promise
   const stop = () => stopChild(process_, ended)
   try {
     const ready = await Promise.race([firstLine(process_, spec), ...(signal ? [whenInterrupted({ signal })] : [])])
+    if (spec.held) handConnections(process_, spec.held)
     return {
       pid: process_.pid ?? 0,
       ready,
@@ -88,6 +93,24 @@ async function firstLine(child: ChildProcess, spec: ChildSpec): Promise<Record<s
 }
 
 const later = (ms: number) => new Promise<undefined>(resolve => setTimeout(() => resolve(undefined), ms).unref())
+
+/** The child gets each connection with the message `{ type: 'connection' }`. */
+function handConnections(child: ChildProcess, held: HeldPort): void {
+  const sending = new Set<Socket>()
+  held.handTo(socket => {
+    sending.add(socket)
+    // Kept open: Node would lose a connection that it closes itself once the child has it, if the child ends before.
+    child.send({ type: 'connection' }, socket, { keepOpen: true }, () => {
+      sending.delete(socket)
+      socket.destroy()
+    })
+  })
+  // The channel closes with the process, and is noticed sooner.
+  child.once('disconnect', () => {
+    held.hold()
+    for (const socket of sending) socket.destroy()
+  })
+}
 
 let nextRequest = 1
 async function ask(

@@ -15,6 +15,7 @@ import { buildImages } from './build-images.ts'
 import { type Child, type ChildSpec, startChild } from './child.ts'
 import { findConsolePort } from './console-port.ts'
 import { askRunning, controlSocketPath, openControlSocket, type Running } from './control-socket.ts'
+import { type HeldPort, holdPort } from './held-port.ts'
 import { type PartlyIsolated, tellIsolation } from './isolation.ts'
 import { openConsole, type Opened } from './open-console.ts'
 import { createSignInPage } from './sign-in-page.ts'
@@ -40,6 +41,9 @@ export interface UpOptions {
   /** Stops everything that was started. */
   readonly signal: AbortSignal
 }
+
+/** Variables of a server whose connections we accept. */
+const held = ({ port }: HeldPort) => ({ BERTH_PORT: String(port), BERTH_PORT_HELD: '1' })
 
 type SpecOf = (name: ServerName, script: string, environment: Record<string, string>) => ChildSpec
 
@@ -98,7 +102,11 @@ export async function up({
   const BERTH_CONSOLE_SECRET = randomBytes(32).toString('base64url')
   // Known to the console and the agent only, so that the console can tell places that this agent names from all others (ADR 41).
   const BERTH_DIRECT_KEY = randomBytes(32).toString('base64url')
-  const managerSpec = spec('manager', 'manager/main', { BERTH_PORT: '0', BERTH_CONSOLE_SECRET })
+  const managerPort = stack.use(await holdPort(['127.0.0.1'], 0))
+  const managerSpec = {
+    ...spec('manager', 'manager/main', { ...held(managerPort), BERTH_CONSOLE_SECRET }),
+    held: managerPort,
+  }
   /** For the desktop app, which shows the steps of the start. */
   const step = (name: ServerName, state: 'running' | 'done' | 'absent', error?: WireError) => {
     if (ticket) output.note(JSON.stringify({ step: name, state, reason: error }))
@@ -109,7 +117,12 @@ export async function up({
     if (started !== undefined) step(name, 'done')
     return started
   }
-  const manager = stack.use(await shown('manager', supervise(managerSpec, samePort(managerSpec), deps)))
+  const manager = stack.use(
+    await shown(
+      'manager',
+      supervise(managerSpec, () => managerSpec, deps),
+    ),
+  )
   signal.throwIfAborted()
   const managerUrl = String(manager.current.ready.url)
   const consoleSpec = spec('console', 'proxy/web/main', {

@@ -1,4 +1,5 @@
 import { type IncomingMessage, type Server } from 'node:http'
+import { type Socket } from 'node:net'
 import { type Duplex } from 'node:stream'
 import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
@@ -65,12 +66,16 @@ export interface HttpServer extends AsyncDisposable {
   /** `http://127.0.0.1:PORT`, whatever address it listens on. */
   readonly url: string
   readonly port: number
+  /** Takes a connection that another process has accepted at our port. */
+  take(socket: Socket): void
 }
 
 export interface HttpServerDeps extends Forwarders {
   readonly host: string
   /** 0 = any. */
   readonly port: number
+  /** True: another process listens at the port, and its connections are taken. */
+  readonly isPortHeld?: boolean
   readonly rules: OriginRules
   readonly metricsToken?: string | undefined
   readonly handlers: Handlers
@@ -253,12 +258,25 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     })()
   })
 
-  await app.listen({ host: deps.host, port: deps.port })
-  const port = portOf(app.server)
+  if (deps.isPortHeld) {
+    await app.ready()
+    // On this event Node starts to check the deadlines of connections.
+    app.server.emit('listening')
+  } else await app.listen({ host: deps.host, port: deps.port })
+  const port = deps.isPortHeld ? deps.port : portOf(app.server)
   return {
     url: `http://127.0.0.1:${port}`,
     port,
-    [Symbol.asyncDispose]: () => app.close(),
+    take(socket) {
+      // As of connections that Node's HTTP servers accept.
+      socket.allowHalfOpen = true
+      app.server.emit('connection', socket)
+    },
+    async [Symbol.asyncDispose]() {
+      // Fastify does it for a server that listens.
+      app.server.closeAllConnections()
+      await app.close()
+    },
   }
 }
 

@@ -30,7 +30,7 @@
  *     BERTH_LOG              log level; logs are JSON lines on stderr
  *
  * When it listens it prints one line on stdout: {"ready":"console","url":"http://localhost:8400"}. If it cannot start:
- * {"error":{"code","message","detail"}} and exit code 1. It stops on SIGINT, SIGTERM, and when its parent goes away.
+ * {"error":{"code","message","detail"}} and exit code 1. It stops on SIGINT and SIGTERM, and ends at once when its parent goes away.
  */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -53,7 +53,8 @@ async function main() {
   const stop = () => stopped.resolve(undefined)
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
-  onParentGone(process, stop)
+  // At once: nobody holds the port of the manager any longer, and what we send could reach another program there (ADR 73).
+  onParentGone(process, () => process.exit(0))
   try {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
     const config = parseConfig(process.env, { consoleDir: join(root, 'dist', 'renderer'), version })

@@ -1,0 +1,114 @@
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
+import { AppError, because } from '#manager/contract'
+
+/**
+ * A port at which `berth up` itself listens, for as long as it runs; the connections go to one of its servers.
+ *
+ * Threat model: every user of this computer can bind a port that is free, and whoever has the port of a server gets what is meant for it:
+ * sign-ins, and the secrets of our own processes. A server that crashes would free its port until it has started again (ADR 73).
+ */
+export interface HeldPort extends AsyncDisposable {
+  readonly port: number
+  /** From now on connections are for this taker: first those that wait. */
+  handTo(take: (socket: Socket) => void): void
+  /** From now on connections wait for the next taker: a limited number, for a limited time. */
+  hold(): void
+}
+
+/** A server that restarts is back sooner; a client that is then refused says that Berth is away. */
+const WAIT_MS = 10_000
+const MOST_WAITING = 256
+/** As of our HTTP servers' own sockets: the options belong to the connection, and go with it. */
+const PROBE_AFTER_MS = 60_000
+
+/**
+ * @param hosts addresses to listen at, all with the same port; those that this computer lacks are left out, except the first
+ * @param port 0 = any free port
+ * @throws AppError `port_in_use` with `port`
+ */
+export async function holdPort(
+  hosts: readonly string[],
+  port: number,
+  { waitMs = WAIT_MS, mostWaiting = MOST_WAITING }: { readonly waitMs?: number; readonly mostWaiting?: number } = {},
+): Promise<HeldPort> {
+  const waiting = new Map<Socket, NodeJS.Timeout>()
+  let taker: ((socket: Socket) => void) | undefined
+
+  const onConnection = (socket: Socket) => {
+    socket.on('error', () => socket.destroy())
+    if (taker) taker(socket)
+    else if (waiting.size >= mostWaiting) socket.destroy()
+    else waiting.set(socket, setTimeout(() => waiting.delete(socket) && socket.destroy(), waitMs).unref())
+  }
+  const release = (each: (socket: Socket) => void) => {
+    for (const [socket, timer] of waiting) {
+      clearTimeout(timer)
+      each(socket)
+    }
+    waiting.clear()
+  }
+  const servers = await listenAt(hosts, port, onConnection)
+  return {
+    port: portOf(servers[0]),
+    handTo(take) {
+      taker = take
+      release(take)
+    },
+    hold: () => (taker = undefined),
+    [Symbol.asyncDispose]() {
+      taker = undefined
+      release(socket => socket.destroy())
+      // Not waited for: a server that handed connections to other processes asks them about these first.
+      for (const server of servers) server.close()
+      return Promise.resolve()
+    },
+  }
+}
+
+const ATTEMPTS = 20
+
+async function listenAt(hosts: readonly string[], wanted: number, onConnection: (socket: Socket) => void) {
+  for (let attempt = 1; ; attempt++) {
+    const servers: Server[] = []
+    try {
+      for (const host of hosts) {
+        const server = await listen(host, wanted || portOf(servers[0]), onConnection).catch((error: unknown) => {
+          if (servers.length > 0 && MISSING.has(codeOf(error))) return undefined
+          throw error
+        })
+        if (server) servers.push(server)
+      }
+      return servers
+    } catch (error) {
+      for (const server of servers) server.close()
+      // The port that was picked was free at one address only.
+      if (wanted === 0 && servers.length > 0 && attempt < ATTEMPTS) continue
+      throw error
+    }
+  }
+}
+
+async function listen(host: string, port: number, onConnection: (socket: Socket) => void): Promise<Server> {
+  const options = { pauseOnConnect: true, allowHalfOpen: true, noDelay: true, keepAlive: true }
+  const server = createServer({ ...options, keepAliveInitialDelay: PROBE_AFTER_MS }, onConnection)
+  server.listen({ host, port, exclusive: true, ipv6Only: true })
+  try {
+    await once(server, 'listening')
+  } catch (error) {
+    // EACCES: Windows reports this for ports that another program holds exclusively.
+    if (!TAKEN.has(codeOf(error))) throw error
+    throw new AppError('port_in_use', { port, ...because('port_taken_on', { port, host }) }, { cause: error })
+  }
+  return server
+}
+
+const TAKEN: ReadonlySet<string> = new Set(['EADDRINUSE', 'EACCES'])
+const MISSING: ReadonlySet<string> = new Set(['EADDRNOTAVAIL', 'EAFNOSUPPORT', 'EINVAL'])
+const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : '')
+
+/** 0 without a server. */
+function portOf(server: Server | undefined): number {
+  const address = server?.address()
+  return typeof address === 'object' && address ? address.port : 0
+}
