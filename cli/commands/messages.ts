@@ -11,6 +11,12 @@ interface MessageFlags {
   json?: boolean
 }
 
+interface ReadFlags {
+  clear?: boolean
+  account?: boolean
+  json?: boolean
+}
+
 /** `berth admin message …` and `berth messages`. */
 export function addMessageCommands(program: Command): void {
   adminOf(program)
@@ -35,10 +41,11 @@ export function addMessageCommands(program: Command): void {
     .command('messages')
     .description('Messages of administrators to you, newest first.')
     .option('--clear', 'clear them after showing them')
+    .option('--account', 'instead: what happened with your account in the last 30 days, cleared or not')
     .option('--json', 'print JSON')
-    .action(async ({ clear = false, json = false }: { clear?: boolean; json?: boolean }) => {
+    .action(async ({ clear = false, account = false, json = false }: ReadFlags) => {
       const { api } = await connect()
-      const { items } = await api.listMessages()
+      const { items } = account ? await api.listAccountNews({ query: {} }) : await api.listMessages()
       const output = createOutput(json)
       if (items.length === 0) output.note('There are no messages.')
       output.data(items, () =>

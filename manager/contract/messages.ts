@@ -29,7 +29,7 @@ export const MessageSpec = z
   .meta({ id: 'MessageSpec' })
 export type MessageSpec = z.infer<typeof MessageSpec>
 
-/** A message to the caller. Kept for 30 days, or until the caller clears it. */
+/** A message to the caller. Kept for 30 days, or until the caller clears it; one about the account stays for 30 days in any case. */
 export const Message = z
   .object({
     id: z.uuid(),

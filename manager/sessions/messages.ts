@@ -1,9 +1,10 @@
-import { AppError, LIVE_STATUSES, type Message, type MessageSpec, type UserId } from '#manager/contract'
+import { z } from 'zod'
+import { AppError, because, LIVE_STATUSES, type Message, type MessageSpec, type UserId } from '#manager/contract'
 import { type EventPublisher } from '../events/bus.ts'
 import { type Mailer } from '../mail/mailer.ts'
 import { messageMail } from '../mail/texts.ts'
 import { type Settings } from '../settings/settings.ts'
-import { deleteMessages, insertMessages, listMessages } from '../store/operation/messages.ts'
+import { clearMessages, insertMessages, listAccountNews, listMessages } from '../store/operation/messages.ts'
 import { type Store } from '../store/open-store.ts'
 import { listSessions } from '../store/sessions/session-list.ts'
 import { findSessions, type OwnedSessionRow } from '../store/sessions/sessions.ts'
@@ -19,7 +20,13 @@ export interface Messages {
   /** @throws AppError `session_not_found` for a session that the caller does not administer */
   send(caller: Caller, spec: MessageSpec): Promise<{ recipients: number; mailed: boolean }>
   list(caller: Caller): Promise<Message[]>
+  /** Clears up to one message. Those about the account stay in its news: whoever is in an account must not remove the traces of it. */
   clear(caller: Caller, until: string): Promise<void>
+  /** Messages about the caller's account, newest first, cleared ones too. @throws AppError `bad_request` (cursor) */
+  listAccountNews(
+    caller: Caller,
+    page: { readonly limit: number; readonly cursor?: string | undefined },
+  ): Promise<{ items: Message[]; nextCursor: string | null }>
 }
 
 /** An agent holds fewer sessions than this. */
@@ -78,8 +85,16 @@ export function createMessages({ store, settings, mailer, events }: MessagesDeps
       return { recipients: owners.length, mailed: mailReady }
     },
     list: ({ userId }) => listMessages(store.db, userId),
+    async listAccountNews({ userId }, { limit, cursor }) {
+      if (cursor !== undefined && !z.uuid().safeParse(cursor).success) {
+        throw new AppError('bad_request', because('cursor_wrong'))
+      }
+      const rows = await listAccountNews(store.db, userId, { limit: limit + 1, before: cursor })
+      const items = rows.slice(0, limit)
+      return { items, nextCursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+    },
     async clear({ userId }, until) {
-      await deleteMessages(store.db, userId, until)
+      await store.transaction(trx => clearMessages(trx, userId, until))
       // The other windows of this person hide them too.
       tell(userId)
     },

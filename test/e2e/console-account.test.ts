@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { type Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { OTHER_LOGIN, THIS_LOGIN, TOTP_CODE } from './console-double-account.ts'
+import { NEWS, OTHER_LOGIN, THIS_LOGIN, TOTP_CODE } from './console-double-account.ts'
 import { aFolder } from './console-double-folders.ts'
 import { openConsole, startBrowser } from './console-open.ts'
 import { button } from './console-steps.ts'
@@ -94,6 +94,23 @@ describe('the page of the account', () => {
       request: 'POST /api/v1/me/password',
       body: { oldPassword: 'Right-one-2', newPassword: 'Better-one-2' },
     })
+  })
+
+  test('it lists what happened with the account, also what was cleared from the notifications', async () => {
+    await using it = await openConsole(browser, '/account', { accountNews: NEWS })
+    await it.page.getByText('A password was set with a link that an administrator had in hand').waitFor()
+    const newest = it.page.getByRole('listitem').filter({ hasText: 'Another password was chosen' })
+    await newest.waitFor()
+    expect(await it.page.getByText('gave you another role').count()).toBe(0)
+    it.world.failures.set('GET /api/v1/me/account-news', { code: 'unavailable' })
+    await button(it.page, 'Show earlier').click()
+    await button(it.page, 'Try again').waitFor()
+    it.world.failures.clear()
+    await button(it.page, 'Try again').click()
+    await it.page.getByText('chief@example.com gave you another role').waitFor()
+    await newest.waitFor()
+    expect(await button(it.page, 'Show earlier').count()).toBe(0)
+    expect(await audit(it.page)).toEqual([])
   })
 
   test('it has the settings for SSH connections of this computer: port and ~/.ssh/config', async () => {

@@ -5,6 +5,7 @@ import {
   type ErrorCode,
   type Keypair,
   type Login,
+  type Message,
   type SshKeypair,
 } from '#manager/contract'
 import { OWNER } from './console-world.ts'
@@ -56,6 +57,34 @@ export const OTHER_LOGIN: Login = {
   address: '2001:db8:85a3::8a2e:370:7334',
   accessKey: 'AKIAABCDEFGHIJKLMNO0',
   isThis: false,
+}
+
+const news = (index: number, about: Message['about'], detail = '', from = 'mira@example.com'): Message => ({
+  id: `01990000-0000-7000-8000-00000000b10${9 - index}`,
+  at: `2026-11-0${9 - index}T09:00:00.000Z`,
+  from,
+  text: '',
+  sessions: [],
+  about,
+  detail,
+})
+/** News of the account, newest first. */
+export const NEWS: readonly Message[] = [
+  news(0, 'left_dotfiles', '.bashrc, .config/a-very-long-name-of-a-tool-without-spaces/settings.local.json'),
+  news(1, 'own_password_chosen'),
+  news(2, 'own_link_used'),
+  news(3, 'own_keypair_made', 'AKIAABCDEFGHIJKLMNO0'),
+  news(4, 'password_link', '', 'chief@example.com'),
+  news(5, 'role_changed', 'user', 'chief@example.com'),
+]
+/** Page of the news by the query of a request. */
+export function newsPage(
+  all: readonly Message[],
+  query: URLSearchParams,
+): { items: Message[]; nextCursor: string | null } {
+  const begin = all.findIndex(({ id }) => id === query.get('cursor')) + 1
+  const items = all.slice(begin, begin + Number(query.get('limit')))
+  return { items, nextCursor: begin + items.length < all.length ? (items.at(-1)?.id ?? null) : null }
 }
 
 export type Answer = { status: number; value?: unknown } | { error: ErrorCode }

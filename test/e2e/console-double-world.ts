@@ -85,6 +85,7 @@ export interface World extends PublishedWorld {
   proxyFaults?: readonly ProxyFault[]
   announcement?: Announcement
   messages?: Message[]
+  accountNews?: readonly Message[]
   /** End of the visit before this one. */
   visitSince?: string
   keypairs?: Keypair[]

@@ -19,7 +19,7 @@ import { OWNER } from './console-world.ts'
 import { answerPublished, publish } from './console-double-published.ts'
 import { answerSession } from './console-double-session.ts'
 import { answerAdmin } from './console-double-admin.ts'
-import { answerAccount } from './console-double-account.ts'
+import { answerAccount, newsPage } from './console-double-account.ts'
 import { answerFiles, sendFileReply } from './console-double-files.ts'
 import { answerFolders, FOLDER_KIT } from './console-double-folders.ts'
 import { answerLaunch } from './console-double-launch.ts'
@@ -277,6 +277,9 @@ function answer(world: World, route: string, url: URL, body: unknown, response: 
       return
     case 'GET /api/v1/me/messages':
       send(response, 200, { items: world.messages ?? [] })
+      return
+    case 'GET /api/v1/me/account-news':
+      send(response, 200, newsPage(world.accountNews ?? [], url.searchParams))
       return
     case 'GET /api/v1/folder-invitations':
       send(response, 200, { items: world.invitations ?? [] })

@@ -1,4 +1,4 @@
-import { aKeypair, SSH_KEY, TOTP_CODE, WAITING } from './console-double-account.ts'
+import { aKeypair, NEWS, SSH_KEY, TOTP_CODE, WAITING } from './console-double-account.ts'
 import { LIMITED } from './console-world.ts'
 import { button, type Scene } from './scene.ts'
 
@@ -38,6 +38,16 @@ export const ACCOUNT_SCENES: readonly Scene[] = [
     path: '/account',
     world: { totp: { enabled: true, recoveryCodesLeft: 2 }, sshKey: SSH_KEY, projects: LIMITED.projects ?? [] },
     act: page => page.getByText('Few recovery codes are left').waitFor(),
+  },
+  {
+    name: 'account-news',
+    path: '/account',
+    world: { accountNews: NEWS },
+    async act(page) {
+      await page.getByText('A password was set with a link').scrollIntoViewIfNeeded()
+      await button(page, 'Show earlier').click()
+      await page.getByText('gave you another role').scrollIntoViewIfNeeded()
+    },
   },
   {
     name: 'account-identities',

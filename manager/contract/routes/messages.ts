@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Message, MessageSpec } from '../messages.ts'
-import { type RouteSpec } from './route-spec.ts'
+import { Page, pageOf, type RouteSpec } from './route-spec.ts'
 
 /** Messages of administrators to the owners of sessions. */
 export const MESSAGE_ROUTES = {
@@ -28,9 +28,18 @@ export const MESSAGE_ROUTES = {
     method: 'DELETE',
     path: '/api/v1/me/messages',
     access: 'user',
-    summary: 'Clear the messages to the caller up to one of them. Safe to repeat.',
+    summary:
+      'Clear the messages to the caller up to one of them. Those about the account are put away and stay in its news. Safe to repeat.',
     query: z.object({ until: z.uuid().describe('Id of the newest message to clear.') }),
     status: 204,
     reply: z.void(),
+  },
+  listAccountNews: {
+    method: 'GET',
+    path: '/api/v1/me/account-news',
+    access: 'user',
+    summary: 'What happened with the caller’s account in the last 30 days, newest first. Nobody can delete it before.',
+    query: Page,
+    reply: pageOf(Message),
   },
 } as const satisfies Record<string, RouteSpec>

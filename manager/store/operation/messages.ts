@@ -1,7 +1,8 @@
-import { sql } from 'kysely'
-import { type Message, type SessionId, type UserId } from '#manager/contract'
+import { type Selectable, sql } from 'kysely'
+import { type Message, type SessionId, TOLD_KINDS, type UserId } from '#manager/contract'
 import { newUuid } from '../new-id.ts'
 import { type Db } from '../schema.ts'
+import { type MessagesTable } from '../tables/operation.ts'
 
 /** Most messages that one user is shown. */
 const SHOWN = 100
@@ -31,31 +32,52 @@ export async function insertMessages(db: Db, messages: readonly NewMessage[]): P
   await db.insertInto('messages').values(values).execute()
 }
 
-/** Newest first. */
+/** Without those that the user has cleared, newest first. */
 export async function listMessages(db: Db, userId: UserId): Promise<Message[]> {
   const rows = await db
     .selectFrom('messages')
     .selectAll()
     .where('user_id', '=', userId)
+    .where('cleared_at', 'is', null)
     .orderBy('id', 'desc')
     .limit(SHOWN)
     .execute()
-  return rows.map(({ id, created_at, sender, text, sessions, about, detail }) => ({
-    id,
-    at: created_at.toISOString(),
-    from: sender,
-    text,
-    sessions: [...sessions],
-    about,
-    detail,
-  }))
+  return rows.map(toMessage)
 }
 
-/** Deletes the messages to this user up to one of them; a message that came since stays. */
-export async function deleteMessages(db: Db, userId: UserId, until: string): Promise<void> {
-  await db
+/** Messages about the account, newest first, cleared ones too. @param page `before`: id of the last one of the page before */
+export async function listAccountNews(
+  db: Db,
+  userId: UserId,
+  { limit, before }: { readonly limit: number; readonly before?: string | undefined },
+): Promise<Message[]> {
+  let query = db.selectFrom('messages').selectAll().where('user_id', '=', userId).where('about', 'in', TOLD_KINDS)
+  if (before !== undefined) query = query.where('id', '<', sql<string>`${before}::uuid`)
+  return (await query.orderBy('id', 'desc').limit(limit).execute()).map(toMessage)
+}
+
+function toMessage({ id, created_at, sender, text, sessions, about, detail }: Selectable<MessagesTable>): Message {
+  return { id, at: created_at.toISOString(), from: sender, text, sessions: [...sessions], about, detail }
+}
+
+/**
+ * Clears the messages to this user up to one of them; a message that came since stays. Those about the account are put away, and are
+ * deleted by their age alone (`KEPT`).
+ */
+export async function clearMessages(trx: Db, userId: UserId, until: string): Promise<void> {
+  const upTo = sql<boolean>`user_id = ${userId}::uuid and id <= ${until}::uuid`
+  const isNews = sql<boolean>`about in (${sql.join(TOLD_KINDS)})`
+  const cleared_at = sql<Date>`now()`
+  await trx
+    .updateTable('messages')
+    .set({ cleared_at })
+    .where(upTo)
+    .where(isNews)
+    .where('cleared_at', 'is', null)
+    .execute()
+  await trx
     .deleteFrom('messages')
-    .where('user_id', '=', userId)
-    .where('id', '<=', sql<string>`${until}::uuid`)
+    .where(upTo)
+    .where(sql<boolean>`(${isNews}) is not true`)
     .execute()
 }

@@ -5,7 +5,12 @@ import { t } from '../../words/en/notices.ts'
 const isOfTold = (kind: NoticeKind): kind is `told_${ToldKind}` => kind.startsWith('told_')
 
 /** The sentence of a notice, in the language of the page. */
-export function noticeText({ kind, name, person = '', count = 0 }: Notice): string {
+export function noticeText({
+  kind,
+  name,
+  person = '',
+  count = 0,
+}: Pick<Notice, 'kind' | 'name' | 'person' | 'count'>): string {
   if (kind === 'invitation' || kind === 'shared') return t(kind, { person, name })
   if (isOfTold(kind)) return t(kind, { person, name })
   if (kind === 'message') return t(kind, { person, text: name })

@@ -103,7 +103,8 @@ test('a required new password is read from standard input; users and keypairs ge
   expect(refused.err).toContain('password_change_required')
   expect((await berth([...signIn, '--new-password-stdin'], 'Given-one-1\nChosen-one-2\n')).code).toBe(0)
   expect((await berth(['whoami'])).out).toContain('due@example.org')
-  expect((await berth(['messages'])).out).toContain('for you. It opens nothing until you accept it')
+  expect((await berth(['messages', '--clear'])).out).toContain('for you. It opens nothing until you accept it')
+  expect((await berth(['messages', '--account'])).out).toContain('for you. It opens nothing until you accept it')
   const { accessKey } = json(waiting) as { accessKey: string }
   expect(json(await berth(['keypair', 'accept', accessKey, '--json']))).toMatchObject({ accessKey, active: true })
   expect((await berth(['keypair', 'ls'])).out).toContain(ADMIN.email)
