@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto'
-import { AppError, createClient, ORIGIN_SECRET_HEADER, isAppError, type Me, type UserId } from '#manager/contract'
+import {
+  AppError,
+  because,
+  createClient,
+  ORIGIN_SECRET_HEADER,
+  isAppError,
+  type Me,
+  type UserId,
+} from '#manager/contract'
 import { type DirectPath } from '../dial/direct-path.ts'
 import { type Proxy, startProxy } from '../index.ts'
 import { type Log } from '../log.ts'
@@ -31,7 +39,11 @@ export interface Guests extends AsyncDisposable {
   admit(credentials: Credentials): Promise<Guest>
   /** Call when this sign-in has ended; the user's tunnels close with the last one. */
   signedOut(credentials: Credentials): Promise<void>
-  /** Marks the guest as in use (by an event stream) until disposed; `onSignedOut` is called when this sign-in ends. */
+  /**
+   * Marks the guest as in use by an event stream until disposed; `onSignedOut` is called when this sign-in ends.
+   *
+   * @throws AppError `rate_limited` if the sign-in has too many streams
+   */
   hold(guest: Guest, credentials: Credentials, onSignedOut: () => void): Disposable
 }
 
@@ -47,6 +59,8 @@ type SignInHeaders = Readonly<{ cookie: string; [ORIGIN_SECRET_HEADER]: string }
 
 /** Sign-ins of one user that are kept. Somebody who sends ever other cookies beside the right one must not fill the memory of all. */
 const MOST_SIGN_INS = 64
+/** Event streams of one sign-in, as many as at the manager. */
+const MOST_STREAMS = 32
 const CACHE_MS = 10_000
 const IDLE_MS = 10 * 60_000
 const SWEEP_MS = 60_000
@@ -65,6 +79,8 @@ export function createGuests(deps: GuestsDeps): Guests {
   const known = new Map<string, { readonly me: Promise<Me>; readonly until: number }>()
   const entries = new Map<UserId, Entry>()
   const holders = new Map<string, Set<() => void>>()
+  /** Numbers of event streams by origin secret: cookies of others beside the right one make no other sign-in of it. */
+  const streams = new Map<string, number>()
   const sweep = setInterval(() => void closeIdle(), SWEEP_MS)
   sweep.unref()
 
@@ -169,11 +185,18 @@ export function createGuests(deps: GuestsDeps): Guests {
     hold(guest, credentials, onSignedOut) {
       const entry = entries.get(guest.me.user.id)
       const key = keyOf(headersOf(credentials))
+      const { originSecret } = credentials
+      const open = streams.get(originSecret) ?? 0
+      if (open >= MOST_STREAMS) throw new AppError('rate_limited', because('streams_at_most', { limit: MOST_STREAMS }))
+      streams.set(originSecret, open + 1)
       const ours = holders.get(key) ?? new Set()
       holders.set(key, ours.add(onSignedOut))
       if (entry) entry.held++
       return {
         [Symbol.dispose]() {
+          const left = (streams.get(originSecret) ?? 0) - 1
+          if (left > 0) streams.set(originSecret, left)
+          else streams.delete(originSecret)
           ours.delete(onSignedOut)
           if (ours.size === 0 && holders.get(key) === ours) holders.delete(key)
           if (!entry) return

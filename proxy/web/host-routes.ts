@@ -140,6 +140,11 @@ export function createHostRoutes({ guests, thisComputer, localCommandPort, log, 
   }
 
   function streamEvents(guest: Guest, credentials: Credentials, response: ServerResponse) {
+    const hold = guests.hold(guest, credentials, () => {
+      // Stop the events first: nothing may be written after the end.
+      stop()
+      response.end()
+    })
     response.writeHead(200, {
       ...SECURITY_HEADERS,
       'content-type': 'text/event-stream',
@@ -155,11 +160,6 @@ export function createHostRoutes({ guests, thisComputer, localCommandPort, log, 
         write(`event: ${name}\ndata: ${JSON.stringify(payload)}\n\n`)
       }
     }
-    const hold = guests.hold(guest, credentials, () => {
-      // Stop the events first: nothing may be written after the end.
-      stop()
-      response.end()
-    })
     const stops = [
       guest.proxy.on('tunnel:changed', send('tunnel:changed')),
       guest.proxy.on('tunnel:traffic', send('tunnel:traffic')),

@@ -2,26 +2,28 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, request } from 'node:http'
 import { type AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { AppError, parseAppsAddress, toProblem } from '#manager/contract'
+import { parseAppsAddress } from '#manager/contract'
 import { createHttpServer } from '../../http/create-server.ts'
 import { silentLog } from '../../log.ts'
 import { createPublicApps } from './public-apps.ts'
 
 const NAME = 'abcdefghijklmnop'
+const OTHER = 'bcdefghijklmnopq'
+const KNOWN = new Set([NAME, OTHER])
 const SERVED = {
   ...{ id: '01900000-0000-7000-8000-000000000001', name: NAME, port: null, admits: 'links', needsPassword: false },
   ...{ sessionId: '01900000-0000-7000-8000-000000000002', sessionName: 'train', app: 'web', title: 'Web', path: '/' },
   ...{ addresses: [], expiresAt: '2100-01-01T00:00:00.000Z', visitSecret: 's'.repeat(43) },
 }
 
-test('names that strangers make up keep nobody from an app that is known here', async () => {
+test('names that strangers make up keep nobody from an app, known here or not', async () => {
   await using stack = new AsyncDisposableStack()
   let asked = 0
-  const unknown = JSON.stringify(toProblem(new AppError('published_app_not_found')))
   const manager = createServer(({ url }, response) => {
-    if (url?.endsWith(NAME)) response.setHeader('content-type', 'application/json').end(JSON.stringify(SERVED))
+    const name = url?.split('/').at(-1) ?? ''
+    if (KNOWN.has(name)) response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...SERVED, name }))
     // Questions of strangers are not answered.
-    else if (++asked > 16) response.writeHead(404, { 'content-type': 'application/problem+json' }).end(unknown)
+    else asked++
   }).listen(0, '127.0.0.1')
   await once(manager, 'listening')
   stack.defer(() => manager.close().closeAllConnections())
@@ -30,7 +32,10 @@ test('names that strangers make up keep nobody from an app that is known here', 
   let nowMs = 0
   const managerUrl = `http://127.0.0.1:${(manager.address() as AddressInfo).port}`
   const apps = stack.use(
-    createPublicApps({ address, managerUrl, consoleSecret: 's'.repeat(32), log: silentLog, now: () => nowMs }),
+    createPublicApps({
+      ...{ address, managerUrl, consoleSecret: 's'.repeat(32), trustedProxies: ['127.0.0.1'], log: silentLog },
+      now: () => nowMs,
+    }),
   )
   const server = createHttpServer({
     onRequest: (asking, response) => apps.request(apps.placeOf(asking.headers.host) ?? '', asking, response),
@@ -39,9 +44,9 @@ test('names that strangers make up keep nobody from an app that is known here', 
   await once(server, 'listening')
   stack.defer(() => server.close().closeAllConnections())
 
-  const ask = (name: string) => {
+  const ask = (name: string, from = '203.0.113.7') => {
     const { port } = server.address() as AddressInfo
-    const headers = { host: `${name}.apps.example.org` }
+    const headers = { host: `${name}.apps.example.org`, 'x-forwarded-for': from }
     return request({ host: '127.0.0.1', port, agent: false, headers })
       .on('error', () => undefined)
       .end()
@@ -49,10 +54,9 @@ test('names that strangers make up keep nobody from an app that is known here', 
   const statusOf = async (name: string) =>
     ((await once(ask(name), 'response')) as [IncomingMessage])[0].resume().statusCode
   const refused = await statusOf(NAME)
-  for (let index = 0; index < 16; index++) ask(`stranger${index}`)
-  await expect.poll(() => asked).toBe(16)
-  expect(await statusOf('stranger')).toBe(503)
+  for (let index = 0; index < 40; index++) ask(`stranger${index}`, `2001:db8:1:${index.toString(16)}::1`)
+  await expect.poll(() => asked).toBeGreaterThan(15)
   nowMs = 60_000
-  expect(await statusOf(NAME)).toBe(refused)
+  expect([await statusOf(NAME), await statusOf(OTHER)]).toEqual([refused, refused])
   expect(refused).toBe(403)
 })

@@ -12,6 +12,7 @@ import { type DirectPath } from '../../dial/direct-path.ts'
 import { createTransport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
 import { clientOf } from '../client.ts'
+import { createTurnstile } from '../turnstile.ts'
 import { createPublicApp, type PublicApp, refuseRaw, sendPage } from './public-app.ts'
 import { type PublicPage, publicRefusal } from './public-pages.ts'
 import { READY_HEADER, READY_PATH } from './watch-address.ts'
@@ -36,7 +37,8 @@ export interface PublicAppsDeps {
  * says so; it then reaches that app and nothing else, neither the console nor the manager: this dispatch comes before both. The
  * manager is asked which app a place has, with the secret that only this process shares with it, at most every few seconds per
  * place. When a link ends, the manager cuts the tunnels and takes no grant for it any more, so an answer that is still remembered
- * here opens nothing. Places that do not exist cost one question each, a few at a time; a flood of them is refused unasked.
+ * here opens nothing. Places that do not exist cost one question each, a few at a time: the network that asks most gives one up for a
+ * new one.
  */
 export interface PublicApps extends Disposable {
   /** The place that a Host field names, where apps are published at names. */
@@ -48,7 +50,7 @@ export interface PublicApps extends Disposable {
 /** How long the manager's answer about a place is good. */
 const FRESH_MS = 5_000
 const ASK_MS = 10_000
-/** Questions to the manager in flight. */
+/** Questions about places that are not known here, in flight. */
 const MOST_QUESTIONS = 16
 /** An app without visitors for this long is forgotten, with its grant. */
 const IDLE_MS = 10 * 60_000
@@ -70,7 +72,9 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
   })
   const transport = createTransport(managerUrl, deps.direct)
   const entries = new Map<string, Entry>()
-  const asking = new Map<string, Promise<Entry | undefined>>()
+  const asking = new Map<string, Promise<Entry | undefined | 'busy'>>()
+  const strange = createTurnstile({ most: MOST_QUESTIONS })
+  const addressOf = (request: IncomingMessage) => clientOf(request, trustedProxies).address
   const sweep = setInterval(closeIdle, SWEEP_MS)
   sweep.unref()
 
@@ -86,12 +90,15 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
     }
   }
 
-  async function ask(place: string): Promise<Entry | undefined> {
+  async function ask(place: string, givenUp?: AbortSignal): Promise<Entry | undefined | 'busy'> {
     const known = entries.get(place)
     let served: ServedApp
     try {
-      served = await api.getServedApp({ params: { place }, signal: AbortSignal.timeout(ASK_MS) })
+      const timeout = AbortSignal.timeout(ASK_MS)
+      const signal = givenUp ? AbortSignal.any([timeout, givenUp]) : timeout
+      served = await api.getServedApp({ params: { place }, signal })
     } catch (error) {
+      if (givenUp?.aborted === true) return 'busy'
       if (!isAppError(error) || (error.code !== 'published_app_not_found' && error.code !== 'bad_request')) throw error
       forget(place, known)
       return undefined
@@ -108,7 +115,7 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
       address,
       api,
       transport,
-      addressOf: request => clientOf(request, trustedProxies).address,
+      addressOf,
       onEnded: () => forget(place, entry),
       log,
     })
@@ -117,23 +124,36 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
     return entry
   }
 
+  /** Asks about a place that only the sender of a request has named so far. */
+  function askForStranger(place: string, address: string): Promise<Entry | undefined | 'busy'> {
+    const giveUp = new AbortController()
+    const asked = ask(place, giveUp.signal)
+    strange.enter(address, {
+      once: (_, left) => void asked.then(left, left),
+      destroy: () => {
+        giveUp.abort()
+      },
+    })
+    return asked
+  }
+
   /** @returns undefined if nothing is served there; `busy` if too many places are being looked up */
-  async function find(place: string, isAtDoor: boolean): Promise<Entry | undefined | 'busy'> {
+  async function find(place: string, isAtDoor: boolean, address: string): Promise<Entry | undefined | 'busy'> {
     const known = entries.get(place)
     // At the door the answer must be new: a place that was just given anew has another secret.
     if (known && known.freshUntil > now() && !isAtDoor) return known
     const current = asking.get(place)
     if (current) return await current
-    // Names of strangers keep nobody from an app that is known here.
-    if (!known && asking.size >= MOST_QUESTIONS) return 'busy'
-    const asked = ask(place).finally(() => asking.delete(place))
+    // Names that strangers make up keep nobody from an app that is known here.
+    const asked = (known ? ask(place) : askForStranger(place, address)).finally(() => asking.delete(place))
     asking.set(place, asked)
     return await asked
   }
 
-  async function appAt(place: string, target = ''): Promise<PublicApp | PublicPage> {
+  async function appAt(place: string, request: IncomingMessage): Promise<PublicApp | PublicPage> {
     try {
-      const found = await find(place, target.startsWith(PUBLIC_OPEN_PATH))
+      const isAtDoor = request.url?.startsWith(PUBLIC_OPEN_PATH) === true
+      const found = await find(place, isAtDoor, addressOf(request))
       if (found === 'busy') return publicRefusal('busy')
       if (!found) return publicRefusal('ended')
       found.lastUsed = now()
@@ -156,12 +176,12 @@ export function createPublicApps(deps: PublicAppsDeps): PublicApps {
         response.writeHead(204, { [READY_HEADER]: '1', 'cache-control': 'no-store' }).end()
         return
       }
-      const found = await appAt(place, request.url)
+      const found = await appAt(place, request)
       if ('body' in found) sendPage(response, found)
       else await found.request(request, response)
     },
     async upgrade(place, request, socket, head) {
-      const found = await appAt(place)
+      const found = await appAt(place, request)
       if ('body' in found) refuseRaw(socket, found)
       else await found.upgrade(request, socket, head)
     },

@@ -51,15 +51,18 @@ test.each([
   ['http', 'ports', ['Cache-Control', 'no-store']],
   ['https', 'ports', []],
 ] as const)(
-  'over %s at %s, only an app frames itself, and a browser keeps nothing for the next app of a port',
+  'over %s at %s, only an app frames itself and uses what it has, and a browser keeps nothing for the next app of a port',
   (scheme, kind, more) => {
     const theirs = ['Content-Security-Policy', "default-src 'self'; frame-ancestors *"]
     const cached = ['Cache-Control', 'max-age=31536000, immutable']
-    expect(publicAnswer([...theirs, ...cached], { scheme, kind })).toEqual([
+    const open = ['Cross-Origin-Resource-Policy', 'cross-origin']
+    expect(publicAnswer([...theirs, ...open, ...cached], { scheme, kind })).toEqual([
       ...theirs,
       ...(more.length > 0 ? [] : cached),
       'Content-Security-Policy',
       "frame-ancestors 'self'",
+      'Cross-Origin-Resource-Policy',
+      'same-origin',
       ...more,
     ])
   },

@@ -30,12 +30,15 @@ const OF_THE_HOST: ReadonlySet<string> = new Set([
   // Reports of a browser outlive the app at a port by their max_age, and name the addresses of the next one, keys of links included.
   ...['nel', 'report-to', 'reporting-endpoints', 'use-as-dictionary'],
 ])
+/** Ours takes its place. */
+const RESOURCE_POLICY = 'cross-origin-resource-policy'
 
 /**
  * The headers of an answer as a visitor gets them. A cookie keeps to its own host name: with `Domain` it would reach siblings and
  * perhaps the console. `Clear-Site-Data` would sign visitors out at names beside this one, and `Strict-Transport-Security`
- * decides for all ports of the host. Only the app's own pages may frame it: those of siblings are of the same site, and the browser
- * would show the app with its visitor's cookie.
+ * decides for all ports of the host. Only the app's own pages may frame it, or use its scripts and pictures: those of siblings are of
+ * the same site, and the browser would load them with its visitor's cookie, or from the cache. Requests of siblings are refused by
+ * the gate, but over http it cannot know them, and what is in the cache never reaches it.
  *
  * Over plain http, browsers send no `Sec-Fetch-Site`. A page with the policy `no-referrer` could not send its own forms then, since
  * they would have `Origin: null`, as those of other sites may have. `same-origin` tells other sites as little (ADR 0066). Browsers
@@ -45,14 +48,14 @@ const OF_THE_HOST: ReadonlySet<string> = new Set([
 export function publicAnswer(raw: RawHeaders, { scheme, kind }: Pick<AppsAddress, 'scheme' | 'kind'>): string[] {
   const isForgotten = scheme === 'http' && kind === 'ports'
   const kept = mapHeaders(raw, (name, value) => {
-    if (OF_THE_HOST.has(name) || (isForgotten && name === 'cache-control')) return undefined
+    if (OF_THE_HOST.has(name) || name === RESOURCE_POLICY || (isForgotten && name === 'cache-control')) return undefined
     if (name === 'referrer-policy' && scheme === 'http') return value.replace(/\bno-referrer(?!-)/gi, 'same-origin')
     return name === 'set-cookie' ? ownCookie(value) : value
   })
-  return [...kept, ...OWN_FRAMES, ...(isForgotten ? ['Cache-Control', 'no-store'] : [])]
+  return [...kept, ...FOR_ITSELF, ...(isForgotten ? ['Cache-Control', 'no-store'] : [])]
 }
 
-const OWN_FRAMES = ['Content-Security-Policy', "frame-ancestors 'self'"]
+const FOR_ITSELF = ['Content-Security-Policy', "frame-ancestors 'self'", 'Cross-Origin-Resource-Policy', 'same-origin']
 
 function ownCookie(value: string): string | undefined {
   const [pair = '', ...attributes] = value.split(';')

@@ -273,15 +273,15 @@ async function exchange(sent: Sent, id: number, road: Road) {
   const { fields: seenFields = [], ...seen } = road.seen.get(String(id)) ?? {}
   return {
     status: status?.split(' ')[1],
-    fields: fields.filter(line => !OF_THE_HOP.test(line) && line !== OF_PLACES),
+    fields: fields.filter(line => !OF_THE_HOP.test(line) && !OF_PLACES.includes(line)),
     body: digest(got.body),
     next: got.next?.split(' ')[1],
     seen: { ...seen, fields: seenFields.map(named) },
   }
 }
 
-/** Added at places of apps: no sibling frames an app. */
-const OF_PLACES = "Content-Security-Policy: frame-ancestors 'self'"
+/** Added at places of apps: no sibling frames an app, or uses its scripts and pictures. */
+const OF_PLACES = ["Content-Security-Policy: frame-ancestors 'self'", 'Cross-Origin-Resource-Policy: same-origin']
 
 /** At most so many at once: the listeners of this computer have their limits. */
 const AT_ONCE = 50
@@ -320,7 +320,12 @@ describe.each(['app origin', 'published link', 'console'] as const)('%s', name =
       for await (const chunk of socket) {
         text += (chunk as Buffer).toString('latin1')
         if (text.endsWith('\r\n\r\n')) socket.write(frame, 'latin1')
-        if (text.endsWith(frame)) return text.replace(`${OF_PLACES}\r\n`, '').toLowerCase().split('\r\n').toSorted()
+        if (text.endsWith(frame))
+          return text
+            .replace(`${OF_PLACES.join('\r\n')}\r\n`, '')
+            .toLowerCase()
+            .split('\r\n')
+            .toSorted()
       }
       return text
     }

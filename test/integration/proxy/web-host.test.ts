@@ -154,6 +154,23 @@ test('background work continues with the remaining sign-ins', async () => {
     .toBe(`berth_${web.port}=first`)
 })
 
+test('a sign-in has at most 32 event streams, whatever cookies of others come with it', async () => {
+  const { web, manager, host } = await setUp()
+  const own = { ...signedIn(manager, web.port), host }
+  async function open(index: number): Promise<IncomingMessage> {
+    const headers = { ...own, cookie: `berth_${index}=planted; ${own.cookie}` }
+    const sent = httpRequest({ host: '127.0.0.1', port: web.port, path: '/host/events', headers, agent: false }).end()
+    stack.defer(() => void sent.on('error', () => undefined).destroy())
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+    return answer
+  }
+  const answers = await Promise.all(Array.from({ length: 40 }, (_, index) => open(index + 1)))
+  expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(32)
+  expect(answers.filter(({ statusCode }) => statusCode === 429)).toHaveLength(8)
+  answers.find(({ statusCode }) => statusCode === 200)?.destroy()
+  await expect.poll(async () => (await open(50)).statusCode).toBe(200)
+})
+
 test.each([
   ['signing out', 'logout'],
   ['the answer of the manager that the sign-in is over', 'over'],
