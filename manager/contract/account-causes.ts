@@ -78,6 +78,8 @@ export const ACCOUNT_CAUSES = {
   only_owner_activates: 'Only its owner can activate a keypair. You may deactivate or delete it.',
   only_person_accepts:
     'Sign in yourself to make, accept or activate a keypair. A request or a sign-in with another keypair cannot.',
+  only_person_decides:
+    'Sign in yourself for this: it decides who gets into an account, or what somebody may do. A request or a sign-in with a keypair cannot.',
   prove_with_password: 'Send your password too, and the code if you have a second factor. Or sign in again first.',
   prove_by_sign_in: 'Your account has no password. Sign in again, and repeat this within 10 minutes.',
   only_superadmin_policy: 'Only a superadmin can set the resource policy.',

@@ -57,6 +57,7 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     access?: Access
+    byPerson?: true
     /** Content type of the body that the route reads as a stream. */
     streamedBody?: string
   }
@@ -178,7 +179,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     void reply.headers({ ...SECURITY_HEADERS, ...UNLIMITED, 'x-request-id': request.id })
     rules.check(request.headers)
     if (request.is404) return
-    const access = request.routeOptions.config.access
+    const { access, byPerson } = request.routeOptions.config
     if (access === undefined) throw new AppError('forbidden')
     if (access === 'none') return
     // The console forwards no request of a client to these addresses.
@@ -191,7 +192,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       })) ?? null
     const rate = request.credentials?.signed?.rate
     if (rate) void reply.headers(rateHeaders(rate.limit, rate.remaining))
-    authorizeRoute(access, request.credentials?.caller ?? null)
+    authorizeRoute({ access, byPerson }, request.credentials?.caller ?? null)
   })
   app.addHook('preParsing', (request, _reply, body, done) => {
     const signed = request.credentials?.signed

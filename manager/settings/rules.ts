@@ -115,3 +115,9 @@ export function toAuthOptions(settings: SystemSettings): Omit<AuthOptions, 'firs
 export function isLoopbackName(host: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[?::1\]?)$/i.test(host)
 }
+
+/**
+ * Whether a setting decides how people get into their accounts: where links for new passwords lead and by which server they go, and who signs in
+ * with a password. Persons change these, no keypair.
+ */
+export const isWayIn = (key: string): boolean => /^(publicUrl|passwordSignIn|smtp[A-Z].*)$/.test(key)

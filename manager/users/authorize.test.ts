@@ -55,15 +55,15 @@ describe('routes', () => {
     'routes with access %s may be called by %j',
     (access, allowed) => {
       for (const [who, caller] of Object.entries({ nobody: null, user, domain_admin: admin, superadmin })) {
-        const outcome = refused(() => authorizeRoute(access, caller))
+        const outcome = refused(() => authorizeRoute({ access }, caller))
         expect(outcome).toBe(allowed.includes(who) ? 'allowed' : who === 'nobody' ? 'not_signed_in' : 'forbidden')
       }
     },
   )
 
   test('an unknown kind of access is refused to everybody except superadmins', () => {
-    expect(refused(() => authorizeRoute('new' as Access, admin))).toBe('forbidden')
-    expect(refused(() => authorizeRoute('new' as Access, null))).toBe('not_signed_in')
+    expect(refused(() => authorizeRoute({ access: 'new' as Access }, admin))).toBe('forbidden')
+    expect(refused(() => authorizeRoute({ access: 'new' as Access }, null))).toBe('not_signed_in')
   })
 })
 
@@ -159,18 +159,35 @@ describe('accounts', () => {
 
   test('nobody assigns a role above their own, or reaches into another domain', () => {
     const assign = (caller: Caller, role: Role, domain: string) =>
-      refused(() => requireMayAssign(caller, { role, domain }))
+      refused(() => requireMayAssign(caller, { role, domain, active: true }))
     expect(ROLES.map(role => assign(admin, role, 'red'))).toEqual(['allowed', 'allowed', 'forbidden'])
     expect(ROLES.map(role => assign(admin, role, 'blue'))).toEqual(['forbidden', 'forbidden', 'forbidden'])
     expect(ROLES.map(role => assign(user, role, 'red'))).toEqual(['forbidden', 'forbidden', 'forbidden'])
     expect(ROLES.map(role => assign(superadmin, role, 'blue'))).toEqual(['allowed', 'allowed', 'allowed'])
   })
 
+  test('a keypair gives nobody a role, takes none and moves nobody; it makes users, and changes what is no standing', () => {
+    const anyStanding = fc.record({ role: anyRole, domain: anyDomain, active: fc.boolean() })
+    fc.assert(
+      fc.property(anyStanding, anyStanding, (before, after) => {
+        const byKeypair = refused(() => requireMayAssign({ ...superadmin, keypair: 'AKIA' }, after, before))
+        const isSame = before.role === after.role && before.domain === after.domain
+        const comesBack = after.active && !before.active && after.role !== 'user'
+        expect(byKeypair).toBe(isSame && !comesBack ? 'allowed' : 'forbidden')
+        expect(refused(() => requireMayAssign(superadmin, after, before))).toBe('allowed')
+      }),
+    )
+    const made = (role: Role) =>
+      refused(() => requireMayAssign({ ...superadmin, keypair: 'AKIA' }, { role, domain: 'blue', active: true }))
+    expect(ROLES.map(made)).toEqual(['allowed', 'forbidden', 'forbidden'])
+  })
+
   test('no sequence of permitted steps of a domain admin creates a superadmin or reaches another domain', () => {
     fc.assert(
       fc.property(anyAccount, anyRole, anyDomain, (account, role, domain) => {
         const may =
-          managesAccount(admin, account) && refused(() => requireMayAssign(admin, { role, domain })) === 'allowed'
+          managesAccount(admin, account) &&
+          refused(() => requireMayAssign(admin, { role, domain, active: true })) === 'allowed'
         if (may) {
           expect(account.domain).toBe('red')
           expect({ role, domain }).toEqual({ role: expect.not.stringMatching('superadmin') as string, domain: 'red' })

@@ -17,13 +17,17 @@ export interface Caller extends Credentials {
 }
 
 /**
- * May this caller use a route of that access at all? Deny by default: an access that is not named here is refused.
+ * May this caller use a route at all? Deny by default: an access that is not named here is refused.
  *
  * @throws AppError `not_signed_in`, `forbidden`
  */
-export function authorizeRoute(access: Access, caller: Caller | null): void {
+export function authorizeRoute(
+  { access, byPerson = false }: { readonly access: Access; readonly byPerson?: boolean | undefined },
+  caller: Caller | null,
+): void {
   if (access === 'none') return
   if (!caller) throw new AppError('not_signed_in')
+  if (byPerson) requirePerson(caller)
   if (access === 'console') throw new AppError('forbidden', because('only_console'))
   if (access === 'user') return
   if (isSuperadmin(caller)) return
@@ -32,6 +36,19 @@ export function authorizeRoute(access: Access, caller: Caller | null): void {
     throw new AppError('forbidden', because('only_admin'))
   }
   throw new AppError('forbidden', because('only_superadmin'))
+}
+
+/**
+ * Refuses programs that sign with a keypair, and sign-ins that were made with one. For deeds that leave somebody a way in, or a role: who
+ * has stolen a keypair would be inside for longer than the keypair works, past the second factor of its owner.
+ *
+ * @throws AppError `forbidden`
+ */
+export function requirePerson(
+  { keypair }: Pick<Caller, 'keypair'>,
+  cause: 'only_person_decides' | 'only_person_accepts' = 'only_person_decides',
+): void {
+  if (keypair !== null) throw new AppError('forbidden', because(cause))
 }
 
 /** Fields of a session that the rules read. A session stays in the domain in which it was launched. */
@@ -128,13 +145,22 @@ export function requireMayGivePolicy(caller: Pick<Caller, 'role'>, policy: strin
   if (policy !== undefined && !isSuperadmin(caller)) throw new AppError('forbidden', because('only_superadmin_policy'))
 }
 
+/** Fields of an account that decide what its person administers. */
+type Standing = Pick<Account, 'role' | 'domain'> & { readonly active: boolean }
+
 /**
- * Checks the role and the domain that an account is to have: an admin of a domain assigns roles up to their own, and only
- * their own domain; a superadmin assigns any.
+ * Checks role, domain and state that an account is to have: an admin of a domain assigns roles up to their own, and only their own domain; a
+ * superadmin assigns any. A program with a keypair makes users, and deactivates whomever it manages; nobody becomes or remains an
+ * administrator by it.
  *
+ * @param before undefined for an account that is made
  * @throws AppError `forbidden`
  */
-export function requireMayAssign(caller: Caller, { role, domain }: Pick<Account, 'role' | 'domain'>): void {
+export function requireMayAssign(caller: Caller, after: Standing, before?: Standing): void {
+  const { role, domain, active } = after
+  const was = before ?? { role: 'user', domain, active: false }
+  const comesBack = active && !was.active && role !== 'user'
+  if (role !== was.role || domain !== was.domain || comesBack) requirePerson(caller)
   if (isSuperadmin(caller)) return
   if (!administers(caller, domain)) {
     throw new AppError('forbidden', because('only_superadmin_moves'))

@@ -34,8 +34,15 @@ import { holdUser } from '../store/identity/users.ts'
 import { isForeignKeyViolation } from '../store/violations.ts'
 import { withKnownPolicy } from './accounts.ts'
 import { mayActivateKeypair, requireAnother, requireManaged } from './acting-for.ts'
-import { type Caller, canSeeKeypair, isSuperadmin, requireMayGivePolicy, visibleTo } from './authorize.ts'
-import { type OwnProofDeps, provePerson, requirePerson, requireStillSignedIn } from './own-proof.ts'
+import {
+  type Caller,
+  canSeeKeypair,
+  isSuperadmin,
+  requireMayGivePolicy,
+  requirePerson,
+  visibleTo,
+} from './authorize.ts'
+import { type OwnProofDeps, provePerson, requireStillSignedIn } from './own-proof.ts'
 import { type Telling } from './telling.ts'
 
 /**
@@ -242,7 +249,7 @@ export function createKeypairs(deps: KeypairsDeps): Keypairs {
 
 /** @throws AppError `forbidden`, `keypair_waits` */
 function requireActivation(caller: Caller, owner: { id: UserId; email: string; waits: boolean }): void {
-  requirePerson(caller)
+  requirePerson(caller, 'only_person_accepts')
   if (!mayActivateKeypair(caller, owner)) throw new AppError('forbidden', because('only_owner_activates'))
   if (owner.waits) throw new AppError('keypair_waits', because('keypair_waits'))
 }

@@ -4,7 +4,7 @@ import { isLoginYounger } from '../store/identity/logins.ts'
 import { findUser, type UserRow } from '../store/identity/users.ts'
 import { type Store } from '../store/open-store.ts'
 import { type Db } from '../store/schema.ts'
-import { type Caller } from './authorize.ts'
+import { type Caller, requirePerson } from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { type Passwords } from './passwords.ts'
 import { credentialHolds } from './standing.ts'
@@ -61,18 +61,13 @@ export async function provePerson(
   caller: Pick<Caller, 'userId' | 'loginId' | 'keypair'>,
   { password, totp }: { readonly password?: string | undefined; readonly totp?: string | undefined },
 ): Promise<void> {
-  requirePerson(caller)
+  requirePerson(caller, 'only_person_accepts')
   const { db } = deps.store
   const user = await findUser(db, caller.userId)
   if (!user) throw new AppError('user_not_found')
   if (password !== undefined) return proveOwn(deps, user, { password, totp })
   if (caller.loginId !== null && (await isLoginYounger(db, caller.loginId, FRESH_MINUTES))) return
   throw new AppError('proof_required', because(user.password_set ? 'prove_with_password' : 'prove_by_sign_in'))
-}
-
-/** Refuses programs that sign with a keypair, and sign-ins that were made with one. @throws AppError `forbidden` */
-export function requirePerson({ keypair }: Pick<Caller, 'keypair'>): void {
-  if (keypair !== null) throw new AppError('forbidden', because('only_person_accepts'))
 }
 
 /**

@@ -184,7 +184,7 @@ export function createSignUpRequests(deps: SignUpRequestDeps): SignUpRequests {
         if (!request) throw notFound()
         const { email, name } = request
         const { domain = request.domain, groups, resourcePolicy } = as
-        requireMayAssign(caller, { role: 'user', domain })
+        requireMayAssign(caller, { role: 'user', domain, active: true })
         requireMayGivePolicy(caller, resourcePolicy)
         const account = {
           email,

@@ -55,7 +55,7 @@ export function createUserImports({ store, passwords, settings, mailer, events }
     { passwordHash, mail }: { readonly passwordHash: string; readonly mail: boolean },
   ): Promise<AccountWithToken> {
     const { domain = caller.domain, ...spec } = parseRow(row)
-    requireMayAssign(caller, { role: spec.role, domain })
+    requireMayAssign(caller, { role: spec.role, domain, active: true })
     const from = linkedFrom(caller, mail)
     return insertAccountWithLink(trx, { ...spec, domain, password_hash: passwordHash, linkedFrom: from })
   }

@@ -44,7 +44,14 @@ import {
   requireMayLetStay,
   requireMaySetPassword,
 } from './acting-for.ts'
-import { type Caller, managesAccount, requireMayAssign, requireMayGivePolicy, visibleAccounts } from './authorize.ts'
+import {
+  type Caller,
+  managesAccount,
+  requireMayAssign,
+  requireMayGivePolicy,
+  requirePerson,
+  visibleAccounts,
+} from './authorize.ts'
 import { withBackOff } from './back-off.ts'
 import { endAccess } from './end-access.ts'
 import { endDoubt, endDoubtByChoice } from './end-of-doubt.ts'
@@ -160,7 +167,7 @@ export function createUsers(deps: UsersDeps): Users {
     },
 
     async create(caller, { password, domain = caller.domain, mustChangePassword, resourcePolicy, ...spec }) {
-      requireMayAssign(caller, { role: spec.role, domain })
+      requireMayAssign(caller, { role: spec.role, domain, active: true })
       requireMayGivePolicy(caller, resourcePolicy)
       if (!mustChangePassword) requireMayLetStay(caller)
       const password_hash = await passwords.hash(password)
@@ -172,7 +179,10 @@ export function createUsers(deps: UsersDeps): Users {
     },
 
     async change(caller, id, { password, groups, resourcePolicy, mustChangePassword, ...change }, origin) {
-      if (password !== undefined) requireAnother(caller, id, 'set_password')
+      if (password !== undefined) {
+        requirePerson(caller)
+        requireAnother(caller, id, 'set_password')
+      }
       requireMayGivePolicy(caller, resourcePolicy)
       const system = await settings.read()
       const chosen = password === undefined ? {} : await chosenPassword(caller, password)
@@ -185,7 +195,7 @@ export function createUsers(deps: UsersDeps): Users {
         if (password !== undefined) requireMaySetPassword(caller, user, system)
         if (mustChangePassword === false && user.must_change_password) requireMayLetStay(caller)
         const { role, domain, active } = { ...user, ...defined(change) }
-        requireMayAssign(caller, { role, domain })
+        requireMayAssign(caller, { role, domain, active }, user)
         const moves = domain !== user.domain
         const projects = await listGroupIds(trx, id)
         if (moves || groups) await replaceGroups(trx, id, { domain, groups })

@@ -94,6 +94,7 @@ export const ACCOUNT_ROUTES = {
     method: 'POST',
     path: '/api/v1/users/:id/links',
     access: 'domain_admin',
+    byPerson: true,
     idempotencyKey: true,
     summary:
       'Make a new link to verify the address or to reset the password. It is mailed to the person; without mail, the admin passes it on.',
@@ -207,6 +208,7 @@ export const ACCOUNT_ROUTES = {
     method: 'DELETE',
     path: '/api/v1/users/:id/totp',
     access: 'superadmin',
+    byPerson: true,
     summary: 'Switch off the second factor of a user who lost it.',
     params: z.object({ id: UserId }),
     status: 204,

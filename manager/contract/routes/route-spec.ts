@@ -11,6 +11,11 @@ export interface RouteSpec {
   /** Fastify syntax: `/api/v1/sessions/:id`. */
   readonly path: string
   readonly access: Access
+  /**
+   * Gives somebody a way into an account, or decides who has one. So a person does it: a signed request, and a sign-in that was made with
+   * a keypair, are refused. Where that depends on the body, the services refuse them (`requirePerson`).
+   */
+  readonly byPerson?: true
   readonly summary: string
   readonly params?: z.ZodType
   readonly query?: z.ZodType

@@ -42,6 +42,7 @@ function register(app: FastifyInstance, { name, route, handler, once, bodyDeadli
     url: route.path,
     config: {
       access: route.access,
+      ...(route.byPerson ? { byPerson: true } : {}),
       route: name,
       // Otherwise only the automatic HEAD routes of GET exist, which need no description.
       ...(route.method === 'HEAD' ? { swagger: { exposeHeadRoute: true } } : {}),
@@ -96,7 +97,7 @@ function tagOf(path: string): string {
   return path.split('/')[3] ?? 'api'
 }
 
-export function securityOf({ access }: { access: Access }): Record<string, string[]>[] {
+export function securityOf({ access, byPerson }: { access: Access; byPerson?: true }): Record<string, string[]>[] {
   if (access === 'none' || access === 'console') return []
-  return [{ bearer: [] }, { signature: [] }, { cookie: [], originSecret: [] }]
+  return [{ bearer: [] }, ...(byPerson ? [] : [{ signature: [] }]), { cookie: [], originSecret: [] }]
 }

@@ -43,7 +43,7 @@ export function registerOperationsRoutes(
     const isOpen = metricsToken === undefined && !originOf(raw).isForwarded && isLoopback(raw.socket.remoteAddress)
     if (!isOpen && !isScraper(raw.headers.authorization, metricsToken)) {
       const credentials = await readCredentials(authenticators, raw)
-      authorizeRoute('superadmin', credentials?.caller ?? null)
+      authorizeRoute({ access: 'superadmin' }, credentials?.caller ?? null)
     }
     const { type, text } = await metrics.render()
     return reply.type(type).send(text)

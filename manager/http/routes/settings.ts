@@ -1,7 +1,9 @@
 import { type EventPublisher } from '../../events/bus.ts'
 import { type Mailer } from '../../mail/mailer.ts'
 import { testMail } from '../../mail/texts.ts'
+import { isWayIn } from '../../settings/rules.ts'
 import { type Settings } from '../../settings/settings.ts'
+import { requirePerson } from '../../users/authorize.ts'
 import { type Handlers } from '../handlers.ts'
 
 export type SettingsHandlers = Pick<
@@ -28,6 +30,7 @@ export function createSettingsRoutes({
   return {
     getSettings: () => settings.read(),
     async updateSettings({ caller }, { body }) {
+      if (Object.keys(body).some(isWayIn)) requirePerson(caller)
       const changed = await settings.change(caller, body)
       if (Object.keys(body).some(key => key.startsWith('announcement'))) {
         events.publish({ topic: 'announcement', id: 'all', version: now() }, 'everyone')

@@ -327,6 +327,24 @@ describe('what somebody can do after a verb about another person that they could
     }
   })
 
+  test.each(cases.filter(({ row, secondFactor }) => row.gives && !secondFactor))(
+    '$name by the keypair of a $actor gives nothing (mail: $mail)',
+    async ({ row, mail, actor: role }) => {
+      const actor = actors.get(role)
+      if (!actor) throw new Error('no such actor')
+      const byKeypair = { ...actor, api: signedApi(cluster.url, await actor.api.createKeypair({ body: {} })) }
+      const victim = await newVictim(false)
+      await setMail(mail)
+      try {
+        const hand = await settled(row.act(byKeypair, victim))
+        expect(hand).toBe('forbidden')
+        expect(await gainsOf(byKeypair, victim, [hand, CHOSEN])).toEqual([])
+      } finally {
+        await setMail(false)
+      }
+    },
+  )
+
   test('the victim is told of what was done about the account, and by whom', async () => {
     const [actor, victim] = [actors.get('superadmin'), await newVictim(false)]
     if (!actor) throw new Error('no such actor')
