@@ -141,7 +141,7 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
     files,
     ports,
     mayInclude: async () => options.mayInclude !== false && (await settings.read()).manageSshConfig,
-    ownTunnelOn: tunnels.ownOn,
+    ownTunnelOn: port => tunnels.ownOn(port),
     onChange: port => emit('sftp:changed', port),
     log,
   })
@@ -156,7 +156,10 @@ export async function startProxy(options: ProxyOptions): Promise<Proxy> {
       },
       list: () => Promise.resolve(tunnels.list()),
       close: id => tunnels.close(id),
-      wake: () => Promise.resolve(tunnels.wake()),
+      wake() {
+        tunnels.wake()
+        return Promise.resolve()
+      },
     },
     ssh: {
       connect,

@@ -1,18 +1,12 @@
-import {
-  type DesktopNotice,
-  type DockerCheck,
-  type EndpointChoice,
-  type Endpoint,
-  type HostEvents,
-} from '#proxy/contract'
+import { type DockerCheck, type HostEvents } from '#proxy/contract'
 import { AppError } from '#manager/contract'
 import { type Network } from '#proxy/network'
-import { openConnection, type Connection, type StartUserProxy, type UserProxy } from './connection.ts'
-import { createConnector } from './connector.ts'
+import { openConnection, type StartUserProxy, type UserProxy } from './connection.ts'
+import { createChosenServer } from './chosen-server.ts'
 import { type ProxySignIns } from './network/proxy-sign-ins.ts'
 import { createConsoleHandler } from './console/serve-console.ts'
 import { type CredentialStore } from './credentials/credential-store.ts'
-import { type ElectronSlice, type NotificationSlice } from './electron-slice.ts'
+import { type ElectronSlice } from './electron-slice.ts'
 import { createLeave } from './leave.ts'
 import { createDesktopApi } from './desktop-api.ts'
 import { askUnresponsive } from './faults/ask-unresponsive.ts'
@@ -29,10 +23,10 @@ import { createDraggedFiles } from './files/dragged-files.ts'
 import { type Programs } from './programs/open-program.ts'
 import { type ExtraAuthorities } from './settings/extra-authorities.ts'
 import { type LoginItem } from './settings/login-item.ts'
-import { ENDPOINT_RULE, isEndpointUrl, type SettingsFile } from './settings/settings-file.ts'
-import { parseSignInLink } from './sign-in-link.ts'
+import { type SettingsFile } from './settings/settings-file.ts'
 import { type EmbeddedStack, type StackReport } from './stack/embedded-stack.ts'
 import { createStackStarter } from './stack/stack-start.ts'
+import { watchSleep } from './watch-sleep.ts'
 import { watchSystemEnd } from './system-end.ts'
 import { createTerminals } from './terminal/terminals.ts'
 import { offerContextMenu } from './windows/context-menu.ts'
@@ -40,7 +34,6 @@ import { type Updates } from './updates/updates.ts'
 import { type Language } from './windows/words.ts'
 import { askBeforeUnload } from './windows/ask-before-unload.ts'
 import { createAppStatus } from './windows/app-status.ts'
-import { type Running } from './windows/ask-before-quit.ts'
 import { type Questions } from './windows/questions.ts'
 import { createConsoleWindows, windowLook } from './windows/console-windows.ts'
 import { type Warnings } from './warnings.ts'
@@ -48,6 +41,7 @@ import { type DeepLinks } from './windows/deep-links.ts'
 import { installMenu } from './windows/menus.ts'
 import { createPageWindows } from './windows/page-windows.ts'
 import { reviveAfterCrash } from './windows/revive-page.ts'
+import { createNotifications } from './windows/notifications.ts'
 import { createTray } from './windows/tray.ts'
 import { TRAY_ICON } from './windows/tray-icon.ts'
 import { WINDOW_ICON } from './windows/window-icon.ts'
@@ -128,13 +122,6 @@ export function startDesktop(deps: DesktopDeps): void {
   })
   const onUnexpected = (where: string, error: unknown) => log.error({ where, err: error }, 'unexpected failure')
 
-  const fixed = deps.fixedEndpoint === undefined ? undefined : checkedEndpoint(deps.fixedEndpoint)
-  /** Until the user chooses another Berth in this run. */
-  let given = deps.signInLink === undefined ? undefined : checkedEndpoint(deps.signInLink)
-  const choice = (): EndpointChoice | null => {
-    const first = fixed ?? given
-    return first ? { kind: 'remote', url: first.endpoint } : settings.current.endpoint
-  }
   const starter = createStackStarter({
     checkDocker: deps.checkDocker,
     start: deps.startStack,
@@ -147,40 +134,49 @@ export function startDesktop(deps: DesktopDeps): void {
   deps.warnings.follow(open => windows.emit('desktop:warned', open))
   const { language } = deps
   const trust = createServerTrust({ network: deps.network, settings, ask, language })
-  const connect = (to: EndpointChoice): Promise<Connection> =>
-    openConnection({
-      choice: to,
-      isFixed: fixed !== undefined,
-      ticket: [fixed, given].find(one => to.kind === 'remote' && one?.endpoint === to.url)?.ticket ?? null,
-      credentials: deps.credentials,
-      fetch: deps.network.fetch,
-      trust: origin => trust.ask(origin),
-      proxyAnswered: () => deps.proxySignIns.answered(),
-      startStack: () => starter.start(),
-      startProxy: deps.startProxy,
-      emit(event, payload) {
-        windows.emit(event, payload)
-        status.heard(event, payload)
-        if (event === 'tunnel:closed') {
-          const { id } = payload as HostEvents['tunnel:closed']
-          void deps.programs.tunnelClosed(id).catch((error: unknown) => onUnexpected('drive', error))
-        }
-      },
-      onUserChanged() {
-        terminals.closeAll()
-        draggedFiles.forget().catch((error: unknown) => onUnexpected('dragged files', error))
-      },
-      onSignedInLate: () => windows.reload(),
-    })
-  const connector = createConnector(
-    () => {
-      const chosen = choice()
-      return chosen ? connect(chosen) : Promise.reject(new AppError('unavailable', { why: 'No Berth was chosen yet.' }))
+  const server = createChosenServer({
+    settings,
+    fixedEndpoint: deps.fixedEndpoint,
+    signInLink: deps.signInLink,
+    connect: (choice, { isFixed, ticket }) =>
+      openConnection({
+        choice,
+        isFixed,
+        ticket,
+        credentials: deps.credentials,
+        fetch: deps.network.fetch,
+        trust: origin => trust.ask(origin),
+        proxyAnswered: () => deps.proxySignIns.answered(),
+        startStack: () => starter.start(),
+        startProxy: deps.startProxy,
+        emit(event, payload) {
+          windows.emit(event, payload)
+          status.heard(event, payload)
+          if (event === 'tunnel:closed') {
+            const { id } = payload as HostEvents['tunnel:closed']
+            void deps.programs.tunnelClosed(id).catch((error: unknown) => onUnexpected('drive', error))
+          }
+        },
+        onUserChanged() {
+          terminals.closeAll()
+          draggedFiles.forget().catch((error: unknown) => onUnexpected('dragged files', error))
+        },
+        onSignedInLate: () => windows.reload(),
+      }),
+    isStackStarting: () => starter.now.state === 'starting',
+    forgetRefusals() {
+      trust.forgetRefusals()
+      deps.proxySignIns.forgetCancelled()
     },
-    error => log.error({ err: error }, 'the manager could not be reached'),
-  )
-  // The page will request the connection; until then a failure is only logged.
-  if (choice()) connector.current().catch(() => undefined)
+    onReplaced: () => terminals.closeAll(),
+    openServer: deps.openServer,
+    show({ isNew }) {
+      windows.show(isNew ? '/' : undefined)
+      if (isNew) windows.reload()
+    },
+    onFailure: error => log.error({ err: error }, 'the manager could not be reached'),
+  })
+  const { connector } = server
 
   const account = async () => (await connector.current()).account
   const terminals = createTerminals({ account, agentFor: deps.network.agentFor })
@@ -217,65 +213,17 @@ export function startDesktop(deps: DesktopDeps): void {
     if (why !== '') throw new AppError('unavailable', { why })
   }
 
-  const setEndpoint = async (wanted: EndpointChoice): Promise<Endpoint> => {
-    if (fixed) throw new AppError('forbidden', { why: 'BERTH_ENDPOINT decides.' })
-    // The start of this computer's Berth is under way: its end is the answer, also if it fails.
-    if (wanted.kind === 'embedded' && starter.now.state === 'starting') return (await connector.current()).endpoint
-    trust.forgetRefusals()
-    deps.proxySignIns.forgetCancelled()
-    const before = await connector.settled()
-    if (before && wanted.kind === 'embedded' && before.endpoint.kind === 'embedded') return before.endpoint
-    const next = await connect(wanted)
-    connector.replace(next)
-    terminals.closeAll()
-    await before?.[Symbol.asyncDispose]()
-    given = undefined
-    const { servers } = settings.current
-    const { kind, url } = next.endpoint
-    const first = kind === 'remote' ? [url] : []
-    await settings.update({
-      endpoint: wanted,
-      servers: [...first, ...servers.filter(other => other !== url)].slice(0, 50),
-    })
-    return next.endpoint
-  }
-
-  const endpoint = async (): Promise<Endpoint> => {
-    const known = await connector.settled()
-    if (known) return known.endpoint
-    const wanted = choice()
-    if (wanted === null) return { kind: 'none', url: '' }
-    const url = wanted.kind === 'remote' ? wanted.url : ''
-    return { kind: fixed ? 'fixed' : wanted.kind, url }
-  }
-
-  /** Another start has brought a sign-in link. What runs through the present server stays: another one opens beside it. */
-  const signInAt = async (link: string): Promise<void> => {
-    const wanted = checkedEndpoint(link)
-    const before = await connector.settled()
-    const isHere = before?.endpoint.url === wanted.endpoint
-    const running = await before?.running()
-    if (isHere ? before.account.headers().authorization !== undefined : fixed !== undefined || isBusy(running)) {
-      if (isHere) windows.show()
-      else await deps.openServer(link)
-      return
-    }
-    given = wanted
-    connector.replace(await connect({ kind: 'remote', url: wanted.endpoint }))
-    await before?.[Symbol.asyncDispose]()
-    windows.show('/')
-    windows.reload()
-  }
-
   watchGraphics({ electron, ask, settings, language, log })
   denyPermissions(electron)
   const externalLinks = createLinks({ electron, questions, settings, hasBrowser: deps.hasBrowser, language, log })
-  let untilSleep = new AbortController()
+  const untilSleep = watchSleep(electron, () => {
+    void connector.known?.wake().catch((error: unknown) => onUnexpected('wake', error))
+  })
   const answerConsole = createConsoleHandler({
     root: deps.consoleDir,
     account,
     fetch: deps.network.fetch,
-    untilSleep: () => untilSleep.signal,
+    untilSleep,
     onUnexpected,
   })
   electron.protocol.handle(CONSOLE_SCHEME, request =>
@@ -287,8 +235,8 @@ export function startDesktop(deps: DesktopDeps): void {
     apiFor: createHostApi({
       electron,
       connection: () => connector.current(),
-      endpoint,
-      setEndpoint,
+      endpoint: () => server.endpoint(),
+      setEndpoint: wanted => server.setEndpoint(wanted),
       links: externalLinks,
       sentToBrowser: () => void deps.signInBegun().catch((error: unknown) => onUnexpected('sign-in', error)),
       terminals,
@@ -310,7 +258,7 @@ export function startDesktop(deps: DesktopDeps): void {
         },
         tryAgain: () => deps.proxySignIns.forgetCancelled(),
         warnings: deps.warnings,
-        notify,
+        notify: createNotifications(electron, to => windows.show(to)),
       }),
     }),
     onUnexpected,
@@ -336,16 +284,6 @@ export function startDesktop(deps: DesktopDeps): void {
   app.on('browser-window-created', (_event, window) =>
     askBeforeUnload(window, { questions, isEnding: () => leave.isEnding, language, onUnexpected }),
   )
-
-  /** Kept until they are closed: the click on a notification that was collected is lost. */
-  const notifications = new Set<NotificationSlice>()
-  function notify({ text, to }: DesktopNotice): void {
-    const shown = new electron.Notification({ title: 'Berth', body: text })
-    notifications.add(shown)
-    shown.on('click', () => windows.show(to))
-    shown.on('close', () => void notifications.delete(shown))
-    shown.show()
-  }
 
   const leave = createLeave({
     electron,
@@ -391,20 +329,13 @@ export function startDesktop(deps: DesktopDeps): void {
       language: language(),
       showConsole: windows.show,
       showLogs: () => void showLogs(),
-      canChangeServer: fixed === undefined,
+      canChangeServer: !server.isFixed,
       checkUpdates: updates.isOn ? () => void updates.check() : undefined,
     })
   menu()
-  const wake = () => void connector.known?.wake().catch((error: unknown) => onUnexpected('wake', error))
-  electron.powerMonitor.on('resume', () => {
-    untilSleep.abort(new Error('the computer has slept'))
-    untilSleep = new AbortController()
-    wake()
-  })
-  electron.powerMonitor.on('unlock-screen', wake)
   electron.session.defaultSession.setSpellCheckerEnabled(settings.current.checkSpelling)
   // Until Berth on this computer answers, and before the first choice, the page has nothing else to show.
-  const beginning = choice()
+  const beginning = server.choice()
   const start = beginning === null || beginning.kind === 'embedded' ? '/start?then=console' : undefined
   let isHidden = deps.startsInBackground
   deps.links.follow({
@@ -416,16 +347,7 @@ export function startDesktop(deps: DesktopDeps): void {
     },
     signIn(link) {
       windows.show()
-      signInAt(link).catch((error: unknown) => onUnexpected('sign-in link', error))
+      server.signInAt(link).catch((error: unknown) => onUnexpected('sign-in link', error))
     },
   })
-}
-
-/** Whether a change of the server would cut something. */
-const isBusy = (running: Running | undefined) => running !== undefined && (running.tunnels > 0 || running.stack)
-
-/** @throws AppError `config_invalid` for an address that the user could not choose either */
-function checkedEndpoint(link: string): ReturnType<typeof parseSignInLink> {
-  if (!isEndpointUrl(link)) throw new AppError('config_invalid', { why: `BERTH_ENDPOINT ${ENDPOINT_RULE}.` })
-  return parseSignInLink(link)
 }
