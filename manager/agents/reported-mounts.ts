@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type KernelReport } from '#agent/contract'
+import { type KernelFolder, type KernelReport } from '#agent/contract'
+import { type FolderId, type KernelId } from '#manager/contract'
 import { type ChangedMounts } from '../sessions/added-folders.ts'
 import { type AgentMemory } from './agent-memory.ts'
 
@@ -23,4 +24,24 @@ export function noteMounts(
     withFolders: idsOf(changed.filter(([, { folders }]) => folders.length > 0)),
     turned: idsOf(changed.filter(([id, { closed }]) => before.has(id) && before.get(id)?.closed !== closed)),
   }
+}
+
+type Folders = readonly KernelFolder[]
+
+/**
+ * Remembers what a reply of the agent says: the folder is mounted in the kernel now. A loss before the next report is a change then.
+ * Kernels of which the agent has said nothing stay unknown.
+ */
+export function noteMounted(memory: Pick<AgentMemory, 'mounts'>, kernelId: KernelId, folder: KernelFolder): void {
+  noteFolders(memory, kernelId, folders => [...folders.filter(one => one.folder !== folder.folder), folder])
+}
+
+/** The same for a folder that was taken out. */
+export function noteUnmounted(memory: Pick<AgentMemory, 'mounts'>, kernelId: KernelId, folder: FolderId): void {
+  noteFolders(memory, kernelId, folders => folders.filter(one => one.folder !== folder))
+}
+
+function noteFolders(memory: Pick<AgentMemory, 'mounts'>, id: KernelId, change: (folders: Folders) => KernelFolder[]) {
+  const before = memory.mounts.get(id)
+  if (before) memory.mounts = new Map([...memory.mounts, [id, { ...before, folders: change(before.folders) }]])
 }

@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import {
   type AgentId,
+  type FolderId,
   because,
   type Because,
   type DeviceFigures,
   type KernelId,
   type PullProgress,
 } from '#manager/contract'
-import { type KernelMounts, type Report } from '#agent/contract'
+import { type KernelFolder, type KernelMounts, type Report } from '#agent/contract'
 import { type AgentListener } from '../agent-link/listener.ts'
 import { createAgentReads } from '../agent-link/reads.ts'
 import { type Stray } from '../scheduler/strays.ts'
@@ -23,7 +24,7 @@ import { hostProblem, inOne, isUnfit, networkProblem } from './problems.ts'
 import { createImageWriter } from './reported-images.ts'
 import { createReportedKernels, type ReportedKernels, type ReportedKernelsDeps } from './reported-kernels.ts'
 import { createStateWriter } from './reported-state.ts'
-import { noteMounts } from './reported-mounts.ts'
+import { noteMounted, noteMounts, noteUnmounted } from './reported-mounts.ts'
 import { createFaultTeller, type FaultTimings, type TellHost } from './tell-faults.ts'
 import { createModesTeller, type SendDeviceModes } from './tell-modes.ts'
 
@@ -54,6 +55,9 @@ export interface Reports extends Omit<AgentListener, 'came' | 'gone'>, Omit<Repo
   storage(agentId: AgentId): ReadonlySet<string>
   /** Folders that were added to the kernel, as its agent reports them. */
   mounts(agentId: AgentId, kernelId: KernelId): KernelMounts | undefined
+  /** Replies of the agent about such folders: they count like a report. */
+  noteMounted(agentId: AgentId, kernelId: KernelId, folder: KernelFolder): void
+  noteUnmounted(agentId: AgentId, kernelId: KernelId, folder: FolderId): void
   /** Figures of its devices, from its last report. */
   deviceFigures(agentId: AgentId): readonly DeviceFigures[]
   /** Sends the device modes set by an admin to the agent, if it is connected here. */
@@ -197,6 +201,8 @@ export function createReports(deps: ReportsDeps): Reports {
     },
     storage: agentId => memories.find(agentId)?.storage ?? new Set(),
     mounts: (agentId, kernelId) => memories.find(agentId)?.mounts.get(kernelId),
+    noteMounted: (agentId, kernelId, folder) => noteMounted(memories.of(agentId), kernelId, folder),
+    noteUnmounted: (agentId, kernelId, folder) => noteUnmounted(memories.of(agentId), kernelId, folder),
     strays: agentId => memories.find(agentId)?.strays ?? [],
     deviceFigures: agentId => memories.find(agentId)?.deviceFigures ?? [],
     async modesChanged(agentId) {

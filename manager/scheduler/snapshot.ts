@@ -1,7 +1,8 @@
-import { type KernelMounts } from '#agent/contract'
+import { type KernelFolder, type KernelMounts } from '#agent/contract'
 import {
   addSlots,
   type AgentId,
+  type FolderId,
   type KernelId,
   type Reason,
   type ResourceSlots,
@@ -51,6 +52,14 @@ export interface AgentPresence {
 export interface MountsPresence {
   /** Undefined before the agent has said it, on this connection. */
   mounts(agentId: AgentId, kernelId: KernelId): KernelMounts | undefined
+}
+
+/** The same with replies of agents, which count like reports. */
+export interface MountsMemory extends MountsPresence {
+  /** The agent has answered that it mounted the folder. */
+  noteMounted(agentId: AgentId, kernelId: KernelId, folder: KernelFolder): void
+  /** The agent has answered that it took the folder out. */
+  noteUnmounted(agentId: AgentId, kernelId: KernelId, folder: FolderId): void
 }
 
 /** Further state of agents that placing needs. */

@@ -19,7 +19,7 @@ import { type AgentRequests } from '../agent-link/connection.ts'
 import { holdAdded } from '../folders/hold-mounts.ts'
 import { type Mount, refuseOverlap, resolveMounts } from '../folders/mounts.ts'
 import { type Log } from '../log.ts'
-import { type MountsPresence, type PlacingPresence } from '../scheduler/snapshot.ts'
+import { type MountsMemory, type PlacingPresence } from '../scheduler/snapshot.ts'
 import { type Db } from '../store/schema.ts'
 import { type Store } from '../store/open-store.ts'
 import { type KernelRow, listKernels } from '../store/sessions/kernels.ts'
@@ -64,7 +64,7 @@ export interface LiveFolders {
 export interface LiveFoldersDeps {
   readonly store: Store
   readonly agents: AgentRequests
-  readonly presence: MountsPresence & Pick<PlacingPresence, 'isReady' | 'storage'>
+  readonly presence: MountsMemory & Pick<PlacingPresence, 'isReady' | 'storage'>
   readonly changes: Pick<SessionChanges, 'hint'>
   readonly get: (caller: Caller, id: SessionId) => Promise<Session>
   readonly log: Log
@@ -91,10 +91,15 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
     if (why) throw new AppError('session_folders_fixed', why)
   }
 
-  const mount = ({ agentId, kernelId }: Place, row: SessionFolderRow) =>
-    agents.request(agentId, 'mount_folder', { kernelId, folder: toKernelFolder(row) }, HOW)
-  const unmount = ({ agentId, kernelId }: Place, folder: FolderId, force: boolean) =>
-    agents.request(agentId, 'unmount_folder', { kernelId, folder, force }, HOW)
+  async function mount({ agentId, kernelId }: Place, row: SessionFolderRow): Promise<void> {
+    const folder = toKernelFolder(row)
+    await agents.request(agentId, 'mount_folder', { kernelId, folder }, HOW)
+    presence.noteMounted(agentId, kernelId, folder)
+  }
+  async function unmount({ agentId, kernelId }: Place, folder: FolderId, force: boolean): Promise<void> {
+    await agents.request(agentId, 'unmount_folder', { kernelId, folder, force }, HOW)
+    presence.noteUnmounted(agentId, kernelId, folder)
+  }
 
   /** Runs what changes the records of a session, and tells its pages if it did. */
   async function settle(id: SessionId, change: (trx: Db) => Promise<boolean>): Promise<void> {
@@ -249,8 +254,10 @@ export function createLiveFolders({ store, agents, presence, changes, get, log }
         const shown = await listRunningSessionsOf(store.db, turned)
         changes.hint(await touchSessions(store.db, shown))
         for (const id of await listRunningSessionsOf(store.db, kernelIds, { also: withFolders })) {
-          // A request in flight here is settled by its reply.
-          if (!turns.has(id)) await inTurn(id, () => repair(id)).catch(complain(id))
+          // A request in flight comes first: its reply counts like a report, and this one may say more.
+          const isBusy = turns.has(id)
+          const repaired = inTurn(id, () => repair(id)).catch(complain(id))
+          if (!isBusy) await repaired
         }
       } catch (error) {
         log.warn({ err: error }, 'folders of running sessions could not be compared with the reports')

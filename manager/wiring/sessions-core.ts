@@ -14,7 +14,7 @@ import { createImagesPart } from './images-part.ts'
 import { type SecretBox } from '../secrets/secret-box.ts'
 import { createInterruptions } from '../scheduler/interruptions.ts'
 import { createSchedulingSwitch } from '../scheduler/pause.ts'
-import { type MountsPresence, type PlacingPresence } from '../scheduler/snapshot.ts'
+import { type MountsMemory, type PlacingPresence } from '../scheduler/snapshot.ts'
 import { startScheduler } from '../scheduler/tick.ts'
 import { listAgents } from '../store/agents/agents.ts'
 import { startStatsRecorder } from '../stats/recorder.ts'
@@ -85,13 +85,15 @@ export async function startSessionsCore(deps: SessionsCoreDeps) {
   })
 
   // Gateway, reports, lifecycle and scheduler know each other only through these two; both are set before anything runs.
-  const presence: PlacingPresence & MountsPresence = {
+  const presence: PlacingPresence & MountsMemory = {
     isReady: id => gateway.isConnected(id) && reports.isReady(id),
     strays: id => reports.strays(id),
     engineIsDown: id => reports.engineIsDown(id),
     isUnfit: id => reports.isUnfit(id),
     storage: id => reports.storage(id),
     mounts: (agentId, kernelId) => reports.mounts(agentId, kernelId),
+    noteMounted: (agentId, kernelId, folder) => reports.noteMounted(agentId, kernelId, folder),
+    noteUnmounted: (agentId, kernelId, folder) => reports.noteUnmounted(agentId, kernelId, folder),
   }
   const agents = {
     ...presence,

@@ -120,18 +120,42 @@ test('a mount that was lost while its right was withdrawn does not come back', a
   expect((await get(session)).folders).toMatchObject([{ folderId: theirs.id }])
   const container = session.kernels[0] && agent.containers.get(session.kernels[0].id)
   if (!container?.mounts) throw new Error('no mounts')
-  const { mounts } = container
-  // The loss is a change only after a report that has the mount, which the manager may still be looking at.
-  const lose = async () => {
-    container.mounts = mounts
-    agent.report()
-    await get(session)
-    container.mounts = { closed: null, folders: [] }
-    agent.report()
-    return (await get(session)).folders
-  }
-  await expect.poll(lose).toEqual([])
+  // No report of the agent has ever had the mount: the manager knows it from the reply.
+  container.mounts = { closed: null, folders: [] }
+  agent.report()
+  await expect.poll(async () => (await get(session)).folders).toEqual([])
   expect(agent.requests('mount_folder')).toHaveLength(1)
+})
+
+test('a mount that is lost before any report had it comes back', async () => {
+  const [session, folder] = [await running(), await make()]
+  await add(session, folder)
+  const container = session.kernels[0] && agent.containers.get(session.kernels[0].id)
+  if (!container) throw new Error('no container')
+  container.mounts = { closed: null, folders: [] }
+  agent.report()
+  await expect.poll(() => mountsOf(session)).toEqual([[folder.name]])
+  // The same for what was taken out, and is there again.
+  await take(session, folder)
+  const [sent] = agent.requests('mount_folder')
+  if (!sent) throw new Error('nothing was mounted')
+  container.mounts = { closed: null, folders: [sent.folder] }
+  agent.report()
+  await expect.poll(() => places(session)).toEqual([[`/home/work/${folder.name}`, undefined]])
+})
+
+test('a report that comes during a request is looked at after it', async () => {
+  const [session, folder, found] = [await running(), await make(), await make()]
+  agent.script.mount_folder = async ({ kernelId, folder: sent }) => {
+    agent.mount(kernelId, sent)
+    agent.mount(kernelId, { storage: marker, folder: found.id, path: 'found', readOnly: false })
+    agent.report()
+    // The manager has read the report once it has answered twice.
+    for (let read = 0; read < 2; read++) await get(session)
+    return {}
+  }
+  await add(session, folder)
+  await expect.poll(() => places(session)).toContainEqual(['/home/work/found', undefined])
 })
 
 test('where the host cannot, the session says why and the request is refused', async () => {
