@@ -24,7 +24,7 @@ export interface AppForwardDeps {
   readonly connect: (signal: AbortSignal) => Promise<Duplex>
   /** Final change of the headers of a request, and of its answer. */
   readonly requestHeaders: (request: IncomingMessage, raw: RawHeaders) => string[]
-  readonly answerHeaders: (request: IncomingMessage, raw: RawHeaders) => string[]
+  readonly answerHeaders: (request: IncomingMessage, raw: RawHeaders, status: number) => string[]
   /** Page for a request that got no answer of the app. */
   readonly failurePage: (failure: AppFailure) => string
   readonly log: Log
@@ -48,7 +48,7 @@ export function createAppForward(deps: AppForwardDeps): AppForward {
     return {
       options,
       headers: raw => deps.requestHeaders(request, raw),
-      answerHeaders: raw => deps.answerHeaders(request, raw),
+      answerHeaders: (raw, status) => deps.answerHeaders(request, raw, status),
       log: deps.log,
     }
   }

@@ -9,6 +9,7 @@ import { answerUnread } from '../http/unread-requests.ts'
 import { createAppForward } from './app-forward.ts'
 import { admit, coversOpening, folderOf, type GateDeps, OPEN_PATH, type Visit, withoutCookie } from './gate.ts'
 import { type Log } from '../log.ts'
+import { createHostChoice } from './host-choice.ts'
 import { hostNameOf } from './origin.ts'
 import { languageOf } from './page-language.ts'
 import { failurePage, PAGE_HEADERS, refusalPage } from './pages.ts'
@@ -50,10 +51,13 @@ export function createAppOrigin(deps: AppOriginDeps): AppOrigin {
   const authority = `${hostNameOf(deps.app.name, deps.sessionId)}:${deps.port}`
   const tickets = createTickets({ lifeMs: TICKET_LIFE_MS })
   const gate: GateDeps = { authority, cookieName: `berth_app_${deps.port}`, cookieValue: randomSecret(), tickets }
+  const names = createHostChoice(`http://${authority}`, deps.app.name)
   const forward = createAppForward({
     connect: deps.connect,
-    requestHeaders: (_request, raw) => requestHeaders(raw, gate.cookieName, deps.inject()),
-    answerHeaders: (request, raw) => answerHeaders(raw, request.url ?? ''),
+    requestHeaders: (request, raw) =>
+      names.requestHeaders(request, requestHeaders(raw, gate.cookieName, deps.inject())),
+    answerHeaders: (request, raw, status) =>
+      names.answerHeaders(request, answerHeaders(raw, request.url ?? ''), status),
     failurePage: failure => failurePage({ ...failure, app: deps.app.title, session: deps.sessionName }),
     log: deps.log,
   })
@@ -151,7 +155,7 @@ function soleValue({ rawHeaders }: IncomingMessage, wanted: string): string | un
   return found
 }
 
-/** Host is forwarded unchanged; our cookie is removed; the app's secret is set by us, never by the client. */
+/** Our cookie is removed; the app's secret is set by us, never by the client. */
 export function requestHeaders(raw: RawHeaders, cookieName: string, inject: Grant['inject']): string[] {
   const injected = inject?.header.toLowerCase()
   const kept = mapHeaders(raw, (name, value) => {

@@ -8,7 +8,7 @@ export interface PlainWay {
   readonly connections: Connections
   /** The request as it is sent, one character for each byte. */
   readonly bytes: string
-  readonly answerHeaders: ((raw: RawHeaders) => string[]) | undefined
+  readonly answerHeaders: ((raw: RawHeaders, status: number) => string[]) | undefined
   /** Number of times that the request is sent once more after a kept connection broke without an answer. */
   readonly retries: number
   /** Node's client continues: it judges what was `received` and sends the rest of the answer on. */
@@ -106,7 +106,7 @@ export class PlainExchange implements Taker, ConnectionUser {
     response.sendDate = false
     const headers = endToEnd(answer.headers)
     // Node gives the reason phrase: the upstream's may hold any byte, and RFC 9112 section 4 tells clients to ignore it.
-    response.writeHead(status, this.#way.answerHeaders?.(headers) ?? headers)
+    response.writeHead(status, this.#way.answerHeaders?.(headers, status) ?? headers)
     if (missing === 0 && body.length <= SMALL_BYTES) response.end(body.toString('latin1'), 'latin1')
     else if (missing === 0) response.end(body)
     else {

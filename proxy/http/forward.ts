@@ -24,7 +24,7 @@ export interface Upstream {
   /** Final change of the end-to-end request headers: fields to add, drop or replace. */
   readonly headers: (raw: RawHeaders) => string[]
   /** Final change of the end-to-end headers of an answer; left out: none. */
-  readonly answerHeaders?: (raw: RawHeaders) => string[]
+  readonly answerHeaders?: (raw: RawHeaders, status: number) => string[]
   readonly log: Log
 }
 
@@ -282,7 +282,7 @@ export function open(
 
 export function answerHeadersOf(incoming: IncomingMessage, { answerHeaders }: Upstream): string[] {
   const headers = endToEnd(incoming.rawHeaders)
-  return answerHeaders ? answerHeaders(headers) : headers
+  return answerHeaders ? answerHeaders(headers, incoming.statusCode ?? 502) : headers
 }
 
 /** Drops `Expect`: our own server has answered `Expect: 100-continue` already. */

@@ -1,10 +1,18 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Duplex } from 'node:stream'
-import { type ApiClient, type AppsAddress, type Grant, isAppError, type ServedApp } from '#manager/contract'
+import {
+  type ApiClient,
+  type AppsAddress,
+  authorityOf,
+  type Grant,
+  isAppError,
+  type ServedApp,
+} from '#manager/contract'
 import { injectionOf } from '../../grants/injection.ts'
 import { createPath, type PathDeps } from '../../grants/path.ts'
 import { type AppForwardDeps, createAppForward } from '../../http-origins/app-forward.ts'
 import { answerHeaders } from '../../http-origins/app-origin.ts'
+import { createHostChoice } from '../../http-origins/host-choice.ts'
 import { type Transport } from '../../local/transport.ts'
 import { type Log } from '../../log.ts'
 import { publicAnswer, visitorHeaders } from './visitor-headers.ts'
@@ -42,6 +50,9 @@ export function createAppRoad(deps: AppRoadDeps): AppRoad {
       if (state === 'ended') deps.onEnded()
     },
   })
+  // Whoever has the link comes by its name: an app may have its reasons to refuse it.
+  const isOwn = served.admits === 'tickets'
+  const names = isOwn ? createHostChoice(`${address.scheme}://${authorityOf(address, served)}`, served.app) : undefined
   const forward = createAppForward({
     connect: async signal => {
       const stream = transport.stream(await path.connect(signal))
@@ -50,9 +61,14 @@ export function createAppRoad(deps: AppRoadDeps): AppRoad {
       })
       return stream
     },
-    requestHeaders: (request, raw) =>
-      visitorHeaders(raw, { inject, address: deps.addressOf(request), scheme: address.scheme }),
-    answerHeaders: (request, raw) => publicAnswer(answerHeaders(raw, request.url ?? ''), address),
+    requestHeaders(request, raw) {
+      const headers = visitorHeaders(raw, { inject, address: deps.addressOf(request), scheme: address.scheme })
+      return names?.requestHeaders(request, headers) ?? headers
+    },
+    answerHeaders(request, raw, status) {
+      const headers = publicAnswer(answerHeaders(raw, request.url ?? ''), address)
+      return names?.answerHeaders(request, headers, status) ?? headers
+    },
     failurePage: deps.failurePage,
     log: deps.log,
   })

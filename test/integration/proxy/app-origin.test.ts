@@ -117,6 +117,43 @@ test('the app gets the request with its own Host and secret, without our cookie 
   expect(seen.headers).toMatchObject({ host: new URL(origin).host, cookie: 'x=1; y=2', authorization: inject.value })
 })
 
+test('an app that takes localhost only is named so, once it has refused its name', async () => {
+  const { proxy, spec } = await setUp((request, response) => {
+    const { host, origin = 'http://localhost' } = request.headers
+    if (host !== 'localhost' || origin !== 'http://localhost') response.writeHead(403).end('Invalid Host header')
+    else if (request.url === '/moved') response.writeHead(302, { location: 'http://localhost/lab?a=b' }).end()
+    else reflect(request, response)
+  })
+  const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
+  const page = { cookie, accept: 'text/html,*/*' }
+  expect(await get(`${origin}/lab`, { cookie })).toMatchObject({ status: 403 })
+  expect(await get(`${origin}/lab`, page)).toMatchObject({ status: 403, headers: { refresh: '0' } })
+  const answer = await get(`${origin}/lab`, page)
+  expect(answer.status).toBe(200)
+  const seen = JSON.parse(answer.body) as { headers: Record<string, string> }
+  expect(seen.headers).toMatchObject({ host: 'localhost', 'x-forwarded-host': new URL(origin).host })
+  const posted = { cookie, origin, referer: `${origin}/lab` }
+  const post = await get(`${origin}/api`, posted, { method: 'POST', body: 'x' })
+  expect((JSON.parse(post.body) as { headers: object }).headers).toMatchObject({ referer: 'http://localhost/lab' })
+  expect((await get(`${origin}/moved`, page)).headers.location).toBe(`${origin}/lab?a=b`)
+  expect((await get(`${origin}/lab`, { ...page, origin: 'http://evil.example.org' })).status).toBe(403)
+})
+
+test('an app that refuses pages for another reason keeps its name, and is asked again once', async () => {
+  const hosts: unknown[] = []
+  const { proxy, spec } = await setUp(({ headers }, response) => {
+    hosts.push(headers.host)
+    response.writeHead(403).end('no')
+  })
+  const { cookie, origin } = await letIn((await proxy.tunnel.openApp(spec)).url)
+  const answers: unknown[] = []
+  for (let index = 0; index < 4; index++)
+    answers.push((await get(`${origin}/`, { cookie, accept: 'text/html' })).headers.refresh)
+  expect(answers).toEqual(['0', undefined, undefined, undefined])
+  const { host } = new URL(origin)
+  expect(hosts).toEqual([host, 'localhost', host, host])
+})
+
 test('storage is cleared once per session and origin, not on every visit, nor after a restart of the proxy', async () => {
   const { proxy, spec, start } = await setUp()
   const visits = [

@@ -1,0 +1,70 @@
+import { type IncomingMessage } from 'node:http'
+import { mapHeaders, type RawHeaders } from '../http/headers.ts'
+
+/** Refusals of a name: Django has 400, MLflow, Vite and mitmweb 403, servers of MCP 421. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 403, 421])
+
+export interface HostChoice {
+  readonly requestHeaders: (request: IncomingMessage, raw: RawHeaders) => string[]
+  readonly answerHeaders: (request: IncomingMessage, raw: RawHeaders, status: number) => string[]
+}
+
+/**
+ * Names an app as it takes it: by the name of its origin, or as `localhost`. Servers with a list of allowed hosts (MLflow, mitmweb) have
+ * only localhost on it, so that no name of a page that leads to this computer reaches them (DNS rebinding). If an app refuses
+ * its first page, the page is asked for again with `localhost` in Host, Origin and Referer; if that is refused too, it was not the name.
+ *
+ * Threat model: the gate has compared Host and Origin with those of the origin before, which is what such a list is for. Only a person
+ * who may use the session is let in here; an app that trusts whoever comes by `localhost` trusts what runs in the session with it.
+ *
+ * @param origin scheme and authority, as browsers write them
+ * @param app name of the app; that of another port names its number
+ */
+export function createHostChoice(origin: string, app: string): HostChoice {
+  const port = /^http-(\d+)$/.exec(app)?.[1]
+  const local = port === undefined ? 'localhost' : `localhost:${port}`
+  let state: 'unknown' | 'trying' | 'own' | 'local' = 'unknown'
+  const isLocalIn = new WeakMap<IncomingMessage, boolean>()
+
+  function learn(request: IncomingMessage, status: number): 'ask again' | undefined {
+    // An app with a fault of its own says nothing about its name.
+    if (!isPage(request) || status >= 500) return undefined
+    const isRefused = REFUSALS.has(status)
+    if (state === 'unknown' && isLocalIn.get(request) === false) {
+      state = isRefused ? 'trying' : 'own'
+      return isRefused ? 'ask again' : undefined
+    }
+    if (state === 'trying' && isLocalIn.get(request) === true) state = isRefused ? 'own' : 'local'
+    return undefined
+  }
+
+  return {
+    requestHeaders(request, raw) {
+      const isLocal = state === 'trying' || state === 'local'
+      isLocalIn.set(request, isLocal)
+      if (!isLocal) return [...raw]
+      const { host } = new URL(origin)
+      const kept = mapHeaders(raw, (name, value) => {
+        if (name === 'host') return local
+        if (name === 'origin' && value === origin) return `http://${local}`
+        if (name === 'referer' && value.startsWith(`${origin}/`)) return `http://${local}${value.slice(origin.length)}`
+        return name === 'x-forwarded-host' ? undefined : value
+      })
+      return [...kept, 'X-Forwarded-Host', host]
+    },
+    answerHeaders(request, raw, status) {
+      const again = learn(request, status) === 'ask again' ? ['Refresh', '0'] : []
+      if (isLocalIn.get(request) !== true) return [...raw, ...again]
+      return mapHeaders(raw, (name, value) => (name === 'location' ? withoutLocal(value) : value))
+    },
+  }
+
+  /** An address that the app has made of the name that we gave it. */
+  function withoutLocal(location: string): string {
+    const url = URL.parse(location)
+    return url?.host === local ? origin + location.slice(url.origin.length) : location
+  }
+}
+
+const isPage = ({ method, headers }: IncomingMessage) =>
+  method === 'GET' && headers.upgrade === undefined && headers.accept?.includes('text/html') === true
