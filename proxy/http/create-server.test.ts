@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type Server } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { silentLog } from '../log.ts'
 import { createHttpServer, createUnboundHttpServer } from './create-server.ts'
 
@@ -62,4 +62,43 @@ test.each([
     expect(await text(client)).toBe('')
   }
   expect(faults).toHaveLength(2)
+})
+
+test.each([
+  ['answers a client that ends its side', '', 'answer'],
+  ['takes a browser that does so for one that has gone', 'User-Agent: Mozilla/5.0\r\n', undefined],
+])('a server %s', async (_, fields, answer) => {
+  const server = createHttpServer({
+    onRequest: (_request, response) => {
+      response.once('close', () => gone.resolve(response.writableFinished ? 'answer' : undefined))
+      if (answer) setTimeout(() => response.end(answer), 50)
+    },
+    log: silentLog,
+  })
+  const gone = Promise.withResolvers<string | undefined>()
+  const client = await dial(server)
+  client.end(`GET / HTTP/1.1\r\nHost: a\r\n${fields}\r\n`)
+  const got = await text(client)
+  expect(await gone.promise).toBe(answer)
+  expect(got.endsWith(answer ?? '')).toBe(true)
+})
+
+test('a client that ends its side later than with its request has gone', async () => {
+  const gone = Promise.withResolvers<undefined>()
+  const began = Promise.withResolvers<undefined>()
+  const client = await dial(
+    createHttpServer({
+      onRequest(_, response) {
+        response.once('close', gone.resolve)
+        began.resolve(undefined)
+      },
+      log: silentLog,
+    }),
+  )
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await began.promise
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 2_000)
+  onTestFinished(() => void vi.restoreAllMocks())
+  client.end()
+  await gone.promise
 })

@@ -5,6 +5,7 @@ import { type Duplex } from 'node:stream'
 import { type SecureContextOptions } from 'node:tls'
 import { type Log } from '../log.ts'
 import { containedBy } from './contain.ts'
+import { answerHalfClosed } from './half-close.ts'
 import { isTunnelRequest } from './upgrade-offers.ts'
 
 export interface HttpServerOptions extends ServerOptions {
@@ -33,6 +34,8 @@ const CHECK_MS = 5_000
  * many programs at one host name, below what costs memory.
  */
 export const MAX_HEADER_BYTES = 64 * 1024
+/** Delay before the kernel's first probe: it finds clients that have gone and look like ones that have only ended their direction. */
+const PROBE_AFTER_MS = 30_000
 /** Grace period for the rest of a request that has been answered in full. */
 const REST_MS = 10_000
 
@@ -53,12 +56,15 @@ export function createHttpServer({ onRequest, onUpgrade, log, ...options }: Http
     requestTimeout: 0,
     headersTimeout: HEAD_MS,
     connectionsCheckingInterval: CHECK_MS,
+    keepAlive: true,
+    keepAliveInitialDelay: PROBE_AFTER_MS,
   }
   const shouldUpgradeCallback = onUpgrade ? isTunnelRequest : () => false
   const { timeout = 0, tls, ...created } = options
   const settings = { ...limits, shouldUpgradeCallback, ...created }
   const server = tls ? createTls({ ...settings, ...tls }) : createServer(settings)
   server.timeout = timeout
+  answerHalfClosed(server)
   server.on('request', (request, response) => {
     response.on('error', () => response.destroy())
     response.on('finish', () => {

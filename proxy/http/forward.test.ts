@@ -320,7 +320,7 @@ describe.each(WAYS)('%s', way => {
     }
   })
 
-  test('the connection of a client that goes away is closed, before the answer and during it', async () => {
+  test('the connection of a browser that goes away is closed, before the answer and during it', async () => {
     for (const begun of ['', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf']) {
       const reached = Promise.withResolvers<Socket>()
       using proxy = await forwarding(way, socket => {
@@ -330,7 +330,7 @@ describe.each(WAYS)('%s', way => {
         })
       })
       const client = proxy.dial()
-      client.write(GET)
+      client.write(GET.replace('\r\n', '\r\nUser-Agent: Mozilla/5.0\r\n'))
       const far = await reached.promise
       if (begun !== '') await once(client, 'data')
       const over = Promise.race([once(far, 'end'), once(far, 'close')])

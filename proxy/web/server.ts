@@ -125,7 +125,6 @@ export async function startWeb(
       maxHeaderSize: PARSED_HEADER_BYTES,
       keepAliveTimeout: 65_000,
       noDelay: true,
-      keepAlive: true,
       timeout: STALLED_MS,
       ...limits,
       log,

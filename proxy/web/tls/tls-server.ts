@@ -4,6 +4,8 @@ import { type ServedCertificate } from './certificate.ts'
 
 /** First byte of a TLS handshake (RFC 8446 section 5.1); no HTTP request begins with it. */
 const HANDSHAKE = 0x16
+/** As of the HTTP servers (`create-server.ts`), whose own settings hold for connections that they accept themselves. */
+const CONNECTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 30_000, allowHalfOpen: true }
 /** Limit for the first byte of a connection. */
 const FIRST_BYTE_MS = 30_000
 
@@ -23,7 +25,7 @@ export interface TwoServers {
 export function createTlsServer({ tls, plain }: TwoServers): NetServer {
   // On this event Node starts to check the deadlines of connections that other listeners accepted.
   for (const server of [tls, plain]) server.emit('listening')
-  const server = createNetServer({ noDelay: true, keepAlive: true, allowHalfOpen: true }, socket => {
+  const server = createNetServer(CONNECTIONS, socket => {
     byFirstByte(socket, byte => (byte === HANDSHAKE ? tls : plain).emit('connection', socket))
   })
   server.on('close', () => {

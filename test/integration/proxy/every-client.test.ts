@@ -332,6 +332,27 @@ describe.each(['app origin', 'published link', 'console'] as const)('%s', name =
     expect(await told(roadOf(name))).toEqual(await told(roadOf('directly')))
   })
 
+  test.each(['GET HTTP/1.0', 'GET HTTP/1.1', 'POST HTTP/1.1'])(
+    'gives the whole answer to a client that ends its side after %s',
+    async line => {
+      const [method, version] = line.split(' ')
+      const { port, host, cookie = '' } = roadOf(name)
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+      const fields = [
+        `Host: ${host}`,
+        ...(cookie ? [`Cookie: ${cookie}`] : []),
+        `Content-Length: ${method === 'POST' ? 3 : 0}`,
+      ]
+      socket.end(
+        `${method} /api/reflect/half?id=5 ${version}\r\n${fields.join('\r\n')}\r\n\r\n${method === 'POST' ? 'a=b' : ''}`,
+      )
+      const got = (await buffer(socket)).toString('latin1')
+      expect(got).toMatch(/^HTTP\/1\.1 200 /)
+      expect(got).toContain('Content-Length: 2\r\n')
+      expect(got.endsWith('\xff\0')).toBe(true)
+    },
+  )
+
   test('says so if a head is longer than 64 KiB', async () => {
     const { port, host } = roadOf(name)
     const { head, body } = await send(port, `GET / HTTP/1.1\r\nHost: ${host}\r\nX-Long: ${'a'.repeat(70_000)}\r\n\r\n`)
