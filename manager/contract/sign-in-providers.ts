@@ -30,7 +30,9 @@ export const MailDomain = z
 export const GroupMapping = z.strictObject({
   group: PlainText.trim().min(1).max(500).describe('Value of the groups claim.'),
   projects: z.array(PlainText.trim().min(1).max(64)).max(100).default([]).describe("Projects of the user's domain."),
-  role: Role.nullable().default(null).describe('Role that members get; null gives none.'),
+  role: Role.nullable()
+    .default(null)
+    .describe("Role that members get; null gives none. domain_admin counts in the provider's domain only."),
 })
 export type GroupMapping = z.infer<typeof GroupMapping>
 
@@ -52,7 +54,7 @@ const fields = {
     .max(100)
     .describe('Only addresses of these domains get or link accounts; empty: all.'),
   createAccounts: z.boolean().describe('Make an account at the first sign-in of a person without one.'),
-  domain: DomainName.describe('Domain of accounts that are made.'),
+  domain: DomainName.describe('Domain of accounts that are made, and of administrators whom the mapping makes.'),
   linkByEmail: z
     .boolean()
     .describe('Link an existing account with the same verified address. Needs emailDomains. Never links superadmins.'),

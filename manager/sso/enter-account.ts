@@ -4,7 +4,6 @@ import { holdDomain } from '../store/identity/domains.ts'
 import { addMembers, findGroups, listMemberships, removeMembers } from '../store/identity/groups.ts'
 import { deleteEmailTokens } from '../store/identity/email-tokens.ts'
 import {
-  deleteDoubtfulIdentities,
   findIdentity,
   insertIdentity,
   noteIdentityUse,
@@ -156,7 +155,7 @@ async function applyMapping(
     identity: SignInIdentityRow
   },
 ) {
-  const wanted = wantedBy(provider.mapping, person.groups)
+  const wanted = wantedBy(provider.mapping, person.groups, user.domain === provider.domain)
   const groups = await findGroups(trx, user.domain, wanted.projects)
   const current = await listMemberships(trx, user.id, user.domain)
   const { add, remove, given } = nextMemberships({
@@ -180,13 +179,10 @@ async function applyMapping(
   // As with a change by an admin: people who managed the account so far may know its secrets.
   if (changesRole) await deactivateKeypairs(trx, user.id)
   const ends = endsWhatOthersKnew(user, { ...user, role: role.role })
-  if (ends) {
-    await deleteWaitingKeypairs(trx, user.id)
-    await deleteDoubtfulIdentities(trx, user.id)
-  }
+  if (ends) await deleteWaitingKeypairs(trx, user.id)
   const isKnown = ends && othersMayKnowPassword(user)
   const password = isKnown ? { ...NOBODYS, password_hash: unknownPassword() } : {}
-  const news = isKnown ? await endDoubt(trx, telling, user) : []
+  const news = ends ? await endDoubt(trx, telling, user) : []
   const isChanged = changesRole || add.length > 0 || remove.length > 0
   const changed = changesRole
     ? await updateUser(trx, user.id, { role: role.role, ...password })
@@ -205,6 +201,7 @@ async function applyMapping(
     ...(missing.length > 0 ? { projectsUnknown: missing.join(', ').slice(0, 500) } : {}),
     ...(changesRole ? { roleBefore: user.role, role: role.role } : {}),
     ...(isLast ? { roleKept: 'last superadmin with a password' } : {}),
+    ...(wanted.isElsewhere ? { roleKept: `mapped for the domain ${provider.domain}` } : {}),
     ...(isDoubtful ? { roleKept: 'linked while somebody else might know the password' } : {}),
   }
   return { user: changed ?? user, role, given, ended, isChanged, hasLeftProjects: remove.length > 0, told, news }

@@ -7,14 +7,24 @@ export interface Wanted {
   readonly projects: readonly string[]
   /** The highest role of a matching group. */
   readonly role: Role | null
+  /** A matching group gives a role of the provider's domain, in which the account is not. */
+  readonly isElsewhere: boolean
 }
 
-/** Projects and role that these groups of a provider give. Names of groups are compared exactly. */
-export function wantedBy(mapping: readonly GroupMapping[], groups: readonly string[]): Wanted {
+/**
+ * Projects and role that these groups of a provider give. Names of groups are compared exactly.
+ *
+ * @param isInDomain whether the account is in the domain of the provider: nobody becomes an administrator of another one, into which the
+ *   account was moved or whose member has linked the provider
+ */
+export function wantedBy(mapping: readonly GroupMapping[], groups: readonly string[], isInDomain: boolean): Wanted {
   const held = new Set(groups)
   const matching = mapping.filter(({ group }) => held.has(group))
-  const [role = null] = matching.flatMap(({ role }) => role ?? []).toSorted((a, b) => rank(b) - rank(a))
-  return { projects: [...new Set(matching.flatMap(({ projects }) => projects))], role }
+  const roles = matching.flatMap(({ role }) => role ?? [])
+  const counting = roles.filter(role => isInDomain || role !== 'domain_admin')
+  const [role = null] = counting.toSorted((a, b) => rank(b) - rank(a))
+  const projects = [...new Set(matching.flatMap(({ projects }) => projects))]
+  return { projects, role, isElsewhere: counting.length < roles.length }
 }
 
 export interface RoleState {

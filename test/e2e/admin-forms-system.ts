@@ -117,7 +117,7 @@ export const SYSTEM_FORMS: readonly FormRow[] = [
       type('Client id', 'berth'),
       type('Client secret', 'a-secret'),
       check('Make an account at the first sign-in'),
-      type('Domain of these accounts', 'chemistry'),
+      type('Domain of the provider', 'chemistry'),
       type('Mail domains', 'example.edu, lab.example.edu'),
       type('Claim with the groups', 'groups'),
       form => form.getByRole('button', { name: 'Add a group' }).click(),

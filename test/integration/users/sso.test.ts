@@ -3,7 +3,7 @@ import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ApiClient } from '#manager/contract'
 import { apiOf, signedApi } from '../../fixtures/manager.ts'
-import { browseProvider, type ProviderPerson } from '../../fixtures/oidc-provider.ts'
+import { browseProvider, type ProviderPerson, startTestProvider } from '../../fixtures/oidc-provider.ts'
 import { codeOf, PASSWORD, tokenOf } from './account-steps.ts'
 import { codeOfAddress, newPerson, PROVIDER, type SsoWorld, startSsoWorld } from './sso-steps.ts'
 
@@ -293,6 +293,29 @@ describe('groups of the provider', () => {
     expect(items).toMatchObject([{ accessKey: own.accessKey, active: false }])
   })
 
+  test('make people administrators of the domain of the provider only, wherever their account is', async () => {
+    for (const name of ['blue', 'green']) await world.admin.createDomain({ body: { name } })
+    const heads = [{ group: 'heads', projects: [], role: 'domain_admin' as const }]
+    await world.configure({ groupsClaim: 'groups', mapping: heads })
+    const person = { ...newPerson(), groups: ['heads'] }
+    const { user } = await world.signIn(person)
+    expect(user).toMatchObject({ domain: 'default', role: 'domain_admin' })
+    await world.admin.updateUser({ params: { id: user.id }, body: { domain: 'blue', role: 'user' } })
+    expect((await world.signIn(person)).user).toMatchObject({ domain: 'blue', role: 'user' })
+    const { items } = await world.admin.listAuditLog({ query: { actor: person.email } })
+    expect(items.find(({ action }) => action === 'finishSso')?.detail).toMatchObject({
+      roleKept: 'mapped for the domain default',
+    })
+    // A role that the mapping gave in one domain is none of the next one.
+    await world.admin.updateUser({ params: { id: user.id }, body: { domain: 'default' } })
+    expect((await world.signIn(person)).user.role).toBe('domain_admin')
+    await world.admin.updateUser({ params: { id: user.id }, body: { domain: 'green' } })
+    expect((await world.signIn(person)).user).toMatchObject({ domain: 'green', role: 'user' })
+    // A role that an administrator gave there stays.
+    await world.admin.updateUser({ params: { id: user.id }, body: { role: 'domain_admin' } })
+    expect((await world.signIn(person)).user).toMatchObject({ domain: 'green', role: 'domain_admin' })
+  })
+
   test('make nobody a superadmin unless the mapping says so, and leave the role that an admin has set', async () => {
     const person = newPerson()
     await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'root', projects: [], role: 'superadmin' }] })
@@ -350,6 +373,15 @@ describe('own accounts at a provider', () => {
     const email = `${name}@example.org`
     const { api } = await world.manager.addUser(email)
     return { email, api }
+  }
+  /** Nobody else knows it any more. */
+  async function chooseOwnPassword(api: ApiClient): Promise<void> {
+    for (const [oldPassword, newPassword] of [
+      [PASSWORD, 'Chosen-by-person-2'],
+      ['Chosen-by-person-2', PASSWORD],
+    ] as const) {
+      await api.changePassword({ body: { oldPassword, newPassword } })
+    }
   }
   /** The visit of a provider as one browser, up to the code. */
   async function visit(api: ApiClient, person: ProviderPerson, more: { totp?: string } = {}) {
@@ -436,12 +468,7 @@ describe('own accounts at a provider', () => {
   test('a password that somebody else may know ends when a group raises the account, and another one can be set', async () => {
     const { api, email } = await newUser('raised')
     const person = newPerson()
-    for (const [oldPassword, newPassword] of [
-      [PASSWORD, 'Chosen-by-person-2'],
-      ['Chosen-by-person-2', PASSWORD],
-    ] as const) {
-      await api.changePassword({ body: { oldPassword, newPassword } })
-    }
+    await chooseOwnPassword(api)
     await api.finishLinking({ body: await visit(api, person) })
     const { id } = (await api.me()).user
     await world.admin.updateUser({ params: { id }, body: { password: 'Known-to-an-admin-1' } })
@@ -452,6 +479,35 @@ describe('own accounts at a provider', () => {
     const { url } = await world.admin.createAccountLink({ params: { id }, body: { purpose: 'reset' } })
     await world.manager.api().resetPassword({ body: { token: tokenOf(url), password: 'Chosen-by-person-3' } })
     expect(await signIn('Chosen-by-person-3')).toBe('ok')
+  })
+
+  test('that somebody else may have linked end when a group raises the account, and the person is told', async () => {
+    const callback = `${world.manager.url}/api/v1/auth/sso/callback`
+    await using stack = new AsyncDisposableStack()
+    const second = stack.use(await startTestProvider(() => callback))
+    const { issuer, clientId, clientSecret } = second
+    await world.admin.createSignInProvider({ body: { id: 'second', name: 'Second', issuer, clientId, clientSecret } })
+    stack.defer(() => world.admin.deleteSignInProvider({ params: { id: 'second' } }))
+    const { api, email } = await newUser('two-ways')
+    const person = newPerson()
+    await chooseOwnPassword(api)
+    await api.finishLinking({ body: await visit(api, person) })
+    const lead = await world.manager.addUser('lead-of-two@example.org', 'domain_admin')
+    const { id } = (await api.me()).user
+    await lead.api.updateUser({ params: { id }, body: { password: 'Known-to-the-lead-1' } })
+    const login = { email, password: 'Known-to-the-lead-1', newPassword: PASSWORD, kind: 'token' } as const
+    const inside = world.manager.api((await world.manager.api().login({ body: login })).token ?? '')
+    second.person = newPerson()
+    const { url, secret } = await inside.startLinking({ body: { provider: 'second', password: PASSWORD } })
+    const code = codeOfAddress(await world.comeBack(await browseProvider(url, issuer)))
+    await inside.finishLinking({ body: { secret, code } })
+
+    await world.configure({ groupsClaim: 'groups', mapping: [{ group: 'heads', projects: [], role: 'domain_admin' }] })
+    const raised = await world.signIn({ ...person, groups: ['heads'] })
+    expect(raised.user).toMatchObject({ id, role: 'domain_admin' })
+    const own = world.manager.api(raised.token ?? '')
+    expect((await own.listOwnIdentities()).items).toMatchObject([{ subject: person.sub }])
+    expect((await own.listMessages()).items.map(({ about }) => about)).toContain('left_identities')
   })
 
   test('are of one person: neither what somebody else linked, nor a second one of the provider', async () => {
